@@ -4,7 +4,8 @@
 >>> import collidecli
 >>> builder = collidecli.ModelBuilder()
 >>> ground = builder.add_ground_plane(cfg=collidecli.ShapeConfig(gap=0.05))
->>> ball = builder.add_shape_sphere(builder.add_body(), radius=0.5, cfg=collidecli.ShapeConfig(gap=0.05))
+>>> cfg = collidecli.ShapeConfig(gap=0.05)
+>>> ball = builder.add_shape_sphere(builder.add_body(), radius=0.5, cfg=cfg)
 >>> body_q = np.zeros((3, 1, 1, 7))  # frames, worlds, bodies; x y z, qx qy qz qw
 >>> body_q[..., 2] = np.array([0.6, 0.52, 0.4]).reshape(3, 1, 1)
 >>> body_q[..., 6] = 1.0

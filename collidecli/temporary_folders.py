@@ -57,7 +57,8 @@ def owned_name(before: str, after: str = "") -> str:
     """A new name of a file or folder with this beginning and end, which `is_abandoned` knows as
     this process's."""
     process = os.getpid()
-    return f"{before}{_machine()}-{process}-{_process_start(process) or 0}-{secrets.token_hex(4)}{after}"
+    owner = f"{_machine()}-{process}-{_process_start(process) or 0}"
+    return f"{before}{owner}-{secrets.token_hex(4)}{after}"
 
 
 def owned_names(before: str, after: str = "") -> re.Pattern[str]:

@@ -50,7 +50,10 @@ def logged_rows(problem: Problem, path: str, kind: str) -> EngineRows:
         (frames.only_b, "the motion", path),
     ):
         if len(only):
-            what = f"{plural(len(only), 'frame')} of {where} {'is' if len(only) == 1 else 'are'} not in {other}"
+            what = (
+                f"{plural(len(only), 'frame')} of {where} {'is' if len(only) == 1 else 'are'} not"
+                f" in {other}"
+            )
             raise InputError(
                 f"{what}, by {frames.by}",
                 path,
@@ -174,7 +177,10 @@ def rows_of_set(problem: Problem, path: str) -> EngineRows:
     )
     asked[not_asked[not_asked >= 0]] = False
     lost = len(pair) - len(known)
-    what = f"{path}: {plural(lost, 'contact')} of shapes that the scene does not allow to touch: not compared"
+    what = (
+        f"{path}: {plural(lost, 'contact')} of shapes that the scene does not allow to touch: not"
+        " compared"
+    )
     named: dict[str, Any] = {
         name: getattr(engine, name) for name in ENGINE_ATTRIBUTES if name != "name"
     }

@@ -96,7 +96,10 @@ def _failure(engine: str, python: str, done: subprocess.CompletedProcess[str]) -
     where = f"engine {engine}"
     if lines and lines[-1].startswith("ModuleNotFoundError"):
         package = ADAPTERS.get(engine, "the engine")
-        fix = f"install it: {python} -m pip install {package}; or name an interpreter that has it with --engine-python"
+        fix = (
+            f"install it: {python} -m pip install {package}; or name an interpreter that has it"
+            " with --engine-python"
+        )
         return InputError(lines[-1].removeprefix("ModuleNotFoundError: "), where, fix)
     if lines and lines[-1].startswith(OLD_VERSION):
         what, _, least = lines[-1].removeprefix(OLD_VERSION).rpartition(" ")

@@ -152,10 +152,12 @@ def _script(rows: EngineRows, answer: Mapping[str, Any], kinds: list[str], body:
     is_apart = answer["what"] == "distance"
     if not is_apart and np.isfinite([answer["separation"], answer["reported_separation"]]).all():
         proof = (
-            f"# Proof by support functions: both shapes are apart after a translation of {answer['separation']:.9f} m "
-            f"along the exact normal, and of\n# {answer['reported_separation']:.9f} m along the engine's.\n"
+            f"# Proof by support functions: both shapes are apart after a translation of"
+            f" {answer['separation']:.9f} m along the exact normal, and of\n"
+            f"# {answer['reported_separation']:.9f} m along the engine's.\n"
         )
-    return f"""# {version}, {" and ".join(kinds)}: {answer["what"].replace("_", " ")}, wrong by {answer["error"]:.6g} m.
+    wrong = f"{answer['what'].replace('_', ' ')}, wrong by {answer['error']:.6g} m"
+    return f"""# {version}, {" and ".join(kinds)}: {wrong}.
 # It needs NumPy and the engine alone: pip install {pinned(rows)}
 # Frame {answer["frame"]}, world {answer["world"]}: {names}.
 def answer(distance, normal, point):

@@ -13,8 +13,16 @@ MOST_DECADE = 0
 """The histogram's first bin is below 1e-9, its last is 1 and above; each other bin is a decade."""
 BINS = MOST_DECADE - LEAST_DECADE + 1
 POINTS = (
-    "point0", "point1", "offset0", "offset1", "center", "centroid", "vertices", "point_body", "point_world"
-)  # fmt: skip
+    "point0",
+    "point1",
+    "offset0",
+    "offset1",
+    "center",
+    "centroid",
+    "vertices",
+    "point_body",
+    "point_world",
+)
 """Columns of points; their deviation is a distance."""
 
 

@@ -47,9 +47,13 @@ class PairDepths(Rows):
         of = of[order]
         start = np.flatnonzero(np.concatenate([[True], of[1:] > of[:-1]]))
         return PairDepths(
-            both.key[start], both.depth[start], both.cell[start], np.add.reduceat(both.cells, start),
-            np.add.reduceat(both.over, start), np.maximum.reduceat(both.start, start),
-        )  # fmt: skip
+            both.key[start],
+            both.depth[start],
+            both.cell[start],
+            np.add.reduceat(both.cells, start),
+            np.add.reduceat(both.over, start),
+            np.maximum.reduceat(both.start, start),
+        )
 
 
 class MotionDepths:

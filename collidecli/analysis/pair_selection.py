@@ -67,11 +67,17 @@ def threshold_notes(contacts: ContactSet, threshold: float, particles_only: bool
         what = (
             f"the contact set has no contacts beyond {max(limits):.6g} m, the largest gap of a pair"
         )
-        fix = f"give at most that, or 'any'; collide run --gap {threshold:g} reports contacts up to there"
+        fix = (
+            f"give at most that, or 'any'; collide run --gap {threshold:g} reports contacts up to"
+            " there"
+        )
         raise InputError(what, f"--threshold {threshold:g}", fix)
     if not limits or np.float32(threshold) <= min(limits):
         return []
-    what = f"--threshold is {threshold:g} m, but contacts of some pairs are reported only up to their gap"
+    what = (
+        f"--threshold is {threshold:g} m, but contacts of some pairs are reported only up to"
+        " their gap"
+    )
     return [f"{what} ({min(limits):.6g} m)"]
 
 

@@ -233,30 +233,47 @@ def _crash_message(status: int, board: Board, trace: str) -> tuple[int, str]:
     doing = f"reading the {what}" if what else "working"
     place = f"{path}: " if path else ""
     if board.exceeded:
-        return KILLED, (
-            f"{place}{doing} needs more than {board.exceeded / (1 << 30):.3g} GiB of memory\n"
-            "  split the input; run and profile have --memory-limit, whose default is half of the free memory"
+        return (
+            KILLED,
+            (
+                f"{place}{doing} needs more than {board.exceeded / (1 << 30):.3g} GiB of memory\n "
+                " split the input; run and profile have --memory-limit, whose default is half of"
+                " the free memory"
+            ),
         )
     if status == -signal.SIGKILL:
-        return KILLED, (
-            f"{place}collide was killed while {doing}, most likely because the system ran out of memory\n"
-            "  lower --memory-limit, --threads or --worlds, or split the input"
+        return (
+            KILLED,
+            (
+                f"{place}collide was killed while {doing}, most likely because the system ran out"
+                " of memory\n  lower --memory-limit, --threads or --worlds, or split the input"
+            ),
         )
     if what and name == "SIGVTALRM":
-        return UNUSABLE_INPUT, (
-            f"{place}{doing} did not end: the structure of the HDF5 file has a cycle\n"
-            "  the file is damaged: copy it again, or create it again"
+        return (
+            UNUSABLE_INPUT,
+            (
+                f"{place}{doing} did not end: the structure of the HDF5 file has a cycle\n"
+                "  the file is damaged: copy it again, or create it again"
+            ),
         )
     # Frames are read while others are computed: the stack of the crashed thread shows which of the
     # two crashed.
     crashed = trace.partition("Current thread")[2].partition("\nThread ")[0]
     if what and "/collidecli/engine/" not in crashed and (status >= 0 or -status in CRASHES):
-        return UNUSABLE_INPUT, (
-            f"{place}{doing} crashed the library that reads it ({name})\n"
-            "  the file is damaged or malformed: export it again, or ask its author"
+        return (
+            UNUSABLE_INPUT,
+            (
+                f"{place}{doing} crashed the library that reads it ({name})\n"
+                "  the file is damaged or malformed: export it again, or ask its author"
+            ),
         )
-    return INTERNAL_ERROR, (
-        f"internal error: collide crashed ({name})\n  please report it with the output of this command with -v"
+    return (
+        INTERNAL_ERROR,
+        (
+            f"internal error: collide crashed ({name})\n  please report it with the output of this"
+            " command with -v"
+        ),
     )
 
 

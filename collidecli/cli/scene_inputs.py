@@ -38,8 +38,8 @@ def run_inputs(
     for scene in scenes:
         if os.path.isdir(scene) and not bag_format(scene):
             fix = (
-                f"for its scenes give a pattern like '{os.path.join(scene, '*.xml')}', and --each for a run of each;"
-                f" for its recordings -t {scene}"
+                f"for its scenes give a pattern like '{os.path.join(scene, '*.xml')}', and --each"
+                f" for a run of each; for its recordings -t {scene}"
             )
             raise InputError("a folder is not a scene: it may contain parts of scenes", scene, fix)
     files = input_files(scenes, (), "SCENE") if any(map(is_pattern, scenes)) else None
@@ -90,7 +90,8 @@ def default_output(scenes: Sequence[str], trajectory: str | None, ending: str) -
     """
     if not scenes and trajectory is None:
         raise click.UsageError(
-            "Missing argument 'SCENE...': it is optional only with a trajectory that contains a scene."
+            "Missing argument 'SCENE...': it is optional only with a trajectory that contains a"
+            " scene."
         )
     if len(scenes) > 1:
         raise click.UsageError(f"{len(scenes)} scenes have no default output: name it with -o.")

@@ -149,7 +149,8 @@ def listed_files(
         more = f" and {len(left_out) - FEW} more" if len(left_out) > FEW else ""
         be = "is" if len(left_out) == 1 else "are"
         streams.warn(
-            f"{plural(len(left_out), 'file')} of a folder {be} left out, as they are not {what}: {names}{more}"
+            f"{plural(len(left_out), 'file')} of a folder {be} left out, as they are not {what}:"
+            f" {names}{more}"
         )
     return files
 
@@ -174,7 +175,8 @@ def _batch_files(streams: Streams, folder: str) -> list[InputFile]:
     gathered = Gathered(store, read_plan(store))
     if gathered.failed:
         streams.warn(
-            f"{folder}: {plural(gathered.failed, 'episode')} failed: there is no contact set of them"
+            f"{folder}: {plural(gathered.failed, 'episode')} failed: there is no contact set of"
+            " them"
         )
     of_key: dict[str, list[dict[str, str]]] = {}
     for episode in (done.episode for done in gathered.episodes):

@@ -245,7 +245,8 @@ class Pause(click.ParamType):
             seconds = math.nan
         if not (math.isfinite(seconds) and seconds >= 0.0):
             self.fail(
-                f"'{text}' is neither a number of frames, as 3, nor a time of at least 0 s, as 0.05s",
+                f"'{text}' is neither a number of frames, as 3, nor a time of at least 0 s, as"
+                " 0.05s",
                 param,
                 ctx,
             )

@@ -56,7 +56,11 @@ def build(path: str) -> int:
     device = wp.get_device("cpu")
     declared = list(dict.fromkeys(kernels()))
     load_kernels(declared, device)
-    names = {name for declared_kernel in declared for name in compiled_files(declared_kernel.module, device)}
+    names = {
+        name
+        for declared_kernel in declared
+        for name in compiled_files(declared_kernel.module, device)
+    }
     names.add(os.path.basename(kernel.table_path()))
     packed = io.BytesIO()
     with tarfile.open(fileobj=packed, mode="w") as archive:
@@ -65,7 +69,9 @@ def build(path: str) -> int:
                 member = tarfile.TarInfo(name)
                 member.size = os.fstat(file.fileno()).st_size
                 archive.addfile(member, file)
-    content = lzma.compress(packed.getvalue(), check=lzma.CHECK_SHA256, preset=9 | lzma.PRESET_EXTREME)
+    content = lzma.compress(
+        packed.getvalue(), check=lzma.CHECK_SHA256, preset=9 | lzma.PRESET_EXTREME
+    )
     os.makedirs(os.path.dirname(path), exist_ok=True)
     with open(f"{path}.partial", "wb") as file:
         file.write(content)
@@ -76,7 +82,9 @@ def build(path: str) -> int:
 def main() -> None:
     """Compiles in this process, as in one of the command line, so that the table of hashes is written."""
     if not has_v3():
-        sys.exit("error: kernels that come with the package are for Linux on a processor of x86-64-v3")
+        sys.exit(
+            "error: kernels that come with the package are for Linux on a processor of x86-64-v3"
+        )
     path = kernel.archive_path()
     with owned_process():
         initialize()

@@ -83,21 +83,32 @@ PAIRS_OF_PART = """
 """C++: the pairs `begin` to `end_of_part` - 1 of a part of a block."""
 
 
-@wp.func_native(native(__file__, "count_of_part", BIT_FUNCTIONS=BIT_FUNCTIONS, PAIRS_OF_PART=PAIRS_OF_PART))
+@wp.func_native(
+    native(__file__, "count_of_part", BIT_FUNCTIONS=BIT_FUNCTIONS, PAIRS_OF_PART=PAIRS_OF_PART)
+)
 def count_of_part(
-    kind: wp.array[wp.int32], layout: Layout, chunk: ChunkCells, pairs: PairLanes, buckets: Buckets, part: int
+    kind: wp.array[wp.int32],
+    layout: Layout,
+    chunk: ChunkCells,
+    pairs: PairLanes,
+    buckets: Buckets,
+    part: int,
 ):
     """Counts the candidates of a part of a block by bucket and by cell, and completes its pairs."""
     ...
 
 
 @kernel
-def count_lanes(kind: wp.array[wp.int32], layout: Layout, chunk: ChunkCells, pairs: PairLanes, buckets: Buckets):
+def count_lanes(
+    kind: wp.array[wp.int32], layout: Layout, chunk: ChunkCells, pairs: PairLanes, buckets: Buckets
+):
     """One thread per part of a block: its candidates, counted by bucket and by cell."""
     count_of_part(kind, layout, chunk, pairs, buckets, wp.tid())
 
 
-@wp.func_native(native(__file__, "write_part", BIT_FUNCTIONS=BIT_FUNCTIONS, PAIRS_OF_PART=PAIRS_OF_PART))
+@wp.func_native(
+    native(__file__, "write_part", BIT_FUNCTIONS=BIT_FUNCTIONS, PAIRS_OF_PART=PAIRS_OF_PART)
+)
 def write_part(
     chunk: ChunkCells,
     pairs: PairLanes,
@@ -174,12 +185,18 @@ def expand(
     integers = dict.fromkeys(("first", "order"), (count, wp.int32))
     elements = {**integers, "end": (block_count, wp.int32), "bucket": (count, wp.uint8)}
     elements |= dict.fromkeys(("row", "before"), (count, wp.vec2i))
-    arrays = {name: workspace.array(f"pair_{name}", *shape_and_type) for name, shape_and_type in elements.items()}
+    arrays = {
+        name: workspace.array(f"pair_{name}", *shape_and_type)
+        for name, shape_and_type in elements.items()
+    }
     pairs = workspace.struct(PairLanes, slots=block_pairs.slots, mask=block_pairs.mask, **arrays)
     # On a device a thread has one lane of some of a block's pairs: there are few blocks, of many pairs.
     parts, lane_parts = 1, 1
     if workspace.has_own_memory:
-        parts, lane_parts = min(max(count // (PAIRS_OF_THREAD * block_count), 1), MOST_PARTS), chunk.lanes
+        parts, lane_parts = (
+            min(max(count // (PAIRS_OF_THREAD * block_count), 1), MOST_PARTS),
+            chunk.lanes,
+        )
     part_count = parts * block_count
     end_count = 2 * bucket_count * part_count
     end = workspace.array("bucket_end", end_count, wp.int32)
@@ -211,7 +228,9 @@ def expand(
         wp.copy(cell_end[: chunk.cell_count], last)  # pyright: ignore[reportArgumentType]
     starts = ends[: bucket_count + 1]
     pair_starts = [number - starts[-1] for number in ends[bucket_count:]]
-    pair, row = (workspace.array(f"{prefix}_{name}", starts[-1], wp.vec2i) for name in ("pair", "row"))
+    pair, row = (
+        workspace.array(f"{prefix}_{name}", starts[-1], wp.vec2i) for name in ("pair", "row")
+    )
     order = workspace.array(f"{prefix}_order", starts[-1], wp.int32)
     shared = [chunk.cells, pairs, filled, lane_parts, pair, row, order]
     workspace.launch(write_lanes, part_count * lane_parts, shared)
@@ -245,7 +264,9 @@ def find_sorted(values: wp.array[wp.int32], begin: int, end: int, wanted: int) -
 
 
 @wp.func
-def forced_index(start: wp.array[wp.int32], forced: wp.array[wp.int32], row0: int, row1: int) -> int:
+def forced_index(
+    start: wp.array[wp.int32], forced: wp.array[wp.int32], row0: int, row1: int
+) -> int:
     """Index of the forced pair (row0 < row1); -1 if it is not forced."""
     begin = start[row0]
     end = start[row0 + 1]
@@ -277,7 +298,9 @@ class PairLimits:
 @wp.func
 def pair_limits(margins: Margins, row0: int, row1: int) -> PairLimits:
     """Margin and gap of a pair (row0 < row1); those of a forced pair, where given, override its shapes'."""
-    limits = PairLimits(margins.margin[row0] + margins.margin[row1], wp.max(margins.gap[row0], margins.gap[row1]))
+    limits = PairLimits(
+        margins.margin[row0] + margins.margin[row1], wp.max(margins.gap[row0], margins.gap[row1])
+    )
     if margins.gap_is_sum != 0:
         limits.gap = margins.gap[row0] + margins.gap[row1]
     forced = forced_index(margins.forced_start, margins.forced, row0, row1)
@@ -310,7 +333,10 @@ def relative_pose(pose_a: Pose, pose_b: Pose) -> Pose:
     """Pose of frame b in frame a, from both poses in a common frame."""
     rotation_a = wp.transform_get_rotation(pose_a)
     offset = wp.transform_get_translation(pose_b) - wp.transform_get_translation(pose_a)
-    return Pose(wp.quat_rotate_inv(rotation_a, offset), wp.quat_inverse(rotation_a) * wp.transform_get_rotation(pose_b))
+    return Pose(
+        wp.quat_rotate_inv(rotation_a, offset),
+        wp.quat_inverse(rotation_a) * wp.transform_get_rotation(pose_b),
+    )
 
 
 @wp.struct
@@ -339,7 +365,9 @@ def row_pair(rows: ShapeRows, margins: Margins, row: wp.vec2i) -> RowPair:
 
 
 @wp.func
-def query_of(rows: ShapeRows, margins: Margins, instances: Instances, pair: wp.vec2i, row: wp.vec2i) -> Query:
+def query_of(
+    rows: ShapeRows, margins: Margins, instances: Instances, pair: wp.vec2i, row: wp.vec2i
+) -> Query:
     """Query of a pair of instances; the relative pose is computed in float64."""
     of_rows = row_pair(rows, margins, row)
     query = Query()
@@ -373,7 +401,9 @@ FAST_SHAPES = 0.75
 the two numbers affect the speed alone, and others were not measured."""
 
 
-def sample_bounds(device_model: DeviceModel, sample_poses: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def sample_bounds(
+    device_model: DeviceModel, sample_poses: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
     """Lower and upper inflated bounds, float64[samples, S, 3] [m], of each row in the first world of its template.
 
     sample_poses: float64[samples, recorded worlds, B, 7].
@@ -388,7 +418,9 @@ def sample_bounds(device_model: DeviceModel, sample_poses: np.ndarray) -> tuple[
         for sample in range(samples):
             batch = PoseBatch(sample * model.world_count + world, 1, 0, sample_poses)
             instances = transform_chunk(device_model, batch, workspace).instances
-            bound = workspace.host(instances.bound, BOUND_NUMBERS * layout.width).reshape(-1, BOUND_NUMBERS, LANES)
+            bound = workspace.host(instances.bound, BOUND_NUMBERS * layout.width).reshape(
+                -1, BOUND_NUMBERS, LANES
+            )
             of_shape = bound.transpose(0, 2, 1).reshape(-1, BOUND_NUMBERS)[: len(rows)]
             lower[sample, rows] = of_shape[:, int(LOWER) : int(LOWER) + 3]
             upper[sample, rows] = of_shape[:, int(UPPER) : int(UPPER) + 3]
@@ -411,13 +443,17 @@ def world_offset(model: Model, sample_poses: np.ndarray) -> np.ndarray:
             of_first = sample_poses[:, first[world] if recorded else 0, in_template, :3]
             middle[:3] = np.median(of_first, axis=(0, 1))
         if recorded:
-            offset[world] = np.median(sample_poses[:, world, in_template, :3], axis=(0, 1)) - middle[:3]
+            offset[world] = (
+                np.median(sample_poses[:, world, in_template, :3], axis=(0, 1)) - middle[:3]
+            )
         elif model.world_shift is not None:
             offset[world] = compose_poses(model.world_shift[world], middle)[:3] - middle[:3]
     return offset
 
 
-def blocks_of_motion(model: Model, lower: np.ndarray, upper: np.ndarray, of_one_world: bool) -> BlockShape:
+def blocks_of_motion(
+    model: Model, lower: np.ndarray, upper: np.ndarray, of_one_world: bool
+) -> BlockShape:
     """Blocks of as many frames as most shapes need for half of their extent.
 
     Boxes around more frames overlap so often that the tests of single frames cost more than the boxes save.
@@ -429,7 +465,9 @@ def blocks_of_motion(model: Model, lower: np.ndarray, upper: np.ndarray, of_one_
     shift = MAX_SHIFT
     if len(lower) > 1 and finite.any():
         pairs = len(lower) // 2 * 2
-        step = np.abs(np.diff(lower[:pairs, finite].reshape(-1, 2, int(finite.sum()), 3), axis=1)).max(axis=(0, 1, 3))
+        step = np.abs(
+            np.diff(lower[:pairs, finite].reshape(-1, 2, int(finite.sum()), 3), axis=1)
+        ).max(axis=(0, 1, 3))
         extent = (upper - lower)[:, finite].mean(axis=(0, 2))
         part = np.quantile(step / np.maximum(extent, 1e-30), FAST_SHAPES)
         while 1 << shift > MIN_LANES and part * (1 << shift) > MOVED_IN_A_BLOCK:

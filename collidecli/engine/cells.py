@@ -14,7 +14,16 @@ import warp as wp
 
 from collidecli.engine.device_model import LANES, MOVED_BY_WORLD, DeviceModel, Layout, ShapeRows
 from collidecli.engine.geometry.bounds import INFINITE, OUTWARD
-from collidecli.engine.geometry.real import COMPOSITION, CONE, EPILOGUE, LANE_STEP, LOAD, PLANE, PRELUDE, Pose
+from collidecli.engine.geometry.real import (
+    COMPOSITION,
+    CONE,
+    EPILOGUE,
+    LANE_STEP,
+    LOAD,
+    PLANE,
+    PRELUDE,
+    Pose,
+)
 from collidecli.engine.runtime.kernel import kernel, native
 from collidecli.engine.runtime.workspace import Workspace
 from collidecli.scene.model import Model
@@ -33,9 +42,25 @@ LOWER = wp.constant(4)
 UPPER = wp.constant(7)
 """Indices of an instance's bounds: centre and radius of its bounding ball, lower and upper corner of its AABB."""
 
-_VALUES: dict[str, Any] = {"PRELUDE": PRELUDE, "LOAD": LOAD, "COMPOSITION": COMPOSITION, "EPILOGUE": EPILOGUE}
-_VALUES |= {"OUTWARD": OUTWARD, "INFINITE": INFINITE, "MOVED_BY_WORLD": MOVED_BY_WORLD, "PLANE": PLANE, "CONE": CONE}
-_VALUES |= {"LANES": LANES, "LANE_STEP": LANE_STEP, "BOUND_NUMBERS": BOUND_NUMBERS, "BOX_NUMBERS": BOX_NUMBERS}
+_VALUES: dict[str, Any] = {
+    "PRELUDE": PRELUDE,
+    "LOAD": LOAD,
+    "COMPOSITION": COMPOSITION,
+    "EPILOGUE": EPILOGUE,
+}
+_VALUES |= {
+    "OUTWARD": OUTWARD,
+    "INFINITE": INFINITE,
+    "MOVED_BY_WORLD": MOVED_BY_WORLD,
+    "PLANE": PLANE,
+    "CONE": CONE,
+}
+_VALUES |= {
+    "LANES": LANES,
+    "LANE_STEP": LANE_STEP,
+    "BOUND_NUMBERS": BOUND_NUMBERS,
+    "BOX_NUMBERS": BOX_NUMBERS,
+}
 _VALUES |= {"CENTER": CENTER, "RADIUS": RADIUS, "LOWER": LOWER, "UPPER": UPPER}
 _VALUES["STORE"] = native(__file__, "store", LANE_STEP=LANE_STEP)
 _VALUES["EXTENTS"] = native(__file__, "extents", **{kind.name: int(kind) for kind in ShapeType})
@@ -81,7 +106,13 @@ class ChunkCells:
 
 @wp.func_native(native(__file__, "place_lanes", **_VALUES))
 def place_lanes(
-    rows: ShapeRows, chunk: ChunkCells, instances: Instances, row: int, first_lane: int, first: int, count: int
+    rows: ShapeRows,
+    chunk: ChunkCells,
+    instances: Instances,
+    row: int,
+    first_lane: int,
+    first: int,
+    count: int,
 ):
     """Writes world poses and bounds of a shape's instances `first` to `first + count - 1`, lanes from `first_lane` on.
 
@@ -104,7 +135,9 @@ def place_empty(bound: wp.array[wp.float32], first: int, count: int):
 
 
 @wp.func_native(native(__file__, "bound_block", **_VALUES))
-def bound_block(bound: wp.array[wp.float32], slot: int, lanes: int, block_box: wp.array[wp.float32]):
+def bound_block(
+    bound: wp.array[wp.float32], slot: int, lanes: int, block_box: wp.array[wp.float32]
+):
     """Writes the box around the bounds of a slot in all lanes of its block. lanes: 1 or a multiple of LANES."""
     ...
 
@@ -235,7 +268,10 @@ class Chunk:
 
 
 def transform_chunk(
-    device_model: DeviceModel, batch: PoseBatch, workspace: Workspace, most: BlockShape = SINGLE_CELLS
+    device_model: DeviceModel,
+    batch: PoseBatch,
+    workspace: Workspace,
+    most: BlockShape = SINGLE_CELLS,
 ) -> Chunk:
     """Uploads a batch to the device of `device_model`; launches the computation of the instances' poses and bounds.
 
@@ -267,7 +303,9 @@ def _upload_cells(
     skipped, first = divmod(batch.first_cell - batch.first_frame * worlds, worlds)
     end = skipped + -(-(first + batch.cell_count) // worlds)
     poses = np.ascontiguousarray(batch.body_pose[skipped:end], np.float64).reshape(-1, 7)
-    layout = _cell_layout(first, batch.cell_count, recorded_worlds, bodies, device_model, shape, workspace)
+    layout = _cell_layout(
+        first, batch.cell_count, recorded_worlds, bodies, device_model, shape, workspace
+    )
     cells = workspace.struct(
         ChunkCells,
         **(layout.arrays if workspace.has_own_memory else {}),
@@ -279,7 +317,9 @@ def _upload_cells(
     if not workspace.has_own_memory:
         for name, values in layout.arrays.items():
             workspace.bind_host_array(ChunkCells, name, values, wp.int32)
-    workspace.bind_host_array(ChunkCells, "body_pose", poses if len(poses) else np.zeros((1, 7)), Pose)
+    workspace.bind_host_array(
+        ChunkCells, "body_pose", poses if len(poses) else np.zeros((1, 7)), Pose
+    )
     return cells, layout.block_count(batch.cell_count)
 
 
@@ -300,7 +340,11 @@ class CellLayout:
 
     def block_count(self, cells: int) -> int:
         """Blocks of a chunk of `cells` cells."""
-        return cells // self.whole_lanes if self.whole_lanes else self.arrays["block_template"].shape[0]
+        return (
+            cells // self.whole_lanes
+            if self.whole_lanes
+            else self.arrays["block_template"].shape[0]
+        )
 
 
 def _cell_layout(
@@ -327,7 +371,8 @@ def _cell_layout(
         arrays = {
             "cell_template": world_template[world],
             "cell_world": world,
-            "first_pose": (frame * recorded_worlds + (world if recorded_worlds > 1 else 0)) * bodies,
+            "first_pose": (frame * recorded_worlds + (world if recorded_worlds > 1 else 0))
+            * bodies,
             "cell_lane": blocks.cell_lane,
             "lane_cell": blocks.lane_cell,
             "block_template": blocks.block_template,
@@ -355,7 +400,9 @@ def instance_of(chunk: ChunkCells, layout: Layout, cell: int, slot: int) -> int:
 def row_of_slot(chunk: ChunkCells, layout: Layout, block_slot: int) -> int:
     """Shape row of a slot, counted through all blocks; -1 for a slot that its template does not use."""
     block = block_slot // layout.width
-    return layout.slot_row[chunk.block_template[block] * layout.width + block_slot - block * layout.width]
+    return layout.slot_row[
+        chunk.block_template[block] * layout.width + block_slot - block * layout.width
+    ]
 
 
 @wp.func
@@ -370,12 +417,17 @@ def body_pose_of(chunk: ChunkCells, cell: int, body: int) -> Pose:
     # A return in each branch: for a pose assigned in a branch the compiler stores both in memory and selects an
     # address.
     if chunk.shared != 0 and chunk.body_shifts[body] != 0:
-        return chunk.world_shift[chunk.cell_world[cell]] * chunk.body_pose[chunk.first_pose[cell] + body]
+        return (
+            chunk.world_shift[chunk.cell_world[cell]]
+            * chunk.body_pose[chunk.first_pose[cell] + body]
+        )
     return chunk.body_pose[chunk.first_pose[cell] + body]
 
 
 @kernel
-def transform_shapes(rows: ShapeRows, layout: Layout, chunk: ChunkCells, per_thread: int, instances: Instances):
+def transform_shapes(
+    rows: ShapeRows, layout: Layout, chunk: ChunkCells, per_thread: int, instances: Instances
+):
     """One thread per `per_thread` lanes of a slot: poses and bounds; those of an unused slot overlap no other."""
     first = wp.tid() * per_thread
     block_slot = first >> chunk.shift
@@ -383,7 +435,9 @@ def transform_shapes(rows: ShapeRows, layout: Layout, chunk: ChunkCells, per_thr
     lane = first & ((1 << chunk.shift) - 1)
     if per_thread > 1:
         lanes = 1 << chunk.shift
-        read_ahead(chunk, (block + 1) * lanes, lanes, block_slot - block * layout.width, layout.width)
+        read_ahead(
+            chunk, (block + 1) * lanes, lanes, block_slot - block * layout.width, layout.width
+        )
     row = row_of_slot(chunk, layout, block_slot)
     if row < 0:
         place_empty(instances.bound, first, per_thread)

@@ -22,7 +22,15 @@ from collidecli.engine.geometry.real import (
 )
 from collidecli.engine.runtime.kernel import kernel, native
 from collidecli.engine.runtime.workspace import Workspace
-from collidecli.scene.tables import FRICTION_SCALE, RIGID_COLUMNS, TOUCHES, Column, ContactBlock, GroupRows, no_columns
+from collidecli.scene.tables import (
+    FRICTION_SCALE,
+    RIGID_COLUMNS,
+    TOUCHES,
+    Column,
+    ContactBlock,
+    GroupRows,
+    no_columns,
+)
 
 PER_THREAD = 256
 """Candidates or contacts of one thread on the CPU: many vectors of lanes."""
@@ -45,7 +53,11 @@ class RowWriter:
     """
 
     def __init__(
-        self, name: str, columns: Sequence[Column], float_type: np.dtype, kernel_of: Callable[[Any, Any], wp.Kernel]
+        self,
+        name: str,
+        columns: Sequence[Column],
+        float_type: np.dtype,
+        kernel_of: Callable[[Any, Any], wp.Kernel],
     ) -> None:
         types = {column.name: (column.dtype_for(float_type), column.width) for column in columns}
         self.name = f"{name}{8 * float_type.itemsize}"
@@ -58,7 +70,9 @@ class RowWriter:
         self.row_bytes = sum(width * dtype.itemsize for dtype, width in types.values())
         self.kernel = kernel_of(self.struct, _VECTORS[float_type, 3])
 
-    def write(self, threads: int, arguments: list[Any], count: int, workspace: Workspace) -> dict[str, np.ndarray]:
+    def write(
+        self, threads: int, arguments: list[Any], count: int, workspace: Workspace
+    ) -> dict[str, np.ndarray]:
         """The columns of `count` rows, filled when `workspace.finish` returns.
 
         Raises ChunkTooLarge where they exceed the limit.
@@ -79,7 +93,12 @@ def row_writers(
 
 
 @kernel
-def count_cells(candidate_end: wp.array[wp.int32], width: int, end: wp.array[wp.int32], cell_end: wp.array[wp.int32]):
+def count_cells(
+    candidate_end: wp.array[wp.int32],
+    width: int,
+    end: wp.array[wp.int32],
+    cell_end: wp.array[wp.int32],
+):
     """One thread per cell: the end of its contacts, from the ends of the candidates of each of its `width` units and of
     the contacts of each candidate."""
     cell = wp.tid()
@@ -90,7 +109,9 @@ def count_cells(candidate_end: wp.array[wp.int32], width: int, end: wp.array[wp.
 
 
 @wp.func
-def offset_in_body(rows: ShapeRows, chunk: ChunkCells, cell: int, row: int, point_world: Vec3) -> wp.vec3f:
+def offset_in_body(
+    rows: ShapeRows, chunk: ChunkCells, cell: int, row: int, point_world: Vec3
+) -> wp.vec3f:
     """A world point in the frame of the shape's body; unchanged for a static shape."""
     body = rows.body[row]
     if body < 0:
@@ -152,7 +173,9 @@ def list_contacts(
 ):
     """One thread per `per_thread` candidates: the sources of their contacts, at their offset in the columns."""
     begin = wp.tid() * per_thread
-    list_sources(rows, margins, candidates, emitted, sources, begin, wp.min(begin + per_thread, total))
+    list_sources(
+        rows, margins, candidates, emitted, sources, begin, wp.min(begin + per_thread, total)
+    )
 
 
 ADDRESSES = native(__file__, "addresses", AHEAD=AHEAD)
@@ -213,7 +236,9 @@ def compaction_kernel(columns_type: Any, point_type: Any) -> wp.Kernel:
         """One thread per `per_thread` contacts."""
         first = wp.tid() * per_thread
         last = wp.min(first + per_thread, total)
-        write_contacts(rows, chunk, instances, candidates, emitted, sources, columns, layout.width, first, last)
+        write_contacts(
+            rows, chunk, instances, candidates, emitted, sources, columns, layout.width, first, last
+        )
 
     return compact
 
@@ -229,7 +254,9 @@ def write_scales(
     thread = wp.tid()
     first_slot = end[thread - 1] if thread > 0 else 0
     for slot in range(first_slot, end[thread]):
-        friction_scale[slot] = wp.where(feature0[slot] == ANCHOR, scale[thread][1], scale[thread][0])
+        friction_scale[slot] = wp.where(
+            feature0[slot] == ANCHOR, scale[thread][1], scale[thread][0]
+        )
 
 
 CONTACT_ROWS = row_writers("Columns", RIGID_COLUMNS, compaction_kernel)
@@ -259,15 +286,27 @@ def compact_contacts(
     others: dict[str, tuple[int, Any]] = {"cell_end": (chunk.cell_count, wp.int32)}
     if scale is not None:
         others[FRICTION_SCALE.name] = (total, wp.float32)
-    columns, arrays = workspace.packed_table("column", writer.struct, total, writer.elements, others)
+    columns, arrays = workspace.packed_table(
+        "column", writer.struct, total, writer.elements, others
+    )
     cell_end = arrays.pop("cell_end")
-    workspace.launch(count_cells, chunk.cell_count, [candidate_cell_end, 1, candidates.end, cell_end])
+    workspace.launch(
+        count_cells, chunk.cell_count, [candidate_cell_end, 1, candidates.end, cell_end]
+    )
     rows = device_model.rows
     if limited:
         workspace.launch(keep_deepest, candidate_count, [rows, candidates, emitted])
     sources, _ = workspace.table("contact_source", ContactSources, total, _SOURCES)
     per_thread = 1 if workspace.has_own_memory else PER_THREAD
-    arguments = [rows, device_model.margins, candidates, emitted, sources, per_thread, candidate_count]
+    arguments = [
+        rows,
+        device_model.margins,
+        candidates,
+        emitted,
+        sources,
+        per_thread,
+        candidate_count,
+    ]
     workspace.launch(list_contacts, -(-candidate_count // per_thread), arguments)
     shared = [rows, device_model.layout, chunk.cells, chunk.instances, candidates, emitted, sources]
     workspace.launch(writer.kernel, -(-total // per_thread), [*shared, per_thread, total, columns])
@@ -284,7 +323,12 @@ def compact_contacts(
 
 
 def touching_pairs(
-    chunk: Chunk, candidates: Candidates, count: int, cell_end: wp.array, float_type: np.dtype, workspace: Workspace
+    chunk: Chunk,
+    candidates: Candidates,
+    count: int,
+    cell_end: wp.array,
+    float_type: np.dtype,
+    workspace: Workspace,
 ) -> ContactBlock:
     """A block without contacts, whose group `touches` has the candidates with a contact, in canonical order.
 

@@ -134,7 +134,13 @@ class Candidates:
     stride: wp.array[wp.int32]
 
 
-_ELEMENTS = {"found": wp.int32, "count": wp.int32, "end": wp.int32, "first": wp.int32, "stride": wp.int32}
+_ELEMENTS = {
+    "found": wp.int32,
+    "count": wp.int32,
+    "end": wp.int32,
+    "first": wp.int32,
+    "stride": wp.int32,
+}
 
 
 def new_candidates(workspace: Workspace, pair: wp.array, row: wp.array, count: int) -> Candidates:
@@ -143,7 +149,9 @@ def new_candidates(workspace: Workspace, pair: wp.array, row: wp.array, count: i
     return workspace.struct(Candidates, pair=pair, row=row)
 
 
-def scan_counts(workspace: Workspace, candidates: Candidates, count: int, inexact: wp.array | None) -> tuple[int, int]:
+def scan_counts(
+    workspace: Workspace, candidates: Candidates, count: int, inexact: wp.array | None
+) -> tuple[int, int]:
     """Sets `end` of the first `count` candidates; returns the number of contacts of all, and of inexact pairs."""
     workspace.launch_scan(candidates.count, count, candidates.end)
     total, inexact_count = workspace.lasts((candidates.end, count), (inexact, 1))
@@ -190,7 +198,9 @@ def is_deeper(x: ContactRecord, y: ContactRecord, swapped: bool) -> bool:
 
 
 @wp.func
-def deepest_to_front(contact: wp.array[ContactRecord], first: int, stride: int, count: int, kept: int, swapped: bool):
+def deepest_to_front(
+    contact: wp.array[ContactRecord], first: int, stride: int, count: int, kept: int, swapped: bool
+):
     """Selection sort of the `kept` deepest of `count` contacts to the front (`is_deeper`)."""
     for i in range(kept):
         deepest = int(i)
@@ -210,16 +220,22 @@ def sift_down_by_features(
     while 2 * parent + 1 < count:
         child = 2 * parent + 1
         sibling = wp.min(child + 1, count - 1)
-        if features_before(contact[first + child * stride], contact[first + sibling * stride], swapped):
+        if features_before(
+            contact[first + child * stride], contact[first + sibling * stride], swapped
+        ):
             child = sibling
-        if not features_before(contact[first + parent * stride], contact[first + child * stride], swapped):
+        if not features_before(
+            contact[first + parent * stride], contact[first + child * stride], swapped
+        ):
             return
         swap_contacts(contact, first + parent * stride, first + child * stride)
         parent = child
 
 
 @wp.func
-def sort_many_by_features(contact: wp.array[ContactRecord], first: int, stride: int, count: int, swapped: bool):
+def sort_many_by_features(
+    contact: wp.array[ContactRecord], first: int, stride: int, count: int, swapped: bool
+):
     """Heap sort of a pair's contacts by feature0, then feature1, for thousands of contacts in any order."""
     for i in range(count / 2):
         sift_down_by_features(contact, first, stride, count / 2 - 1 - i, count, swapped)

@@ -136,7 +136,9 @@ def upload_model(model: Model, device: wp.Device) -> DeviceModel:
     surfaces = [surface for surface in model.convex_surfaces if surface is not None]
     convex = np.array([surface is not None for surface in model.convex_surfaces] + [False])
     number = len(model.hulls) - 1 + np.cumsum(convex)
-    rows.hull = put(np.where(convex[shapes.mesh], number[shapes.mesh], shapes.hull).astype(np.int32), wp.int32)
+    rows.hull = put(
+        np.where(convex[shapes.mesh], number[shapes.mesh], shapes.hull).astype(np.int32), wp.int32
+    )
     rows.hulls = upload_hulls(model.hulls, device, surfaces)
     rows.mesh = put(shapes.mesh, wp.int32)
     rows.heightfield = put(shapes.heightfield, wp.int32)
@@ -153,7 +155,9 @@ def upload_model(model: Model, device: wp.Device) -> DeviceModel:
     world_shift = put(np.zeros((0, 7)) if model.world_shift is None else model.world_shift, Pose)
     body_shifts = put((model.bodies.template != GLOBAL_TEMPLATE).astype(np.int32), wp.int32)
     margins, pair_filter = _upload_pairs(model, device)
-    return DeviceModel(model, device, rows, margins, pair_filter, layout, template_rows, world_shift, body_shifts)
+    return DeviceModel(
+        model, device, rows, margins, pair_filter, layout, template_rows, world_shift, body_shifts
+    )
 
 
 def _upload_pairs(model: Model, device: wp.Device) -> tuple[Margins, Filter]:
@@ -161,7 +165,8 @@ def _upload_pairs(model: Model, device: wp.Device) -> tuple[Margins, Filter]:
     excluded_start, excluded = _by_row(pair_filter.excluded, len(shapes))
     forced_start, forced = _by_row(pair_filter.forced, len(shapes))
     forced_gap, forced_margin = (
-        values if len(values) else np.full(len(forced), np.nan) for values in (model.forced_gap, model.forced_margin)
+        values if len(values) else np.full(len(forced), np.nan)
+        for values in (model.forced_gap, model.forced_margin)
     )
     margins, lists = Margins(), Filter()
     margins.margin, margins.gap = put(shapes.margin, Real), put(shapes.gap, Real)
@@ -214,7 +219,9 @@ def bounds_inflation(model: Model) -> np.ndarray:
         own_gap = model.forced_gap if len(model.forced_gap) else nothing
         pair_margin = np.where(np.isnan(own_margin), margin[forced].sum(axis=1), own_margin)
         pair_gap = np.where(np.isnan(own_gap), gap[forced].sum(axis=1), own_gap)
-        inflation[np.unique(forced)] = np.maximum(inflation[np.unique(forced)], 0.5 * (pair_margin + pair_gap).max())
+        inflation[np.unique(forced)] = np.maximum(
+            inflation[np.unique(forced)], 0.5 * (pair_margin + pair_gap).max()
+        )
     return inflation
 
 

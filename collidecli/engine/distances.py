@@ -28,20 +28,39 @@ from collidecli.engine.device_model import (
     type_of_kind,
     upload_model,
 )
-from collidecli.engine.geometry.bounds import BoxFrames, box_frames, distance_along_axes, distance_of_boxes
-from collidecli.engine.geometry.closest_points import Tie, TrianglePair, closest_points, overlap_of_projections
+from collidecli.engine.geometry.bounds import (
+    BoxFrames,
+    box_frames,
+    distance_along_axes,
+    distance_of_boxes,
+)
+from collidecli.engine.geometry.closest_points import (
+    Tie,
+    TrianglePair,
+    closest_points,
+    overlap_of_projections,
+)
 from collidecli.engine.geometry.meshes import TriangleShape, tree_of_triangles
 from collidecli.engine.geometry.primitives import Vertex, support_point
 from collidecli.engine.geometry.real import MESH, PLANE, Pose, Real, Vec3, device_array
 from collidecli.engine.hydroelastic.pairs import Solids, distance_function, upload_solids
 from collidecli.engine.narrowphase.collider import Collider, ColliderTable
 from collidecli.engine.narrowphase.convex.gjk import BEYOND_MAX_SEPARATION, nearest_of_difference
-from collidecli.engine.narrowphase.convex.penetration import distance_bounds, minkowski_difference, sum_of_sizes
+from collidecli.engine.narrowphase.convex.penetration import (
+    distance_bounds,
+    minkowski_difference,
+    sum_of_sizes,
+)
 from collidecli.engine.narrowphase.dispatch import NarrowPhase, collider_of_kinds
 from collidecli.engine.runtime.device_stream import has_own_memory
 from collidecli.engine.runtime.kernel import kernel, load_kernels, one_at_a_time
 from collidecli.engine.runtime.warp_internals import struct_rows
-from collidecli.engine.runtime.workspace import ChunkTooLarge, Workspace, execute_steps, parts_that_fit
+from collidecli.engine.runtime.workspace import (
+    ChunkTooLarge,
+    Workspace,
+    execute_steps,
+    parts_that_fit,
+)
 from collidecli.errors import InputError
 from collidecli.scene.heightfield_solid import solid_mesh
 from collidecli.scene.model import Model
@@ -87,7 +106,12 @@ class Found:
 
 @wp.func
 def store_found(
-    queries: Queries, instances: Instances, rows: ShapeRows, index: int, best: Found, results: wp.array[Found]
+    queries: Queries,
+    instances: Instances,
+    rows: ShapeRows,
+    index: int,
+    best: Found,
+    results: wp.array[Found],
 ):
     """Writes a result in the world, from shape0 to shape1."""
     result = best
@@ -182,7 +206,13 @@ class TriangleTrees:
 
 @wp.func
 def push_nearer_last(
-    stack: wp.array[Any], bound: wp.array[Real], count: int, first: Any, second: Any, bounds: wp.vec2d, limit: Real
+    stack: wp.array[Any],
+    bound: wp.array[Real],
+    count: int,
+    first: Any,
+    second: Any,
+    bounds: wp.vec2d,
+    limit: Real,
 ) -> int:
     """Appends those of two nodes, or pairs of nodes, with bounds below a limit, the nearer last; returns the count."""
     result = count
@@ -225,10 +255,17 @@ def upload_trees(model: Model, device: wp.Device) -> TriangleTrees:
     points = {"corner": [part.reshape(-1, 3) for part in parts]}
     points |= {"lower": [tree.lower for tree in trees], "upper": [tree.upper for tree in trees]}
     for name, values in points.items():
-        setattr(result, name, device_array(np.concatenate([*values, np.zeros((0, 3))]), Vec3, device))
+        setattr(
+            result, name, device_array(np.concatenate([*values, np.zeros((0, 3))]), Vec3, device)
+        )
     skip = [tree.skip + nodes[k] for k, tree in enumerate(trees)]
     leaf = [np.where(tree.face >= 0, tree.face + faces[k], -1) for k, tree in enumerate(trees)]
-    for name, values in (("skip", skip), ("leaf", leaf), ("first_node", [nodes[:-1]]), ("surface", [surface])):
+    for name, values in (
+        ("skip", skip),
+        ("leaf", leaf),
+        ("first_node", [nodes[:-1]]),
+        ("surface", [surface]),
+    ):
         whole = np.concatenate([*values, np.zeros(0, np.int32)]).astype(np.int32)
         setattr(result, name, device_array(whole, wp.int32, device))
     return result
@@ -265,7 +302,9 @@ def box_in_frame(a: Any, pose_b_to_a: Pose) -> tuple[Vec3, Vec3]:
 
 
 @wp.func(inline=False)
-def nearer_triangle(a: Any, trees: TriangleTrees, number: int, pose_b_to_a: Pose, best: Found) -> Found:
+def nearer_triangle(
+    a: Any, trees: TriangleTrees, number: int, pose_b_to_a: Pose, best: Found
+) -> Found:
     """`best`, or what is found of one triangle if that is nearer; `lower` is the lesser of both in each case."""
     result = best
     b = TriangleShape()
@@ -278,7 +317,9 @@ def nearer_triangle(a: Any, trees: TriangleTrees, number: int, pose_b_to_a: Pose
     difference = minkowski_difference(a, b, pose_b_to_a)
     simplex = wp.zeros(shape=4, dtype=Vertex)
     start = wp.transform_point(pose_b_to_a, (b.p + b.q + b.r) / Real(3.0))
-    start = wp.where(wp.length_sq(start) > Real(0.0), wp.normalize(start), Vec3(Real(0.0), Real(0.0), Real(1.0)))
+    start = wp.where(
+        wp.length_sq(start) > Real(0.0), wp.normalize(start), Vec3(Real(0.0), Real(0.0), Real(1.0))
+    )
     nearest = nearest_of_difference(difference, start, best.distance + difference.radius_a, simplex)
     if nearest.state == BEYOND_MAX_SEPARATION:
         return result
@@ -286,9 +327,17 @@ def nearer_triangle(a: Any, trees: TriangleTrees, number: int, pose_b_to_a: Pose
     distance = bounds.upper - difference.radius_a
     if distance <= TOUCHING * sum_of_sizes(difference):
         distance = Real(0.0)
-    result.lower = wp.min(best.lower, wp.clamp(bounds.lower - difference.radius_a, Real(0.0), distance))
+    result.lower = wp.min(
+        best.lower, wp.clamp(bounds.lower - difference.radius_a, Real(0.0), distance)
+    )
     if distance < best.distance:
-        return Found(distance, result.lower, bounds.normal, bounds.on_a + difference.radius_a * bounds.normal, 0)
+        return Found(
+            distance,
+            result.lower,
+            bounds.normal,
+            bounds.on_a + difference.radius_a * bounds.normal,
+            0,
+        )
     return result
 
 
@@ -297,12 +346,18 @@ def convex_search(shape_a: Callable[..., Any]) -> wp.Kernel:
 
     @kernel
     def nearest_of_convex(
-        rows: ShapeRows, trees: TriangleTrees, instances: Instances, queries: Queries, results: wp.array[Found]
+        rows: ShapeRows,
+        trees: TriangleTrees,
+        instances: Instances,
+        queries: Queries,
+        results: wp.array[Found],
     ):
         """One thread per query; row_a has the convex shape, row_b the surface."""
         thread = wp.tid()
         index = queries.order[thread]
-        pose_b_to_a = relative_pose(instances.pose[queries.pair[index][0]], instances.pose[queries.pair[index][1]])
+        pose_b_to_a = relative_pose(
+            instances.pose[queries.pair[index][0]], instances.pose[queries.pair[index][1]]
+        )
         a = shape_a(rows, queries.row[index][0])
         rotation = wp.transform_get_rotation(pose_b_to_a)
         origin = wp.transform_get_translation(pose_b_to_a)
@@ -344,12 +399,18 @@ def convex_search(shape_a: Callable[..., Any]) -> wp.Kernel:
 
 @kernel
 def nearest_of_plane(
-    rows: ShapeRows, trees: TriangleTrees, instances: Instances, queries: Queries, results: wp.array[Found]
+    rows: ShapeRows,
+    trees: TriangleTrees,
+    instances: Instances,
+    queries: Queries,
+    results: wp.array[Found],
 ):
     """One thread per query; row_a has the plane, row_b the surface: its lowest vertex, exact at any depth."""
     thread = wp.tid()
     index = queries.order[thread]
-    pose_b_to_a = relative_pose(instances.pose[queries.pair[index][0]], instances.pose[queries.pair[index][1]])
+    pose_b_to_a = relative_pose(
+        instances.pose[queries.pair[index][0]], instances.pose[queries.pair[index][1]]
+    )
     up = Vec3(Real(0.0), Real(0.0), Real(1.0))
     axis = wp.quat_rotate_inv(wp.transform_get_rotation(pose_b_to_a), up)
     origin = wp.transform_get_translation(pose_b_to_a)
@@ -417,7 +478,9 @@ def certified_separation(pair: TrianglePair, normal: Vec3, distance: Real) -> Re
     sides_b = wp.matrix_from_rows(pair.b - pair.a, pair.c - pair.b, pair.a - pair.c)
     if distance > NEARLY_TOUCHING * wp.max(wp.length(sides_a[0]), wp.length(sides_b[0])):
         return least
-    least = separation_across(pair, pair.normal_pqr, separation_across(pair, pair.normal_abc, least))
+    least = separation_across(
+        pair, pair.normal_pqr, separation_across(pair, pair.normal_abc, least)
+    )
     for i in range(3):
         least = separation_across(pair, wp.cross(sides_a[i], wp.cross(normal, sides_a[i])), least)
         least = separation_across(pair, wp.cross(sides_b[i], wp.cross(normal, sides_b[i])), least)
@@ -460,29 +523,43 @@ def nearer_pair(
 
 
 @wp.func
-def bound_of_boxes(trees: TriangleTrees, node_a: int, node_b: int, frames: BoxFrames, axis: Vec3) -> Real:
+def bound_of_boxes(
+    trees: TriangleTrees, node_a: int, node_b: int, frames: BoxFrames, axis: Vec3
+) -> Real:
     """Lower bound of the distance of what two boxes contain: along the axes of both frames, and along `axis`, of a."""
     half_a = box_half(trees, node_a)
     half_b = box_half(trees, node_b)
     off = frames.rotation * box_middle(trees, node_b) + frames.position - box_middle(trees, node_a)
-    along = wp.dot(axis, off) - wp.dot(half_a, wp.abs(axis)) - wp.dot(half_b, wp.abs(frames.inverse * axis))
+    along = (
+        wp.dot(axis, off)
+        - wp.dot(half_a, wp.abs(axis))
+        - wp.dot(half_b, wp.abs(frames.inverse * axis))
+    )
     return wp.max(along, distance_along_axes(off, half_a, half_b, frames))
 
 
 @kernel
 def nearest_of_surfaces(
-    rows: ShapeRows, trees: TriangleTrees, instances: Instances, queries: Queries, results: wp.array[Found]
+    rows: ShapeRows,
+    trees: TriangleTrees,
+    instances: Instances,
+    queries: Queries,
+    results: wp.array[Found],
 ):
     """One thread per query of two surfaces of triangles; of two boxes the larger one is descended."""
     thread = wp.tid()
     index = queries.order[thread]
-    pose_b_to_a = relative_pose(instances.pose[queries.pair[index][0]], instances.pose[queries.pair[index][1]])
+    pose_b_to_a = relative_pose(
+        instances.pose[queries.pair[index][0]], instances.pose[queries.pair[index][1]]
+    )
     frames = box_frames(pose_b_to_a)
     best = Found(Real(wp.inf), Real(wp.inf), Vec3(), Vec3(), 0)
     stack = wp.zeros(shape=wp.static(STACK), dtype=wp.vec2i)
     bound = wp.zeros(shape=wp.static(STACK), dtype=Real)
     row = queries.row[index]
-    stack[0] = wp.vec2i(trees.first_node[trees.surface[row[0]]], trees.first_node[trees.surface[row[1]]])
+    stack[0] = wp.vec2i(
+        trees.first_node[trees.surface[row[0]]], trees.first_node[trees.surface[row[1]]]
+    )
     count = int(1)
     while count > 0 and best.distance > Real(0.0):
         count -= 1
@@ -497,7 +574,9 @@ def nearest_of_surfaces(
             continue
         split_a = face_b >= 0
         if face_a < 0 and face_b < 0:
-            split_a = wp.length_sq(box_half(trees, nodes[0])) > wp.length_sq(box_half(trees, nodes[1]))
+            split_a = wp.length_sq(box_half(trees, nodes[0])) > wp.length_sq(
+                box_half(trees, nodes[1])
+            )
         node = wp.where(split_a, nodes[0], nodes[1])
         first = wp.vec2i(node + 1, nodes[1])
         second = wp.vec2i(trees.skip[node + 1], nodes[1])
@@ -561,25 +640,40 @@ class PairDistances:
 
     @one_at_a_time
     def __init__(
-        self, model: Model, device: wp.Device, pairs: np.ndarray | None = None, store: FieldStore | None = None
+        self,
+        model: Model,
+        device: wp.Device,
+        pairs: np.ndarray | None = None,
+        store: FieldStore | None = None,
     ) -> None:
         if pairs is None:
             pairs = np.stack(np.triu_indices(len(model.shapes), 1), axis=1)
-        planes = np.flatnonzero((model.shapes.type[pairs].reshape(-1, 2) == ShapeType.PLANE).all(axis=1))
+        planes = np.flatnonzero(
+            (model.shapes.type[pairs].reshape(-1, 2) == ShapeType.PLANE).all(axis=1)
+        )
         if len(planes):
             names = " and ".join(f"'{model.shapes.path[row]}'" for row in pairs[planes[0]])
-            raise InputError("two planes have no distance: both are infinite", names, "leave out one of the two")
+            raise InputError(
+                "two planes have no distance: both are infinite", names, "leave out one of the two"
+            )
         self._model = model
         self._device_model = upload_model(model, device)
-        without_fields = replace(model, shapes=replace(model.shapes, sdf=np.full_like(model.shapes.sdf, -1)))
+        without_fields = replace(
+            model, shapes=replace(model.shapes, sdf=np.full_like(model.shapes.sdf, -1))
+        )
         self._kind, self._plain_kind = kinds_of(model), kinds_of(without_fields)
-        used = (np.unique(np.sort(kind[pairs], axis=1), axis=0) for kind in (self._kind, self._plain_kind))
+        used = (
+            np.unique(np.sort(kind[pairs], axis=1), axis=0)
+            for kind in (self._kind, self._plain_kind)
+        )
         kind_pairs, plain_pairs = ({(a, b) for a, b in each.tolist()} for each in used)
         direct = {pair: collider_of_kinds(*pair, "gjk") for pair in plain_pairs}
         direct = {pair: each for pair, each in direct.items() if each.sub_pair_kernels is None}
         others = {pair: collider_of_kinds(*pair, "gjk") for pair in kind_pairs - direct.keys()}
         others = {pair: each for pair, each in others.items() if ShapeType.PLANE not in pair}
-        self._method = {pair: DIRECT if pair in direct else _search_of(*pair) for pair in plain_pairs}
+        self._method = {
+            pair: DIRECT if pair in direct else _search_of(*pair) for pair in plain_pairs
+        }
         self._apart = _Colliders(self._device_model, direct, UNLIMITED, store)
         self._overlap = _Colliders(self._device_model, others, 0.0, store)
         self._search: dict[str, wp.Kernel] = {}
@@ -590,7 +684,9 @@ class PairDistances:
             self._trees = upload_trees(model, device)
         colliders = [*self._apart.narrow_phase.kernels(), *self._overlap.narrow_phase.kernels()]
         kernels = [*colliders, least_of_contacts, *self._search.values()]
-        load_kernels([*([] if has_own_memory(device) else [execute_steps]), *dict.fromkeys(kernels)], device)
+        load_kernels(
+            [*([] if has_own_memory(device) else [execute_steps]), *dict.fromkeys(kernels)], device
+        )
         self._overlap.narrow_phase.measure_surfaces()
         self._local = threading.local()
 
@@ -601,12 +697,16 @@ class PairDistances:
         parts = [
             part
             for first in range(0, len(rows), ROWS_AT_ONCE)
-            for part in self._measure(rows[first : first + ROWS_AT_ONCE], poses[first : first + ROWS_AT_ONCE])
+            for part in self._measure(
+                rows[first : first + ROWS_AT_ONCE], poses[first : first + ROWS_AT_ONCE]
+            )
         ]
         results = np.concatenate([struct_rows(Found, 0), *parts])
         distance, normal, point0 = results["distance"], results["normal"], results["point_a"]
         point1 = point0 + distance[:, None] * normal
-        return PairDistanceRows(distance.copy(), normal.copy(), point0.copy(), point1, distance - results["lower"])
+        return PairDistanceRows(
+            distance.copy(), normal.copy(), point0.copy(), point1, distance - results["lower"]
+        )
 
     def _measure(self, rows: np.ndarray, poses: np.ndarray) -> list[np.ndarray]:
         """Found[n] of each part of a batch that fits."""
@@ -614,7 +714,9 @@ class PairDistances:
         def measure(begin: int, end: int) -> np.ndarray:
             workspace = getattr(self._local, "workspace", None)
             if workspace is None:
-                workspace = self._local.workspace = Workspace(self._device_model.device, MEMORY_LIMIT)
+                workspace = self._local.workspace = Workspace(
+                    self._device_model.device, MEMORY_LIMIT
+                )
             try:
                 return self._batch(rows[begin:end], poses[begin:end], workspace)
             except ChunkTooLarge as too_large:
@@ -645,7 +747,12 @@ class PairDistances:
             chosen = left[number == k]
             if not len(chosen):
                 continue
-            arguments = [self._device_model.rows, self._trees, batch.instances, batch.queries(chosen, workspace)]
+            arguments = [
+                self._device_model.rows,
+                self._trees,
+                batch.instances,
+                batch.queries(chosen, workspace),
+            ]
             workspace.launch(search, len(chosen), [*arguments, batch.found])
         result[left] = batch.read(workspace)[left]
         return result
@@ -655,7 +762,11 @@ class _Colliders:
     """The colliders of some pairs of kinds, for plain surfaces: every shape has one gap and no margin."""
 
     def __init__(
-        self, device_model: DeviceModel, of_pair: dict[tuple[int, int], Collider], gap: float, store: FieldStore | None
+        self,
+        device_model: DeviceModel,
+        of_pair: dict[tuple[int, int], Collider],
+        gap: float,
+        store: FieldStore | None,
     ) -> None:
         self.of_pair = of_pair
         colliders = tuple(dict.fromkeys(of_pair.values()))
@@ -668,7 +779,12 @@ class _Colliders:
         self.narrow_phase = NarrowPhase.of(plain, table, store)
 
     def collide(
-        self, batch: _Batch, left: np.ndarray, kinds: np.ndarray, certified: int, workspace: Workspace
+        self,
+        batch: _Batch,
+        left: np.ndarray,
+        kinds: np.ndarray,
+        certified: int,
+        workspace: Workspace,
     ) -> np.ndarray:
         """Launches the colliders of the queries `left`, with these kinds, and the selection of their least contacts;
         returns the queries that have a collider here."""
@@ -677,7 +793,9 @@ class _Colliders:
         chosen = left[order]
         if not len(chosen):
             return chosen
-        ends = np.searchsorted(number[order], np.arange(len(self.narrow_phase.table.colliders) + 1)).tolist()
+        ends = np.searchsorted(
+            number[order], np.arange(len(self.narrow_phase.table.colliders) + 1)
+        ).tolist()
         candidates, listed = batch.candidates(chosen, ends, workspace)
         chunk = Chunk(0, len(chosen), len(chosen), 1, ChunkCells(), batch.instances)
         emitted, _ = self.narrow_phase.collide(chunk, candidates, listed, workspace)
@@ -690,26 +808,35 @@ class _Colliders:
 class _Batch:
     """Queries of one call: query i has the instances 2 i of shape0 and 2 i + 1 of shape1."""
 
-    def __init__(self, rows: np.ndarray, poses: np.ndarray, types: np.ndarray, workspace: Workspace) -> None:
+    def __init__(
+        self, rows: np.ndarray, poses: np.ndarray, types: np.ndarray, workspace: Workspace
+    ) -> None:
         swapped = types[rows[:, 0]] > types[rows[:, 1]]
         self._count = len(rows)
         self._row = np.ascontiguousarray(rows, np.int32)
         self._pair = np.arange(2 * len(rows), dtype=np.int32).reshape(-1, 2)
         self._swapped = swapped.astype(np.int32)
         self._poses = np.ascontiguousarray(poses.reshape(-1, 7))
-        in_order = [np.where(swapped[:, None], sides[:, ::-1], sides) for sides in (self._pair, self._row)]
-        self._pair_in_order, self._row_in_order = (np.ascontiguousarray(sides) for sides in in_order)
+        in_order = [
+            np.where(swapped[:, None], sides[:, ::-1], sides) for sides in (self._pair, self._row)
+        ]
+        self._pair_in_order, self._row_in_order = (
+            np.ascontiguousarray(sides) for sides in in_order
+        )
         self.instances = Instances()
         self.instances.pose = workspace.uploaded(self._poses, Pose)
         self.found = workspace.array("found_distances", self._count, Found)
 
-    def candidates(self, chosen: np.ndarray, ends: list[int], workspace: Workspace) -> tuple[Candidates, CandidateList]:
+    def candidates(
+        self, chosen: np.ndarray, ends: list[int], workspace: Workspace
+    ) -> tuple[Candidates, CandidateList]:
         """Candidates of the chosen queries, ordered by collider; each is also a pair of slots with one lane.
 
         ends: first of each collider, and the end."""
         count = len(chosen)
         pair, row = (
-            workspace.uploaded(np.ascontiguousarray(columns[chosen]), wp.vec2i) for columns in (self._pair, self._row)
+            workspace.uploaded(np.ascontiguousarray(columns[chosen]), wp.vec2i)
+            for columns in (self._pair, self._row)
         )
         order = workspace.uploaded(np.arange(count, dtype=np.int32), wp.int32)
         lanes = PairLanes()
@@ -762,7 +889,9 @@ def point_kernel(with_meshes: bool) -> wp.Kernel:
     distance = distance_function(with_meshes, False)
 
     @kernel
-    def measure_points(solids: Solids, row: int, has_inside: int, point: wp.array[Vec3], value: wp.array[Real]):
+    def measure_points(
+        solids: Solids, row: int, has_inside: int, point: wp.array[Vec3], value: wp.array[Real]
+    ):
         """One thread per point."""
         thread = wp.tid()
         nearest = distance(solids, row, point[thread])

@@ -14,7 +14,17 @@ import warp as wp
 
 from collidecli.engine.runtime.kernel import begin_loading, is_found, is_loaded, kernel, native
 from collidecli.numerics.trigonometry import COSINE, HALF_PI_PARTS, MODERATE, SINE, TWO_OVER_PI
-from collidecli.scene.joint_tree import BALL, FIXED, FREE, JOINTED, SHORTEST, SLIDE, UNIT, JointTree, use
+from collidecli.scene.joint_tree import (
+    BALL,
+    FIXED,
+    FREE,
+    JOINTED,
+    SHORTEST,
+    SLIDE,
+    UNIT,
+    JointTree,
+    use,
+)
 from collidecli.scene.motion import Motion, has_joint_tree
 
 LANES = 8
@@ -36,7 +46,9 @@ _ANGLES = {"MODERATE": MODERATE, "TWO_OVER_PI": TWO_OVER_PI, "HALF_PI_PARTS": HA
 _SINCOS = native(__file__, "sincos", SINE=SINE, COSINE=COSINE, **_ANGLES)
 _QUATERNIONS = native(__file__, "quaternions", UNIT=UNIT, SHORTEST=SHORTEST)
 _MOVE = native(__file__, "move", _NUMBERS=_NUMBERS, LANES=LANES, SLIDE=SLIDE, BALL=BALL)
-_BODIES = native(__file__, "bodies", _STATE=_STATE, FIXED=FIXED, LANES=LANES, FREE=FREE, JOINTED=JOINTED)
+_BODIES = native(
+    __file__, "bodies", _STATE=_STATE, FIXED=FIXED, LANES=LANES, FREE=FREE, JOINTED=JOINTED
+)
 
 
 @wp.struct
@@ -89,17 +101,24 @@ def pose_tree(
 
     state: LANES times 16 numbers a body, of any content. is_done: 1 result, 0 for an angle beyond MODERATE.
     """
-    is_done[0] = wp.where(pose_all(bodies, joints, coordinates, coordinate_count, count, state, poses), 1, 0)
+    is_done[0] = wp.where(
+        pose_all(bodies, joints, coordinates, coordinate_count, count, state, poses), 1, 0
+    )
 
 
 class CompiledTree:
     """Forward kinematics of a tree by `pose_tree`, which must be loaded."""
 
     def __init__(self, tree: JointTree) -> None:
-        parents = {p for p, kind in zip(tree.body_parent, tree.body_kind, strict=True) if kind == JOINTED}
+        parents = {
+            p for p, kind in zip(tree.body_parent, tree.body_kind, strict=True) if kind == JOINTED
+        }
         self._bodies, self._joints = TreeBodies(), TreeJoints()
         self._width = len(tree.body_kind)
-        bodies = {name: getattr(tree, f"body_{name}") for name in ("kind", "parent", "first", "count", "pose")}
+        bodies = {
+            name: getattr(tree, f"body_{name}")
+            for name in ("kind", "parent", "first", "count", "pose")
+        }
         bodies["is_parent"] = [int(body in parents) for body in range(self._width)]
         joints = {name: getattr(tree, f"joint_{name}") for name in ("kind", "address", "numbers")}
         for struct, arrays in ((self._bodies, bodies), (self._joints, joints)):
@@ -151,4 +170,8 @@ def begin_loading_kinematics(motion: Motion) -> None:
 def _array(values: Any) -> wp.array:
     """A flat array of Warp that shares the memory of a NumPy array, int32 of a list."""
     flat = np.asarray(values, np.int32 if isinstance(values, list) else None).reshape(-1)
-    return wp.from_numpy(flat, device="cpu") if not flat.size else wp.array(flat, device="cpu", copy=False)
+    return (
+        wp.from_numpy(flat, device="cpu")
+        if not flat.size
+        else wp.array(flat, device="cpu", copy=False)
+    )

@@ -37,12 +37,22 @@ from collidecli.engine.device_model import DeviceModel, kinds_of, type_of_kind, 
 from collidecli.engine.narrowphase.dispatch import NarrowPhase, needed_colliders
 from collidecli.engine.runtime.device_stream import has_own_memory, keep_freed_memory, uploading
 from collidecli.engine.runtime.kernel import begin_loading, initialize, load_kernels, one_at_a_time
-from collidecli.engine.runtime.workspace import ChunkTooLarge, Workspace, execute_steps, parts_that_fit
+from collidecli.engine.runtime.workspace import (
+    ChunkTooLarge,
+    Workspace,
+    execute_steps,
+    parts_that_fit,
+)
 from collidecli.errors import InputError
 from collidecli.scene.allowed_pairs import allowed_pairs
 from collidecli.scene.hydroelastic import HydroShapes, hydro_shapes
 from collidecli.scene.model import Model
-from collidecli.scene.options import DEFAULT_RESOLUTION, DEFAULT_STIFFNESS, ContactOptions, EngineOptions
+from collidecli.scene.options import (
+    DEFAULT_RESOLUTION,
+    DEFAULT_STIFFNESS,
+    ContactOptions,
+    EngineOptions,
+)
 from collidecli.scene.particles import LOOSE
 from collidecli.scene.tables import (
     HYDRO_PATCHES,
@@ -160,11 +170,22 @@ class ChunkReport:
 
     def plus(self, other: ChunkReport) -> ChunkReport:
         """Sum of both reports."""
-        counts = "cell_count", "candidate_count", "touching_count", "contact_count", "inexact_count", "missed_count"
+        counts = (
+            "cell_count",
+            "candidate_count",
+            "touching_count",
+            "contact_count",
+            "inexact_count",
+            "missed_count",
+        )
         return ChunkReport(
             **{name: getattr(self, name) + getattr(other, name) for name in (*counts, "compiling")},
-            seconds={stage: seconds + other.seconds[stage] for stage, seconds in self.seconds.items()},
-            missed_pair=min((pair for pair in (self.missed_pair, other.missed_pair) if pair), default=None),
+            seconds={
+                stage: seconds + other.seconds[stage] for stage, seconds in self.seconds.items()
+            },
+            missed_pair=min(
+                (pair for pair in (self.missed_pair, other.missed_pair) if pair), default=None
+            ),
             parts=(*(self.parts or (self,)), *(other.parts or (other,))),
         )
 
@@ -204,7 +225,9 @@ def joining_bytes(result_bytes: int, with_groups: bool = False) -> int:
     return result_bytes * (7 if with_groups else 5) // 4
 
 
-def rows_within(stage: GroupStage, device_model: DeviceModel, batch: PoseBatch, memory_limit: int) -> GroupRows:
+def rows_within(
+    stage: GroupStage, device_model: DeviceModel, batch: PoseBatch, memory_limit: int
+) -> GroupRows:
     """Rows of a group in a batch within `memory_limit` bytes of scratch and result.
 
     The cells, and the units of one cell, are collided in as few parts as the limit allows. Raises ChunkTooLarge, with
@@ -229,9 +252,13 @@ def rows_within(stage: GroupStage, device_model: DeviceModel, batch: PoseBatch, 
 
         if cells.cell_count > 1:
             return of_units(0, stage.width)
-        return groups_of_parts([{name: part} for part in parts_that_fit(stage.width, of_units)])[name]
+        return groups_of_parts([{name: part} for part in parts_that_fit(stage.width, of_units)])[
+            name
+        ]
 
-    return consecutive_groups([{name: part} for part in parts_that_fit(batch.cell_count, of_cells)])[name]
+    return consecutive_groups(
+        [{name: part} for part in parts_that_fit(batch.cell_count, of_cells)]
+    )[name]
 
 
 def joined_parts(parts: list[ContactBlock]) -> ContactBlock:
@@ -297,12 +324,16 @@ class CollisionPipeline:
         clock.end("broad_phase")
         block = self._collide_pairs(chunk, pairs, workspace, report, clock)
         for stage in self.group_stages:
-            block.groups[stage.group.name], _ = stage.collide_part(chunk, batch, workspace, 0, stage.width)
+            block.groups[stage.group.name], _ = stage.collide_part(
+                chunk, batch, workspace, 0, stage.width
+            )
             clock.end("narrow_phase")
         clock.close()
         return block, report
 
-    def collide_in_parts(self, batch: PoseBatch, memory_limit: int) -> tuple[ContactBlock, ChunkReport]:
+    def collide_in_parts(
+        self, batch: PoseBatch, memory_limit: int
+    ) -> tuple[ContactBlock, ChunkReport]:
         """Contacts of one cell within `memory_limit` bytes of scratch and result, and the report.
 
         The candidates are collided in parts, as few as the limit allows; a pair's contacts depend on no other pair, and
@@ -365,7 +396,12 @@ class CollisionPipeline:
         return block, report
 
     def _collide_pairs(
-        self, chunk: Chunk, pairs: BlockPairs, workspace: Workspace, report: ChunkReport, clock: StageClock
+        self,
+        chunk: Chunk,
+        pairs: BlockPairs,
+        workspace: Workspace,
+        report: ChunkReport,
+        clock: StageClock,
     ) -> ContactBlock:
         """Contacts of the candidates of a chunk; completes the report."""
         hydro = None
@@ -386,7 +422,9 @@ class CollisionPipeline:
         emitted, inexact = self.narrow_phase.collide(chunk, candidates, listed, workspace)
         if self.touch_only:
             clock.end("narrow_phase")
-            block = touching_pairs(chunk, candidates, count, listed.cell_end, self.float_type, workspace)
+            block = touching_pairs(
+                chunk, candidates, count, listed.cell_end, self.float_type, workspace
+            )
             report.touching_count = block.groups[TOUCHES.name].row_count
             clock.end("order")
             return block
@@ -458,7 +496,9 @@ def find_device(name: str) -> wp.Device:
         device = wp.get_device("cuda:0" if name == "cuda" else name or "cpu")
     except (ValueError, RuntimeError) as error:
         known = ", ".join(device.alias for device in wp.get_devices())
-        raise InputError(f"there is no device '{name}'", "--device", f"this machine has: {known}") from error
+        raise InputError(
+            f"there is no device '{name}'", "--device", f"this machine has: {known}"
+        ) from error
     if has_own_memory(device):
         keep_freed_memory(device)
     return device
@@ -470,7 +510,9 @@ def load_ahead(device: wp.Device) -> None:
         begin_loading([execute_steps, *ALWAYS], device)
 
 
-def choose_broad_phase(model: Model, options: EngineOptions, pair_counts: list[int] | None) -> BroadPhaseChoice:
+def choose_broad_phase(
+    model: Model, options: EngineOptions, pair_counts: list[int] | None
+) -> BroadPhaseChoice:
     """The broad phase by the options; `auto` compares the allowed pairs with the shapes of the largest template."""
     if options.pipeline == "standard":
         return BroadPhaseChoice("explicit", "the standard pipeline works on explicit pairs")
@@ -484,11 +526,13 @@ def choose_broad_phase(model: Model, options: EngineOptions, pair_counts: list[i
     pairs = max(pair_counts)
     if pairs > SWEEP_PAIRS_PER_SHAPE * widest:
         return BroadPhaseChoice(
-            "sap", f"{plural(widest, 'shape')} have {plural(pairs, 'allowed pair')}, over {SWEEP_PAIRS_PER_SHAPE} each"
+            "sap",
+            f"{plural(widest, 'shape')} have {plural(pairs, 'allowed pair')}, over {SWEEP_PAIRS_PER_SHAPE} each",
         )
     of_template = f" in the largest of {templates} templates" if templates > 1 else ""
     return BroadPhaseChoice(
-        "explicit", f"the filters leave {plural(pairs, 'pair')} of {plural(widest, 'shape')}{of_template}"
+        "explicit",
+        f"the filters leave {plural(pairs, 'pair')} of {plural(widest, 'shape')}{of_template}",
     )
 
 
@@ -518,7 +562,9 @@ def build_pipeline(
         template_pairs = pair_counts = None
         begin = time.perf_counter()
         if widest <= ENUMERATED_SHAPES or wanted:
-            template_pairs = [allowed_pairs(device_model.model, t) for t in range(device_model.template_count)]
+            template_pairs = [
+                allowed_pairs(device_model.model, t) for t in range(device_model.template_count)
+            ]
             pair_counts = [len(pairs) for pairs in template_pairs]
         listing_seconds = time.perf_counter() - begin
         choice = choose_broad_phase(model, options, pair_counts)
@@ -565,13 +611,19 @@ def _group_stages(
 
         poses = sample_poses()
         with_elements = options.soft_elements == "all"
-        soft = soft_contacts_of(device_model, options.soft_gap, with_elements, poses[len(poses) // 2], float_type)
+        soft = soft_contacts_of(
+            device_model, options.soft_gap, with_elements, poses[len(poses) // 2], float_type
+        )
         stages.append(soft)
         if options.self_contacts:
             from collidecli.engine.particles.self_contacts import SelfContacts
 
             stages.append(SelfContacts(device_model, _self_limits(options), float_type))
-    swept = sweep_stages(device_model, options, options.sweep_tolerance, float_type, store) if options.sweep else ()
+    swept = (
+        sweep_stages(device_model, options, options.sweep_tolerance, float_type, store)
+        if options.sweep
+        else ()
+    )
     return (*stages, *swept)
 
 
@@ -599,21 +651,30 @@ def sweep_stages(
         return shapes, points
     from collidecli.engine.particles.self_sweep import SelfSweepStage
 
-    return shapes, points, SelfSweepStage(device_model, _self_limits(options), float_type, tolerance)
+    return (
+        shapes,
+        points,
+        SelfSweepStage(device_model, _self_limits(options), float_type, tolerance),
+    )
 
 
 @one_at_a_time
 def load_stages(stages: Sequence[GroupStage], device: wp.Device) -> None:
     """Compiles and loads the kernels with which `rows_within` finds the rows of stages without a pipeline."""
     queue = [] if has_own_memory(device) else [execute_steps]
-    load_kernels([*queue, transform_shapes, *(kernel for stage in stages for kernel in stage.kernels())], device)
+    load_kernels(
+        [*queue, transform_shapes, *(kernel for stage in stages for kernel in stage.kernels())],
+        device,
+    )
 
 
 def _self_limits(options: ContactOptions) -> tuple[float, int, float]:
     return options.self_contacts, options.self_contact_rings, options.rest_distance
 
 
-def _reduction(options: ContactOptions, kind_pairs: set[tuple[int, int]], device: wp.Device) -> Reduction | None:
+def _reduction(
+    options: ContactOptions, kind_pairs: set[tuple[int, int]], device: wp.Device
+) -> Reduction | None:
     if not options.reduce_contacts:
         return None
     from collidecli.engine.reduction import reduction_of
@@ -622,7 +683,9 @@ def _reduction(options: ContactOptions, kind_pairs: set[tuple[int, int]], device
     return reduction_of(options, type_pairs, device)
 
 
-def _hydro_stage(hydro: HydroShapes, device_model: DeviceModel, options: ContactOptions) -> HydroStage | None:
+def _hydro_stage(
+    hydro: HydroShapes, device_model: DeviceModel, options: ContactOptions
+) -> HydroStage | None:
     if not hydro.has_pairs and not options.hydro_reduce:
         return None
     from collidecli.engine.hydroelastic.stage import hydro_stage
@@ -645,7 +708,9 @@ def _broad_phase(
         assert template_pairs is not None
         if max(map(len, template_pairs)) < SAMPLED_PAIRS:
             return explicit(device_model, template_pairs)
-        blocks = blocks_of_motion(model, *sample_bounds(device_model, sample_poses()), of_one_world=False)
+        blocks = blocks_of_motion(
+            model, *sample_bounds(device_model, sample_poses()), of_one_world=False
+        )
         return explicit(device_model, template_pairs, blocks)
     assert name == "sap", name
     from collidecli.engine.broadphase.sweep_and_prune import SweepAndPrune, plan_sweep
@@ -654,7 +719,9 @@ def _broad_phase(
     lower, upper = sample_bounds(device_model, samples)
     plan = plan_sweep(device_model, lower, upper, world_offset(model, samples), template_pairs)
     # Worlds that stand apart have no common boxes.
-    return SweepAndPrune(device_model, plan, blocks_of_motion(model, lower, upper, of_one_world=True))
+    return SweepAndPrune(
+        device_model, plan, blocks_of_motion(model, lower, upper, of_one_world=True)
+    )
 
 
 def _kind_pairs(
@@ -672,7 +739,11 @@ def _kind_pairs(
         used = np.unique(np.stack([pair_filter.shape_class, kinds], axis=1), axis=0)
         may = pair_filter.class_table[used[:, None, 0], used[None, :, 0]]
         first, second = np.nonzero(may)
-        used = np.concatenate([np.stack([used[first, 1], used[second, 1]], axis=1), kinds[pair_filter.forced]])
+        used = np.concatenate(
+            [np.stack([used[first, 1], used[second, 1]], axis=1), kinds[pair_filter.forced]]
+        )
     width = int(kinds.max(initial=0)) + 1
-    present = np.flatnonzero(np.bincount(used[:, 0] * width + used[:, 1]))  # `unique` would import masked arrays
+    present = np.flatnonzero(
+        np.bincount(used[:, 0] * width + used[:, 1])
+    )  # `unique` would import masked arrays
     return {divmod(int(pair), width) for pair in present}

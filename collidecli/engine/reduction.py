@@ -21,7 +21,12 @@ import warp as wp
 from collidecli.engine.candidates import pair_limits, query_of
 from collidecli.engine.cells import Instances
 from collidecli.engine.compaction import write_scales
-from collidecli.engine.contact_record import ANCHOR, Candidates, ContactRecord, sort_many_by_features
+from collidecli.engine.contact_record import (
+    ANCHOR,
+    Candidates,
+    ContactRecord,
+    sort_many_by_features,
+)
 from collidecli.engine.device_model import DeviceModel, Margins, ShapeRows
 from collidecli.engine.geometry.real import Real, Vec3, power
 from collidecli.engine.runtime.kernel import kernel
@@ -95,7 +100,11 @@ def bin_normals() -> np.ndarray:
     golden = (1.0 + math.sqrt(5.0)) / 2.0
     half = [(1.0, y, z) for y in (-1.0, 1.0) for z in (-1.0, 1.0)]
     for sign in (-1.0, 1.0):
-        half += [(0.0, sign / golden, golden), (1.0 / golden, sign * golden, 0.0), (golden, 0.0, sign / golden)]
+        half += [
+            (0.0, sign / golden, golden),
+            (1.0 / golden, sign * golden, 0.0),
+            (golden, 0.0, sign / golden),
+        ]
     first = np.array(half) / math.sqrt(3.0)
     return matmul(np.concatenate([first, -first[::-1]]), _rotation().T)
 
@@ -164,7 +173,9 @@ def direction_of_all(pair: PairContacts) -> Vec3:
     sizes = Real(0.0)
     for i in range(pair.count):
         total = total + force_of(pair.contact[pair.first + i * pair.stride], pair.margin)
-        sizes = sizes + wp.max(depth_of(pair.contact[pair.first + i * pair.stride], pair.margin), Real(0.0))
+        sizes = sizes + wp.max(
+            depth_of(pair.contact[pair.first + i * pair.stride], pair.margin), Real(0.0)
+        )
     strength = wp.length(total)
     return Vec3() if strength <= CANCELLED * sizes else total / strength
 
@@ -198,7 +209,11 @@ def balance(pair: PairContacts, direction: Vec3):
         least = Real(0.0) if halving >= HALVINGS else least * Real(0.5)
         for i in range(pair.count):
             at = pair.first + i * pair.stride
-            if cosine < ALIGNED and depth_of(pair.contact[at], pair.margin) > least and not is_kept(pair.contact[at]):
+            if (
+                cosine < ALIGNED
+                and depth_of(pair.contact[at], pair.margin) > least
+                and not is_kept(pair.contact[at])
+            ):
                 moved = kept + force_of(pair.contact[at], pair.margin)
                 turned = cosine_to(moved, direction)
                 if turned > cosine + MIN_GAIN or halving > HALVINGS:
@@ -225,7 +240,11 @@ def match_normals(pair: PairContacts, direction: Vec3):
         if is_kept(pair.contact[at]):
             normal = pair.contact[at].normal
             # Rodrigues' formula, with (1 - cos) / sin^2 = 1 / (1 + cos); `balance` makes the angle small.
-            turned = cosine * normal + wp.cross(axis, normal) + axis * (wp.dot(axis, normal) / (Real(1.0) + cosine))
+            turned = (
+                cosine * normal
+                + wp.cross(axis, normal)
+                + axis * (wp.dot(axis, normal) / (Real(1.0) + cosine))
+            )
             turned = wp.normalize(turned)
             half = Real(0.5) * pair.contact[at].separation
             pair.contact[at].point = pair.contact[at].point + half * (normal - turned)
@@ -291,7 +310,9 @@ def friction_scales(pair: PairContacts, anchor: ContactRecord) -> wp.vec2f:
     together = force + of_anchor
     scale = wp.min(moment_all / force_all * together / moment, together / force)
     # Rounding would leave an anchor without friction slightly below 0.
-    return wp.vec2f(wp.float32(scale), wp.float32(wp.max(together - scale * force, Real(0.0)) / of_anchor))
+    return wp.vec2f(
+        wp.float32(scale), wp.float32(wp.max(together - scale * force, Real(0.0)) / of_anchor)
+    )
 
 
 BINS = wp.constant(BIN_COUNT)
@@ -334,7 +355,11 @@ def bin_for(rule: ReductionRule, normal: Vec3) -> int:
 
 @wp.func
 def sort_into_bins(
-    rule: ReductionRule, pair: PairContacts, to_frame: wp.quatd, center: wp.array[Vec3], deepest: wp.array[int]
+    rule: ReductionRule,
+    pair: PairContacts,
+    to_frame: wp.quatd,
+    center: wp.array[Vec3],
+    deepest: wp.array[int],
 ):
     """Sets each contact's bin, each bin's mean midpoint (`center`) and deepest contact, -1 in an empty bin."""
     size = wp.zeros(shape=BINS, dtype=int)
@@ -386,7 +411,11 @@ def keep_extremes(
         at = pair.first + i * pair.stride
         k = pair.contact[at].marks & BIN
         depth = depth_of(pair.contact[at], pair.margin)
-        counts = beta >= Real(0.0) or depth > Real(0.0) or depth_of(pair.contact[deepest[k]], pair.margin) <= Real(0.0)
+        counts = (
+            beta >= Real(0.0)
+            or depth > Real(0.0)
+            or depth_of(pair.contact[deepest[k]], pair.margin) <= Real(0.0)
+        )
         if counts:
             offset = wp.quat_rotate(to_frame, middle_of(pair.contact[at])) - center[k]
             for d in range(DIRECTIONS):
@@ -406,7 +435,9 @@ def gather_kept(pair: PairContacts) -> int:
     kept = int(0)
     for i in range(pair.count):
         if is_kept(pair.contact[pair.first + i * pair.stride]):
-            pair.contact[pair.first + kept * pair.stride] = pair.contact[pair.first + i * pair.stride]
+            pair.contact[pair.first + kept * pair.stride] = pair.contact[
+                pair.first + i * pair.stride
+            ]
             pair.contact[pair.first + kept * pair.stride].marks = 0
             kept += 1
     return kept
@@ -429,7 +460,9 @@ def reduce_contacts(
     thread = wp.tid()
     count = candidates.found[thread]
     row = candidates.row[thread]
-    if count < 2 or rule.reduced[rows.type[row[0]] * rule.type_count + rows.type[row[1]]] == wp.uint8(0):
+    if count < 2 or rule.reduced[
+        rows.type[row[0]] * rule.type_count + rows.type[row[1]]
+    ] == wp.uint8(0):
         return
     first, stride = int(candidates.first[thread]), int(candidates.stride[thread])
     pair = PairContacts(contact, first, stride, count, pair_limits(margins, row[0], row[1]).margin)
@@ -505,7 +538,9 @@ class Reduction:
         return [*kernels, write_scales] if self.matches_moments else kernels
 
 
-def reduction_of(options: ContactOptions, type_pairs: set[tuple[int, int]], device: wp.Device) -> Reduction | None:
+def reduction_of(
+    options: ContactOptions, type_pairs: set[tuple[int, int]], device: wp.Device
+) -> Reduction | None:
     """The reduction by `options` for a model whose shapes may touch in pairs of these types.
 
     None where no pair is reduced and no friction scale is written.

@@ -50,9 +50,13 @@ class ChunkSizes:
     chunks_per_worker: int
 
 
-ON_CPU = ChunkSizes(instances=98304, probe_instances=18432, block_bytes=4 << 20, chunks_per_worker=2)
+ON_CPU = ChunkSizes(
+    instances=98304, probe_instances=18432, block_bytes=4 << 20, chunks_per_worker=2
+)
 """Enough instances to hide the cost of launches, few enough to stay near a core's cache."""
-ON_DEVICE = ChunkSizes(instances=1 << 20, probe_instances=1 << 17, block_bytes=256 << 20, chunks_per_worker=1)
+ON_DEVICE = ChunkSizes(
+    instances=1 << 20, probe_instances=1 << 17, block_bytes=256 << 20, chunks_per_worker=1
+)
 """Enough instances to occupy all of a device's processors, and few read-backs of sizes per second."""
 IN_FLIGHT = 1
 """Chunks of a device at a time. On an H200 a robot in 1024 worlds took 63 ms with three, which are smaller, in place of
@@ -84,7 +88,12 @@ def cells_within(limit: float, block: int) -> int:
 
 
 def batch_cells(
-    cell_count: int, world_count: int, width: int, worker_count: int, sizes: ChunkSizes, block: int = 1
+    cell_count: int,
+    world_count: int,
+    width: int,
+    worker_count: int,
+    sizes: ChunkSizes,
+    block: int = 1,
 ) -> int:
     """Cells of a batch of poses: whole frames where at least one fits, so that no frame is read twice.
 
@@ -122,7 +131,9 @@ def min_cells(done_cells: int, done_seconds: float, probe: int) -> int:
     return max(1, round(MIN_SECONDS * done_cells / done_seconds))
 
 
-def chunk_cells(batch_left: int, run_left: int, max_cells: int, least: int, worker_count: int) -> int:
+def chunk_cells(
+    batch_left: int, run_left: int, max_cells: int, least: int, worker_count: int
+) -> int:
     """Cells of the next chunk.
 
     At most `max_cells`. With several workers, two thirds of a worker's fair part of the rest of the run, but at least
@@ -167,7 +178,9 @@ def batch_size(pipeline: CollisionPipeline, cell_count: int, workers: int, reque
         return requested
     model = pipeline.device_model
     sizes, block = chunk_sizes(model.device), pipeline.block_cells
-    cells = batch_cells(cell_count, model.model.world_count, pipeline.cell_width, workers, sizes, block)
+    cells = batch_cells(
+        cell_count, model.model.world_count, pipeline.cell_width, workers, sizes, block
+    )
     return whole_blocks(cells, block)
 
 
@@ -230,7 +243,9 @@ class Workers:
             return self._count + 1
         return min(self._count + 1, self._memory_limit // (2 * self._largest_block))
 
-    def _measured(self, result: tuple[ContactBlock, ChunkReport]) -> tuple[ContactBlock, ChunkReport]:
+    def _measured(
+        self, result: tuple[ContactBlock, ChunkReport]
+    ) -> tuple[ContactBlock, ChunkReport]:
         """Updates the measured speed and the size of later chunks; the heaviest block counts, so memory levels off."""
         block, report = result
         self._done_cells += report.cell_count
@@ -250,10 +265,14 @@ class Workers:
 
     def _collide_one(self, batch: PoseBatch) -> tuple[ContactBlock, ChunkReport]:
         """Collides one chunk; in parts where its scratch exceeds the worker's limit, a single cell by itself."""
-        parts = parts_that_fit(batch.cell_count, lambda begin, end: self._collide_cells(batch, begin, end))
+        parts = parts_that_fit(
+            batch.cell_count, lambda begin, end: self._collide_cells(batch, begin, end)
+        )
         return reduce(_concatenated, parts)
 
-    def _collide_cells(self, batch: PoseBatch, begin: int, end: int) -> tuple[ContactBlock, ChunkReport]:
+    def _collide_cells(
+        self, batch: PoseBatch, begin: int, end: int
+    ) -> tuple[ContactBlock, ChunkReport]:
         """Collides the cells `begin` to `end` of a batch. Raises ChunkTooLarge for several that do not fit."""
         cells = replace(batch, first_cell=batch.first_cell + begin, cell_count=end - begin)
         thread = threading.get_ident()
@@ -265,7 +284,9 @@ class Workers:
             try:
                 with workspace.turn():
                     result = self._pipeline.collide(cells, workspace)
-                self._workspaces[thread] = workspace  # after an error its launches may refer to freed arrays
+                self._workspaces[thread] = (
+                    workspace  # after an error its launches may refer to freed arrays
+                )
                 return result
             except ChunkTooLarge:
                 del workspace
@@ -274,7 +295,9 @@ class Workers:
                     self._max_cells = min(self._max_cells, self._max_fitting)
                     raise
         if reused:
-            return self._collide_cells(batch, begin, end)  # the arrays of earlier cells are freed; the cell may fit
+            return self._collide_cells(
+                batch, begin, end
+            )  # the arrays of earlier cells are freed; the cell may fit
         return self._collide_alone(cells)
 
     def _collide_alone(self, batch: PoseBatch) -> tuple[ContactBlock, ChunkReport]:
@@ -285,7 +308,9 @@ class Workers:
             try:
                 return self._pipeline.collide_in_parts(batch, limit)
             except ChunkTooLarge as too_large:
-                frame, world = divmod(batch.first_cell, self._pipeline.device_model.model.world_count)
+                frame, world = divmod(
+                    batch.first_cell, self._pipeline.device_model.model.world_count
+                )
                 raise InputError(
                     f"frame {frame} of world {world} needs at least {memory(too_large.needed)}; "
                     f"its part of the limit is {memory(limit)}",
@@ -325,7 +350,10 @@ def _concatenated(
     block = ContactBlock(
         block0.first_cell,
         np.concatenate([block0.cell_counts, block1.cell_counts]),
-        {name: np.concatenate([values, block1.columns[name]]) for name, values in block0.columns.items()},
+        {
+            name: np.concatenate([values, block1.columns[name]])
+            for name, values in block0.columns.items()
+        },
         consecutive_groups([block0.groups, block1.groups]),
     )
     return block, report0.plus(report1)

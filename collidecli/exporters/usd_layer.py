@@ -159,7 +159,10 @@ def time_codes(selected: SelectedContacts, rate: float) -> np.ndarray:
     same = np.flatnonzero(np.diff(codes) <= 0.0)
     if len(same):
         first, second = (selected.frames[int(same[0]) + k] for k in (0, 1))
-        what = f"frames {first} and {second} are both at {selected.time[same[0]]:g} s, and USD has one sample at a time"
+        what = (
+            f"frames {first} and {second} are both at {selected.time[same[0]]:g} s, and USD has one"
+            " sample at a time"
+        )
         raise InputError(
             what, selected.contacts.path, "choose frames of ascending times with --frames"
         )

@@ -55,12 +55,20 @@ def _unpacked_hull(arrays: dict[str, np.ndarray] | None) -> ConvexHull | None:
     vertex, edge, corner, first = (arrays[name] for name in ("vertex", "edge", "corner", "first"))
     face_count = len(arrays["face_normal"])
     valid = (
-        vertex.dtype == np.float64 and edge.dtype == np.int32 and corner.dtype == first.dtype == np.int64
+        vertex.dtype == np.float64
+        and edge.dtype == np.int32
+        and corner.dtype == first.dtype == np.int64
         and vertex.shape[1:] == arrays["center"].shape == arrays["face_normal"].shape[1:] == (3,)
-        and edge.shape[1:] == (4,) and len(first) == face_count + 1 and first[0] == 0 and first[-1] == len(corner)
-        and bool(np.all(np.diff(first) > 2)) and 0 <= corner.min() <= corner.max() < len(vertex)
-        and edge.min() >= 0 and edge[:, :2].max() < len(vertex) and edge[:, 2:].max() < face_count
-    )  # fmt: skip
+        and edge.shape[1:] == (4,)
+        and len(first) == face_count + 1
+        and first[0] == 0
+        and first[-1] == len(corner)
+        and bool(np.all(np.diff(first) > 2))
+        and 0 <= corner.min() <= corner.max() < len(vertex)
+        and edge.min() >= 0
+        and edge[:, :2].max() < len(vertex)
+        and edge[:, 2:].max() < face_count
+    )
     if not valid:
         return None
     corners = corner.tolist()

@@ -21,7 +21,10 @@ from collidecli.scene.options import LEGACY_MARGIN
 
 SINCE = "MuJoCo 3.9"
 """The version with the first meaning."""
-DEFLATED = "the gap exceeds the margin: surfaces are not deflated here, and distances are those of the plain surfaces"
+DEFLATED = (
+    "the gap exceeds the margin: surfaces are not deflated here, and distances are those of the"
+    " plain surfaces"
+)
 
 
 def margin_and_gap(margin: float, gap: float, meaning: str) -> tuple[float, float]:

@@ -68,7 +68,8 @@ def with_visuals(
     faces = sum(len(visual.mesh.face) for visual in visuals if visual.mesh is not None)
     if faces > MAX_FACES:
         notes.append(
-            f"visual meshes are not drawn: they have {count(faces)} triangles, more than {count(MAX_FACES)}"
+            f"visual meshes are not drawn: they have {count(faces)} triangles, more than"
+            f" {count(MAX_FACES)}"
         )
         visuals = []
     colours = np.rint(

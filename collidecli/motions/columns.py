@@ -56,7 +56,10 @@ class RunColumns:
         if self._velocities:
             check_seconds(time_unit(motion), f"--columns {','.join(sorted(self._velocities))}")
         if self._velocities and len(motion.time) < 2:
-            what = f"{' and '.join(sorted(self._velocities))} of a motion of one frame: there is no velocity"
+            what = (
+                f"{' and '.join(sorted(self._velocities))} of a motion of one frame: there is no"
+                " velocity"
+            )
             raise InputError(
                 what, "--columns", "give a recording of two frames or more, or leave the column out"
             )
@@ -93,7 +96,10 @@ class RunColumns:
             still = (block.cell_counts > 0) & ~(seconds > 0.0)
             if still.any():
                 cell = int(np.argmax(still))
-                what = f"frames {before[cell]} to {after[cell]} take no time: there is no velocity in frame {frame[cell]}"
+                what = (
+                    f"frames {before[cell]} to {after[cell]} take no time: there is no velocity in"
+                    f" frame {frame[cell]}"
+                )
                 if before[cell] == after[cell]:
                     what = f"frame {frame[cell]} is an episode of one frame: there is no velocity"
                 fix = f"leave {' and '.join(sorted(self._velocities))} out of --columns"

@@ -70,7 +70,10 @@ def shared_out(
     writing = _writing_bytes(rows, row_bytes)
     if 2 * (reading + writing) > limit:
         least = reading + writing
-        what = f"reading and writing take {memory(least)} at least (a frame has {memory(frame_bytes)} of poses)"
+        what = (
+            f"reading and writing take {memory(least)} at least (a frame has {memory(frame_bytes)}"
+            " of poses)"
+        )
         fix = f"raise it to {-(-2 * least // 2**20)}MiB or more"
         raise InputError(f"{what}, more than half of {memory(limit)}", "--memory-limit", fix)
     return MemoryShares(min(chunk_cells, frames * worlds), rows, limit - reading - writing)

@@ -164,7 +164,10 @@ def loaded_sources(
     if model.shapes.path != contacts.shapes.path or model.world_count != contacts.world_count:
         ours = f"{len(model.shapes)} shapes"
         theirs = f"{len(contacts.shapes)}"
-        what = f"it has {ours} in {model.world_count} worlds, and the contact set {theirs} in {contacts.world_count}"
+        what = (
+            f"it has {ours} in {model.world_count} worlds, and the contact set {theirs} in"
+            f" {contacts.world_count}"
+        )
         if len(model.shapes) == len(contacts.shapes) and model.world_count == contacts.world_count:
             what = "its shapes have other names than those of the contact set"
         raise InputError(what, where, f"give the scene of the run with --scene, {POINTS}")

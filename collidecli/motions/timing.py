@@ -132,9 +132,12 @@ class TimingReport:
             return ()
         row0, row1 = min(pairs)
         return (
-            f"no surface was found in {plural(self.missed_count, 'hydroelastic overlap')}, the first of '{paths[row0]}'"
-            f" and '{paths[row1]}': they are thinner than the finest voxels, or both pressures are equal everywhere;"
-            " raise --hydro-resolution, or use point contacts (--hydro off)",
+            (
+                f"no surface was found in {plural(self.missed_count, 'hydroelastic overlap')}, the"
+                f" first of '{paths[row0]}' and '{paths[row1]}': they are thinner than the finest"
+                " voxels, or both pressures are equal everywhere; raise --hydro-resolution, or use"
+                " point contacts (--hydro off)"
+            ),
         )
 
     @property

@@ -12,7 +12,10 @@ def engine_text(row: ResultDict) -> str:
     )
     if row["setup_seconds"] is None:
         return version
-    return f"{version}: {seconds(row['setup_seconds'])} to set up, {seconds(row['frame_seconds'])} a cell"
+    return (
+        f"{version}: {seconds(row['setup_seconds'])} to set up, {seconds(row['frame_seconds'])} a"
+        " cell"
+    )
 
 
 def named_version(row: ResultDict) -> str:

@@ -66,7 +66,10 @@ def pair_map(
         for (text, shown), group in groupby(bins, itemgetter(1)):
             numbers = [number for number, _ in group]
             if shown:
-                words = f"{labels[row]}, {moment(pairs, result['frames'], numbers[0], numbers[-1])}: {text}"
+                words = (
+                    f"{labels[row]}, {moment(pairs, result['frames'], numbers[0], numbers[-1])}:"
+                    f" {text}"
+                )
                 canvas.hover(axes, (ends[numbers[0]], ends[numbers[-1] + 1]), y, words)
     return figure
 

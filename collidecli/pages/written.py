@@ -14,7 +14,10 @@ def group_lines(result: ResultDict) -> list[tuple[str, str]]:
 
 def contacts_of_cells(result: ResultDict) -> str:
     """The numbers of contacts, frames and worlds as one text."""
-    return f"{count(result['contacts'])} in {plural(result['frames'], 'frame')} of {plural(result['worlds'], 'world')}"
+    return (
+        f"{count(result['contacts'])} in {plural(result['frames'], 'frame')} of"
+        f" {plural(result['worlds'], 'world')}"
+    )
 
 
 def written_line(result: ResultDict) -> tuple[str, str]:

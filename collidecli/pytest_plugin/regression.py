@@ -230,7 +230,10 @@ class ContactsRegression:
         if not baseline.exists() and self._written(obtained, baseline):
             warn_of_no_contacts(baseline)
             if not self._asked("--regen-all"):
-                words = f"Contact set not found beside the test, created:\n- {baseline}\ninspect it (collide inspect "
+                words = (
+                    f"Contact set not found beside the test, created:\n- {baseline}\ninspect it"
+                    " (collide inspect "
+                )
                 words += (
                     f"{shlex.quote(str(baseline))}), and commit it: the next run compares with it"
                 )
@@ -266,7 +269,10 @@ class ContactsRegression:
         options: dict[str, Any] = {}
         for marker in self._request.node.iter_markers(MARKER):
             if marker.args:
-                words = f"{MARKER} takes keyword arguments, such as atol=1e-6, and not {marker.args[0]!r}"
+                words = (
+                    f"{MARKER} takes keyword arguments, such as atol=1e-6, and not"
+                    f" {marker.args[0]!r}"
+                )
                 pytest.fail(words, pytrace=False)
             options = {**marker.kwargs, **options}
         try:
@@ -329,7 +335,10 @@ def warn_of_no_contacts(baseline: Path) -> None:
     except CollideError:  # the comparison says what is wrong with it
         return
     if not row_count:
-        text = f"{baseline}: the baseline has no contacts: is the scene, its motion and the gap what is meant?"
+        text = (
+            f"{baseline}: the baseline has no contacts: is the scene, its motion and the gap what"
+            " is meant?"
+        )
         warnings.warn(ContactsWarning(text), stacklevel=4)
 
 

@@ -133,24 +133,36 @@ class Contacts:
         return html_table(sizes | {"shapes": len(self.shape_path)} | counts)
 
     def __repr__(self) -> str:
-        size = f"contacts={self.rigid_contact_count} frames={self.frame_count} worlds={self.world_count}"
+        size = (
+            f"contacts={self.rigid_contact_count} frames={self.frame_count}"
+            f" worlds={self.world_count}"
+        )
         return f"<Contacts {size}{' columns=' + ','.join(self.columns) if self.columns else ''}>"
 
     def cell(self, frame: int, world: int = 0) -> Contacts:
         """Contacts of one frame of one world, as views. Raises InputError for an unknown frame or
         world."""
         if not (0 <= frame < self.frame_count and 0 <= world < self.world_count):
-            fix = f"there are {numbered(self.frame_count, 'frame')} and {numbered(self.world_count, 'world')}"
+            fix = (
+                f"there are {numbered(self.frame_count, 'frame')} and"
+                f" {numbered(self.world_count, 'world')}"
+            )
             raise InputError(f"frame {frame}, world {world} does not exist", "contacts", fix)
         cell = frame * self.world_count + world
         first, last = (int(row) for row in self.cell_start[cell : cell + 2])
         columns = {column.name: getattr(self, column.name)[first:last] for column in RIGID_COLUMNS}
         optional = {name: values[first:last] for name, values in self.columns.items()}
         return Contacts(
-            1, 1, np.array([0, last - first], np.int64), **columns, columns=optional, shape_path=self.shape_path,
-            particle_objects=self.particle_objects, groups=tables.groups_of_cells(self.groups, np.array([cell])),
+            1,
+            1,
+            np.array([0, last - first], np.int64),
+            **columns,
+            columns=optional,
+            shape_path=self.shape_path,
+            particle_objects=self.particle_objects,
+            groups=tables.groups_of_cells(self.groups, np.array([cell])),
             time=self.time[frame : frame + 1],
-        )  # fmt: skip
+        )
 
 
 @python_call
@@ -239,7 +251,12 @@ COLLIDE_OPTIONS = {
     for kind in (ContactOptions, EngineOptions)
     for entry in fields(kind)
     if entry.name
-    not in ("static_pairs", "output_contact_surface", "buffer_fraction", "margin_contact_area")
+    not in (
+        "static_pairs",
+        "output_contact_surface",
+        "buffer_fraction",
+        "margin_contact_area",
+    )
 }
 """The options of `collide`: those of a run, without that of a model, and those of Newton without
 effect."""

@@ -37,7 +37,10 @@ class RecordingFile:
         self.needs = tuple(description.needs)
 
     def __repr__(self) -> str:
-        return f"<RecordingFile {self.path} kind={self.kind} frames={self.frames} worlds={self.worlds}>"
+        return (
+            f"<RecordingFile {self.path} kind={self.kind} frames={self.frames}"
+            f" worlds={self.worlds}>"
+        )
 
     @python_call
     def with_scene(

@@ -57,7 +57,10 @@ class SweepRows:
         return len(self.frame)
 
     def __repr__(self) -> str:
-        counts = f"pairs={len(self)} tunnels={int(self.tunnel.sum())} undecided={int((~self.touches).sum())}"
+        counts = (
+            f"pairs={len(self)} tunnels={int(self.tunnel.sum())}"
+            f" undecided={int((~self.touches).sum())}"
+        )
         return f"<{type(self).__name__} {counts}>"
 
 

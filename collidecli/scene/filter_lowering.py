@@ -91,18 +91,23 @@ def _classes(
             "plane": shape.type == ShapeType.PLANE,
             "static": static,
             "articulation": articulation_of_body.get(shape.body, -1),
-            "large_body": shape.body
-            if large
-            else len(records.bodies) + shape.cloud
-            if of_static_cloud
-            else -1,
+            "large_body": (
+                shape.body
+                if large
+                else len(records.bodies) + shape.cloud
+                if of_static_cloud
+                else -1
+            ),
             "world_joint": shape.body in world_joint,
             "filter_parent": bool(shape.cfg.collision_filter_parent) if used_by_joints else True,
         }
         given.append(class_of_shape(shape, static, "has_shape_collision", **further))
     classes, shape_class = numbered_classes(given)
     if len(classes) > MAX_CLASSES:
-        what = f"the scene has {len(classes)} different combinations of filter attributes, more than {MAX_CLASSES}"
+        what = (
+            f"the scene has {len(classes)} different combinations of filter attributes, more than"
+            f" {MAX_CLASSES}"
+        )
         fix = (
             "give shapes with equal filters equal groups and masks, or split the scene into worlds"
         )

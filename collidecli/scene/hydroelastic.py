@@ -118,8 +118,14 @@ def _thin_notes(model: Model, options: ContactOptions, hydro: HydroShapes) -> tu
         else "give it thicker walls, or point contacts (--hydro off)"
     )
     others = f" (and {count - 1} more)" if count > 1 else ""
-    mesh = f"mesh '{shapes.path[row]}'{others} has walls of {model.meshes[shapes.mesh[row]].mean_wall:.3g} m"
-    what = f"{mesh}, {across[row]:.2g} voxels of --hydro-resolution {options.hydro_resolution}: hydroelastic forces on it"
+    mesh = (
+        f"mesh '{shapes.path[row]}'{others} has walls of"
+        f" {model.meshes[shapes.mesh[row]].mean_wall:.3g} m"
+    )
+    what = (
+        f"{mesh}, {across[row]:.2g} voxels of --hydro-resolution {options.hydro_resolution}:"
+        " hydroelastic forces on it"
+    )
     return (f"{what} may be several times too small; {fix}",)
 
 

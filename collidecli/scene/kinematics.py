@@ -186,7 +186,10 @@ class JointColumns:
             zero += [] if nothing else absent
             self.of_joint.append(None if nothing else columns)
         if missing:
-            what = f"{len(missing)} coordinates of '{articulation.path}' are not in the recording; their joints"
+            what = (
+                f"{len(missing)} coordinates of '{articulation.path}' are not in the recording;"
+                " their joints"
+            )
             self.warnings.append(f"{where}: {what} stay as in the scene: {some_names(missing)}")
         if zero:
             self.warnings.append(
@@ -222,7 +225,10 @@ class JointColumns:
             column = int(np.argmin(finite[row]))
             return (
                 row,
-                f"the coordinate of joint '{self.names[column]}' is {joint_position[row, column]:g}",
+                (
+                    f"the coordinate of joint '{self.names[column]}' is"
+                    f" {joint_position[row, column]:g}"
+                ),
             )
         path, off = next(
             (path, values[row]) for path, values in norms if not abs(values[row] - 1.0) <= tolerance

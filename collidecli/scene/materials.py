@@ -80,9 +80,16 @@ WIDTHS = {"solref": 2, "solimp": 5}
 RULE_FIELDS = {
     "combine": (*COEFFICIENTS, "restitution", *COMBINE_FIELDS),
     "mujoco": (
-        "friction", "torsional_friction", "rolling_friction", "condim", "priority", "solmix", "solref", "solimp",
+        "friction",
+        "torsional_friction",
+        "rolling_friction",
+        "condim",
+        "priority",
+        "solmix",
+        "solref",
+        "solimp",
     ),
-}  # fmt: skip
+}
 """The fields that determine a contact's parameters, by material rule."""
 PAIR_WIDTHS = {"friction": 5, **WIDTHS}
 

@@ -20,13 +20,26 @@ SMALLEST_WEIGHT = 1e-15
 
 RULE_COLUMNS = {
     "combine": (
-        "friction", "static_friction", "torsional_friction", "rolling_friction", "restitution", "margin0", "margin1",
-    ),
-    "mujoco": (
-        "friction", "torsional_friction", "rolling_friction", "condim", "friction5", "solref", "solimp", "margin0",
+        "friction",
+        "static_friction",
+        "torsional_friction",
+        "rolling_friction",
+        "restitution",
+        "margin0",
         "margin1",
     ),
-}  # fmt: skip
+    "mujoco": (
+        "friction",
+        "torsional_friction",
+        "rolling_friction",
+        "condim",
+        "friction5",
+        "solref",
+        "solimp",
+        "margin0",
+        "margin1",
+    ),
+}
 """The optional columns that each material rule defines."""
 
 BROUGHT_BY = {
@@ -116,9 +129,11 @@ class ContactMixing:
             model.shapes.margin,
             forced,
             model.forced_margin if len(model.forced_margin) else nothing,
-            model.forced_material
-            if len(model.forced_material)
-            else PairMaterials.of([None] * len(forced)),
+            (
+                model.forced_material
+                if len(model.forced_material)
+                else PairMaterials.of([None] * len(forced))
+            ),
         )
 
     def columns(

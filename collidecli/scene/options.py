@@ -64,8 +64,15 @@ def formats_with(option: str, last: str = "and") -> str:
 LOG_FORMATS = ("mujoco", "newton", "dart", "genesis", "raisim")
 IMPORT_SOURCES = ("rows", *LOG_FORMATS)
 GROUP_NAMES = (
-    "hydro_patches", "hydro_faces", "soft_contacts", "self_contacts", "sweep", "soft_sweep", "self_sweep", "touches"
-)  # fmt: skip
+    "hydro_patches",
+    "hydro_faces",
+    "soft_contacts",
+    "self_contacts",
+    "sweep",
+    "soft_sweep",
+    "self_sweep",
+    "touches",
+)
 """Tables of a contact set beside /rigid_contacts."""
 SELF_COLLISIONS = ("on", "off")
 LEGACY_MARGIN = "legacy"
@@ -74,9 +81,20 @@ MJCF_MARGINS = ("included", LEGACY_MARGIN)
 DEFAULT_BETAS = (10.0, -0.5)
 MOST_BETAS = 8
 CHART_KINDS = (
-    "contacts", "depth", "pairs", "pair-depths", "depths", "areas", "forces", "pressures", "particles", "stages",
-    "phases", "differences", "deviations",
-)  # fmt: skip
+    "contacts",
+    "depth",
+    "pairs",
+    "pair-depths",
+    "depths",
+    "areas",
+    "forces",
+    "pressures",
+    "particles",
+    "stages",
+    "phases",
+    "differences",
+    "deviations",
+)
 CHART_FORMATS = ("png", "svg")
 CHART_THEMES = ("light", "dark")
 HYDRO_CHOICES = ("off", "authored", "all")
@@ -213,7 +231,8 @@ class ContactOptions:
     reduce_pairs: str = _reduction("meshes", "Pairs to reduce.", choices=("meshes", "all"))
     betas: tuple[float, ...] = _reduction(
         DEFAULT_BETAS,
-        f"Weights of depth against position. [default: {','.join(f'{beta:g}' for beta in DEFAULT_BETAS)}]",
+        "Weights of depth against position. [default:"
+        f" {','.join(f'{beta:g}' for beta in DEFAULT_BETAS)}]",
         kind="numbers",
         metavar="B,...",
     )
@@ -229,7 +248,8 @@ class ContactOptions:
     )
     soft_elements: str = _contact(
         "all",
-        "Contacts of the vertices of cloths and soft bodies with shapes, or of edges and faces too.",
+        "Contacts of the vertices of cloths and soft bodies with shapes, or of edges and faces"
+        " too.",
         choices=("vertices", "all"),
     )
     self_contacts: float = _contact(
@@ -324,9 +344,16 @@ class ContactOptions:
         if not self.touch_only:
             return
         excluded = (
-            "narrow_phase", "max_contacts_per_pair", "reduce_contacts", "sticky_contacts", "contact_ids", "hydro",
-            "hydro_surface", "hydro_reduce", "sweep",
-        )  # fmt: skip
+            "narrow_phase",
+            "max_contacts_per_pair",
+            "reduce_contacts",
+            "sticky_contacts",
+            "contact_ids",
+            "hydro",
+            "hydro_surface",
+            "hydro_reduce",
+            "sweep",
+        )
         for name in excluded:
             if getattr(self, name) != getattr(ContactOptions, name):
                 what = f"{name} applies to contacts, and touch_only finds pairs alone"
@@ -469,7 +496,10 @@ class EngineOptions:
         each other."""
         _check_declared(self)
         if self.pipeline == "standard" and self.broad_phase not in ("auto", "explicit"):
-            what = f"--pipeline standard works on explicit pairs, not on --broad-phase {self.broad_phase}"
+            what = (
+                "--pipeline standard works on explicit pairs, not on --broad-phase"
+                f" {self.broad_phase}"
+            )
             raise InputError(what, fix="use --pipeline unified, or leave --broad-phase out")
         return self
 
@@ -512,7 +542,8 @@ class SceneOptions:
     )
     mjcf_margin: str = _scene(
         "",
-        "MuJoCo's margin includes the surface, as since 3.9, or is legacy, as before. [default: included]",
+        "MuJoCo's margin includes the surface, as since 3.9, or is legacy, as before. [default:"
+        " included]",
         choices=MJCF_MARGINS,
     )
     strict_meshes: bool = _scene(False, "Refuse triangle meshes that need repairs.")
@@ -540,8 +571,8 @@ class RecordingOptions:
     """
 
     demos: tuple[str, ...] = _recorded_names(
-        "Demonstrations to use, one world each: names, patterns such as demo_1*, ranges such as demo_0..demo_9, masks. "
-        "[default: all]"
+        "Demonstrations to use, one world each: names, patterns such as demo_1*, ranges such as"
+        " demo_0..demo_9, masks. [default: all]"
     )
     uneven_demos: str = _recording(
         "",

@@ -155,7 +155,10 @@ def check_stiffness(name: str, value: float, where: str) -> None:
     except (TypeError, ValueError):
         fits = False
     if not fits:
-        fix = f"give a number greater than zero, up to {STIFFNESS_LIMIT:g} N/m^3, or inf for a rigid shape"
+        fix = (
+            f"give a number greater than zero, up to {STIFFNESS_LIMIT:g} N/m^3, or inf for a rigid"
+            " shape"
+        )
         raise InputError(f"{name} is {value!r}", where, fix)
 
 

@@ -172,7 +172,10 @@ def sdf_shape(
             "a hollow mesh has no signed distance field", where, "leave its field or is_solid out"
         )
     if mesh is not None and mesh.is_closed and mesh.volume < 0.0:
-        what = "its closed surface is clockwise from outside, so that its signed distance field has no inside"
+        what = (
+            "its closed surface is clockwise from outside, so that its signed distance field has no"
+            " inside"
+        )
         raise InputError(what, where, "reverse its triangles, or leave its field out")
     surface = mesh if hull is None else facets(ShapeType.CONVEX_MESH, size, hull=hull)
     longest = 2.0 * float(half_extents(shape_type, size).max())

@@ -113,7 +113,10 @@ class GroupRows:
     lists: dict[str, tuple[np.ndarray, np.ndarray]] = field(default_factory=dict)
 
     def __repr__(self) -> str:
-        return f"<GroupRows rows={self.row_count} cells={len(self.cell_counts)} columns={','.join(self.columns)}>"
+        return (
+            f"<GroupRows rows={self.row_count} cells={len(self.cell_counts)}"
+            f" columns={','.join(self.columns)}>"
+        )
 
     @property
     def row_count(self) -> int:
@@ -627,7 +630,10 @@ class ContactBlock:
     groups: dict[str, GroupRows] = field(default_factory=dict)
 
     def __repr__(self) -> str:
-        counts = f"contacts={self.contact_count} first_cell={self.first_cell} cells={len(self.cell_counts)}"
+        counts = (
+            f"contacts={self.contact_count} first_cell={self.first_cell}"
+            f" cells={len(self.cell_counts)}"
+        )
         return f"<ContactBlock {counts} columns={','.join(self.columns)}>"
 
     @property

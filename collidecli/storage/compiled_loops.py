@@ -33,7 +33,10 @@ _AT_ONCE = 16
 def _pick(size: int, plane: int, vectors: str) -> str:
     """C++ that stores byte `plane` of each of 16 numbers of `size` bytes from two vectors."""
     indices = ", ".join(str(size * number + plane) for number in range(_AT_ONCE))
-    return f"*(bytes16*)(planes + {plane} * stride + k) = __builtin_shufflevector({vectors}, {indices});"
+    return (
+        f"*(bytes16*)(planes + {plane} * stride + k) = __builtin_shufflevector({vectors},"
+        f" {indices});"
+    )
 
 
 _SHUFFLE_4 = "\n".join(_pick(4, plane, "v, v") for plane in range(4))

@@ -99,7 +99,8 @@ class FieldCache:
         if size > self.limit:
             if self.limit:
                 self.notes.append(
-                    f"{self.folder}: an entry of {size} bytes is over the cache's limit, and not kept"
+                    f"{self.folder}: an entry of {size} bytes is over the cache's limit, and not"
+                    " kept"
                 )
             return
         try:

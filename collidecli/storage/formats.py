@@ -15,7 +15,10 @@ def refuse_profile(kind: str, path: str | os.PathLike[str]) -> None:
     """Raises InputError if `kind`, the format of a file, is that of the figures of `collide
     profile`."""
     if kind == PROFILE_FORMAT:
-        fix = "collide report OUT.h5 --profile FILE draws them; the .json beside the file has the same figures as text"
+        fix = (
+            "collide report OUT.h5 --profile FILE draws them; the .json beside the file has the"
+            " same figures as text"
+        )
         raise InputError(
             "this file has the times of collide profile, not contacts or a motion",
             os.fspath(path),

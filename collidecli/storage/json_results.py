@@ -16,18 +16,38 @@ AUDIT = {
     **dict.fromkeys(("frames", "worlds", "cells"), int),
     "passed": bool,
     "limits": {"pairs": [dict]},
-    "checks": [{"name": str, "limit": (float, None), "pairs": int, "deepest": float, "failing": int, "reason": str}],
+    "checks": [
+        {
+            "name": str,
+            "limit": (float, None),
+            "pairs": int,
+            "deepest": float,
+            "failing": int,
+            "reason": str,
+        }
+    ],
     "usable": {"cells": int, "share": float, "unusable_from_start": int},
     "series": {**SERIES, **{name: [float] for name in DEPTHS}, "unusable": [bool]},
     "pairs": [
         {
-            **PAIR, "check": str, "allowed": bool, "exceeds": [str], "depth": float, "start_depth": float, "frame": int,
-            "world": int, "cells": int, "cells_over": int,
+            **PAIR,
+            "check": str,
+            "allowed": bool,
+            "exceeds": [str],
+            "depth": float,
+            "start_depth": float,
+            "frame": int,
+            "world": int,
+            "cells": int,
+            "cells_over": int,
         }
     ],
-    "tunnels": ([{**PAIR, "exceeds": bool, "steps": int, "frame": int, "world": int, "time": float}], None),
+    "tunnels": (
+        [{**PAIR, "exceeds": bool, "steps": int, "frame": int, "world": int, "time": float}],
+        None,
+    ),
     "baseline": (dict, None),
-}  # fmt: skip
+}
 """The values of collide.audit/1 that a page shows, see `fits`."""
 BASELINE_PAIRS = [{"baseline_depth": float, "worse": bool}]
 """Of the pairs of an audit with a baseline."""

@@ -78,7 +78,10 @@ class BodyMatch:
         ]
         if missing:
             verb, keeps = ("is", "keeps its") if len(missing) == 1 else ("are", "keep their")
-            what = f"{len(missing)} of the scene's bodies {verb} not in the recording and {keeps} scene pose"
+            what = (
+                f"{len(missing)} of the scene's bodies {verb} not in the recording and {keeps}"
+                " scene pose"
+            )
             self.warnings.append(f"{what}: {some_names(missing)}")
 
     def is_straight(self, world_count: int) -> bool:
@@ -156,7 +159,10 @@ class BodyMatch:
 
     def _where(self, path: str, dataset: str, frames: range, cell: list[int], row: int) -> str:
         column = self._columns[list(self._rows).index(row)]
-        return f"{path}: {dataset}, frame {frames[cell[0]]}, world {cell[1]}, body '{self.names[column]}'"
+        return (
+            f"{path}: {dataset}, frame {frames[cell[0]]}, world {cell[1]}, body"
+            f" '{self.names[column]}'"
+        )
 
 
 def _first(bad: np.ndarray) -> list[int]:
@@ -250,7 +256,10 @@ class TrajectoryMotion(RecordedInFile):
         self.warnings = (*self._match.warnings, *particles)
         if self.world_count == 1 and model.world_shift is not None:
             self.warnings += (
-                "the recording is of one world; its poses relative to the origin apply to every world",
+                (
+                    "the recording is of one world; its poses relative to the origin apply to every"
+                    " world"
+                ),
             )
         if self.header.kind == "body_q" and "mocap_q" in file:
             self.warnings += ("/mocap_q is ignored: it applies to /joint_q only",)
@@ -318,7 +327,10 @@ class TrajectoryMotion(RecordedInFile):
 
     def _check_range(self, data: FrameRows, frames: range) -> None:
         if frames and (frames[0] < 0 or frames[-1] >= self.header.frame_count or frames.step < 1):
-            what = f"frames {frames[0]} to {frames[-1]} are out of range, the recording has {self.header.frame_count}"
+            what = (
+                f"frames {frames[0]} to {frames[-1]} are out of range, the recording has"
+                f" {self.header.frame_count}"
+            )
             raise InputError(what, f"{self._path}: {data.name}")
 
     def _rows(self, data: FrameRows, frames: range, into: np.ndarray | None = None) -> np.ndarray:
@@ -377,7 +389,10 @@ def _particle_warnings(header: TrajectoryHeader, model: Model, ignore: bool) -> 
     where = f"{header.path}: /particle_q"
     if ignore and recorded > 0:
         return (
-            f"/particle_q is ignored: the recording has {recorded} particles, whose contacts are not computed",
+            (
+                f"/particle_q is ignored: the recording has {recorded} particles, whose contacts"
+                " are not computed"
+            ),
         )
     if free and recorded < 0:
         of_all = f"{free} of " if free < wanted else ""

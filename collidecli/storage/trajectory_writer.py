@@ -215,7 +215,10 @@ class TrajectoryWriter:
             bad = bad_entries(name, blocks[name])
             if bad.any():
                 frame, world, column = np.unravel_index(int(np.argmax(bad)), bad.shape)
-                where = f"{self._path}: /{name}, frame {self._frame_count + int(frame)}, world {world}, column {column}"
+                where = (
+                    f"{self._path}: /{name}, frame {self._frame_count + int(frame)}, world {world},"
+                    f" column {column}"
+                )
                 raise OutputError(POSE_FAULTS[name], where)
         if count:
             self._last_time = float(times[-1])

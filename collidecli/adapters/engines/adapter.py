@@ -1,4 +1,5 @@
-"""What adapters share: a problem is read, its cells are collided, and the rows are written. Needs NumPy alone.
+"""What adapters share: a problem is read, its cells are collided, and the rows are written. Needs
+NumPy alone.
 
 docs/reference/engine-problem.md specifies both files.
 """
@@ -20,9 +21,9 @@ sys.path[:] = [
 class Problem:
     """A problem and the pairs that an engine holds.
 
-    arrays: by name. poses: float64[C, S, 7]. pair: int[K, 2]. kinds, sizes: type and size of each shape. gap: of pairs,
-    at least 0. options: given texts by name. used: those of `option`. shapes: the engine's, None for those that it
-    lacks. held: bool[K].
+    arrays: by name. poses: float64[C, S, 7]. pair: int[K, 2]. kinds, sizes: type and size of each
+    shape. gap: of pairs, at least 0. options: given texts by name. used: those of `option`. shapes:
+    the engine's, None for those that it lacks. held: bool[K].
     """
 
     def __init__(self, path, options):
@@ -65,7 +66,8 @@ class Problem:
         )
 
     def near_pairs(self):
-        """A function of the poses of a cell, which returns shapes and gap of the held pairs that may touch."""
+        """A function of the poses of a cell, which returns shapes and gap of the held pairs that
+        may touch."""
         radius = np.zeros(len(self.kinds))
         for k, kind in enumerate(self.kinds):
             if kind in ("convex_mesh", "mesh"):
@@ -124,11 +126,12 @@ def run(
 ):
     """Reads and writes the files of the command line: problem.npz rows.npz [NAME=VALUE ...].
 
-    shape_of: (problem, k) -> the engine's shape or None, one of exact, hull, approximated and skipped, and the reason.
-    collider: (problem) -> function of a cell's poses [S, 7], which returns rows of both shapes, distance, normal from
-    the first to the second, and point: 9 numbers each. point_rule, stateful: functions of the problem. unbounded: types
-    of which the engine collides no two. python_loop: what a call of the engine is for, cells or pairs. least: least
-    version of the engine with which this works.
+    shape_of: (problem, k) -> the engine's shape or None, one of exact, hull, approximated and
+    skipped, and the reason. collider: (problem) -> function of a cell's poses [S, 7], which returns
+    rows of both shapes, distance, normal from the first to the second, and point: 9 numbers each.
+    point_rule, stateful: functions of the problem. unbounded: types of which the engine collides no
+    two. python_loop: what a call of the engine is for, cells or pairs. least: least version of the
+    engine with which this works.
     """
     source, target, *options = sys.argv[1:]
     if numbers(version) and numbers(version) < numbers(least):

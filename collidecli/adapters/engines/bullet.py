@@ -1,7 +1,9 @@
-"""Contacts of Bullet: python bullet.py problem.npz rows.npz [stateful=1]. Needs NumPy and pybullet: engine-problem.md.
+"""Contacts of Bullet: python bullet.py problem.npz rows.npz [stateful=1]. Needs NumPy and pybullet:
+engine-problem.md.
 
-Each pair is tested alone by getClosestPoints, which begins a new manifold: nothing depends on the cell before.
-With stateful=1 all pairs are tested together, and Bullet keeps points of the cell before.
+Each pair is tested alone by getClosestPoints, which begins a new manifold: nothing depends on the
+cell before. With stateful=1 all pairs are tested together, and Bullet keeps points of the cell
+before.
 """
 
 import importlib.metadata

@@ -1,4 +1,5 @@
-"""Contacts of coal: python coal.py problem.npz rows.npz. Needs NumPy and coal; docs/reference/engine-problem.md."""
+"""Contacts of coal: python coal.py problem.npz rows.npz. Needs NumPy and coal;
+docs/reference/engine-problem.md."""
 
 import os
 import sys

@@ -1,4 +1,5 @@
-"""Contacts of DART: python dart.py problem.npz rows.npz [detector=NAME]. Needs NumPy and dartpy: engine-problem.md.
+"""Contacts of DART: python dart.py problem.npz rows.npz [detector=NAME]. Needs NumPy and dartpy:
+engine-problem.md.
 
 NAME: fcl (DART's default), dart, bullet or ode.
 """

@@ -1,6 +1,8 @@
-"""Contacts of Drake: python drake.py problem.npz rows.npz. Needs NumPy and drake; docs/reference/engine-problem.md.
+"""Contacts of Drake: python drake.py problem.npz rows.npz. Needs NumPy and drake;
+docs/reference/engine-problem.md.
 
-Contacts are those of QueryObject.ComputePointPairPenetration, which has one for each pair that overlaps.
+Contacts are those of QueryObject.ComputePointPairPenetration, which has one for each pair that
+overlaps.
 """
 
 import importlib.metadata

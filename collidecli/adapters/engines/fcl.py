@@ -1,4 +1,5 @@
-"""Contacts of python-fcl: python fcl.py problem.npz rows.npz. Needs NumPy and python-fcl: engine-problem.md."""
+"""Contacts of python-fcl: python fcl.py problem.npz rows.npz. Needs NumPy and python-fcl:
+engine-problem.md."""
 
 import os
 import sys

@@ -1,6 +1,8 @@
-"""Contacts of MuJoCo: python mujoco.py problem.npz rows.npz [NAME=VALUE ...]. Needs NumPy and mujoco.
+"""Contacts of MuJoCo: python mujoco.py problem.npz rows.npz [NAME=VALUE ...]. Needs NumPy and
+mujoco.
 
-Options are fields of mjOption, as ccd_iterations=100, and flags, as multiccd=0. engine-problem.md has the files.
+Options are fields of mjOption, as ccd_iterations=100, and flags, as multiccd=0. engine-problem.md
+has the files.
 """
 
 import os

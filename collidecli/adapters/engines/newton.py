@@ -1,4 +1,5 @@
-"""Contacts of Newton: python newton.py problem.npz rows.npz. Needs NumPy and newton; docs/reference/engine-problem.md.
+"""Contacts of Newton: python newton.py problem.npz rows.npz. Needs NumPy and newton;
+docs/reference/engine-problem.md.
 
 Contacts are not reduced. Newton computes in float32.
 """

@@ -1,4 +1,5 @@
-"""Contacts of Rapier: python rapier.py problem.npz rows.npz. Needs NumPy and rapier3d; see engine-problem.md."""
+"""Contacts of Rapier: python rapier.py problem.npz rows.npz. Needs NumPy and rapier3d; see
+engine-problem.md."""
 
 import importlib.metadata
 import os

@@ -56,9 +56,25 @@ SLACK = wp.constant(wp.float32(5.0e-7))
 CAPSULE_SLACK = 1.0e-9
 """Allowance for rounding, relative to the sizes and the distance of a pair: many times that of a pair collider."""
 
-_VALUES: dict[str, Any] = {"PRELUDE": PRELUDE, "LOAD": LOAD, "EPILOGUE": EPILOGUE, "LANE_STEP": LANE_STEP}
-_VALUES |= {"LANES": LANES, "BOUND_NUMBERS": BOUND_NUMBERS, "BOX_NUMBERS": BOX_NUMBERS, "CENTER": CENTER}
-_VALUES |= {"RADIUS": RADIUS, "LOWER": LOWER, "UPPER": UPPER, "RADIUS_SLACK": RADIUS_SLACK, "SLACK": SLACK}
+_VALUES: dict[str, Any] = {
+    "PRELUDE": PRELUDE,
+    "LOAD": LOAD,
+    "EPILOGUE": EPILOGUE,
+    "LANE_STEP": LANE_STEP,
+}
+_VALUES |= {
+    "LANES": LANES,
+    "BOUND_NUMBERS": BOUND_NUMBERS,
+    "BOX_NUMBERS": BOX_NUMBERS,
+    "CENTER": CENTER,
+}
+_VALUES |= {
+    "RADIUS": RADIUS,
+    "LOWER": LOWER,
+    "UPPER": UPPER,
+    "RADIUS_SLACK": RADIUS_SLACK,
+    "SLACK": SLACK,
+}
 _VALUES["CAPSULE_SLACK"] = CAPSULE_SLACK
 for _name in ("vectors", "bits", "double_bits", "tests", "half_spaces", "capsules"):
     _VALUES[_name.upper()] = native(__file__, _name, **_VALUES)
@@ -77,14 +93,21 @@ def _over_lanes(test: str, many: str, one: str) -> str:
         "overlap(0.0f, numbers_of(instance0 + lane), numbers_of(instance1 + lane))",
     )
 )
-def overlapping_lanes(bound: wp.array[wp.float32], instance0: int, instance1: int, count: int) -> wp.uint32:
+def overlapping_lanes(
+    bound: wp.array[wp.float32], instance0: int, instance1: int, count: int
+) -> wp.uint32:
     """Bit k: whether the balls and the boxes of instances `instance0 + k` and `instance1 + k` overlap; k < count."""
     ...
 
 
 @wp.func_native(_over_lanes("HALF_SPACES", "in_front(Eight(0.0f), lane)", "in_front(0.0f, lane)"))
 def lanes_in_front(
-    bound: wp.array[wp.float32], pose: wp.array[Pose], plane: int, instance: int, count: int, inflation: wp.float32
+    bound: wp.array[wp.float32],
+    pose: wp.array[Pose],
+    plane: int,
+    instance: int,
+    count: int,
+    inflation: wp.float32,
 ) -> wp.uint32:
     """Bit k: whether the box of instance `instance + k` overlaps the half-space of the plane `plane + k`; k < count.
 
@@ -95,7 +118,13 @@ def lanes_in_front(
 
 @wp.func_native(native(__file__, "lanes_near", **_VALUES))
 def lanes_near(
-    pose: wp.array[Pose], instance0: int, instance1: int, count: int, half_a: Real, half_b: Real, limit: Real
+    pose: wp.array[Pose],
+    instance0: int,
+    instance1: int,
+    count: int,
+    half_a: Real,
+    half_b: Real,
+    limit: Real,
 ) -> wp.uint32:
     """Bit k: whether no plane is found between the capsules `instance0 + k` and `instance1 + k`; k < count.
 
@@ -135,7 +164,10 @@ def test_lanes(
     instance1 = (slots[pair][1] << chunk.shift) + part * count
     bits = overlapping_lanes(instances.bound, instance0, instance1, count)
     if bits != wp.uint32(0):
-        row0, row1 = row_of_slot(chunk, layout, slots[pair][0]), row_of_slot(chunk, layout, slots[pair][1])
+        row0, row1 = (
+            row_of_slot(chunk, layout, slots[pair][0]),
+            row_of_slot(chunk, layout, slots[pair][1]),
+        )
         if rows.radius[row0] >= INFINITE:
             bits = bits & lanes_in_front(
                 instances.bound, instances.pose, instance0, instance1, count, rows.inflation[row0]
@@ -149,7 +181,9 @@ def test_lanes(
             size0 = rows.size[row0]
             size1 = rows.size[row1]
             limit = wp.max(Real(0.0), size0[0] + size1[0] + limits.margin + limits.gap)
-            bits = bits & lanes_near(instances.pose, instance0, instance1, count, size0[1], size1[1], limit)
+            bits = bits & lanes_near(
+                instances.pose, instance0, instance1, count, size0[1], size1[1], limit
+            )
     used = (wp.uint32(2) << wp.uint32(chunk.block_size[block] - 1)) - wp.uint32(1)
     bits = (bits << wp.uint32(part * count)) & used
     if parts == 1:
@@ -210,7 +244,9 @@ class PairGroups:
     entry: wp.array[wp.vec3i]
 
 
-def upload_groups(device_model: DeviceModel, template_pairs: list[np.ndarray]) -> tuple[PairGroups, int]:
+def upload_groups(
+    device_model: DeviceModel, template_pairs: list[np.ndarray]
+) -> tuple[PairGroups, int]:
     """Row pairs of each template (int32[K, 2], first < second) as groups; and the largest number of entries of one."""
     device = device_model.device
     counts, keys, masks = [], [], []
@@ -225,7 +261,9 @@ def upload_groups(device_model: DeviceModel, template_pairs: list[np.ndarray]) -
         masks.append(is_pair)
     key, is_pair = np.concatenate(keys), np.concatenate(masks)
     pairs = PairGroups()
-    pairs.start = device_array(np.concatenate([[0], np.cumsum(counts)]).astype(np.int32), wp.int32, device)
+    pairs.start = device_array(
+        np.concatenate([[0], np.cumsum(counts)]).astype(np.int32), wp.int32, device
+    )
     mask = np.packbits(is_pair, axis=1, bitorder="little")[:, 0]
     entry = np.stack([key // stride, key % stride, mask], axis=1).astype(np.int32)
     pairs.entry = device_array(entry, wp.vec3i, device)
@@ -287,7 +325,12 @@ def filtered_bits(
 
 @kernel
 def test_all(
-    pair_filter: Filter, layout: Layout, chunk: ChunkCells, instances: Instances, words_per_slot: int, hits: HitWords
+    pair_filter: Filter,
+    layout: Layout,
+    chunk: ChunkCells,
+    instances: Instances,
+    words_per_slot: int,
+    hits: HitWords,
 ):
     """Count pass, one thread per word: a slot of a block against the later slots of a few groups."""
     thread = wp.tid()
@@ -349,7 +392,14 @@ class AllPairs:
         words_per_slot = -(-layout.width // (ENTRIES_PER_WORD * LANES))
         count = chunk.block_count * layout.width * words_per_slot
         hits = hit_words(workspace, count)
-        arguments = [self.device_model.pair_filter, layout, chunk.cells, chunk.instances, words_per_slot, hits]
+        arguments = [
+            self.device_model.pair_filter,
+            layout,
+            chunk.cells,
+            chunk.instances,
+            words_per_slot,
+            hits,
+        ]
         workspace.launch(test_all, count, arguments)
         pair_count = workspace.scan(hits.count, count, hits.end)
         slots = workspace.array("block_pair", pair_count, wp.vec2i)
@@ -365,7 +415,12 @@ class AllPairs:
 
 @kernel
 def test_pairs(
-    layout: Layout, chunk: ChunkCells, instances: Instances, pairs: PairGroups, words_per_block: int, hits: HitWords
+    layout: Layout,
+    chunk: ChunkCells,
+    instances: Instances,
+    pairs: PairGroups,
+    words_per_block: int,
+    hits: HitWords,
 ):
     """Count pass, one thread per word: the pairs of a few entries in one block."""
     thread = wp.tid()
@@ -378,7 +433,9 @@ def test_pairs(
     word = wp.uint32(0)
     for index in range(begin, end):
         entry = pairs.entry[index]
-        bits = box_bits(instances.block_box, first_slot + entry[0], first_group + entry[1], wp.uint32(entry[2]))
+        bits = box_bits(
+            instances.block_box, first_slot + entry[0], first_group + entry[1], wp.uint32(entry[2])
+        )
         word = word | (bits << wp.uint32((index - begin) * LANE_COUNT))
     hits.word[thread] = word
     hits.count[thread] = bit_count(word)
@@ -428,7 +485,9 @@ class Explicit:
         layout, words = self.device_model.layout, self.words_per_block
         count = chunk.block_count * words
         hits = hit_words(workspace, count)
-        workspace.launch(test_pairs, count, [layout, chunk.cells, chunk.instances, self.pairs, words, hits])
+        workspace.launch(
+            test_pairs, count, [layout, chunk.cells, chunk.instances, self.pairs, words, hits]
+        )
         pair_count = workspace.scan(hits.count, count, hits.end)
         slots = workspace.array("block_pair", pair_count, wp.vec2i)
         workspace.launch(write_pairs, count, [layout, chunk.cells, self.pairs, words, hits, slots])
@@ -438,7 +497,9 @@ class Explicit:
         return [test_pairs, write_pairs, test_lanes]
 
 
-def explicit(device_model: DeviceModel, template_pairs: list[np.ndarray], blocks: BlockShape = FULL_BLOCKS) -> Explicit:
+def explicit(
+    device_model: DeviceModel, template_pairs: list[np.ndarray], blocks: BlockShape = FULL_BLOCKS
+) -> Explicit:
     """Broad phase over the allowed pairs of each template, int32[K, 2] rows of the model."""
     pairs, most = upload_groups(device_model, template_pairs)
     return Explicit(device_model, pairs, -(-most // ENTRIES_PER_WORD), blocks=blocks)

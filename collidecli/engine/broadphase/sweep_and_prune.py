@@ -13,7 +13,13 @@ from dataclasses import dataclass
 import numpy as np
 import warp as wp
 
-from collidecli.engine.broadphase.all_pairs import PairGroups, box_bits, lanes_that_overlap, test_lanes, upload_groups
+from collidecli.engine.broadphase.all_pairs import (
+    PairGroups,
+    box_bits,
+    lanes_that_overlap,
+    test_lanes,
+    upload_groups,
+)
 from collidecli.engine.candidates import may_touch
 from collidecli.engine.cells import (
     BOX_NUMBERS,
@@ -103,9 +109,13 @@ def plan_sweep(
         width = COLUMN_WIDTH * np.quantile(extent[..., [u, v]], 0.9, axis=(0, 1))
         span = (high - low)[[u, v]]
         count = np.maximum(1, np.floor(span / np.maximum(width, 1e-30))).astype(np.int64)
-        max_count = max(1.0, max(len(p) for p in device_model.template_rows) / MIN_SHAPES_PER_COLUMN)
+        max_count = max(
+            1.0, max(len(p) for p in device_model.template_rows) / MIN_SHAPES_PER_COLUMN
+        )
         if count.prod() > max_count:
-            count = np.maximum(1, np.floor(count * np.sqrt(max_count / count.prod()))).astype(np.int64)
+            count = np.maximum(1, np.floor(count * np.sqrt(max_count / count.prod()))).astype(
+                np.int64
+            )
         origin = low[[u, v]]
         per_metre = np.where(count > 1, count / np.maximum(span, 1e-30), 0.0)
         if count.prod() > 1:
@@ -116,7 +126,9 @@ def plan_sweep(
     columns.origin, columns.per_metre = wp.vec2f(*origin), wp.vec2f(*per_metre)
     columns.count = wp.vec2i(*(int(c) for c in count))
     device = device_model.device
-    columns.offset = wp.array(world_offset[:, [u, v]].astype(np.float32), dtype=wp.vec2f, device=device)
+    columns.offset = wp.array(
+        world_offset[:, [u, v]].astype(np.float32), dtype=wp.vec2f, device=device
+    )
     columns.swept = wp.array(swept.astype(np.uint8), dtype=wp.uint8, device=device)
     listed = _unswept_pairs(device_model, swept, template_pairs)
     return SweepPlan(columns, *upload_groups(device_model, listed))
@@ -167,17 +179,32 @@ def offset_of(chunk: ChunkCells, columns: Columns, block: int) -> wp.vec2f:
 
 @kernel
 def count_columns(
-    layout: Layout, chunk: ChunkCells, instances: Instances, columns: Columns, entry_count: wp.array[wp.int32]
+    layout: Layout,
+    chunk: ChunkCells,
+    instances: Instances,
+    columns: Columns,
+    entry_count: wp.array[wp.int32],
 ):
     """One thread per slot of a block: number of columns that its box covers."""
     block_slot = wp.tid()
     row = row_of_slot(chunk, layout, block_slot)
     count = int(0)
     if row >= 0 and columns.swept[row] != wp.uint8(0):
-        low, high = corner(instances.block_box, block_slot, 0), corner(instances.block_box, block_slot, 3)
+        low, high = (
+            corner(instances.block_box, block_slot, 0),
+            corner(instances.block_box, block_slot, 3),
+        )
         offset = offset_of(chunk, columns, block_slot // layout.width)
-        along_u = column_of(columns, offset, high[columns.u], 0) - column_of(columns, offset, low[columns.u], 0) + 1
-        along_v = column_of(columns, offset, high[columns.v], 1) - column_of(columns, offset, low[columns.v], 1) + 1
+        along_u = (
+            column_of(columns, offset, high[columns.u], 0)
+            - column_of(columns, offset, low[columns.u], 0)
+            + 1
+        )
+        along_v = (
+            column_of(columns, offset, high[columns.v], 1)
+            - column_of(columns, offset, low[columns.v], 1)
+            + 1
+        )
         count = along_u * along_v
     entry_count[block_slot] = count
 
@@ -186,7 +213,9 @@ def count_columns(
 def sortable(x: wp.float32) -> wp.int64:
     """Float as a 32-bit key in a 64-bit integer, in the order of the floats."""
     bits = wp.cast(x, wp.uint32)
-    bits = ~bits if (bits >> wp.uint32(31)) != wp.uint32(0) else bits | (wp.uint32(1) << wp.uint32(31))
+    bits = (
+        ~bits if (bits >> wp.uint32(31)) != wp.uint32(0) else bits | (wp.uint32(1) << wp.uint32(31))
+    )
     return wp.int64(bits)
 
 
@@ -219,16 +248,24 @@ def write_entries(
     output = entry_end[block_slot - 1] if block_slot > 0 else 0
     if output == entry_end[block_slot]:
         return
-    low, high = corner(instances.block_box, block_slot, 0), corner(instances.block_box, block_slot, 3)
+    low, high = (
+        corner(instances.block_box, block_slot, 0),
+        corner(instances.block_box, block_slot, 3),
+    )
     lower_key = sortable(low[columns.axis])
     block = block_slot // layout.width
     base = block * columns.count[0] * columns.count[1]
     offset = offset_of(chunk, columns, block)
     first_v = column_of(columns, offset, low[columns.v], 1)
     last_v = column_of(columns, offset, high[columns.v], 1)
-    for i in range(column_of(columns, offset, low[columns.u], 0), column_of(columns, offset, high[columns.u], 0) + 1):
+    for i in range(
+        column_of(columns, offset, low[columns.u], 0),
+        column_of(columns, offset, high[columns.u], 0) + 1,
+    ):
         for j in range(first_v, last_v + 1):
-            entries.key[output] = (wp.int64(base + i * columns.count[1] + j) << wp.int64(32)) | lower_key
+            entries.key[output] = (
+                wp.int64(base + i * columns.count[1] + j) << wp.int64(32)
+            ) | lower_key
             entries.slot[output] = block_slot
             output += 1
 
@@ -289,10 +326,14 @@ def sweep(
             continue
         first = wp.min(block_slot, entries.slot[other])
         second = wp.max(block_slot, entries.slot[other])
-        if may_touch(pair_filter, row_of_slot(chunk, layout, first), row_of_slot(chunk, layout, second)):
+        if may_touch(
+            pair_filter, row_of_slot(chunk, layout, first), row_of_slot(chunk, layout, second)
+        ):
             output = wp.atomic_add(pair_count, 0, 1)
             if output < capacity:
-                pair_key[output] = wp.int64(first) * wp.int64(layout.width) + wp.int64(second - block * layout.width)
+                pair_key[output] = wp.int64(first) * wp.int64(layout.width) + wp.int64(
+                    second - block * layout.width
+                )
 
 
 @kernel
@@ -322,7 +363,9 @@ def test_unswept(
         if (bits & wp.uint32(1)) != wp.uint32(0):
             output = wp.atomic_add(pair_count, 0, 1)
             if output < capacity:
-                pair_key[output] = wp.int64(first_slot + entry[0]) * wp.int64(layout.width) + wp.int64(slot1)
+                pair_key[output] = wp.int64(first_slot + entry[0]) * wp.int64(
+                    layout.width
+                ) + wp.int64(slot1)
         bits = bits >> wp.uint32(1)
         slot1 += 1
 
@@ -358,7 +401,14 @@ class SweepAndPrune:
             capacity = pair_key.shape[0] // 2
             workspace.fill(counter, 0)
             sink = [capacity, counter, pair_key]
-            arguments = [self.device_model.pair_filter, layout, chunk.cells, self.plan.columns, entry_count, entries]
+            arguments = [
+                self.device_model.pair_filter,
+                layout,
+                chunk.cells,
+                self.plan.columns,
+                entry_count,
+                entries,
+            ]
             workspace.launch(sweep, entry_count, [*arguments, *sink])
             listed = self.plan.listed_per_block
             arguments = [layout, chunk.cells, chunk.instances, self.plan.listed, listed]

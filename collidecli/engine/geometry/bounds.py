@@ -162,7 +162,9 @@ def box_of_shape(shape_type: int, size: Vec3, pose: Pose, max_separation: Real) 
     bounds.upper = box.upper + Vec3(slack, slack, slack)
     if shape_type == ShapeType.PLANE:
         bounds.normal = wp.transform_vector(pose, UP)
-        bounds.height = wp.dot(bounds.normal, wp.transform_get_translation(pose)) + max_separation + slack
+        bounds.height = (
+            wp.dot(bounds.normal, wp.transform_get_translation(pose)) + max_separation + slack
+        )
     return bounds
 
 
@@ -216,7 +218,9 @@ def distance_of_boxes(off: Vec3, half_sum: Vec3) -> Real:
 def distance_along_axes(off: Vec3, half_a: Vec3, half_b: Vec3, frames: BoxFrames) -> Real:
     """Lower bound of the distance of two boxes, along the axes of both frames [m]. off: of their centres, frame a."""
     of_a = distance_of_boxes(off, half_a + frames.spread * half_b)
-    return wp.max(of_a, distance_of_boxes(frames.inverse * off, frames.inverse_spread * half_a + half_b))
+    return wp.max(
+        of_a, distance_of_boxes(frames.inverse * off, frames.inverse_spread * half_a + half_b)
+    )
 
 
 # Lower and upper bounds of the distance to a mesh, from a coarse grid of distances around it.
@@ -275,14 +279,24 @@ def clearance_at(meshes: Meshes, mesh: int, point: Vec3) -> Clearance:
 
 
 @kernel
-def measure_grid(meshes: Meshes, mesh: int, low: Vec3, width: Real, y: int, z: int, distance: wp.array[wp.float32]):
+def measure_grid(
+    meshes: Meshes,
+    mesh: int,
+    low: Vec3,
+    width: Real,
+    y: int,
+    z: int,
+    distance: wp.array[wp.float32],
+):
     """Writes the distance at each cell's centre, negative inside a closed mesh [m]; one thread a cell."""
     thread = wp.tid()
     cell = Vec3(Real(thread / (y * z)), Real((thread / z) % y), Real(thread % z))
     point = low + width * (cell + Vec3(Real(0.5), Real(0.5), Real(0.5)))
     nearest = nearest_mesh_point(meshes, mesh, point)
     signed = wp.sqrt(nearest.square)
-    if meshes.arrays[0].header[mesh].is_closed == 1 and is_inside_mesh(meshes, mesh, point, nearest):
+    if meshes.arrays[0].header[mesh].is_closed == 1 and is_inside_mesh(
+        meshes, mesh, point, nearest
+    ):
         signed = -signed
     distance[thread] = wp.float32(signed)
 
@@ -300,7 +314,15 @@ def measure_clearance(meshes: Meshes, shapes: Sequence[TriangleMesh], device: wp
         shape = np.maximum(np.ceil((high - low) / width - 1e-9).astype(int), 1) + 2
         corner = 0.5 * (low + high) - 0.5 * width * shape
         distance = wp.empty(int(shape.prod()), dtype=wp.float32, device=device)  # pyright: ignore[reportArgumentType]
-        arguments = [meshes, mesh, Vec3(*corner), Real(width), int(shape[1]), int(shape[2]), distance]
+        arguments = [
+            meshes,
+            mesh,
+            Vec3(*corner),
+            Real(width),
+            int(shape[1]),
+            int(shape[2]),
+            distance,
+        ]
         wp.launch(measure_grid, len(distance), arguments, device=device)
         measured = distance.numpy().reshape(shape)
         values.append((_outside(measured, width) if solid.is_closed else measured).reshape(-1))
@@ -322,7 +344,9 @@ def _outside(distance: np.ndarray, width: float) -> np.ndarray:
     number = np.arange(distance.size).reshape(distance.shape)
     links: list[tuple[np.ndarray, np.ndarray]] = []
     for axis in range(3):
-        a, b = (np.take(number, range(k, k + number.shape[axis] - 1), axis).reshape(-1) for k in (0, 1))
+        a, b = (
+            np.take(number, range(k, k + number.shape[axis] - 1), axis).reshape(-1) for k in (0, 1)
+        )
         near = distance.reshape(-1)
         # Overlapping balls around both centres: the segment between the centres does not cross the surface.
         free = (near[a] > 0.0) & (near[b] > 0.0) & (near[a] + near[b] > 1.0001 * width)

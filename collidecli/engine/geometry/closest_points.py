@@ -2,7 +2,12 @@
 
 import warp as wp
 
-from collidecli.engine.geometry.meshes import EDGE_PART, FACE_PART, barycentric_of, nearest_triangle_point
+from collidecli.engine.geometry.meshes import (
+    EDGE_PART,
+    FACE_PART,
+    barycentric_of,
+    nearest_triangle_point,
+)
 from collidecli.engine.geometry.real import AXIS_X, UP, Real, Vec2, Vec3
 
 END_LOW = wp.constant(0)
@@ -92,7 +97,11 @@ def nearest_of_segments(half_a: Real, center_b: Vec3, axis_b: Vec3, half_b: Real
     distance = wp.length(between)
     if distance > TOUCHING * (half_a + half_b):
         return SegmentPair(on_a, on_b, between / distance, distance)
-    normal = perpendicular / wp.sqrt(sine_square) if sine_square > Real(0.0) else away_from_axis(center_b)
+    normal = (
+        perpendicular / wp.sqrt(sine_square)
+        if sine_square > Real(0.0)
+        else away_from_axis(center_b)
+    )
     distance = wp.dot(between, normal)
     if distance < Real(0.0):
         return SegmentPair(on_a, on_b, -normal, -distance)
@@ -146,7 +155,11 @@ def segment_and_box(center: Vec3, axis: Vec3, half_length: Real, half: Vec3) -> 
     outward = result.outward
     half_projection = half_length * wp.abs(wp.dot(outward, axis))
     result.distance = wp.dot(outward, center) - half_projection - wp.dot(wp.abs(outward), half)
-    return SegmentBox(on_segment, least.outward, least.distance) if result.distance < least.distance else result
+    return (
+        SegmentBox(on_segment, least.outward, least.distance)
+        if result.distance < least.distance
+        else result
+    )
 
 
 @wp.func
@@ -226,7 +239,14 @@ def _least_translation(center: Vec3, axis: Vec3, half_length: Real, half: Vec3) 
 
 @wp.func
 def _over_edge(
-    center: Vec3, axis: Vec3, half_length: Real, half: Vec3, outward: Vec3, distance: Real, j: int, k: int
+    center: Vec3,
+    axis: Vec3,
+    half_length: Real,
+    half: Vec3,
+    outward: Vec3,
+    distance: Real,
+    j: int,
+    k: int,
 ) -> Real:
     """Parameter where the segment, translated by -distance * outward, crosses the edge farthest along `outward`."""
     across = k if wp.abs(axis[k]) > wp.abs(axis[j]) else j
@@ -268,7 +288,11 @@ def along_segment(p: Vec3, q: Vec3, point: Vec3) -> Real:
     """Parameter in [0, 1] of the closest point p + t (q - p); 0 for a segment of length 0."""
     side = q - p
     square = wp.dot(side, side)
-    return Real(0.0) if square == Real(0.0) else wp.clamp(wp.dot(point - p, side) / square, Real(0.0), Real(1.0))
+    return (
+        Real(0.0)
+        if square == Real(0.0)
+        else wp.clamp(wp.dot(point - p, side) / square, Real(0.0), Real(1.0))
+    )
 
 
 @wp.func
@@ -324,7 +348,9 @@ def vertex_and_face(point: Vec3, p: Vec3, q: Vec3, r: Vec3) -> ElementPair:
             normal = wp.normalize(off)
         elif wp.dot(off, normal) < Real(0.0):
             normal = -normal
-    return ElementPair(point, nearest, wp.vec4d(Real(1.0), weights[0], weights[1], weights[2]), normal, square)
+    return ElementPair(
+        point, nearest, wp.vec4d(Real(1.0), weights[0], weights[1], weights[2]), normal, square
+    )
 
 
 @wp.struct
@@ -382,7 +408,10 @@ def segment_parameters(p0: Vec3, p1: Vec3, q0: Vec3, q1: Vec3) -> Parameters:
     lengths = wp.dot(d, d) * wp.dot(e, e)
     if sine > PARALLEL * lengths:
         between = q0 - p0
-        s, t = wp.dot(wp.cross(between, e), across) / sine, wp.dot(wp.cross(between, d), across) / sine
+        s, t = (
+            wp.dot(wp.cross(between, e), across) / sine,
+            wp.dot(wp.cross(between, d), across) / sine,
+        )
         if s > Real(0.0) and s < Real(1.0) and t > Real(0.0) and t < Real(1.0):
             height = wp.dot(between, across)
             return Parameters(s, t, height * height / sine, 1)
@@ -535,7 +564,9 @@ def axis_of_pair(pair: TrianglePair, k: int) -> Vec3:
 @wp.func
 def axis_count(pair: TrianglePair) -> int:
     """Number of axes that decide whether the triangles are disjoint."""
-    return wp.where(wp.length(wp.cross(pair.normal_pqr, pair.normal_abc)) < PARALLEL_SINE, PARALLEL_AXES, AXES)
+    return wp.where(
+        wp.length(wp.cross(pair.normal_pqr, pair.normal_abc)) < PARALLEL_SINE, PARALLEL_AXES, AXES
+    )
 
 
 @wp.func
@@ -707,7 +738,9 @@ def _closest_of_edges(pair: TrianglePair, i: int, j: int, best: ClosestPoints) -
         if s > Real(0.0) and s < Real(1.0) and t > Real(0.0) and t < Real(1.0):
             gap = wp.length_sq(other + t * v - start - s * u)
             if gap < best.square:
-                return ClosestPoints(start + s * u, other + t * v, EDGE_PART + i, EDGE_PART + j, gap)
+                return ClosestPoints(
+                    start + s * u, other + t * v, EDGE_PART + i, EDGE_PART + j, gap
+                )
     return best
 
 

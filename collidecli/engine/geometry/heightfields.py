@@ -142,7 +142,11 @@ def border_vertex(field: Field, k: int) -> wp.vec2i:
         return wp.vec2i(0, k)
     if k < along + up:
         return wp.vec2i(k - along, along)
-    return wp.vec2i(up, 2 * along + up - k) if k < 2 * along + up else wp.vec2i(2 * along + 2 * up - k, 0)
+    return (
+        wp.vec2i(up, 2 * along + up - k)
+        if k < 2 * along + up
+        else wp.vec2i(2 * along + 2 * up - k, 0)
+    )
 
 
 @wp.func
@@ -153,7 +157,11 @@ def wall_normal(field: Field, k: int) -> Vec3:
         return Vec3(Real(0.0), Real(-1.0), Real(0.0))
     if k < along + up:
         return Vec3(Real(1.0), Real(0.0), Real(0.0))
-    return Vec3(Real(0.0), Real(1.0), Real(0.0)) if k < 2 * along + up else Vec3(Real(-1.0), Real(0.0), Real(0.0))
+    return (
+        Vec3(Real(0.0), Real(1.0), Real(0.0))
+        if k < 2 * along + up
+        else Vec3(Real(-1.0), Real(0.0), Real(0.0))
+    )
 
 
 @wp.func
@@ -198,7 +206,9 @@ def wall_triangle(field: Field, number: int) -> TriangleShape:
     else:
         shape.q = top_q
         shape.r = top_p
-        shape.vertex = wp.vec3i(base + 8 * k, 8 * (q[0] * field.cols + q[1]), 8 * (p[0] * field.cols + p[1]))
+        shape.vertex = wp.vec3i(
+            base + 8 * k, 8 * (q[0] * field.cols + q[1]), 8 * (p[0] * field.cols + p[1])
+        )
         low = wp.min(p[0], q[0]) * field.cols + wp.min(p[1], q[1])
         top_edge = 8 * low + wp.where(p[0] == q[0], 1, 2)
         shape.edge = wp.vec3i(base + 8 * k + 3, top_edge, base + 8 * k + 2)
@@ -249,11 +259,16 @@ def field_triangle(field: Field, number: int) -> TriangleShape:
     """Triangle `number` as a convex shape."""
     shape = named_triangle(field, number)
     shape.type = MESH
-    shape.size = Real(0.5) * (wp.max(shape.p, wp.max(shape.q, shape.r)) - wp.min(shape.p, wp.min(shape.q, shape.r)))
+    shape.size = Real(0.5) * (
+        wp.max(shape.p, wp.max(shape.q, shape.r)) - wp.min(shape.p, wp.min(shape.q, shape.r))
+    )
     across = wp.cross(shape.q - shape.p, shape.r - shape.p)
     area = wp.length(across)
     shape.normal = across / area
-    longest = wp.max(wp.length(shape.q - shape.p), wp.max(wp.length(shape.r - shape.q), wp.length(shape.p - shape.r)))
+    longest = wp.max(
+        wp.length(shape.q - shape.p),
+        wp.max(wp.length(shape.r - shape.q), wp.length(shape.p - shape.r)),
+    )
     shape.half_width = Real(0.5) * area / longest
     return shape
 
@@ -293,12 +308,17 @@ def pyramid(data: np.ndarray) -> list[np.ndarray]:
         # A square's last row of vertices is the first of the next square.
         ends = np.minimum(starts + side, low.shape[axis] - 1)
         low = np.minimum(np.minimum.reduceat(low, starts, axis=axis), np.take(low, ends, axis=axis))
-        high = np.maximum(np.maximum.reduceat(high, starts, axis=axis), np.take(high, ends, axis=axis))
+        high = np.maximum(
+            np.maximum.reduceat(high, starts, axis=axis), np.take(high, ends, axis=axis)
+        )
     levels.append(np.stack([low, high], axis=2))
     while max(low.shape) > 1:
         for axis in (0, 1):
             starts = np.arange(0, low.shape[axis], 2)
-            low, high = np.minimum.reduceat(low, starts, axis=axis), np.maximum.reduceat(high, starts, axis=axis)
+            low, high = (
+                np.minimum.reduceat(low, starts, axis=axis),
+                np.maximum.reduceat(high, starts, axis=axis),
+            )
         levels.append(np.stack([low, high], axis=2))
     return levels
 
@@ -323,7 +343,9 @@ def upload_heightfields(fields: Sequence[Heightfield], device: wp.Device) -> Hei
     heights = data[0] if len(data) == 1 else np.concatenate(data)
     result = Heightfields()
     result.data = wp.array(heights, dtype=wp.float32, device=device, copy=False)
-    result.ranges = device_array(np.concatenate([*ranges, np.zeros((0, 2), np.float32)]), wp.vec2f, device)
+    result.ranges = device_array(
+        np.concatenate([*ranges, np.zeros((0, 2), np.float32)]), wp.vec2f, device
+    )
     result.header = device_array(np.array(header, np.int32).ravel(), wp.int32, device)
     result.sizes = device_array(np.array(sizes, np.float64).reshape(-1, 3), Vec3, device)
     return result

@@ -154,7 +154,8 @@ def links_of(shape: HullShape, vertex: int) -> wp.vec2i:
     """Start and end of a vertex's neighbours in the table, three numbers each."""
     first = shape.ring + shape.vertex_count + 1
     return wp.vec2i(
-        first + 3 * hull_number(shape, shape.ring + vertex), first + 3 * hull_number(shape, shape.ring + vertex + 1)
+        first + 3 * hull_number(shape, shape.ring + vertex),
+        first + 3 * hull_number(shape, shape.ring + vertex + 1),
     )
 
 
@@ -200,7 +201,9 @@ def farthest_vertex(shape: HullShape, direction: Vec3) -> int:
                 best = i
             i += 1
         return best
-    best = hull_number(shape, shape.face + shape.face_count * FACE_ROW + seed_of(direction, shape.seeds))
+    best = hull_number(
+        shape, shape.face + shape.face_count * FACE_ROW + seed_of(direction, shape.seeds)
+    )
     height = wp.dot(hull_point(shape, shape.vertex + best), direction)
     passed = int(0)
     while passed >= 0:
@@ -218,7 +221,9 @@ def farthest_vertex(shape: HullShape, direction: Vec3) -> int:
     return best
 
 
-def upload_hulls(hulls: Sequence[ConvexHull], device: wp.Device, surfaces: Sequence[ConvexSurface] = ()) -> Hulls:
+def upload_hulls(
+    hulls: Sequence[ConvexHull], device: wp.Device, surfaces: Sequence[ConvexSurface] = ()
+) -> Hulls:
     """Device arrays of the hulls, followed by the hulls of convex mesh surfaces."""
     names = [np.zeros(0, np.int64)] * len(hulls) + [surface.name for surface in surfaces]
     points, table, header = [np.zeros((0, 3))], [np.zeros(0, np.int64)], []
@@ -230,7 +235,15 @@ def upload_hulls(hulls: Sequence[ConvexHull], device: wp.Device, surfaces: Seque
         widths = np.zeros((faces, 3))
         widths[:, 0] = half_widths(hull)
         hull_arrays = [hull.vertex, hull.face_normal, widths, hull.vertex[neighbor]]
-        numbers = [rings, links, hull.edge.ravel(), _face_rows(hull), _seeds(hull, seeds, before), before, neighbor]
+        numbers = [
+            rings,
+            links,
+            hull.edge.ravel(),
+            _face_rows(hull),
+            _seeds(hull, seeds, before),
+            before,
+            neighbor,
+        ]
         edge = table_size + len(rings) + len(links)
         normal = point_count + vertices
         header.append(
@@ -296,7 +309,9 @@ def _face_rows(hull: ConvexHull) -> np.ndarray:
         for k, corner in enumerate(corners):
             following = corners[(k + 1) % len(corners)]
             edge = edge_of.get((min(corner, following), max(corner, following)))
-            if edge is None:  # a side that is no edge of the hull: corners between its ends are dropped
+            if (
+                edge is None
+            ):  # a side that is no edge of the hull: corners between its ends are dropped
                 edge, chords = chords, chords + 1
             row[1 + k], row[1 + FACE_CORNERS + k] = corner, 3 * edge + 1
     return rows.ravel()
@@ -315,4 +330,6 @@ def _seeds(hull: ConvexHull, seeds: int, before: np.ndarray) -> np.ndarray:
     rows = directions.reshape(-1, 3)
     eligible = np.flatnonzero(np.diff(before) > 0)
     parts = np.array_split(rows, 1 + len(rows) // SEEDS_AT_ONCE)
-    return np.concatenate([eligible[np.argmax(matmul(part, hull.vertex[eligible].T), axis=1)] for part in parts])
+    return np.concatenate(
+        [eligible[np.argmax(matmul(part, hull.vertex[eligible].T), axis=1)] for part in parts]
+    )

@@ -42,9 +42,13 @@ def across_line(start: Vec3, along: Vec3, point: Vec3) -> Vec2:
     y = wp.abs(along[1])
     z = wp.abs(along[2])
     if x >= y and x >= z:
-        return Vec2(off[1] - off[0] * (along[1] / along[0]), off[2] - off[0] * (along[2] / along[0]))
+        return Vec2(
+            off[1] - off[0] * (along[1] / along[0]), off[2] - off[0] * (along[2] / along[0])
+        )
     if y >= z:
-        return Vec2(off[2] - off[1] * (along[2] / along[1]), off[0] - off[1] * (along[0] / along[1]))
+        return Vec2(
+            off[2] - off[1] * (along[2] / along[1]), off[0] - off[1] * (along[0] / along[1])
+        )
     return Vec2(off[0] - off[2] * (along[0] / along[2]), off[1] - off[2] * (along[1] / along[2]))
 
 

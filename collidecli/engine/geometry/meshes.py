@@ -38,7 +38,9 @@ class MeshTree:
     face: np.ndarray
 
 
-def tree_of_triangles(corners: np.ndarray, size: float, chosen: np.ndarray | None = None) -> MeshTree:
+def tree_of_triangles(
+    corners: np.ndarray, size: float, chosen: np.ndarray | None = None
+) -> MeshTree:
     """BVH with one triangle a leaf, by median splits of the triangles' centres along the longest side of the centres'
     box.
 
@@ -46,7 +48,9 @@ def tree_of_triangles(corners: np.ndarray, size: float, chosen: np.ndarray | Non
     indices of the triangles to include; None for all.
     """
     low, high = corners.min(axis=1), corners.max(axis=1)
-    skip, face, inner = split_tree(0.5 * (low + high), np.arange(len(low)) if chosen is None else chosen)
+    skip, face, inner = split_tree(
+        0.5 * (low + high), np.arange(len(low)) if chosen is None else chosen
+    )
     lower, upper = np.zeros((len(skip), 3)), np.zeros((len(skip), 3))
     leaves = face >= 0
     lower[leaves], upper[leaves] = low[face[leaves]], high[face[leaves]]
@@ -90,7 +94,9 @@ def split_tree(
     return skip, item, inner
 
 
-def _halved(order: np.ndarray, middle: np.ndarray, first: np.ndarray, size: np.ndarray) -> np.ndarray:
+def _halved(
+    order: np.ndarray, middle: np.ndarray, first: np.ndarray, size: np.ndarray
+) -> np.ndarray:
     """`order` with each group's slots sorted by item centre along the group's longest side."""
     slots = np.concatenate([np.arange(f, f + s) for f, s in zip(first, size, strict=True)])
     group = np.repeat(np.arange(len(first)), size)
@@ -217,14 +223,24 @@ def triangle_shape(meshes: Meshes, mesh: int, number: int) -> TriangleShape:
     shape.p = meshes.arrays[0].point[meshes.arrays[0].corner[3 * number]]
     shape.q = meshes.arrays[0].point[meshes.arrays[0].corner[3 * number + 1]]
     shape.r = meshes.arrays[0].point[meshes.arrays[0].corner[3 * number + 2]]
-    shape.size = Real(0.5) * (wp.max(shape.p, wp.max(shape.q, shape.r)) - wp.min(shape.p, wp.min(shape.q, shape.r)))
+    shape.size = Real(0.5) * (
+        wp.max(shape.p, wp.max(shape.q, shape.r)) - wp.min(shape.p, wp.min(shape.q, shape.r))
+    )
     shape.normal = meshes.arrays[0].face_normal[number]
     area = wp.length(wp.cross(shape.q - shape.p, shape.r - shape.p))
-    longest = wp.max(wp.length(shape.q - shape.p), wp.max(wp.length(shape.r - shape.q), wp.length(shape.p - shape.r)))
+    longest = wp.max(
+        wp.length(shape.q - shape.p),
+        wp.max(wp.length(shape.r - shape.q), wp.length(shape.p - shape.r)),
+    )
     shape.half_width = Real(0.5) * area / longest
     for k in range(3):
-        shape.vertex[k] = 3 * (meshes.arrays[0].corner[3 * number + k] - meshes.arrays[0].header[mesh].first_vertex)
-        shape.edge[k] = 3 * (meshes.arrays[0].side[3 * number + k] - meshes.arrays[0].header[mesh].first_edge) + 1
+        shape.vertex[k] = 3 * (
+            meshes.arrays[0].corner[3 * number + k] - meshes.arrays[0].header[mesh].first_vertex
+        )
+        shape.edge[k] = (
+            3 * (meshes.arrays[0].side[3 * number + k] - meshes.arrays[0].header[mesh].first_edge)
+            + 1
+        )
     shape.face = 3 * (number - meshes.arrays[0].header[mesh].first_face) + 2
     return shape
 
@@ -255,12 +271,15 @@ def square_to_triangle(p: Vec3, q: Vec3, r: Vec3, normal: Vec3, point: Vec3) -> 
         height = wp.dot(point - p, normal)
         return height * height
     return wp.min(
-        square_to_segment(p, q, point), wp.min(square_to_segment(q, r, point), square_to_segment(r, p, point))
+        square_to_segment(p, q, point),
+        wp.min(square_to_segment(q, r, point), square_to_segment(r, p, point)),
     )
 
 
 @wp.func(inline=False)
-def is_nearer_elsewhere(meshes: Meshes, mesh: int, point: Vec3, distance: Real, outward: Vec3) -> bool:
+def is_nearer_elsewhere(
+    meshes: Meshes, mesh: int, point: Vec3, distance: Real, outward: Vec3
+) -> bool:
     """Whether a triangle that does not face against `outward` is closer to a point than `distance` [m].
 
     point: in the mesh's frame. outward: unit; the zero vector includes every triangle.
@@ -269,13 +288,19 @@ def is_nearer_elsewhere(meshes: Meshes, mesh: int, point: Vec3, distance: Real, 
     end = meshes.arrays[0].header[mesh].end_node
     square = distance * distance
     while node < end:
-        off = point - wp.max(meshes.arrays[0].lower[node], wp.min(meshes.arrays[0].upper[node], point))
+        off = point - wp.max(
+            meshes.arrays[0].lower[node], wp.min(meshes.arrays[0].upper[node], point)
+        )
         if wp.dot(off, off) >= square:
             node = meshes.arrays[0].skip[node]
             continue
         face = meshes.arrays[0].leaf[node]
         if face >= 0 and wp.dot(meshes.arrays[0].face_normal[face], outward) > Real(-0.7):
-            p, q, r = mesh_corner(meshes, face, 0), mesh_corner(meshes, face, 1), mesh_corner(meshes, face, 2)
+            p, q, r = (
+                mesh_corner(meshes, face, 0),
+                mesh_corner(meshes, face, 1),
+                mesh_corner(meshes, face, 2),
+            )
             if square_to_triangle(p, q, r, meshes.arrays[0].face_normal[face], point) < square:
                 return True
         node += 1
@@ -314,8 +339,17 @@ def upload_meshes(meshes: Sequence[TriangleMesh], device: wp.Device) -> Meshes:
     records = np.array([*header, (0,) * len(struct.vars)], struct.numpy_dtype())
     result.header = wp.array(records, dtype=MeshHeader, device=device)
     for name, parts in arrays_of.items():
-        is_point = name in ("point", "vertex_normal", "edge_normal", "face_normal", "lower", "upper")
-        values = np.concatenate([*parts, np.zeros((0, 3) if is_point else 0, np.float64 if is_point else np.int32)])
+        is_point = name in (
+            "point",
+            "vertex_normal",
+            "edge_normal",
+            "face_normal",
+            "lower",
+            "upper",
+        )
+        values = np.concatenate(
+            [*parts, np.zeros((0, 3) if is_point else 0, np.float64 if is_point else np.int32)]
+        )
         setattr(result, name, device_array(values, Vec3 if is_point else wp.int32, device))
     return meshes_of(result, device)
 
@@ -384,7 +418,10 @@ def _arrays(mesh: TriangleMesh) -> tuple[dict[str, np.ndarray], int]:
         normal[norm(normal) < CANCELLED] = 0.0
     by_edge = np.argsort(edge.reshape(-1), kind="stable")
     rim = np.searchsorted(edge.reshape(-1)[by_edge], np.arange(mesh.edge_count))
-    ends = np.unique(np.stack([np.concatenate([flat, following]), np.concatenate([following, flat])], axis=1), axis=0)
+    ends = np.unique(
+        np.stack([np.concatenate([flat, following]), np.concatenate([following, flat])], axis=1),
+        axis=0,
+    )
     salient = _salient(mesh, by_edge, rim, before)[edge.reshape(-1)]
     on_border = (np.bincount(edge.reshape(-1), minlength=mesh.edge_count) == 1)[edge.reshape(-1)]
     is_salient, is_on_border = np.zeros((2, len(mesh.vertex)), bool)
@@ -417,7 +454,9 @@ def _arrays(mesh: TriangleMesh) -> tuple[dict[str, np.ndarray], int]:
     return arrays, whole
 
 
-def _salient(mesh: TriangleMesh, by_edge: np.ndarray, rim: np.ndarray, before: np.ndarray) -> np.ndarray:
+def _salient(
+    mesh: TriangleMesh, by_edge: np.ndarray, rim: np.ndarray, before: np.ndarray
+) -> np.ndarray:
     """bool[E]: edges that are convex on the front, or on either side without a front; and all without exactly two
     triangles.
 
@@ -428,7 +467,10 @@ def _salient(mesh: TriangleMesh, by_edge: np.ndarray, rim: np.ndarray, before: n
     pair = np.flatnonzero(~salient)
     first, second = by_edge[rim[pair]], by_edge[rim[pair] + 1]
     flat = mesh.face.reshape(-1)
-    start, end = mesh.vertex[flat[second]], mesh.vertex[np.roll(mesh.face, -1, axis=1).reshape(-1)[second]]
+    start, end = (
+        mesh.vertex[flat[second]],
+        mesh.vertex[np.roll(mesh.face, -1, axis=1).reshape(-1)[second]],
+    )
     along = (end - start) / norm(end - start)[:, None]
     inward = mesh.vertex[before[second]] - start
     inward -= dot(inward, along)[:, None] * along
@@ -512,7 +554,11 @@ def nearest_triangle_point(p: Vec3, q: Vec3, r: Vec3, normal: Vec3, point: Vec3)
 @wp.func(inline=False)
 def mesh_point_on_triangle(meshes: Meshes, face: int, point: Vec3) -> MeshPoint:
     """Closest point of one triangle of a mesh to a point."""
-    p, q, r = mesh_corner(meshes, face, 0), mesh_corner(meshes, face, 1), mesh_corner(meshes, face, 2)
+    p, q, r = (
+        mesh_corner(meshes, face, 0),
+        mesh_corner(meshes, face, 1),
+        mesh_corner(meshes, face, 2),
+    )
     nearest = nearest_triangle_point(p, q, r, meshes.arrays[0].face_normal[face], point)
     nearest.face = face
     return nearest
@@ -548,7 +594,10 @@ def nearest_mesh_point_within(meshes: Meshes, mesh: int, point: Vec3, square: Re
         else:
             near = node + 1
             far = meshes.arrays[0].skip[near]
-            square_near, square_far = square_to_box(meshes, near, point), square_to_box(meshes, far, point)
+            square_near, square_far = (
+                square_to_box(meshes, near, point),
+                square_to_box(meshes, far, point),
+            )
             if square_far < square_near:
                 near = far
                 far = node + 1
@@ -675,8 +724,17 @@ def feature_of_mesh_point(meshes: Meshes, mesh: int, face: int, part: int) -> in
     if part == FACE_PART:
         return 3 * (face - meshes.arrays[0].header[mesh].first_face) + 2
     if part >= EDGE_PART:
-        return 3 * (meshes.arrays[0].side[3 * face + part - EDGE_PART] - meshes.arrays[0].header[mesh].first_edge) + 1
-    return 3 * (meshes.arrays[0].corner[3 * face + part] - meshes.arrays[0].header[mesh].first_vertex)
+        return (
+            3
+            * (
+                meshes.arrays[0].side[3 * face + part - EDGE_PART]
+                - meshes.arrays[0].header[mesh].first_edge
+            )
+            + 1
+        )
+    return 3 * (
+        meshes.arrays[0].corner[3 * face + part] - meshes.arrays[0].header[mesh].first_vertex
+    )
 
 
 @wp.func
@@ -733,7 +791,9 @@ def mesh_edge_cone_contains(meshes: Meshes, face: int, k: int, direction: Vec3, 
     end = meshes.arrays[0].rim[edge + 1]
     contains = bool(True)
     while at < end:
-        if rises_across(direction, along, meshes.arrays[0].point[meshes.arrays[0].across[at]] - start, rise):
+        if rises_across(
+            direction, along, meshes.arrays[0].point[meshes.arrays[0].across[at]] - start, rise
+        ):
             contains = False
         at += 1
     return contains

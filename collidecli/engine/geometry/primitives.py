@@ -88,7 +88,13 @@ def core_support(shape_type: int, size: Vec3, radius: Real, direction: Vec3) -> 
 
 @wp.func
 def core_curvature(
-    shape_type: int, size: Vec3, radius: Real, direction: Vec3, patch: int, first: Vec3, second: Vec3
+    shape_type: int,
+    size: Vec3,
+    radius: Real,
+    direction: Vec3,
+    patch: int,
+    first: Vec3,
+    second: Vec3,
 ) -> Vec3:
     """Hessian H of the core's support function at unit `direction` on one patch, in two tangent directions.
 
@@ -115,7 +121,9 @@ def core_curvature(
             turn_first = direction[0] * first[1] - direction[1] * first[0]
             turn_second = direction[0] * second[1] - direction[1] * second[0]
             radius_over_cube = size[0] / (square * wp.sqrt(square))
-            return radius_over_cube * Vec3(turn_first * turn_first, turn_first * turn_second, turn_second * turn_second)
+            return radius_over_cube * Vec3(
+                turn_first * turn_first, turn_first * turn_second, turn_second * turn_second
+            )
     return Vec3()
 
 
@@ -132,7 +140,9 @@ class SupportDiscontinuity:
 
 
 @wp.func
-def core_discontinuity(shape_type: int, size: Vec3, bit: int, direction: Vec3) -> SupportDiscontinuity:
+def core_discontinuity(
+    shape_type: int, size: Vec3, bit: int, direction: Vec3
+) -> SupportDiscontinuity:
     """Circle of directions where bit `bit` of the patch changes; the step is evaluated at `direction`'s azimuth."""
     if shape_type == ShapeType.BOX:
         along = Vec3()
@@ -227,7 +237,14 @@ def _difference(name: str, a: Any, b: Any) -> Any:
 
     rotation: b's frame in a's. position: b's origin in a's frame [m]. radius_a, radius_b: of the rounding balls [m].
     """
-    fields = {"a": a, "b": b, "radius_a": Real, "radius_b": Real, "rotation": Mat33, "position": Vec3}
+    fields = {
+        "a": a,
+        "b": b,
+        "radius_a": Real,
+        "radius_b": Real,
+        "rotation": Mat33,
+        "position": Vec3,
+    }
     return struct_type(name, fields, __name__)
 
 
@@ -254,8 +271,14 @@ class Vertex:
 def difference_support(difference: Any, direction: Vec3) -> Vertex:
     """Support point of core a - core b along unit `direction`, in a's frame."""
     a = farthest_of_core(difference.a, difference.radius_a, direction)
-    b = farthest_of_core(difference.b, difference.radius_b, -(wp.transpose(difference.rotation) * direction))
-    return Vertex(a.point - (difference.rotation * b.point + difference.position), a.point, a.patch + 8 * b.patch)
+    b = farthest_of_core(
+        difference.b, difference.radius_b, -(wp.transpose(difference.rotation) * direction)
+    )
+    return Vertex(
+        a.point - (difference.rotation * b.point + difference.position),
+        a.point,
+        a.patch + 8 * b.patch,
+    )
 
 
 # Closest points of the surfaces of box, ellipsoid, cylinder, cone, sphere and capsule to a point.
@@ -323,7 +346,9 @@ def nearest_on_box(half: Vec3, point: Vec3) -> SurfacePoint:
         feature = box_feature(side_of(outside[0]), side_of(outside[1]), side_of(outside[2]))
         return SurfacePoint(outside / distance, distance, feature)
     depth = half - wp.abs(point)
-    axis = 0 if depth[0] <= depth[1] and depth[0] <= depth[2] else wp.where(depth[1] <= depth[2], 1, 2)
+    axis = (
+        0 if depth[0] <= depth[1] and depth[0] <= depth[2] else wp.where(depth[1] <= depth[2], 1, 2)
+    )
     side = wp.where(point[axis] < Real(0.0), -1, 1)
     outward = Vec3()
     outward[axis] = Real(side)
@@ -425,7 +450,9 @@ def nearest_on_cylinder(size: Vec3, point: Vec3) -> SurfacePoint:
     cap = -UP if high == 0 else UP
     if beyond_side > Real(0.0) and beyond_cap > Real(0.0):
         distance = wp.sqrt(beyond_side * beyond_side + beyond_cap * beyond_cap)
-        return SurfacePoint((beyond_side * radial + beyond_cap * cap) / distance, distance, CYLINDER_LOW_RIM + high)
+        return SurfacePoint(
+            (beyond_side * radial + beyond_cap * cap) / distance, distance, CYLINDER_LOW_RIM + high
+        )
     if beyond_side >= beyond_cap:
         return SurfacePoint(radial, beyond_side, CYLINDER_SIDE)
     return SurfacePoint(cap, beyond_cap, CYLINDER_LOW_CAP + high)

@@ -69,7 +69,9 @@ def fill_rows_of_mesh(
         distance = bound[row]
         nearest = wp.mesh_query_point_no_sign(mesh, point, distance)
         if nearest.result:
-            distance = wp.length(point - wp.mesh_eval_position(mesh, nearest.face, nearest.u, nearest.v))
+            distance = wp.length(
+                point - wp.mesh_eval_position(mesh, nearest.face, nearest.u, nearest.v)
+            )
         out[row * count + k] = distance
     sign, before = wp.float32(1.0), wp.float32(0.0)
     for k in range(count):
@@ -77,7 +79,9 @@ def fill_rows_of_mesh(
         if closed == 0 or k == 0 or before + distance <= wp.float32(step) * SURE:
             point = wp.vec3f(start[row] + Vec3(Real(k) * step, Real(0.0), Real(0.0)))
             around = distance * SURE + wp.float32(1.0e-6)
-            sign = wp.mesh_query_point_sign_winding_number(solid, point, around, ACCURACY, HALF).sign
+            sign = wp.mesh_query_point_sign_winding_number(
+                solid, point, around, ACCURACY, HALF
+            ).sign
         before = distance
         out[row * count + k] = sign * distance
 
@@ -107,7 +111,9 @@ class Distances:
             end = min(begin + ROWS_AT_ONCE, len(start))
             points = wp.array(start[begin:end] / self.unit, dtype=Vec3, device=self.device)
             # Slightly above the bound, to allow for rounding.
-            bounds = wp.array(bound[begin:end] / self.unit * 1.0001 + 1e-6, dtype=wp.float32, device=self.device)
+            bounds = wp.array(
+                bound[begin:end] / self.unit * 1.0001 + 1e-6, dtype=wp.float32, device=self.device
+            )
             out: Any = wp.empty((end - begin) * count, dtype=wp.float32, device=self.device)  # pyright: ignore[reportArgumentType]
             arguments = [*self.arguments, points, bounds, count, step / self.unit, out]
             wp.launch(self.kernel, end - begin, arguments, device=self.device)
@@ -140,7 +146,9 @@ def distances_of(shape: SdfShape, device: wp.Device) -> Distances:
     if surface.hidden.any() and not surface.hidden.all():
         corners = wp.array(surface.face[~surface.hidden].ravel(), dtype=wp.int32, device=device)
         seen = wp.Mesh(points, corners)
-    return Distances(kernel, [seen.id, solid.id, int(surface.is_closed)], device, unit, (seen, solid))
+    return Distances(
+        kernel, [seen.id, solid.id, int(surface.is_closed)], device, unit, (seen, solid)
+    )
 
 
 # Signed distance fields on the device: a coarse grid of blocks, and voxels in some of the blocks.
@@ -232,8 +240,12 @@ def between_corners(corner: Corners, fraction: Vec3, spacing: Real) -> FieldSamp
     x, y, z = fraction[0], fraction[1], fraction[2]
     one = Real(1.0)
     if tear(corner, spacing) > TORN:
-        mixed = (corner[0] * (one - x) + corner[1] * x) * (one - y) + (corner[2] * (one - x) + corner[3] * x) * y
-        upper = (corner[4] * (one - x) + corner[5] * x) * (one - y) + (corner[6] * (one - x) + corner[7] * x) * y
+        mixed = (corner[0] * (one - x) + corner[1] * x) * (one - y) + (
+            corner[2] * (one - x) + corner[3] * x
+        ) * y
+        upper = (corner[4] * (one - x) + corner[5] * x) * (one - y) + (
+            corner[6] * (one - x) + corner[7] * x
+        ) * y
         sign = -one if mixed * (one - z) + upper * z < Real(0.0) else one
         for k in range(8):
             corner[k] = sign * wp.abs(corner[k])
@@ -266,12 +278,21 @@ def sample_grid(grids: SdfGrids, number: int, point: Vec3) -> FieldSample:
     if slot < 0:
         base = grids.header[head + 3] + (bz * (blocks_y + 1) + by) * (blocks_x + 1) + bx
         for k in range(8):
-            at = base + (k & 1) + ((k >> 1) & 1) * (blocks_x + 1) + (k >> 2) * (blocks_x + 1) * (blocks_y + 1)
+            at = (
+                base
+                + (k & 1)
+                + ((k >> 1) & 1) * (blocks_x + 1)
+                + (k >> 2) * (blocks_x + 1) * (blocks_y + 1)
+            )
             corner[k] = Real(grids.coarse[at])
         fraction = local / WIDTH - Vec3(Real(bx), Real(by), Real(bz))
         return between_corners(corner, fraction, WIDTH * voxel)
     base = slot * wp.static(VALUES)
-    base += ((cell[2] - bz * WIDE) * wp.static(SIDE) + cell[1] - by * WIDE) * wp.static(SIDE) + cell[0] - bx * WIDE
+    base += (
+        ((cell[2] - bz * WIDE) * wp.static(SIDE) + cell[1] - by * WIDE) * wp.static(SIDE)
+        + cell[0]
+        - bx * WIDE
+    )
     for k in range(8):
         at = base + (k & 1) + ((k >> 1) & 1) * wp.static(SIDE) + (k >> 2) * wp.static(SIDE * SIDE)
         corner[k] = Real(grids.fine[at])
@@ -287,12 +308,22 @@ def upload_grids(grids: Sequence[SdfGrid], device: wp.Device) -> SdfGrids:
         coarse.append(grid.coarse.ravel())
         slot.append(np.where(grid.slot >= 0, grid.slot + at_fine, -1).ravel())
         fine.append(grid.fine.ravel())
-        at_coarse, at_slot, at_fine = at_coarse + grid.coarse.size, at_slot + grid.slot.size, at_fine + len(grid.fine)
+        at_coarse, at_slot, at_fine = (
+            at_coarse + grid.coarse.size,
+            at_slot + grid.slot.size,
+            at_fine + len(grid.fine),
+        )
     result = SdfGrids()
-    for name, parts, dtype in (("coarse", coarse, wp.float32), ("slot", slot, wp.int32), ("fine", fine, wp.float32)):
+    for name, parts, dtype in (
+        ("coarse", coarse, wp.float32),
+        ("slot", slot, wp.int32),
+        ("fine", fine, wp.float32),
+    ):
         values = np.concatenate(parts) if parts else np.zeros(0)
         setattr(result, name, device_array(values, dtype, device))
-    result.origin = device_array(np.array([grid.origin for grid in grids]).reshape(-1, 3), Vec3, device)
+    result.origin = device_array(
+        np.array([grid.origin for grid in grids]).reshape(-1, 3), Vec3, device
+    )
     result.voxel = device_array(np.array([grid.voxel for grid in grids], np.float64), Real, device)
     result.header = device_array(np.array(header, np.int32).ravel(), wp.int32, device)
     return result
@@ -348,7 +379,9 @@ def _too_many(shape: SdfShape, what: str, where: str) -> InputError:
     return InputError(f"the signed distance field would have {what}", where, fix)
 
 
-def _lattice(exact: Distances, origin: np.ndarray, counts: np.ndarray, step: float, bound: float) -> np.ndarray:
+def _lattice(
+    exact: Distances, origin: np.ndarray, counts: np.ndarray, step: float, bound: float
+) -> np.ndarray:
     """float32[Z, Y, X]: exact values at a box of lattice points."""
     y, x = np.arange(counts[1]), np.arange(counts[2])
     rows = np.stack(np.meshgrid(x, y, indexing="ij"), axis=-1).reshape(-1, 2)
@@ -365,21 +398,34 @@ def _corners(coarse: np.ndarray, blocks: np.ndarray) -> np.ndarray:
 
 
 def _block_values(
-    exact: Distances, origin: np.ndarray, blocks: np.ndarray, coarse: np.ndarray, width: float, count: int
+    exact: Distances,
+    origin: np.ndarray,
+    blocks: np.ndarray,
+    coarse: np.ndarray,
+    width: float,
+    count: int,
 ) -> np.ndarray:
     """float32[n, count, count, count]: exact values at evenly spaced points of blocks [n, 3], z y x."""
     if not len(blocks):
         return np.zeros((0, count, count, count), np.float32)
     step = width / (count - 1)
-    rows = np.stack(np.meshgrid(np.arange(count), np.arange(count), indexing="ij"), axis=-1).reshape(-1, 2)
-    start = origin + width * blocks[:, None, ::-1] + step * np.column_stack([np.zeros(len(rows)), rows[:, ::-1]])
+    rows = np.stack(
+        np.meshgrid(np.arange(count), np.arange(count), indexing="ij"), axis=-1
+    ).reshape(-1, 2)
+    start = (
+        origin
+        + width * blocks[:, None, ::-1]
+        + step * np.column_stack([np.zeros(len(rows)), rows[:, ::-1]])
+    )
     # A point of a block is at most half a diagonal, 0.87 widths, from the closest of the eight corners.
     bound = np.abs(_corners(coarse, blocks)).reshape(len(blocks), -1).max(axis=1) + 0.9 * width
     values = exact.rows(start.reshape(-1, 3), count, step, np.repeat(bound, len(rows)))
     return values.reshape(-1, count, count, count)
 
 
-def _fine_blocks(exact: Distances, origin: np.ndarray, coarse: np.ndarray, shape: SdfShape, closed: bool) -> np.ndarray:
+def _fine_blocks(
+    exact: Distances, origin: np.ndarray, coarse: np.ndarray, shape: SdfShape, closed: bool
+) -> np.ndarray:
     """int64[n, 3], z y x: the blocks with voxels, in order."""
     width = BLOCK * shape.voxel
     inner, outer = shape.band
@@ -430,7 +476,9 @@ def field_key(shape: SdfShape, device: wp.Device) -> str:
     return f"{shape.field_key}-{kind}-{wp.config.version}-{FIELD_VERSION}"
 
 
-def field_of(shape: SdfShape, device: wp.Device, store: FieldStore | None = None, where: str = "") -> SdfGrid:
+def field_of(
+    shape: SdfShape, device: wp.Device, store: FieldStore | None = None, where: str = ""
+) -> SdfGrid:
     """Field of a shape, loaded from `store`, or built and saved there. Raises InputError as `build_sdf`."""
     if store is None:
         return build_sdf(shape, device, where)
@@ -451,7 +499,12 @@ def arrays_of(grid: SdfGrid) -> dict[str, np.ndarray]:
 
 def grid_of(arrays: Mapping[str, np.ndarray]) -> SdfGrid | None:
     """Field of named arrays; None if they are not those of a field."""
-    expected = {"place": (np.float64, 1), "coarse": (np.float32, 3), "slot": (np.int32, 3), "fine": (np.float32, 4)}
+    expected = {
+        "place": (np.float64, 1),
+        "coarse": (np.float32, 3),
+        "slot": (np.int32, 3),
+        "fine": (np.float32, 4),
+    }
     for name, (dtype, rank) in expected.items():
         if name not in arrays or arrays[name].dtype != dtype or arrays[name].ndim != rank:
             return None
@@ -470,4 +523,6 @@ def grid_of(arrays: Mapping[str, np.ndarray]) -> SdfGrid | None:
     if not sound:
         return None
     x, y, z = slot.shape[::-1]
-    return SdfGrid(origin_and_voxel[:3].copy(), float(origin_and_voxel[3]), (x, y, z), coarse, slot, fine)
+    return SdfGrid(
+        origin_and_voxel[:3].copy(), float(origin_and_voxel[3]), (x, y, z), coarse, slot, fine
+    )

@@ -98,7 +98,9 @@ def with_feature(meshes: Meshes, feature: int, sides: MeshSides, point: Mat43) -
     """
     face = feature / PARTS
     part = feature % PARTS
-    result = with_plane(sides, point, mesh_corner(meshes, face, 0), meshes.arrays[0].face_normal[face])
+    result = with_plane(
+        sides, point, mesh_corner(meshes, face, 0), meshes.arrays[0].face_normal[face]
+    )
     if part == FACE_PART:
         return result
     if part >= EDGE_PART:
@@ -114,7 +116,9 @@ def misfit(sides: MeshSides, side: Real) -> Real:
 
 
 @wp.func(inline=False)
-def mesh_sides(meshes: Meshes, feature: wp.vec4i, point: Mat43, distance: Vec4, side: Real) -> MeshSides:
+def mesh_sides(
+    meshes: Meshes, feature: wp.vec4i, point: Mat43, distance: Vec4, side: Real
+) -> MeshSides:
     """The sides of a mesh at a tetrahedron, as far as the distances of the corners agree with them.
 
     feature: nearest to each corner. point: corners in the mesh's frame. distance: of them from the mesh [m].

@@ -13,8 +13,19 @@ from collidecli.engine.cells import ChunkCells, Instances, row_of, row_of_slot
 from collidecli.engine.contact_record import start_of
 from collidecli.engine.device_model import DeviceModel, Layout, Margins, ShapeRows
 from collidecli.engine.geometry.bounds import local_half_extents
-from collidecli.engine.geometry.heightfields import Field, Heightfields, field_of, upload_heightfields
-from collidecli.engine.geometry.meshes import Meshes, facet_meshes, is_inside_mesh, nearest_mesh_point, upload_meshes
+from collidecli.engine.geometry.heightfields import (
+    Field,
+    Heightfields,
+    field_of,
+    upload_heightfields,
+)
+from collidecli.engine.geometry.meshes import (
+    Meshes,
+    facet_meshes,
+    is_inside_mesh,
+    nearest_mesh_point,
+    upload_meshes,
+)
 from collidecli.engine.geometry.primitives import surface_point
 from collidecli.engine.geometry.real import HEIGHTFIELD, PLANE, UP, Pose, Real, Vec3
 from collidecli.engine.hydroelastic.mesh_sides import NO_FEATURE, feature_number
@@ -73,7 +84,9 @@ def upload_fields(device_model: DeviceModel, shapes: HydroShapes) -> UploadedFie
     cells, polytope = _polytopes(device_model.model, shapes.stiffness)
     first = np.cumsum([0, *(len(field_cells.offset) for field_cells in cells)])
     neighbor_count = np.concatenate([np.diff(field_cells.neighbor_start) for field_cells in cells])
-    neighbor = np.concatenate([field_cells.neighbor + start for field_cells, start in zip(cells, first, strict=False)])
+    neighbor = np.concatenate(
+        [field_cells.neighbor + start for field_cells, start in zip(cells, first, strict=False)]
+    )
     fields = PressureFields()
     fields.stiffness = wp.array(shapes.stiffness, dtype=Real, device=device)
     fields.polytope = wp.array(polytope, dtype=int, device=device)
@@ -158,7 +171,11 @@ class HydroPair:
 
 @kernel
 def mark_hydro_pairs(
-    layout: Layout, chunk: ChunkCells, fields: PressureFields, slots: wp.array[wp.vec2i], end: wp.array[wp.int32]
+    layout: Layout,
+    chunk: ChunkCells,
+    fields: PressureFields,
+    slots: wp.array[wp.vec2i],
+    end: wp.array[wp.int32],
 ):
     """One thread a pair of slots: 1 where both shapes have a pressure field and one of them is compliant, else 0."""
     thread = wp.tid()
@@ -200,7 +217,9 @@ def rotated_half(pose: Pose, half: Vec3) -> Vec3:
 
 
 @wp.func
-def bound_overlap(other_is_plane: bool, pair: HydroPair, other_half: Vec3, other: Pose) -> HydroPair:
+def bound_overlap(
+    other_is_plane: bool, pair: HydroPair, other_half: Vec3, other: Pose
+) -> HydroPair:
     """Sets the box of the surface, `sink`, and method 0 where the boxes do not overlap.
 
     other_half, other: box of the shape that is not the reference, inflated by its margin, and its pose.
@@ -279,15 +298,21 @@ def prepare_pairs(
     result.method = VOXELS
     if fields.polytope[row0] >= 0 and fields.polytope[row1] >= 0 and not inflated:
         result.method = POLYTOPES
-    half0 = local_half_extents(rows.type[row0], rows.size[row0]) + Vec3(result.margin0, result.margin0, result.margin0)
-    half1 = local_half_extents(rows.type[row1], rows.size[row1]) + Vec3(result.margin1, result.margin1, result.margin1)
+    half0 = local_half_extents(rows.type[row0], rows.size[row0]) + Vec3(
+        result.margin0, result.margin0, result.margin0
+    )
+    half1 = local_half_extents(rows.type[row1], rows.size[row1]) + Vec3(
+        result.margin1, result.margin1, result.margin1
+    )
     pose0 = instances.pose[pair[thread][0]]
     pose1 = instances.pose[pair[thread][1]]
     second = wp.max(half1) < wp.max(half0)
     if wp.max(half1) == wp.max(half0):
         second = wp.length_sq(half1) < wp.length_sq(half0)
     if half0 == half1:  # by what does not depend on the order in the file
-        stiffer = rows.type[row0] == rows.type[row1] and fields.stiffness[row1] > fields.stiffness[row0]
+        stiffer = (
+            rows.type[row0] == rows.type[row1] and fields.stiffness[row1] > fields.stiffness[row0]
+        )
         second = rows.type[row1] < rows.type[row0] or stiffer
     result.sign = wp.where(second, Real(-1.0), Real(1.0))
     result.world = wp.where(second, pose1, pose0)
@@ -302,7 +327,9 @@ def prepare_pairs(
     result.size = wp.length(result.half)
     is_plane = rows.type[wp.where(second, row0, row1)] == PLANE
     other_half = wp.where(second, half0, half1)
-    hydro[thread] = bound_overlap(is_plane, result, other_half, wp.where(second, result.pose0, result.pose1))
+    hydro[thread] = bound_overlap(
+        is_plane, result, other_half, wp.where(second, result.pose0, result.pose1)
+    )
 
 
 # Searches in lists that are ordered by pair.
@@ -371,7 +398,9 @@ def heightfield_distance(field: Field, point: Vec3) -> Distance:
     result = Distance()
     result.feature = NO_FEATURE
     clamped = Vec3(
-        wp.clamp(point[0], -field.half_x, field.half_x), wp.clamp(point[1], -field.half_y, field.half_y), point[2]
+        wp.clamp(point[0], -field.half_x, field.half_x),
+        wp.clamp(point[1], -field.half_y, field.half_y),
+        point[2],
     )
     top = height_over(field, clamped)
     over = clamped[0] == point[0] and clamped[1] == point[1]
@@ -379,7 +408,9 @@ def heightfield_distance(field: Field, point: Vec3) -> Distance:
         lifted = Vec3(point[0], point[1], wp.max(point[2], field.bottom))
         result.value = -nearest_part(field, lifted).distance
         return result
-    bound = wp.length_sq(Vec3(point[0] - clamped[0], point[1] - clamped[1], wp.max(point[2] - top, Real(0.0))))
+    bound = wp.length_sq(
+        Vec3(point[0] - clamped[0], point[1] - clamped[1], wp.max(point[2] - top, Real(0.0)))
+    )
     result.value = nearest_top(field, point, NearestPart(-1, wp.sqrt(bound)), bound).distance
     return result
 
@@ -395,7 +426,9 @@ def distance_function(with_meshes: bool, with_heightfields: bool) -> Any:
                 return mesh_distance(solids.meshes, mesh, point)
         if wp.static(with_heightfields):  # noqa: SIM102
             if solids.rows.type[row] == HEIGHTFIELD:
-                return heightfield_distance(field_of(solids.heightfields, solids.rows.heightfield[row]), point)
+                return heightfield_distance(
+                    field_of(solids.heightfields, solids.rows.heightfield[row]), point
+                )
         if solids.rows.type[row] == PLANE:
             return Distance(point[2], UP, NO_FEATURE)
         nearest = surface_point(solids.rows.type[row], solids.rows.size[row], point)

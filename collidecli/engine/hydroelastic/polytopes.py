@@ -42,7 +42,9 @@ class Clipped:
 
 
 @wp.func
-def clip_polygon(corner: wp.array[Vec3], polygon: Clipped, normal: Vec3, offset: Real, tolerance: Real) -> Clipped:
+def clip_polygon(
+    corner: wp.array[Vec3], polygon: Clipped, normal: Vec3, offset: Real, tolerance: Real
+) -> Clipped:
     """The part of a convex polygon where normal . x <= offset.
 
     tolerance: of normal . x - offset, within which the whole polygon is in the plane.
@@ -70,7 +72,9 @@ def clip_polygon(corner: wp.array[Vec3], polygon: Clipped, normal: Vec3, offset:
     for k in range(polygon.count):
         vertex = corner[polygon.source + k]
         height = wp.dot(normal, vertex) - offset
-        if (height < Real(0.0) and height_before > Real(0.0)) or (height > Real(0.0) and height_before < Real(0.0)):
+        if (height < Real(0.0) and height_before > Real(0.0)) or (
+            height > Real(0.0) and height_before < Real(0.0)
+        ):
             # From the inner to the outer end, so that both cells at an edge compute one point.
             crossing = before + (height_before / (height_before - height)) * (vertex - before)
             if height < Real(0.0):
@@ -131,7 +135,12 @@ def value_at(field: LinearField, point: Vec3) -> Real:
 
 @wp.func
 def integrated(
-    corner: wp.array[Vec3], first: int, count: int, normal: Vec3, pressure: LinearField, separation: LinearField
+    corner: wp.array[Vec3],
+    first: int,
+    count: int,
+    normal: Vec3,
+    pressure: LinearField,
+    separation: LinearField,
 ) -> HydroFace:
     """The face of a polygon with a linear pressure and separation; exact. gradient is not set; count 0 without area."""
     face = HydroFace()
@@ -151,7 +160,9 @@ def integrated(
         face.area_moment = face.area_moment + area * middle
         face.pressure += area * total / Real(3.0)
         weighted = pressure0 * origin + pressure_p * p + pressure_q * q
-        face.pressure_moment = face.pressure_moment + (area / Real(12.0)) * (total * Real(3.0) * middle + weighted)
+        face.pressure_moment = face.pressure_moment + (area / Real(12.0)) * (
+            total * Real(3.0) * middle + weighted
+        )
     if face.area <= Real(0.0):
         return face
     face.count = count
@@ -215,7 +226,15 @@ def with_face(sums: PatchSums, face: HydroFace) -> PatchSums:
     force = face.pressure * face.normal
     torque = wp.cross(face.pressure_moment, face.normal)
     one = PatchSums(
-        sums.pair, 1, face.area, face.area_moment, face.pressure, face.pressure_moment, force, torque, face.depth
+        sums.pair,
+        1,
+        face.area,
+        face.area_moment,
+        face.pressure,
+        face.pressure_moment,
+        force,
+        torque,
+        face.depth,
     )
     return with_sums(sums, one)
 
@@ -254,7 +273,9 @@ def patch_of(pair: HydroPair, sums: PatchSums) -> HydroPatch:
 
 
 @kernel
-def sum_faces(hydro: wp.array[HydroPair], face: wp.array[HydroFace], count: int, patch: wp.array[HydroPatch]):
+def sum_faces(
+    hydro: wp.array[HydroPair], face: wp.array[HydroFace], count: int, patch: wp.array[HydroPatch]
+):
     """One thread a pair: its patch, by sums in the order of the faces."""
     thread = wp.tid()
     sums = PatchSums()
@@ -264,7 +285,9 @@ def sum_faces(hydro: wp.array[HydroPair], face: wp.array[HydroFace], count: int,
 
 
 @kernel
-def sum_parts(hydro: wp.array[HydroPair], part: wp.array[PatchSums], count: int, patch: wp.array[HydroPatch]):
+def sum_parts(
+    hydro: wp.array[HydroPair], part: wp.array[PatchSums], count: int, patch: wp.array[HydroPatch]
+):
     """One thread a pair: its patch, by sums in the order of its parts; unchanged if it has none."""
     thread = wp.tid()
     first = first_of_pair(part, count, thread)
@@ -283,7 +306,9 @@ def move_faces(hydro: wp.array[HydroPair], face: wp.array[HydroFace]):
     thread = wp.tid()
     if face[thread].count > 0:
         world = hydro[face[thread].pair].world
-        face[thread].area_moment = wp.transform_point(world, face[thread].area_moment / face[thread].area)
+        face[thread].area_moment = wp.transform_point(
+            world, face[thread].area_moment / face[thread].area
+        )
         rotation = wp.transform_get_rotation(world)
         face[thread].normal = wp.quat_rotate(rotation, face[thread].normal)
         face[thread].pressure_slope = wp.quat_rotate(rotation, face[thread].pressure_slope)
@@ -481,7 +506,9 @@ def plane_of(fields: PressureFields, pair: HydroPair, side: int, face: int) -> L
     """Signed distance from a face's plane in the reference frame."""
     pose = wp.where(side == 0, pair.pose0, pair.pose1)
     slope = wp.quat_rotate(wp.transform_get_rotation(pose), fields.normal[face])
-    return LinearField(slope, -fields.offset[face] - wp.dot(slope, wp.transform_get_translation(pose)))
+    return LinearField(
+        slope, -fields.offset[face] - wp.dot(slope, wp.transform_get_translation(pose))
+    )
 
 
 @wp.func
@@ -507,7 +534,9 @@ def clip_by_cell(
             break
         other = plane_of(fields, pair, side, fields.neighbor[at])
         normal = other.slope - plane.slope
-        result = clip_polygon(corner, result, normal, plane.value - other.value, IN_PLANE * pair.size)
+        result = clip_polygon(
+            corner, result, normal, plane.value - other.value, IN_PLANE * pair.size
+        )
         if result.in_plane == 1 and wp.dot(difference, normal) <= Real(0.0):
             result.count = 0
     return result
@@ -515,7 +544,12 @@ def clip_by_cell(
 
 @wp.func
 def polygon_of_cells(
-    fields: PressureFields, pair: HydroPair, face0: int, face1: int, corner: wp.array[Vec3], polygon: Clipped
+    fields: PressureFields,
+    pair: HydroPair,
+    face0: int,
+    face1: int,
+    corner: wp.array[Vec3],
+    polygon: Clipped,
 ) -> HydroFace:
     """Contact surface within the cells of two faces."""
     plane0 = plane_of(fields, pair, 0, face0)
@@ -575,7 +609,9 @@ def clip_cells(
     cells = cell_pair[number]
     polygon = Clipped(0, 0, thread * stride, thread * stride + stride / 2)
     pair = cell[cells[0]].pair
-    clipped = polygon_of_cells(fields, hydro[pair], cell[cells[0]].face, cell[cells[1]].face, corner, polygon)
+    clipped = polygon_of_cells(
+        fields, hydro[pair], cell[cells[0]].face, cell[cells[1]].face, corner, polygon
+    )
     clipped.pair = pair
     if writes == 0:
         face[number] = clipped
@@ -614,7 +650,9 @@ class FaceList:
             return face, np.zeros((0, 3))
         vertex = workspace.host(self.vertex, self.vertex_count)
         if self.slots:
-            vertex = vertex.reshape(-1, self.slots, 3)[np.arange(self.slots) < face["count"][:, None]]
+            vertex = vertex.reshape(-1, self.slots, 3)[
+                np.arange(self.slots) < face["count"][:, None]
+            ]
         return face, vertex
 
 
@@ -627,9 +665,13 @@ def clip_polytopes(
     workspace.launch(count_faces, count, [fields, hydro, face_end])
     face_count = workspace.scan(face_end, count)
     arguments = [fields, hydro, count, face_end]
-    cell_end, cell, cell_count = workspace.counted("hydro_cell", CellBox, CELLS, face_count, arguments, 1)
+    cell_end, cell, cell_count = workspace.counted(
+        "hydro_cell", CellBox, CELLS, face_count, arguments, 1
+    )
     arguments = [fields, hydro, face_end, cell_end, cell]
-    _, cell_pair, total = workspace.counted("hydro_cell_pair", wp.vec2i, CELL_PAIRS, cell_count, arguments, cell_count)
+    _, cell_pair, total = workspace.counted(
+        "hydro_cell_pair", wp.vec2i, CELL_PAIRS, cell_count, arguments, cell_count
+    )
     # Cells are clipped in launches whose scratch is limited.
     stride = 2 * (2 * uploaded.most_neighbors + 8)
     limit = CUDA_SCRATCH_BYTES if workspace.has_own_memory else SCRATCH_BYTES
@@ -641,7 +683,19 @@ def clip_polytopes(
 
     def clip(writes: int) -> None:
         for start in range(0, total, batch):
-            arguments = [fields, hydro, cell, cell_pair, start, stride, corner, face, vertex_end, vertex, writes]
+            arguments = [
+                fields,
+                hydro,
+                cell,
+                cell_pair,
+                start,
+                stride,
+                corner,
+                face,
+                vertex_end,
+                vertex,
+                writes,
+            ]
             workspace.launch(clip_cells, min(batch, total - start), arguments)
 
     clip(0)

@@ -57,7 +57,9 @@ def find_offsets(
 ):
     """One thread a point: its place in the frame of its shape's body; in the world for a static shape."""
     thread = wp.tid()
-    offset[thread] = offset_in_body(rows, chunk, cell[thread], row[thread], point[thread]) + wp.vec3f()
+    offset[thread] = (
+        offset_in_body(rows, chunk, cell[thread], row[thread], point[thread]) + wp.vec3f()
+    )
 
 
 @dataclass(frozen=True)
@@ -92,20 +94,32 @@ class HydroStage:
         kernels += POLYTOPE_KERNELS if self.uploaded.has_polytope_pairs else ()
         return [*kernels, *(self.sampler.kernels() if self.sampler else ())]
 
-    def split(self, chunk: Chunk, block_pairs: BlockPairs, workspace: Workspace) -> tuple[CandidateList, BlockPairs]:
+    def split(
+        self, chunk: Chunk, block_pairs: BlockPairs, workspace: Workspace
+    ) -> tuple[CandidateList, BlockPairs]:
         """The hydroelastic candidates of a chunk in canonical order, and the pairs of slots of the others."""
         count = block_pairs.count
         end = workspace.array("hydro_pair_end", count, wp.int32)
         layout, fields = self.device_model.layout, self.uploaded.fields
-        workspace.launch(pairs.mark_hydro_pairs, count, [layout, chunk.cells, fields, block_pairs.slots, end])
+        workspace.launch(
+            pairs.mark_hydro_pairs, count, [layout, chunk.cells, fields, block_pairs.slots, end]
+        )
         hydro_count = workspace.scan(end, count)
         hydro, others = (
-            BlockPairs(workspace.array(f"{name}_slots", n, wp.vec2i), workspace.array(f"{name}_mask", n, wp.uint32), n)
+            BlockPairs(
+                workspace.array(f"{name}_slots", n, wp.vec2i),
+                workspace.array(f"{name}_mask", n, wp.uint32),
+                n,
+            )
             for name, n in (("hydro", hydro_count), ("others", count - hydro_count))
         )
         lists = [hydro.slots, hydro.mask, others.slots, others.mask]
-        workspace.launch(pairs.split_pairs, count, [block_pairs.slots, block_pairs.mask, end, *lists])
-        listed = expand(self.device_model, chunk, hydro, (self.one_bucket, 0, 1), "hydro_candidate", workspace)
+        workspace.launch(
+            pairs.split_pairs, count, [block_pairs.slots, block_pairs.mask, end, *lists]
+        )
+        listed = expand(
+            self.device_model, chunk, hydro, (self.one_bucket, 0, 1), "hydro_candidate", workspace
+        )
         return listed, others
 
     def add_to(
@@ -127,13 +141,17 @@ class HydroStage:
         if self.needs_corners:
             face, vertices = joined_faces([faces.on_host(workspace) for faces in lists])
             if self.surface:
-                groups[HYDRO_FACES.name] = face_rows(patch, face, vertices, cell, cell_count, float_type)
+                groups[HYDRO_FACES.name] = face_rows(
+                    patch, face, vertices, cell, cell_count, float_type
+                )
             if self.reduce:
                 margins = hydro["margin0"] + hydro["margin1"]
                 pair, added, torque_error = reduced_contacts(patch, face, vertices, margins)
                 added |= {f"shape{side}": rows[side][pair] for side in range(2)}
                 block = self._with_contacts(block, chunk, added, cell[pair], workspace)
-        groups[HYDRO_PATCHES.name] = patch_rows(patch, *rows, cell, cell_count, float_type, torque_error)
+        groups[HYDRO_PATCHES.name] = patch_rows(
+            patch, *rows, cell, cell_count, float_type, torque_error
+        )
         block = replace(block, groups={group.name: groups[group.name] for group in self.written})
         return block, np.column_stack(rows)[missed]
 
@@ -144,7 +162,14 @@ class HydroStage:
         which overlap and have no surface."""
         model, count = self.device_model, listed.count
         hydro = workspace.array("hydro_pair", count, pairs.HydroPair)
-        arguments = [model.rows, model.margins, model.layout, chunk.cells, chunk.instances, self.uploaded.fields]
+        arguments = [
+            model.rows,
+            model.margins,
+            model.layout,
+            chunk.cells,
+            chunk.instances,
+            self.uploaded.fields,
+        ]
         workspace.launch(pairs.prepare_pairs, count, [*arguments, listed.pair, hydro])
         patch = workspace.array("hydro_patch", count, HydroPatch)
         faces = FaceList(workspace.array("hydro_polytope_face", 1, HydroFace), 0)
@@ -161,7 +186,12 @@ class HydroStage:
         return workspace.host(hydro, count), workspace.host(patch, count), lists, missed
 
     def _with_contacts(
-        self, block: ContactBlock, chunk: Chunk, added: dict[str, np.ndarray], cell: np.ndarray, workspace: Workspace
+        self,
+        block: ContactBlock,
+        chunk: Chunk,
+        added: dict[str, np.ndarray],
+        cell: np.ndarray,
+        workspace: Workspace,
     ) -> ContactBlock:
         """The block with reduced contacts among its others, in canonical order. cell: of each, within the block."""
         for side in range(2):
@@ -176,26 +206,38 @@ class HydroStage:
         known = {column.name: column for column in (*RIGID_COLUMNS, FRICTION_SCALE)}
         added |= {name: known[name].filled(len(cell)) for name in columns if name not in added}
         joined = {
-            name: np.concatenate([values, added[name].astype(values.dtype)])[order] for name, values in columns.items()
+            name: np.concatenate([values, added[name].astype(values.dtype)])[order]
+            for name, values in columns.items()
         }
-        return replace(block, cell_counts=np.bincount(cells, minlength=count).astype(np.int64), columns=joined)
+        return replace(
+            block, cell_counts=np.bincount(cells, minlength=count).astype(np.int64), columns=joined
+        )
 
     def _offsets(
-        self, chunk: Chunk, cell: np.ndarray, row: np.ndarray, point: np.ndarray, workspace: Workspace
+        self,
+        chunk: Chunk,
+        cell: np.ndarray,
+        row: np.ndarray,
+        point: np.ndarray,
+        workspace: Workspace,
     ) -> np.ndarray:
         """float32[n, 3]: points in the frames of the shapes' bodies."""
         device, count = workspace.device, len(cell)
         if not count:
             return np.zeros((0, 3), np.float32)
         offset = workspace.array("hydro_offset", count, wp.vec3f)
-        cells, rows = (wp.array(values.astype(np.int32), dtype=int, device=device) for values in (cell, row))
+        cells, rows = (
+            wp.array(values.astype(np.int32), dtype=int, device=device) for values in (cell, row)
+        )
         points = wp.array(np.ascontiguousarray(point), dtype=Vec3, device=device)
         arguments = [self.device_model.rows, chunk.cells, cells, rows, points, offset]
         workspace.launch(find_offsets, count, arguments)
         return workspace.host(offset, count).copy()
 
 
-def hydro_stage(device_model: DeviceModel, shapes: HydroShapes, options: ContactOptions) -> HydroStage:
+def hydro_stage(
+    device_model: DeviceModel, shapes: HydroShapes, options: ContactOptions
+) -> HydroStage:
     """The hydroelastic stage of a model."""
     uploaded = upload_fields(device_model, shapes)
     sampler = None
@@ -207,7 +249,9 @@ def hydro_stage(device_model: DeviceModel, shapes: HydroShapes, options: Contact
 
         sampler = new_sampler(device_model, shapes, options)
     one_bucket = wp.zeros(KIND_COUNT, dtype=wp.int32, device=device_model.device)
-    return HydroStage(device_model, uploaded, options.writes_surface, options.hydro_reduce, sampler, one_bucket)
+    return HydroStage(
+        device_model, uploaded, options.writes_surface, options.hydro_reduce, sampler, one_bucket
+    )
 
 
 # Rows of /hydro_patches and /hydro_faces.
@@ -239,12 +283,19 @@ def joined_faces(lists: list[tuple[np.ndarray, np.ndarray]]) -> tuple[np.ndarray
     faces = [face[face["count"] > 0] for face, _ in lists]
     face = np.concatenate(faces)
     corner_pair = np.repeat(face["pair"], face["count"])
-    vertices = np.concatenate([vertex for _, vertex in lists])[np.argsort(corner_pair, kind="stable")]
+    vertices = np.concatenate([vertex for _, vertex in lists])[
+        np.argsort(corner_pair, kind="stable")
+    ]
     return face[np.argsort(face["pair"], kind="stable")], vertices
 
 
 def face_rows(
-    patch: np.ndarray, face: np.ndarray, vertices: np.ndarray, cell: np.ndarray, cell_count: int, float_type: np.dtype
+    patch: np.ndarray,
+    face: np.ndarray,
+    vertices: np.ndarray,
+    cell: np.ndarray,
+    cell_count: int,
+    float_type: np.dtype,
 ) -> GroupRows:
     """The rows of /hydro_faces, from `HydroFace` in the world and their corners, both ordered by pair."""
     number = np.cumsum(patch["face_count"] > 0) - 1
@@ -258,7 +309,9 @@ def face_rows(
         "gradient": face["gradient"].copy(),
     }
     columns = {column.name: columns[column.name] for column in HYDRO_FACES.columns}
-    columns = {name: values + np.zeros(1, values.dtype) for name, values in columns.items()}  # -0 becomes 0
+    columns = {
+        name: values + np.zeros(1, values.dtype) for name, values in columns.items()
+    }  # -0 becomes 0
     counts = np.bincount(cell[face["pair"]], minlength=cell_count).astype(np.int64)
     vertices = vertices.astype(float_type) + np.zeros(1, float_type)
     return GroupRows(counts, columns, {"vertices": (face["count"].astype(np.int64), vertices)})
@@ -286,7 +339,9 @@ def reduced_contacts(
     the surfaces without margins.
     """
     of_pair, area, pressures, moment, depth, normal = _triangles(patch, face, vertex)
-    bins = np.argmax([dot(normal, axis) for axis in bin_normals()], axis=0)  # of equally near ones the first
+    bins = np.argmax(
+        [dot(normal, axis) for axis in bin_normals()], axis=0
+    )  # of equally near ones the first
     key = of_pair * BIN_COUNT + bins
     group = _numbered(key)
     center = _sums(group, moment) / _sums(group, pressures)[:, None]
@@ -303,7 +358,9 @@ def reduced_contacts(
     local = _sums(group, moment) / pressure[:, None]
     distance = (_sums(group, depth) / pressure).astype(np.float32)
     pair = of_pair[first]
-    torque = np.stack([np.bincount(pair, values, len(patch)) for values in cross(local, force).T], axis=1)
+    torque = np.stack(
+        [np.bincount(pair, values, len(patch)) for values in cross(local, force).T], axis=1
+    )
     kept = (size > 0.0) & (distance < 0.0)
     point, along = (patch["center"][pair] + local)[kept], force[kept] / size[kept, None]
     pair, distance = pair[kept], distance[kept]
@@ -341,11 +398,17 @@ def _triangles(patch: np.ndarray, face: np.ndarray, vertex: np.ndarray) -> tuple
     middle = (face["area_moment"] - center)[face_of]
     mean = (face["pressure"] / face["area"])[face_of]
     places = (middle, corner, corner[following])
-    pressures = [np.maximum(mean + dot(face["pressure_slope"][face_of], place - middle), 0.0) for place in places]
+    pressures = [
+        np.maximum(mean + dot(face["pressure_slope"][face_of], place - middle), 0.0)
+        for place in places
+    ]
     area = 0.5 * norm(cross(places[1] - middle, places[2] - middle))
     total = pressures[0] + pressures[1] + pressures[2]
     middles = places[0] + places[1] + places[2]
-    weighted = sum((p[:, None] * (place + middles) for p, place in zip(pressures, places, strict=True)), start=0.0)
+    weighted = sum(
+        (p[:, None] * (place + middles) for p, place in zip(pressures, places, strict=True)),
+        start=0.0,
+    )
     force = area * total / 3.0
     # The separation is proportional to the pressure within the rounding of one face, so its own mean is used.
     depth = force * face["separation"][face_of]
@@ -365,4 +428,6 @@ def _sums(group: np.ndarray, values: np.ndarray) -> np.ndarray:
     count = int(group.max()) + 1 if len(group) else 0
     if values.ndim == 1:
         return np.bincount(group, values, count)
-    return np.stack([np.bincount(group, values[:, k], count) for k in range(values.shape[1])], axis=1)
+    return np.stack(
+        [np.bincount(group, values[:, k], count) for k in range(values.shape[1])], axis=1
+    )

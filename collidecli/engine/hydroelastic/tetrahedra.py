@@ -150,7 +150,9 @@ def side_distance(shape_type: int, size: Vec3, point: Vec3, side: int) -> Real:
     if side == 1:
         return -point[2] - size[1]
     height = Real(2.0) * size[1]
-    return (height * across + size[0] * (point[2] - size[1])) / wp.sqrt(height * height + size[0] * size[0])
+    return (height * across + size[0] * (point[2] - size[1])) / wp.sqrt(
+        height * height + size[0] * size[0]
+    )
 
 
 @wp.func
@@ -252,7 +254,9 @@ class ShapeSides:
 
 
 @wp.func(inline=False)
-def sides_of_mesh(solids: Solids, pair: HydroPair, of: int, tetrahedron: Tetrahedron, feature: wp.vec4i) -> ShapeSides:
+def sides_of_mesh(
+    solids: Solids, pair: HydroPair, of: int, tetrahedron: Tetrahedron, feature: wp.vec4i
+) -> ShapeSides:
     """The sides of shape 0 or 1, a mesh, where the tetrahedron is at an edge of it."""
     to_local = wp.transform_inverse(wp.where(of == 0, pair.pose0, pair.pose1))
     local = Mat43()
@@ -269,7 +273,9 @@ def sides_of_mesh(solids: Solids, pair: HydroPair, of: int, tetrahedron: Tetrahe
 
 
 @wp.func(inline=False)
-def sides_in(solids: Solids, pair: HydroPair, of: int, tetrahedron: Tetrahedron, feature: wp.vec4i) -> ShapeSides:
+def sides_in(
+    solids: Solids, pair: HydroPair, of: int, tetrahedron: Tetrahedron, feature: wp.vec4i
+) -> ShapeSides:
     """The sides of shape 0 or 1 where the tetrahedron is at an edge of it."""
     result = ShapeSides(1, Mat43(), Real(0.0))
     if has_edges(solids, pair, of):
@@ -300,7 +306,11 @@ def edges_in(solids: Solids, pair: HydroPair, tetrahedron: Tetrahedron) -> Edges
 
 @wp.func(inline=False)
 def edges_with_meshes(
-    solids: Solids, pair: HydroPair, tetrahedron: Tetrahedron, feature0: wp.vec4i, feature1: wp.vec4i
+    solids: Solids,
+    pair: HydroPair,
+    tetrahedron: Tetrahedron,
+    feature0: wp.vec4i,
+    feature1: wp.vec4i,
 ) -> Edges:
     """`edges_in` where a shape is a mesh. feature0, feature1: nearest to each corner, see `feature_number`."""
     first = sides_in(solids, pair, 0, tetrahedron, feature0)
@@ -341,7 +351,9 @@ def clip_to_side(
 
 
 @wp.func
-def with_sides(pair: HydroPair, tetrahedron: Tetrahedron, edges: Edges, side0: int, side1: int) -> Tetrahedron:
+def with_sides(
+    pair: HydroPair, tetrahedron: Tetrahedron, edges: Edges, side0: int, side1: int
+) -> Tetrahedron:
     """The tetrahedron with distances from one side of each shape that it is at an edge of."""
     result = tetrahedron
     if edges.count0 > 1:
@@ -365,7 +377,9 @@ def face_in(pair: HydroPair, tetrahedron: Tetrahedron, corner: wp.array[Vec3]) -
     if length == Real(0.0):
         return HydroFace()
     normal = pair.sign * difference.slope / length
-    polygon = Clipped(zero_polygon(tetrahedron, corner, normal), 0, 0, wp.static(LOCAL_CORNERS // 2))
+    polygon = Clipped(
+        zero_polygon(tetrahedron, corner, normal), 0, 0, wp.static(LOCAL_CORNERS // 2)
+    )
     if polygon.count == 0:
         return HydroFace()
     polygon = clip_by_depth(pair, phi0, phi1, corner, polygon)
@@ -375,7 +389,9 @@ def face_in(pair: HydroPair, tetrahedron: Tetrahedron, corner: wp.array[Vec3]) -
 
 
 @wp.func(inline=False)
-def face_of_sides(pair: HydroPair, whole: Tetrahedron, edges: Edges, part: int, corner: wp.array[Vec3]) -> HydroFace:
+def face_of_sides(
+    pair: HydroPair, whole: Tetrahedron, edges: Edges, part: int, corner: wp.array[Vec3]
+) -> HydroFace:
     """The surface of one combination of sides within a tetrahedron, as `face_in`.
 
     part: number of the combination, 0 to count0 * count1 - 1.
@@ -385,21 +401,36 @@ def face_of_sides(pair: HydroPair, whole: Tetrahedron, edges: Edges, part: int, 
     face = face_in(pair, tetrahedron, corner)
     if face.count == 0 or edges.count0 * edges.count1 == 1:
         return face
-    polygon = Clipped(face.count, 0, face.first_corner, wp.static(LOCAL_CORNERS // 2) - face.first_corner)
+    polygon = Clipped(
+        face.count, 0, face.first_corner, wp.static(LOCAL_CORNERS // 2) - face.first_corner
+    )
     if edges.count0 > 1:
-        polygon = clip_to_side(pair, tetrahedron, edges.sides0, side0, edges.count0, corner, polygon)
+        polygon = clip_to_side(
+            pair, tetrahedron, edges.sides0, side0, edges.count0, corner, polygon
+        )
     if edges.count1 > 1:
-        polygon = clip_to_side(pair, tetrahedron, edges.sides1, side1, edges.count1, corner, polygon)
+        polygon = clip_to_side(
+            pair, tetrahedron, edges.sides1, side1, edges.count1, corner, polygon
+        )
     if polygon.count < 3:
         return HydroFace()
-    phi0, phi1 = linear_in(tetrahedron, tetrahedron.first), linear_in(tetrahedron, tetrahedron.second)
+    phi0, phi1 = (
+        linear_in(tetrahedron, tetrahedron.first),
+        linear_in(tetrahedron, tetrahedron.second),
+    )
     normal = pair.sign * wp.normalize(linear_in(tetrahedron, tetrahedron.difference).slope)
     return face_of_polygon(pair, phi0, phi1, normal, corner, polygon)
 
 
 @wp.func(inline=False)
 def is_on_side(
-    solids: Solids, pair: HydroPair, of: int, tetrahedron: Tetrahedron, sides: Vec4, point: Vec3, slack: Real
+    solids: Solids,
+    pair: HydroPair,
+    of: int,
+    tetrahedron: Tetrahedron,
+    sides: Vec4,
+    point: Vec3,
+    slack: Real,
 ) -> bool:
     """Whether the exact distance of a point from shape 0 or 1, a mesh, is that from one of its sides, and no less deep.
 
@@ -415,7 +446,12 @@ def is_on_side(
 
 @wp.func(inline=False)
 def deepest_corner(
-    pair: HydroPair, tetrahedron: Tetrahedron, edges: Edges, part: int, face: HydroFace, corner: wp.array[Vec3]
+    pair: HydroPair,
+    tetrahedron: Tetrahedron,
+    edges: Edges,
+    part: int,
+    face: HydroFace,
+    corner: wp.array[Vec3],
 ) -> Vec3:
     """Corner of a face with the least separation."""
     sided = with_sides(pair, tetrahedron, edges, part / edges.count1, part % edges.count1)
@@ -428,7 +464,9 @@ def deepest_corner(
 
 
 @wp.func(inline=False)
-def verified(solids: Solids, pair: HydroPair, tetrahedron: Tetrahedron, edges: Edges, corner: wp.array[Vec3]) -> Edges:
+def verified(
+    solids: Solids, pair: HydroPair, tetrahedron: Tetrahedron, edges: Edges, corner: wp.array[Vec3]
+) -> Edges:
     """The sides that a tetrahedron is cut by, without those of a mesh whose exact distances differ from theirs.
 
     A face of the mesh may be nearest to no corner of the tetrahedron, as at a rod or a wall thinner than a voxel: the
@@ -444,11 +482,17 @@ def verified(solids: Solids, pair: HydroPair, tetrahedron: Tetrahedron, edges: E
             if edges.count0 > 1 and is_mesh(solids, pair, 0):
                 sides = column(edges.sides0, part / edges.count1)
                 at_middle = is_on_side(solids, pair, 0, tetrahedron, sides, middle, edges.slack0)
-                if not (at_middle and is_on_side(solids, pair, 0, tetrahedron, sides, deepest, edges.slack0)):
+                if not (
+                    at_middle
+                    and is_on_side(solids, pair, 0, tetrahedron, sides, deepest, edges.slack0)
+                ):
                     result.count0 = 1
             if edges.count1 > 1 and is_mesh(solids, pair, 1):
                 sides = column(edges.sides1, part % edges.count1)
                 at_middle = is_on_side(solids, pair, 1, tetrahedron, sides, middle, edges.slack1)
-                if not (at_middle and is_on_side(solids, pair, 1, tetrahedron, sides, deepest, edges.slack1)):
+                if not (
+                    at_middle
+                    and is_on_side(solids, pair, 1, tetrahedron, sides, deepest, edges.slack1)
+                ):
                     result.count1 = 1
     return result

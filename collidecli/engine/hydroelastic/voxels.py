@@ -72,7 +72,9 @@ def overlap_function(distance_at: Any) -> Any:
     """overlaps_near(solids, pair, start, side) -> bool, for the distances of the types that a scene has."""
 
     @wp.func
-    def gradient_at(solids: Solids, pair: HydroPair, side: int, point: Vec3, known: Vec3, step: Real) -> Vec3:
+    def gradient_at(
+        solids: Solids, pair: HydroPair, side: int, point: Vec3, known: Vec3, step: Real
+    ) -> Vec3:
         """Direction in which a distance increases: its gradient `known`, or by differences where this is 0."""
         if wp.length_sq(known) > Real(0.5):
             return known
@@ -101,7 +103,10 @@ def overlap_function(distance_at: Any) -> Any:
             known = wp.where(farther == 0, first.gradient, second.gradient)
             gradient = gradient_at(solids, pair, farther, point, known, DIFFERENCE * side)
             # Every second step is too long, to get inside where the surfaces are at a small angle.
-            length = wp.where(number % 2 == 0, outer, Real(1.5) * outer) + Real(2.0) * ROUNDING * pair.size
+            length = (
+                wp.where(number % 2 == 0, outer, Real(1.5) * outer)
+                + Real(2.0) * ROUNDING * pair.size
+            )
             point = point - length * gradient
         return False
 
@@ -223,19 +228,26 @@ def end_levels(
     extent = upper - lower
     longest = wp.max(extent) + 1
     shortest = Real(2.0) * wp.min(pair.half)
-    fits = PATCH_SHARE * SIDE * longest >= level.resolution and THIN * voxel_side(pair, level) <= shortest
+    fits = (
+        PATCH_SHARE * SIDE * longest >= level.resolution
+        and THIN * voxel_side(pair, level) <= shortest
+    )
     # A long and narrow patch, as of a lying cylinder, has one to two layers of likely blocks, as every patch has.
     narrow = WIDTH_SHARE * SIDE * likely < level.resolution * longest
     fits = fits and (not narrow or 2 * (end - first) > level.resolution * level.resolution)
     last = level.last_other
-    if end - first <= FEW or (is_convex_type(solids, pair.row0) and is_convex_type(solids, pair.row1)):
+    if end - first <= FEW or (
+        is_convex_type(solids, pair.row0) and is_convex_type(solids, pair.row1)
+    ):
         last = level.last
     if fits or level.number >= last:
         final_level[thread] = level.number
 
 
 @kernel
-def count_final(level: Level, block: wp.array[Block], final_level: wp.array[wp.int32], end: wp.array[wp.int32]):
+def count_final(
+    level: Level, block: wp.array[Block], final_level: wp.array[wp.int32], end: wp.array[wp.int32]
+):
     """One thread a block: 1 where its pair ends at this level."""
     thread = wp.tid()
     end[thread] = wp.where(final_level[block[thread].pair] == level.number, 1, 0)
@@ -264,7 +276,9 @@ def reopen_pairs(
 
 
 @kernel
-def count_children(block: wp.array[Block], final_level: wp.array[wp.int32], end: wp.array[wp.int32]):
+def count_children(
+    block: wp.array[Block], final_level: wp.array[wp.int32], end: wp.array[wp.int32]
+):
     """One thread a block: 8 children where its pair goes on."""
     thread = wp.tid()
     end[thread] = wp.where(final_level[block[thread].pair] == ENDED, 8, 0)
@@ -294,15 +308,25 @@ def lower_bound(distance: Distance, half: Vec3, radius: Real, convex: bool) -> R
 
 
 @wp.func
-def may_contain(pair: HydroPair, first: Distance, second: Distance, half: Vec3, convex0: bool, convex1: bool) -> bool:
+def may_contain(
+    pair: HydroPair, first: Distance, second: Distance, half: Vec3, convex0: bool, convex1: bool
+) -> bool:
     """Whether a block may contain some of the surface. first, second: distances at its centre, less the margins."""
     radius = wp.length(half) * (Real(1.0) + ROUNDING) + ROUNDING * pair.size
     slack = ROUNDING * pair.size
-    if lower_bound(first, half, radius, convex0) > slack or lower_bound(second, half, radius, convex1) > slack:
+    if (
+        lower_bound(first, half, radius, convex0) > slack
+        or lower_bound(second, half, radius, convex1) > slack
+    ):
         return False
     if wp.abs(pair.weight0 * first.value - pair.weight1 * second.value) > radius:
         return False
-    if convex0 and convex1 and wp.length_sq(first.gradient) > Real(0.5) and wp.length_sq(second.gradient) > Real(0.5):
+    if (
+        convex0
+        and convex1
+        and wp.length_sq(first.gradient) > Real(0.5)
+        and wp.length_sq(second.gradient) > Real(0.5)
+    ):
         gradient = wp.abs(first.gradient + second.gradient)
         change = gradient[0] * half[0] + gradient[1] * half[1] + gradient[2] * half[2]
         return first.value + second.value - change <= slack
@@ -367,7 +391,10 @@ def _block_kernel(distance_at: Any) -> wp.Kernel:
         slack = ROUNDING * pair.size
         result[thread] = 0
         for axis in range(3):
-            if corner[axis] > pair.upper[axis] + slack or corner[axis] + side < pair.lower[axis] - slack:
+            if (
+                corner[axis] > pair.upper[axis] + slack
+                or corner[axis] + side < pair.lower[axis] - slack
+            ):
                 return
         first = distance_at(solids, pair, 0, center)
         second = distance_at(solids, pair, 1, center)
@@ -434,12 +461,20 @@ def corner_number(x: int, y: int, z: int) -> int:
 @wp.func
 def corner_of_step(step: wp.vec3i, k: int) -> wp.vec3i:
     """Corner k of a tetrahedron in its voxel, 0 or 1 along each axis. step: see `Tetrahedron`."""
-    return wp.vec3i(wp.where(step[0] < k, 1, 0), wp.where(step[1] < k, 1, 0), wp.where(step[2] < k, 1, 0))
+    return wp.vec3i(
+        wp.where(step[0] < k, 1, 0), wp.where(step[1] < k, 1, 0), wp.where(step[2] < k, 1, 0)
+    )
 
 
 @wp.func
 def tetrahedron_of(
-    pair: HydroPair, level: Level, block: Block, first: int, voxel: wp.vec3i, which: int, value: wp.array[Vec2]
+    pair: HydroPair,
+    level: Level,
+    block: Block,
+    first: int,
+    voxel: wp.vec3i,
+    which: int,
+    value: wp.array[Vec2],
 ) -> Tetrahedron:
     """One of the six tetrahedra of a voxel, along the path of edges that follows the axes in one of their orders.
 
@@ -458,7 +493,9 @@ def tetrahedron_of(
         result.second[k] = values[1]
         result.difference[k] = pressure_difference(pair, values)
         for axis in range(3):
-            result.point[k, axis] = result.side * Real(SIDE * block.index[axis] + at[axis]) - pair.half[axis]
+            result.point[k, axis] = (
+                result.side * Real(SIDE * block.index[axis] + at[axis]) - pair.half[axis]
+            )
     return result
 
 
@@ -487,13 +524,18 @@ def edges_of_mesh(
 
 
 @wp.func
-def has_surface(pair: HydroPair, first: int, voxel: wp.vec3i, value: wp.array[Vec2], slack: Real) -> bool:
+def has_surface(
+    pair: HydroPair, first: int, voxel: wp.vec3i, value: wp.array[Vec2], slack: Real
+) -> bool:
     """Whether the corners of a voxel allow a surface with pressure. slack: of distances and their difference [m]."""
     positive = bool(False)
     negative = bool(False)
     inside = bool(False)
     for k in range(8):
-        values = value[first + corner_number(voxel[0] + (k >> 2), voxel[1] + ((k >> 1) & 1), voxel[2] + (k & 1))]
+        values = value[
+            first
+            + corner_number(voxel[0] + (k >> 2), voxel[1] + ((k >> 1) & 1), voxel[2] + (k & 1))
+        ]
         difference = pressure_difference(pair, values)
         negative = negative or difference < slack
         positive = positive or difference >= -slack
@@ -503,7 +545,12 @@ def has_surface(pair: HydroPair, first: int, voxel: wp.vec3i, value: wp.array[Ve
 
 @wp.func(inline=False)
 def is_flat_in(
-    solids: Solids, pair: HydroPair, of: int, first: int, voxel: wp.vec3i, feature: wp.array[wp.vec2i]
+    solids: Solids,
+    pair: HydroPair,
+    of: int,
+    first: int,
+    voxel: wp.vec3i,
+    feature: wp.array[wp.vec2i],
 ) -> bool:
     """Whether the corners of a voxel are nearest to one side of shape 0 or 1, a mesh."""
     nearest = feature[first + corner_number(voxel[0], voxel[1], voxel[2])][of]
@@ -536,8 +583,12 @@ def is_cut_at_edge(
         return False
     center = Vec3()
     for axis in range(3):
-        center[axis] = side * (Real(SIDE * block.index[axis] + voxel[axis]) + Real(0.5)) - pair.half[axis]
-    if is_near_edge(solids, pair, 0, center, diagonal) or is_near_edge(solids, pair, 1, center, diagonal):
+        center[axis] = (
+            side * (Real(SIDE * block.index[axis] + voxel[axis]) + Real(0.5)) - pair.half[axis]
+        )
+    if is_near_edge(solids, pair, 0, center, diagonal) or is_near_edge(
+        solids, pair, 1, center, diagonal
+    ):
         return True
     for of in range(2):
         is_edged = is_mesh(solids, pair, of) and has_edges(solids, pair, of)
@@ -580,11 +631,15 @@ def sum_blocks(
                 else:
                     edges = Edges()
                     if has_mesh:
-                        edges = edges_of_mesh(solids, pair, tetrahedron, first, voxel, feature, corner)
+                        edges = edges_of_mesh(
+                            solids, pair, tetrahedron, first, voxel, feature, corner
+                        )
                     else:
                         edges = edges_in(solids, pair, tetrahedron)
                     for part in range(edges.count0 * edges.count1):
-                        result = with_face(result, face_of_sides(pair, tetrahedron, edges, part, corner))
+                        result = with_face(
+                            result, face_of_sides(pair, tetrahedron, edges, part, corner)
+                        )
     sums[thread] = result
 
 
@@ -688,16 +743,24 @@ class Sampler:
             level.resolution, level.number = self.resolution, number
             level.last, level.last_other = LEVELS_BELOW, HALVINGS_OF_MESHES
             end = workspace.array("hydro_block_end", left, wp.int32)
-            workspace.launch(self.compiled.test_blocks, left, [*shared, level, block, patch, end, 0])
+            workspace.launch(
+                self.compiled.test_blocks, left, [*shared, level, block, patch, end, 0]
+            )
             block, left = _selected("hydro_block_1", block, left, end, workspace)
-            workspace.launch(end_levels, count, [self.solids, hydro, level, block, left, final_level])
+            workspace.launch(
+                end_levels, count, [self.solids, hydro, level, block, left, final_level]
+            )
             end = workspace.array("hydro_final_end", left, wp.int32)
             workspace.launch(count_final, left, [level, block, final_level, end])
             final, final_count = _selected("hydro_block_2", block, left, end, workspace)
             if final_count:
                 last = final, final_count
                 lists += self._cut(hydro, count, level, last, patch, len(lists), workspace)
-                workspace.launch(self.compiled.test_blocks, final_count, [*shared, level, final, patch, overlaps, 1])
+                workspace.launch(
+                    self.compiled.test_blocks,
+                    final_count,
+                    [*shared, level, final, patch, overlaps, 1],
+                )
                 marked = [patch, overlaps, final_level, missed]
                 workspace.launch(reopen_pairs, count, [level, final, final_count, *marked])
             end = workspace.array("hydro_child_end", left, wp.int32)
@@ -723,7 +786,9 @@ class Sampler:
         block, count = blocks_of_level
         corner_count, voxel_count = count * int(CORNER_COUNT), count * int(VOXEL_COUNT)
         value = workspace.array("hydro_corner_value", corner_count, Vec2)
-        feature = workspace.array("hydro_corner_feature", corner_count if self.has_meshes else 1, wp.vec2i)
+        feature = workspace.array(
+            "hydro_corner_feature", corner_count if self.has_meshes else 1, wp.vec2i
+        )
         shared = [self.solids, hydro, level, block, value, feature]
         workspace.launch(self.compiled.sample_corners, corner_count, shared)
         sums = workspace.array("hydro_block_sums", count, PatchSums)
@@ -743,7 +808,9 @@ class Sampler:
         return [FaceList(face, face_count, vertex, slots * face_count, slots)]
 
 
-def _selected(name: str, block: wp.array, count: int, end: wp.array, workspace: Workspace) -> tuple[wp.array, int]:
+def _selected(
+    name: str, block: wp.array, count: int, end: wp.array, workspace: Workspace
+) -> tuple[wp.array, int]:
     """The blocks that are marked in `end`, as array `name`, and their number."""
     kept_count = workspace.scan(end, count)
     kept = workspace.array(name, kept_count, Block)

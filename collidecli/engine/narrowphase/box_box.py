@@ -7,7 +7,12 @@ from collidecli.engine.geometry.primitives import Primitive
 from collidecli.engine.geometry.real import BOX, Mat33, Pose, Real, Vec3
 from collidecli.engine.narrowphase.convex.feature_overlap import feature_contacts
 from collidecli.engine.narrowphase.convex.features import rounding_level
-from collidecli.engine.narrowphase.convex.manifold import Witness, contact_manifold, nearest_emitted, separation_along
+from collidecli.engine.narrowphase.convex.manifold import (
+    Witness,
+    contact_manifold,
+    nearest_emitted,
+    separation_along,
+)
 
 PARALLEL = wp.constant(Real(1.5e-8))
 """Angle t [rad] below which edges are treated as parallel. The cross product of parallel edges is no separate axis, and
@@ -36,7 +41,12 @@ class BoxAxis:
 
 @wp.func
 def collide_box_box(
-    size_a: Vec3, size_b: Vec3, pose_b_to_a: Pose, max_separation: Real, out: ContactBuffer, row: int
+    size_a: Vec3,
+    size_b: Vec3,
+    pose_b_to_a: Pose,
+    max_separation: Real,
+    out: ContactBuffer,
+    row: int,
 ) -> int:
     """Contacts of two boxes: the corners of the intersection of two faces, the ends of an edge, or one point.
 
@@ -69,7 +79,9 @@ def collide_box_box(
         if count > 0 and nearest_emitted(out, row, count) <= enough:
             return count
         # A vertex over a face: of b over a's, or of a over b's.
-        witness = _witness_of_vertices(size_a, size_b, rotation, position, best.separation, best.normal)
+        witness = _witness_of_vertices(
+            size_a, size_b, rotation, position, best.separation, best.normal
+        )
         point_a = witness.on_a
         missed = wp.sqrt(witness.square)
     else:
@@ -110,7 +122,11 @@ def collide_box_box(
 
 @wp.func
 def _support(size: Vec3, direction: Vec3) -> Vec3:
-    return Vec3(size[0] * wp.sign(direction[0]), size[1] * wp.sign(direction[1]), size[2] * wp.sign(direction[2]))
+    return Vec3(
+        size[0] * wp.sign(direction[0]),
+        size[1] * wp.sign(direction[1]),
+        size[2] * wp.sign(direction[2]),
+    )
 
 
 @wp.func
@@ -145,7 +161,9 @@ def _best_face(size_a: Vec3, size_b: Vec3, rotation: Mat33, position: Vec3) -> B
 
 
 @wp.func
-def _best_edges(size_a: Vec3, size_b: Vec3, rotation: Mat33, position: Vec3, face: BoxAxis) -> BoxAxis:
+def _best_edges(
+    size_a: Vec3, size_b: Vec3, rotation: Mat33, position: Vec3, face: BoxAxis
+) -> BoxAxis:
     """Best of the face axis and the nine cross products of edges."""
     best = face
     scale = wp.length(position) + wp.length(size_a) + wp.length(size_b)
@@ -159,8 +177,12 @@ def _best_edges(size_a: Vec3, size_b: Vec3, rotation: Mat33, position: Vec3, fac
                 # Edge i of a times edge j of b: -R[i2, j] along i1 and R[i1, j] along i2.
                 offset = rotation[i1, j] * position[i2] - rotation[i2, j] * position[i1]
                 across = size_a[i1] * wp.abs(rotation[i2, j]) + size_a[i2] * wp.abs(rotation[i1, j])
-                across += size_b[j1] * wp.abs(rotation[i, j2]) + size_b[j2] * wp.abs(rotation[i, j1])
-                sine = wp.sqrt(rotation[i1, j] * rotation[i1, j] + rotation[i2, j] * rotation[i2, j])
+                across += size_b[j1] * wp.abs(rotation[i, j2]) + size_b[j2] * wp.abs(
+                    rotation[i, j1]
+                )
+                sine = wp.sqrt(
+                    rotation[i1, j] * rotation[i1, j] + rotation[i2, j] * rotation[i2, j]
+                )
                 if wp.abs(offset) - across > best.separation * sine + ROUNDING * scale:
                     best.separation = (wp.abs(offset) - across) / sine
                     best.axis = 6 + 3 * i + j
@@ -181,7 +203,9 @@ def _nearest_of_edges(start_b_from_a: Vec3, rotation: Mat33, i: int, j: int) -> 
     square = Real(1.0) - cosine * cosine
     along_a = start_b_from_a[i]
     along_b = (
-        rotation[0, j] * start_b_from_a[0] + rotation[1, j] * start_b_from_a[1] + rotation[2, j] * start_b_from_a[2]
+        rotation[0, j] * start_b_from_a[0]
+        + rotation[1, j] * start_b_from_a[1]
+        + rotation[2, j] * start_b_from_a[2]
     )
     return wp.vec2d((along_a - cosine * along_b) / square, (cosine * along_a - along_b) / square)
 
@@ -206,7 +230,9 @@ def _nearest_of_vertices(size_a: Vec3, size_b: Vec3, rotation: Mat33, position: 
             on_a = wp.max(-size_a, wp.min(size_a, on_b))
         else:
             on_a = wp.cw_mul(signs, size_a)
-            on_b = rotation * wp.max(-size_b, wp.min(size_b, (on_a - position) * rotation)) + position
+            on_b = (
+                rotation * wp.max(-size_b, wp.min(size_b, (on_a - position) * rotation)) + position
+            )
         square = wp.dot(on_b - on_a, on_b - on_a)
         if square < nearest.square:
             nearest = Nearest(square, on_a, on_b)
@@ -240,7 +266,9 @@ def _witness_of_vertices(
 
 
 @wp.func
-def _is_better(size_a: Vec3, size_b: Vec3, pose_b_to_a: Pose, nearest: Nearest, distance: Real, least: Real) -> bool:
+def _is_better(
+    size_a: Vec3, size_b: Vec3, pose_b_to_a: Pose, nearest: Nearest, distance: Real, least: Real
+) -> bool:
     """Whether the separation along the line of the closest points, `distance` apart, is larger than `least` [m].
 
     The exact direction has the largest separation; that of points a rounding apart is less accurate than an axis.
@@ -248,4 +276,7 @@ def _is_better(size_a: Vec3, size_b: Vec3, pose_b_to_a: Pose, nearest: Nearest, 
     if distance <= least:
         return False
     direction = (nearest.on_b - nearest.on_a) / distance
-    return separation_along(Primitive(BOX, size_a), Primitive(BOX, size_b), pose_b_to_a, direction) > least
+    return (
+        separation_along(Primitive(BOX, size_a), Primitive(BOX, size_b), pose_b_to_a, direction)
+        > least
+    )

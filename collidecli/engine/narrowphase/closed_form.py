@@ -56,7 +56,12 @@ def _emit(out: ContactBuffer, row: int, above: Vec3, separation: Real, feature: 
 
 @wp.func
 def collide_plane_sphere(
-    size_a: Vec3, size_b: Vec3, pose_b_to_a: Pose, max_separation: Real, out: ContactBuffer, row: int
+    size_a: Vec3,
+    size_b: Vec3,
+    pose_b_to_a: Pose,
+    max_separation: Real,
+    out: ContactBuffer,
+    row: int,
 ) -> int:
     """Contact of a plane and a sphere: its lowest point."""
     center = wp.transform_get_translation(pose_b_to_a)
@@ -69,7 +74,12 @@ def collide_plane_sphere(
 
 @wp.func
 def collide_plane_capsule(
-    size_a: Vec3, size_b: Vec3, pose_b_to_a: Pose, max_separation: Real, out: ContactBuffer, row: int
+    size_a: Vec3,
+    size_b: Vec3,
+    pose_b_to_a: Pose,
+    max_separation: Real,
+    out: ContactBuffer,
+    row: int,
 ) -> int:
     """Contacts of a plane and a capsule: the lowest point, and the far end of the line under its side; at most 2.
 
@@ -103,7 +113,12 @@ def collide_plane_capsule(
 
 @wp.func
 def collide_plane_box(
-    size_a: Vec3, size_b: Vec3, pose_b_to_a: Pose, max_separation: Real, out: ContactBuffer, row: int
+    size_a: Vec3,
+    size_b: Vec3,
+    pose_b_to_a: Pose,
+    max_separation: Real,
+    out: ContactBuffer,
+    row: int,
 ) -> int:
     """Contacts of a plane and a box: each of its corners closer than the maximum separation.
 
@@ -164,7 +179,12 @@ def _rim_at(center: Vec3, rotation: Quat, axis: Vec3, radius: Real) -> _Rim:
 
 @wp.func
 def _emit_rim(
-    rim: _Rim, max_separation: Real, first_feature: int, lowest_feature: int, out: ContactBuffer, row: int
+    rim: _Rim,
+    max_separation: Real,
+    first_feature: int,
+    lowest_feature: int,
+    out: ContactBuffer,
+    row: int,
 ) -> int:
     """Contacts of a rim's four points, and of its lowest if they miss it; see ROUND_FACE_TILT. Returns the number."""
     is_missed = rim.miss > ROUND_FACE_TILT * wp.length(rim.first)
@@ -189,7 +209,12 @@ LOWEST_OF_BASE = wp.constant(5)
 
 @wp.func
 def collide_plane_cylinder(
-    size_a: Vec3, size_b: Vec3, pose_b_to_a: Pose, max_separation: Real, out: ContactBuffer, row: int
+    size_a: Vec3,
+    size_b: Vec3,
+    pose_b_to_a: Pose,
+    max_separation: Real,
+    out: ContactBuffer,
+    row: int,
 ) -> int:
     """Contacts of a plane and a cylinder: points of its rims closer than the maximum separation; at most 5.
 
@@ -222,7 +247,9 @@ def collide_plane_cylinder(
             point = rim.lowest + wp.where(end == 1, Real(2.0), Real(0.0)) * rise
             is_upper = (end == 1) != upper_is_low
             if point[2] < max_separation:
-                _emit(out, row + count, point, point[2], LOWEST_OF_CAP + wp.where(is_upper, 1, 0), 0)
+                _emit(
+                    out, row + count, point, point[2], LOWEST_OF_CAP + wp.where(is_upper, 1, 0), 0
+                )
                 count += 1
     set_kind(out, row, count, wp.min(count - 1, 2))
     return count
@@ -230,7 +257,12 @@ def collide_plane_cylinder(
 
 @wp.func
 def collide_plane_cone(
-    size_a: Vec3, size_b: Vec3, pose_b_to_a: Pose, max_separation: Real, out: ContactBuffer, row: int
+    size_a: Vec3,
+    size_b: Vec3,
+    pose_b_to_a: Pose,
+    max_separation: Real,
+    out: ContactBuffer,
+    row: int,
 ) -> int:
     """Contacts of a plane and a cone: its apex and points of its rim closer than the maximum separation; at most 6.
 
@@ -260,7 +292,12 @@ def collide_plane_cone(
 
 @wp.func
 def collide_plane_ellipsoid(
-    size_a: Vec3, size_b: Vec3, pose_b_to_a: Pose, max_separation: Real, out: ContactBuffer, row: int
+    size_a: Vec3,
+    size_b: Vec3,
+    pose_b_to_a: Pose,
+    max_separation: Real,
+    out: ContactBuffer,
+    row: int,
 ) -> int:
     """Contact of a plane and an ellipsoid: its lowest point."""
     center = wp.transform_get_translation(pose_b_to_a)
@@ -271,7 +308,14 @@ def collide_plane_ellipsoid(
     separation = center[2] - height
     if separation >= max_separation:
         return 0
-    _emit(out, row, center - wp.quat_rotate(rotation, wp.cw_mul(size_b, scaled)) / height, separation, -1, 0)
+    _emit(
+        out,
+        row,
+        center - wp.quat_rotate(rotation, wp.cw_mul(size_b, scaled)) / height,
+        separation,
+        -1,
+        0,
+    )
     return 1
 
 
@@ -283,7 +327,12 @@ MAX_CONTACTS = RIM_COUNT + 1
 
 @wp.func
 def collide_plane_convex_mesh(
-    plane: primitives.Primitive, hull: HullShape, pose_b_to_a: Pose, max_separation: Real, out: ContactBuffer, row: int
+    plane: primitives.Primitive,
+    hull: HullShape,
+    pose_b_to_a: Pose,
+    max_separation: Real,
+    out: ContactBuffer,
+    row: int,
 ) -> int:
     """Contacts of a plane and a hull: the corners of the face or edge that faces the plane, and the deepest vertex.
 
@@ -339,7 +388,12 @@ def collide_plane_primitive(
 
 @wp.func
 def collide_sphere_sphere(
-    size_a: Vec3, size_b: Vec3, pose_b_to_a: Pose, max_separation: Real, out: ContactBuffer, row: int
+    size_a: Vec3,
+    size_b: Vec3,
+    pose_b_to_a: Pose,
+    max_separation: Real,
+    out: ContactBuffer,
+    row: int,
 ) -> int:
     """Contact of two spheres: the points of each on the line of centres.
 
@@ -357,7 +411,12 @@ def collide_sphere_sphere(
 
 @wp.func
 def collide_sphere_capsule(
-    size_a: Vec3, size_b: Vec3, pose_b_to_a: Pose, max_separation: Real, out: ContactBuffer, row: int
+    size_a: Vec3,
+    size_b: Vec3,
+    pose_b_to_a: Pose,
+    max_separation: Real,
+    out: ContactBuffer,
+    row: int,
 ) -> int:
     """Contact of a sphere and a capsule: closest point of the capsule's inner segment to the sphere's centre.
 
@@ -381,13 +440,17 @@ def collide_sphere_capsule(
     separation = core_distance - radii
     if separation >= max_separation:
         return 0
-    outward = outward / core_distance if core_distance > TOUCHING * size_b[1] else away_from_axis(in_b)
+    outward = (
+        outward / core_distance if core_distance > TOUCHING * size_b[1] else away_from_axis(in_b)
+    )
     normal = -wp.quat_rotate(rotation, outward)
     emit_contact(out, row, size_a[0] * normal, normal, separation, -1, feature, 0)
     return 1
 
 
-def sphere_collider(nearest_point: Callable[..., Any], bounding_radius: Callable[..., Any], name: str) -> Any:
+def sphere_collider(
+    nearest_point: Callable[..., Any], bounding_radius: Callable[..., Any], name: str
+) -> Any:
     """Collider of a sphere and a shape b: contact at the point of b's surface closest to the sphere's centre.
 
     Args:
@@ -398,7 +461,12 @@ def sphere_collider(nearest_point: Callable[..., Any], bounding_radius: Callable
 
     @wp.func(name=name)
     def collide_sphere(
-        size_a: Vec3, size_b: Vec3, pose_b_to_a: Pose, max_separation: Real, out: ContactBuffer, row: int
+        size_a: Vec3,
+        size_b: Vec3,
+        pose_b_to_a: Pose,
+        max_separation: Real,
+        out: ContactBuffer,
+        row: int,
     ) -> int:
         center = wp.transform_get_translation(pose_b_to_a)
         radius = size_a[0]
@@ -435,9 +503,15 @@ def _radius_of_ellipsoid(size: Vec3) -> Real:
     return wp.max(size)
 
 
-collide_sphere_box = sphere_collider(primitives.nearest_on_box, _radius_of_box, "collide_sphere_box")
-collide_sphere_cylinder = sphere_collider(primitives.nearest_on_cylinder, _radius_of_round, "collide_sphere_cylinder")
-collide_sphere_cone = sphere_collider(primitives.nearest_on_cone, _radius_of_round, "collide_sphere_cone")
+collide_sphere_box = sphere_collider(
+    primitives.nearest_on_box, _radius_of_box, "collide_sphere_box"
+)
+collide_sphere_cylinder = sphere_collider(
+    primitives.nearest_on_cylinder, _radius_of_round, "collide_sphere_cylinder"
+)
+collide_sphere_cone = sphere_collider(
+    primitives.nearest_on_cone, _radius_of_round, "collide_sphere_cone"
+)
 collide_sphere_ellipsoid = sphere_collider(
     primitives.nearest_on_ellipsoid, _radius_of_ellipsoid, "collide_sphere_ellipsoid"
 )
@@ -484,7 +558,12 @@ class _Touch:
 
 @wp.func
 def collide_capsule_box(
-    size_a: Vec3, size_b: Vec3, pose_b_to_a: Pose, max_separation: Real, out: ContactBuffer, row: int
+    size_a: Vec3,
+    size_b: Vec3,
+    pose_b_to_a: Pose,
+    max_separation: Real,
+    out: ContactBuffer,
+    row: int,
 ) -> int:
     """Contacts of a capsule and a box: the closest or deepest point, or two along the face or edge that it touches.
 
@@ -506,7 +585,10 @@ def collide_capsule_box(
     rotation = wp.quat_to_matrix(wp.transform_get_rotation(pose_b_to_a))
     center, axis = -(center_b * rotation), rotation[2]
     for i in range(3):
-        if wp.abs(center[i]) - size_b[i] - size_a[1] * wp.abs(axis[i]) - size_a[0] >= max_separation:
+        if (
+            wp.abs(center[i]) - size_b[i] - size_a[1] * wp.abs(axis[i]) - size_a[0]
+            >= max_separation
+        ):
             return 0
     nearest = segment_and_box(center, axis, size_a[1], size_b)
     capsule = _CapsuleInBox(center, axis, size_a[1], size_a[0], size_b, nearest)
@@ -540,11 +622,22 @@ def collide_capsule_box(
         kind = 1
     if first.separation < max_separation:
         point = rotation * first.point + center_b
-        emit_contact(out, row, point, normal, first.separation, first.feature_a, first.feature_b, kind)
+        emit_contact(
+            out, row, point, normal, first.separation, first.feature_a, first.feature_b, kind
+        )
         count = 1
     if two and second.separation < max_separation:
         point = rotation * second.point + center_b
-        emit_contact(out, row + count, point, normal, second.separation, second.feature_a, second.feature_b, kind)
+        emit_contact(
+            out,
+            row + count,
+            point,
+            normal,
+            second.separation,
+            second.feature_a,
+            second.feature_b,
+            kind,
+        )
         count += 1
     return count
 
@@ -555,7 +648,9 @@ def _nearest_touch(capsule: _CapsuleInBox) -> _Touch:
     outward = capsule.nearest.outward
     point = capsule.center + on_segment * capsule.axis - capsule.radius * outward
     feature_b = primitives.box_feature(
-        primitives.side_of(outward[0]), primitives.side_of(outward[1]), primitives.side_of(outward[2])
+        primitives.side_of(outward[0]),
+        primitives.side_of(outward[1]),
+        primitives.side_of(outward[2]),
     )
     separation = capsule.nearest.distance - capsule.radius
     return _Touch(point, separation, segment_end(on_segment, capsule.half_length), feature_b)
@@ -570,12 +665,16 @@ def _along_face(capsule: _CapsuleInBox, face: int, nearest: _Touch):
     """
     outward = capsule.nearest.outward
     slant = wp.dot(outward, capsule.axis)
-    under = (outward - slant * capsule.axis) * (-capsule.radius / wp.sqrt(Real(1.0) - slant * slant))
+    under = (outward - slant * capsule.axis) * (
+        -capsule.radius / wp.sqrt(Real(1.0) - slant * slant)
+    )
     middle = capsule.center + under
     plane = wp.sign(outward[face]) * capsule.half[face]
     low = -capsule.half_length
     high = capsule.half_length
-    face_feature = primitives.box_feature(0, 0, 0) + primitives.feature_step(face, primitives.side_of(outward[face]))
+    face_feature = primitives.box_feature(0, 0, 0) + primitives.feature_step(
+        face, primitives.side_of(outward[face])
+    )
     low_border = face_feature
     high_border = face_feature
     for j in range(3):
@@ -614,7 +713,9 @@ def _along_face(capsule: _CapsuleInBox, face: int, nearest: _Touch):
 
 
 @wp.func
-def _on_line(capsule: _CapsuleInBox, middle: Vec3, face: int, plane: Real, at: Real, feature_b: int) -> _Touch:
+def _on_line(
+    capsule: _CapsuleInBox, middle: Vec3, face: int, plane: Real, at: Real, feature_b: int
+) -> _Touch:
     point = middle + at * capsule.axis
     separation = (point[face] - plane) / capsule.nearest.outward[face]
     return _Touch(point, separation, segment_end(at, capsule.half_length), feature_b)
@@ -624,7 +725,9 @@ def _on_line(capsule: _CapsuleInBox, middle: Vec3, face: int, plane: Real, at: R
 def _is_over_face(capsule: _CapsuleInBox, face: int) -> bool:
     """Whether the closest point's witness on the box is on the face, to rounding."""
     nearest = capsule.nearest
-    witness = capsule.center + nearest.on_segment * capsule.axis - nearest.distance * nearest.outward
+    witness = (
+        capsule.center + nearest.on_segment * capsule.axis - nearest.distance * nearest.outward
+    )
     over = True
     for j in range(3):
         if j != face and wp.abs(witness[j]) > capsule.half[j] * (Real(1.0) + SLACK):
@@ -663,7 +766,12 @@ def _over_edge(capsule: _CapsuleInBox, edge: int, at: Real, edge_feature: int) -
     point = on_edge + separation * outward
     # The overlap ends at a vertex of the box or at an end of the capsule.
     if wp.abs(at) >= capsule.half[edge]:
-        return _Touch(point, separation, SIDE, edge_feature + primitives.feature_step(edge, primitives.side_of(at)))
+        return _Touch(
+            point,
+            separation,
+            SIDE,
+            edge_feature + primitives.feature_step(edge, primitives.side_of(at)),
+        )
     return _Touch(point, separation, END_HIGH if on_segment > Real(0.0) else END_LOW, edge_feature)
 
 
@@ -688,7 +796,12 @@ def _square_off(axis: Vec3, along: int) -> Real:
 
 @wp.func
 def collide_capsule_capsule(
-    size_a: Vec3, size_b: Vec3, pose_b_to_a: Pose, max_separation: Real, out: ContactBuffer, row: int
+    size_a: Vec3,
+    size_b: Vec3,
+    pose_b_to_a: Pose,
+    max_separation: Real,
+    out: ContactBuffer,
+    row: int,
 ) -> int:
     """Contacts of two capsules: the closest points of their inner segments; both ends of the overlap for parallel ones.
 
@@ -718,10 +831,21 @@ def collide_capsule_capsule(
         low = wp.max(-half_a, center_b[2] - projected)
         high = wp.min(half_a, center_b[2] + projected)
         if high - low > SAME_POINT * (radii + half_a + half_b):
-            return _emit_shared_ends(size_a, size_b, center_b, axis_b, low, high, normal, max_separation, out, row)
+            return _emit_shared_ends(
+                size_a, size_b, center_b, axis_b, low, high, normal, max_separation, out, row
+            )
     point = size_a[0] * normal + Vec3(Real(0.0), Real(0.0), nearest.on_a)
     feature_a = segment_end(nearest.on_a, half_a)
-    emit_contact(out, row, point, normal, nearest.distance - radii, feature_a, segment_end(nearest.on_b, half_b), 0)
+    emit_contact(
+        out,
+        row,
+        point,
+        normal,
+        nearest.distance - radii,
+        feature_a,
+        segment_end(nearest.on_b, half_b),
+        0,
+    )
     return 1
 
 
@@ -751,7 +875,16 @@ def _emit_shared_ends(
         on_b = center_b + (z - center_b[2]) / axis_b[2] * axis_b
         separation = wp.dot(normal, on_b - on_a) - size_a[0] - size_b[0]
         if separation < max_separation:
-            emit_contact(out, row + count, on_a + size_a[0] * normal, normal, separation, feature_a, feature_b, 1)
+            emit_contact(
+                out,
+                row + count,
+                on_a + size_a[0] * normal,
+                normal,
+                separation,
+                feature_a,
+                feature_b,
+                1,
+            )
             count += 1
     if count == 1:
         set_kind(out, row, 1, 0)

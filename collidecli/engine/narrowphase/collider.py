@@ -35,7 +35,9 @@ class Bucket:
 
 
 @wp.func
-def record_counts(candidates: Candidates, bucket: Bucket, out: ContactBuffer, candidate: int, row: int, count: int):
+def record_counts(
+    candidates: Candidates, bucket: Bucket, out: ContactBuffer, candidate: int, row: int, count: int
+):
     """Records a candidate's number of contacts found, number kept, and the rows that contain them."""
     candidates.found[candidate] = count
     candidates.count[candidate] = wp.where(bucket.limit > 0, wp.min(count, bucket.limit), count)
@@ -85,7 +87,9 @@ def closed_form_kernel(collide: Callable[..., Any]) -> wp.Kernel:
     return narrow_phase
 
 
-def convex_kernel(collide: Callable[..., Any], shape_a: Callable[..., Any], shape_b: Callable[..., Any]) -> wp.Kernel:
+def convex_kernel(
+    collide: Callable[..., Any], shape_a: Callable[..., Any], shape_b: Callable[..., Any]
+) -> wp.Kernel:
     """Kernel of the general convex collider, which reads shape types at run time.
 
     shape_a, shape_b: `primitive_of` or `hull_of`. `collide` adds INEXACT to its contact count if a depth is an upper
@@ -103,7 +107,9 @@ def convex_kernel(collide: Callable[..., Any], shape_a: Callable[..., Any], shap
     ):
         thread = wp.tid()
         candidate = bucket.order[bucket.start + thread]
-        query = query_of(rows, margins, instances, candidates.pair[candidate], candidates.row[candidate])
+        query = query_of(
+            rows, margins, instances, candidates.pair[candidate], candidates.row[candidate]
+        )
         row = thread * out.most
         a = shape_a(rows, query.row_a)
         b = shape_b(rows, query.row_b)
@@ -133,7 +139,9 @@ class SubPairMethod(Protocol):
         """Sub-pairs of a batch."""
         ...
 
-    def collide(self, bucket: ColliderBatch, sub_pairs: Any, out: ContactOutput, workspace: Workspace) -> None:
+    def collide(
+        self, bucket: ColliderBatch, sub_pairs: Any, out: ContactOutput, workspace: Workspace
+    ) -> None:
         """Emits the contacts of a batch's sub-pairs, merged by pair."""
         ...
 

@@ -44,11 +44,15 @@ def heap_sort(before: Callable[..., Any], name: str) -> Any:
     """Heap sort of `count` contacts from `first` on, as a pair may have thousands. before(x, y, swapped): the order."""
 
     @wp.func(name=f"sift_down_{name}")
-    def sift_down(contact: wp.array[ContactRecord], first: int, root: int, count: int, swapped: bool):
+    def sift_down(
+        contact: wp.array[ContactRecord], first: int, root: int, count: int, swapped: bool
+    ):
         at = root
         while 2 * at + 1 < count:
             child = 2 * at + 1
-            if child + 1 < count and before(contact[first + child], contact[first + child + 1], swapped):
+            if child + 1 < count and before(
+                contact[first + child], contact[first + child + 1], swapped
+            ):
                 child += 1
             if not before(contact[first + at], contact[first + child], swapped):
                 return
@@ -71,7 +75,9 @@ sort_contacts = heap_sort(precedes, "contacts")
 
 
 @wp.func(inline=False)
-def unique_by_feature(contact: wp.array[ContactRecord], first: int, count: int, swapped: bool) -> int:
+def unique_by_feature(
+    contact: wp.array[ContactRecord], first: int, count: int, swapped: bool
+) -> int:
     """Sorts contacts and keeps the best of those with equal features; returns the count."""
     sort_contacts(contact, first, count, swapped)
     kept = int(0)
@@ -98,9 +104,15 @@ FEW_CONTACTS = wp.constant(32)
 @wp.func
 def coincide(x: ContactRecord, y: ContactRecord, near: Real) -> bool:
     """Whether two contacts of a pair have equal normals and equal points, to `near` [m]."""
-    if wp.length_sq(x.normal - y.normal) > SAME_NORMAL or wp.length_sq(x.point - y.point) > near * near:
+    if (
+        wp.length_sq(x.normal - y.normal) > SAME_NORMAL
+        or wp.length_sq(x.point - y.point) > near * near
+    ):
         return False
-    return wp.length_sq(x.point + x.separation * x.normal - y.point - y.separation * y.normal) <= near * near
+    return (
+        wp.length_sq(x.point + x.separation * x.normal - y.point - y.separation * y.normal)
+        <= near * near
+    )
 
 
 @wp.func
@@ -113,7 +125,9 @@ sort_along = heap_sort(precedes_along, "along")
 
 
 @wp.func(inline=False)
-def unique_by_point(contact: wp.array[ContactRecord], first: int, before: int, near: Real, swapped: bool) -> int:
+def unique_by_point(
+    contact: wp.array[ContactRecord], first: int, before: int, near: Real, swapped: bool
+) -> int:
     """Keeps one of contacts with equal points and normals: the deepest, and of equals the one with the lowest features.
 
     near: maximum distance of equal points [m]. Returns the remaining count, sorted by feature.
@@ -154,7 +168,9 @@ class Partition:
 
 
 @wp.func
-def partition_by_priority(contact: wp.array[ContactRecord], first: int, count: int, priority: int) -> Partition:
+def partition_by_priority(
+    contact: wp.array[ContactRecord], first: int, count: int, priority: int
+) -> Partition:
     """Moves the contacts whose priority value is below `priority` to the front, in their order."""
     result = Partition()
     result.deepest = Real(wp.inf)
@@ -221,7 +237,9 @@ def merge_kernel(select_contacts: Callable[..., Any], merges: bool = False) -> w
             count = select_contacts(rows, row, swapped, contact, first, count)
             count = unique_by_feature(contact, first, count, swapped)
             if wp.static(merges):
-                near = SAME_POINT * wp.min(wp.length(rows.size[row[0]]), wp.length(rows.size[row[1]]))
+                near = SAME_POINT * wp.min(
+                    wp.length(rows.size[row[0]]), wp.length(rows.size[row[1]])
+                )
                 count = unique_by_point(contact, first, count, near, swapped)
         record_found(candidates, candidate, count, limit)
         candidates.first[candidate] = first
@@ -241,7 +259,9 @@ TOUCHING = wp.constant(Real(1.0e-6))
 
 
 @wp.func
-def without_fallbacks(contact: wp.array[ContactRecord], first: int, count: int, deep: Real, least: Real) -> int:
+def without_fallbacks(
+    contact: wp.array[ContactRecord], first: int, count: int, deep: Real, least: Real
+) -> int:
     """Drops fallback contacts, except the deepest where it is deeper than all others by more than `least` [m], and
     DEEPER than they are where one of theirs is below `deep` [m]; returns the number of contacts left.
 
@@ -269,7 +289,12 @@ def without_fallbacks(contact: wp.array[ContactRecord], first: int, count: int, 
 
 @wp.func
 def keep_of_triangles(
-    rows: ShapeRows, row: wp.vec2i, swapped: bool, contact: wp.array[ContactRecord], first: int, count: int
+    rows: ShapeRows,
+    row: wp.vec2i,
+    swapped: bool,
+    contact: wp.array[ContactRecord],
+    first: int,
+    count: int,
 ) -> int:
     """Applies the rule for a convex shape and the triangles of a surface; returns the number of contacts left."""
     convex = wp.where(swapped, row[1], row[0])
@@ -279,7 +304,12 @@ def keep_of_triangles(
 
 @wp.func
 def keep_of_surfaces(
-    rows: ShapeRows, row: wp.vec2i, swapped: bool, contact: wp.array[ContactRecord], first: int, count: int
+    rows: ShapeRows,
+    row: wp.vec2i,
+    swapped: bool,
+    contact: wp.array[ContactRecord],
+    first: int,
+    count: int,
 ) -> int:
     """Applies the rule for two surfaces; returns the number of contacts left."""
     return without_fallbacks(contact, first, count, -Real(wp.inf), Real(0.0))

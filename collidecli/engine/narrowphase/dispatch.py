@@ -15,7 +15,13 @@ import warp as wp
 from collidecli.engine.candidates import CandidateList, hull_of, primitive_of
 from collidecli.engine.cells import Chunk
 from collidecli.engine.contact_record import Candidates, ContactBuffer, ContactRecord
-from collidecli.engine.device_model import CONVEX_SURFACE, KIND_COUNT, KINDS_WITH_FIELD, DeviceModel, type_of_kind
+from collidecli.engine.device_model import (
+    CONVEX_SURFACE,
+    KIND_COUNT,
+    KINDS_WITH_FIELD,
+    DeviceModel,
+    type_of_kind,
+)
 from collidecli.engine.narrowphase.collider import (
     Bucket,
     Collider,
@@ -59,7 +65,11 @@ TOUCH_COLLIDERS = {
 }
 """Of method "touch": functions that return the colliders of sub-pairs."""
 
-METHODS = {"gjk": "collide_convex_convex", "mpr": "collide_convex_convex_by_mpr", "touch": "touch_convex_convex"}
+METHODS = {
+    "gjk": "collide_convex_convex",
+    "mpr": "collide_convex_convex_by_mpr",
+    "touch": "touch_convex_convex",
+}
 """Collision function of two convex shapes by method; "touch" finds whether there is a contact."""
 
 
@@ -80,7 +90,9 @@ def sub_pair_kind(type_a: ShapeType, type_b: ShapeType, has_field: bool) -> str:
 
 
 @cache
-def collider(type_a: ShapeType, type_b: ShapeType, method: str, has_field: bool = False) -> Collider:
+def collider(
+    type_a: ShapeType, type_b: ShapeType, method: str, has_field: bool = False
+) -> Collider:
     """Collider of a pair of types, type_a <= type_b. method: of METHODS. has_field: as in `sub_pair_kind`."""
     kind = sub_pair_kind(type_a, type_b, has_field)
     if kind:
@@ -92,9 +104,15 @@ def collider(type_a: ShapeType, type_b: ShapeType, method: str, has_field: bool 
     if most := CLOSED_FORM.get(type_a.label, {}).get(type_b.label):
         module = name if name == "box_box" else "closed_form"
         functions = importlib.import_module(f"collidecli.engine.narrowphase.{module}")
-        return Collider(name, most, closed_form_kernel(getattr(functions, f"collide_{name}")), by_pairs=True)
+        return Collider(
+            name, most, closed_form_kernel(getattr(functions, f"collide_{name}")), by_pairs=True
+        )
     is_hull = tuple(kind == ShapeType.CONVEX_MESH for kind in (type_a, type_b))
-    return plane_collider(is_hull[1]) if type_a == ShapeType.PLANE else _convex_collider(method, *is_hull)
+    return (
+        plane_collider(is_hull[1])
+        if type_a == ShapeType.PLANE
+        else _convex_collider(method, *is_hull)
+    )
 
 
 @cache
@@ -105,7 +123,11 @@ def plane_collider(is_hull: bool) -> Collider:
     if is_hull:
         kernel = convex_kernel(closed_form.collide_plane_convex_mesh, primitive_of, hull_of)
         return Collider("plane_convex_mesh", closed_form.MAX_CONTACTS, kernel)
-    return Collider("plane_convex", 1, convex_kernel(closed_form.collide_plane_primitive, primitive_of, primitive_of))
+    return Collider(
+        "plane_convex",
+        1,
+        convex_kernel(closed_form.collide_plane_primitive, primitive_of, primitive_of),
+    )
 
 
 @cache
@@ -142,7 +164,9 @@ def collider_of_kinds(kind_a: int, kind_b: int, method: str) -> Collider:
     return collider(type_a, type_b, method, has_field)
 
 
-def needed_colliders(kind_pairs: set[tuple[int, int]], method: str, device: wp.Device) -> ColliderTable:
+def needed_colliders(
+    kind_pairs: set[tuple[int, int]], method: str, device: wp.Device
+) -> ColliderTable:
     """Colliders of pairs of kinds (see `ShapeRows`) in any order. method: of METHODS."""
     colliders: list[Collider] = []
     table = np.zeros((KIND_COUNT, KIND_COUNT), np.int32)
@@ -151,7 +175,9 @@ def needed_colliders(kind_pairs: set[tuple[int, int]], method: str, device: wp.D
         if of_pair not in colliders:
             colliders.append(of_pair)
         table[low, high] = table[high, low] = colliders.index(of_pair)
-    return ColliderTable(tuple(colliders), wp.array(table.ravel(), dtype=wp.int32, device=device), KIND_COUNT)
+    return ColliderTable(
+        tuple(colliders), wp.array(table.ravel(), dtype=wp.int32, device=device), KIND_COUNT
+    )
 
 
 # Narrow phase of a chunk: the colliders of a model's pairs of kinds, their surfaces, and their launches.
@@ -170,24 +196,42 @@ class NarrowPhase:
 
     @classmethod
     def of(
-        cls, device_model: DeviceModel, table: ColliderTable, store: FieldStore | None, max_contacts_per_pair: int = 0
+        cls,
+        device_model: DeviceModel,
+        table: ColliderTable,
+        store: FieldStore | None,
+        max_contacts_per_pair: int = 0,
     ) -> NarrowPhase:
         """The narrow phase with its surfaces on the device. store: cache of signed distance fields."""
-        return cls(device_model, table, max_contacts_per_pair, *_upload_surfaces(device_model, table, store))
+        return cls(
+            device_model,
+            table,
+            max_contacts_per_pair,
+            *_upload_surfaces(device_model, table, store),
+        )
 
     def kernels(self) -> list[wp.Kernel]:
         """The kernels of the colliders, by increasing compile time: at first those that pairs of surfaces share."""
         table = self.table.colliders
         shared = [kernel for each in table for kernel in each.kernels if kernel is not each.kernel]
-        return [*shared, *(each.kernel for each in sorted(table, key=lambda each: each.may_be_inexact))]
+        return [
+            *shared,
+            *(each.kernel for each in sorted(table, key=lambda each: each.may_be_inexact)),
+        ]
 
     def load_used(self, listed: CandidateList) -> tuple[tuple[float, float], ...]:
         """Compiles the kernels of the colliders that have candidates; begin and end of the time it took, if any."""
         starts = zip(pairwise(listed.starts), pairwise(listed.pair_starts), strict=True)
         # Without colliders there is one bucket.
         counted = zip(self.table.colliders, starts, strict=False)
-        used = [collider.kernel for collider, counts in counted if any(begin < end for begin, end in counts)]
-        missing = [kernel for kernel in used[::-1] if not is_loaded(kernel, self.device_model.device)]
+        used = [
+            collider.kernel
+            for collider, counts in counted
+            if any(begin < end for begin, end in counts)
+        ]
+        missing = [
+            kernel for kernel in used[::-1] if not is_loaded(kernel, self.device_model.device)
+        ]
         if not missing:
             return ()
         begin = time.perf_counter()
@@ -221,19 +265,25 @@ class NarrowPhase:
             return workspace.struct(ContactBuffer), None
         order, starts = listed.order, listed.starts
         sizes = [end - start for start, end in pairwise(starts)]
-        needed = [size * collider.max_contacts for size, collider in zip(sizes, self.table.colliders, strict=True)]
+        needed = [
+            size * collider.max_contacts
+            for size, collider in zip(sizes, self.table.colliders, strict=True)
+        ]
         shared = [self.device_model.rows, self.device_model.margins, chunk.instances, candidates]
         sub_pairs = {}
         for index, collider in enumerate(self.table.colliders):
             if collider.sub_pair_kernels and sizes[index]:
-                bucket = ColliderBatch(collider, shared, self.surfaces, order, starts[index], sizes[index])
+                bucket = ColliderBatch(
+                    collider, shared, self.surfaces, order, starts[index], sizes[index]
+                )
                 sub_pairs[index] = collider.sub_pair_kernels.find(bucket, workspace)
                 needed[index] = sub_pairs[index].rows
         first_rows = [0, *accumulate(needed)]
         contact = workspace.array("emitted_contact", first_rows[-1], ContactRecord)
         inexact = workspace.array("inexact_count", 1, wp.int32)
         may_be_inexact = any(
-            collider.may_be_inexact and n for n, collider in zip(sizes, self.table.colliders, strict=True)
+            collider.may_be_inexact and n
+            for n, collider in zip(sizes, self.table.colliders, strict=True)
         )
         if may_be_inexact:
             workspace.fill(inexact, 0)
@@ -249,21 +299,34 @@ class NarrowPhase:
                 collider.sub_pair_kernels.collide(bucket, sub_pairs[index], out, workspace)
                 continue
             bucket = workspace.struct(
-                Bucket, order=order, start=start, first_pair=listed.pair_starts[index], limit=limit, inexact=inexact
+                Bucket,
+                order=order,
+                start=start,
+                first_pair=listed.pair_starts[index],
+                limit=limit,
+                inexact=inexact,
             )
             emitted = workspace.struct(
-                ContactBuffer, contact=contact, start=first_row, most=collider.max_contacts, pair_count=size
+                ContactBuffer,
+                contact=contact,
+                start=first_row,
+                most=collider.max_contacts,
+                pair_count=size,
             )
             if collider.by_pairs:
                 parts = chunk.lanes if workspace.has_own_memory else 1
                 count = listed.pair_starts[index + 1] - listed.pair_starts[index]
                 of_lanes = [listed.lanes, chunk.lanes.bit_length() - 1, parts]
-                workspace.launch(collider.kernel, count * parts, [*shared, *of_lanes, bucket, emitted])
+                workspace.launch(
+                    collider.kernel, count * parts, [*shared, *of_lanes, bucket, emitted]
+                )
                 continue
             workspace.launch(collider.kernel, size, [*shared, bucket, emitted])
             if collider.feature_remapping is not None:
                 workspace.launch(
-                    collider.feature_remapping, size, [self.device_model.rows, candidates, bucket, emitted]
+                    collider.feature_remapping,
+                    size,
+                    [self.device_model.rows, candidates, bucket, emitted],
                 )
         return emitted, inexact if may_be_inexact else None
 
@@ -277,7 +340,9 @@ def _upload_surfaces(
     """
     model, device = device_model.model, device_model.device
     surfaces: dict[str, Any] = dict.fromkeys(
-        collider.sub_pair_kernels.surfaces for collider in table.colliders if collider.sub_pair_kernels
+        collider.sub_pair_kernels.surfaces
+        for collider in table.colliders
+        if collider.sub_pair_kernels
     )
     if surfaces.keys() & {"meshes", "measured_meshes", "meshes_and_heightfields"}:
         from collidecli.engine.geometry.meshes import upload_meshes
@@ -307,4 +372,6 @@ def _fields(device_model: DeviceModel, store: FieldStore | None) -> wp.array:
         if shape.field_key not in grids:
             where = f"shape '{model.shapes.path[int(np.argmax(model.shapes.sdf == number))]}'"
             grids[shape.field_key] = field_of(shape, device, store, where)
-    return upload_fields(model, device_model.rows, [grids[shape.field_key] for shape in model.sdfs], device)
+    return upload_fields(
+        model, device_model.rows, [grids[shape.field_key] for shape in model.sdfs], device
+    )

@@ -24,7 +24,16 @@ from collidecli.engine.geometry.meshes import (
     upload_meshes,
 )
 from collidecli.engine.geometry.primitives import core_is_curved
-from collidecli.engine.geometry.real import CAPSULE, CONVEX_MESH, ELLIPSOID, SPHERE, Pose, Real, Vec3, by_reference
+from collidecli.engine.geometry.real import (
+    CAPSULE,
+    CONVEX_MESH,
+    ELLIPSOID,
+    SPHERE,
+    Pose,
+    Real,
+    Vec3,
+    by_reference,
+)
 from collidecli.engine.geometry.signed_distance import (
     FieldSample,
     SdfGrid,
@@ -130,10 +139,15 @@ def field_is_beyond(fields: wp.array[Fields], row: int, point: Vec3, distance: R
         return False
     sample = sample_grid(fields[0].grids, fields[0].grid[row], point)
     # Twice the error bound of a value, see build.
-    return sample.inside == 1 and sample.value - Real(2.0) * fields[0].grids.voxel[fields[0].grid[row]] > distance
+    return (
+        sample.inside == 1
+        and sample.value - Real(2.0) * fields[0].grids.voxel[fields[0].grid[row]] > distance
+    )
 
 
-def upload_fields(model: Model, rows: ShapeRows, grids: Sequence[SdfGrid], device: wp.Device) -> wp.array:
+def upload_fields(
+    model: Model, rows: ShapeRows, grids: Sequence[SdfGrid], device: wp.Device
+) -> wp.array:
     """The fields of a model on a device: `Fields`, an array of one. rows: of the model. grids: of its `sdfs`."""
     shapes = model.shapes
     meshes, facet = facet_meshes(model, np.arange(len(shapes)))
@@ -144,7 +158,9 @@ def upload_fields(model: Model, rows: ShapeRows, grids: Sequence[SdfGrid], devic
     result.facet = wp.array(facet, dtype=wp.int32, device=device)
     # A pair in which only one shape has a field uses the steps of that field.
     result.steps = wp.array(steps, dtype=wp.int32, device=device)
-    half = np.where(shapes.type[:, None] == ShapeType.PLANE, 0.0, half_extents(shapes.type, shapes.size))
+    half = np.where(
+        shapes.type[:, None] == ShapeType.PLANE, 0.0, half_extents(shapes.type, shapes.size)
+    )
     result.half = wp.array(half, dtype=Vec3, device=device)
     result.grids = upload_grids(grids, device)
     result.meshes = upload_meshes(meshes, device)
@@ -335,7 +351,9 @@ def emit_field_contact(
 
 
 @wp.func(inline=False)
-def collide_core(fields: wp.array[Fields], probe: Probe, contact: wp.array[ContactRecord], row: int) -> int:
+def collide_core(
+    fields: wp.array[Fields], probe: Probe, contact: wp.array[ContactRecord], row: int
+) -> int:
     """Writes the contacts of a sphere or capsule with a grid: ends and minimum between; returns their number."""
     size = fields[0].size[probe.row]
     if fields[0].type[probe.row] == SPHERE or size[1] == Real(0.0):
@@ -355,7 +373,10 @@ def collide_core(fields: wp.array[Fields], probe: Probe, contact: wp.array[Conta
             emit_field_contact(contact, row + count, probe, minimum, size[0], k, 0)
             count += 1
     minimum = minimum_along(fields, probe, -top, top)
-    if minimum.value < least - LOWER * probe.voxel and minimum.value - size[0] < probe.max_separation:
+    if (
+        minimum.value < least - LOWER * probe.voxel
+        and minimum.value - size[0] < probe.max_separation
+    ):
         emit_field_contact(contact, row + count, probe, minimum, size[0], 2, 0)
         count += 1
     return count
@@ -457,14 +478,20 @@ def collide_sides(
         # A distance field has slope at most 1.
         bound = Real(0.5) * (corners.value[k] + corners.value[(k + 1) % 3] - wp.length(q - p))
         # Every point of a shorter edge is within half a voxel of an end.
-        if bound < probe.max_separation and bound < ends - LOWER * probe.voxel and wp.length(q - p) > probe.voxel:
+        if (
+            bound < probe.max_separation
+            and bound < ends - LOWER * probe.voxel
+            and wp.length(q - p) > probe.voxel
+        ):
             minimum = minimum_along(fields, probe, p, q)
             result.least = wp.min(result.least, minimum.value)
             if minimum.value < ends - LOWER * probe.voxel and minimum.value < probe.max_separation:
                 edge = fields[0].meshes.arrays[0].side[3 * face + k]
                 normal = fields[0].meshes.arrays[0].edge_normal[edge]
                 code = 3 * (edge - fields[0].meshes.arrays[0].header[probe.mesh].first_edge) + 1
-                result.count += emit_within(probe, has_grid, normal, minimum, code, contact, row + result.count)
+                result.count += emit_within(
+                    probe, has_grid, normal, minimum, code, contact, row + result.count
+                )
     return result
 
 
@@ -481,7 +508,10 @@ def collide_triangle(
     count = sides.count
     if sides.least - longest < probe.max_separation and longest > Real(2.0) * probe.voxel:
         minimum = minimum_over(fields, probe, p, q, r)
-        if minimum.value < sides.least - LOWER * probe.voxel and minimum.value < probe.max_separation:
+        if (
+            minimum.value < sides.least - LOWER * probe.voxel
+            and minimum.value < probe.max_separation
+        ):
             normal = fields[0].meshes.arrays[0].face_normal[face]
             code = 3 * (face - fields[0].meshes.arrays[0].header[probe.mesh].first_face) + 2
             has_grid = fields[0].grid[probe.field_row] >= 0
@@ -546,7 +576,9 @@ def sub_pairs_of_probe(fields: wp.array[Fields], probe: Probe, out: SubPairList,
         lower = fields[0].meshes.arrays[0].lower[node]
         upper = fields[0].meshes.arrays[0].upper[node]
         middle = wp.transform_point(probe.pose, Real(0.5) * (lower + upper))
-        if field_is_beyond(fields, probe.field_row, middle, max_separation + Real(0.5) * wp.length(upper - lower)):
+        if field_is_beyond(
+            fields, probe.field_row, middle, max_separation + Real(0.5) * wp.length(upper - lower)
+        ):
             node = fields[0].meshes.arrays[0].skip[node]
             continue
         if fields[0].meshes.arrays[0].leaf[node] >= 0:
@@ -581,7 +613,12 @@ def collide_sub_pair(
 
 @wp.func
 def without_back_facing(
-    rows: ShapeRows, row: wp.vec2i, swapped: bool, contact: wp.array[ContactRecord], first: int, count: int
+    rows: ShapeRows,
+    row: wp.vec2i,
+    swapped: bool,
+    contact: wp.array[ContactRecord],
+    first: int,
+    count: int,
 ) -> int:
     """Drops contacts with a priority value above 0, except the deepest where no other is as deep or there is no other.
 
@@ -592,7 +629,11 @@ def without_back_facing(
     nearest = counted.deepest
     for i in range(counted.count, count):
         separation = contact[first + i].separation
-        may = counted.count == 0 or separation < Real(0.0) or contact[first + i].priority >= NOT_LOWEST
+        may = (
+            counted.count == 0
+            or separation < Real(0.0)
+            or contact[first + i].priority >= NOT_LOWEST
+        )
         if may and separation < nearest:
             nearest = separation
             kept = i
@@ -603,8 +644,13 @@ def without_back_facing(
 
 
 SDF = SubPairKernels(
-    "sdf", "fields", search_kernel(wp.array[Fields], find_sub_pairs), merge_kernel(without_back_facing)
+    "sdf",
+    "fields",
+    search_kernel(wp.array[Fields], find_sub_pairs),
+    merge_kernel(without_back_facing),
 )
 
 
-COLLIDER = Collider("sdf", MAX_CONTACTS, sub_pair_kernel(wp.array[Fields], collide_sub_pair), sub_pair_kernels=SDF)
+COLLIDER = Collider(
+    "sdf", MAX_CONTACTS, sub_pair_kernel(wp.array[Fields], collide_sub_pair), sub_pair_kernels=SDF
+)

@@ -127,7 +127,9 @@ def search_kernel(surfaces_type: Any, sub_pairs_of: Callable[..., Any]) -> wp.Ke
             out.end = end[thread]
             if out.end - out.first <= FEW:
                 return
-        query = query_of(rows, margins, instances, candidates.pair[out.candidate], candidates.row[out.candidate])
+        query = query_of(
+            rows, margins, instances, candidates.pair[out.candidate], candidates.row[out.candidate]
+        )
         count = sub_pairs_of(rows, surfaces, query, thread % parts, parts, out)
         if writes == 0:
             end[thread] = count
@@ -157,7 +159,9 @@ def sub_pair_kernel(surfaces_type: Any, collide_sub_pair: Callable[..., Any]) ->
         """Contacts of one sub-pair a thread."""
         thread = wp.tid()
         candidate = sub_pair[thread][0]
-        query = query_of(rows, margins, instances, candidates.pair[candidate], candidates.row[candidate])
+        query = query_of(
+            rows, margins, instances, candidates.pair[candidate], candidates.row[candidate]
+        )
         count = collide_sub_pair(rows, surfaces, query, sub_pair[thread][1], out, thread * most)
         if count >= INEXACT:
             count -= INEXACT
@@ -207,7 +211,9 @@ def counted_kernel(surfaces_type: Any, contacts_of: Callable[..., Any]) -> wp.Ke
             out.first = first_row + begin
             out.end = first_row + end[thread]
         candidate = sub_pair[thread][0]
-        query = query_of(rows, margins, instances, candidates.pair[candidate], candidates.row[candidate])
+        query = query_of(
+            rows, margins, instances, candidates.pair[candidate], candidates.row[candidate]
+        )
         count = contacts_of(rows, surfaces, query, sub_pair[thread][1], out)
         if writes == 0:
             end[thread] = count
@@ -251,7 +257,9 @@ def overlap_kernel(surfaces_type: Any, measure: Callable[..., Any]) -> wp.Kernel
         thread = wp.tid()
         candidate = order[start + thread]
         held = sub_pair_range(sub_pair_end, thread, parts)
-        out = ContactRows(contact, first_row + begin_of(row_end, held[0]), first_row + begin_of(row_end, held[1]))
+        out = ContactRows(
+            contact, first_row + begin_of(row_end, held[0]), first_row + begin_of(row_end, held[1])
+        )
         row = candidates.row[candidate]
         touch = NEAR * TOUCHES * wp.max(wp.max(rows.size[row[0]], rows.size[row[1]]))
         overlaps = bool(False)
@@ -260,7 +268,9 @@ def overlap_kernel(surfaces_type: Any, measure: Callable[..., Any]) -> wp.Kernel
             overlaps = overlaps or contact[i].separation < touch or role == SPARE_UNTESTED
             overlaps = overlaps or role == CROSSING_A or role == CROSSING_B
         if overlaps:
-            query = query_of(rows, margins, instances, candidates.pair[candidate], candidates.row[candidate])
+            query = query_of(
+                rows, margins, instances, candidates.pair[candidate], candidates.row[candidate]
+            )
             if measure(rows, surfaces, query, out) == 0:
                 wp.atomic_add(inexact, 0, 1)
             for i in range(out.first, out.end):
@@ -292,7 +302,10 @@ def surface_kernel(function: Callable[..., Any], surfaces_type: Any) -> wp.Kerne
 
 @kernel
 def copy_sub_pairs(
-    end: wp.array[wp.int32], few: wp.array[wp.vec2i], sub_pair: wp.array[wp.vec2i], most: wp.array[wp.int32]
+    end: wp.array[wp.int32],
+    few: wp.array[wp.vec2i],
+    sub_pair: wp.array[wp.vec2i],
+    most: wp.array[wp.int32],
 ):
     """Copies the sub-pairs stored in the counting pass; most: the largest count. Threads as in the search."""
     thread = wp.tid()
@@ -358,7 +371,14 @@ class SubPairKernels:
         threads = bucket.size * parts
         end = workspace.array(f"{collider.name}_end", threads, wp.int32)
         few = workspace.array("few_sub_pairs", threads * int(FEW), wp.vec2i)
-        arguments = [*shared, bucket.surfaces[self.surfaces], bucket.order, bucket.start, parts, end]
+        arguments = [
+            *shared,
+            bucket.surfaces[self.surfaces],
+            bucket.order,
+            bucket.start,
+            parts,
+            end,
+        ]
         workspace.launch(self.search, threads, [*arguments, few, 0])
         count = workspace.scan(end, threads)
         sub_pair = workspace.array(f"{collider.name}_sub_pair", count, wp.vec2i)
@@ -373,28 +393,75 @@ class SubPairKernels:
         row_end = workspace.array(f"{collider.name}_row_end", count, wp.int32)
         cached = workspace.array(f"{collider.name}_held", count * int(CACHED), ContactRecord)
         contact = workspace.array("emitted_contact", 1, ContactRecord)
-        arguments = [*shared, bucket.surfaces[self.surfaces], sub_pair, row_end, cached, contact, 0, 0]
+        arguments = [
+            *shared,
+            bucket.surfaces[self.surfaces],
+            sub_pair,
+            row_end,
+            cached,
+            contact,
+            0,
+            0,
+        ]
         workspace.launch(collider.kernel, count, arguments)
-        return SubPairs(sub_pair, end, count, parts, workspace.scan(row_end, count), row_end, cached)
+        return SubPairs(
+            sub_pair, end, count, parts, workspace.scan(row_end, count), row_end, cached
+        )
 
-    def collide(self, bucket: ColliderBatch, sub_pairs: SubPairs, out: ContactOutput, workspace: Workspace) -> None:
+    def collide(
+        self, bucket: ColliderBatch, sub_pairs: SubPairs, out: ContactOutput, workspace: Workspace
+    ) -> None:
         """Emits the contacts of a batch's sub-pairs, merged by candidate."""
         bucket = self.bound(bucket)
-        contact, first_row, collider, shared = out.contact, out.first_row, bucket.collider, bucket.shared
+        contact, first_row, collider, shared = (
+            out.contact,
+            out.first_row,
+            bucket.collider,
+            bucket.shared,
+        )
         most = collider.max_contacts
         surfaces = bucket.surfaces[self.surfaces]
         if sub_pairs.row_end is not None:
             contact_counts = sub_pairs.row_end
-            arguments = [*shared, surfaces, sub_pairs.sub_pair, contact_counts, sub_pairs.cached, contact, first_row, 1]
+            arguments = [
+                *shared,
+                surfaces,
+                sub_pairs.sub_pair,
+                contact_counts,
+                sub_pairs.cached,
+                contact,
+                first_row,
+                1,
+            ]
         else:
             contact_counts = workspace.array("sub_pair_found", sub_pairs.count, wp.int32)
             # Rows are contiguous: those of a sub-pair, and of a candidate's sub-pairs, follow each other.
-            buffer = workspace.struct(ContactBuffer, contact=contact, start=first_row, most=1, pair_count=1)
-            arguments = [*shared, surfaces, sub_pairs.sub_pair, most, out.inexact, buffer, contact_counts]
+            buffer = workspace.struct(
+                ContactBuffer, contact=contact, start=first_row, most=1, pair_count=1
+            )
+            arguments = [
+                *shared,
+                surfaces,
+                sub_pairs.sub_pair,
+                most,
+                out.inexact,
+                buffer,
+                contact_counts,
+            ]
         workspace.launch(collider.kernel, sub_pairs.count, arguments)
         if self.overlap is not None:
-            arguments = [*shared, surfaces, bucket.order, bucket.start, sub_pairs.parts, sub_pairs.end, contact_counts]
-            workspace.launch(self.overlap, bucket.size, [*arguments, contact, first_row, out.inexact])
+            arguments = [
+                *shared,
+                surfaces,
+                bucket.order,
+                bucket.start,
+                sub_pairs.parts,
+                sub_pairs.end,
+                contact_counts,
+            ]
+            workspace.launch(
+                self.overlap, bucket.size, [*arguments, contact, first_row, out.inexact]
+            )
         rows, _, _, candidates = shared
         arguments = [
             rows,
@@ -408,7 +475,14 @@ class SubPairKernels:
         ]
         workspace.launch(self.merge, bucket.size, [*arguments, contact, first_row, most])
         if collider.region_depths is not None:
-            arguments = [*shared, surfaces, bucket.order, bucket.start, sub_pairs.parts, sub_pairs.end]
+            arguments = [
+                *shared,
+                surfaces,
+                bucket.order,
+                bucket.start,
+                sub_pairs.parts,
+                sub_pairs.end,
+            ]
             arguments += [out.limit, out.inexact, contact, most]
             workspace.launch(collider.region_depths, bucket.size, arguments)
 
@@ -420,7 +494,9 @@ class SubPairKernels:
 # contact are those of the collider.
 
 
-def touch_kernel(surfaces_type: Any, touch_of_pair: Callable[..., Any], reads_list: bool) -> wp.Kernel:
+def touch_kernel(
+    surfaces_type: Any, touch_of_pair: Callable[..., Any], reads_list: bool
+) -> wp.Kernel:
     """Kernel that decides which pairs have a contact.
 
     touch_of_pair(rows, surfaces, query, sub_pair, begin, end) -> int: TOUCHING, APART_BY_LIMIT or UNCERTAIN, of a pair
@@ -452,7 +528,9 @@ def touch_kernel(surfaces_type: Any, touch_of_pair: Callable[..., Any], reads_li
             end = sub_pair_end[(thread + 1) * parts - 1]
         state = int(APART_BY_LIMIT)
         if begin < end:
-            query = query_of(rows, margins, instances, candidates.pair[candidate], candidates.row[candidate])
+            query = query_of(
+                rows, margins, instances, candidates.pair[candidate], candidates.row[candidate]
+            )
             state = touch_of_pair(rows, surfaces, query, sub_pair, begin, end)
         candidates.found[candidate] = wp.where(state == TOUCHING, 1, 0)
         undecided[thread] = wp.where(state == TOUCHING or state == APART_BY_LIMIT, 0, 1)
@@ -461,7 +539,9 @@ def touch_kernel(surfaces_type: Any, touch_of_pair: Callable[..., Any], reads_li
 
 
 @kernel
-def list_undecided(order: wp.array[wp.int32], start: int, end: wp.array[wp.int32], undecided: wp.array[wp.int32]):
+def list_undecided(
+    order: wp.array[wp.int32], start: int, end: wp.array[wp.int32], undecided: wp.array[wp.int32]
+):
     """Lists the candidates that are undecided; end: the inclusive scan of their flags."""
     thread = wp.tid()
     slot = begin_of(end, thread)
@@ -507,7 +587,14 @@ class TouchKernels:
             lists = [listed.parts, listed.sub_pair, listed.end]
         end = workspace.array(f"{name}_undecided_end", bucket.size, wp.int32)
         bound = self.full.bound(bucket)
-        arguments = [*bound.shared, bound.surfaces[self.surfaces], bucket.order, bucket.start, *lists, end]
+        arguments = [
+            *bound.shared,
+            bound.surfaces[self.surfaces],
+            bucket.order,
+            bucket.start,
+            *lists,
+            end,
+        ]
         workspace.launch(self.touch, bucket.size, arguments)
         count = workspace.scan(end, bucket.size)
         order = workspace.array(f"{name}_undecided", count, wp.int32)
@@ -519,7 +606,11 @@ class TouchKernels:
         return UndecidedPairs(left, sub_pairs, sub_pairs.rows)
 
     def collide(
-        self, bucket: ColliderBatch, sub_pairs: UndecidedPairs, out: ContactOutput, workspace: Workspace
+        self,
+        bucket: ColliderBatch,
+        sub_pairs: UndecidedPairs,
+        out: ContactOutput,
+        workspace: Workspace,
     ) -> None:
         """Collides the undecided pairs of a batch."""
         if sub_pairs.sub_pairs is not None:

@@ -21,7 +21,13 @@ from collidecli.engine.narrowphase.triangles.heightfield_traversal import (
 )
 from collidecli.engine.narrowphase.triangles.heightfield_triangles import normal_of
 from collidecli.engine.narrowphase.triangles.surface import TreeCursor, begin_in_box, next_in_box
-from collidecli.engine.particles.surfaces import GridSurfaces, PolygonSurfaces, Sample, sample_primitive, sample_surface
+from collidecli.engine.particles.surfaces import (
+    GridSurfaces,
+    PolygonSurfaces,
+    Sample,
+    sample_primitive,
+    sample_surface,
+)
 
 # Functions of surfaces and queries have one overload for each struct: Warp selects by argument type.
 # ruff: noqa: F811
@@ -80,7 +86,9 @@ def slope_at(query: TriangleQuery, point: Vec3) -> Slope:
     if distance == Real(0.0):
         return Slope()
     if nearest.part == FACE_PART:  # the difference of two close points has no accurate direction
-        return Slope(distance, wp.where(wp.dot(off, query.normal) < Real(0.0), -query.normal, query.normal))
+        return Slope(
+            distance, wp.where(wp.dot(off, query.normal) < Real(0.0), -query.normal, query.normal)
+        )
     return Slope(distance, off / distance)
 
 
@@ -162,7 +170,11 @@ def weights_on_side(weights: Vec3, k: int) -> Vec3:
     """Weights of a triangle's corners from those of its side k."""
     if k == 0:
         return weights
-    return Vec3(Real(0.0), weights[0], weights[1]) if k == 1 else Vec3(weights[1], Real(0.0), weights[0])
+    return (
+        Vec3(Real(0.0), weights[0], weights[1])
+        if k == 1
+        else Vec3(weights[1], Real(0.0), weights[0])
+    )
 
 
 @wp.func
@@ -176,7 +188,10 @@ def minimum_on_edge(query: Any, edge: DeformableElement, low: Slope, high: Slope
     growth = edge.radius[1] - edge.radius[0]
     begin, end = Real(0.0), Real(1.0)
     value_begin, value_end = low.value - edge.radius[0], high.value - edge.radius[1]
-    rate_begin, rate_end = wp.dot(low.gradient, along) - growth, wp.dot(high.gradient, along) - growth
+    rate_begin, rate_end = (
+        wp.dot(low.gradient, along) - growth,
+        wp.dot(high.gradient, along) - growth,
+    )
     boundary = wp.min(value_begin, value_end)
     least = value_end if value_end < value_begin else value_begin
     least_slope = high if value_end < value_begin else low
@@ -191,7 +206,12 @@ def minimum_on_edge(query: Any, edge: DeformableElement, low: Slope, high: Slope
         if cuts % 2 == 0:
             step = width * rate_begin / (rate_begin - rate_end)
         middle = begin + wp.clamp(step, CLOSEST_CUT * width, (Real(1.0) - CLOSEST_CUT) * width)
-        if least - bound <= edge.precision or bound >= edge.limit or middle <= begin or middle >= end:
+        if (
+            least - bound <= edge.precision
+            or bound >= edge.limit
+            or middle <= begin
+            or middle >= end
+        ):
             searching = False
         else:
             slope = slope_at(query, edge.p + middle * along)
@@ -212,7 +232,9 @@ def minimum_on_edge(query: Any, edge: DeformableElement, low: Slope, high: Slope
             else:
                 searching = False
     weights = Vec3(Real(1.0) - at, at, Real(0.0))
-    return Minimum(wp.where(least < boundary - edge.lower, 1, 0), least, boundary, weights, least_slope)
+    return Minimum(
+        wp.where(least < boundary - edge.lower, 1, 0), least, boundary, weights, least_slope
+    )
 
 
 @wp.func
@@ -233,14 +255,19 @@ def center_of_polygon(polygon: wp.array[Vec2], count: int) -> Vec2:
 
 
 @wp.func
-def cut_polygon(polygon: wp.array[Vec2], count: int, center: Vec2, rate: Vec2, above: Real, cut: wp.array[Vec2]) -> int:
+def cut_polygon(
+    polygon: wp.array[Vec2], count: int, center: Vec2, rate: Vec2, above: Real, cut: wp.array[Vec2]
+) -> int:
     """Number of corners of the part of a convex polygon where above + rate . (x - center) is at most 0, in `polygon`.
     cut: scratch of the same length."""
     written = int(0)
     for k in range(count):
         vertex = polygon[k]
         ahead = polygon[(k + 1) % count]
-        height, height_ahead = above + wp.dot(rate, vertex - center), above + wp.dot(rate, ahead - center)
+        height, height_ahead = (
+            above + wp.dot(rate, vertex - center),
+            above + wp.dot(rate, ahead - center),
+        )
         if height <= Real(0.0):
             cut[written] = vertex
             written += 1
@@ -298,7 +325,11 @@ def is_least_on_boundary(face: DeformableElement, at: Minimum) -> bool:
     radius = wp.dot(at.weights, face.radius)
     for k in range(3):
         weights = corner_weights(k)
-        rise = wp.dot(at.slope.gradient, point_of(face, weights) - point) - wp.dot(weights, face.radius) + radius
+        rise = (
+            wp.dot(at.slope.gradient, point_of(face, weights) - point)
+            - wp.dot(weights, face.radius)
+            + radius
+        )
         if rise < -face.lower:
             return False
     return True
@@ -373,7 +404,9 @@ def begin_near(surfaces: PolygonSurfaces, row: int, low: Vec3, high: Vec3) -> Tr
 
 
 @wp.func
-def next_near(surfaces: PolygonSurfaces, row: int, cursor: TreeCursor, low: Vec3, high: Vec3) -> TreeCursor:
+def next_near(
+    surfaces: PolygonSurfaces, row: int, cursor: TreeCursor, low: Vec3, high: Vec3
+) -> TreeCursor:
     """The traversal at the next triangle."""
     return next_in_box(surfaces.meshes, surfaces.mesh[row], cursor, low, high)
 
@@ -383,11 +416,15 @@ def begin_near(surfaces: GridSurfaces, row: int, low: Vec3, high: Vec3) -> Segme
     """The traversal at the first triangle near a box, which is taken as its bounding cube."""
     half = Real(0.5) * (high - low)
     middle = low + half
-    return begin_near_segment(field_of(surfaces.fields, surfaces.field[row]), middle, middle, wp.max(half))
+    return begin_near_segment(
+        field_of(surfaces.fields, surfaces.field[row]), middle, middle, wp.max(half)
+    )
 
 
 @wp.func
-def next_near(surfaces: GridSurfaces, row: int, cursor: SegmentCursor, low: Vec3, high: Vec3) -> SegmentCursor:
+def next_near(
+    surfaces: GridSurfaces, row: int, cursor: SegmentCursor, low: Vec3, high: Vec3
+) -> SegmentCursor:
     """The traversal at the next triangle."""
     return next_near_segment(field_of(surfaces.fields, surfaces.field[row]), cursor)
 
@@ -439,7 +476,10 @@ def is_beyond(element: DeformableElement, query: TriangleQuery, distance: Real) 
     """Whether the box of a triangle, or its plane, is at least `distance` from an element [m]."""
     low = wp.min(element.p, wp.min(element.q, element.r))
     high = wp.max(element.p, wp.max(element.q, element.r))
-    off = wp.max(wp.min(query.p, wp.min(query.q, query.r)) - high, low - wp.max(query.p, wp.max(query.q, query.r)))
+    off = wp.max(
+        wp.min(query.p, wp.min(query.q, query.r)) - high,
+        low - wp.max(query.p, wp.max(query.q, query.r)),
+    )
     off = wp.max(off, Vec3())
     if wp.length(off) >= distance:
         return True
@@ -475,7 +515,9 @@ def outer_minimum(surfaces: Any, row: int, element: DeformableElement, at_corner
             if minimum.interior == 1 and minimum.value < best.value:
                 best.value = minimum.value
                 best.weights = minimum.weights
-            current.limit = wp.min(element.limit, wp.min(best.value, best.boundary) + Real(2.0) * element.lower)
+            current.limit = wp.min(
+                element.limit, wp.min(best.value, best.boundary) + Real(2.0) * element.lower
+            )
         cursor = next_near(surfaces, row, cursor, low, high)
     return best
 
@@ -528,7 +570,11 @@ def bound_of_part(surfaces: Any, row: int, element: DeformableElement, part: Par
     for k in range(wp.static(FACES)):
         if part.faces[k] >= 0:
             query = triangle_of(surfaces, row, part.faces[k])
-            far = Vec3(slope_at(query, point_a).value, slope_at(query, point_b).value, slope_at(query, point_c).value)
+            far = Vec3(
+                slope_at(query, point_a).value,
+                slope_at(query, point_b).value,
+                slope_at(query, point_c).value,
+            )
             heights[count] = -far - radii
             count += 1
     for i in range(count):
@@ -539,7 +585,10 @@ def bound_of_part(surfaces: Any, row: int, element: DeformableElement, part: Par
                 if height < lowest.value:
                     lowest = PartBound(height, corners[k])
                 ahead = (k + 1) % 3
-                rise, rise_ahead = heights[i][k] - heights[j][k], heights[i][ahead] - heights[j][ahead]
+                rise, rise_ahead = (
+                    heights[i][k] - heights[j][k],
+                    heights[i][ahead] - heights[j][ahead],
+                )
                 if rise * rise_ahead < Real(0.0):
                     t = rise / (rise - rise_ahead)
                     height = heights[i][k] + t * (heights[i][ahead] - heights[i][k])
@@ -592,7 +641,12 @@ class Search:
 def begin_search(surfaces: Any, row: int, half: Vec3, element: DeformableElement) -> Search:
     """The whole element, with its corners sampled."""
     whole = Part(
-        corner_weights(0), corner_weights(1), corner_weights(element.count - 1), 0, FaceList(-1), -Real(wp.inf)
+        corner_weights(0),
+        corner_weights(1),
+        corner_weights(element.count - 1),
+        0,
+        FaceList(-1),
+        -Real(wp.inf),
     )
     search = Search(whole, Minimum(0, Real(wp.inf), Real(0.0), Vec3(), Slope()), 0)
     for k in range(3):
@@ -604,7 +658,12 @@ def begin_search(surfaces: Any, row: int, half: Vec3, element: DeformableElement
 
 @wp.func
 def with_sample(
-    surfaces: Any, row: int, element: DeformableElement, before: Search, weights: Vec3, sample: Sample
+    surfaces: Any,
+    row: int,
+    element: DeformableElement,
+    before: Search,
+    weights: Vec3,
+    sample: Sample,
 ) -> Search:
     """The search with the value and the triangle of a sample, if there is one."""
     search = before
@@ -620,14 +679,26 @@ def with_sample(
 
 @wp.func
 def examined(
-    surfaces: Any, row: int, half: Vec3, element: DeformableElement, before: Search, threshold: Real, precision: Real
+    surfaces: Any,
+    row: int,
+    half: Vec3,
+    element: DeformableElement,
+    before: Search,
+    threshold: Real,
+    precision: Real,
 ) -> Search:
     """The search after samples of a part: at its middle, and where its bound is."""
     search = before
     part = before.part
-    middle = Real(0.5) * (part.a + part.b) if element.count == 2 else (part.a + part.b + part.c) / Real(3.0)
+    middle = (
+        Real(0.5) * (part.a + part.b)
+        if element.count == 2
+        else (part.a + part.b + part.c) / Real(3.0)
+    )
     center = point_of(element, middle)
-    size = wp.max(wp.length(point_of(element, part.a) - center), wp.length(point_of(element, part.b) - center))
+    size = wp.max(
+        wp.length(point_of(element, part.a) - center), wp.length(point_of(element, part.b) - center)
+    )
     size = wp.max(size, wp.length(point_of(element, part.c) - center)) + element.precision
     search.divides = 0
     sample = sample_element(surfaces, row, half, element, middle, size)
@@ -651,7 +722,12 @@ def examined(
 
 @wp.func(inline=False)
 def deepest(
-    surfaces: Any, row: int, half: Vec3, element: DeformableElement, threshold: Real, precision: Real
+    surfaces: Any,
+    row: int,
+    half: Vec3,
+    element: DeformableElement,
+    threshold: Real,
+    precision: Real,
 ) -> Minimum:
     """Least value on an element, if it is below `threshold`; else any value. Its corners are sampled too.
     The part of the lowest bound is divided first; with many parts the last one, so that no capacity ends the search."""
@@ -679,7 +755,12 @@ def deepest(
 
 @wp.func
 def inner_minimum(
-    surfaces: Any, row: int, half: Vec3, element: DeformableElement, before: Minimum, precision: Real
+    surfaces: Any,
+    row: int,
+    half: Vec3,
+    element: DeformableElement,
+    before: Minimum,
+    precision: Real,
 ) -> Minimum:
     """The minimum with the part of an element inside a surface. before: of the part outside, and of the corners."""
     result = before
@@ -690,7 +771,9 @@ def inner_minimum(
     if minimum.value < limit:
         if element.count == 3:
             for k in range(3):
-                side = deepest(surfaces, row, half, side_of_element(element, k), result.boundary, precision)
+                side = deepest(
+                    surfaces, row, half, side_of_element(element, k), result.boundary, precision
+                )
                 result.boundary = wp.min(result.boundary, side.value)
         if minimum.value < result.value:
             result.value = minimum.value
@@ -708,7 +791,9 @@ def surface_minimum(surfaces: Any, row: int, half: Vec3, element: DeformableElem
     for k in range(3):
         if k < element.count:
             weights = corner_weights(k)
-            sample = sample_element(surfaces, row, half, element, weights, element.limit + element.radius[k])
+            sample = sample_element(
+                surfaces, row, half, element, weights, element.limit + element.radius[k]
+            )
             least_radius = wp.min(least_radius, element.radius[k])
             if sample.found == 1:
                 result.boundary = wp.min(result.boundary, sample.distance - element.radius[k])

@@ -87,7 +87,9 @@ class Elements:
 def _rings(particles: Particles, count: int) -> tuple[np.ndarray, np.ndarray]:
     """Start of each particle's neighbours, int64[P + 1], and the particles within `count` edges, ascending."""
     size, edge = len(particles), particles.edge.astype(np.int64)
-    step = np.unique(np.concatenate([edge[:, 0] * size + edge[:, 1], edge[:, 1] * size + edge[:, 0]]))
+    step = np.unique(
+        np.concatenate([edge[:, 0] * size + edge[:, 1], edge[:, 1] * size + edge[:, 0]])
+    )
     step_start, neighbour = np.searchsorted(step // size, np.arange(size + 1)), step % size
     reached = step if count else step[:0]
     for _ in range(count - 1):
@@ -96,8 +98,12 @@ def _rings(particles: Particles, count: int) -> tuple[np.ndarray, np.ndarray]:
         counts = step_start[last + 1] - step_start[last]
         before = np.cumsum(counts) - counts
         at = np.arange(int(counts.sum())) + np.repeat(step_start[last] - before, counts)
-        reached = np.unique(np.concatenate([reached, np.repeat(particle, counts) * size + neighbour[at]]))
-    return np.searchsorted(reached // size, np.arange(size + 1)).astype(np.int64), (reached % size).astype(np.int32)
+        reached = np.unique(
+            np.concatenate([reached, np.repeat(particle, counts) * size + neighbour[at]])
+        )
+    return np.searchsorted(reached // size, np.arange(size + 1)).astype(np.int64), (
+        reached % size
+    ).astype(np.int32)
 
 
 def upload_elements(device_model: DeviceModel, rings: int) -> tuple[Elements, int, int]:
@@ -106,17 +112,30 @@ def upload_elements(device_model: DeviceModel, rings: int) -> tuple[Elements, in
     particles, device = device_model.model.particles, device_model.device
     template_of = particles.template[particles.owner]
     triangles, edges = canonical_triangles(particles.triangle), particles.edge
-    parts: dict[str, list[np.ndarray]] = {name: [] for name in ("vertex", "triangle", "edge", "skip", "leaf")}
+    parts: dict[str, list[np.ndarray]] = {
+        name: [] for name in ("vertex", "triangle", "edge", "skip", "leaf")
+    }
     headers, at = [], dict.fromkeys(("vertex", "triangle", "edge", "node"), 0)
     width = node_width = 1
     for template in range(device_model.template_count):
         is_present = (template_of == template) | (template_of == GLOBAL_TEMPLATE)
-        of_template = {"triangle": triangles[is_present[triangles[:, 0]]], "edge": edges[is_present[edges[:, 0]]]}
+        of_template = {
+            "triangle": triangles[is_present[triangles[:, 0]]],
+            "edge": edges[is_present[edges[:, 0]]],
+        }
         of_template["vertex"] = np.unique(of_template["triangle"])
-        middles = (particles.position[of_template[name]].mean(axis=1) for name in ("triangle", "edge"))
+        middles = (
+            particles.position[of_template[name]].mean(axis=1) for name in ("triangle", "edge")
+        )
         trees = [split_tree(middle, np.arange(len(middle)))[:2] for middle in middles]
         nodes = [len(skip) for skip, _ in trees]
-        counts = at["vertex"], len(of_template["vertex"]), at["triangle"], at["edge"], len(of_template["edge"])
+        counts = (
+            at["vertex"],
+            len(of_template["vertex"]),
+            at["triangle"],
+            at["edge"],
+            len(of_template["edge"]),
+        )
         headers.append((*counts, at["node"], nodes[0], at["node"] + nodes[0], nodes[1]))
         for name in ("vertex", "triangle", "edge"):
             parts[name].append(of_template[name])
@@ -130,7 +149,13 @@ def upload_elements(device_model: DeviceModel, rings: int) -> tuple[Elements, in
     start, ring = _rings(particles, rings)
     elements, put = Elements(), partial(device_array, device=device)
     elements.header = put(np.array(headers, struct_of(ElementHeader).numpy_dtype()), ElementHeader)
-    kinds = {"vertex": wp.int32, "triangle": wp.vec3i, "edge": wp.vec2i, "skip": wp.int32, "leaf": wp.int32}
+    kinds = {
+        "vertex": wp.int32,
+        "triangle": wp.vec3i,
+        "edge": wp.vec2i,
+        "skip": wp.int32,
+        "leaf": wp.int32,
+    }
     for name, dtype in kinds.items():
         setattr(elements, name, put(np.concatenate(parts[name]).astype(np.int32), dtype))
     elements.ring_start, elements.ring = put(start, wp.int64), put(ring, wp.int32)
@@ -235,7 +260,9 @@ def fit_element_boxes(scene: SelfScene, chunk: ChunkCells, cells: CloudCells, pa
 
 
 @wp.func
-def element_of(scene: SelfScene, chunk: ChunkCells, cells: CloudCells, part: SelfCells, thread: int) -> Element:
+def element_of(
+    scene: SelfScene, chunk: ChunkCells, cells: CloudCells, part: SelfCells, thread: int
+) -> Element:
     """The vertex or edge of a thread."""
     cell = thread // part.width
     index = part.begin + thread - cell * part.width
@@ -350,7 +377,9 @@ def is_near_at_rest(scene: SelfScene, kind: int, of: wp.vec4i) -> bool:
 
 
 @wp.func(inline=False)
-def is_contact(scene: SelfScene, chunk: ChunkCells, cells: CloudCells, cell: int, element: Element, leaf: int) -> bool:
+def is_contact(
+    scene: SelfScene, chunk: ChunkCells, cells: CloudCells, cell: int, element: Element, leaf: int
+) -> bool:
     """Whether an element and the triangle or edge of a leaf are in contact."""
     if leaf <= element.after:
         return False
@@ -358,7 +387,10 @@ def is_contact(scene: SelfScene, chunk: ChunkCells, cells: CloudCells, cell: int
     if is_joined(scene.elements, element, partner):
         return False
     of = particles_of(element, partner)
-    if pair_in_cell(scene, chunk, cells, cell, element.kind, of).square >= scene.distance * scene.distance:
+    if (
+        pair_in_cell(scene, chunk, cells, cell, element.kind, of).square
+        >= scene.distance * scene.distance
+    ):
         return False
     return not is_near_at_rest(scene, element.kind, of)
 
@@ -408,7 +440,12 @@ def self_traversal(writes: bool, box_of: Any, is_near: Any, is_pair: Any) -> Cal
 
 @wp.func
 def box_in_frame(
-    scene: SelfScene, chunk: ChunkCells, cells: CloudCells, part: SelfCells, cell: int, element: Element
+    scene: SelfScene,
+    chunk: ChunkCells,
+    cells: CloudCells,
+    part: SelfCells,
+    cell: int,
+    element: Element,
 ) -> Element:
     """The element, which has its box in the frame of a cell."""
     return element
@@ -451,7 +488,11 @@ class SelfStage(ElementStage):
     """Pairs of elements of a model's deformable objects. elements: the trees of the model's templates."""
 
     def __init__(
-        self, device_model: DeviceModel, limits: tuple[float, int, float], float_type: np.dtype, tolerance: float = 0.0
+        self,
+        device_model: DeviceModel,
+        limits: tuple[float, int, float],
+        float_type: np.dtype,
+        tolerance: float = 0.0,
     ) -> None:
         """limits: distance, rings and rest distance, see the module. tolerance: they are near at this much more [m]."""
         self._limit, rings, rest_distance = limits
@@ -467,14 +508,22 @@ class SelfStage(ElementStage):
         return [fit_element_boxes, *super().kernels()]
 
     def fitted(
-        self, chunk: Chunk, batch: PoseBatch, workspace: Workspace, begin: int, width: int, is_step: np.ndarray | None
+        self,
+        chunk: Chunk,
+        batch: PoseBatch,
+        workspace: Workspace,
+        begin: int,
+        width: int,
+        is_step: np.ndarray | None,
     ) -> Inputs:
         """The arguments of all kernels, with the boxes of all nodes in the frames of the cells; with `is_step`,
         bool[cells], in their next frames too."""
         cells, host = upload_positions(self.device_model, batch, workspace, is_step)
         frames, count = 1 if is_step is None else 2, chunk.cell_count
         boxes = frames * count * self._scene.node_width
-        lower, upper = (workspace.array(f"element_{name}", boxes, wp.vec3f) for name in ("lower", "upper"))
+        lower, upper = (
+            workspace.array(f"element_{name}", boxes, wp.vec3f) for name in ("lower", "upper")
+        )
         part = workspace.struct(
             SelfCells, begin=begin, width=width, cell_count=count, lower=lower, upper=upper, limit=self._limit,
             tolerance=self._tolerance,
@@ -487,7 +536,9 @@ class SelfStage(ElementStage):
         return arguments, self._scene.node_width, host
 
 
-FIND_SELF_CONTACTS = counted_kernels("self_contacts", self_traversal, box_in_frame, is_near_in_frame, is_contact)
+FIND_SELF_CONTACTS = counted_kernels(
+    "self_contacts", self_traversal, box_in_frame, is_near_in_frame, is_contact
+)
 SELF_CONTACT_ROWS = row_writers("SelfColumns", SELF_CONTACTS.columns, _compaction)
 
 
@@ -498,7 +549,9 @@ class SelfContacts(SelfStage):
     writers = SELF_CONTACT_ROWS
     traversal = FIND_SELF_CONTACTS
 
-    def inputs(self, chunk: Chunk, batch: PoseBatch, workspace: Workspace, begin: int, width: int) -> Inputs:
+    def inputs(
+        self, chunk: Chunk, batch: PoseBatch, workspace: Workspace, begin: int, width: int
+    ) -> Inputs:
         return self.fitted(chunk, batch, workspace, begin, width, None)
 
     def evaluate(

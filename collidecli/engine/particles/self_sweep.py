@@ -33,7 +33,13 @@ from collidecli.engine.particles.self_contacts import (
     partner_of,
     self_traversal,
 )
-from collidecli.engine.particles.surfaces import CloudCells, Inputs, PrimitiveSurfaces, position_at, position_in_cell
+from collidecli.engine.particles.surfaces import (
+    CloudCells,
+    Inputs,
+    PrimitiveSurfaces,
+    position_at,
+    position_in_cell,
+)
 from collidecli.engine.particles.swept_points import (
     CLEAR,
     SHORTENED,
@@ -124,9 +130,9 @@ def difference_of(kind: int, index: int, p: Vec3, q: Vec3, r: Vec3) -> Vec3:
 @wp.func
 def difference_at(step: ElementStep, index: int, time: Real) -> Vec3:
     """`difference_of` at a time [m]."""
-    return difference_of(step.kind, index, step.begin1, step.begin2, step.begin3) + time * difference_of(
-        step.kind, index, step.shift1, step.shift2, step.shift3
-    )
+    return difference_of(
+        step.kind, index, step.begin1, step.begin2, step.begin3
+    ) + time * difference_of(step.kind, index, step.shift1, step.shift2, step.shift3)
 
 
 @wp.func
@@ -149,7 +155,9 @@ def nearest_at(step: ElementStep, time: Real) -> Nearest:
     lower = wp.dot(pair.normal, difference_at(step, 0, time))
     for index in range(1, wp.static(DIFFERENCES)):
         lower = wp.min(lower, wp.dot(pair.normal, difference_at(step, index, time)))
-    return Nearest(point0, point1, wp.length(point1 - point0), lower - step.rounding, weights, pair.normal)
+    return Nearest(
+        point0, point1, wp.length(point1 - point0), lower - step.rounding, weights, pair.normal
+    )
 
 
 @wp.func
@@ -158,7 +166,9 @@ def time_along(step: ElementStep, time: Real, sign: Real, normal: Vec3, goal: Re
     contact_time = Real(wp.inf)
     for index in range(wp.static(DIFFERENCES)):
         height = wp.dot(normal, difference_at(step, index, time)) - step.rounding - goal
-        rate = -sign * wp.dot(normal, difference_of(step.kind, index, step.shift1, step.shift2, step.shift3))
+        rate = -sign * wp.dot(
+            normal, difference_of(step.kind, index, step.shift1, step.shift2, step.shift3)
+        )
         if height <= Real(0.0):
             contact_time = Real(0.0)
         elif rate > Real(0.0):
@@ -167,7 +177,9 @@ def time_along(step: ElementStep, time: Real, sign: Real, normal: Vec3, goal: Re
 
 
 @wp.func
-def is_apart_between(step: ElementStep, time: Real, near: Nearest, other: Real, far: Nearest, goal: Real) -> bool:
+def is_apart_between(
+    step: ElementStep, time: Real, near: Nearest, other: Real, far: Nearest, goal: Real
+) -> bool:
     """Whether a direction that turns from that of one time to that of another has separations above `goal` between."""
     if near.lower <= goal or far.lower <= goal:
         return False
@@ -270,7 +282,12 @@ class MovingBox:
 
 @wp.func
 def box_of(
-    scene: SelfScene, chunk: ChunkCells, cells: CloudCells, part: SelfCells, cell: int, element: Element
+    scene: SelfScene,
+    chunk: ChunkCells,
+    cells: CloudCells,
+    part: SelfCells,
+    cell: int,
+    element: Element,
 ) -> MovingBox:
     """The box of a vertex or an edge in the step of a cell, grown by the distance."""
     a = position_at(scene.cloud, cells, chunk, cell, cell + part.cell_count, element.p)
@@ -306,7 +323,9 @@ def is_near(scene: SelfScene, part: SelfCells, box: MovingBox, at: int) -> bool:
 
 
 @wp.func
-def may_touch(scene: SelfScene, chunk: ChunkCells, cells: CloudCells, cell: int, element: Element, leaf: int) -> bool:
+def may_touch(
+    scene: SelfScene, chunk: ChunkCells, cells: CloudCells, cell: int, element: Element, leaf: int
+) -> bool:
     """Whether an element and the triangle or edge of a leaf are a pair, whatever their positions."""
     if leaf <= element.after:
         return False
@@ -316,7 +335,13 @@ def may_touch(scene: SelfScene, chunk: ChunkCells, cells: CloudCells, cell: int,
 
 @wp.func
 def step_of(
-    scene: SelfScene, chunk: ChunkCells, cells: CloudCells, part: SelfCells, cell: int, kind: int, particles: wp.vec4i
+    scene: SelfScene,
+    chunk: ChunkCells,
+    cells: CloudCells,
+    part: SelfCells,
+    cell: int,
+    kind: int,
+    particles: wp.vec4i,
 ) -> ElementStep:
     """The step of the elements of four particles in a cell."""
     cloud = scene.cloud
@@ -330,14 +355,22 @@ def step_of(
     step.begin1 = position_in_cell(cloud, cells, chunk, cell, particles[1]) - first
     step.begin2 = position_in_cell(cloud, cells, chunk, cell, particles[2]) - first
     step.begin3 = position_in_cell(cloud, cells, chunk, cell, particles[3]) - first
-    step.shift1 = (position_at(cloud, cells, chunk, cell, last, particles[1]) - first_last) - step.begin1
-    step.shift2 = (position_at(cloud, cells, chunk, cell, last, particles[2]) - first_last) - step.begin2
-    step.shift3 = (position_at(cloud, cells, chunk, cell, last, particles[3]) - first_last) - step.begin3
+    step.shift1 = (
+        position_at(cloud, cells, chunk, cell, last, particles[1]) - first_last
+    ) - step.begin1
+    step.shift2 = (
+        position_at(cloud, cells, chunk, cell, last, particles[2]) - first_last
+    ) - step.begin2
+    step.shift3 = (
+        position_at(cloud, cells, chunk, cell, last, particles[3]) - first_last
+    ) - step.begin3
     size = Real(0.0)
     for index in range(wp.static(DIFFERENCES)):
         shift = difference_of(kind, index, step.shift1, step.shift2, step.shift3)
         step.speed = wp.max(step.speed, wp.length(shift))
-        size += wp.length(difference_of(kind, index, step.begin1, step.begin2, step.begin3)) + wp.length(shift)
+        size += wp.length(
+            difference_of(kind, index, step.begin1, step.begin2, step.begin3)
+        ) + wp.length(shift)
     step.rounding = ROUNDING * (size + (wp.length(step.begin1) + wp.length(step.shift1)))
     step.speed = step.speed + step.rounding
     return step
@@ -394,7 +427,8 @@ def _compaction(columns_type: Any, point_type: Any) -> wp.Kernel:
         near = nearest_at(step, swept.enter)
         first = position_in_cell(scene.cloud, cells, chunk, cell, particles[0])
         first += swept.enter * (
-            position_at(scene.cloud, cells, chunk, cell, cell + part.cell_count, particles[0]) - first
+            position_at(scene.cloud, cells, chunk, cell, cell + part.cell_count, particles[0])
+            - first
         )
         is_between = swept.status == TOUCH and swept.enter > Real(0.0) and swept.leave < Real(1.0)
         columns.kind[row] = wp.uint8(element.kind)
@@ -427,9 +461,13 @@ class SelfSweepStage(SelfStage):
     def kernels(self) -> list[wp.Kernel]:
         return [*super().kernels(), sweep_self_steps]
 
-    def inputs(self, chunk: Chunk, batch: PoseBatch, workspace: Workspace, begin: int, width: int) -> Inputs | None:
+    def inputs(
+        self, chunk: Chunk, batch: PoseBatch, workspace: Workspace, begin: int, width: int
+    ) -> Inputs | None:
         is_step = has_step(self.device_model.model, batch)
-        return self.fitted(chunk, batch, workspace, begin, width, is_step) if is_step.any() else None
+        return (
+            self.fitted(chunk, batch, workspace, begin, width, is_step) if is_step.any() else None
+        )
 
     def evaluate(
         self, arguments: list[Any], pair: wp.array, count: int, workspace: Workspace

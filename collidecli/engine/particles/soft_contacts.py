@@ -82,7 +82,9 @@ class SoftRecord:
 
 
 @wp.func
-def element_of(scene: SoftScene, chunk: ChunkCells, part: SoftCells, cell: int, thread: int) -> wp.vec3i:
+def element_of(
+    scene: SoftScene, chunk: ChunkCells, part: SoftCells, cell: int, thread: int
+) -> wp.vec3i:
     """Particles of a thread's vertex, edge or face, -1 for none; the first is -1 for an index that is not used."""
     at = part.begin + thread - cell * part.width
     return scene.cloud.element[chunk.cell_template[cell] * scene.cloud.width + at]
@@ -193,19 +195,31 @@ def _traversal(writes: bool) -> Callable[..., None]:
 
 @wp.func
 def element_in_shape(
-    scene: SoftScene, chunk: ChunkCells, cells: CloudCells, cell: int, corners: wp.vec3i, pose: Pose, margin: Real
+    scene: SoftScene,
+    chunk: ChunkCells,
+    cells: CloudCells,
+    cell: int,
+    corners: wp.vec3i,
+    pose: Pose,
+    margin: Real,
 ) -> element_minimum.DeformableElement:
     """An edge or a face in the frame of a shape with this pose and margin."""
     to_shape = wp.transform_inverse(pose)
     element = element_minimum.DeformableElement()
     element.count = wp.where(corners[2] < 0, 2, 3)
     element.limit = scene.gap + margin
-    element.p = wp.transform_point(to_shape, position_in_cell(scene.cloud, cells, chunk, cell, corners[0]))
-    element.q = wp.transform_point(to_shape, position_in_cell(scene.cloud, cells, chunk, cell, corners[1]))
+    element.p = wp.transform_point(
+        to_shape, position_in_cell(scene.cloud, cells, chunk, cell, corners[0])
+    )
+    element.q = wp.transform_point(
+        to_shape, position_in_cell(scene.cloud, cells, chunk, cell, corners[1])
+    )
     element.r = element.p
     element.radius = Vec3(scene.cloud.radius[corners[0]], scene.cloud.radius[corners[1]], Real(0.0))
     if element.count == 3:
-        element.r = wp.transform_point(to_shape, position_in_cell(scene.cloud, cells, chunk, cell, corners[2]))
+        element.r = wp.transform_point(
+            to_shape, position_in_cell(scene.cloud, cells, chunk, cell, corners[2])
+        )
         element.radius[2] = scene.cloud.radius[corners[2]]
     return element_minimum.with_precision(element)
 
@@ -214,7 +228,9 @@ def element_in_shape(
 def _least_of_primitive(
     surfaces: PrimitiveSurfaces, row: int, half: Vec3, element: element_minimum.DeformableElement
 ) -> element_minimum.Minimum:
-    return element_minimum.convex_minimum(element_minimum.PrimitiveQuery(surfaces.type[row], half), element)
+    return element_minimum.convex_minimum(
+        element_minimum.PrimitiveQuery(surfaces.type[row], half), element
+    )
 
 
 @wp.func
@@ -224,7 +240,9 @@ def _least_of_hull(
     return element_minimum.convex_minimum(element_minimum.HullQuery(surfaces, row, half), element)
 
 
-def _kernel_of(surface_type: Any, low_type: int, high_type: int, minimum_of: Any = None) -> Callable[..., None]:
+def _kernel_of(
+    surface_type: Any, low_type: int, high_type: int, minimum_of: Any = None
+) -> Callable[..., None]:
     """The kernel of the shapes of types low_type to high_type: of vertices, or of edges and faces with `minimum_of`."""
 
     def sample_candidates(
@@ -265,10 +283,13 @@ def _kernel_of(surface_type: Any, low_type: int, high_type: int, minimum_of: Any
         else:
             radius = scene.cloud.radius[corners[0]]
             point = wp.transform_point(
-                wp.transform_inverse(pose), position_in_cell(scene.cloud, cells, chunk, cell, corners[0])
+                wp.transform_inverse(pose),
+                position_in_cell(scene.cloud, cells, chunk, cell, corners[0]),
             )
         inflation = scene.margin[row] + radius
-        sample = sample_surface(surfaces, row, scene.rows.size[row], point, inflation + scene.gap, radius)
+        sample = sample_surface(
+            surfaces, row, scene.rows.size[row], point, inflation + scene.gap, radius
+        )
         distance = sample.distance - inflation
         if sample.found == 1 and distance < scene.gap:
             point_world = wp.transform_point(pose, sample.point)
@@ -323,7 +344,9 @@ def _compaction(columns_type: Any, point_type: Any) -> wp.Kernel:
         columns.feature[slot] = contact.feature
         columns.distance[slot] = wp.float32(contact.distance) + wp.float32(0.0)
         columns.normal[slot] = wp.vec3f(contact.normal) + wp.vec3f()
-        columns.point_body[slot] = offset_in_body(scene.rows, chunk, cell, row, contact.point) + wp.vec3f()
+        columns.point_body[slot] = (
+            offset_in_body(scene.rows, chunk, cell, row, contact.point) + wp.vec3f()
+        )
         columns.point_world[slot] = point_type(contact.point) + point_type()
 
     return compact_soft
@@ -341,7 +364,11 @@ class SoftContacts(ElementStage):
     traversal = counted_kernels("candidates", _traversal)
 
     def __init__(
-        self, device_model: DeviceModel, scene: SoftScene, samplers: list[tuple[wp.Kernel, Any]], float_type: np.dtype
+        self,
+        device_model: DeviceModel,
+        scene: SoftScene,
+        samplers: list[tuple[wp.Kernel, Any]],
+        float_type: np.dtype,
     ) -> None:
         super().__init__(device_model, scene.cloud.width, float_type)
         self._scene, self._samplers = scene, samplers
@@ -349,7 +376,9 @@ class SoftContacts(ElementStage):
     def kernels(self) -> list[wp.Kernel]:
         return [fit_boxes, *super().kernels(), *(sampler for sampler, _ in self._samplers)]
 
-    def inputs(self, chunk: Chunk, batch: PoseBatch, workspace: Workspace, begin: int, width: int) -> Inputs:
+    def inputs(
+        self, chunk: Chunk, batch: PoseBatch, workspace: Workspace, begin: int, width: int
+    ) -> Inputs:
         cells, host = upload_positions(self.device_model, batch, workspace)
         boxes = fitted_boxes(self.device_model, self._scene.tree, chunk, workspace)
         part = workspace.struct(SoftCells, begin=begin, width=width)
@@ -367,21 +396,33 @@ class SoftContacts(ElementStage):
 
 
 def soft_contacts_of(
-    device_model: DeviceModel, gap: float, with_elements: bool, poses: np.ndarray, float_type: np.dtype
+    device_model: DeviceModel,
+    gap: float,
+    with_elements: bool,
+    poses: np.ndarray,
+    float_type: np.dtype,
 ) -> SoftContacts:
     """The contacts of a model's particles, and with `with_elements` of the edges and faces between them.
     gap: largest distance of a contact [m]. poses: float64[recorded worlds, B, 7] of one frame."""
     particles, shapes = device_model.model.particles, device_model.model.shapes
     touched = particles.touched_shapes
     scene = SoftScene()
-    scene.rows, scene.layout, scene.margin = device_model.rows, device_model.layout, device_model.margins.margin
-    scene.cloud, scene.tree = upload_cloud(device_model, with_elements), build_tree(device_model, touched, poses)
+    scene.rows, scene.layout, scene.margin = (
+        device_model.rows,
+        device_model.layout,
+        device_model.margins.margin,
+    )
+    scene.cloud, scene.tree = (
+        upload_cloud(device_model, with_elements),
+        build_tree(device_model, touched, poses),
+    )
     set_field(scene, "gap", gap)
     types, surfaces = shapes.type[touched], surfaces_of(device_model, shapes.type[touched])
     samplers = list(zip(SAMPLERS.values(), surfaces, strict=True))
     if with_elements and len(particles.triangle):
         hulls, meshes = (
-            surfaces[1] if surface in types else None for surface in (ShapeType.CONVEX_MESH, ShapeType.MESH)
+            surfaces[1] if surface in types else None
+            for surface in (ShapeType.CONVEX_MESH, ShapeType.MESH)
         )
         samplers += zip(MINIMIZERS.values(), (surfaces[0], hulls, meshes, surfaces[2]), strict=True)
     used = [(sampler, surface) for sampler, surface in samplers if surface is not None]

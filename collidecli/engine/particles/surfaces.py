@@ -15,7 +15,12 @@ from collidecli.engine.compaction import RowWriter, count_cells
 from collidecli.engine.device_model import DeviceModel, Layout, ShapeRows
 from collidecli.engine.geometry.bounds import bounding_box, rounded_down, rounded_up
 from collidecli.engine.geometry.closest_points import END_HIGH, END_LOW, SIDE
-from collidecli.engine.geometry.heightfields import Heightfields, base_begins, field_of, upload_heightfields
+from collidecli.engine.geometry.heightfields import (
+    Heightfields,
+    base_begins,
+    field_of,
+    upload_heightfields,
+)
 from collidecli.engine.geometry.meshes import (
     Meshes,
     MeshPoint,
@@ -28,7 +33,16 @@ from collidecli.engine.geometry.meshes import (
     upload_meshes,
 )
 from collidecli.engine.geometry.primitives import surface_point
-from collidecli.engine.geometry.real import CAPSULE, CONVEX_MESH, HEIGHTFIELD, MESH, PLANE, Real, Vec3, device_array
+from collidecli.engine.geometry.real import (
+    CAPSULE,
+    CONVEX_MESH,
+    HEIGHTFIELD,
+    MESH,
+    PLANE,
+    Real,
+    Vec3,
+    device_array,
+)
 from collidecli.engine.narrowphase.triangles import heightfield_traversal, heightfield_triangles
 from collidecli.engine.runtime.kernel import kernel
 from collidecli.engine.runtime.workspace import Workspace
@@ -78,7 +92,9 @@ class CloudCells:
 
 
 @wp.func
-def position_at(cloud: Cloud, cells: CloudCells, chunk: ChunkCells, cell: int, entry: int, particle: int) -> Vec3:
+def position_at(
+    cloud: Cloud, cells: CloudCells, chunk: ChunkCells, cell: int, entry: int, particle: int
+) -> Vec3:
     """World position of a particle in a cell, or in its next frame, by the entry of `CloudCells.first`."""
     point = cells.position[int(cells.first[entry]) + particle]
     if cells.shared != 0 and cloud.moves[particle] != 0:
@@ -87,7 +103,9 @@ def position_at(cloud: Cloud, cells: CloudCells, chunk: ChunkCells, cell: int, e
 
 
 @wp.func
-def position_in_cell(cloud: Cloud, cells: CloudCells, chunk: ChunkCells, cell: int, particle: int) -> Vec3:
+def position_in_cell(
+    cloud: Cloud, cells: CloudCells, chunk: ChunkCells, cell: int, particle: int
+) -> Vec3:
     """World position of a particle in a cell."""
     return position_at(cloud, cells, chunk, cell, cell, particle)
 
@@ -119,7 +137,9 @@ def upload_cloud(device_model: DeviceModel, with_all: bool = False) -> Cloud:
     of_templates = []
     for template in range(device_model.template_count):
         parts = [active_items(particles, template, rows) for rows in items]
-        filled = [np.pad(rows, ((0, 0), (0, 3 - rows.shape[1])), constant_values=-1) for rows in parts]
+        filled = [
+            np.pad(rows, ((0, 0), (0, 3 - rows.shape[1])), constant_values=-1) for rows in parts
+        ]
         of_templates.append(np.concatenate(filled))
     cloud = Cloud()
     cloud.width = max(1, *(len(rows) for rows in of_templates))
@@ -128,7 +148,9 @@ def upload_cloud(device_model: DeviceModel, with_all: bool = False) -> Cloud:
         padded[template, : len(rows)] = rows
     cloud.element = put(padded.reshape(-1, 3), wp.vec3i)
     cloud.radius = put(particles.radius, Real)
-    cloud.moves = put((particles.template[particles.owner] != EVERY_TEMPLATE).astype(np.int32), wp.int32)
+    cloud.moves = put(
+        (particles.template[particles.owner] != EVERY_TEMPLATE).astype(np.int32), wp.int32
+    )
     cloud.body = put(particles.body, wp.int32)
     cloud.object_class = put(particles.object_class[particles.owner], wp.int32)
     cloud.shape_class = put(particles.shape_class, wp.int32)
@@ -138,7 +160,10 @@ def upload_cloud(device_model: DeviceModel, with_all: bool = False) -> Cloud:
 
 
 def upload_positions(
-    device_model: DeviceModel, batch: PoseBatch, workspace: Workspace, is_step: np.ndarray | None = None
+    device_model: DeviceModel,
+    batch: PoseBatch,
+    workspace: Workspace,
+    is_step: np.ndarray | None = None,
 ) -> tuple[CloudCells, tuple[np.ndarray, ...]]:
     """The positions of a chunk, and the host arrays that must live as long; on the CPU they are not copied.
     is_step: bool[cells], which cells have a next frame, whose positions follow; the others have their own there."""
@@ -195,9 +220,15 @@ class ElementStage:
     traversal: tuple[wp.Kernel, ...]
 
     def __init__(self, device_model: DeviceModel, elements: int, float_type: np.dtype) -> None:
-        self.device_model, self.width, self.float_type = device_model, elements, np.dtype(float_type)
+        self.device_model, self.width, self.float_type = (
+            device_model,
+            elements,
+            np.dtype(float_type),
+        )
 
-    def inputs(self, chunk: Chunk, batch: PoseBatch, workspace: Workspace, begin: int, width: int) -> Inputs | None:
+    def inputs(
+        self, chunk: Chunk, batch: PoseBatch, workspace: Workspace, begin: int, width: int
+    ) -> Inputs | None:
         """Arguments of all kernels for `width` elements of each cell's from `begin` on, the largest number of pairs of
         an element, and host arrays that must live until all launches are complete; None without rows."""
         raise NotImplementedError
@@ -223,9 +254,13 @@ class ElementStage:
         if inputs is None:
             return no_rows(self.group, chunk.cell_count, self.float_type), 0
         (arguments, most, host), threads = inputs, chunk.cell_count * width
-        pair_end, pair, pairs = workspace.counted("element_pair", wp.vec2i, self.traversal, threads, arguments, most)
+        pair_end, pair, pairs = workspace.counted(
+            "element_pair", wp.vec2i, self.traversal, threads, arguments, most
+        )
         further, count, row_end = self.evaluate(arguments, pair, pairs, workspace)
-        columns = self.writers[self.float_type].write(pairs, [*arguments, pair, *further], count, workspace)
+        columns = self.writers[self.float_type].write(
+            pairs, [*arguments, pair, *further], count, workspace
+        )
         if row_end is None:
             ends = workspace.every(pair_end, threads, width)
         else:
@@ -307,7 +342,9 @@ def boxes_overlap(low: wp.vec3d, high: wp.vec3d, lower: wp.vec3f, upper: wp.vec3
     return True
 
 
-def tree_of(centers: np.ndarray, slots: np.ndarray, planes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def tree_of(
+    centers: np.ndarray, slots: np.ndarray, planes: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
     """Skip and slot of the nodes of one template, see `ShapeTree`: the tree of shapes, then the planes.
     centers: float64[n, 3] of `slots`, int[n] [m]. planes: slots of planes."""
     skip, item, _ = split_tree(centers, np.arange(len(slots)))
@@ -329,10 +366,19 @@ def build_tree(device_model: DeviceModel, touched: np.ndarray, poses: np.ndarray
         solid = touched_rows[~is_plane[rows[touched_rows]]]
         body = shapes.body[rows[solid]]
         places = np.concatenate([pose[:, :3], np.zeros((1, 3))])[body]
-        trees.append(tree_of(places + shapes.pose[rows[solid], :3], solid, touched_rows[is_plane[rows[touched_rows]]]))
+        trees.append(
+            tree_of(
+                places + shapes.pose[rows[solid], :3],
+                solid,
+                touched_rows[is_plane[rows[touched_rows]]],
+            )
+        )
     tree, put = ShapeTree(), partial(device_array, dtype=wp.int32, device=device_model.device)
     tree.width = max(1, *(len(skip) for skip, _ in trees))
-    skip, slot = np.zeros((len(trees), tree.width), np.int32), np.full((len(trees), tree.width), -1, np.int32)
+    skip, slot = (
+        np.zeros((len(trees), tree.width), np.int32),
+        np.full((len(trees), tree.width), -1, np.int32),
+    )
     for template, (skips, slots) in enumerate(trees):
         skip[template, : len(skips)], slot[template, : len(slots)] = skips, slots
     tree.count = put(np.array([len(skips) for skips, _ in trees], np.int32))
@@ -340,14 +386,25 @@ def build_tree(device_model: DeviceModel, touched: np.ndarray, poses: np.ndarray
     return tree
 
 
-def fitted_boxes(device_model: DeviceModel, tree: ShapeTree, chunk: Chunk, workspace: Workspace) -> NodeBoxes:
+def fitted_boxes(
+    device_model: DeviceModel, tree: ShapeTree, chunk: Chunk, workspace: Workspace
+) -> NodeBoxes:
     """The boxes of all nodes in all cells of a chunk."""
     sides = {
-        side: workspace.array(f"node_{side}", chunk.cell_count * tree.width, wp.vec3f) for side in ("lower", "upper")
+        side: workspace.array(f"node_{side}", chunk.cell_count * tree.width, wp.vec3f)
+        for side in ("lower", "upper")
     }
     boxes = workspace.struct(NodeBoxes, **sides)
     margin = device_model.margins.margin
-    arguments = [device_model.rows, device_model.layout, chunk.cells, chunk.instances, margin, tree, boxes]
+    arguments = [
+        device_model.rows,
+        device_model.layout,
+        chunk.cells,
+        chunk.instances,
+        margin,
+        tree,
+        boxes,
+    ]
     workspace.launch(fit_boxes, chunk.cell_count, arguments)
     return boxes
 
@@ -411,7 +468,9 @@ FAMILIES = {
 
 
 def family_kernels(
-    name: str, kernel_of: Callable[..., Callable[..., None]], families: dict[str, tuple[Any, ...]] = FAMILIES
+    name: str,
+    kernel_of: Callable[..., Callable[..., None]],
+    families: dict[str, tuple[Any, ...]] = FAMILIES,
 ) -> dict[str, wp.Kernel]:
     """A kernel for each family, with its name after `name`. kernel_of: its function, by the values of the family."""
     kernels = {}
@@ -435,17 +494,23 @@ def sample_primitive(shape_type: int, size: Vec3, point: Vec3) -> Sample:
         feature = SIDE
         if wp.abs(point[2]) > size[1]:
             feature = END_HIGH if point[2] > Real(0.0) else END_LOW
-    return Sample(1, nearest.distance, nearest.outward, point - nearest.distance * nearest.outward, feature, 0)
+    return Sample(
+        1, nearest.distance, nearest.outward, point - nearest.distance * nearest.outward, feature, 0
+    )
 
 
 @wp.func
-def sample_surface(surfaces: PrimitiveSurfaces, row: int, half: Vec3, point: Vec3, limit: Real, radius: Real) -> Sample:
+def sample_surface(
+    surfaces: PrimitiveSurfaces, row: int, half: Vec3, point: Vec3, limit: Real, radius: Real
+) -> Sample:
     """Closest point of a plane or primitive of size `half`, whatever the limit."""
     return sample_primitive(surfaces.type[row], half, point)
 
 
 @wp.func
-def sample_from(point: Vec3, nearest: MeshPoint, outward: Vec3, normal: Vec3, inside: bool, size: Real) -> Sample:
+def sample_from(
+    point: Vec3, nearest: MeshPoint, outward: Vec3, normal: Vec3, inside: bool, size: Real
+) -> Sample:
     """The sample of a closest point. outward: normal sum of its feature. normal: unit, of its triangle."""
     off = point - nearest.point
     length = wp.length(off)
@@ -470,7 +535,9 @@ def name_of(surfaces: PolygonSurfaces, mesh: int, nearest: MeshPoint) -> int:
 
 
 @wp.func(inline=False)
-def sample_surface(surfaces: PolygonSurfaces, row: int, half: Vec3, point: Vec3, limit: Real, radius: Real) -> Sample:
+def sample_surface(
+    surfaces: PolygonSurfaces, row: int, half: Vec3, point: Vec3, limit: Real, radius: Real
+) -> Sample:
     """Closest point of a convex mesh or mesh to a point of its frame, if its signed distance is below `limit` [m].
 
     A point is inside a closed mesh by its winding number. An open mesh has two sides and no inside; one with a front
@@ -483,7 +550,10 @@ def sample_surface(surfaces: PolygonSurfaces, row: int, half: Vec3, point: Vec3,
     nearest = nearest_mesh_point_within(surfaces.meshes, mesh, point, limit * limit)
     if nearest.face < 0:
         # Farther than the limit from the surface: only an inner point has a smaller signed distance.
-        beyond = wp.max(wp.abs(point[0]) - half[0], wp.max(wp.abs(point[1]) - half[1], wp.abs(point[2]) - half[2]))
+        beyond = wp.max(
+            wp.abs(point[0]) - half[0],
+            wp.max(wp.abs(point[1]) - half[1], wp.abs(point[2]) - half[2]),
+        )
         if closed == 0 or beyond > Real(0.0):
             return result
         nearest = nearest_mesh_point(surfaces.meshes, mesh, point)
@@ -494,14 +564,18 @@ def sample_surface(surfaces: PolygonSurfaces, row: int, half: Vec3, point: Vec3,
         return result
     size = half[0] + half[1] + half[2]
     outward = outward_at(surfaces.meshes, nearest.face, nearest.part)
-    result = sample_from(point, nearest, outward, surfaces.meshes.arrays[0].face_normal[nearest.face], inside, size)
+    result = sample_from(
+        point, nearest, outward, surfaces.meshes.arrays[0].face_normal[nearest.face], inside, size
+    )
     result.feature = name_of(surfaces, mesh, nearest)
     result.face = nearest.face
     return result
 
 
 @wp.func(inline=False)
-def sample_surface(surfaces: GridSurfaces, row: int, half: Vec3, point: Vec3, limit: Real, radius: Real) -> Sample:
+def sample_surface(
+    surfaces: GridSurfaces, row: int, half: Vec3, point: Vec3, limit: Real, radius: Real
+) -> Sample:
     """Closest point of a heightfield to a point of its frame, if its signed distance is below `limit` [m].
 
     Inside, the closest point of the surface and the walls: the base does not count (docs/adr/0026). Outside, of
@@ -541,7 +615,9 @@ def sample_surface(surfaces: GridSurfaces, row: int, half: Vec3, point: Vec3, li
     nearest = heightfield_triangles.closest_point_on_face(field, number, point)
     outward = heightfield_triangles.outward_of_face(field, number, nearest.part)
     size = half[0] + half[1] + half[2]
-    result = sample_from(point, nearest, outward, heightfield_triangles.face_normal(field, number), inside, size)
+    result = sample_from(
+        point, nearest, outward, heightfield_triangles.face_normal(field, number), inside, size
+    )
     result.feature = heightfield_triangles.feature_of_face(field, number, nearest.part)
     result.face = number
     return result
@@ -553,11 +629,16 @@ def upload_polygons(device_model: DeviceModel) -> PolygonSurfaces:
     put = partial(device_array, dtype=wp.int32, device=device_model.device)
     hulls = [facets(ShapeType.CONVEX_MESH, hull.half_extents, hull=hull) for hull in model.hulls]
     meshes = [*model.meshes, *(mesh for mesh in hulls if mesh is not None)]
-    names = [_hull_names(hull, mesh.face) for hull, mesh in zip(model.hulls, meshes[len(model.meshes) :], strict=True)]
+    names = [
+        _hull_names(hull, mesh.face)
+        for hull, mesh in zip(model.hulls, meshes[len(model.meshes) :], strict=True)
+    ]
     starts = np.cumsum([0, *(mesh.size for mesh in names)])[:-1]
     surfaces = PolygonSurfaces()
     surfaces.meshes = upload_meshes(meshes, device_model.device)
-    surfaces.mesh = put(np.where(shapes.hull >= 0, len(model.meshes) + shapes.hull, shapes.mesh).astype(np.int32))
+    surfaces.mesh = put(
+        np.where(shapes.hull >= 0, len(model.meshes) + shapes.hull, shapes.mesh).astype(np.int32)
+    )
     surfaces.name = put(np.append(np.full(len(model.meshes), -1), starts).astype(np.int32))
     surfaces.names = put(np.concatenate([np.zeros(0, np.int32), *(mesh.ravel() for mesh in names)]))
     return surfaces
@@ -572,7 +653,9 @@ def surfaces_of(device_model: DeviceModel, types: np.ndarray) -> list[Any]:
         surfaces[0].type = device_model.rows.type
     if grids:
         surfaces[2] = GridSurfaces()
-        surfaces[2].fields = upload_heightfields(device_model.model.heightfields, device_model.device)
+        surfaces[2].fields = upload_heightfields(
+            device_model.model.heightfields, device_model.device
+        )
         surfaces[2].field = device_model.rows.heightfield
     return surfaces
 
@@ -595,4 +678,6 @@ def _hull_names(hull: ConvexHull, triangles: np.ndarray) -> np.ndarray:
 
 def families(types: np.ndarray) -> list[bool]:
     """Whether shapes of these types are of each of FAMILIES."""
-    return [bool(((types >= first) & (types <= last)).any()) for _, first, last in FAMILIES.values()]
+    return [
+        bool(((types >= first) & (types <= last)).any()) for _, first, last in FAMILIES.values()
+    ]

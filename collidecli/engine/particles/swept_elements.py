@@ -18,7 +18,12 @@ from collidecli.engine.geometry.primitives import Primitive, Vertex, core_radius
 from collidecli.engine.geometry.real import UP, Quat, Real, Vec3
 from collidecli.engine.narrowphase.convex.gjk import closest_to_origin, reduce_simplex
 from collidecli.engine.particles import swept_points
-from collidecli.engine.particles.element_minimum import TriangleQuery, begin_near, next_near, triangle_of
+from collidecli.engine.particles.element_minimum import (
+    TriangleQuery,
+    begin_near,
+    next_near,
+    triangle_of,
+)
 from collidecli.engine.particles.surfaces import PrimitiveSurfaces, family_kernels
 
 # Functions of a convex set have one overload for each of its structs: Warp selects by argument type.
@@ -98,7 +103,9 @@ def highest_corner(corners: Mat33) -> Vec3:
 @wp.func
 def farthest_point(shape: Primitive, direction: Vec3) -> Vec3:
     """Support point of the core of a primitive."""
-    return core_support(shape.type, shape.size, core_radius(shape.type, shape.size), direction).point
+    return core_support(
+        shape.type, shape.size, core_radius(shape.type, shape.size), direction
+    ).point
 
 
 @wp.func
@@ -178,7 +185,14 @@ def direction_of(simplex: wp.array[Vertex], count: int, v: Vec3, distance: Real)
 
 @wp.func(inline=False)
 def separation_of(
-    shape: Any, corners: Mat33, radii: Vec3, start: Vec3, enough: Real, base: Real, part: Real, slack: Real
+    shape: Any,
+    corners: Mat33,
+    radii: Vec3,
+    start: Vec3,
+    enough: Real,
+    base: Real,
+    part: Real,
+    slack: Real,
 ) -> Separation:
     """Bounds of the distance of an element and the core of a convex set, by GJK from a first direction.
 
@@ -201,7 +215,9 @@ def separation_of(
         simplex[count] = w
         closest = closest_to_origin(simplex, count + 1)
         next_square = wp.length_sq(closest.v)
-        close = count > 0 and result.distance - result.apart <= wp.max(slack, part * (result.distance - base))
+        close = count > 0 and result.distance - result.apart <= wp.max(
+            slack, part * (result.distance - base)
+        )
         if close or next_square >= square:
             rounds = wp.static(GJK_LIMIT)
         else:
@@ -241,14 +257,20 @@ class ElementAdvance:
 
 
 @wp.func
-def touch_of(shape: Any, step: ElementStep, corners: Mat33, radii: Vec3, base: Real, normal: Vec3) -> ElementAdvance:
+def touch_of(
+    shape: Any, step: ElementStep, corners: Mat33, radii: Vec3, base: Real, normal: Vec3
+) -> ElementAdvance:
     """Distance, point and normal of an element and a convex set that are nearly touching."""
-    separation = separation_of(shape, corners, radii, normal, Real(-1.0), Real(0.0), CLOSEST, Real(0.0))
+    separation = separation_of(
+        shape, corners, radii, normal, Real(-1.0), Real(0.0), CLOSEST, Real(0.0)
+    )
     crosses = wp.where(separation.apart <= Real(0.0), 1, 0)
     lower = -Real(wp.inf) if crosses == 1 else separation.apart - base - step.rounding
     point = separation.point + rounding_radius(shape) * separation.normal
     distance = separation.distance - base
-    return ElementAdvance(0, Real(0.0), distance, lower, point, separation.normal, separation.weights, crosses)
+    return ElementAdvance(
+        0, Real(0.0), distance, lower, point, separation.normal, separation.weights, crosses
+    )
 
 
 @wp.func(inline=False)
@@ -287,8 +309,13 @@ def advance(shape: Any, step: ElementStep, start: Real, sign: Real, most: Real) 
             curvature = swept_points.curvature_along(step, normal)
             ahead = Real(wp.inf)
             for k in range(3):
-                ahead = wp.min(ahead, swept_points.time_above(height + (heights[k] - least), rates[k], curvature))
-            ahead = swept_points.SHORTENED * wp.max(ahead, swept_points.time_at_speed(height, step.speed))
+                ahead = wp.min(
+                    ahead,
+                    swept_points.time_above(height + (heights[k] - least), rates[k], curvature),
+                )
+            ahead = swept_points.SHORTENED * wp.max(
+                ahead, swept_points.time_at_speed(height, step.speed)
+            )
             if height > Real(0.0) and passed + ahead >= most:
                 status = swept_points.CLEAR
                 rounds = wp.static(ROUNDS)
@@ -296,7 +323,11 @@ def advance(shape: Any, step: ElementStep, start: Real, sign: Real, most: Real) 
                 rounds = wp.static(ROUNDS)
             elif rounds < wp.static(ROUNDS):
                 passed += ahead
-    result = touch_of(shape, step, corners, radii, base, normal) if status != swept_points.CLEAR else ElementAdvance()
+    result = (
+        touch_of(shape, step, corners, radii, base, normal)
+        if status != swept_points.CLEAR
+        else ElementAdvance()
+    )
     result.status = status
     result.time = wp.where(status == swept_points.CLEAR, most, passed)
     return result
@@ -333,7 +364,9 @@ class ElementTouch:
 
 
 @wp.func
-def first_touch(surfaces: PrimitiveSurfaces, step: ElementStep, start: Real, sign: Real) -> ElementAdvance:
+def first_touch(
+    surfaces: PrimitiveSurfaces, step: ElementStep, start: Real, sign: Real
+) -> ElementAdvance:
     """The first touch of an element and a primitive from `start` on, 0 forwards (sign 1) or 1 backwards (sign -1)."""
     result = advance(Primitive(step.type, step.size), step, start, sign, Real(1.0))
     result.time = start + sign * result.time
@@ -367,7 +400,9 @@ def first_touch(surfaces: Any, step: ElementStep, start: Real, sign: Real) -> El
             step_touch = advance(triangle, step, time, sign, most)
             if step_touch.status != swept_points.CLEAR:
                 # A touch that is certain stays one, if the distance from another triangle is undecided before it.
-                status = wp.where(result.status == swept_points.TOUCH, swept_points.TOUCH, step_touch.status)
+                status = wp.where(
+                    result.status == swept_points.TOUCH, swept_points.TOUCH, step_touch.status
+                )
                 most = step_touch.time
                 result = step_touch
                 result.status = status
@@ -388,13 +423,17 @@ def bound_between(step: ElementStep, entered: ElementAdvance, left: ElementAdvan
         return left.lower - fall
     if left.lower == -Real(wp.inf):
         return entered.lower - fall
-    return wp.min(wp.min(entered.lower, left.lower), Real(0.5) * (entered.lower + left.lower - fall))
+    return wp.min(
+        wp.min(entered.lower, left.lower), Real(0.5) * (entered.lower + left.lower - fall)
+    )
 
 
 def _kernel_of(surface_type: Any, low_type: int, high_type: int) -> Callable[..., None]:
     """The kernel of the shapes of types low_type to high_type."""
 
-    def sweep_elements(surfaces: surface_type, steps: wp.array[ElementStep], touch: wp.array[ElementTouch]):
+    def sweep_elements(
+        surfaces: surface_type, steps: wp.array[ElementStep], touch: wp.array[ElementTouch]
+    ):
         """One thread per pair of an element and a shape in a step."""
         index = wp.tid()
         step = steps[index]
@@ -406,7 +445,9 @@ def _kernel_of(surface_type: Any, low_type: int, high_type: int) -> Callable[...
             left = first_touch(surfaces, step, Real(1.0), Real(-1.0))
             # As of particles: one direction may decide or find what the other does not.
             if entered.status == swept_points.TOUCH or left.status != swept_points.CLEAR:
-                status = wp.where(left.status == swept_points.TOUCH, swept_points.TOUCH, entered.status)
+                status = wp.where(
+                    left.status == swept_points.TOUCH, swept_points.TOUCH, entered.status
+                )
                 if left.status == swept_points.CLEAR or left.time < entered.time:
                     left = entered
                 result = ElementTouch(

@@ -169,7 +169,9 @@ def separation_of_primitive(step: PointStep, sample: Sample, point: Vec3) -> Rea
     if step.type == PLANE:
         return sample.distance
     shape = Primitive(step.type, step.size)
-    return wp.dot(sample.outward, point) - wp.dot(sample.outward, support_point(shape, sample.outward))
+    return wp.dot(sample.outward, point) - wp.dot(
+        sample.outward, support_point(shape, sample.outward)
+    )
 
 
 @wp.func
@@ -196,7 +198,10 @@ def bound_of_jumps(surfaces: PrimitiveSurfaces, step: PointStep, begin: Real, en
 @wp.func
 def bound_of_jumps(surfaces: PolygonSurfaces, step: PointStep, begin: Real, end: Real) -> Real:
     """Lower bound beyond jumps of the signed distance [m]: a ball that crosses an open mesh may be behind its front."""
-    if not has_inside(surfaces, step.row) and surfaces.meshes.arrays[0].header[surfaces.mesh[step.row]].has_front == 1:
+    if (
+        not has_inside(surfaces, step.row)
+        and surfaces.meshes.arrays[0].header[surfaces.mesh[step.row]].has_front == 1
+    ):
         return -step.radius
     return Real(wp.inf)
 
@@ -212,7 +217,13 @@ def bound_of_jumps(surfaces: GridSurfaces, step: PointStep, begin: Real, end: Re
 
 @wp.func
 def advance_beyond(
-    surfaces: PrimitiveSurfaces, step: PointStep, sample: Sample, point: Vec3, time: Real, sign: Real, known: Real
+    surfaces: PrimitiveSurfaces,
+    step: PointStep,
+    sample: Sample,
+    point: Vec3,
+    time: Real,
+    sign: Real,
+    known: Real,
 ) -> Real:
     """How long a particle stays apart from a plane or primitive from a time on, at least `known`."""
     height = separation_of_primitive(step, sample, point) - step.inflation - step.rounding
@@ -222,7 +233,9 @@ def advance_beyond(
 
 
 @wp.func
-def time_to_triangle(triangle: TriangleQuery, step: PointStep, time: Real, sign: Real, most: Real) -> Real:
+def time_to_triangle(
+    triangle: TriangleQuery, step: PointStep, time: Real, sign: Real, most: Real
+) -> Real:
     """How long a particle stays apart from a triangle from a time on, at most `most`."""
     goal = Real(0.5) * step.tolerance
     passed = Real(0.0)
@@ -237,7 +250,10 @@ def time_to_triangle(triangle: TriangleQuery, step: PointStep, time: Real, sign:
             rounds = wp.static(TRIANGLE_ROUNDS)
         else:
             normal = slope.gradient
-            support = wp.max(wp.dot(normal, triangle.p), wp.max(wp.dot(normal, triangle.q), wp.dot(normal, triangle.r)))
+            support = wp.max(
+                wp.dot(normal, triangle.p),
+                wp.max(wp.dot(normal, triangle.q), wp.dot(normal, triangle.r)),
+            )
             height = wp.dot(normal, point) - support - step.inflation - step.rounding
             rate = sign * wp.dot(normal, velocity_in_shape(step, moment))
             ahead = wp.max(
@@ -263,14 +279,18 @@ def advance_beyond(
     rest = wp.where(sign > Real(0.0), Real(1.0) - time, time)
     part = wp.min(rest, wp.max(LONGER * known, LEAST_PART))
     last = position_in_shape(step, time + sign * part)
-    reach = step.inflation + step.tolerance + step.rounding + Real(0.125) * step.curvature * part * part
+    reach = (
+        step.inflation + step.tolerance + step.rounding + Real(0.125) * step.curvature * part * part
+    )
     grown = Vec3(reach, reach, reach)
     low = wp.min(point, last) - grown
     high = wp.max(point, last) + grown
     cursor = begin_near(surfaces, step.row, low, high)
     while cursor.number >= 0:
         if part > known:
-            part = time_to_triangle(triangle_of(surfaces, step.row, cursor.number), step, time, sign, part)
+            part = time_to_triangle(
+                triangle_of(surfaces, step.row, cursor.number), step, time, sign, part
+            )
             cursor = next_near(surfaces, step.row, cursor, low, high)
         else:
             cursor.number = -1
@@ -408,7 +428,10 @@ def least_distance_function(step_type: Any, measured_at: Any) -> Any:
             searching = count <= wp.static(QUERIES) and step.speed > Real(0.0) and high > low
             searching = searching and wp.max(result.bound, least) < result.found - step.tolerance
             if searching:
-                at = Real(0.5) * (low + high) + Real(0.5) * (at_begin[lowest] - at_end[lowest]) / step.speed
+                at = (
+                    Real(0.5) * (low + high)
+                    + Real(0.5) * (at_begin[lowest] - at_end[lowest]) / step.speed
+                )
                 at = wp.min(wp.max(at, low), high)
                 measured = measured_at(surfaces, step, at, known)
                 result.found = wp.min(result.found, measured[0])
@@ -429,7 +452,11 @@ def least_distance_function(step_type: Any, measured_at: Any) -> Any:
 def measured_at(surfaces: Any, step: PointStep, time: Real, known: Real) -> Vec2:
     """Signed distance of a particle and a shape at a time, and its lower bound [m]. known: another distance."""
     point = position_in_shape(step, time)
-    limit = step.inflation + wp.max(known, Real(0.0)) + Real(2.0) * (step.tolerance + step.rounding + step.speed)
+    limit = (
+        step.inflation
+        + wp.max(known, Real(0.0))
+        + Real(2.0) * (step.tolerance + step.rounding + step.speed)
+    )
     sample = sample_at(surfaces, step, point, limit)
     return Vec2(sample.distance - step.inflation, lower_bound(surfaces, step, sample, point))
 
@@ -440,7 +467,9 @@ least_distance: Any = least_distance_function(PointStep, measured_at)
 def _kernel_of(surface_type: Any, low_type: int, high_type: int) -> Callable[..., None]:
     """The kernel of the shapes of types low_type to high_type."""
 
-    def sweep_points(surfaces: surface_type, steps: wp.array[PointStep], touch: wp.array[PointTouch]):
+    def sweep_points(
+        surfaces: surface_type, steps: wp.array[PointStep], touch: wp.array[PointTouch]
+    ):
         """One thread per pair of a particle and a shape in a step."""
         index = wp.tid()
         step = steps[index]
@@ -458,7 +487,11 @@ def _kernel_of(surface_type: Any, low_type: int, high_type: int) -> Callable[...
                 if ends.status == CLEAR or ends.time < entered.time:
                     ends = entered
                 least = least_distance(surfaces, step, entered, ends, -Real(wp.inf))
-                jumps = bound_of_jumps(surfaces, step, entered.time, ends.time) - step.inflation - step.rounding
+                jumps = (
+                    bound_of_jumps(surfaces, step, entered.time, ends.time)
+                    - step.inflation
+                    - step.rounding
+                )
                 least.bound = wp.min(least.bound, jumps)
                 if least.found + step.rounding <= step.tolerance:
                     status = TOUCH

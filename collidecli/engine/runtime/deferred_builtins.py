@@ -36,11 +36,18 @@ class _Table(dict[str, Any]):
             if loads:
                 warp, builtins, math = (_MODULES[name] for name in ("warp", *DEFERRED))
                 warp.__class__ = _Filling
-                func, warp.func = warp.func, sys.modules["warp._src.context"].func  # may be that of deferred_functions
+                func, warp.func = (
+                    warp.func,
+                    sys.modules["warp._src.context"].func,
+                )  # may be that of deferred_functions
                 del warp.static  # Warp replaces no attribute
                 for load in loads:
                     load()
-                vars(warp).update({name: vars(math)[name] for name in math.__all__}, func=func, static=builtins.static)
+                vars(warp).update(
+                    {name: vars(math)[name] for name in math.__all__},
+                    func=func,
+                    static=builtins.static,
+                )
                 warp.__class__ = ModuleType
 
 
@@ -48,7 +55,16 @@ def _filled(method: Callable[..., Any]) -> Callable[..., Any]:
     return lambda table, *arguments: (table.fill(), method(table, *arguments))[1]
 
 
-for _name in ("__contains__", "__getitem__", "__iter__", "__len__", "get", "items", "keys", "values"):
+for _name in (
+    "__contains__",
+    "__getitem__",
+    "__iter__",
+    "__len__",
+    "get",
+    "items",
+    "keys",
+    "values",
+):
     setattr(_Table, _name, _filled(getattr(dict, _name)))
 
 
@@ -94,7 +110,11 @@ class BuiltinsLoader(SourceFileLoader):
     def exec_module(self, module: Any) -> None:
         context = _MODULES["warp._src.context"]
         if self.name == BUILTINS:
-            context.builtin_functions, module.static, sys.modules["warp"].__class__ = _Table(), static, _Warp
+            context.builtin_functions, module.static, sys.modules["warp"].__class__ = (
+                _Table(),
+                static,
+                _Warp,
+            )
         context.builtin_functions.loads.append(partial(super().exec_module, module))
 
 

@@ -68,7 +68,9 @@ class Traffic:
 
     def plus(self, other: Traffic) -> Traffic:
         """Sum of both."""
-        return Traffic(*(a + b for a, b in zip(vars(self).values(), vars(other).values(), strict=True)))
+        return Traffic(
+            *(a + b for a, b in zip(vars(self).values(), vars(other).values(), strict=True))
+        )
 
 
 class _Lent:
@@ -154,7 +156,9 @@ class DeviceStream:
         smallest that is large enough, else new in place of one. A copy of them to fresh memory would fault its pages
         in, chunk after chunk.
         """
-        free = sorted((array.size < byte_count, array.size, index) for index, array in enumerate(self._free))
+        free = sorted(
+            (array.size < byte_count, array.size, index) for index, array in enumerate(self._free)
+        )
         locked = self._free.pop(free[0][2]) if free else None
         if locked is None or locked.size < byte_count:
             locked = self._new_page_locked(byte_count)
@@ -205,7 +209,9 @@ class DeviceStream:
         return existing
 
     def _new_page_locked(self, byte_count: int) -> wp.array:
-        return wp.empty(byte_count + byte_count // 4, wp.uint8, device="cpu", pinned=self._device.is_cuda)  # pyright: ignore[reportArgumentType]
+        return wp.empty(
+            byte_count + byte_count // 4, wp.uint8, device="cpu", pinned=self._device.is_cuda
+        )  # pyright: ignore[reportArgumentType]
 
 
 def _as_bytes(array: wp.array, byte_count: int) -> wp.array:

@@ -24,7 +24,13 @@ from typing import Any, ParamSpec, TypeVar
 import warp as wp
 
 from collidecli.engine.runtime.deferred_builtins import is_owned
-from collidecli.engine.runtime.kernel_files import FileState, file_state, move_files, write_file, write_files
+from collidecli.engine.runtime.kernel_files import (
+    FileState,
+    file_state,
+    move_files,
+    write_file,
+    write_files,
+)
 from collidecli.engine.runtime.warp_internals import (
     PARSING,
     KernelHashes,
@@ -57,7 +63,9 @@ LEAST_FREE_BYTES = 8 << 20
 """Free space that compilation needs: the precompiled headers take 5 MiB, a kernel up to 2 MiB."""
 UNFINISHED_SECONDS = 3600.0
 """Age from which a folder of a kernel is abandoned; no kernel takes so long to compile."""
-_UNFINISHED = re.compile(r"wp_\w+_p\d+_t\d+")  # of a process and a thread; Warp renames it at the end
+_UNFINISHED = re.compile(
+    r"wp_\w+_p\d+_t\d+"
+)  # of a process and a thread; Warp renames it at the end
 
 _folder_lock = threading.Lock()
 _temporary = TemporaryFolder("kernels")
@@ -165,7 +173,10 @@ def remove_unfinished() -> None:
     latest = time.time() - UNFINISHED_SECONDS
     with suppress(OSError), os.scandir(str(wp.config.kernel_cache_dir)) as entries:
         for entry in entries:
-            if _UNFINISHED.fullmatch(entry.name) and entry.stat(follow_symlinks=False).st_mtime < latest:
+            if (
+                _UNFINISHED.fullmatch(entry.name)
+                and entry.stat(follow_symlinks=False).st_mtime < latest
+            ):
                 shutil.rmtree(entry.path, ignore_errors=True)  # refuses a link
 
 
@@ -236,7 +247,11 @@ def _files(path: str) -> dict[str, bytes]:
         with open(path, "rb") as compressed:
             content = lzma.decompress(compressed.read())  # compares the hash of the whole
         with tarfile.open(fileobj=io.BytesIO(content)) as archive:
-            return {member.name: file.read() for member in archive if (file := archive.extractfile(member))}
+            return {
+                member.name: file.read()
+                for member in archive
+                if (file := archive.extractfile(member))
+            }
     except (OSError, EOFError, tarfile.TarError, lzma.LZMAError) as error:
         note(f"{path}: is damaged ({error}), so kernels are compiled; install collidecli again")
         return {}
@@ -364,7 +379,10 @@ def kernel_key(function: Callable[..., Any], options: dict[str, Any]) -> str | N
     if not (is_owned() and is_known_warp()):
         return None
     try:
-        parts = [_identity(function), *(f"{name}={_identity(value)}" for name, value in options.items())]
+        parts = [
+            _identity(function),
+            *(f"{name}={_identity(value)}" for name, value in options.items()),
+        ]
     except TypeError:
         return None
     return hashlib.sha256(repr((parts, _settings())).encode()).hexdigest()
@@ -384,7 +402,11 @@ def save_hashes() -> None:
     with _lock:
         table = _table(path)
         added = {key: hashes_of(declared) for key, declared in _declared.items()}
-        added = {key: hashes for key, hashes in added.items() if hashes.modules and hashes != table.get(key)}
+        added = {
+            key: hashes
+            for key, hashes in added.items()
+            if hashes.modules and hashes != table.get(key)
+        }
         if not added or _sources_hash() != _first_sources_hash():
             return
         table.update(added)
@@ -444,7 +466,9 @@ def _sources_hash() -> str:
     for source in SOURCES:
         for folder, folders, names in os.walk(os.path.join(_PACKAGE, source)):
             folders.sort()
-            paths += [os.path.join(folder, name) for name in sorted(names) if name.endswith((".py", ".h"))]
+            paths += [
+                os.path.join(folder, name) for name in sorted(names) if name.endswith((".py", ".h"))
+            ]
     total = hashlib.sha256(wp.config.version.encode())
     for path in filter(os.path.exists, paths):
         with open(path, "rb", buffering=0) as file:
@@ -473,14 +497,18 @@ def _identity(value: Any) -> str:
     """A text that is different for different values, given the sources of this package. Raises TypeError for a value
     that they do not determine."""
     if isinstance(value, wp.Function):
-        return _identity(value.func) if value.func else value.key  # the same before and after Warp parses it
+        return (
+            _identity(value.func) if value.func else value.key
+        )  # the same before and after Warp parses it
     if isinstance(value, FunctionType):
         if not value.__module__.startswith(_MODULES):
             raise TypeError(value)
         cells = [_identity(cell.cell_contents) for cell in value.__closure__ or ()]
         types = [f"{name}:{_identity(kind)}" for name, kind in value.__annotations__.items()]
         line = value.__code__.co_firstlineno
-        return f"{value.__module__}:{value.__qualname__}:{line}({','.join(cells)})({','.join(types)})"
+        return (
+            f"{value.__module__}:{value.__qualname__}:{line}({','.join(cells)})({','.join(types)})"
+        )
     if value is None or isinstance(value, bool | int | float | str):
         return repr(value)
     return type_code(value)
@@ -500,7 +528,9 @@ ARITHMETIC: dict[str, Any] = {"fuse_fp": False, "fast_math": False}
 def target_flags() -> str:
     """Warp's flags for the CPU, with x86-64-v3 in place of `-march=native` where Linux runs on such a processor: object
     files are then equal on all of them, and come with this package ."""
-    flags = "-march=native" if wp.config.cpu_compiler_flags is None else wp.config.cpu_compiler_flags
+    flags = (
+        "-march=native" if wp.config.cpu_compiler_flags is None else wp.config.cpu_compiler_flags
+    )
     return flags.replace("-march=native", "-target-cpu x86-64-v3") if has_v3() else flags
 
 
@@ -510,7 +540,9 @@ def kernel(function: Callable[..., Any], **module_options: Any) -> wp.Kernel:
     module_options: further options of Warp for the module. Its hash is that of an earlier run, if one has stored it.
     """
     options = {
-        "cpu_compiler_flags": " ".join([target_flags(), *HEADER_FLAGS, *SEPARATE_OPERATIONS]).strip(),
+        "cpu_compiler_flags": " ".join(
+            [target_flags(), *HEADER_FLAGS, *SEPARATE_OPERATIONS]
+        ).strip(),
         **module_options,
         **ARITHMETIC,
         "enable_backward": False,
@@ -530,7 +562,9 @@ def kernel(function: Callable[..., Any], **module_options: Any) -> wp.Kernel:
     return declared
 
 
-def counted_kernels(name: str, function_of: Callable[..., Callable[..., None]], *of: Any) -> tuple[wp.Kernel, ...]:
+def counted_kernels(
+    name: str, function_of: Callable[..., Callable[..., None]], *of: Any
+) -> tuple[wp.Kernel, ...]:
     """The kernels of `Workspace.counted`: count_<name>, and write_<name>, which is `function_of(True, *of)`.
 
     Apart, since one kernel with a flag takes twice the time to write where most threads have nothing to write."""
@@ -558,9 +592,15 @@ def native(module_file: str, section: str, /, **values: Any) -> str:
     def written(place: re.Match[str]) -> str:
         value, _ = Formatter().get_field(place[1], (), values)
         value = getattr(value, "value", value)  # of a constant of Warp
-        return value if isinstance(value, str) else repr(value if isinstance(value, int) else float(value))
+        return (
+            value
+            if isinstance(value, str)
+            else repr(value if isinstance(value, int) else float(value))
+        )
 
-    return re.sub(r"\$\{(.+?)\}", written, _sections(os.path.splitext(module_file)[0] + ".h")[section])
+    return re.sub(
+        r"\$\{(.+?)\}", written, _sections(os.path.splitext(module_file)[0] + ".h")[section]
+    )
 
 
 # Parallel compilation and loading of kernels, by a pool with one thread per core.
@@ -612,7 +652,9 @@ def _loader(process: int) -> _Loader:
 class _Loader:
     def __init__(self) -> None:
         self._folder = TemporaryFolder("headers")
-        self._threads = ThreadPoolExecutor(processor_count(), "collide-compile", share_header_folder, (self._folder,))
+        self._threads = ThreadPoolExecutor(
+            processor_count(), "collide-compile", share_header_folder, (self._folder,)
+        )
         # One thread: modules that several calls begin wait until the first has precompiled the headers.
         self._ahead = ThreadPoolExecutor(1, "collide-compile-ahead", self._begin_ahead)
         self._lock = threading.Lock()
@@ -636,7 +678,9 @@ class _Loader:
         with self._lock:
             begun, self._begun = self._begun, {}
             for key in [*begun, *((module, device.alias) for module in modules)]:
-                begun[key] = begun.get(key) or self._loading(self._threads, key[0], wp.get_device(key[1]))
+                begun[key] = begun.get(key) or self._loading(
+                    self._threads, key[0], wp.get_device(key[1])
+                )
         loading = [future for future in begun.values() if future is not None]
         try:
             wait(loading)
@@ -649,7 +693,12 @@ class _Loader:
 
     def is_loaded(self, module: wp.Module, device: wp.Device) -> bool:
         future = self._latest.get((module, device.alias))
-        return future is not None and future.done() and not future.cancelled() and future.exception() is None
+        return (
+            future is not None
+            and future.done()
+            and not future.cancelled()
+            and future.exception() is None
+        )
 
     def _loading(self, threads: Executor, module: wp.Module, device: wp.Device) -> Future[None]:
         """The load of a module that is under way, else a new one."""
@@ -677,7 +726,9 @@ class _Loader:
                     note(warning)
                 self._report(compiled=[module])
 
-    def _report(self, to_compile: Sequence[wp.Module] = (), compiled: Sequence[wp.Module] = ()) -> None:
+    def _report(
+        self, to_compile: Sequence[wp.Module] = (), compiled: Sequence[wp.Module] = ()
+    ) -> None:
         with self._lock:
             before = len(self._compiled) + len(self._to_compile)
             self._to_compile.update(to_compile)
@@ -713,7 +764,9 @@ def is_compiled(module: wp.Module, device: wp.Device) -> bool:
 
 def is_found(module: wp.Module, device: wp.Device) -> bool:
     """Whether a module need not be compiled: Warp's cache has it, or it came with this package and is copied there."""
-    return is_compiled(module, device) or (device.is_cpu and add_to_cache(compiled_files(module, device)))
+    return is_compiled(module, device) or (
+        device.is_cpu and add_to_cache(compiled_files(module, device))
+    )
 
 
 def _is_ready(module: wp.Module, device: wp.Device) -> bool:

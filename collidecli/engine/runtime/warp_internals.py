@@ -33,7 +33,9 @@ INDEX_LIMIT = 2**31 - 1
 """Kernels count threads and elements in 32 bits."""
 
 
-def record_launch(kernel: wp.Kernel, count: int, arguments: list[Any], device: Any = "cpu") -> wp.Launch:
+def record_launch(
+    kernel: wp.Kernel, count: int, arguments: list[Any], device: Any = "cpu"
+) -> wp.Launch:
     """A launch as Warp records it, not executed."""
     command = wp.launch(kernel, count, arguments, device=device, record_cmd=True)
     assert isinstance(command, wp.Launch)
@@ -87,7 +89,21 @@ def is_known_warp() -> bool:
     return wp.config.version.startswith(KNOWN_WARP)
 
 
-V3 = {"avx", "avx2", "bmi", "bmi2", "cx16", "f16c", "fma", "lzcnt", "movbe", "popcnt", "sahf", "sse3", "sse4.1"}
+V3 = {
+    "avx",
+    "avx2",
+    "bmi",
+    "bmi2",
+    "cx16",
+    "f16c",
+    "fma",
+    "lzcnt",
+    "movbe",
+    "popcnt",
+    "sahf",
+    "sse3",
+    "sse4.1",
+}
 V3 |= {"sse4.2", "ssse3", "xsave"}
 """LLVM's names of what x86-64-v3 adds to the first x86-64 processors."""
 
@@ -147,7 +163,10 @@ def compiled_files(module: wp.Module, device: wp.Device) -> tuple[str, ...]:
         return ()
     block_dim = _block_dim(module, device)
     folder = module.get_module_identifier(block_dim)
-    names = module._get_meta_name(block_dim=block_dim), module._get_compile_output_name(device, block_dim=block_dim)
+    names = (
+        module._get_meta_name(block_dim=block_dim),
+        module._get_compile_output_name(device, block_dim=block_dim),
+    )
     return tuple(f"{folder}/{name}" for name in names)
 
 
@@ -197,8 +216,12 @@ class KernelHashes:
         name, kernel, dimensions, grid_stride, *modules = text.split()
         pairs = [part.split(":") for part in modules]
         values = tuple((int(size), bytes.fromhex(value)) for size, value in pairs)
-        hashes = KernelHashes(name, bytes.fromhex(kernel), int(dimensions), bool(int(grid_stride)), values)
-        if any(len(value) != _HASH_BYTES for value in (hashes.kernel, *dict(hashes.modules).values())):
+        hashes = KernelHashes(
+            name, bytes.fromhex(kernel), int(dimensions), bool(int(grid_stride)), values
+        )
+        if any(
+            len(value) != _HASH_BYTES for value in (hashes.kernel, *dict(hashes.modules).values())
+        ):
             raise ValueError(text)
         return hashes
 
@@ -235,7 +258,10 @@ def set_hashes(kernel: wp.Kernel, hashes: KernelHashes) -> wp.Kernel:
     if same is not None:
         return same.kernels[kernel.key]
     module.name, kernel.grid_stride = hashes.module_name, hashes.grid_stride
-    kernel.adj.kernel_dim, kernel.adj.tid_extent_limit_candidate = hashes.dimensions, _TID_MAX_EXTENT
+    kernel.adj.kernel_dim, kernel.adj.tid_extent_limit_candidate = (
+        hashes.dimensions,
+        _TID_MAX_EXTENT,
+    )
     for size, value in hashes.modules:
         hasher = ModuleHasher((), {})
         hasher.hash = value
@@ -284,7 +310,9 @@ def rebind_host_array(struct: Any, name: str, values: np.ndarray) -> None:
 @cache
 def _arguments_struct(names: tuple[str, ...], types: tuple[type, ...]) -> type[ctypes.Structure]:
     """C struct of a kernel's arguments; cached, since its construction takes longer than packing."""
-    return type("Arguments", (ctypes.Structure,), {"_fields_": list(zip(names, types, strict=True))})
+    return type(
+        "Arguments", (ctypes.Structure,), {"_fields_": list(zip(names, types, strict=True))}
+    )
 
 
 class PackedLaunch:
@@ -297,7 +325,9 @@ class PackedLaunch:
         self._command, self._last = command, arguments
         self._names = [argument.label for argument in command.kernel.adj.args]
         packed = command.params[1:]
-        self.packed: Any = _arguments_struct(tuple(self._names), tuple(type(value) for value in packed))(*packed)
+        self.packed: Any = _arguments_struct(
+            tuple(self._names), tuple(type(value) for value in packed)
+        )(*packed)
         self._structs = {
             self._names[index]: value
             for index, value in enumerate(packed)
@@ -391,7 +421,9 @@ class DeferredFunction(wp.Function):
             self._is_declaring = False
 
 
-def _deferred(func: Callable[..., Any], declare: Callable[..., Any], scope: dict[str, Any]) -> DeferredFunction:
+def _deferred(
+    func: Callable[..., Any], declare: Callable[..., Any], scope: dict[str, Any]
+) -> DeferredFunction:
     """A deferred function; a second one of a name in a scope is an overload of the first."""
     first = scope.get(func.__name__)
     if isinstance(first, DeferredFunction):

@@ -19,7 +19,12 @@ from typing import Any, TypeVar
 import numpy as np
 import warp as wp
 
-from collidecli.engine.runtime.device_stream import DeviceStream, Traffic, free_device_memory, has_own_memory
+from collidecli.engine.runtime.device_stream import (
+    DeviceStream,
+    Traffic,
+    free_device_memory,
+    has_own_memory,
+)
 from collidecli.engine.runtime.kernel import kernel, native
 from collidecli.engine.runtime.warp_internals import (
     INDEX_LIMIT,
@@ -54,7 +59,11 @@ class Moment(ctypes.Structure):
         return self.seconds + 1e-9 * self.nanoseconds
 
 
-CLOCK = ctypes.cast(ctypes.CDLL(None).clock_gettime, ctypes.c_void_p).value if sys.platform == "linux" else None
+CLOCK = (
+    ctypes.cast(ctypes.CDLL(None).clock_gettime, ctypes.c_void_p).value
+    if sys.platform == "linux"
+    else None
+)
 """Address of C's clock_gettime; None where it is not known to be the clock of `time.perf_counter`."""
 
 
@@ -89,7 +98,9 @@ class LaunchQueue:
         """Appends a launch of `count` threads of a kernel."""
         packed = self._packed.get(kernel)
         if packed is None:
-            packed = self._packed[kernel] = PackedLaunch(record_launch(kernel, count, arguments), arguments)
+            packed = self._packed[kernel] = PackedLaunch(
+                record_launch(kernel, count, arguments), arguments
+            )
         if packed in self._queued:
             self.finish()  # a kernel has one set of packed arguments
         packed.pack(count, arguments)
@@ -101,7 +112,9 @@ class LaunchQueue:
 
     def copy(self, destination: np.ndarray, source: wp.array) -> None:
         """Appends a copy from the beginning of `source` that fills a host array."""
-        self._append(None, (COPY, destination.__array_interface__["data"][0], source.ptr, destination.nbytes))
+        self._append(
+            None, (COPY, destination.__array_interface__["data"][0], source.ptr, destination.nbytes)
+        )
 
     def mark(self) -> float | Moment:
         """When all that is queued is complete [s, as of time.perf_counter]; a Moment is set by `finish`."""
@@ -124,7 +137,9 @@ class LaunchQueue:
             return
         if self._all is None:
             size = STEP_NUMBERS * MAX_STEPS
-            step = wp.array(ptr=ctypes.addressof(self._step), shape=size, dtype=wp.uint64, device="cpu")
+            step = wp.array(
+                ptr=ctypes.addressof(self._step), shape=size, dtype=wp.uint64, device="cpu"
+            )
             self._all = PackedLaunch(record_launch(execute_steps, 1, [step, count]), [step, count])
         self._step[: len(numbers)] = numbers
         self._all.packed.count = count
@@ -196,7 +211,9 @@ class Workspace:
         self._structs: dict[Any, tuple[Any, dict[str, Any]]] = {}
         self._tables: dict[Any, tuple[int, Any, dict[str, wp.array]]] = {}
         known = is_known_warp()
-        self._launches = LaunchQueue() if self._stream is None and known else RecordedLaunches(device)
+        self._launches = (
+            LaunchQueue() if self._stream is None and known else RecordedLaunches(device)
+        )
         self._set_field = set_field if known else setattr
         self._rebinds_host_arrays = self._stream is None and known
         self._host: dict[int | None, np.ndarray] = {}
@@ -317,30 +334,43 @@ class Workspace:
         self._stream.upload(result, np.ascontiguousarray(values))
         return result
 
-    def table(self, name: str, kind: type[T], count: int, elements: Mapping[str, Any]) -> tuple[T, dict[str, wp.array]]:
+    def table(
+        self, name: str, kind: type[T], count: int, elements: Mapping[str, Any]
+    ) -> tuple[T, dict[str, wp.array]]:
         """This workspace's only instance of a Warp struct, and its arrays by field, at least `count` elements long.
 
         name: prefix of the arrays' names in this workspace. elements: element type of each field.
         """
         existing = self._tables.get(kind)
         if existing is None or existing[0] < count:
-            arrays = {field: self.array(f"{name}_{field}", count, element) for field, element in elements.items()}
+            arrays = {
+                field: self.array(f"{name}_{field}", count, element)
+                for field, element in elements.items()
+            }
             least = min(array.shape[0] for array in arrays.values())
             existing = self._tables[kind] = (least, self.struct(kind, **arrays), arrays)
         return existing[1], existing[2]
 
     def packed_table(
-        self, name: str, kind: type[T], count: int, elements: Mapping[str, Any], others: Mapping[str, tuple[int, Any]]
+        self,
+        name: str,
+        kind: type[T],
+        count: int,
+        elements: Mapping[str, Any],
+        others: Mapping[str, tuple[int, Any]],
     ) -> tuple[T, dict[str, wp.array]]:
         """As `table`, with further arrays, by name, of other counts: for results that `download` copies together; on a
         device parts of one array, exactly as long as requested."""
         if self._stream is None:
-            further = {field: self.array(f"{name}_{field}", *length) for field, length in others.items()}
+            further = {
+                field: self.array(f"{name}_{field}", *length) for field, length in others.items()
+            }
             struct, arrays = self.table(name, kind, count, elements)
             return struct, {**arrays, **further}
         counts = {**{field: (count, element) for field, element in elements.items()}, **others}
         sizes = {
-            field: max(length, 1) * wp.types.type_size_in_bytes(element) for field, (length, element) in counts.items()
+            field: max(length, 1) * wp.types.type_size_in_bytes(element)
+            for field, (length, element) in counts.items()
         }
         starts = [0, *accumulate(-(-size // ALIGNMENT) * ALIGNMENT for size in sizes.values())]
         last = self._arrays.get(f"{name}_packed")
@@ -360,7 +390,9 @@ class Workspace:
         if count:
             self._launches.launch(kernel, count, arguments)
 
-    def scan(self, counts: wp.array, count: int, ends: wp.array | None = None, most: int = 0) -> int:
+    def scan(
+        self, counts: wp.array, count: int, ends: wp.array | None = None, most: int = 0
+    ) -> int:
         """Inclusive scan of the first `count` int32 of `counts` to `ends`, else in place; returns the total.
 
         most: largest number that may be in `counts`, where a total may exceed an index: that raises ChunkTooLarge.
@@ -375,7 +407,13 @@ class Workspace:
         return self.last(counts if ends is None else ends, count)
 
     def counted(
-        self, name: str, dtype: Any, kernels: tuple[wp.Kernel, ...], threads: int, arguments: list[Any], most: int
+        self,
+        name: str,
+        dtype: Any,
+        kernels: tuple[wp.Kernel, ...],
+        threads: int,
+        arguments: list[Any],
+        most: int,
     ) -> tuple[wp.array, wp.array, int]:
         """Elements of which each thread writes any number, as array `name`: the end of those of each thread, the array
         and the total.
@@ -473,12 +511,25 @@ class Workspace:
         whole: Any = wholes.pop() if len(wholes) == 1 else None
         if whole is None:
             return {name: self.copied(array, count) for name, (array, count) in arrays.items()}
-        sizes = {name: count * wp.types.type_size_in_bytes(array.dtype) for name, (array, count) in arrays.items()}
+        sizes = {
+            name: count * wp.types.type_size_in_bytes(array.dtype)
+            for name, (array, count) in arrays.items()
+        }
         starts = {name: array.ptr - whole.ptr for name, (array, _) in arrays.items()}
-        everything = self._stream.download_kept(whole, max(starts[name] + size for name, size in sizes.items()))
-        parts = {name: everything[starts[name] : starts[name] + size] for name, size in sizes.items()}
-        like = {name: _typed(part, arrays[name][0].dtype, arrays[name][1]) for name, part in parts.items()}
-        return {name: part.view(like[name].dtype).reshape(like[name].shape) for name, part in parts.items()}
+        everything = self._stream.download_kept(
+            whole, max(starts[name] + size for name, size in sizes.items())
+        )
+        parts = {
+            name: everything[starts[name] : starts[name] + size] for name, size in sizes.items()
+        }
+        like = {
+            name: _typed(part, arrays[name][0].dtype, arrays[name][1])
+            for name, part in parts.items()
+        }
+        return {
+            name: part.view(like[name].dtype).reshape(like[name].shape)
+            for name, part in parts.items()
+        }
 
     def last(self, array: wp.array, count: int) -> int:
         """Element `count - 1` of a scratch array, on the host."""
@@ -489,7 +540,10 @@ class Workspace:
     def lasts(self, *arrays: tuple[wp.array | None, int]) -> list[int]:
         """Element `count - 1` of each array of int32, 0 for None or where it is 0; of a device in one transfer."""
         if self._stream is None:
-            return [0 if array is None or count == 0 else self.last(array, count) for array, count in arrays]
+            return [
+                0 if array is None or count == 0 else self.last(array, count)
+                for array, count in arrays
+            ]
         read = self.array("read", len(arrays), wp.int32)
         for index, (array, count) in enumerate(arrays):
             if array is not None and count:

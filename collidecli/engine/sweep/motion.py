@@ -47,15 +47,23 @@ class Supports:
         self.is_ball = shapes.type == ShapeType.SPHERE
         self.is_convex = has_support(shapes.type)
         one_sided = [mesh.has_front and not mesh.is_closed for mesh in model.meshes]
-        self.is_one_sided = np.array([*one_sided, False])[np.where(shapes.type == ShapeType.MESH, shapes.mesh, -1)]
-        self.has_closed_exits = bool(self.is_one_sided.any() or np.any(shapes.type == ShapeType.HEIGHTFIELD))
+        self.is_one_sided = np.array([*one_sided, False])[
+            np.where(shapes.type == ShapeType.MESH, shapes.mesh, -1)
+        ]
+        self.has_closed_exits = bool(
+            self.is_one_sided.any() or np.any(shapes.type == ShapeType.HEIGHTFIELD)
+        )
         self._points: dict[tuple[int, int], np.ndarray] = {}
         self._key = np.where(shapes.type == ShapeType.CONVEX_MESH, shapes.hull, shapes.mesh)
-        for row in np.flatnonzero((shapes.type == ShapeType.CONVEX_MESH) | (shapes.type == ShapeType.MESH)):
+        for row in np.flatnonzero(
+            (shapes.type == ShapeType.CONVEX_MESH) | (shapes.type == ShapeType.MESH)
+        ):
             key = int(shapes.type[row]), int(self._key[row])
             if key not in self._points:
                 is_hull = shapes.type[row] == ShapeType.CONVEX_MESH
-                self._points[key] = model.hulls[key[1]].vertex if is_hull else _extreme(model.meshes[key[1]].vertex)
+                self._points[key] = (
+                    model.hulls[key[1]].vertex if is_hull else _extreme(model.meshes[key[1]].vertex)
+                )
 
     def height(self, row: np.ndarray, pose: np.ndarray, direction: np.ndarray) -> np.ndarray:
         """float64[n]: greatest direction.(p - origin) over the points p of each shape [m]; infinite for a plane.
@@ -85,7 +93,9 @@ class Supports:
         """
         length = norm(normal)
         with np.errstate(invalid="ignore", divide="ignore"):
-            direction = np.where(length[:, None] > 0.0, normal / length[:, None], np.array([0.0, 0.0, 1.0]))
+            direction = np.where(
+                length[:, None] > 0.0, normal / length[:, None], np.array([0.0, 0.0, 1.0])
+            )
         direction = np.where(np.isfinite(direction), direction, 0.0)
         is_plane = self.type[rows] == ShapeType.PLANE
         for side, pose, sign in ((0, pose0, 1.0), (1, pose1, -1.0)):
@@ -93,7 +103,9 @@ class Supports:
             direction = np.where(is_plane[:, side, None], up, direction)
         return self.along(rows, pose0, pose1, direction), direction
 
-    def along(self, rows: np.ndarray, pose0: np.ndarray, pose1: np.ndarray, direction: np.ndarray) -> np.ndarray:
+    def along(
+        self, rows: np.ndarray, pose0: np.ndarray, pose1: np.ndarray, direction: np.ndarray
+    ) -> np.ndarray:
         """float64[n]: lower bound of the distance of two shapes by their extents along unit directions [m].
         The direction of a pair with a plane is the plane's own normal."""
         is_plane = self.type[rows] == ShapeType.PLANE
@@ -103,7 +115,11 @@ class Supports:
         return offset - height0 - height1 - self.rounding(rows, pose0, pose1)
 
     def with_exits(
-        self, pairs: PairSteps, poses: tuple[np.ndarray, np.ndarray], separation: np.ndarray, direction: np.ndarray
+        self,
+        pairs: PairSteps,
+        poses: tuple[np.ndarray, np.ndarray],
+        separation: np.ndarray,
+        direction: np.ndarray,
     ) -> np.ndarray:
         """float64[n]: lower bounds of signed distances that change at most by `PairSteps.speed` over the step [m].
 
@@ -114,22 +130,37 @@ class Supports:
             return separation
         is_field = self.type[pairs.rows] == ShapeType.HEIGHTFIELD
         has_plane = (self.type[pairs.rows] == ShapeType.PLANE).any(axis=1)
-        whole = np.where(self.is_one_sided[pairs.rows].any(axis=1), -2.0 * self.radius[pairs.rows].sum(axis=1), np.inf)
+        whole = np.where(
+            self.is_one_sided[pairs.rows].any(axis=1),
+            -2.0 * self.radius[pairs.rows].sum(axis=1),
+            np.inf,
+        )
         result = np.where(has_plane, separation, np.minimum(separation, whole))
         for field, other, sign in ((0, 1, 1.0), (1, 0, -1.0)):
             of = np.flatnonzero(is_field[:, field] & ~is_field[:, other] & ~has_plane)
-            taken, at, radius = pairs.take(of), (poses[0][of], poses[1][of]), self.radius[pairs.rows[of, other]]
-            up, half = rotated(at[field][:, 3:], np.array([0.0, 0.0, sign])), self.half[pairs.rows[of, field], 2]
+            taken, at, radius = (
+                pairs.take(of),
+                (poses[0][of], poses[1][of]),
+                self.radius[pairs.rows[of, other]],
+            )
+            up, half = (
+                rotated(at[field][:, 3:], np.array([0.0, 0.0, sign])),
+                self.half[pairs.rows[of, field], 2],
+            )
             lowest = sign * dot(up, at[other][:, :3] - at[field][:, :3]) + half - radius
             stays = (lowest > taken.speed) & (norm((taken.of0, taken.of1)[field].turn) == 0.0)
-            along = np.where(dot(direction[of], up) >= 0.0, separation[of], self.along(taken.rows, *at, up))
+            along = np.where(
+                dot(direction[of], up) >= 0.0, separation[of], self.along(taken.rows, *at, up)
+            )
             result[of] = np.where(stays, along, -2.0 * (half + radius))
         return result
 
     def rounding(self, rows: np.ndarray, pose0: np.ndarray, pose1: np.ndarray) -> np.ndarray:
         """float64[n]: bound of the rounding of poses and heights [m]."""
         size = np.where(np.isfinite(self.radius), self.radius, 0.0)[rows].sum(axis=1)
-        return ROUNDING * (size + np.abs(pose0[:, :3]).sum(axis=1) + np.abs(pose1[:, :3]).sum(axis=1))
+        return ROUNDING * (
+            size + np.abs(pose0[:, :3]).sum(axis=1) + np.abs(pose1[:, :3]).sum(axis=1)
+        )
 
 
 def rotated_inverse(q: np.ndarray, v: np.ndarray) -> np.ndarray:
@@ -176,13 +207,17 @@ class Rows:
         values = vars(self).values()
         return type(self)(
             *(
-                values_of_field.take(rows) if isinstance(values_of_field, Rows) else values_of_field[rows]
+                values_of_field.take(rows)
+                if isinstance(values_of_field, Rows)
+                else values_of_field[rows]
                 for values_of_field in values
             )
         )
 
 
-def in_blocks(parts: Iterable[tuple[np.ndarray, ...]], size: int) -> Iterator[tuple[np.ndarray, ...]]:
+def in_blocks(
+    parts: Iterable[tuple[np.ndarray, ...]], size: int
+) -> Iterator[tuple[np.ndarray, ...]]:
     """The rows of parts, arrays of one length each, in blocks of `size` rows, or less than twice as many."""
     block, count = [], 0
     for part in parts:
@@ -210,7 +245,9 @@ class ShapeSteps(Rows):
 
     def at(self, time: np.ndarray) -> np.ndarray:
         """float64[n, 7]: poses of the shapes at the time of each row in its step."""
-        turned = np.concatenate([self.origin + time[:, None] * self.shift, rotations(self.turn, time)], axis=1)
+        turned = np.concatenate(
+            [self.origin + time[:, None] * self.shift, rotations(self.turn, time)], axis=1
+        )
         return compose_poses(turned, np.concatenate([self.arm, self.quat], axis=1))
 
     def reversed(self) -> ShapeSteps:
@@ -253,7 +290,11 @@ def shape_steps(model: Model, bodies: BodySteps, step: np.ndarray, row: np.ndarr
     placed_pose = compose_poses(pose, local)
     turned = compose_poses(np.concatenate([np.zeros((len(row), 3)), pose[:, 3:]], axis=1), local)
     return ShapeSteps(
-        pose[:, :3], turned[:, :3], placed_pose[:, 3:], bodies.shift[step, column], bodies.turn[step, column]
+        pose[:, :3],
+        turned[:, :3],
+        placed_pose[:, 3:],
+        bodies.shift[step, column],
+        bodies.turn[step, column],
     )
 
 
@@ -312,11 +353,17 @@ def turning_radius(supports: Supports, row: np.ndarray, steps: ShapeSteps) -> np
     x, y, z = half.T
     with np.errstate(invalid="ignore"):
         spread = np.stack(
-            [y * local[:, 2] + z * local[:, 1], z * local[:, 0] + x * local[:, 2], x * local[:, 1] + y * local[:, 0]],
+            [
+                y * local[:, 2] + z * local[:, 1],
+                z * local[:, 0] + x * local[:, 2],
+                x * local[:, 1] + y * local[:, 0],
+            ],
             axis=1,
         )
         about_center = np.minimum(norm(spread), supports.radius[row])
-    about_center = np.where(supports.is_ball[row], 0.0, np.where(np.isnan(about_center), np.inf, about_center))
+    about_center = np.where(
+        supports.is_ball[row], 0.0, np.where(np.isnan(about_center), np.inf, about_center)
+    )
     return np.where(angle > 0.0, (norm(cross(steps.arm, axis)) + about_center) * (1.0 + 1e-12), 0.0)
 
 
@@ -356,7 +403,9 @@ class PairSteps(Rows):
         return replace(self, of0=both[0], of1=both[1])
 
 
-def pair_steps(supports: Supports, rows: np.ndarray, of0: ShapeSteps, of1: ShapeSteps, margin: np.ndarray) -> PairSteps:
+def pair_steps(
+    supports: Supports, rows: np.ndarray, of0: ShapeSteps, of1: ShapeSteps, margin: np.ndarray
+) -> PairSteps:
     """Pairs of shapes in steps, with their bounds.
 
     The speed of any point of one shape relative to any point of the other is the least of three bounds, of which each
@@ -365,14 +414,26 @@ def pair_steps(supports: Supports, rows: np.ndarray, of0: ShapeSteps, of1: Shape
     u) + (w' - w) x r, where u, from one origin to the other, is linear in time: the length of the first part is largest
     at one end of the step.
     """
-    radius0, radius1 = turning_radius(supports, rows[:, 0], of0), turning_radius(supports, rows[:, 1], of1)
+    radius0, radius1 = (
+        turning_radius(supports, rows[:, 0], of0),
+        turning_radius(supports, rows[:, 1], of1),
+    )
     ball = np.where(supports.is_ball, 0.0, supports.radius)
     reach0, reach1 = norm(of0.arm) + ball[rows[:, 0]], norm(of1.arm) + ball[rows[:, 1]]
-    far0, far1 = norm(of0.arm) + supports.radius[rows[:, 0]], norm(of1.arm) + supports.radius[rows[:, 1]]
-    speed = norm(of1.shift - of0.shift) + _product(norm(of0.turn), radius0) + _product(norm(of1.turn), radius1)
+    far0, far1 = (
+        norm(of0.arm) + supports.radius[rows[:, 0]],
+        norm(of1.arm) + supports.radius[rows[:, 1]],
+    )
+    speed = (
+        norm(of1.shift - of0.shift)
+        + _product(norm(of0.turn), radius0)
+        + _product(norm(of1.turn), radius1)
+    )
     for first, second, reach in ((of0, of1, reach1), (of1, of0, reach0)):
         speed = np.minimum(speed, _speed_in_frame(first, second, reach))
-    return PairSteps(rows, of0, of1, radius0, radius1, reach0, reach1, far0, far1, speed * UPWARDS, margin)
+    return PairSteps(
+        rows, of0, of1, radius0, radius1, reach0, reach1, far0, far1, speed * UPWARDS, margin
+    )
 
 
 def speed_along(pairs: PairSteps, normal: np.ndarray) -> np.ndarray:
@@ -386,7 +447,9 @@ def speed_along(pairs: PairSteps, normal: np.ndarray) -> np.ndarray:
     return along + (UPWARDS - 1.0) * (np.abs(along) + size)
 
 
-def pair_frames(pairs: PairSteps, normal: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+def pair_frames(
+    pairs: PairSteps, normal: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """The frame of each pair, world or that of one of its bodies, with the least curvature; in world that along
     `normal`, float64[n, 3], unit.
 
@@ -400,21 +463,38 @@ def pair_frames(pairs: PairSteps, normal: np.ndarray) -> tuple[np.ndarray, np.nd
     """
     of0, of1 = pairs.of0, pairs.of1
     turning = _product(norm(of0.turn), pairs.radius0) + _product(norm(of1.turn), pairs.radius1)
-    turns, speeds = [np.zeros_like(normal), of0.turn, of1.turn], [norm(of1.shift - of0.shift) + turning]
+    turns, speeds = (
+        [np.zeros_like(normal), of0.turn, of1.turn],
+        [norm(of1.shift - of0.shift) + turning],
+    )
     along, every = np.zeros(len(pairs)), np.zeros(len(pairs))
     for motion, radius in ((of0, pairs.radius0), (of1, pairs.radius1)):
         along = along + _product(norm(cross(normal, motion.turn)) * norm(motion.turn), radius)
         every = every + _product(dot(motion.turn, motion.turn), radius)
     curvatures = [np.where(np.isinf(every), np.inf, along)]
     for first, second, reach in ((of0, of1, pairs.reach1), (of1, of0, pairs.reach0)):
-        shift, between, difference = second.shift - first.shift, second.origin - first.origin, second.turn - first.turn
-        ends = (cross(first.turn, 2.0 * shift - cross(first.turn, at)) for at in (between, between + shift))
+        shift, between, difference = (
+            second.shift - first.shift,
+            second.origin - first.origin,
+            second.turn - first.turn,
+        )
+        ends = (
+            cross(first.turn, 2.0 * shift - cross(first.turn, at))
+            for at in (between, between + shift)
+        )
         relative = dot(difference, difference) + norm(cross(difference, first.turn))
         curvatures.append(np.maximum(*map(norm, ends)) + _product(relative, reach))
         speeds.append(_speed_in_frame(first, second, reach))
     chosen, rows = np.argmin(np.stack(curvatures), axis=0), np.arange(len(pairs))
-    turn, speed, curvature = (np.stack(arrays)[chosen, rows] for arrays in (turns, speeds, curvatures))
-    return turn, speed * UPWARDS, curvature * UPWARDS, np.where(chosen == 0, every, curvature) * UPWARDS
+    turn, speed, curvature = (
+        np.stack(arrays)[chosen, rows] for arrays in (turns, speeds, curvatures)
+    )
+    return (
+        turn,
+        speed * UPWARDS,
+        curvature * UPWARDS,
+        np.where(chosen == 0, every, curvature) * UPWARDS,
+    )
 
 
 def _speed_in_frame(first: ShapeSteps, second: ShapeSteps, reach: np.ndarray) -> np.ndarray:
@@ -493,7 +573,9 @@ class Sweeper:
     supports: Supports
     tolerance: float
 
-    def query(self, pairs: PairSteps, time: np.ndarray, expected: np.ndarray | None = None) -> Query:
+    def query(
+        self, pairs: PairSteps, time: np.ndarray, expected: np.ndarray | None = None
+    ) -> Query:
         """The distances of pairs, each at a time of its step.
 
         expected: float64[n, 3], other directions along which the shapes may be separated more, of any lengths. The
@@ -505,11 +587,18 @@ class Sweeper:
         if expected is not None:
             other, along = self.supports.separation(pairs.rows, pose0, pose1, expected)
             is_more = other > separation
-            separation, direction = np.where(is_more, other, separation), np.where(is_more[:, None], along, direction)
+            separation, direction = (
+                np.where(is_more, other, separation),
+                np.where(is_more[:, None], along, direction),
+            )
         rounding = self.supports.rounding(pairs.rows, pose0, pose1)
-        error = np.minimum(measured.error, np.maximum(measured.distance - separation, 0.0) + rounding)
+        error = np.minimum(
+            measured.error, np.maximum(measured.distance - separation, 0.0) + rounding
+        )
         error = np.where(np.isfinite(measured.error), error, np.inf)
-        exits = self.supports.with_exits(pairs, (pose0, pose1), separation, direction) - pairs.margin
+        exits = (
+            self.supports.with_exits(pairs, (pose0, pose1), separation, direction) - pairs.margin
+        )
         distance, separation = measured.distance - pairs.margin, separation - pairs.margin
         return Query(measured, distance, error, separation, exits, direction, rounding)
 
@@ -537,7 +626,10 @@ class Sweeper:
             query = self.query(active_pairs, result.time[active], expected[active])
             for name in ("normal", "point0", "point1"):
                 getattr(result, name)[active] = getattr(query.found, name)
-            result.distance[active], result.lower[active] = query.distance, self.lower_bound(active_pairs, query)
+            result.distance[active], result.lower[active] = (
+                query.distance,
+                self.lower_bound(active_pairs, query),
+            )
             touches = touching(query, self.tolerance)
             lower = np.maximum(query.separation, query.distance - query.error - query.rounding)
             goal = 0.5 * self.tolerance
@@ -545,10 +637,14 @@ class Sweeper:
                 _advance(query.separation - goal, speed_along(active_pairs, query.direction)),
                 _advance(lower - goal, active_pairs.speed),
             )
-            moving = MovingDirection.of(active_pairs, query.direction, before[active], elapsed[active])
+            moving = MovingDirection.of(
+                active_pairs, query.direction, before[active], elapsed[active]
+            )
             step = self._along_direction(active_pairs, query, result.time[active], step, moving)
             before[active], elapsed[active] = query.direction, SHORTENED * step
-            expected[active] = moving.after(query.direction, np.arange(len(active)), np.minimum(elapsed[active], 1.0))
+            expected[active] = moving.after(
+                query.direction, np.arange(len(active)), np.minimum(elapsed[active], 1.0)
+            )
             time = result.time[active] + SHORTENED * step
             clear = ~touches & (time >= 1.0)
             result.status[active[touches]] = TOUCH
@@ -560,7 +656,12 @@ class Sweeper:
         return result
 
     def _along_direction(
-        self, pairs: PairSteps, query: Query, begin: np.ndarray, known: np.ndarray, moving: MovingDirection
+        self,
+        pairs: PairSteps,
+        query: Query,
+        begin: np.ndarray,
+        known: np.ndarray,
+        moving: MovingDirection,
     ) -> np.ndarray:
         """float64[n]: parts of the steps from `begin` on without touch, at least `known`.
 
@@ -570,7 +671,12 @@ class Sweeper:
         """
         goal, whole = 0.5 * self.tolerance, 1.0 - begin
         first = query.separation
-        done, failed, at_done, at_failed = np.zeros(len(pairs)), whole.copy(), first.copy(), np.full(len(pairs), np.nan)
+        done, failed, at_done, at_failed = (
+            np.zeros(len(pairs)),
+            whole.copy(),
+            first.copy(),
+            np.full(len(pairs), np.nan),
+        )
         active = np.flatnonzero((known < whole) & (first > goal) & np.isfinite(moving.curvature))
         for trial in range(TRIALS):
             if not len(active):
@@ -583,10 +689,18 @@ class Sweeper:
             active_pairs, time = pairs.take(active), begin[active] + length
             direction = moving.after(query.direction, active, length)
             value = (
-                self.supports.along(active_pairs.rows, active_pairs.of0.at(time), active_pairs.of1.at(time), direction)
+                self.supports.along(
+                    active_pairs.rows,
+                    active_pairs.of0.at(time),
+                    active_pairs.of1.at(time),
+                    direction,
+                )
                 - active_pairs.margin
             )
-            fits = least_between(first[active], value, moving.curvature[active] * length * length) > goal
+            fits = (
+                least_between(first[active], value, moving.curvature[active] * length * length)
+                > goal
+            )
             done[active[fits]], at_done[active[fits]] = length[fits], value[fits]
             failed[active[~fits]], at_failed[active[~fits]] = length[~fits], value[~fits]
             near = fits & ((value < self.tolerance) | (length >= high))
@@ -606,7 +720,9 @@ class MovingDirection:
     curvature: np.ndarray
 
     @classmethod
-    def of(cls, pairs: PairSteps, direction: np.ndarray, before: np.ndarray, elapsed: np.ndarray) -> MovingDirection:
+    def of(
+        cls, pairs: PairSteps, direction: np.ndarray, before: np.ndarray, elapsed: np.ndarray
+    ) -> MovingDirection:
         """The direction that goes on as it moved from `before`, float64[n, 3], in the last part `elapsed` of the step.
 
         With n' = s x n, of size s at most, n.(q - p) has the second derivative n''.(q - p) + 2 n'.(q - p)' +
@@ -619,8 +735,15 @@ class MovingDirection:
             rotation = axis / elapsed[:, None]
         between = pairs.of1.origin - pairs.of0.origin
         ends = norm(between), norm(between + pairs.of1.shift - pairs.of0.shift)
-        far = np.maximum(*ends) + pairs.far0 + pairs.far1  # of any point of one shape and any of the other
-        follows = (elapsed > 0.0) & (norm(axis) < LARGEST_TURN) & (dot(last, direction) > 0.0) & np.isfinite(far)
+        far = (
+            np.maximum(*ends) + pairs.far0 + pairs.far1
+        )  # of any point of one shape and any of the other
+        follows = (
+            (elapsed > 0.0)
+            & (norm(axis) < LARGEST_TURN)
+            & (dot(last, direction) > 0.0)
+            & np.isfinite(far)
+        )
         rotation = np.where(follows[:, None], rotation, 0.0)
         rate = norm(rotation)
         with np.errstate(invalid="ignore"):
@@ -629,7 +752,10 @@ class MovingDirection:
 
     def after(self, direction: np.ndarray, rows: np.ndarray, time: np.ndarray) -> np.ndarray:
         """float64[n, 3]: the directions of some rows a part `time` of the step later."""
-        return rotated(rotations(self.turn[rows], time), rotated(rotations(self.own[rows], time), direction[rows]))
+        return rotated(
+            rotations(self.turn[rows], time),
+            rotated(rotations(self.own[rows], time), direction[rows]),
+        )
 
 
 def least_between(first: np.ndarray, last: np.ndarray, curvature: np.ndarray) -> np.ndarray:
@@ -666,7 +792,11 @@ QUERIES = 16
 
 
 def least_distance(
-    sweeper: Sweeper, pairs: PairSteps, begin: np.ndarray, end: np.ndarray, known: tuple[np.ndarray, ...]
+    sweeper: Sweeper,
+    pairs: PairSteps,
+    begin: np.ndarray,
+    end: np.ndarray,
+    known: tuple[np.ndarray, ...],
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """The least distance of each pair, less both margins, that is found from `begin` to `end`, float64[n] in [0, 1]; a
     lower bound of all [m]; and bool[n], whether there is a touch for certain at a time between.
@@ -680,7 +810,9 @@ def least_distance(
     least, touches = np.minimum(known[0], known[1]), np.zeros(count, bool)
 
     def bounds(rows: np.ndarray) -> np.ndarray:
-        sides = at_left[rows] + at_right[rows] - pairs.speed[rows, None] * (right[rows] - left[rows])
+        sides = (
+            at_left[rows] + at_right[rows] - pairs.speed[rows, None] * (right[rows] - left[rows])
+        )
         return np.minimum(0.5 * sides, np.minimum(at_left[rows], at_right[rows]))
 
     active = np.arange(count)

@@ -66,7 +66,8 @@ def soft_rows(
         "point_world": swept["point"] + motion.origin + enter[:, None] * motion.shift,
     }  # fmt: skip
     return pairs.step, {
-        column.name: np.ascontiguousarray(values[column.name], column.dtype_for(float_type)) + column.dtype.type(0)
+        column.name: np.ascontiguousarray(values[column.name], column.dtype_for(float_type))
+        + column.dtype.type(0)
         for column in SOFT_SWEEP.columns
     }
 
@@ -76,7 +77,9 @@ class RowKeys:
 
     def __init__(self, parts: list[SoftRows], particles: int, shapes: int) -> None:
         self._particles, self._shapes = particles, shapes
-        keys = [self._of(step, columns["indices"][:, 0], columns["shape"]) for step, columns in parts]
+        keys = [
+            self._of(step, columns["indices"][:, 0], columns["shape"]) for step, columns in parts
+        ]
         self._keys = np.unique(np.concatenate([np.zeros(0, np.int64), *keys]))
 
     def _of(self, step: np.ndarray, particle: np.ndarray, shape: np.ndarray) -> np.ndarray:
@@ -121,16 +124,22 @@ class PointMotion:
         curvatures = [norm(cross(motion.turn, cross(motion.turn, at) - 2.0 * shift)) for at in ends]
         vectors = begin, end, motion.origin, motion.shift, motion.arm
         size = sum((np.abs(vector).sum(axis=1) for vector in vectors), np.zeros(len(begin)))
-        return cls(between, shift, UPWARDS * np.maximum(*speeds), UPWARDS * np.maximum(*curvatures), size)
+        return cls(
+            between, shift, UPWARDS * np.maximum(*speeds), UPWARDS * np.maximum(*curvatures), size
+        )
 
 
-def _steps(kind: type, supports: Supports, shape: np.ndarray, motion: ShapeSteps, size: np.ndarray) -> np.ndarray:
+def _steps(
+    kind: type, supports: Supports, shape: np.ndarray, motion: ShapeSteps, size: np.ndarray
+) -> np.ndarray:
     """Rows of a struct of steps with the fields of the shape's motion. size: see `PointMotion`, with the radius [m]."""
     steps = struct_rows(kind, len(shape))
     steps["axis"], steps["angle"] = axis_and_angle(motion.turn)
     steps["row"], steps["type"], steps["size"] = shape, supports.type[shape], supports.size[shape]
     steps["arm"], steps["quat"] = motion.arm, motion.quat
-    steps["rounding"] = ROUNDING * (np.where(np.isfinite(supports.radius), supports.radius, 0.0)[shape] + size)
+    steps["rounding"] = ROUNDING * (
+        np.where(np.isfinite(supports.radius), supports.radius, 0.0)[shape] + size
+    )
     return steps
 
 
@@ -152,7 +161,9 @@ class PointCandidates:
     and a plane nowhere before one of them does.
     """
 
-    def __init__(self, model: Model, shapes: SweptCandidates, tolerance: float, triangles: bool = False) -> None:
+    def __init__(
+        self, model: Model, shapes: SweptCandidates, tolerance: float, triangles: bool = False
+    ) -> None:
         self._model, self._shapes = model, shapes
         particles, touched = model.particles, model.particles.touched_shapes
         self.touched = touched & (model.shapes.type != ShapeType.PLANE) if triangles else touched
@@ -164,7 +175,9 @@ class PointCandidates:
         self._items = [active_items(particles, template, triangle_items) for template in templates]
         self._rows = [rows[self.touched[rows]] for rows in map(model.template_shapes, templates)]
 
-    def find(self, bodies: BodySteps, positions: Positions, step: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    def find(
+        self, bodies: BodySteps, positions: Positions, step: int
+    ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         """Particles int32[n, 1] or triangles int32[n, 3], and shapes int32[n], of candidates in a step, an entry of
         `bodies`, in blocks."""
         template = int(self._model.world_template[bodies.world[step]])
@@ -176,7 +189,9 @@ class PointCandidates:
         reach = reach + ROUNDING * (np.abs(begin) + np.abs(end))
         low = (np.minimum(begin, end) - reach).min(axis=1)
         high = (np.maximum(begin, end) + reach).max(axis=1)
-        lower, upper = (ends[0] for ends in self._shapes.boxes(bodies, np.array([step]), rows, self._inflation))
+        lower, upper = (
+            ends[0] for ends in self._shapes.boxes(bodies, np.array([step]), rows, self._inflation)
+        )
         axis = int(np.argmax((low + high).max(axis=0) - (low + high).min(axis=0)))
         order = np.argsort(low[:, axis], kind="stable")
         longest = float((high[:, axis] - low[:, axis]).max())
@@ -190,7 +205,9 @@ class PointCandidates:
                 in_box = in_box[hit.all(axis=1)]
                 in_box = in_box[self._may_touch(items[in_box], row)]
                 if self._model.shapes.type[row] == ShapeType.PLANE and len(in_box):
-                    near = self._near_plane(bodies, step, row, begin[in_box, 0], end[in_box, 0], reach[in_box, 0])
+                    near = self._near_plane(
+                        bodies, step, row, begin[in_box, 0], end[in_box, 0], reach[in_box, 0]
+                    )
                     in_box = in_box[near]
                 if len(in_box):
                     yield items[in_box], np.full(len(in_box), row, np.int32)
@@ -204,7 +221,13 @@ class PointCandidates:
         return (may & ((particles.body[items] != body) | (body == STATIC_BODY))).all(axis=1)
 
     def _near_plane(
-        self, bodies: BodySteps, step: int, row: int, begin: np.ndarray, end: np.ndarray, reach: np.ndarray
+        self,
+        bodies: BodySteps,
+        step: int,
+        row: int,
+        begin: np.ndarray,
+        end: np.ndarray,
+        reach: np.ndarray,
     ) -> np.ndarray:
         """bool[n]: whether particles are near a plane at an end of the step; all are that of a plane that turns."""
         motion = shape_steps(self._model, bodies, np.array([step]), np.array([row]))
@@ -212,8 +235,14 @@ class PointCandidates:
             return np.ones(len(begin), bool)
         up = rotated(motion.quat, np.array([[0.0, 0.0, 1.0]]))
         ends = (motion.at(np.full(1, time))[:, :3] for time in (0.0, 1.0))
-        heights = [dot(up, point - origin) for point, origin in zip((begin, end), ends, strict=True)]
-        size = np.abs(begin).sum(axis=1) + np.abs(end).sum(axis=1) + np.abs(motion.origin + motion.arm).sum()
+        heights = [
+            dot(up, point - origin) for point, origin in zip((begin, end), ends, strict=True)
+        ]
+        size = (
+            np.abs(begin).sum(axis=1)
+            + np.abs(end).sum(axis=1)
+            + np.abs(motion.origin + motion.arm).sum()
+        )
         return np.minimum(*heights) <= reach.max(axis=1) + self._inflation[row] + ROUNDING * size
 
 
@@ -252,7 +281,10 @@ class ItemPairs(Rows):
 
 
 def pairs_in_blocks(
-    candidates: PointCandidates, bodies: BodySteps, positions: Positions, told: RowKeys | None = None
+    candidates: PointCandidates,
+    bodies: BodySteps,
+    positions: Positions,
+    told: RowKeys | None = None,
 ) -> Iterator[ItemPairs]:
     """The candidates in blocks, without those of which a particle has a row in `told`."""
 
@@ -293,9 +325,13 @@ class Sweepers:
         return workspace.host(result, count)
 
 
-def kernels_of(kernels: dict[str, wp.Kernel], surfaces: Sequence[Any]) -> tuple[tuple[wp.Kernel, Any], ...]:
+def kernels_of(
+    kernels: dict[str, wp.Kernel], surfaces: Sequence[Any]
+) -> tuple[tuple[wp.Kernel, Any], ...]:
     """The kernels of the families of `surfaces_of` that a model has, with their surfaces."""
-    return tuple(pair for pair in zip(kernels.values(), surfaces, strict=True) if pair[1] is not None)
+    return tuple(
+        pair for pair in zip(kernels.values(), surfaces, strict=True) if pair[1] is not None
+    )
 
 
 # Contacts of particles and their triangles with shapes between recorded frames: the rows of the group `soft_sweep` of
@@ -375,9 +411,13 @@ class PointSweepStage:
         columns = {name: np.concatenate([part[name] for _, part in parts]) for name in parts[0][1]}
         order = np.lexsort((columns["shape"], *columns["indices"].T[::-1], columns["kind"], cell))
         columns = {name: values[order] for name, values in columns.items()}
-        return GroupRows(np.bincount(cell, minlength=batch.cell_count).astype(np.int64), columns), count
+        return GroupRows(
+            np.bincount(cell, minlength=batch.cell_count).astype(np.int64), columns
+        ), count
 
-    def _touches_of_points(self, bodies: BodySteps, pairs: ItemPairs, workspace: Workspace) -> SoftRows:
+    def _touches_of_points(
+        self, bodies: BodySteps, pairs: ItemPairs, workspace: Workspace
+    ) -> SoftRows:
         """The rows of the particles that touch in their step or are undecided."""
         motion = shape_steps(self.device_model.model, bodies, pairs.step, pairs.shape)
         weights = np.tile([1.0, 0.0, 0.0], (len(pairs), 1))
@@ -385,7 +425,9 @@ class PointSweepStage:
         kept = np.flatnonzero(found["status"] != CLEAR)
         names = "status", "enter", "leave", "least", "least_bound", "normal", "point"
         of = {name: found[name][kept] for name in names}
-        return soft_rows(pairs.take(kept), VERTEX, weights[kept], of, motion.take(kept), self.float_type)
+        return soft_rows(
+            pairs.take(kept), VERTEX, weights[kept], of, motion.take(kept), self.float_type
+        )
 
     def _touches_of_triangles(
         self, bodies: BodySteps, pairs: ItemPairs, sweepers: Sweepers, workspace: Workspace
@@ -404,8 +446,16 @@ class PointSweepStage:
             values[name] = np.maximum.reduce([getattr(part, name) for part in moved])
         found = sweepers.touches(values, workspace)
         kept = np.flatnonzero(found["status"] != CLEAR)
-        found, values, pairs, motion = found[kept], values[kept], pairs.take(kept), motion.take(kept)
-        of = {name: found[name].copy() for name in ("status", "enter", "leave", "least", "normal", "point")}
+        found, values, pairs, motion = (
+            found[kept],
+            values[kept],
+            pairs.take(kept),
+            motion.take(kept),
+        )
+        of = {
+            name: found[name].copy()
+            for name in ("status", "enter", "leave", "least", "normal", "point")
+        }
         if len(kept):
             self._measure(pairs, found, motion, of, workspace)
         touches = of["least"] + values["rounding"] <= sweepers.tolerance
@@ -415,7 +465,12 @@ class PointSweepStage:
         return soft_rows(pairs, FACE, found["weights"], of, motion, self.float_type)
 
     def _measure(
-        self, pairs: ItemPairs, found: np.ndarray, motion: ShapeSteps, of: dict[str, np.ndarray], workspace: Workspace
+        self,
+        pairs: ItemPairs,
+        found: np.ndarray,
+        motion: ShapeSteps,
+        of: dict[str, np.ndarray],
+        workspace: Workspace,
     ) -> None:
         """Lowers `least` to that of two points of each triangle, which move in straight lines as particles do: that
         which touches first, and that halfway to the one which touches last. The first has a normal and a point of the
@@ -437,7 +492,10 @@ class PointSweepStage:
         particles of a row."""
         model, w = self.device_model.model, weights.T
         items = range(pairs.items.shape[1])
-        begin, end = (reduce(np.add, (w[k, :, None] * at[:, k] for k in items)) for at in (pairs.begin, pairs.end))
+        begin, end = (
+            reduce(np.add, (w[k, :, None] * at[:, k] for k in items))
+            for at in (pairs.begin, pairs.end)
+        )
         radius = (weights[:, : len(items)] * model.particles.radius[pairs.items]).sum(axis=1)
         moved, margin = PointMotion.of(motion, begin, end), model.shapes.margin[pairs.shape]
         steps = _steps(PointStep, self.supports, pairs.shape, motion, moved.size + radius)
@@ -457,7 +515,11 @@ class PointSweepStage:
 
 def point_sweep_stage(device_model: DeviceModel, shapes: SweepStage) -> PointSweepStage:
     """The sweep of the particles and triangles of a model, with the tolerance of that of its shapes."""
-    model, supports, tolerance = device_model.model, shapes.sweeper.supports, shapes.sweeper.tolerance
+    model, supports, tolerance = (
+        device_model.model,
+        shapes.sweeper.supports,
+        shapes.sweeper.tolerance,
+    )
     candidates = PointCandidates(model, shapes.candidates, tolerance)
     surfaces = surfaces_of(device_model, model.shapes.type[candidates.touched])
     kernels = kernels_of(swept_points.SWEEPERS, surfaces)

@@ -75,16 +75,22 @@ class SweptCandidates:
                 used = np.stack([self._model.pair_filter.shape_class[rows], kinds[rows]], axis=1)
                 first = rows[np.sort(np.unique(used, axis=0, return_index=True)[1])]
                 allowed = first[np.stack(np.triu_indices(len(first)), axis=1)]
-                allowed = np.concatenate([allowed[are_allowed(self._model, allowed)], self._model.pair_filter.forced])
+                allowed = np.concatenate(
+                    [allowed[are_allowed(self._model, allowed)], self._model.pair_filter.forced]
+                )
             _, first_of_kind = np.unique(np.sort(kinds[allowed], axis=1), axis=0, return_index=True)
             parts.append(allowed[first_of_kind])
         return np.concatenate(parts)
 
-    def find(self, bodies: BodySteps, inflation: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    def find(
+        self, bodies: BodySteps, inflation: np.ndarray
+    ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         """Steps int64[n], entries of `bodies`, and pairs int32[n, 2]; ordered by step, then pair, in blocks.
         inflation: float64[S], of each shape [m]."""
         templates = self._model.world_template[bodies.world]
-        ends = np.flatnonzero(np.append(templates[1:] != templates[:-1], True)[: len(templates)]) + 1
+        ends = (
+            np.flatnonzero(np.append(templates[1:] != templates[:-1], True)[: len(templates)]) + 1
+        )
         for first, end in zip([0, *ends[:-1]], ends, strict=False):
             rows, pairs = self._rows[templates[first]], self._pairs[templates[first]]
             width = len(rows) if pairs is None else max(len(pairs), len(rows))
@@ -114,7 +120,10 @@ class SweptCandidates:
         for time in (0.0, 1.0):
             pose = motion.at(np.full(len(step), time))
             half = _world_extents(pose[:, 3:], self._supports.half[row], self._supports.radius[row])
-            lower, upper = np.minimum(lower, pose[:, :3] - half), np.maximum(upper, pose[:, :3] + half)
+            lower, upper = (
+                np.minimum(lower, pose[:, :3] - half),
+                np.maximum(upper, pose[:, :3] + half),
+            )
         grown = (bulge + inflation[row])[:, None]
         size = np.maximum(np.abs(lower), np.abs(upper))
         grown = grown + 1e-12 * np.where(np.isfinite(size), size, 0.0)
@@ -125,7 +134,9 @@ class SweptCandidates:
 def _world_extents(quat: np.ndarray, half: np.ndarray, radius: np.ndarray) -> np.ndarray:
     """float64[n, 3]: half extents in world of boxes, at most those of their balls [m]."""
     kept = np.where(np.isfinite(half), half, 0.0)
-    extents = np.stack([dot(np.abs(rotated_inverse(quat, axis)), kept) for axis in np.eye(3)], axis=1)
+    extents = np.stack(
+        [dot(np.abs(rotated_inverse(quat, axis)), kept) for axis in np.eye(3)], axis=1
+    )
     return np.where(np.isfinite(radius)[:, None], np.minimum(extents, radius[:, None]), np.inf)
 
 
@@ -152,9 +163,18 @@ def _overlaps(lower: np.ndarray, upper: np.ndarray) -> np.ndarray:
     counts = np.maximum(last - np.arange(len(order)) - 1, 0)
     total = np.cumsum(counts)
     while begin < len(order):
-        end = max(begin + 1, int(np.searchsorted(total, (total[begin - 1] if begin else 0) + HELD_PAIRS, side="right")))
+        end = max(
+            begin + 1,
+            int(
+                np.searchsorted(
+                    total, (total[begin - 1] if begin else 0) + HELD_PAIRS, side="right"
+                )
+            ),
+        )
         left = np.repeat(np.arange(begin, end), counts[begin:end])
-        right = np.arange(len(left)) - np.repeat(np.cumsum(counts[begin:end]) - counts[begin:end], counts[begin:end])
+        right = np.arange(len(left)) - np.repeat(
+            np.cumsum(counts[begin:end]) - counts[begin:end], counts[begin:end]
+        )
         right += left + 1
         hit = ((low[left] <= high[right]) & (low[right] <= high[left])).all(axis=1)
         pair = order[np.stack([left[hit], right[hit]], axis=1)]
@@ -209,26 +229,34 @@ class SweepStage:
     ) -> tuple[np.ndarray, dict[str, np.ndarray]]:
         """Indices of the pairs that touch in their step or are undecided, and their columns."""
         motion0, motion1 = (shape_steps(self.model, bodies, step, rows[:, side]) for side in (0, 1))
-        pairs = pair_steps(self.sweeper.supports, rows, motion0, motion1, pair_lengths(self.model, rows, "margin"))
+        pairs = pair_steps(
+            self.sweeper.supports, rows, motion0, motion1, pair_lengths(self.model, rows, "margin")
+        )
         entered = self.sweeper.advance(pairs)
         kept = np.flatnonzero(entered.status != CLEAR)
         pairs, entered = pairs.take(kept), entered.take(kept)
         left = self.sweeper.advance(pairs.reversed())
         # Backwards a pair may be found clear that forwards is undecided.
         in_step = np.flatnonzero((entered.status == TOUCH) | (left.status != CLEAR))
-        return kept[in_step], self._columns(pairs.take(in_step), entered.take(in_step), left.take(in_step))
+        return kept[in_step], self._columns(
+            pairs.take(in_step), entered.take(in_step), left.take(in_step)
+        )
 
     def _columns(self, pairs: PairSteps, entered: Advance, left: Advance) -> dict[str, np.ndarray]:
         """The columns of pairs. entered, left: first touches of the steps and of the reversed steps."""
         # A touch between half the tolerance and the tolerance may be found in one direction only.
         leave, is_one = _leave(entered, left), left.status == CLEAR
         of_leave, bound_of_leave = (
-            np.where(is_one, getattr(entered, name), getattr(left, name)) for name in ("distance", "lower")
+            np.where(is_one, getattr(entered, name), getattr(left, name))
+            for name in ("distance", "lower")
         )
         known = entered.distance, of_leave, entered.lower, bound_of_leave
         least, bound, touches = least_distance(self.sweeper, pairs, entered.time, leave, known)
         touches |= (entered.status == TOUCH) | (left.status == TOUCH)
-        entered, left = self._to_touch(pairs, entered, touches, 1), self._to_touch(pairs, left, touches, -1)
+        entered, left = (
+            self._to_touch(pairs, entered, touches, 1),
+            self._to_touch(pairs, left, touches, -1),
+        )
         leave = _leave(entered, left)
         # Outside of the touch no distance is below half the tolerance; of a pair at relative rest it does not change.
         bound = np.where(pairs.speed > 0.0, np.minimum(bound, 0.5 * self.sweeper.tolerance), least)
@@ -239,17 +267,23 @@ class SweepStage:
             "normal": entered.normal,
         }  # fmt: skip
         return {
-            column.name: np.ascontiguousarray(values[column.name], column.dtype_for(self.float_type))
+            column.name: np.ascontiguousarray(
+                values[column.name], column.dtype_for(self.float_type)
+            )
             for column in SWEEP.columns
         }
 
-    def _to_touch(self, pairs: PairSteps, advanced: Advance, touches: np.ndarray, sign: int) -> Advance:
+    def _to_touch(
+        self, pairs: PairSteps, advanced: Advance, touches: np.ndarray, sign: int
+    ) -> Advance:
         """A result whose undecided rows, of those that touch for certain, go on to the touch. sign: -1 backwards."""
         late = np.flatnonzero(touches & (advanced.status == UNDECIDED))
         if not len(late):
             return advanced
         late_pairs = pairs.take(late)
-        more = self.sweeper.advance(late_pairs if sign > 0 else late_pairs.reversed(), ROUNDS_TO_TOUCH)
+        more = self.sweeper.advance(
+            late_pairs if sign > 0 else late_pairs.reversed(), ROUNDS_TO_TOUCH
+        )
         reached = np.flatnonzero(more.status == TOUCH)
         changed = {name: values.copy() for name, values in vars(advanced).items()}
         for name, values in changed.items():
@@ -263,7 +297,10 @@ def _leave(entered: Advance, left: Advance) -> np.ndarray:
 
 
 def sweep_stage(
-    device_model: DeviceModel, tolerance: float, float_type: np.dtype, store: FieldStore | None = None
+    device_model: DeviceModel,
+    tolerance: float,
+    float_type: np.dtype,
+    store: FieldStore | None = None,
 ) -> SweepStage:
     """The sweep of a model with its margins. tolerance: see `Sweeper`. store: cache of signed distance fields."""
     model = device_model.model
@@ -273,6 +310,11 @@ def sweep_stage(
     # Swept boxes of shapes within their margin and the tolerance overlap.
     inflation = model.shapes.margin + 0.5 * tolerance
     if len(model.forced_margin):
-        forced, margin = np.unique(model.pair_filter.forced), np.nanmax(model.forced_margin, initial=0.0)
+        forced, margin = (
+            np.unique(model.pair_filter.forced),
+            np.nanmax(model.forced_margin, initial=0.0),
+        )
         inflation[forced] = np.maximum(inflation[forced], 0.5 * (margin + tolerance))
-    return SweepStage(model, candidates, Sweeper(distances, supports, tolerance), inflation, np.dtype(float_type))
+    return SweepStage(
+        model, candidates, Sweeper(distances, supports, tolerance), inflation, np.dtype(float_type)
+    )

@@ -84,7 +84,8 @@ def _soft_arrays(selected: SelectedContacts) -> tuple[list[Array], list[str]]:
         stored(rows, "soft_contact_normal", "normal", "float32", (3,)),
     ]
     left_out = [
-        "soft_contact_body_vel, soft_contact_tids: velocities and threads, which a contact set does not contain"
+        "soft_contact_body_vel, soft_contact_tids: velocities and threads, which a contact set does"
+        " not contain"
     ]
     unhandled = every.contact_count - rows.contact_count
     if unhandled:

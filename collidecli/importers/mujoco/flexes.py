@@ -43,7 +43,10 @@ def add_flexes(
         masks = int(mj_model.flex_contype[flex]), int(mj_model.flex_conaffinity[flex])
         name = mujoco.mj_id2name(mj_model, mujoco.mjtObj.mjOBJ_FLEX, flex) or f"flex#{flex}"
         if mj_model.flex_interp[flex]:
-            what = f"the vertices of flex '{name}' are interpolated between nodes, which is not handled"
+            what = (
+                f"the vertices of flex '{name}' are interpolated between nodes, which is not"
+                " handled"
+            )
             raise InputError(
                 what,
                 location,

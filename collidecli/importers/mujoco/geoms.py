@@ -259,7 +259,8 @@ def _force_pairs(
             continue
         if (a, b) in extent:
             warnings.append(
-                f"<pair> of {shown} is given more than once; the one with the largest margin + gap is used"
+                f"<pair> of {shown} is given more than once; the one with the largest margin + gap"
+                " is used"
             )
             if sum(extent[a, b][:2]) >= margin + gap:
                 continue
@@ -485,8 +486,8 @@ def _shape_type(kind: int, name: str, location: str) -> ShapeType:
     shape_type = SHAPE_OF.get(kind)
     if shape_type is None:
         raise InputError(
-            f"geom '{name}' is a {_UNHANDLED.get(kind, 'geom of an unknown type')} that may collide, "
-            "which is not handled",
+            f"geom '{name}' is a {_UNHANDLED.get(kind, 'geom of an unknown type')} that may"
+            " collide, which is not handled",
             location,
             'replace it by primitives, or give it contype="0" conaffinity="0" if it is visual only',
         )

@@ -113,7 +113,10 @@ def _header(file: BinaryIO, size: int, where: str) -> ArrayHeader:
         )
     shape, _, dtype = readers[version](file)
     if dtype.hasobject:
-        fix = "save it as an array of numbers, or names as np.array(names, dtype=str): loading pickled objects would run"
+        fix = (
+            "save it as an array of numbers, or names as np.array(names, dtype=str): loading"
+            " pickled objects would run"
+        )
         raise InputError(
             "the array contains pickled objects, which are not read",
             where,

@@ -107,7 +107,8 @@ class ArticulationMotion(RecordedInFile):
         still = () if kinematics is None else np.array(kinematics.body_path)[kinematics.welded]
         self._match = BodyMatch(list(bodies), target.model, path, frozenset(map(str, still)))
         unused = [
-            f"{item.root_location}: not used: joints position '{item.articulation.path}' in the scene"
+            f"{item.root_location}: not used: joints position '{item.articulation.path}' in the"
+            " scene"
             for item in items
             if item.articulation.root_is_jointed and item.root_pose is not None
         ]
@@ -239,7 +240,10 @@ def check_name_count(
     the names.
     """
     if len(names) != count:
-        fix = f"give --joint-names in the recorded order{source}; the scene's are {', '.join(known) or 'none'}"
+        fix = (
+            f"give --joint-names in the recorded order{source}; the scene's are"
+            f" {', '.join(known) or 'none'}"
+        )
         raise InputError(
             f"{count} {noun} are recorded, and {len(names) or 'no'} names are given", where, fix
         )
@@ -258,7 +262,10 @@ def moved_articulation(
         ]
         candidates = fitting or candidates
     if len(candidates) != 1:
-        what = f"the recording moves one articulation, and the scene has {some_names([x.path for x in candidates])}"
+        what = (
+            "the recording moves one articulation, and the scene has"
+            f" {some_names([x.path for x in candidates])}"
+        )
         fix = "name the joints by their full paths, or use a scene of one robot"
         raise InputError(what if candidates else f"{what}none", where, fix)
     return candidates[0]

@@ -95,7 +95,10 @@ class CoordinateMotion(RecordedInFile):
         ]
         if any(resting):
             self.warnings += (
-                f"the states hold no mocap poses; {max(resting)} mocap bodies stay at their scene pose",
+                (
+                    f"the states hold no mocap poses; {max(resting)} mocap bodies stay at their"
+                    " scene pose"
+                ),
             )
 
     def read(self, frames: range) -> np.ndarray:

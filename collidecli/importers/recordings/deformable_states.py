@@ -88,7 +88,10 @@ class DeformableStates:
                     or data.shape[2] != 3
                     or data.shape[1] != wanted
                 ):
-                    what = f"{NODES} is {data.dtype}{list(data.shape)}, not floats [frames, {wanted}, 3]"
+                    what = (
+                        f"{NODES} is {data.dtype}{list(data.shape)}, not floats [frames,"
+                        f" {wanted}, 3]"
+                    )
                     raise InputError(what, where, RECORDED_FROM)
                 parts_of.setdefault(row, []).append(data)
         short = [row for row, parts in parts_of.items() if len({len(groups), len(parts)}) > 1]

@@ -39,14 +39,20 @@ from collidecli.wording import plural, some_names
 if TYPE_CHECKING:
     from collidecli.importers.recordings.motion_tables import MotionTable
 
-ORDER_HINT = "; Unitree's LAFAN1 retargeting files are xyzw, those of Isaac Lab 2 are wxyz, of Isaac Lab 3 xyzw"
+ORDER_HINT = (
+    "; Unitree's LAFAN1 retargeting files are xyzw, those of Isaac Lab 2 are wxyz, of Isaac Lab 3"
+    " xyzw"
+)
 
 
 class HumanoidRecording(Recording):
     """Body poses, or a root pose and joint positions, of one world."""
 
     NAME = "humanoid-motion"
-    LABEL = "humanoid motions (.npz: body_pos_w, body_quat_w, or root_pos, root_quat, joint_pos; .csv: root and joints)"
+    LABEL = (
+        "humanoid motions (.npz: body_pos_w, body_quat_w, or root_pos, root_quat, joint_pos; .csv:"
+        " root and joints)"
+    )
     OPTIONS = ("body_names", "joint_names", "quaternion_order", "fps", "strict_bodies", "prefer")
 
     def __init__(self, content: Content) -> None:
@@ -162,7 +168,10 @@ class BodyPoseMotion(RecordedInFile):
         self._dataset = self._where.removeprefix(f"{table.path}: ")
         if len(names) != poses.shape[1]:
             what = f"{poses.shape[1]} bodies are recorded, and {len(names) or 'no'} names are given"
-            fix = f"give --body-names in the recorded order; the scene's bodies are {some_names(model.bodies.path)}"
+            fix = (
+                "give --body-names in the recorded order; the scene's bodies are"
+                f" {some_names(model.bodies.path)}"
+            )
             raise InputError(what, self._where, fix)
         super().__init__(time)
         paths = [_body_path(name, model) for name in names]
@@ -178,7 +187,10 @@ class BodyPoseMotion(RecordedInFile):
         if len(paths) < len(names):
             left_out = plural(len(unknown), "recorded body", "recorded bodies")
             self.warnings += (
-                f"{left_out} not in the scene left out: {some_names([names[row] for row in unknown])}",
+                (
+                    f"{left_out} not in the scene left out:"
+                    f" {some_names([names[row] for row in unknown])}"
+                ),
             )
 
     def read(self, frames: range) -> np.ndarray:

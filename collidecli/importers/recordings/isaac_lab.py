@@ -200,7 +200,10 @@ def _world(
         location = f"{path}: {asset.parts[-1].name}"
         articulation = find_articulation(articulations, name, location)
         if articulation.path in names_by_path:
-            what = f"'{name}' and '{names_by_path[articulation.path]}' are both '{articulation.path}' in the scene"
+            what = (
+                f"'{name}' and '{names_by_path[articulation.path]}' are both '{articulation.path}'"
+                " in the scene"
+            )
             raise InputError(what, location, "give each the name that it has in the scene")
         names_by_path[articulation.path] = name
         width = asset.width()
@@ -231,7 +234,10 @@ def _given_names(
     for joint in options.joint_names:
         asset, _, rest = joint.partition("/")
         if asset not in out:
-            what = f"'{joint}' is of none of the articulations without joint names: {some_names(unnamed) or 'none'}"
+            what = (
+                f"'{joint}' is of none of the articulations without joint names:"
+                f" {some_names(unnamed) or 'none'}"
+            )
             raise InputError(what, f"{path}, --joint-names", "write <articulation>/<joint>")
         out[asset] += (rest,)
     return out
@@ -365,7 +371,10 @@ def _file_order(file: h5py.File, path: str) -> str:
             or int(value) not in ORDER_OF_VERSION
         ):
             where = f"{path}: {group.name}, attribute format_version"
-            fix = f"known versions: {', '.join(map(str, ORDER_OF_VERSION))}, and files without the attribute"
+            fix = (
+                f"known versions: {', '.join(map(str, ORDER_OF_VERSION))}, and files without the"
+                " attribute"
+            )
             raise InputError(f"format_version is {value}", where, fix)
         versions.add(int(value))
     if len(versions) > 1:

@@ -120,7 +120,10 @@ class LeRobotRecording(DemonstrationRecording):
                     )
                 )
             except Exception as error:  # pyarrow has errors of several types for damaged files
-                what = f"cannot be read: {str(error).splitlines()[0][:200] if str(error) else type(error).__name__}"
+                what = (
+                    "cannot be read:"
+                    f" {str(error).splitlines()[0][:200] if str(error) else type(error).__name__}"
+                )
                 raise InputError(what, file, AGAIN) from error
             missing = [name for name in columns if name not in tables[-1].column_names]
             if missing:
@@ -132,13 +135,19 @@ class LeRobotRecording(DemonstrationRecording):
         numbers."""
         feature = self._features.get(STATE)
         if not isinstance(feature, dict):
-            what = f"has no feature {STATE}, the positions of joints; it has {some_names(list(self._features))}"
+            what = (
+                f"has no feature {STATE}, the positions of joints; it has"
+                f" {some_names(list(self._features))}"
+            )
             raise InputError(what, self._path, "use a data set with joint positions")
         if (
             not str(feature.get("dtype")).startswith("float")
             or len(feature.get("shape") or ()) != 1
         ):
-            what = f"{STATE} is {feature.get('dtype')} of shape {feature.get('shape')}, not floats [joints]"
+            what = (
+                f"{STATE} is {feature.get('dtype')} of shape {feature.get('shape')}, not floats"
+                " [joints]"
+            )
             raise InputError(what, self._path, "use a data set with joint positions")
         names = feature.get("names")
         if isinstance(names, dict):  # {"motors": [...]}

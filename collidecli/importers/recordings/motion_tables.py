@@ -204,7 +204,10 @@ def csv_table(path: str) -> MotionTable:
     if header:
         root = root_columns(first)
         if root is None:
-            what = f"the columns do not begin with a root's x y z and quaternion: {', '.join(first[:8])}"
+            what = (
+                "the columns do not begin with a root's x y z and quaternion:"
+                f" {', '.join(first[:8])}"
+            )
             raise InputError(
                 what, f"{path}, line 1", "name them x, y, z, qx, qy, qz, qw and then the joints"
             )

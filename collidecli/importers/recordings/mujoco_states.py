@@ -147,7 +147,10 @@ class MujocoStatesRecording(Recording):
     """An array of states [worlds, frames, numbers] or [frames, numbers]."""
 
     NAME = "mujoco-states"
-    LABEL = "MuJoCo states as mj_getState lays them out (.npy, .npz or HDF5: `states` or `qpos`, [worlds, frames, numbers])"
+    LABEL = (
+        "MuJoCo states as mj_getState lays them out (.npy, .npz or HDF5: `states` or `qpos`,"
+        " [worlds, frames, numbers])"
+    )
     OPTIONS = ("state_spec", "quaternion_order", "fps")
 
     def __init__(self, content: Content) -> None:

@@ -11,7 +11,10 @@ from collidecli.storage.storage_formats import NO_ZIP, START_BYTES
 AMASS_ARRAYS = ({"poses", "trans"}, {"poses", "betas"})
 """Each a set of names of which AMASS has all; a motion in the parameters of the body models SMPL,
 SMPL+H or SMPL-X."""
-SAVE = "numpy.savez('motion.npz', root_pos=..., root_quat_xyzw=..., dof_pos=..., joint_names=..., fps=...)"
+SAVE = (
+    "numpy.savez('motion.npz', root_pos=..., root_quat_xyzw=..., dof_pos=..., joint_names=...,"
+    " fps=...)"
+)
 
 
 def refuse_amass(path: str) -> None:
@@ -23,7 +26,10 @@ def refuse_amass(path: str) -> None:
     except NO_ZIP:
         return
     if any(wanted <= names for wanted in AMASS_ARRAYS):
-        what = "this is a motion of AMASS (poses, trans, betas): rotations of a human body model, not of a robot"
+        what = (
+            "this is a motion of AMASS (poses, trans, betas): rotations of a human body model, not"
+            " of a robot"
+        )
         raise InputError(
             what, path, f"retarget it to the robot, for example with GMR or PHC, and save {SAVE}"
         )
@@ -38,10 +44,14 @@ def refuse_pickle(path: str) -> None:
         return
     what = "this is a pickle, which is not read, as reading it executes code from the file"
     if all(key in start for key in (b"root_pos", b"root_rot", b"dof_pos")):
-        what = f"this is a motion of GMR (root_pos, root_rot, dof_pos) as a pickle, {what.partition(', ')[2]}"
+        what = (
+            "this is a motion of GMR (root_pos, root_rot, dof_pos) as a pickle,"
+            f" {what.partition(', ')[2]}"
+        )
         convert = (
-            "import numpy, pickle; d = pickle.load(open('motion.pkl', 'rb')); numpy.savez('motion.npz', "
-            "root_pos=d['root_pos'], root_quat_xyzw=d['root_rot'], dof_pos=d['dof_pos'], fps=d['fps'])"
+            "import numpy, pickle; d = pickle.load(open('motion.pkl', 'rb'));"
+            " numpy.savez('motion.npz', root_pos=d['root_pos'], root_quat_xyzw=d['root_rot'],"
+            " dof_pos=d['dof_pos'], fps=d['fps'])"
         )
         raise InputError(
             what, path, f'if you trust it: python -c "{convert}", and give --joint-names'

@@ -65,7 +65,10 @@ class RobosuiteRecording(DemonstrationRecording):
                         "the demonstration has no states", where, "record MuJoCo's states with it"
                     )
                 if states.dtype.kind != "f" or states.shape is None or len(states.shape) != 2:
-                    what = f"the states are {states.dtype}{list(states.shape or ())}, not floats [frames, numbers]"
+                    what = (
+                        f"the states are {states.dtype}{list(states.shape or ())}, not floats"
+                        " [frames, numbers]"
+                    )
                     raise InputError(what, where, "record time, qpos and qvel of each frame")
                 by_demo[name] = states
             self._states = by_demo

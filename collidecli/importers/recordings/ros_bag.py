@@ -102,7 +102,10 @@ class RosBagRecording(Recording):
             for text, topic in self._descriptions().items()
         ]
         if len(scenes) > 1:
-            what = f"the bag describes several robots: {some_names([scene.location for scene in scenes])}"
+            what = (
+                "the bag describes several robots:"
+                f" {some_names([scene.location for scene in scenes])}"
+            )
             raise InputError(what, self._path, "give the scene in which it was recorded")
         return EmbeddedScenes(tuple(scenes), (0,)) if scenes else None
 
@@ -174,7 +177,10 @@ class RosBagRecording(Recording):
             start = 0
             warnings = []
             if options.rate is None:
-                what = "frames are waypoints alone, between which links move on arcs: --rate 100 adds frames"
+                what = (
+                    "frames are waypoints alone, between which links move on arcs: --rate 100 adds"
+                    " frames"
+                )
                 warnings = [f"{path}: {options.trajectory_topic}: {what}"]
         else:
             sources = [base, *bodies] if base else bodies
@@ -509,12 +515,18 @@ def _planned(bag: Bag, options: RecordingOptions) -> Series:
             joints = sorted({*position_of, *plan.joint_names})
             offset = rows[-1][1] + TEN_9 if rows else 0
             if names and names != joints:
-                what = f"has the joints {', '.join(joints)}, and the plans before it {', '.join(names)}"
+                what = (
+                    f"has the joints {', '.join(joints)}, and the plans before it"
+                    f" {', '.join(names)}"
+                )
                 raise InputError(what, at, "record one robot a topic")
             names[:] = joints
             for point in plan.points:
                 if len(point.positions) != len(plan.joint_names):
-                    what = f"a point has {len(point.positions)} positions of {len(plan.joint_names)} joints"
+                    what = (
+                        f"a point has {len(point.positions)} positions of {len(plan.joint_names)}"
+                        " joints"
+                    )
                     raise InputError(what, at, "plan positions")
                 position_of |= zip(plan.joint_names, map(float, point.positions), strict=True)
                 after = point.time_from_start
@@ -561,7 +573,10 @@ def _frames(
     fix = fix if bounds[0] <= bounds[1] else f"{begun.what} begins after the end of {ended.what}"
     for part, row, word, frame in ((begun, 0, "before", times[0]), (ended, -1, "after", times[-1])):
         if (frame < part.time[0]) if row == 0 else (frame > part.time[-1]):
-            what = f"has no data {word} message {part.number[row]} at {seconds(part.time[row] - start)} s, and there is"
+            what = (
+                f"has no data {word} message {part.number[row]} at"
+                f" {seconds(part.time[row] - start)} s, and there is"
+            )
             raise InputError(f"{what} a frame at {seconds(frame - start)} s", part.what, fix)
     parts = np.column_stack([part.parts_at(times) for part in sampled])
     inside = (parts >= 0).all(axis=1)
@@ -596,7 +611,10 @@ def _frames(
         what = (
             f"no message for {gap} s before message {part.number[row]} at {at} s; episodes end at "
         )
-        what += f"{plural(len(gaps), 'such gap')}, and {len(times) - len(kept)} frames within them are left out"
+        what += (
+            f"{plural(len(gaps), 'such gap')}, and {len(times) - len(kept)} frames within them are"
+            " left out"
+        )
         warnings.append(f"{part.what}: {what} (--max-gap)")
     return kept, episodes if len(begins) > 1 else None, warnings
 

@@ -135,7 +135,10 @@ class Transforms:
                 line.append(self.parent[line[-1]])
         common = next((name for name in up if name in down), None)
         if common is None:
-            fix = f"the bag's frames are {', '.join(sorted({*self.parent, *self.parent.values()} - {MOVED})) or 'none'}"
+            fix = (
+                "the bag's frames are"
+                f" {', '.join(sorted({*self.parent, *self.parent.values()} - {MOVED})) or 'none'}"
+            )
             raise InputError(f"no transforms connect frame '{base}' with '{frame}'", where, fix)
         return up[: up.index(common)], down[: down.index(common)]
 

@@ -76,7 +76,10 @@ def shared_time(
 
 def step_mismatch(time: float, expected: float, where: str) -> InputError:
     """The error for a frame whose times [s] after the first frame differ between two worlds."""
-    what = f"the worlds' times differ: {time:.9g} s after the first frame here, {expected:.9g} s in another world"
+    what = (
+        f"the worlds' times differ: {time:.9g} s after the first frame here, {expected:.9g} s in"
+        " another world"
+    )
     return InputError(what, where, GIVE_RATE)
 
 
@@ -154,7 +157,10 @@ class DemonstrationRecording(Recording):
             raise self._no_demonstration(entry, ordered)
         for name in masked:
             if name not in ordered:
-                what = f"the mask '{entry}' names the demonstration '{name}', which the file does not have"
+                what = (
+                    f"the mask '{entry}' names the demonstration '{name}', which the file does not"
+                    " have"
+                )
                 raise InputError(what, self.where, "name demonstrations that exist")
         if not masked:
             raise InputError(
@@ -208,6 +214,12 @@ def shared_length(lengths: Mapping[str, int], options: RecordingOptions, where: 
         return least
     shown = ", ".join(f"{name} {length}" for name, length in list(lengths.items())[:_NAMED])
     more = f" and {len(lengths) - _NAMED} more" if len(lengths) > _NAMED else ""
-    what = f"the demonstrations have {least} to {most} frames ({shown}{more}), and worlds need equal numbers"
-    fix = "select some with --demos, or give --uneven-demos cut (all end with the shortest) or --uneven-demos hold"
+    what = (
+        f"the demonstrations have {least} to {most} frames ({shown}{more}), and worlds need equal"
+        " numbers"
+    )
+    fix = (
+        "select some with --demos, or give --uneven-demos cut (all end with the shortest) or"
+        " --uneven-demos hold"
+    )
     raise InputError(what, where, f"{fix} (each keeps all of its frames)")

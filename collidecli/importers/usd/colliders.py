@@ -346,7 +346,10 @@ class ColliderAttributes:
         rest = values_of_prim.get("rest_offset")
         contact = values_of_prim.get("contact_offset")
         if rest is not None and rest < 0.0:
-            what = "physxCollision:restOffset is negative: surfaces are not deflated here; the contacts are PhysX's, "
+            what = (
+                "physxCollision:restOffset is negative: surfaces are not deflated here; the"
+                " contacts are PhysX's, "
+            )
             self._noted.add(f"{what}their distances those of the plain surfaces", path)
             rest = 0.0
         mjc_margin, mjc_gap = self._of_mujoco(path)
@@ -360,7 +363,10 @@ class ColliderAttributes:
             path, gaps, ("newton:contactGap", "physxCollision:contactOffset", "mjc:gap")
         )
         if gap is not None and gap < 0.0:
-            what = f"physxCollision:contactOffset ({contact:g} m) is less than the margin ({margin:g} m)"
+            what = (
+                f"physxCollision:contactOffset ({contact:g} m) is less than the margin"
+                f" ({margin:g} m)"
+            )
             fix = "give a contactOffset of at least restOffset"
             raise InputError(what, self._physics.where(path), fix)
         if source == OF_MUJOCO:
@@ -448,6 +454,9 @@ def set_gap_rule(builder: ModelBuilder, attributes: ColliderAttributes, file: st
     if not attributes.adds_gaps or builder.gap_rule == "sum":
         return
     if builder.shape_count:
-        what = f"the gaps of PhysX and MuJoCo add up, and the builder's gap_rule is {builder.gap_rule!r}"
+        what = (
+            "the gaps of PhysX and MuJoCo add up, and the builder's gap_rule is"
+            f" {builder.gap_rule!r}"
+        )
         raise InputError(what, file, 'set gap_rule = "sum" before the first shape is added')
     builder.gap_rule = "sum"

@@ -131,7 +131,10 @@ def _scenes_of(physics: Physics) -> dict[str, frozenset[str]]:
         named = _owners_of(physics, path)
         unknown = [name for name in named if name not in scenes]
         if unknown:
-            what = f"<{path}>: physics:simulationOwner names <{unknown[0]}>, which is not a PhysicsScene"
+            what = (
+                f"<{path}>: physics:simulationOwner names <{unknown[0]}>, which is not a"
+                " PhysicsScene"
+            )
             physics.warnings.append(f"{what}; the first scene is used")
         scenes_of_body[path] = frozenset(named) & set(scenes) or frozenset(scenes[:1])
     return scenes_of_body if len(set(scenes_of_body.values())) > 1 else {}

@@ -30,7 +30,10 @@ def check_composition(stage: Usd.Stage, file: str, ignore_missing: bool = False)
     broken = sorted({_text(error, written) for error in errors if error not in passed})
     if broken:
         more = f"; and {len(broken) - NAMED_ERRORS} more" if len(broken) > NAMED_ERRORS else ""
-        fix = "put the referenced file beside the scene, or replace the path, as written, with --asset-map"
+        fix = (
+            "put the referenced file beside the scene, or replace the path, as written, with"
+            " --asset-map"
+        )
         if all(isinstance(error, MISSING) for error in errors):
             fix += "; --ignore-missing leaves it out"
         raise InputError(

@@ -95,7 +95,10 @@ def check_joints(physics: Physics) -> None:
                     what = (
                         f"the joint names <{target}>, which is in a prototype of a point instancer"
                     )
-                    fix = f"name an instance, for example <{copies[0]}>, or move the joint into the prototype"
+                    fix = (
+                        f"name an instance, for example <{copies[0]}>, or move the joint into the"
+                        " prototype"
+                    )
                     raise InputError(what, physics.where(path), fix)
 
 
@@ -180,7 +183,8 @@ class _Instancer:
             warnings.append(f"<{path}>: {what}: visibility does not affect collision")
         if any(schema.GetPrim().GetAttribute(name).HasAuthoredValue() for name in MOTION_HINTS):
             warnings.append(
-                f"<{path}>: velocities are not used: between time samples instances are interpolated"
+                f"<{path}>: velocities are not used: between time samples instances are"
+                " interpolated"
             )
         _warn_of_left_out(schema, prototypes, warnings)
         self.schema = schema

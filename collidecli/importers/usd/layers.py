@@ -232,7 +232,10 @@ def _check_ops(prim: Usd.Prim, names: tuple[str, ...], path: str) -> None:
     used = {op.GetAttr().GetName() for op in xformable.GetOrderedXformOps()}
     unused = [name for name in names if name not in used]
     if unused:
-        what = f"{unused[0]} is animated, but is not in the prim's xformOpOrder ({', '.join(sorted(used)) or 'empty'})"
+        what = (
+            f"{unused[0]} is animated, but is not in the prim's xformOpOrder"
+            f" ({', '.join(sorted(used)) or 'empty'})"
+        )
         raise InputError(what, where, "write xformOpOrder in the layer too")
 
 

@@ -99,7 +99,10 @@ class PhysicsMaterials:
         ):
             return
         self._noted.add(material)
-        what = f"has the material <{material}> though MaterialBindingAPI is not applied to it; simulators that read"
+        what = (
+            f"has the material <{material}> though MaterialBindingAPI is not applied to it;"
+            " simulators that read"
+        )
         self._physics.warnings.append(f"<{path}>: {what} materials by UsdPhysics' parser do not")
 
     def _values(self, prim: Usd.Prim) -> dict[str, float | str]:

@@ -147,15 +147,17 @@ def _of_triangles(
     if approximation == PARTS:
         if not mesh.is_closed:
             notes.append(
-                "its surface is not closed; CoACD closes it, to a fiftieth of its size, and parts that"
+                "its surface is not closed; CoACD closes it, to a fiftieth of its size, and parts"
+                " that"
             )
         parts = decomposed(mesh, limits.parts, limits.vertices, where)
         notes += parts.notes
         if parts.flat:
             notes.append("parts without volume are left out")
         notes.append(
-            f"of {len(parts.parts)} convex parts, which exceed its triangles by {_length(parts.outside, size)}, "
-            f"and these exceed the parts by {_length(parts.uncovered, size)}"
+            f"of {len(parts.parts)} convex parts, which exceed its triangles by"
+            f" {_length(parts.outside, size)}, and these exceed the parts by"
+            f" {_length(parts.uncovered, size)}"
         )
         return Fit(tuple(_convex(part) for part in parts.parts), tuple(notes))
     if approximation == FEWER:
@@ -225,7 +227,10 @@ DEFAULT_NEWTON_RESOLUTION = 64
 """Of PhysX, along the longest side of a mesh's bounding box; of Newton."""
 DEFAULT_THICKNESS = 0.01
 """Of PhysX, relative to the diagonal of a mesh's bounding box."""
-OPEN = "its surface is not closed; its signed distance field treats it as solid, closed at its openings"
+OPEN = (
+    "its surface is not closed; its signed distance field treats it as solid, closed at its"
+    " openings"
+)
 
 
 def field_options(
@@ -451,12 +456,16 @@ class MeshReader:
         an approximation."""
         prim = self._physics.prim(path)
         where = self._physics.where(path)
-        use = "set physics:approximation (PhysicsMeshCollisionAPI) to none, convexHull, convexDecomposition or another"
+        use = (
+            "set physics:approximation (PhysicsMeshCollisionAPI) to none, convexHull,"
+            " convexDecomposition or another"
+        )
         approximation = str(self._physics.shapes[path].approximation)
         if SDF_API in prim.GetPrimTypeInfo().GetAppliedAPISchemas():
             if approximation not in (TRIANGLES, FIELD):
                 self._noted.add(
-                    f"physics:approximation = {approximation} is ignored where {SDF_API} is applied",
+                    f"physics:approximation = {approximation} is ignored where {SDF_API} is"
+                    " applied",
                     path,
                 )
             return FIELD

@@ -54,7 +54,10 @@ def newton_worlds(
     for path, value in given.items():
         body = owner_of.get(path, "")
         if body and of_body.setdefault(body, value) != value:
-            what = f"newton:world is {value}, and {of_body[body]} on another collider of the body <{body}>"
+            what = (
+                f"newton:world is {value}, and {of_body[body]} on another collider of the body"
+                f" <{body}>"
+            )
             raise InputError(what, physics.where(path), "give the colliders of a body one value")
     of_owned = {path: of_body[body] for path, body in owner_of.items() if body in of_body}
     if values != list(range(len(values))):

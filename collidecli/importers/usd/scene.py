@@ -402,7 +402,10 @@ class _Scene:
             return
         expected = self._newton_world.setdefault(self._physics.environments.root_of(path), world)
         if world != expected:
-            fix = "give each world an environment of its own, or read the stage with --environments none"
+            fix = (
+                "give each world an environment of its own, or read the stage with --environments"
+                " none"
+            )
             raise InputError(
                 f"newton:world is {world}, and {expected} elsewhere", self._physics.where(path), fix
             )

@@ -181,7 +181,8 @@ def foreign_layers(stage: Usd.Stage) -> list[str]:
         if differs:
             name = os.path.basename(layer.identifier)
             layers.append(
-                f"the layer {name} has {' and '.join(differs)}; USD does not convert: its numbers are used unchanged"
+                f"the layer {name} has {' and '.join(differs)}; USD does not convert: its numbers"
+                " are used unchanged"
             )
     return layers
 

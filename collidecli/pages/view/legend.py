@@ -42,7 +42,10 @@ def _gradient(name: str, end: str) -> str:
     depths = ", ".join(map(css, DEPTHS))
     bar = f"height: 0.7em; border-radius: 0.2em; background: linear-gradient(90deg, {depths})"
     ends = f"<span>0</span><span>{name}</span><span>{end}</span>"
-    return f'<div style="{bar}"></div><div style="display: flex; justify-content: space-between">{ends}</div>'
+    return (
+        f'<div style="{bar}"></div><div style="display: flex; justify-content:'
+        f' space-between">{ends}</div>'
+    )
 
 
 def _swatch(colour: tuple[int, int, int], text: str) -> str:
@@ -59,7 +62,8 @@ def with_panel(
         "TITLE": escape(title),
         "LEGEND": legend_html,
         "BOXES": "".join(
-            f'\n      <label><input type="checkbox" id="collide-{name}" checked> {BOXES[name]}</label>'
+            f'\n      <label><input type="checkbox" id="collide-{name}" checked>'
+            f" {BOXES[name]}</label>"
             for name in boxes
         ),
         "SCRIPT": script,

@@ -67,7 +67,10 @@ def recorder() -> Iterator[viser.ViserServer]:
             sockets.serve = original
     try:
         if server.get_port():
-            what = f"viser {package.__version__} starts its server in a manner that collide does not know"
+            what = (
+                f"viser {package.__version__} starts its server in a manner that collide does not"
+                " know"
+            )
             raise InputError(what, "collide view", "pip install 'viser==1.1.1'")
         yield server
     finally:

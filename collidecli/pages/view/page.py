@@ -128,9 +128,11 @@ def check_size(frames: ViewFrames, worlds: Sequence[int]) -> None:
     if part > 1:
         large = max(frames.counts(worlds).items(), key=lambda item: ITEM_BYTES[item[0]] * item[1])
         raise InputError(
-            f"a page of {plural(len(frames), 'frame')} is too large for a browser: it has {plural(large[1], large[0])}",
+            f"a page of {plural(len(frames), 'frame')} is too large for a browser: it has"
+            f" {plural(large[1], large[0])}",
             "collide view",
-            f"draw one frame in {part} with --frames ::{part}, fewer worlds with --world, or give --to rerun",
+            f"draw one frame in {part} with --frames ::{part}, fewer worlds with --world, or give"
+            " --to rerun",
         )
 
 
@@ -176,9 +178,11 @@ def _world(
         "ended_words": ended_words(name),
         "ended": [int(frames.ended(index, world)) for index in range(len(frames))],
         "pairs": [_pair(stage, pair) for pair in listed],
-        "summary": f"The {MAX_LISTED} deepest of {pairs_text}."
-        if len(pairs) > MAX_LISTED
-        else f"{pairs_text}.",
+        "summary": (
+            f"The {MAX_LISTED} deepest of {pairs_text}."
+            if len(pairs) > MAX_LISTED
+            else f"{pairs_text}."
+        ),
         **world_arrays(stage, world, nodes, listed, touches.deepest, read),
     }
 

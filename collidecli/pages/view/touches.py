@@ -65,7 +65,7 @@ class TouchList:
     ) -> None:
         key = intervals.key[rows[:1]]
         world = int(keys.world(key)[0])
-        (first, second) = (int(side[0]) for side in keys.items(key))
+        first, second = (int(side[0]) for side in keys.items(key))
         columns = (intervals.first, intervals.last, intervals.deepest, intervals.distance)
         touches = tuple(
             Touch(*numbers)
@@ -105,7 +105,10 @@ def touch_label(number: int, touch: Touch, frames: np.ndarray) -> str:
 
 def pair_words(pair: TouchingPair) -> str:
     """Number of intervals of a pair and its depth, as text."""
-    return f"{len(pair.touches)} touch{'' if len(pair.touches) == 1 else 'es'}, {length(-pair.deepest.distance)} deep"
+    return (
+        f"{len(pair.touches)} touch{'' if len(pair.touches) == 1 else 'es'},"
+        f" {length(-pair.deepest.distance)} deep"
+    )
 
 
 def touches_of(

@@ -88,7 +88,8 @@ def check_file(path: str | os.PathLike[str]) -> list[Finding]:
                 findings = [
                     Finding(
                         name,
-                        "the content hash does not match: the data was changed after it was written",
+                        "the content hash does not match: the data was changed after it was"
+                        " written",
                     )
                 ]
             with structure():

@@ -318,7 +318,10 @@ class ContactSet:
         expected = {"shapes": len(self.shapes), "forced pairs": len(self.forced)}
         for table in tables:
             if len(stored[table.path]) != expected[table.extent]:
-                what = f"has {len(stored[table.path])} rows for {expected[table.extent]} {table.extent}"
+                what = (
+                    f"has {len(stored[table.path])} rows for {expected[table.extent]}"
+                    f" {table.extent}"
+                )
                 raise InputError(what, f"{self.path}: {table.path}")
         columns = vars(PairMaterials.of([None] * len(self.forced)))
         of_pairs = {
@@ -387,7 +390,10 @@ class ContactSet:
         """The contacts of one cell and the rows of its groups. Raises InputError for a frame or
         world out of range."""
         if not (0 <= frame < self.frame_count and 0 <= world < self.world_count):
-            fix = f"it has {numbered(self.frame_count, 'frame')} and {numbered(self.world_count, 'world')}"
+            fix = (
+                f"it has {numbered(self.frame_count, 'frame')} and"
+                f" {numbered(self.world_count, 'world')}"
+            )
             raise InputError(f"frame {frame}, world {world} is not there", self.path, fix)
         cell = frame * self.world_count + world
         return self.cells(cell, cell + 1, with_groups=True)
@@ -450,7 +456,10 @@ def refuse_large_chunks(file: h5py.File, path: str) -> None:
         if isinstance(item, h5py.Dataset) and item.chunks is not None:
             size = math.prod(item.chunks) * item.dtype.itemsize
             if size > MOST_CHUNK_BYTES:
-                what = f"has chunks of {size >> 20} MiB, and at most {MOST_CHUNK_BYTES >> 20} MiB are read"
+                what = (
+                    f"has chunks of {size >> 20} MiB, and at most {MOST_CHUNK_BYTES >> 20} MiB are"
+                    " read"
+                )
                 raise InputError(
                     what, f"{path}: /{name}", "make the contact set again, or repack it"
                 )

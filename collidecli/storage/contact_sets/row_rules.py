@@ -380,7 +380,10 @@ def check_has_contacts(contacts: ContactSet) -> None:
         what = (
             "the contact set is of a run with --touch-only: it has pairs of shapes and no distances"
         )
-        fix = "run without --touch-only, or read its pairs with collide export --to csv --group touches"
+        fix = (
+            "run without --touch-only, or read its pairs with collide export --to csv --group"
+            " touches"
+        )
         raise InputError(what, contacts.path, fix)
 
 

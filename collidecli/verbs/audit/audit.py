@@ -120,7 +120,10 @@ class Audit:
     def __repr__(self) -> str:
         frames, worlds = self.usable.shape
         words = "passed" if self.passed else "failed"
-        return f"<Audit {words} frames={frames} worlds={worlds} usable={int(self.usable.sum())} pairs={len(self.pairs)}>"
+        return (
+            f"<Audit {words} frames={frames} worlds={worlds} usable={int(self.usable.sum())}"
+            f" pairs={len(self.pairs)}>"
+        )
 
 
 def audit(request: AuditRequest, progress: Progress = None) -> Audit:
@@ -228,23 +231,34 @@ def _audited(
         frames=len(time),
         worlds=source.world_count,
         cells=int(recorded.sum()),
-        time={"first": float(time[0]), "last": float(time[-1])}
-        if len(time)
-        else {"first": None, "last": None},
+        time=(
+            {"first": float(time[0]), "last": float(time[-1])}
+            if len(time)
+            else {"first": None, "last": None}
+        ),
         checks=checks,
         usable=usable_cells(source, usable, recorded),
         series=series,
         pairs=pairs,
         tunnels=tunnels,
-        baseline=None
-        if baseline is None
-        else compared_with_baseline(request, baseline, source, pairs),
+        baseline=(
+            None if baseline is None else compared_with_baseline(request, baseline, source, pairs)
+        ),
         warnings=source.notes,
     )
     return Audit(
-        result, usable, recorded, arrays[0], arrays[1], arrays[2], deepest.astype(np.int32).reshape(*shape, 2),
-        tuple(source.shapes.path), source.frames.number, source.step, time,
-    )  # fmt: skip
+        result,
+        usable,
+        recorded,
+        arrays[0],
+        arrays[1],
+        arrays[2],
+        deepest.astype(np.int32).reshape(*shape, 2),
+        tuple(source.shapes.path),
+        source.frames.number,
+        source.step,
+        time,
+    )
 
 
 def _series(source: AuditSource, arrays: dict[str, np.ndarray]) -> dict[str, Any]:
@@ -294,13 +308,27 @@ def _pairs(
     for n in range(len(pairs)):
         frame, world = divmod(int(pairs.cell[n]), source.world_count)
         pair: dict[str, Any] = {
-            "shape0": names.text[shape0[n]], "shape1": names.text[shape1[n]],
-            "check": OWN if has_own[n] else SELF if classes[SELF][n] else GROUND if classes[GROUND][n] else DEPTH,
-            "allowed": bool(allowed[n]), "limit": None if np.isinf(limit[n]) else float(limit[n]),
-            "depth": float(pairs.depth[n]), "frame": int(source.frames.number[frame]), "world": world,
-            "time": float(source.frames.time[frame]), "cells": int(pairs.cells[n]), "cells_over": int(pairs.over[n]),
+            "shape0": names.text[shape0[n]],
+            "shape1": names.text[shape1[n]],
+            "check": (
+                OWN
+                if has_own[n]
+                else SELF
+                if classes[SELF][n]
+                else GROUND
+                if classes[GROUND][n]
+                else DEPTH
+            ),
+            "allowed": bool(allowed[n]),
+            "limit": None if np.isinf(limit[n]) else float(limit[n]),
+            "depth": float(pairs.depth[n]),
+            "frame": int(source.frames.number[frame]),
+            "world": world,
+            "time": float(source.frames.time[frame]),
+            "cells": int(pairs.cells[n]),
+            "cells_over": int(pairs.over[n]),
             "start_depth": float(pairs.start[n]),
-        }  # fmt: skip
+        }
         if source.frames.episodes is not None:
             pair["episode"] = source.frames.episodes.name_at(world, frame)
         over_start = max_start is not None and np.float32(pair["start_depth"]) > np.float32(

@@ -119,7 +119,8 @@ def verb(ctx: click.Context, inputs: tuple[str, ...], **values: Any) -> int:
         ]
         if given:
             raise click.UsageError(
-                f"--{given[0].replace('_', '-')} is for one audit, and several are given; --json has them all."
+                f"--{given[0].replace('_', '-')} is for one audit, and several are given; --json"
+                " has them all."
             )
         return _several(ctx, streams, values, sets, found_inputs)
     request = _request(ctx, inputs, values)

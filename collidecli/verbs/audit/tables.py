@@ -58,11 +58,15 @@ def audit_verdict(result: ResultDict, seconds: float) -> Verdict:
     failing = [row for row in result["pairs"] if row["exceeds"]]
     pairs = [
         [
-            markdown_code(row["shape0"]), markdown_code(row["shape1"]), length(row["depth"]), str(row["frame"]),
-            str(row["world"]), count(row["cells_over"]),
+            markdown_code(row["shape0"]),
+            markdown_code(row["shape1"]),
+            length(row["depth"]),
+            str(row["frame"]),
+            str(row["world"]),
+            count(row["cells_over"]),
         ]
         for row in failing[:MOST_ROWS]
-    ]  # fmt: skip
+    ]
     markdown = markdown_section(
         f"collide audit: {'passed' if result['passed'] else 'failed'}",
         [markdown_text(audit_words(result))],

@@ -43,10 +43,15 @@ def tunnel_steps(
         if pair not in rows:
             after = frames.time[min(frame + 1, len(frames) - 1)]
             rows[pair] = {
-                "shape0": names.text[pair[0]], "shape1": names.text[pair[1]], "allowed": bool(allowed[n]), "steps": 0,
-                "frame": int(frames.number[frame]), "world": world,
-                "time": float(frames.time[frame] + tunnels.enter[n] * (after - frames.time[frame])), "depth": 0.0,
-            }  # fmt: skip
+                "shape0": names.text[pair[0]],
+                "shape1": names.text[pair[1]],
+                "allowed": bool(allowed[n]),
+                "steps": 0,
+                "frame": int(frames.number[frame]),
+                "world": world,
+                "time": float(frames.time[frame] + tunnels.enter[n] * (after - frames.time[frame])),
+                "depth": 0.0,
+            }
         row = rows[pair]
         row["steps"] += 1
         row["depth"] = max(row["depth"], float(tunnels.depth[n]))

@@ -100,9 +100,13 @@ def tunnel_lines(result: ResultDict) -> list[str]:
     lines = []
     for tunnel in result.get("tunnels") or ():
         if tunnel["exceeds"]:
-            first = f"the first after frame {tunnel['frame']}, world {tunnel['world']}, at {tunnel['time']:.6g} s"
+            first = (
+                f"the first after frame {tunnel['frame']}, world {tunnel['world']}, at"
+                f" {tunnel['time']:.6g} s"
+            )
             lines.append(
-                f"{tunnel['shape0']} and {tunnel['shape1']}: {plural(tunnel['steps'], 'step')}, {first}"
+                f"{tunnel['shape0']} and {tunnel['shape1']}: {plural(tunnel['steps'], 'step')},"
+                f" {first}"
             )
     return _first_lines(lines)
 

@@ -36,27 +36,42 @@ collide batch gather nightly -o contacts.parquet
 """
 SHARD = "Estimated duration of a shard, the unit of work. [default: 90 s]"
 AGAIN = "Also compute the episodes that failed before."
-TIMEOUT = "Time limit of an episode, which is then listed as failed. [default: 1 h, or 100 times the estimate if more]"
+TIMEOUT = (
+    "Time limit of an episode, which is then listed as failed. [default: 1 h, or 100 times the"
+    " estimate if more]"
+)
 FOLDER = "The folder of the batch, or the URL of an object store: its plan and its contact sets."
 EXECUTOR = "Where to compute: processes of this machine, or a Dask cluster."
 SAMPLE = "Share of the contact sets to compute again, at least one."
 FORMATS = ("manifest", "merge", "parquet", "lerobot", "robomimic")
-TO = "manifest: a table with a row per episode. Others are folders: merge: contact sets of 64 MiB or more; "
-TO += "parquet: tables with a row per contact; lerobot: a row per frame; robomimic: a file per recording."
-PAIRS = "Also columns of the pairs that match one pattern each, by shape or body: whether they touch, and their least "
+TO = (
+    "manifest: a table with a row per episode. Others are folders: merge: contact sets of 64 MiB or"
+    " more; "
+)
+TO += (
+    "parquet: tables with a row per contact; lerobot: a row per frame; robomimic: a file per"
+    " recording."
+)
+PAIRS = (
+    "Also columns of the pairs that match one pattern each, by shape or body: whether they touch,"
+    " and their least "
+)
 PAIRS += "distance. lerobot and robomimic only; repeat for more."
 RUN_EXAMPLES = """\b
 collide batch run jobs.toml -o nightly --workers 8
 collide batch run nightly --retry-failed"""
 WORK_EXAMPLES = """\b
 collide batch work nightly --slot 3/8
-collide batch work nightly --slot $((SLURM_ARRAY_TASK_ID - SLURM_ARRAY_TASK_MIN))/$SLURM_ARRAY_TASK_COUNT"""
+collide batch work nightly --slot $((SLURM_ARRAY_TASK_ID - SLURM_ARRAY_TASK_MIN))/$SLURM_ARRAY_TASK_COUNT"""  # noqa: E501 (a command that is copied)
 GATHER_EXAMPLES = """\b
 collide batch gather nightly -o all.parquet
 collide batch gather nightly --to parquet -o contacts/"""
 execution = partial(option, section="Execution")
 written = partial(option, section="Output")
-HELP = "Run many recordings: plan, compute with any number of processes or machines, and gather the results."
+HELP = (
+    "Run many recordings: plan, compute with any number of processes or machines, and gather the"
+    " results."
+)
 verb = VerbGroup("batch", HELP, EPILOG)
 
 
@@ -93,7 +108,10 @@ def _planned(
 def _check_shards(plan: Plan, shard_seconds: float | None, folder: str) -> None:
     """Raises InputError where another duration of shards is asked for than that of the plan."""
     if shard_seconds not in (None, plan.shard_seconds):
-        what = f"is {shard_seconds:g} s, and the shards of the plan in {folder} are of {plan.shard_seconds:g} s"
+        what = (
+            f"is {shard_seconds:g} s, and the shards of the plan in {folder} are of"
+            f" {plan.shard_seconds:g} s"
+        )
         raise InputError(
             what,
             "--shard-seconds",

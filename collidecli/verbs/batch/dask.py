@@ -119,9 +119,14 @@ def _work(folder: str, shard: int, timeout: float | None, version: str) -> Shard
 
 
 def by_dask(
-    store: Store, plan: Plan, shards: Sequence[int], client: Any, done: Callable[[ShardReport], None],
-    timeout: float | None = None, task: Callable[..., ShardReport] = _work,
-) -> None:  # fmt: skip
+    store: Store,
+    plan: Plan,
+    shards: Sequence[int],
+    client: Any,
+    done: Callable[[ShardReport], None],
+    timeout: float | None = None,
+    task: Callable[..., ShardReport] = _work,
+) -> None:
     """Works on shards of a plan on a Dask cluster, in their order; calls `done` with the report of
     each.
 

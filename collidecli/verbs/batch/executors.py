@@ -98,7 +98,10 @@ class Slot:
                 computed += sum(map(store.has_result, started))
                 unstarted = 0 if started else unstarted + 1
         what = f"{ATTEMPTS} worker processes ended before an episode of shard {shard}"
-        fix = "look for messages of the system about them, and repeat the command; what is done is kept"
+        fix = (
+            "look for messages of the system about them, and repeat the command; what is done is"
+            " kept"
+        )
         raise WorkersLostError(what, self._location, fix)
 
     def _call(self, shard: int, log: str) -> ShardReport:

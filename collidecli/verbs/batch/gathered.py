@@ -84,7 +84,10 @@ class Gathered:
             if episode.key not in self.sizes and episode.key not in failures
         ]
         if left:
-            what = f"{len(left)} of {len(ordered)} episodes have no contact set; the first is {left[0].label}"
+            what = (
+                f"{len(left)} of {len(ordered)} episodes have no contact set; the first is"
+                f" {left[0].label}"
+            )
             raise InputError(
                 what, store.location, f"compute them with collide batch run {store.location}"
             )

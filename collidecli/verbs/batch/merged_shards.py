@@ -79,8 +79,14 @@ def _plan(sets: Sequence[ContactSet], shard: Sequence[DoneEpisode]) -> MergePlan
             theirs = getattr(longest, name)[: contact_set.frame_count]
             if not np.array_equal(ours, theirs):
                 frame = int(np.argmax(ours != theirs))
-                what = f"frame {frame} has {name} {ours[frame]:g}, and another episode has {theirs[frame]:g}"
-                fix = "one contact set has one time for each frame: use --to parquet, or run with --fps"
+                what = (
+                    f"frame {frame} has {name} {ours[frame]:g}, and another episode has"
+                    f" {theirs[frame]:g}"
+                )
+                fix = (
+                    "one contact set has one time for each frame: use --to parquet, or run with"
+                    " --fps"
+                )
                 raise InputError(what, done.episode.label, fix)
     counts = [contact_set.world_count for contact_set in sets]
     first = tuple(int(world) for world in np.cumsum([0, *counts[:-1]]))

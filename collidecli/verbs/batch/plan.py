@@ -334,14 +334,20 @@ def check_one_world(contacts: ContactSet, label: str, to: str) -> None:
         what = f"has {contacts.world_count} worlds, and {to} has one row for each frame"
         raise InputError(what, label, "use --to parquet, or run one world")
     if contacts.config.get("frames"):
-        what = f"is of some frames ({contacts.config['frames']}), and {to} has one row for each recorded frame"
+        what = (
+            f"is of some frames ({contacts.config['frames']}), and {to} has one row for each"
+            " recorded frame"
+        )
         raise InputError(what, label, "run it without --frames, or use --to parquet")
     reduced = HYDRO_NAMES if contacts.config.get("hydro_reduce") else ()
     left = [
         name for name, table in contacts.groups.items() if table.row_count and name not in reduced
     ]
     if left:
-        what = f"has {' and '.join(map(group_words, left))}, and {to} writes contacts of rigid shapes alone"
+        what = (
+            f"has {' and '.join(map(group_words, left))}, and {to} writes contacts of rigid shapes"
+            " alone"
+        )
         hydro = (
             ", or run it with --hydro-reduce or --hydro off"
             if set(left) <= set(HYDRO_NAMES)

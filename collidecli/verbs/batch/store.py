@@ -121,7 +121,8 @@ class Store:
         theirs = self.content(key)
         if content != theirs:
             raise DifferentContactsError(
-                f"was computed again, on {socket.gethostname()}, with the content {content[:16]}, not {theirs[:16]}",
+                f"was computed again, on {socket.gethostname()}, with the content {content[:16]},"
+                f" not {theirs[:16]}",
                 self.result_location(key),
                 "compare them with collide diff; /timing has the machine of each",
             )

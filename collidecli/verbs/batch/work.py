@@ -204,7 +204,10 @@ def _quarantined(store: Store, episode: Episode, before: Sequence[tuple[int, str
         message = f"the process that computed it ended {len(codes)} times ({names})"
         if codes[-1] == -signal.SIGKILL:
             code = KILLED
-            message += ", as for want of memory; --retry-failed on a machine with more, or set memory-limit in its job"
+            message += (
+                ", as for want of memory; --retry-failed on a machine with more, or set"
+                " memory-limit in its job"
+            )
     store.fail(replace(_failure(episode, message, code), attempts=len(codes)))
     for _, log, _ in before:  # so that --retry-failed begins anew
         store.log(log, {"event": "failed", "key": episode.key}, at_once=True)

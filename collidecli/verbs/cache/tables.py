@@ -20,12 +20,14 @@ def cache_table(result: ResultDict) -> RenderableType:
     """Table of collide.cache/1: a line per entry, and the total size."""
     if "removed" in result:
         return Text(
-            f"{result['folder']}: {_entry_counts(result['removed'])} removed, {memory(result['bytes'])}"
+            f"{result['folder']}: {_entry_counts(result['removed'])} removed,"
+            f" {memory(result['bytes'])}"
         )
     entries = result["entries"]
     folder = result["folder"]
     line = Text(
-        f"{folder}: {_entry_counts(entries)}, {memory(result['bytes'])} of {memory(result['limit'])}"
+        f"{folder}: {_entry_counts(entries)}, {memory(result['bytes'])} of"
+        f" {memory(result['limit'])}"
     )
     columns: list[Column] = [
         ("key", "left", lambda entry: entry["key"][:KEY_DIGITS]),

@@ -12,7 +12,8 @@ CHECK_EPILOG = """\b
 collide check pile.contacts.h5
 collide check recordings/ 'runs/*.contacts.h5'
 \b
-Exit codes: 0 the files are good; 1 one has faults, or one of several cannot be read; 2 none can be read.
+Exit codes: 0 the files are good; 1 one has faults, or one of several cannot be read; 2 none can
+be read.
 """
 
 

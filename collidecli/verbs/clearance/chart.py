@@ -57,7 +57,8 @@ def clearance_chart(result: ResultDict, canvas: Canvas) -> Figure:
 CLEARANCE_CHART = ChartKind(
     lambda result, canvas: clearance_chart(result["clearance"], canvas),
     lambda result: (
-        f"Least distances over time; the least is {length(result['clearance']['listed'][0]['least_distance'])}."
+        "Least distances over time; the least is"
+        f" {length(result['clearance']['listed'][0]['least_distance'])}."
     ),
     missing_unless(
         "it has no distances; give --clearance", lambda r: (r.get("clearance") or {}).get("listed")

@@ -31,10 +31,16 @@ if TYPE_CHECKING:
     from collidecli.verbs.clearance.clearance import ClearanceRequest
 
 ENDING = ".clearance.h5"
-BY = "Measure each pair of shapes, each body, or all pairs together. [default: pair; all with --between]"
+BY = (
+    "Measure each pair of shapes, each body, or all pairs together. [default: pair; all with"
+    " --between]"
+)
 BETWEEN = "Only pairs of a shape or body of each pattern."
 TOP = "Only the N pairs that come nearest. [default: all pairs]"
-OUTPUT = "Write the distances of every frame: .h5, .parquet or .csv; of several recordings a folder. [default: none]"
+OUTPUT = (
+    "Write the distances of every frame: .h5, .parquet or .csv; of several recordings a folder."
+    " [default: none]"
+)
 MARGIN = "Inflate every shape by this length. [default: as authored]"
 PLOT = "Draw the listed distances over time: .svg or .png."
 BINS = 512

@@ -13,7 +13,10 @@ from collidecli.wording import plural
 def clearance_section(result: ResultDict) -> dict[str, Any]:
     """The lines of least distance over time, and the nearest pairs, of collide.clearance/1."""
     of_bodies = result["by"] == "body"
-    lead = f"Without a cutoff, of {plural(result['pairs'], 'pair')} of shapes; negative is penetration."
+    lead = (
+        f"Without a cutoff, of {plural(result['pairs'], 'pair')} of shapes; negative is"
+        " penetration."
+    )
     if len(result["listed"]) < result["items"]:
         items = plural(result["items"], *(("body", "bodies") if of_bodies else ("pair",)))
         lead += f" The nearest {len(result['listed'])} of {items} are shown."

@@ -40,8 +40,8 @@ collide diff baselines/ now/ --atol 1e-6 --junit-xml diff.xml
 collide diff ours.h5 mujoco.h5 --by-pair --band 0.1mm --max-angle 1deg
 collide diff baseline.h5 now.h5 --pairs-only --exclude '*/ground' --junit-xml diff.xml
 \b
-Exit codes: 0 no difference beyond the allowed ones; 1 a difference, or a contact set of a folder that has no partner
-or cannot be used; 2 an input that cannot be used.
+Exit codes: 0 no difference beyond the allowed ones; 1 a difference, or a contact set of a folder that has
+no partner or cannot be used; 2 an input that cannot be used.
 """
 
 
@@ -103,7 +103,8 @@ def verb(ctx: click.Context, a: str, b: str, **values: Any) -> int:
     for name in NOT_OF_PAIRS if by_pair else OF_PAIRS:
         if given.get(name) not in (None, ()) and given[name] is not False:
             raise click.UsageError(
-                f"--{name.replace('_', '-')} has no effect with{'' if by_pair else 'out'} --by-pair."
+                f"--{name.replace('_', '-')} has no effect with{'' if by_pair else 'out'}"
+                " --by-pair."
             )
     if not by_pair and (os.path.isdir(a) or os.path.isdir(b)):
         return _diff_folders(streams, pages, a, b, given)

@@ -83,7 +83,8 @@ def _result(compared: Comparison, a: ContactSet, b: ContactSet) -> DiffResult:
     notes = [*compared.model.notes, *compared.notes]
     if rigid.crowded:
         notes.append(
-            f"{rigid.crowded} pairs have too many contacts in a cell to match by position: matched in order"
+            f"{rigid.crowded} pairs have too many contacts in a cell to match by position: matched"
+            " in order"
         )
     by_hash = bool(a.content_sha256) and a.content_sha256 == b.content_sha256
     tallied = [
@@ -96,7 +97,8 @@ def _result(compared: Comparison, a: ContactSet, b: ContactSet) -> DiffResult:
     ]
     if by_hash and (reasons or any(map(any, tallied))):
         notes.append(
-            "the content hashes are equal: one of the files was changed after it was written (collide check)"
+            "the content hashes are equal: one of the files was changed after it was written"
+            " (collide check)"
         )
     return DiffResult(
         a=file_of(a),
@@ -373,7 +375,7 @@ def _field(tally: FieldTally, compared: Comparison, cells: _Cells) -> dict[str, 
         "rtol": 0.0 if tally.name == "normal" else rtol,
         **{name: getattr(tally, name) for name in ("differing", "changed", "largest")},
         "worst": at and {**cells(at["cell"]), **cells.pair(at["pair"]), "a": at["a"], "b": at["b"]},
-        "histogram": []
-        if tally.exact
-        else [{"from": edge, "contacts": int(n)} for edge, n in bins if n],
+        "histogram": (
+            [] if tally.exact else [{"from": edge, "contacts": int(n)} for edge, n in bins if n]
+        ),
     }

@@ -187,7 +187,8 @@ def _notes(a: ContactSet, b: ContactSet, aligned: ShapeAlignment) -> list[str]:
         alone = [c for c in one.optional_columns if c not in other.optional_columns]
         if alone:
             notes.append(
-                f"only {name} has the column{'s' if len(alone) > 1 else ''} {', '.join(alone)}: not compared"
+                f"only {name} has the column{'s' if len(alone) > 1 else ''} {', '.join(alone)}: not"
+                " compared"
             )
         if one.material_rule and not other.material_rule:
             notes.append(f"only {name} has materials of shapes: not compared")

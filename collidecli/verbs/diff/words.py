@@ -79,7 +79,10 @@ def model_line(difference: ResultDict) -> str:
     if difference["kind"] == "renamed":
         return f"renamed: {difference['a']} is {difference['b']} in B{world}"
     if difference["kind"] in ("removed", "added"):
-        return f"{difference['kind']}: {difference['path']}, a {difference['a'] or difference['b']}{world}"
+        return (
+            f"{difference['kind']}: {difference['path']}, a"
+            f" {difference['a'] or difference['b']}{world}"
+        )
     return f"changed: {difference['path']}: {difference['what']} {both_values(difference)}{world}"
 
 
@@ -213,12 +216,16 @@ def markdown(result: ResultDict, title: str = "collide diff") -> str:
         [more_text(more)] if pairs and more else [],
         markdown_rows([title for title, _, _ in FIELDS], fields),
         [f"- {markdown_cell(line.strip(), most=300)}" for line in group_lines(result)],
-        [f"Ignored: {plural(ignored, 'contact')} within --ignore-shallow of the gap."]
-        if ignored
-        else [],
-        [f"At the limit, not counted: {at_limit} within the tolerance of the pair's gap."]
-        if at_limit
-        else [],
+        (
+            [f"Ignored: {plural(ignored, 'contact')} within --ignore-shallow of the gap."]
+            if ignored
+            else []
+        ),
+        (
+            [f"At the limit, not counted: {at_limit} within the tolerance of the pair's gap."]
+            if at_limit
+            else []
+        ),
         [f"- note: {markdown_cell(note, most=300)}" for note in result["notes"]],
     )
 

@@ -69,7 +69,10 @@ def _events_summary(result: ResultDict) -> RenderableType:
         rows.append(
             (
                 "recorded",
-                f"{demonstrations}, {plural(demos['frames'], 'frame')}, {quantities.seconds(demos['seconds'])}",
+                (
+                    f"{demonstrations}, {plural(demos['frames'], 'frame')},"
+                    f" {quantities.seconds(demos['seconds'])}"
+                ),
             )
         )
     if worlds["count"] > 1:

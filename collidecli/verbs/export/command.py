@@ -20,7 +20,10 @@ GROUP = f"Rows of this table in place of the contacts; for {formats_with('group'
 SCENE = f"The scene of the run, for {formats_with('scene')}."
 RECORDING = f"The run's recording, for {formats_with('trajectory')}. [default: found by its hash]"
 NORMALS = "Length of the normals in a USD layer and an MCAP file [m]."
-FRAME_ID = f"Frame of the messages, for {formats_with('frame_id')}. [default: FRAME of --base-from tf:FRAME, else world]"
+FRAME_ID = (
+    f"Frame of the messages, for {formats_with('frame_id')}. [default: FRAME of --base-from"
+    " tf:FRAME, else world]"
+)
 EPILOG = """\b
 collide export out.h5 --to usd -o contacts.usda --scene scene.usda
 collide export out.h5 --to csv -o contacts.csv --frames 0:100 --include '*/gripper/*'

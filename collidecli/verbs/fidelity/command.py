@@ -29,15 +29,27 @@ from collidecli.results.endings import PAGE_ENDINGS
 from collidecli.results.outputs import check_ending, write_output
 from collidecli.scene.options import EngineOptions
 
-ENGINES = "mujoco, newton, coal, fcl, drake, bullet, dart, rapier; adapter.py; or what one wrote, rows.npz or set.h5."
-ENGINE_OPTION = "Of an adapter: stateful=1 of bullet; detector=dart, bullet or ode of dart; multiccd=0 of mujoco."
+ENGINES = (
+    "mujoco, newton, coal, fcl, drake, bullet, dart, rapier; adapter.py; or what one wrote,"
+    " rows.npz or set.h5."
+)
+ENGINE_OPTION = (
+    "Of an adapter: stateful=1 of bullet; detector=dart, bullet or ode of dart; multiccd=0 of"
+    " mujoco."
+)
 OUTPUT = "A page with charts, .html; or the result of --json."
 REPRO = "Write each listed answer as MJCF, and as a script for the engine alone, into this folder."
-VIEW = "Write the pairs of the listed answers in 3D, an .html file: exact contacts, and the engines' in black."
+VIEW = (
+    "Write the pairs of the listed answers in 3D, an .html file: exact contacts, and the engines'"
+    " in black."
+)
 PYTHON = "Interpreter of an engine, or of all others. [default: that of collide]"
 BAND = "Overlaps and gaps up to this length may be reported or not."
 EXCESS = "Overlap along an engine's normal less the depth; no opposite or unusable normals."
-DEPTH = "Error of a depth, a length, a percentage or both as 1mm,10%, each a limit of its own; no other faults of depths."
+DEPTH = (
+    "Error of a depth, a length, a percentage or both as 1mm,10%, each a limit of its own; no other"
+    " faults of depths."
+)
 DISTANCE = "Error of a distance of shapes that are apart, of contacts in the gap."
 limit = partial(option, section="Limits of each engine and pair of types")
 engine = partial(repeated, section="Engines")
@@ -48,8 +60,9 @@ collide fidelity now.h5 old.h5 --scene robot.xml -t motion.h5
 collide fidelity robot.xml --engines mujoco,old=mujoco --engine-python old=old/bin/python -o fidelity.json
 collide fidelity robot.xml -t motion.h5 --engines mujoco,coal,fcl -o page.html --repro repros --view worst.html
 \b
-Exit codes: 0 within the limits; 1 a limit is exceeded; 2 an input that cannot be used, or limits, and nothing asked.
-"""
+Exit codes: 0 within the limits; 1 a limit is exceeded; 2 an input that cannot be used, or limits,
+and nothing asked.
+"""  # noqa: E501 (commands that are copied)
 
 
 class ErrorLimit(click.ParamType):

@@ -153,7 +153,8 @@ KINDS = {
     "wrong": ChartKind(
         wrong_chart,
         lambda result: (
-            f"Share of wrong answers of {plural(len(result['engines']), 'engine')} by pair of types."
+            f"Share of wrong answers of {plural(len(result['engines']), 'engine')} by pair of"
+            " types."
         ),
         lambda result: "" if result["rows"] else "no pair touches",
     ),
@@ -166,17 +167,19 @@ KINDS = {
     ),
 }
 LEAD = (
-    "Percentage of the pairs that touch or are reported to, each counted in every frame, whose answer is wrong: missed,"
-    " phantom, unusable, of another sign, frame or direction, one of the depths with a common factor, a depth more than"
-    " {} off, or a normal along which it takes {} more to separate the shapes. – is not asked."
+    "Percentage of the pairs that touch or are reported to, each counted in every frame, whose"
+    " answer is wrong: missed, phantom, unusable, of another sign, frame or direction, one of the"
+    " depths with a common factor, a depth more than {} off, or a normal along which it takes {}"
+    " more to separate the shapes. – is not asked."
 )
 PROOF = (
-    "The worst of each kind. Two numbers prove each: moving a shape by our depth along our normal separates both; "
-    "along the engine's normal it takes the last length. Scripts need NumPy and the engine alone."
+    "The worst of each kind. Two numbers prove each: moving a shape by our depth along our normal"
+    " separates both; along the engine's normal it takes the last length. Scripts need NumPy and"
+    " the engine alone."
 )
 POINTS = (
-    "A point is a pair in a frame; on the line the depth is right. 0 below: no overlap is reported; 0 at the left: "
-    "phantom."
+    "A point is a pair in a frame; on the line the depth is right. 0 below: no overlap is reported;"
+    " 0 at the left: phantom."
 )
 
 

@@ -45,7 +45,8 @@ def faults_text(row: ResultDict) -> str:
     faults = [f"{count(row[key])} {words}" for key, words in names.items() if row[key]]
     if row["scaled"]:
         faults.append(
-            f"{count(row['scaled'])} of {count(row['asked'])} have {factor_text(row['factor'])} the depth"
+            f"{count(row['scaled'])} of {count(row['asked'])} have {factor_text(row['factor'])} the"
+            " depth"
         )
     if row["wrong_apart"]:
         faults.append(

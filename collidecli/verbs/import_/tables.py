@@ -19,7 +19,10 @@ def import_table(result: ResultDict) -> RenderableType:
         ("options", engine["options"]),
         (
             "scene",
-            f"{result['scene']}, {plural(result['cells'], 'cell')}, {plural(result['pairs'], 'pair')}",
+            (
+                f"{result['scene']}, {plural(result['cells'], 'cell')},"
+                f" {plural(result['pairs'], 'pair')}"
+            ),
         ),
         (
             "shapes",

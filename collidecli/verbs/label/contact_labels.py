@@ -138,7 +138,10 @@ class ContactLabels:
         self.present = in_world[:, self._sensor, None] & in_world[:, None, self._partner]
         self.notes = group_notes(contacts, rule.leave, False)
         if absent := int((~self.present).sum()):
-            what = f"{absent} of {self.present.size} triples of world, sensor and partner are not in the world's scene"
+            what = (
+                f"{absent} of {self.present.size} triples of world, sensor and partner are not in"
+                " the world's scene"
+            )
             self.notes.append(
                 f"{what}: they have no label ('present' is false in arrays, a table has no row)"
             )
@@ -208,7 +211,7 @@ class ContactLabels:
         if np.float32(gap_range(contacts)[0]) >= limit:
             return
         shapes = contacts.shapes
-        (_, pair_gap) = pair_values(contacts)
+        _, pair_gap = pair_values(contacts)
         item = self.keys.number[: len(shapes)]
         rows = np.arange(len(shapes))
         others = rows[np.isin(item, self._partner)]
@@ -222,7 +225,10 @@ class ContactLabels:
             if (gap < limit).any():
                 pair = f"{shapes.path[row]} and {shapes.path[int(near[np.argmin(gap)])]}"
                 what = f"contacts of {pair} are reported only up to {gap.min():.6g} m, their gap"
-                fix = f"run with --gap {leave:g} (--gap {leave / 2:g} with --gap-rule sum), or give at most that"
+                fix = (
+                    f"run with --gap {leave:g} (--gap {leave / 2:g} with --gap-rule sum), or give"
+                    " at most that"
+                )
                 raise InputError(what, f"--leave {leave:g}", fix)
 
     def _is_selected(self, intervals: Intervals) -> np.ndarray:
@@ -353,6 +359,12 @@ def options_dict(options: LabelOptions) -> dict[str, Any]:
     """The options of labels in the types of JSON."""
     rule = options.rule
     return {
-        "sensors": list(options.sensors), "partners": list(options.partners), "by": options.by, "enter": rule.enter,
-        "leave": rule.leave, "min_frames": rule.min_frames, "slip": options.slip, "frames": options.frames,
-    }  # fmt: skip
+        "sensors": list(options.sensors),
+        "partners": list(options.partners),
+        "by": options.by,
+        "enter": rule.enter,
+        "leave": rule.leave,
+        "min_frames": rule.min_frames,
+        "slip": options.slip,
+        "frames": options.frames,
+    }

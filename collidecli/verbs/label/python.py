@@ -121,7 +121,10 @@ class Labels:
     present: np.ndarray
 
     def __repr__(self) -> str:
-        return f"<Labels {' '.join(f'{name}={size}' for name, size in axis_sizes(self.touch.shape).items())}>"
+        return (
+            "<Labels"
+            f" {' '.join(f'{name}={size}' for name, size in axis_sizes(self.touch.shape).items())}>"
+        )
 
     def __len__(self) -> int:
         return int(self._rows.sum())
@@ -129,7 +132,10 @@ class Labels:
     def _repr_html_(self) -> str:
         return html_table(
             axis_sizes(self.touch.shape)
-            | {"labels": len(self), "touching": int(self.touch[self._rows].sum())}
+            | {
+                "labels": len(self),
+                "touching": int(self.touch[self._rows].sum()),
+            }
         )
 
     @property
@@ -177,7 +183,15 @@ def labels_in_memory(contacts: reader.ContactSet, options: LabelOptions) -> Labe
 
     number = labels.frames.number
     return Labels(
-        whole("touch"), whole("distance"), whole("slip") if options.slip else None, tuple(labels.sensors),
-        tuple(labels.partners), number, contacts.step[number], labels.frames.time, labels.worlds, labels.recorded,
+        whole("touch"),
+        whole("distance"),
+        whole("slip") if options.slip else None,
+        tuple(labels.sensors),
+        tuple(labels.partners),
+        number,
+        contacts.step[number],
+        labels.frames.time,
+        labels.worlds,
+        labels.recorded,
         labels.present,
-    )  # fmt: skip
+    )

@@ -82,11 +82,17 @@ def plan_frames(sets: Sequence[ContactSet]) -> MergePlan:
             )
         for name in OF_STEPS:
             if name in part.groups:
-                what = "it has contacts between frames, and none between its frames and those of another set"
+                what = (
+                    "it has contacts between frames, and none between its frames and those of"
+                    " another set"
+                )
                 raise InputError(what, f"{part.path}: /{name}", "run the whole motion at once")
         falls = np.flatnonzero(part.step[1:] <= part.step[:-1])
         if len(falls):
-            what = f"step {part.step[falls[0] + 1]} follows step {part.step[falls[0]]}: steps must increase"
+            what = (
+                f"step {part.step[falls[0] + 1]} follows step {part.step[falls[0]]}: steps must"
+                " increase"
+            )
             raise InputError(what, f"{part.path}: /time/step", "record increasing steps")
     steps = np.concatenate([part.step for part in sets])
     owner = np.repeat(np.arange(len(sets)), [part.frame_count for part in sets])
@@ -104,7 +110,10 @@ def plan_frames(sets: Sequence[ContactSet]) -> MergePlan:
     if len(back):
         before, after = (sets[int(owner[order[back[0] + k]])].path for k in (0, 1))
         part, next_one = steps[order[back[0] : back[0] + 2]]
-        what = f"step {next_one} is earlier than step {part} of {before}: times must increase with steps"
+        what = (
+            f"step {next_one} is earlier than step {part} of {before}: times must increase with"
+            " steps"
+        )
         raise InputError(what, after, "give sets of one recording")
     merged = np.empty(len(order), np.intp)
     merged[order] = np.arange(len(order))
@@ -285,7 +294,10 @@ def merge(request: MergeRequest, progress: Progress = None) -> MergeResult:
             sets.sort(key=lambda contacts: contacts.step[0] if contacts.frame_count else 0)
         for contacts in sets[1:]:
             if not request.worlds and contacts.world_count != sets[0].world_count:
-                what = f"has {contacts.world_count} worlds, and {sets[0].path} has {sets[0].world_count}"
+                what = (
+                    f"has {contacts.world_count} worlds, and {sets[0].path} has"
+                    f" {sets[0].world_count}"
+                )
                 raise InputError(
                     what,
                     contacts.path,
@@ -424,9 +436,9 @@ def _header(
     attributes = {
         "scene": first.scene,
         "scene_sha256": first.scene_sha256,
-        "trajectory_sha256": hashes[0]
-        if len(hashes) == 1
-        else hashlib.sha256("".join(hashes).encode()).hexdigest(),
+        "trajectory_sha256": (
+            hashes[0] if len(hashes) == 1 else hashlib.sha256("".join(hashes).encode()).hexdigest()
+        ),
         "config": json.dumps(config, sort_keys=True),
     }
     version = first.version if first.version[0] == major else version_of(major, first.groups)

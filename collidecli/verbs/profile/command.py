@@ -32,7 +32,10 @@ from collidecli.scene.options import SPEED
 JSON = "The results as JSON. [default: path of the HDF5 file with .json]"
 DEVICES = "Devices to compare, such as cpu,cuda, in place of --device."
 engine = partial(repeated, section="Other engines")
-ENGINES = "Engines to time beside this one, each in a process of its own: mujoco, newton, coal, ..., or adapter.py."
+ENGINES = (
+    "Engines to time beside this one, each in a process of its own: mujoco, newton, coal, ..., or"
+    " adapter.py."
+)
 TIMED_ENGINE_PYTHON = "Interpreter of an engine, or of all others. [default: that of collide]"
 PROFILE_EPILOG = """\b
 collide profile pile.usda --repeats 9

@@ -175,9 +175,11 @@ def profile(request: ProfileRequest, progress: Progress = None) -> ProfileResult
             advice=first.advice.text,
             devices=[run.as_dict(len(motion.time)) for run in several] or None,
             device_advice=compare_devices(walls) if walls else None,
-            engines=[own_engine(first, len(motion.time) * scene.model.world_count), *others]
-            if others
-            else None,
+            engines=(
+                [own_engine(first, len(motion.time) * scene.model.world_count), *others]
+                if others
+                else None
+            ),
             trace=request.trace or None,
             warnings=(*scene.warnings, *motion.warnings, *fields.notes, *result_notes()),
         )
@@ -258,7 +260,10 @@ def advise(measured: Sequence[Measured], choice: BroadPhaseChoice) -> Advice:
     if rivals:
         rivals.sort(key=lambda name: medians[name])
         names = ", ".join([fastest, *rivals])
-        text = f"none is clearly the fastest: the times of {names} vary by more than they differ; {auto}"
+        text = (
+            f"none is clearly the fastest: the times of {names} vary by more than they differ;"
+            f" {auto}"
+        )
         if not agrees:
             text += ", which is clearly slower"
         return Advice(fastest, False, agrees, text)

@@ -33,7 +33,10 @@ def profile_table(result: ResultDict) -> RenderableType:
     ending = [("contacts", identical), ("advice", result["advice"])]
     devices = result.get("devices") or []
     for index, timed in enumerate(devices):
-        time = f"{timed['device']} ({timed['name']}): {seconds(timed['wall_seconds'])} with {timed['fastest']}"
+        time = (
+            f"{timed['device']} ({timed['name']}): {seconds(timed['wall_seconds'])} with"
+            f" {timed['fastest']}"
+        )
         rates = (
             f"{rate(timed['frames_per_second'])} frames/s, {plural(timed['contacts'], 'contact')}"
         )

@@ -69,7 +69,10 @@ def _recorded_control(
     if rows.ndim == 2:
         rows = np.repeat(rows[:, None], worlds, axis=1)
     if rows.ndim != 3 or rows.shape[0] < frames - 1 or rows.shape[1:] != (worlds, actuators):
-        fix = f"give [{frames - 1}, {actuators}], or [{frames - 1}, {worlds}, {actuators}] with a control per world"
+        fix = (
+            f"give [{frames - 1}, {actuators}], or [{frames - 1}, {worlds}, {actuators}] with a"
+            " control per world"
+        )
         raise InputError(f"the control has shape {list(rows.shape)}", path, fix)
     finite = np.isfinite(rows)
     if not finite.all():

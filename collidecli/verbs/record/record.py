@@ -189,7 +189,10 @@ class _Simulation:
             for warning in _UNSTABLE:
                 given = data.warning[warning]
                 if given.number:
-                    what = f"the simulation became unstable: {mujoco.mju_warningText(warning, given.lastinfo)}"
+                    what = (
+                        "the simulation became unstable:"
+                        f" {mujoco.mju_warningText(warning, given.lastinfo)}"
+                    )
                     fix = "take a smaller timestep in the scene's <option>, or a gentler control"
                     raise InputError(
                         what, f"{self.path}: before frame {frame + 1}, world {world}", fix

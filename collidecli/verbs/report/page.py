@@ -152,14 +152,20 @@ def sections(result: ResultDict, charts: Mapping[str, Any]) -> list[dict[str, An
         per_bin = result["series"]["frames_per_bin"]
         lead = f" of all {count(result['worlds'])} worlds together" if result["worlds"] > 1 else ""
         if per_bin > 1:
-            lead += f", {per_bin} frames per point: the line is their mean, the band ends at their maximum"
+            lead += (
+                f", {per_bin} frames per point: the line is their mean, the band ends at their"
+                " maximum"
+            )
         listed.append(
             section("time", "Over time", *parts, lead=lead and f"Contacts in a frame{lead}.")
         )
         listed.append(_pairs(result, charts))
     if "depths" in charts:
         below = result["contacts"] - result["penetrating"]
-        lead = f"{plural(result['penetrating'], 'contact')} penetrate; {count(below)} are within their gap."
+        lead = (
+            f"{plural(result['penetrating'], 'contact')} penetrate; {count(below)} are within their"
+            " gap."
+        )
         listed.append(section("depths", "Depths", part(chart="depths"), lead=lead))
     listed += group_sections(result, charts)
     listed += _between_frames(result)
@@ -197,7 +203,10 @@ def group_sections(result: ResultDict, charts: Mapping[str, Any]) -> list[dict[s
         largest = "the largest of its frames" if per_bin > 1 else "a frame"
         shown = len(surfaces["listed"])
         pairs = plural(surfaces["pairs"], "pair")
-        lead = f"{shown} of {pairs}, the largest forces first; forces are nominal. A point is {largest}."
+        lead = (
+            f"{shown} of {pairs}, the largest forces first; forces are nominal. A point is"
+            f" {largest}."
+        )
         headings = {
             "areas": "Area [m²]",
             "forces": "Force [N]",
@@ -220,7 +229,10 @@ def _between_frames(result: ResultDict) -> list[dict[str, Any]]:
     worlds = _names_worlds(result)
     if not touches:
         return []
-    lead = f"{plural(touches['count'], 'touch', 'touches')}, {count(touches['missed'])} of them in no recorded frame"
+    lead = (
+        f"{plural(touches['count'], 'touch', 'touches')}, {count(touches['missed'])} of them in no"
+        " recorded frame"
+    )
     lead += (
         f", and {plural(touches['undecided'], 'undecided pair')}." if touches["undecided"] else "."
     )
@@ -318,8 +330,8 @@ def _timing(result: ResultDict, charts: Mapping[str, Any]) -> list[dict[str, Any
     listed = []
     if "stages" in charts:
         lead = (
-            "Stages of the engine are summed over its threads. Loading the scene and compiling kernels are before the "
-            "run, not part of its time, and have a scale of their own."
+            "Stages of the engine are summed over its threads. Loading the scene and compiling"
+            " kernels are before the run, not part of its time, and have a scale of their own."
         )
         listed.append(section("timing", "Stages of the run", part(chart="stages"), lead=lead))
     if "phases" in charts:
@@ -327,7 +339,10 @@ def _timing(result: ResultDict, charts: Mapping[str, Any]) -> list[dict[str, Any
         for first in phases_of(result)[:1]:
             if first["candidates"]:
                 false = percent(1.0 - first["touching_pairs"] / first["candidates"])
-                lead = f"A candidate is a pair with overlapping bounds; {false} of the candidates have no contact."
+                lead = (
+                    f"A candidate is a pair with overlapping bounds; {false} of the candidates have"
+                    " no contact."
+                )
         if result["profile"] is None:
             lead += " This run used one broad phase; collide profile measures all of them."
         listed.append(

@@ -189,15 +189,19 @@ def report(request: ReportRequest, progress: Progress = None) -> ReportResult:
                 "depth": bins.greatest(np.maximum(0.0, -sums.frames.least)),
             },
             "pairs": _pairs(passes, pairs),
-            "deepest": closest_cell(selected, pairs, int(np.argmin(pairs.least)))
-            if len(pairs.key)
-            else None,
+            "deepest": (
+                closest_cell(selected, pairs, int(np.argmin(pairs.least)))
+                if len(pairs.key)
+                else None
+            ),
             "worst": _worst(selected, pairs),
             "groups": group_series(selected),
             "between_frames": _between_frames(contacts, request),
-            "subsets": subsets(passes, pairs, sums.world_least, demonstrations)
-            if request.subsets
-            else None,
+            "subsets": (
+                subsets(passes, pairs, sums.world_least, demonstrations)
+                if request.subsets
+                else None
+            ),
         }
         page["notes"] = [*_notes(page["series"], page["pairs"]), *_early_ends(selected)]
     timing, warnings = _timing(request.file)
@@ -206,7 +210,8 @@ def report(request: ReportRequest, progress: Progress = None) -> ReportResult:
     if missed := timing.get("missed_surface_count", 0):
         warnings.insert(
             0,
-            f"{missed} hydroelastic overlaps have no surface: it was thinner than the finest voxels",
+            f"{missed} hydroelastic overlaps have no surface: it was thinner than the finest"
+            " voxels",
         )
     if profile is not None and profile["scene_sha256"] != page["scene_sha256"]:
         warnings.insert(0, f"{request.profile} profiles another scene than this one")
@@ -260,9 +265,11 @@ def _timing(path: str) -> tuple[dict[str, Any], list[str]]:
     timing["stages"] = [stage for stage in stages if _is_amount(stage["seconds"])]
     unclear = [name for name in (*TEXTS, *NUMBERS) if name in recorded and name not in timing]
     unclear += [f"stage {stage['stage']}" for stage in stages if not _is_amount(stage["seconds"])]
-    return timing, [
-        f"ignored entries of the timing that are no amounts: {', '.join(unclear)}"
-    ] if unclear else []
+    return timing, (
+        [f"ignored entries of the timing that are no amounts: {', '.join(unclear)}"]
+        if unclear
+        else []
+    )
 
 
 def _is_amount(value: Any) -> bool:
@@ -317,7 +324,10 @@ def _first_pass(passes: Passes) -> _Sums:
         finite = np.isfinite(block.columns["distance"])
         if not finite.all():
             frame, world = divmod(int(block.cell[np.argmin(finite)]), selected.world_count)
-            where = f"{contacts.path}: /rigid_contacts/distance, frame {frame}, world {selected.worlds[world]}"
+            where = (
+                f"{contacts.path}: /rigid_contacts/distance, frame {frame}, world"
+                f" {selected.worlds[world]}"
+            )
             raise InputError("is not a finite number", where, "make the contact set again")
         sums.frames.add(block)
         sums.depths.add(block.columns["distance"])

@@ -80,7 +80,10 @@ def _choice(
         figures = [*of_shapes, ("deepest", length(deepest), where), *figures]
     for episode in result["episodes"] if subset["kind"] == "world" else ():
         if episode["world"] == subset["row"]:
-            span = f"of {count(frames)}, {plain(episode['seconds'])} s from frame {episode['first_frame']} on"
+            span = (
+                f"of {count(frames)}, {plain(episode['seconds'])} s from frame"
+                f" {episode['first_frame']} on"
+            )
             figures.append(("frames", count(episode["frame_count"]), span))
     mean = f", mean of {subsets['frames_per_bin']} frames" if subsets["frames_per_bin"] > 1 else ""
     title = f"Contacts in a frame{mean}, at most {plain(max(per_frame, default=0.0))}"
@@ -109,9 +112,9 @@ def _choice(
         "bins": bins,
         "figures": figure_list(figures),
         "charts": [*charts, *_group_steps(subset["groups"], mean, series, frames)],
-        "ends": [f"{plain(series['time'][0])} s", f"{plain(result['end'])} s"]
-        if bins
-        else ["", ""],
+        "ends": (
+            [f"{plain(series['time'][0])} s", f"{plain(result['end'])} s"] if bins else ["", ""]
+        ),
         "pairs_title": title,
         "pairs": _strips(pairs, series, frames),
     }

@@ -30,7 +30,10 @@ def run_table(result: ResultDict) -> RenderableType:
 def sweep_text(sweep: ResultDict) -> str:
     """Touches between frames, those that the frames miss, and undecided pairs, as text."""
     missed = sweep["tunnels"]
-    text = f"{plural(missed, 'touch', 'touches')} missed by the frame rate, of {count(sweep['touches'])} in steps"
+    text = (
+        f"{plural(missed, 'touch', 'touches')} missed by the frame rate, of"
+        f" {count(sweep['touches'])} in steps"
+    )
     return text + (f"; {count(sweep['undecided'])} undecided" if sweep["undecided"] else "")
 
 

@@ -74,7 +74,10 @@ def lines_by_cell(
     for cell, of_cell in groupby(lines, itemgetter(0)):
         frame, world = divmod(cell, contacts.world_count)
         yield ""
-        yield f"{name}frame {frame}, world {world}, t = {contacts.time[frame]:.9g} {contacts.time_unit}"
+        yield (
+            f"{name}frame {frame}, world {world}, t = {contacts.time[frame]:.9g}"
+            f" {contacts.time_unit}"
+        )
         yield from sorted(line for _, line in of_cell)
 
 

@@ -194,7 +194,8 @@ def _head(contacts: ContactSet) -> Iterator[str]:
         ending = f"  template {shapes.template[row]}" if int(shapes.template[row]) > 0 else ""
         sizes = f"margin {shapes.margin[row]:.6g}  gap {shapes.gap[row]:.6g}"
         lines.append(
-            f"  {printable_line(shapes.path[row])}  {printable_line(shapes.type[row])}  {on}  {sizes}{ending}"
+            f"  {printable_line(shapes.path[row])}  {printable_line(shapes.type[row])}  {on} "
+            f" {sizes}{ending}"
         )
     yield from sorted(lines)
     objects = contacts.particle_objects
@@ -262,9 +263,9 @@ def _pair_line(key: tuple[str, str], pair: _Pair, contacts: ContactSet, decimals
     least = _numbers(np.array([pair.distance]), decimals)
     spread = np.sqrt(pair.squares / pair.contacts)
     return (
-        f"  {key[0]} | {key[1]}  {counted(pair.contacts, 'contact')} in {counted(pair.touches, 'cell')}"
-        f"  least distance {least} in {place}  spread {_numbers(np.array([spread]), decimals)}  rows {pair.digest:016x}"
-        f"  frames {spans}{more}"
+        f"  {key[0]} | {key[1]}  {counted(pair.contacts, 'contact')} in"
+        f" {counted(pair.touches, 'cell')}  least distance {least} in {place}  spread"
+        f" {_numbers(np.array([spread]), decimals)}  rows {pair.digest:016x}  frames {spans}{more}"
     )
 
 

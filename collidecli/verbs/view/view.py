@@ -65,7 +65,8 @@ class ViewRequest:
         is named."""
         if self.export:
             return self.export
-        name = f"{Path(self.file).stem}-{hashlib.sha256(os.path.realpath(self.file).encode()).hexdigest()[:8]}"
+        of_path = hashlib.sha256(os.path.realpath(self.file).encode()).hexdigest()
+        name = f"{Path(self.file).stem}-{of_path[:8]}"
         return str(cache_folder().parent / VIEWS / f"{name}{FORMATS[self.to][0]}")
 
 
@@ -145,7 +146,8 @@ def opened_view(request: ViewRequest, progress: Progress = None) -> Iterator[Vie
             notes = [*sources.notes, *notes]
             if frames.model is not None and (coarse := coarse_heightfields(frames.model)):
                 notes.append(
-                    f"{coarse} of its heightfields are drawn with fewer rows and columns than they have"
+                    f"{coarse} of its heightfields are drawn with fewer rows and columns than they"
+                    " have"
                 )
             result = ViewResult(
                 file=request.file,
@@ -189,7 +191,8 @@ def write_view(view: View, request: ViewRequest, progress: Progress = None) -> V
     worlds = request.worlds or first_worlds(view.frames)
     if not request.worlds and len(worlds) < view.frames.world_count:
         notes.append(
-            f"the view has {numbered(len(worlds), 'world')} of {worlds_text}: choose others with --world"
+            f"the view has {numbered(len(worlds), 'world')} of {worlds_text}: choose others with"
+            " --world"
         )
     if not request.export:
         try:

@@ -15,8 +15,23 @@ from typing import Any
 import warp as wp
 
 from collidecli.engine.geometry.closest_points import segment_and_box
-from collidecli.engine.geometry.primitives import MinkowskiDifference, Support, core_support, difference_support
-from collidecli.engine.geometry.real import BOX, CAPSULE, CONE, CYLINDER, ELLIPSOID, UP, Real, Vec2, Vec3
+from collidecli.engine.geometry.primitives import (
+    MinkowskiDifference,
+    Support,
+    core_support,
+    difference_support,
+)
+from collidecli.engine.geometry.real import (
+    BOX,
+    CAPSULE,
+    CONE,
+    CYLINDER,
+    ELLIPSOID,
+    UP,
+    Real,
+    Vec2,
+    Vec3,
+)
 from collidecli.engine.narrowphase.convex.depth_certificate import is_least_depth
 from collidecli.engine.narrowphase.convex.epa import NEVER, WITNESS_MISS
 from collidecli.engine.narrowphase.convex.gjk import Descent, descend, is_nearest, minimum_on_disc
@@ -102,7 +117,9 @@ def _among_faces(difference: MinkowskiDifference, axis: Vec3, across: Vec3) -> A
 
 
 @wp.func
-def _among_edges(difference: MinkowskiDifference, axis: Vec3, across: Vec3, best: AxisDepth, better: Real) -> AxisDepth:
+def _among_edges(
+    difference: MinkowskiDifference, axis: Vec3, across: Vec3, best: AxisDepth, better: Real
+) -> AxisDepth:
     """`best`, or a smaller h perpendicular to the cylinder's axis and an edge, or through a corner of the box."""
     half = difference.a.size
     radius = difference.b.size[0]
@@ -113,7 +130,9 @@ def _among_edges(difference: MinkowskiDifference, axis: Vec3, across: Vec3, best
         i, j = (k + 1) % 3, (k + 2) % 3
         if across[k] > Real(0.0):
             apart = center[i] * axis[j] - center[j] * axis[i]
-            gap = (wp.abs(apart) - half[i] * wp.abs(axis[j]) - half[j] * wp.abs(axis[i])) / across[k]
+            gap = (wp.abs(apart) - half[i] * wp.abs(axis[j]) - half[j] * wp.abs(axis[i])) / across[
+                k
+            ]
             is_beside = is_beside or gap > Real(0.0)
             if radius - gap < result.depth - better:
                 side = _signed(Real(1.0) / across[k], apart)
@@ -127,7 +146,9 @@ def _among_edges(difference: MinkowskiDifference, axis: Vec3, across: Vec3, best
         segment = segment_and_box(center, axis, wp.length(center) + wp.length(half), half)
         normal = segment.outward
         lean = wp.dot(normal, axis)
-        height = radius * wp.sqrt(wp.max(Real(1.0) - lean * lean, Real(0.0))) + difference.b.size[1] * wp.abs(lean)
+        height = radius * wp.sqrt(wp.max(Real(1.0) - lean * lean, Real(0.0))) + difference.b.size[
+            1
+        ] * wp.abs(lean)
         height += wp.dot(half, wp.abs(normal)) - wp.dot(center, normal)
         if height < result.depth - better:
             result.depth = height
@@ -206,7 +227,9 @@ def _may_be_less(start: Vec2, end: Vec2, least: Real) -> bool:
     along = -wp.dot(start, chord)
     square = wp.dot(chord, chord)
     off = start[0] * end[1] - start[1] * end[0]
-    return off <= Real(0.0) or (along > Real(0.0) and along < square and off * off < least * least * square)
+    return off <= Real(0.0) or (
+        along > Real(0.0) and along < square and off * off < least * least * square
+    )
 
 
 @wp.func(inline=False)
@@ -259,7 +282,10 @@ def _outside_cylinder(difference: MinkowskiDifference, axis: Vec3, point: Vec3) 
     """Maximum signed distance of a point, in a's frame, to the cylinder's side and cap planes [m], negative inside."""
     from_middle = point - difference.position
     height = wp.dot(from_middle, axis)
-    return wp.max(wp.abs(height) - difference.b.size[1], wp.length(from_middle - height * axis) - difference.b.size[0])
+    return wp.max(
+        wp.abs(height) - difference.b.size[1],
+        wp.length(from_middle - height * axis) - difference.b.size[0],
+    )
 
 
 @wp.func
@@ -268,12 +294,16 @@ def _through_box(half: Vec3, start: Vec3, direction: Vec3) -> Real:
     length = Real(wp.inf)
     for k in range(3):
         if direction[k] != Real(0.0):
-            length = wp.min(length, (half[k] - wp.sign(direction[k]) * start[k]) / wp.abs(direction[k]))
+            length = wp.min(
+                length, (half[k] - wp.sign(direction[k]) * start[k]) / wp.abs(direction[k])
+            )
     return wp.max(length, Real(0.0))
 
 
 @wp.func
-def _with_witness(difference: MinkowskiDifference, axis: Vec3, across: Vec3, best: AxisDepth) -> AxisDepth:
+def _with_witness(
+    difference: MinkowskiDifference, axis: Vec3, across: Vec3, best: AxisDepth
+) -> AxisDepth:
     """`best` with a's witness; is_proved is set if the witnesses of its kind are on both shapes and overlap."""
     result = best
     normal = best.normal
@@ -299,7 +329,10 @@ def _with_witness(difference: MinkowskiDifference, axis: Vec3, across: Vec3, bes
     outside_a = wp.max(wp.abs(result.on_a) - difference.a.size)
     outside_b = _outside_cylinder(difference, axis, result.on_a - best.depth * normal)
     # Between a's witness and b's: as close to b's as the box extends.
-    common = result.on_a - wp.min(best.depth, _through_box(difference.a.size, result.on_a, -normal)) * normal
+    common = (
+        result.on_a
+        - wp.min(best.depth, _through_box(difference.a.size, result.on_a, -normal)) * normal
+    )
     outside_b = wp.max(outside_b, _outside_cylinder(difference, axis, common))
     result.is_proved = wp.where(wp.max(outside_a, outside_b) <= near, 1, 0)
     return result
@@ -318,7 +351,11 @@ def box_and_cylinder(difference: MinkowskiDifference, max_separation: Real) -> A
     half = difference.a.size
     axis = Vec3(difference.rotation[0, 2], difference.rotation[1, 2], difference.rotation[2, 2])
     square = wp.cw_mul(axis, axis)
-    across = Vec3(wp.sqrt(square[1] + square[2]), wp.sqrt(square[2] + square[0]), wp.sqrt(square[0] + square[1]))
+    across = Vec3(
+        wp.sqrt(square[1] + square[2]),
+        wp.sqrt(square[2] + square[0]),
+        wp.sqrt(square[0] + square[1]),
+    )
     better = BETTER * (wp.length(half) + wp.length(difference.b.size))
     best = _among_faces(difference, axis, across)
     if best.depth <= wp.min(-max_separation, Real(0.0)):
@@ -401,12 +438,18 @@ def nearest_on_core(shape_type: int, size: Vec3, radius: Real, point: Vec3) -> S
         result.point = point
         if height < Real(0.0) and across < size[0]:
             result.point[2] = -size[1]
-        elif height < Real(0.0) or Real(2.0) * size[1] * (across - size[0]) + size[0] * height > Real(0.0):
+        elif height < Real(0.0) or Real(2.0) * size[1] * (across - size[0]) + size[
+            0
+        ] * height > Real(0.0):
             along = size[0] * (size[0] - across) + Real(2.0) * size[1] * height
-            along = wp.clamp(along / (size[0] * size[0] + Real(4.0) * size[1] * size[1]), Real(0.0), Real(1.0))
+            along = wp.clamp(
+                along / (size[0] * size[0] + Real(4.0) * size[1] * size[1]), Real(0.0), Real(1.0)
+            )
             result.patch = wp.where(along > Real(0.0) and along < Real(1.0), 1, 0)
             scale = (Real(1.0) - along) * size[0] / across if across > Real(0.0) else Real(0.0)
-            result.point = Vec3(scale * point[0], scale * point[1], (Real(2.0) * along - Real(1.0)) * size[1])
+            result.point = Vec3(
+                scale * point[0], scale * point[1], (Real(2.0) * along - Real(1.0)) * size[1]
+            )
     elif shape_type == ELLIPSOID:
         square = wp.dot(point, point)
         # The ellipsoid of these half axes contains the core.
@@ -427,11 +470,15 @@ def guess_nearest(difference: MinkowskiDifference) -> Guess:
     on_a = Support()
     if a.type != ELLIPSOID:
         on_a = nearest_on_core(a.type, a.size, difference.radius_a, difference.position)
-    on_b = nearest_on_core(b.type, b.size, difference.radius_b, to_b * (on_a.point - difference.position))
+    on_b = nearest_on_core(
+        b.type, b.size, difference.radius_b, to_b * (on_a.point - difference.position)
+    )
     in_a = difference.rotation * on_b.point + difference.position
     on_a = nearest_on_core(a.type, a.size, difference.radius_a, in_a)
     if b.type != ELLIPSOID:
-        on_b = nearest_on_core(b.type, b.size, difference.radius_b, to_b * (on_a.point - difference.position))
+        on_b = nearest_on_core(
+            b.type, b.size, difference.radius_b, to_b * (on_a.point - difference.position)
+        )
         in_a = difference.rotation * on_b.point + difference.position
     normal = in_a - on_a.point
     square = wp.dot(normal, normal)
@@ -519,7 +566,9 @@ def is_depth(difference: MinkowskiDifference, minimum: Descent, scale: Real) -> 
 
 
 @wp.func(inline=False)
-def minimum_from(difference: MinkowskiDifference, guess: Guess, discontinuities: int, scale: Real) -> Descent:
+def minimum_from(
+    difference: MinkowskiDifference, guess: Guess, discontinuities: int, scale: Real
+) -> Descent:
     """Local minimum of the support function by Newton's method from a guess."""
     # A flat end first: around its axis the support point jumps, and a descent would only return to it.
     minimum = minimum_on_disc(difference, guess.normal)

@@ -45,16 +45,22 @@ def difference_curvature(
         return of_a
     to_b = wp.transpose(difference.rotation)
     in_b = -(to_b * direction)
-    return of_a + core_curvature(b.type, b.size, difference.radius_b, in_b, patch / 8, to_b * first, to_b * second)
+    return of_a + core_curvature(
+        b.type, b.size, difference.radius_b, in_b, patch / 8, to_b * first, to_b * second
+    )
 
 
 @wp.func
-def difference_discontinuity(difference: MinkowskiDifference, bit: int, direction: Vec3) -> SupportDiscontinuity:
+def difference_discontinuity(
+    difference: MinkowskiDifference, bit: int, direction: Vec3
+) -> SupportDiscontinuity:
     """Discontinuity of the difference for one bit of its patches."""
     if bit < 3:
         return core_discontinuity(difference.a.type, difference.a.size, bit, direction)
     rotation = difference.rotation
-    of_b = core_discontinuity(difference.b.type, difference.b.size, bit - 3, -(wp.transpose(rotation) * direction))
+    of_b = core_discontinuity(
+        difference.b.type, difference.b.size, bit - 3, -(wp.transpose(rotation) * direction)
+    )
     return SupportDiscontinuity(-(rotation * of_b.axis), of_b.height, -(rotation * of_b.step))
 
 
@@ -145,7 +151,9 @@ def roles_of(difference: MinkowskiDifference, active: int, normal: Vec3) -> Disc
 
 
 @wp.func
-def where_discontinuities_cross(first: SupportDiscontinuity, second: SupportDiscontinuity, start: Vec3) -> Vec3:
+def where_discontinuities_cross(
+    first: SupportDiscontinuity, second: SupportDiscontinuity, start: Vec3
+) -> Vec3:
     """Direction on both discontinuities' circles closest to `start`; zero if there is none."""
     across = wp.cross(first.axis, second.axis)
     sine_square = wp.dot(across, across)
@@ -187,7 +195,12 @@ ONE_DIRECTION = wp.constant(Real(0.999999))
 
 @wp.func
 def covered_by_ring(
-    difference: MinkowskiDifference, normal: Vec3, first: Vec3, second: Vec3, tilt: Real, depth: Real
+    difference: MinkowskiDifference,
+    normal: Vec3,
+    first: Vec3,
+    second: Vec3,
+    tilt: Real,
+    depth: Real,
 ) -> Vec2:
     """Lower and upper end of the interval of u that a ring covers; (inf, 0) for none."""
     over = Real(1.0) / wp.sqrt(Real(1.0) + tilt * tilt)

@@ -58,7 +58,14 @@ class Face:
 
 
 @wp.func
-def set_face(vertices: wp.array[Vertex], faces: wp.array[Face], face: int, corner: wp.vec3i, outer: int, least: Real):
+def set_face(
+    vertices: wp.array[Vertex],
+    faces: wp.array[Face],
+    face: int,
+    corner: wp.vec3i,
+    outer: int,
+    least: Real,
+):
     """Writes a face and its plane; a sliver, or a face whose offset is below `least`, takes the plane of `outer`.
 
     Once the origin is inside, the offset of the closest face only increases: a new face closer than `least`, the least
@@ -236,7 +243,9 @@ class Depth:
 
 
 @wp.func
-def with_witness(vertices: wp.array[Vertex], faces: wp.array[Face], face_count: int, best: Depth, scale: Real) -> Depth:
+def with_witness(
+    vertices: wp.array[Vertex], faces: wp.array[Face], face_count: int, best: Depth, scale: Real
+) -> Depth:
     """`best` with the witness interpolated from the polytope face that attains the depth, if there is one.
 
     Of several coplanar faces, the first that contains the origin's projection.
@@ -261,7 +270,9 @@ def with_witness(vertices: wp.array[Vertex], faces: wp.array[Face], face_count: 
                     on_a = of_p * vertices[corner[0]].on_a
                     on_a += of_q * vertices[corner[1]].on_a
                     on_a += of_r * vertices[corner[2]].on_a
-                    return Depth(best.depth, best.normal, on_a, 1, best.exact, best.vertex_count, best.least)
+                    return Depth(
+                        best.depth, best.normal, on_a, 1, best.exact, best.vertex_count, best.least
+                    )
         i += 1
     return best
 
@@ -338,7 +349,13 @@ def all_done(lanes: wp.uint32, is_done: int) -> int:
 
 
 @wp.func_native(
-    native(__file__, "take_slot", GPU_SLOT_COUNT=GPU_SLOT_COUNT, SLOT_BYTES=SLOT_BYTES, CPU_SLOT_COUNT=CPU_SLOT_COUNT)
+    native(
+        __file__,
+        "take_slot",
+        GPU_SLOT_COUNT=GPU_SLOT_COUNT,
+        SLOT_BYTES=SLOT_BYTES,
+        CPU_SLOT_COUNT=CPU_SLOT_COUNT,
+    )
 )
 def take_slot() -> wp.uint64:
     """Address of SLOT_BYTES bytes, not set, that no other thread uses until `give_back_slot`; 0 if no slot is free."""
@@ -404,7 +421,11 @@ def spread_tetrahedron(difference: Any, vertices: wp.array[Vertex]):
     while k < 5:
         direction = Vec3(Real(1.0), Real(0.0), Real(0.0))
         if k > 0:
-            direction = Vec3(Real(0.0), Real(0.0), Real(1.0)) if k > 2 else Vec3(Real(0.0), Real(1.0), Real(0.0))
+            direction = (
+                Vec3(Real(0.0), Real(0.0), Real(1.0))
+                if k > 2
+                else Vec3(Real(0.0), Real(1.0), Real(0.0))
+            )
             if k % 2 == 0:
                 direction = -direction
         w = difference_support(difference, direction)
@@ -455,7 +476,12 @@ def minimum_below_face(
 
 @wp.func(inline=False)
 def minimum_below_face(
-    difference: MinkowskiDifference, vertices: wp.array[Vertex], face: Face, limit: Real, scale: Real, earlier: Vec3
+    difference: MinkowskiDifference,
+    vertices: wp.array[Vertex],
+    face: Face,
+    limit: Real,
+    scale: Real,
+    earlier: Vec3,
 ) -> Descent:
     """Local minimum of the support height, up to `limit`, below a face close to the surface; found = 0 if the face must
     be expanded instead. earlier: normal of a minimum found before, or zero.
@@ -463,7 +489,9 @@ def minimum_below_face(
     The descent is monotone, so that it stays in the face's basin; a higher end point proves nothing.
     """
     patch = vertices[face.corner[0]].patch
-    discontinuities = (patch ^ vertices[face.corner[1]].patch) | (patch ^ vertices[face.corner[2]].patch)
+    discontinuities = (patch ^ vertices[face.corner[1]].patch) | (
+        patch ^ vertices[face.corner[2]].patch
+    )
     minimum = descend(difference, face.normal, discontinuities, scale, earlier)
     if minimum.found == DUPLICATE:
         return minimum
@@ -522,7 +550,9 @@ def expand_polytope(
             result.normal = face.normal
             result.has_witness = 0
         if is_curved and not is_closed and height - face.key <= close * (height + SHALLOW * scale):
-            minimum = minimum_below_face(difference, vertices, face, height + tolerance, scale, found_normal)
+            minimum = minimum_below_face(
+                difference, vertices, face, height + tolerance, scale, found_normal
+            )
             is_closed = minimum.found != 0
             if minimum.found == 1 and minimum.height < result.depth:
                 result = with_minimum(result, minimum, scale)
@@ -536,9 +566,20 @@ def expand_polytope(
         if result.vertex_count == PATIENCE or result.vertex_count == 2 * PATIENCE:
             close = Real(10.0) * close
         vertices[result.vertex_count] = w
-        least = wp.where(face.key > Real(0.0), wp.min(face.key, lowest_closed) - FLUSH * scale, -NEVER)
+        least = wp.where(
+            face.key > Real(0.0), wp.min(face.key, lowest_closed) - FLUSH * scale, -NEVER
+        )
         face_count = add_vertex(
-            vertices, faces, visible, horizon, fan, result.vertex_count, nearest, face_count, FLUSH * scale, least
+            vertices,
+            faces,
+            visible,
+            horizon,
+            fan,
+            result.vertex_count,
+            nearest,
+            face_count,
+            FLUSH * scale,
+            least,
         )
         if face_count < 0:
             break
@@ -578,7 +619,10 @@ def depth_with_capacity(capacity: int, name: str) -> Callable[..., Any]:
 
     @wp.func(name=name)
     def depth(difference: Any, simplex: wp.array[Vertex]) -> Depth:
-        vertices, faces = wp.zeros(shape=capacity, dtype=Vertex), wp.zeros(shape=face_capacity, dtype=Face)
+        vertices, faces = (
+            wp.zeros(shape=capacity, dtype=Vertex),
+            wp.zeros(shape=face_capacity, dtype=Face),
+        )
         visible = wp.zeros(shape=face_capacity, dtype=int)
         horizon, fan = wp.zeros(shape=capacity, dtype=wp.vec3i), wp.zeros(shape=capacity, dtype=int)
         i = int(0)
@@ -625,20 +669,32 @@ def depth_in_slot(difference: Any, simplex: wp.array[Vertex]) -> Depth:
         if slot != wp.uint64(0):
             vertices = wp.array(ptr=slot, shape=(wp.static(LARGE_CAPACITY),), dtype=Vertex)
             faces = wp.array(
-                ptr=slot + wp.uint64(wp.static(VERTICES_END)), shape=(wp.static(LARGE_FACE_CAPACITY),), dtype=Face
+                ptr=slot + wp.uint64(wp.static(VERTICES_END)),
+                shape=(wp.static(LARGE_FACE_CAPACITY),),
+                dtype=Face,
             )
             visible = wp.array(
-                ptr=slot + wp.uint64(wp.static(FACES_END)), shape=(wp.static(LARGE_FACE_CAPACITY),), dtype=int
+                ptr=slot + wp.uint64(wp.static(FACES_END)),
+                shape=(wp.static(LARGE_FACE_CAPACITY),),
+                dtype=int,
             )
             horizon = wp.array(
-                ptr=slot + wp.uint64(wp.static(VISIBLE_END)), shape=(wp.static(LARGE_CAPACITY),), dtype=wp.vec3i
+                ptr=slot + wp.uint64(wp.static(VISIBLE_END)),
+                shape=(wp.static(LARGE_CAPACITY),),
+                dtype=wp.vec3i,
             )
-            fan = wp.array(ptr=slot + wp.uint64(wp.static(HORIZON_END)), shape=(wp.static(LARGE_CAPACITY),), dtype=int)
+            fan = wp.array(
+                ptr=slot + wp.uint64(wp.static(HORIZON_END)),
+                shape=(wp.static(LARGE_CAPACITY),),
+                dtype=int,
+            )
             i = int(0)
             while i < 4:
                 vertices[i] = simplex[i]
                 i += 1
-            result = expand_polytope(difference, vertices, faces, visible, horizon, fan, wp.static(LARGE_CAPACITY))
+            result = expand_polytope(
+                difference, vertices, faces, visible, horizon, fan, wp.static(LARGE_CAPACITY)
+            )
             give_back_slot(slot)
             is_done = 1
     return result

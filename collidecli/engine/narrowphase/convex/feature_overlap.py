@@ -79,7 +79,9 @@ def _outside(line: Vec3, tolerance: Real) -> Real:
 
 
 @wp.func
-def clip_segment(p: Vec3, q: Vec3, polygon: wp.array[Vec3], count: int, tolerance: Real) -> Interval:
+def clip_segment(
+    p: Vec3, q: Vec3, polygon: wp.array[Vec3], count: int, tolerance: Real
+) -> Interval:
     """Part of segment pq inside a convex polygon grown by `tolerance` [m]; ends within the tolerance of an edge are
     inside.
     """
@@ -87,7 +89,10 @@ def clip_segment(p: Vec3, q: Vec3, polygon: wp.array[Vec3], count: int, toleranc
     orientation = _orientation(polygon)
     for k in range(count):
         line = _inward(polygon, count, k, orientation)
-        at_p, at_q = line[0] * p[0] + line[1] * p[1] + line[2], line[0] * q[0] + line[1] * q[1] + line[2]
+        at_p, at_q = (
+            line[0] * p[0] + line[1] * p[1] + line[2],
+            line[0] * q[0] + line[1] * q[1] + line[2],
+        )
         outside = _outside(line, tolerance)
         if at_p < outside and at_q < outside:
             result.low = Real(2.0)
@@ -203,7 +208,11 @@ def _cut(
 
 @wp.func
 def _feature_ids(
-    raw: wp.vec2i, feature_a: Feature, code_a: wp.array[int], feature_b: Feature, code_b: wp.array[int]
+    raw: wp.vec2i,
+    feature_a: Feature,
+    code_a: wp.array[int],
+    feature_b: Feature,
+    code_b: wp.array[int],
 ) -> wp.vec2i:
     """Feature ids of a and b of a corner as encoded by `_cut`."""
     edge = raw[0]
@@ -219,7 +228,12 @@ def _feature_ids(
 
 @wp.func
 def drop_flat_corners(
-    corner: wp.array[Vec2], ids: wp.array[wp.vec2i], count: int, slope: Vec2, tolerance: Real, level: Real
+    corner: wp.array[Vec2],
+    ids: wp.array[wp.vec2i],
+    count: int,
+    slope: Vec2,
+    tolerance: Real,
+    level: Real,
 ) -> int:
     """Drops corners within `tolerance` [m] of the line between their neighbours, which do not change the area.
 
@@ -235,7 +249,11 @@ def drop_flat_corners(
         chord = to_after - to_before
         # Distance from p to the segment between the neighbours.
         square = wp.dot(chord, chord)
-        t = wp.clamp(-wp.dot(to_before, chord) / square, Real(0.0), Real(1.0)) if square > Real(0.0) else Real(0.0)
+        t = (
+            wp.clamp(-wp.dot(to_before, chord) / square, Real(0.0), Real(1.0))
+            if square > Real(0.0)
+            else Real(0.0)
+        )
         offset = to_before + t * chord
         near = wp.dot(offset, offset) <= tolerance * tolerance
         # Separation at a neighbour minus that at p.
@@ -287,7 +305,13 @@ class ContactFrame:
 
 @wp.func
 def feature_contacts(
-    shape_a: Any, shape_b: Any, pose_b_to_a: Pose, max_separation: Real, normal: Vec3, out: ContactBuffer, row: int
+    shape_a: Any,
+    shape_b: Any,
+    pose_b_to_a: Pose,
+    max_separation: Real,
+    normal: Vec3,
+    out: ContactBuffer,
+    row: int,
 ) -> int:
     """Contacts of the opposing features along `normal`; none if one is a point or their footprints do not overlap.
 
@@ -299,7 +323,17 @@ def feature_contacts(
     if a.kind == POINT or b.kind == POINT:
         return 0
     return overlap_contacts(
-        shape_a, shape_b, pose_b_to_a, max_separation, normal, normal_in_b, Real(0.0), a, b, out, row
+        shape_a,
+        shape_b,
+        pose_b_to_a,
+        max_separation,
+        normal,
+        normal_in_b,
+        Real(0.0),
+        a,
+        b,
+        out,
+        row,
     )
 
 
@@ -327,7 +361,10 @@ def overlap_contacts(
     """
     a = feature_a
     b = feature_b
-    corner_a, corner_b = wp.zeros(shape=RIM_COUNT, dtype=Vec3), wp.zeros(shape=RIM_COUNT, dtype=Vec3)
+    corner_a, corner_b = (
+        wp.zeros(shape=RIM_COUNT, dtype=Vec3),
+        wp.zeros(shape=RIM_COUNT, dtype=Vec3),
+    )
     code_a, code_b = wp.zeros(shape=MAX_CODES, dtype=int), wp.zeros(shape=MAX_CODES, dtype=int)
     contact_frame = _contact_frame(shape_a, shape_b, pose_b_to_a, max_separation, normal)
     contact_frame.shift = shift
@@ -338,17 +375,27 @@ def overlap_contacts(
     if a.kind == FACE and b.kind == FACE:
         return _face_on_face(contact_frame, a, corner_a, code_a, b, corner_b, code_b, out, row)
     if a.kind == LINE and b.kind == LINE:
-        return _line_on_line(contact_frame, shape_a, shape_b, a, corner_a, code_a, b, corner_b, code_b, out, row)
+        return _line_on_line(
+            contact_frame, shape_a, shape_b, a, corner_a, code_a, b, corner_b, code_b, out, row
+        )
     if a.kind == FACE:
-        return _line_on_face(contact_frame, shape_b, a, corner_a, code_a, b, corner_b, code_b, True, out, row)
-    return _line_on_face(contact_frame, shape_a, b, corner_b, code_b, a, corner_a, code_a, False, out, row)
+        return _line_on_face(
+            contact_frame, shape_b, a, corner_a, code_a, b, corner_b, code_b, True, out, row
+        )
+    return _line_on_face(
+        contact_frame, shape_a, b, corner_b, code_b, a, corner_a, code_a, False, out, row
+    )
 
 
 @wp.func
-def _contact_frame(shape_a: Any, shape_b: Any, pose_b_to_a: Pose, max_separation: Real, normal: Vec3) -> ContactFrame:
+def _contact_frame(
+    shape_a: Any, shape_b: Any, pose_b_to_a: Pose, max_separation: Real, normal: Vec3
+) -> ContactFrame:
     u = perpendicular(normal)
     level, merged = rounding_level(shape_a, shape_b), merge_distance(shape_a, shape_b)
-    return ContactFrame(pose_b_to_a, u, wp.cross(normal, u), normal, max_separation, level, merged, Real(0.0))
+    return ContactFrame(
+        pose_b_to_a, u, wp.cross(normal, u), normal, max_separation, level, merged, Real(0.0)
+    )
 
 
 @wp.func
@@ -363,11 +410,16 @@ def _project(
     """Replaces corners, each in its shape's frame, by their footprints."""
     rotation = wp.transform_get_rotation(contact_frame.pose_b_to_a)
     for k in range(a.count):
-        corner_a[k] = _footprint(corner_a[k], contact_frame.u, contact_frame.v, contact_frame.normal)
+        corner_a[k] = _footprint(
+            corner_a[k], contact_frame.u, contact_frame.v, contact_frame.normal
+        )
     # b's corners along the directions in b's frame: three rotations instead of one a corner.
     position = wp.transform_get_translation(contact_frame.pose_b_to_a)
     center = _footprint(position, contact_frame.u, contact_frame.v, contact_frame.normal)
-    u_in_b, v_in_b = wp.quat_rotate_inv(rotation, contact_frame.u), wp.quat_rotate_inv(rotation, contact_frame.v)
+    u_in_b, v_in_b = (
+        wp.quat_rotate_inv(rotation, contact_frame.u),
+        wp.quat_rotate_inv(rotation, contact_frame.v),
+    )
     for k in range(b.count):
         corner_b[k] = center + _footprint(corner_b[k], u_in_b, v_in_b, normal_in_b)
 
@@ -386,7 +438,9 @@ def _lifted(contact_frame: ContactFrame, u: Real, v: Real, height: Real) -> Vec3
 def _slope(contact_frame: ContactFrame, face_normal: Vec3) -> Vec2:
     """Rate at which a face's height decreases with u and v."""
     along = wp.dot(face_normal, contact_frame.normal)
-    return Vec2(wp.dot(face_normal, contact_frame.u) / along, wp.dot(face_normal, contact_frame.v) / along)
+    return Vec2(
+        wp.dot(face_normal, contact_frame.u) / along, wp.dot(face_normal, contact_frame.v) / along
+    )
 
 
 @wp.func
@@ -422,7 +476,9 @@ def _face_on_face(
             is_new = is_new and wp.length(corner[other] - corner[k]) > contact_frame.merge_distance
         if separation < contact_frame.max_separation and is_new and written < MAX_OVERLAP:
             point = _lifted(contact_frame, corner[k][0], corner[k][1], height_a)
-            emit_contact(out, row + written, point, contact_frame.normal, separation, ids[k][0], ids[k][1], 2)
+            emit_contact(
+                out, row + written, point, contact_frame.normal, separation, ids[k][0], ids[k][1], 2
+            )
             written += 1
     return written
 
@@ -461,7 +517,9 @@ def _line_on_face(
             p = _clamped_to(face_corner, face.count, on_line)
         height_face = level - slope[0] * p[0] - slope[1] * p[1]
         offset = _beside(p, on_line)
-        height_line = _line_height(contact_frame, line_shape, not face_is_a, line, p, on_line[2], offset)
+        height_line = _line_height(
+            contact_frame, line_shape, not face_is_a, line, p, on_line[2], offset
+        )
         face_id = face.code
         line_id = end_code[k]
         if edge >= 0:
@@ -473,7 +531,9 @@ def _line_on_face(
         id_b = line_id if face_is_a else face_id
         if separation < contact_frame.max_separation:
             point = _lifted(contact_frame, p[0], p[1], height_a)
-            emit_contact(out, row + written, point, contact_frame.normal, separation, id_a, id_b, ends - 1)
+            emit_contact(
+                out, row + written, point, contact_frame.normal, separation, id_a, id_b, ends - 1
+            )
             written += 1
     return written
 
@@ -491,7 +551,9 @@ def _beside(p: Vec3, q: Vec3) -> Real:
 
 
 @wp.func
-def _border_at(face: Feature, corner: wp.array[Vec3], code: wp.array[int], edge: int, p: Vec3, near: Real) -> int:
+def _border_at(
+    face: Feature, corner: wp.array[Vec3], code: wp.array[int], edge: int, p: Vec3, near: Real
+) -> int:
     """Id of a face's edge that contains footprint p, or of its end if that is within `near` [m], as in `feature_at`."""
     following = (edge + 1) % face.count
     if _beside(corner[edge], p) < near:
@@ -522,17 +584,26 @@ def _line_on_line(
     length_a, length_b = wp.length(along_a), wp.length(along_b)
     sine = (along_a[0] * along_b[1] - along_a[1] * along_b[0]) / (length_a * length_b)
     if wp.abs(sine) > PARALLEL_SINE:
-        return _line_across_line(contact_frame, shape_a, shape_b, a, end_a, code_a, b, end_b, code_b, out, row)
+        return _line_across_line(
+            contact_frame, shape_a, shape_b, a, end_a, code_a, b, end_b, code_b, out, row
+        )
     facing = wp.sign(wp.dot(along_a, along_b))
     e = wp.normalize(along_a / length_a + facing * along_b / length_b)
-    start_a, start_b = e[0] * end_a[0][0] + e[1] * end_a[0][1], e[0] * end_b[0][0] + e[1] * end_b[0][1]
+    start_a, start_b = (
+        e[0] * end_a[0][0] + e[1] * end_a[0][1],
+        e[0] * end_b[0][0] + e[1] * end_b[0][1],
+    )
     rate_a, rate_b = wp.dot(along_a, e), wp.dot(along_b, e)
     low_b = wp.min(start_b, start_b + rate_b)
     high_b = wp.max(start_b, start_b + rate_b)
     low = wp.max(start_a, low_b)
     high = wp.min(start_a + rate_a, high_b)
-    margin_low = END_MARGIN * _apart(end_a, end_b, (low - start_a) / rate_a, (low - start_b) / rate_b)
-    margin_high = END_MARGIN * _apart(end_a, end_b, (high - start_a) / rate_a, (high - start_b) / rate_b)
+    margin_low = END_MARGIN * _apart(
+        end_a, end_b, (low - start_a) / rate_a, (low - start_b) / rate_b
+    )
+    margin_high = END_MARGIN * _apart(
+        end_a, end_b, (high - start_a) / rate_a, (high - start_b) / rate_b
+    )
     long = high - margin_high - low - margin_low
     if long <= ON_BORDER * wp.min(length_a, length_b):
         return 0
@@ -548,13 +619,19 @@ def _line_on_line(
         middle = Real(0.5) * (on_a + on_b)
         if _beside(on_a, on_b) <= contact_frame.shift:
             middle = wp.where(a_is_edge, on_a, on_b)
-        height_a = _line_height(contact_frame, shape_a, True, a, middle, on_a[2], _beside(on_a, middle))
-        height_b = _line_height(contact_frame, shape_b, False, b, middle, on_b[2], _beside(on_b, middle))
+        height_a = _line_height(
+            contact_frame, shape_a, True, a, middle, on_a[2], _beside(on_a, middle)
+        )
+        height_b = _line_height(
+            contact_frame, shape_b, False, b, middle, on_b[2], _beside(on_b, middle)
+        )
         id_a = wp.where(ends_a, code_a[k], a.code)
         id_b = wp.where(ends_a, b.code, code_b[wp.where(ends_b, k, 1 - k)])
         if height_b - height_a < contact_frame.max_separation:
             point = _lifted(contact_frame, middle[0], middle[1], height_a)
-            emit_contact(out, row + written, point, contact_frame.normal, height_b - height_a, id_a, id_b, 1)
+            emit_contact(
+                out, row + written, point, contact_frame.normal, height_b - height_a, id_a, id_b, 1
+            )
             written += 1
     return written
 
@@ -587,7 +664,16 @@ def _line_across_line(
         return 0
     point = _lifted(contact_frame, on_a[0], on_a[1], height_a)
     id_a = _crossed(a, code_a, t_a)
-    emit_contact(out, row, point, contact_frame.normal, height_b - height_a, id_a, _crossed(b, code_b, t_b), 0)
+    emit_contact(
+        out,
+        row,
+        point,
+        contact_frame.normal,
+        height_b - height_a,
+        id_a,
+        _crossed(b, code_b, t_b),
+        0,
+    )
     return 1
 
 
@@ -607,7 +693,13 @@ def _apart(end_a: wp.array[Vec3], end_b: wp.array[Vec3], t_a: Real, t_b: Real) -
 
 @wp.func(inline=False)
 def _line_height(
-    contact_frame: ContactFrame, shape: Any, of_a: bool, line: Feature, p: Vec3, height: Real, offset: Real
+    contact_frame: ContactFrame,
+    shape: Any,
+    of_a: bool,
+    line: Feature,
+    p: Vec3,
+    height: Real,
+    offset: Real,
 ) -> Real:
     """Height of a shape's surface above footprint p, `offset` beside the line [m], where the line has `height`.
 
@@ -618,7 +710,9 @@ def _line_height(
     up = Real(1.0)
     if not of_a:
         origin = wp.transform_point(wp.transform_inverse(contact_frame.pose_b_to_a), origin)
-        direction = wp.quat_rotate_inv(wp.transform_get_rotation(contact_frame.pose_b_to_a), -direction)
+        direction = wp.quat_rotate_inv(
+            wp.transform_get_rotation(contact_frame.pose_b_to_a), -direction
+        )
         up = Real(-1.0)
     if offset <= Real(0.1) * contact_frame.level and shape.type != CAPSULE:
         return height
@@ -660,7 +754,10 @@ def overlap_off_samples(
     """
     a = feature_a
     b = feature_b
-    corner_a, corner_b = wp.zeros(shape=RIM_COUNT, dtype=Vec3), wp.zeros(shape=RIM_COUNT, dtype=Vec3)
+    corner_a, corner_b = (
+        wp.zeros(shape=RIM_COUNT, dtype=Vec3),
+        wp.zeros(shape=RIM_COUNT, dtype=Vec3),
+    )
     code = wp.zeros(shape=MAX_CODES, dtype=int)
     contact_frame = _contact_frame(shape_a, shape_b, pose_b_to_a, Real(wp.inf), normal)
     feature_corners(shape_a, a, normal, corner_a, code)
@@ -670,13 +767,21 @@ def overlap_off_samples(
     result = OffSamples()
     if is_sampled(a):
         p = _closest_on_outline(corner_b, b.count, _middle(corner_a, a.count))
-        result = _off_samples_at(contact_frame, shape_a, shape_b, feature_a, feature_b, b.normal, corner_a, corner_b, p)
+        result = _off_samples_at(
+            contact_frame, shape_a, shape_b, feature_a, feature_b, b.normal, corner_a, corner_b, p
+        )
     if result.found == 0 and is_sampled(b):
         p = _closest_on_outline(corner_a, a.count, _middle(corner_b, b.count))
-        result = _off_samples_at(contact_frame, shape_a, shape_b, feature_a, feature_b, b.normal, corner_a, corner_b, p)
+        result = _off_samples_at(
+            contact_frame, shape_a, shape_b, feature_a, feature_b, b.normal, corner_a, corner_b, p
+        )
     if result.found == 0 and is_sampled(a) and is_sampled(b):
-        p = _between_outlines(contact_frame, shape_a, shape_b, _middle(corner_a, a.count), _middle(corner_b, b.count))
-        result = _off_samples_at(contact_frame, shape_a, shape_b, feature_a, feature_b, b.normal, corner_a, corner_b, p)
+        p = _between_outlines(
+            contact_frame, shape_a, shape_b, _middle(corner_a, a.count), _middle(corner_b, b.count)
+        )
+        result = _off_samples_at(
+            contact_frame, shape_a, shape_b, feature_a, feature_b, b.normal, corner_a, corner_b, p
+        )
     return result
 
 
@@ -707,7 +812,9 @@ def _off_samples_at(
 
 
 @wp.func
-def _between_outlines(contact_frame: ContactFrame, shape_a: Any, shape_b: Any, middle_a: Vec3, middle_b: Vec3) -> Vec3:
+def _between_outlines(
+    contact_frame: ContactFrame, shape_a: Any, shape_b: Any, middle_a: Vec3, middle_b: Vec3
+) -> Vec3:
     """Footprint on the line of two faces' middles, midway between the ends of a toward b and of b toward a."""
     rotation = wp.transform_get_rotation(contact_frame.pose_b_to_a)
     apart = _beside(middle_a, middle_b)

@@ -167,7 +167,9 @@ def _point_or_line(kind: int, code: int) -> Feature:
 
 
 @wp.func
-def feature_corners(shape: Primitive, feature: Feature, direction: Vec3, corner: wp.array[Vec3], code: wp.array[int]):
+def feature_corners(
+    shape: Primitive, feature: Feature, direction: Vec3, corner: wp.array[Vec3], code: wp.array[int]
+):
     """Writes the corners of a face, in order, or the two ends of a line.
 
     Args:
@@ -233,10 +235,15 @@ def _box_feature(size: Vec3, direction: Vec3) -> Feature:
         side = wp.where(along < Real(0.0), Real(-1.0), Real(1.0))
         normal = _along_axis(steep, side, Real(0.0), Real(0.0))
         narrow_y, narrow_z = wp.min(size[2], size[0]), wp.min(size[0], size[1])
-        half_width = wp.where(steep == 0, wp.min(size[1], size[2]), wp.where(steep == 1, narrow_y, narrow_z))
+        half_width = wp.where(
+            steep == 0, wp.min(size[1], size[2]), wp.where(steep == 1, narrow_y, narrow_z)
+        )
         code = 13 + wp.where(along < Real(0.0), -1, 1) * _axis_weight(steep)
         return Feature(FACE, code, 4, normal, half_width)
-    digit_x, digit_y = wp.where(direction[0] < Real(0.0), 0, 2), wp.where(direction[1] < Real(0.0), 0, 2)
+    digit_x, digit_y = (
+        wp.where(direction[0] < Real(0.0), 0, 2),
+        wp.where(direction[1] < Real(0.0), 0, 2),
+    )
     digit_z = wp.where(direction[2] < Real(0.0), 0, 2)
     is_line = wp.min(x, wp.min(y, z)) < LINE_SINE
     if is_line:
@@ -271,7 +278,9 @@ def _box_corners(size: Vec3, feature: Feature, corner: wp.array[Vec3], code: wp.
         code[0] = feature.code - _axis_weight(axis)
         code[1] = feature.code + _axis_weight(axis)
         return
-    axis = wp.where(feature.normal[0] != Real(0.0), 0, wp.where(feature.normal[1] != Real(0.0), 1, 2))
+    axis = wp.where(
+        feature.normal[0] != Real(0.0), 0, wp.where(feature.normal[1] != Real(0.0), 1, 2)
+    )
     along = wp.dot(feature.normal, size)
     u = wp.where(axis == 0, size[1], wp.where(axis == 1, size[2], size[0]))
     v = wp.where(axis == 0, size[2], wp.where(axis == 1, size[0], size[1]))
@@ -310,7 +319,9 @@ def _round_feature(shape_type: int, size: Vec3, direction: Vec3) -> Feature:
     if off_side < LINE_SINE and toward_side > wp.max(up, Real(0.0)):
         return _point_or_line(LINE, 2)
     if shape_type == CONE:
-        return _point_or_line(POINT, wp.where(Real(2.0) * half_height * up >= radius * across, 1, 3))
+        return _point_or_line(
+            POINT, wp.where(Real(2.0) * half_height * up >= radius * across, 1, 3)
+        )
     return _point_or_line(POINT, wp.where(up > Real(0.0), 4, 3))
 
 
@@ -505,7 +516,9 @@ def edge_toward(shape: HullShape, vertex: int, direction: Vec3) -> int:
     best = hull_number(shape, at + 1)
     least = Real(2.0)
     while at < end:
-        along = hull_point(shape, shape.vertex + hull_number(shape, at)) - hull_point(shape, shape.vertex + vertex)
+        along = hull_point(shape, shape.vertex + hull_number(shape, at)) - hull_point(
+            shape, shape.vertex + vertex
+        )
         sine = wp.abs(wp.dot(wp.normalize(along), direction))
         if sine < least:
             least = sine
@@ -529,7 +542,11 @@ def support_feature(shape: HullShape, direction: Vec3) -> Feature:
     if wp.dot(normal, direction) >= FACE_COSINE:
         half_width = hull_point(shape, shape.normal + shape.face_count + facing[1])[0]
         return Feature(
-            FACE, 3 * facing[1] + 2, hull_number(shape, shape.face + facing[1] * FACE_ROW), normal, half_width
+            FACE,
+            3 * facing[1] + 2,
+            hull_number(shape, shape.face + facing[1] * FACE_ROW),
+            normal,
+            half_width,
         )
     edge = edge_toward(shape, facing[0], direction)
     along = wp.normalize(edge_end(shape, edge, 1) - edge_end(shape, edge, 0))
@@ -539,7 +556,9 @@ def support_feature(shape: HullShape, direction: Vec3) -> Feature:
 
 
 @wp.func
-def feature_corners(shape: HullShape, feature: Feature, direction: Vec3, corner: wp.array[Vec3], code: wp.array[int]):
+def feature_corners(
+    shape: HullShape, feature: Feature, direction: Vec3, corner: wp.array[Vec3], code: wp.array[int]
+):
     """Writes the corners of a face or the ends of an edge of a hull, and their ids."""
     if feature.kind == FACE:
         row = shape.face + feature.code / 3 * FACE_ROW
@@ -592,7 +611,9 @@ def feature_at(shape: HullShape, point: Vec3, direction: Vec3) -> int:
 def height_over_face(shape: HullShape, face: int, point: Vec3) -> Real:
     """Signed distance of a point to a face's plane [m], negative inside the hull."""
     corner = hull_number(shape, shape.face + face * FACE_ROW + 1)
-    return wp.dot(hull_point(shape, shape.normal + face), point - hull_point(shape, shape.vertex + corner))
+    return wp.dot(
+        hull_point(shape, shape.normal + face), point - hull_point(shape, shape.vertex + corner)
+    )
 
 
 @wp.func(inline=False)
@@ -666,7 +687,9 @@ def support_feature(shape: TriangleShape, direction: Vec3) -> Feature:
     least = Real(2.0)
     for turn in range(2):
         k = (farthest + 2 * turn) % 3
-        sine = wp.abs(wp.dot(wp.normalize(corner_of(shape, k + 1) - corner_of(shape, k)), direction))
+        sine = wp.abs(
+            wp.dot(wp.normalize(corner_of(shape, k + 1) - corner_of(shape, k)), direction)
+        )
         if sine < least:
             least = sine
             side = k
@@ -677,7 +700,11 @@ def support_feature(shape: TriangleShape, direction: Vec3) -> Feature:
 
 @wp.func
 def feature_corners(
-    shape: TriangleShape, feature: Feature, direction: Vec3, corner: wp.array[Vec3], code: wp.array[int]
+    shape: TriangleShape,
+    feature: Feature,
+    direction: Vec3,
+    corner: wp.array[Vec3],
+    code: wp.array[int],
 ):
     """Writes the corners of a triangle or the ends of one of its edges, and their ids."""
     if feature.kind == FACE:
@@ -744,4 +771,12 @@ def is_on_face(shape: TriangleShape, normal: Vec3, point: Vec3, near: Real) -> b
     return off <= near
 
 
-__all__ = ["face_normal", "feature_at", "feature_corners", "is_on_face", "line_exit", "support_feature", "with_facing"]
+__all__ = [
+    "face_normal",
+    "feature_at",
+    "feature_corners",
+    "is_on_face",
+    "line_exit",
+    "support_feature",
+    "with_facing",
+]

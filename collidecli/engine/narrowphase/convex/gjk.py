@@ -92,14 +92,20 @@ class StepTaken:
 
 @wp.func
 def step_on_discontinuity(
-    difference: MinkowskiDifference, discontinuity: SupportDiscontinuity, normal: Vec3, w: Vertex, scale: Real
+    difference: MinkowskiDifference,
+    discontinuity: SupportDiscontinuity,
+    normal: Vec3,
+    w: Vertex,
+    scale: Real,
 ) -> StepTaken:
     """Newton step along the circle axis.n = height, where n' = axis x n and n'' = -(n minus its component along the
     axis).
     """
     tangent = wp.cross(discontinuity.axis, normal)
     slope = wp.dot(w.point, tangent)
-    curvature = depth_certificate.difference_curvature(difference, normal, w.patch, tangent, tangent)
+    curvature = depth_certificate.difference_curvature(
+        difference, normal, w.patch, tangent, tangent
+    )
     bend = curvature[0] - wp.dot(w.point, normal - discontinuity.height * discontinuity.axis)
     is_valley = bend >= -LEVEL * scale
     enough = GENTLE * scale if wp.abs(bend) <= WITHOUT_CURVATURE * scale else STATIONARY * scale
@@ -111,7 +117,9 @@ def step_on_discontinuity(
 
 
 @wp.func
-def step_on_patch(difference: MinkowskiDifference, normal: Vec3, height: Real, w: Vertex, scale: Real) -> StepTaken:
+def step_on_patch(
+    difference: MinkowskiDifference, normal: Vec3, height: Real, w: Vertex, scale: Real
+) -> StepTaken:
     """Newton step on the sphere; the Hessian of h on it is that of space minus h."""
     first = depth_certificate.any_tangent(normal)
     second = wp.cross(normal, first)
@@ -122,7 +130,11 @@ def step_on_patch(difference: MinkowskiDifference, normal: Vec3, height: Real, w
     middle = Real(0.5) * (m00 + m11)
     spread = wp.sqrt(Real(0.25) * (m00 - m11) * (m00 - m11) + m01 * m01)
     is_valley = middle - spread >= -LEVEL * scale
-    enough = GENTLE * scale if wp.abs(middle - spread) <= WITHOUT_CURVATURE * scale else STATIONARY * scale
+    enough = (
+        GENTLE * scale
+        if wp.abs(middle - spread) <= WITHOUT_CURVATURE * scale
+        else STATIONARY * scale
+    )
     if g0 * g0 + g1 * g1 <= enough * enough:
         return StepTaken(normal, Real(0.0), is_valley)
     if middle < spread:
@@ -176,7 +188,10 @@ def minimum_on_crossing(
 
 @wp.func
 def minimum_on_discontinuities(
-    difference: MinkowskiDifference, start: Vec3, active: int, roles_at_start: depth_certificate.DiscontinuityRoles
+    difference: MinkowskiDifference,
+    start: Vec3,
+    active: int,
+    roles_at_start: depth_certificate.DiscontinuityRoles,
 ) -> Descent:
     """Minimum at a crossing of discontinuities; of three, two of them perhaps nearly parallel, the one with the least
     error.
@@ -226,7 +241,11 @@ def move_along_steps(
 
 @wp.func
 def descend(
-    difference: MinkowskiDifference, start: Vec3, discontinuities: int, scale: Real, found_normal: Vec3
+    difference: MinkowskiDifference,
+    start: Vec3,
+    discontinuities: int,
+    scale: Real,
+    found_normal: Vec3,
 ) -> Descent:
     """Local minimum of the support function to which Newton's method converges from `start`.
 
@@ -252,7 +271,9 @@ def descend(
             return minimum_on_discontinuities(difference, taken.normal, active, roles)
         normal = taken.normal
         if roles.first < depth_certificate.NONE:
-            discontinuity = depth_certificate.difference_discontinuity(difference, roles.first, normal)
+            discontinuity = depth_certificate.difference_discontinuity(
+                difference, roles.first, normal
+            )
             normal = depth_certificate.project_on_discontinuity(discontinuity, normal)
             if normal == Vec3():
                 return result
@@ -279,7 +300,9 @@ def descend(
             if taken.turn < SHORTEST_TURN:
                 if taken.is_valley:
                     result.found = 1
-                return move_along_steps(difference, result, w.point - height * normal, w.patch, roles)
+                return move_along_steps(
+                    difference, result, w.point - height * normal, w.patch, roles
+                )
             beyond = 0
             if step > 0 and wp.length_sq(normal - found_normal) < SAME_MINIMUM:
                 result.found = DUPLICATE
@@ -380,7 +403,11 @@ def tetrahedron_weights(p: Vec3, q: Vec3, r: Vec3, s: Vec3) -> Weights:
     """Barycentric coordinates of the point of a tetrahedron closest to the origin; all positive if the origin is
     inside.
     """
-    of_p, of_q, of_r = wp.dot(q, wp.cross(s, r)), wp.dot(p, wp.cross(r, s)), wp.dot(p, wp.cross(s, q))
+    of_p, of_q, of_r = (
+        wp.dot(q, wp.cross(s, r)),
+        wp.dot(p, wp.cross(r, s)),
+        wp.dot(p, wp.cross(s, q)),
+    )
     of_s = wp.dot(p, wp.cross(q, r))
     volume = of_p + of_q + of_r + of_s
     edge_q, edge_r, edge_s = q - p, r - p, s - p
@@ -388,7 +415,13 @@ def tetrahedron_weights(p: Vec3, q: Vec3, r: Vec3, s: Vec3) -> Weights:
     is_flat = wp.abs(volume) <= FLAT * scale
     if volume < Real(0.0):
         of_p, of_q, of_r, of_s = -of_p, -of_q, -of_r, -of_s
-    if of_p > Real(0.0) and of_q > Real(0.0) and of_r > Real(0.0) and of_s > Real(0.0) and not is_flat:
+    if (
+        of_p > Real(0.0)
+        and of_q > Real(0.0)
+        and of_r > Real(0.0)
+        and of_s > Real(0.0)
+        and not is_flat
+    ):
         return Weights(of_p, of_q, of_r, of_s) / (of_p + of_q + of_r + of_s)
     # Each face that the origin is beyond is a candidate; the vertex opposite it has the negative volume.
     best = Weights(Real(0.0), Real(0.0), Real(0.0), Real(1.0))
@@ -539,7 +572,9 @@ def closest_to_origin(simplex: wp.array[Vertex], count: int) -> ClosestPoint:
         three = triangle_weights(simplex[0].point, simplex[1].point, simplex[2].point)
         closest.weights = wp.vec4d(three[0], three[1], three[2], Real(0.0))
     elif count == 4:
-        closest.weights = tetrahedron_weights(simplex[0].point, simplex[1].point, simplex[2].point, simplex[3].point)
+        closest.weights = tetrahedron_weights(
+            simplex[0].point, simplex[1].point, simplex[2].point, simplex[3].point
+        )
     # Slots after the first `count` contain earlier vertices or zeros and have no weight.
     for i in range(4):
         closest.v += closest.weights[i] * simplex[i].point
@@ -568,7 +603,9 @@ def newton_nearest(difference: Any, normal: Vec3, patches: int, scale: Real) -> 
 
 
 @wp.func
-def newton_nearest(difference: MinkowskiDifference, normal: Vec3, patches: int, scale: Real) -> Descent:
+def newton_nearest(
+    difference: MinkowskiDifference, normal: Vec3, patches: int, scale: Real
+) -> Descent:
     """Distance of curved cores by Newton's method from a guess of the normal; found = 0 if the result is not the
     distance.
     """
@@ -593,7 +630,9 @@ def turning_radius(difference: DifferenceOfHulls) -> Real:
 
 
 @wp.func(inline=False)
-def nearest_of_difference(difference: Any, start: Vec3, max_separation: Real, simplex: wp.array[Vertex]) -> Nearest:
+def nearest_of_difference(
+    difference: Any, start: Vec3, max_separation: Real, simplex: wp.array[Vertex]
+) -> Nearest:
     """Distance, normal and closest point of two cores.
 
     Args:
@@ -605,7 +644,11 @@ def nearest_of_difference(difference: Any, start: Vec3, max_separation: Real, si
     result = Nearest(APART, Real(0.0), start, Vec3(), 0, 0)
     square, scale_square = Real(0.0), Real(0.0)
     step = int(0)
-    descend_at = wp.where(core_is_curved(difference.a.type) or core_is_curved(difference.b.type), DESCEND_AT, GJK_LIMIT)
+    descend_at = wp.where(
+        core_is_curved(difference.a.type) or core_is_curved(difference.b.type),
+        DESCEND_AT,
+        GJK_LIMIT,
+    )
     radius = turning_radius(difference)
     direction = start
     while step < GJK_LIMIT:
@@ -615,7 +658,11 @@ def nearest_of_difference(difference: Any, start: Vec3, max_separation: Real, si
             result.state = BEYOND_MAX_SEPARATION
             result.distance = along
             break
-        if step > 0 and radius == Real(0.0) and square - result.distance * along <= RELATIVE_GAP * square:
+        if (
+            step > 0
+            and radius == Real(0.0)
+            and square - result.distance * along <= RELATIVE_GAP * square
+        ):
             result.is_supported = 1
             break
         scale_square = wp.max(scale_square, wp.dot(w.point, w.point))
@@ -646,15 +693,21 @@ def nearest_of_difference(difference: Any, start: Vec3, max_separation: Real, si
         result.on_a = closest.on_a
         result.distance = wp.sqrt(square)
         result.normal = -closest.v / result.distance
-        radius = wp.where(step == EASED_STEPS or (step == 0 and along <= Real(0.0)), Real(0.0), radius)
+        radius = wp.where(
+            step == EASED_STEPS or (step == 0 and along <= Real(0.0)), Real(0.0), radius
+        )
         # The direction between two balls of this radius.
-        direction = wp.normalize(radius * direction - closest.v) if radius > Real(0.0) else result.normal
+        direction = (
+            wp.normalize(radius * direction - closest.v) if radius > Real(0.0) else result.normal
+        )
         if step >= descend_at and along > Real(0.0):
             descend_at = step + 4
             patches = patches_that_differ(simplex, result.count)
             minimum = newton_nearest(difference, result.normal, patches, wp.sqrt(scale_square))
             if minimum.found == 1:
-                return Nearest(APART, -minimum.height, minimum.normal, minimum.on_a, result.count, 1)
+                return Nearest(
+                    APART, -minimum.height, minimum.normal, minimum.on_a, result.count, 1
+                )
         step += 1
     return result
 

@@ -100,7 +100,9 @@ def witness_on_face(
         if is_on_face(a, face_normal(a, along.normal), point, near):
             return Witness(along.separation, along.normal, point)
         return searched
-    on_b = wp.transform_point(wp.transform_inverse(pose_b_to_a), other + along.separation * along.normal)
+    on_b = wp.transform_point(
+        wp.transform_inverse(pose_b_to_a), other + along.separation * along.normal
+    )
     normal_in_b = wp.quat_rotate_inv(wp.transform_get_rotation(pose_b_to_a), along.normal)
     if is_on_face(b, face_normal(b, -normal_in_b), on_b, near):
         return Witness(along.separation, along.normal, other)
@@ -129,9 +131,19 @@ def witness_along(
         return witness_on_face(a, b, pose_b_to_a, best, 2, support_point(a, best.normal), searched)
     if best.of == 1:
         return witness_on_face(
-            a, b, pose_b_to_a, best, 1, searched.point + searched.separation * searched.normal, searched
+            a,
+            b,
+            pose_b_to_a,
+            best,
+            1,
+            searched.point + searched.separation * searched.normal,
+            searched,
         )
-    return witness_on_face(a, b, pose_b_to_a, best, 2, searched.point, searched) if best.of == 2 else searched
+    return (
+        witness_on_face(a, b, pose_b_to_a, best, 2, searched.point, searched)
+        if best.of == 2
+        else searched
+    )
 
 
 @wp.func
@@ -151,7 +163,9 @@ def witness_off_samples(
     """
     common = overlap_off_samples(a, b, pose_b_to_a, best.normal, normal_in_b, facing_a, facing_b)
     miss = common.separation - best.separation
-    if common.found == 0 or miss > missed_by_samples(a, b, facing_a, facing_b) + rounding_level(a, b):
+    if common.found == 0 or miss > missed_by_samples(a, b, facing_a, facing_b) + rounding_level(
+        a, b
+    ):
         return searched
     return Witness(best.separation, best.normal, common.point + Real(0.5) * miss * best.normal)
 
@@ -169,7 +183,13 @@ def shift_of_footprints(a: Any, b: Any, best: Direction) -> Real:
 
 @wp.func
 def contact_manifold(
-    a: Any, b: Any, pose_b_to_a: Pose, max_separation: Real, deepest: Witness, out: ContactBuffer, row: int
+    a: Any,
+    b: Any,
+    pose_b_to_a: Pose,
+    max_separation: Real,
+    deepest: Witness,
+    out: ContactBuffer,
+    row: int,
 ) -> int:
     """Contacts of two convex shapes.
 
@@ -211,7 +231,17 @@ def manifold_along(
     # The arrays of the overlap are cleared only for features that have corners.
     if facing_a.kind != POINT and facing_b.kind != POINT:
         count = overlap_contacts(
-            a, b, pose_b_to_a, max_separation, best.normal, normal_in_b, shift, facing_a, facing_b, out, row
+            a,
+            b,
+            pose_b_to_a,
+            max_separation,
+            best.normal,
+            normal_in_b,
+            shift,
+            facing_a,
+            facing_b,
+            out,
+            row,
         )
         if count > 0:
             nearest = nearest_emitted(out, row, count)
@@ -229,7 +259,9 @@ def manifold_along(
     if best.of > 0 or lone:
         witness = witness_along(a, b, pose_b_to_a, best, facing_a, facing_b, normal_in_b, deepest)
     if count == 0 and is_partly_sampled(facing_a, facing_b):
-        witness = witness_off_samples(a, b, pose_b_to_a, best, facing_a, facing_b, normal_in_b, witness)
+        witness = witness_off_samples(
+            a, b, pose_b_to_a, best, facing_a, facing_b, normal_in_b, witness
+        )
     if not lone:
         # Ids of the features themselves: contacts of the footprints have at least one vertex, end or edge of a face.
         code_a = facing_a.code
@@ -243,10 +275,21 @@ def manifold_along(
                 code_b = out.contact[at].feature_b
                 kind = out.contact[at].kind
                 added = k
-        emit_contact(out, row + added, witness.point, witness.normal, witness.separation, code_a, code_b, kind)
+        emit_contact(
+            out,
+            row + added,
+            witness.point,
+            witness.normal,
+            witness.separation,
+            code_a,
+            code_b,
+            kind,
+        )
         return wp.max(count, added + 1)
     point = witness.point
-    on_b = wp.transform_point(wp.transform_inverse(pose_b_to_a), point + witness.separation * witness.normal)
+    on_b = wp.transform_point(
+        wp.transform_inverse(pose_b_to_a), point + witness.separation * witness.normal
+    )
     code_a, code_b = feature_at(a, point, best.normal), feature_at(b, on_b, -normal_in_b)
     emit_contact(out, row, point, witness.normal, witness.separation, code_a, code_b, 0)
     return 1
@@ -373,7 +416,9 @@ def collision_by(separate: Callable[..., Any], name: str) -> Callable[..., Any]:
         elif best.of == 2:
             facing_a = with_facing(a, best.normal)
         searched = Witness(gap.separation, gap.normal, gap.point_a)
-        count = manifold_along(facing_a, facing_b, pose_b_to_a, max_separation, best, searched, out, row)
+        count = manifold_along(
+            facing_a, facing_b, pose_b_to_a, max_separation, best, searched, out, row
+        )
         return count + INEXACT if gap.exact == 0 else count
 
     return collide_convex_convex
@@ -396,7 +441,9 @@ collide_convex_convex_by_mpr = collision_by(separate_by_mpr, "collide_convex_con
 
 
 @wp.func
-def touch_convex_convex(a: Any, b: Any, pose_b_to_a: Pose, max_separation: Real, out: ContactBuffer, row: int) -> int:
+def touch_convex_convex(
+    a: Any, b: Any, pose_b_to_a: Pose, max_separation: Real, out: ContactBuffer, row: int
+) -> int:
     """Whether `collide_convex_convex` has a contact, without its depth and manifold: 1 or 0, and an empty contact."""
     state = touch_of(a, b, pose_b_to_a, max_separation)
     if state == APART_BY_LIMIT:
@@ -406,7 +453,9 @@ def touch_convex_convex(a: Any, b: Any, pose_b_to_a: Pose, max_separation: Real,
         if gap.separation >= max_separation:
             return 0
         facing_a = with_facing(a, gap.normal)
-        facing_b = with_facing(b, wp.quat_rotate_inv(wp.transform_get_rotation(pose_b_to_a), -gap.normal))
+        facing_b = with_facing(
+            b, wp.quat_rotate_inv(wp.transform_get_rotation(pose_b_to_a), -gap.normal)
+        )
         best = along_face(facing_a, facing_b, pose_b_to_a, gap.separation, gap.normal)
         if best.separation >= max_separation:
             return 0

@@ -53,7 +53,9 @@ def unit_or(v: Vec3, otherwise: Vec3) -> Vec3:
 
 
 @wp.func
-def orientation_about(ray: Vec3, inner: Vec3, first: primitives.Vertex, second: primitives.Vertex) -> Real:
+def orientation_about(
+    ray: Vec3, inner: Vec3, first: primitives.Vertex, second: primitives.Vertex
+) -> Real:
     """Positive if second is counterclockwise of first around the ray."""
     return wp.dot(ray, wp.cross(first.point - inner, second.point - inner))
 
@@ -64,14 +66,18 @@ def find_portal(difference: Any, inner: Vec3, ray: Vec3) -> Portal:
     portal = Portal()
     beside = any_tangent(ray)
     portal.p = primitives.difference_support(difference, ray)
-    portal.q = primitives.difference_support(difference, unit_or(wp.cross(portal.p.point - inner, ray), beside))
+    portal.q = primitives.difference_support(
+        difference, unit_or(wp.cross(portal.p.point - inner, ray), beside)
+    )
     if orientation_about(ray, inner, portal.p, portal.q) < Real(0.0):
         swap = portal.p
         portal.p = portal.q
         portal.q = swap
     step = int(0)
     while step < PORTAL_LIMIT:
-        normal = unit_or(wp.cross(portal.p.point - inner, portal.q.point - inner), wp.cross(ray, beside))
+        normal = unit_or(
+            wp.cross(portal.p.point - inner, portal.q.point - inner), wp.cross(ray, beside)
+        )
         portal.r = primitives.difference_support(difference, normal)
         if orientation_about(ray, inner, portal.r, portal.p) < Real(0.0):
             portal.q = portal.r
@@ -93,7 +99,9 @@ def depth_through_portal(difference: Any) -> Depth:
     inner = -difference.position
     ray = unit_or(difference.position, UP)
     portal = find_portal(difference, inner, ray)
-    scale = wp.max(wp.length(portal.p.point), wp.max(wp.length(portal.q.point), wp.length(portal.r.point)))
+    scale = wp.max(
+        wp.length(portal.p.point), wp.max(wp.length(portal.q.point), wp.length(portal.r.point))
+    )
     result = Depth()
     result.normal = ray
     step = int(0)
@@ -117,7 +125,9 @@ def depth_through_portal(difference: Any) -> Depth:
             portal.q = w
         step += 1
     weights = gjk.triangle_weights(portal.p.point, portal.q.point, portal.r.point)
-    result.on_a = weights[0] * portal.p.on_a + weights[1] * portal.q.on_a + weights[2] * portal.r.on_a
+    result.on_a = (
+        weights[0] * portal.p.on_a + weights[1] * portal.q.on_a + weights[2] * portal.r.on_a
+    )
     return result
 
 
@@ -146,7 +156,11 @@ def arcs_cross(a0: Vec3, a1: Vec3, b0: Vec3, b1: Vec3) -> bool:
     across_a, across_b = wp.cross(a1, a0), wp.cross(b1, b0)
     b0_side, b1_side, a0_side = wp.dot(b0, across_a), wp.dot(b1, across_a), wp.dot(a0, across_b)
     a1_side = wp.dot(a1, across_b)
-    return b0_side * b1_side < Real(0.0) and a0_side * a1_side < Real(0.0) and b0_side * a1_side > Real(0.0)
+    return (
+        b0_side * b1_side < Real(0.0)
+        and a0_side * a1_side < Real(0.0)
+        and b0_side * a1_side > Real(0.0)
+    )
 
 
 @wp.func(inline=False)
@@ -157,7 +171,9 @@ def depth_by_faces_and_edges(difference: primitives.DifferenceOfHulls) -> Depth:
     for face in range(a.face_count):
         result = shallower(difference, hull_point(a, a.normal + face), result)
     for face in range(b.face_count):
-        result = shallower(difference, -(difference.rotation * hull_point(b, b.normal + face)), result)
+        result = shallower(
+            difference, -(difference.rotation * hull_point(b, b.normal + face)), result
+        )
     edges_a, edges_b = (a.face - a.edge) / 4, (b.face - b.edge) / 4
     for i in range(edges_a):
         a0, a1 = normal_beside(a, i, 0), normal_beside(a, i, 1)
@@ -243,13 +259,17 @@ def minkowski_difference(
 
 
 @wp.func
-def minkowski_difference(a: primitives.Primitive, b: HullShape, pose_b_to_a: Pose) -> primitives.DifferenceWithHull:
+def minkowski_difference(
+    a: primitives.Primitive, b: HullShape, pose_b_to_a: Pose
+) -> primitives.DifferenceWithHull:
     """Minkowski difference of a primitive and a hull."""
     return placed(primitives.DifferenceWithHull(), a, b, pose_b_to_a)
 
 
 @wp.func
-def minkowski_difference(a: HullShape, b: HullShape, pose_b_to_a: Pose) -> primitives.DifferenceOfHulls:
+def minkowski_difference(
+    a: HullShape, b: HullShape, pose_b_to_a: Pose
+) -> primitives.DifferenceOfHulls:
     """Minkowski difference of two hulls."""
     return placed(primitives.DifferenceOfHulls(), a, b, pose_b_to_a)
 
@@ -263,7 +283,9 @@ def minkowski_difference(
 
 
 @wp.func
-def minkowski_difference(a: HullShape, b: TriangleShape, pose_b_to_a: Pose) -> primitives.DifferenceOfHullAndTriangle:
+def minkowski_difference(
+    a: HullShape, b: TriangleShape, pose_b_to_a: Pose
+) -> primitives.DifferenceOfHullAndTriangle:
     """Minkowski difference of a hull and a triangle."""
     return placed(primitives.DifferenceOfHullAndTriangle(), a, b, pose_b_to_a)
 
@@ -293,11 +315,15 @@ def sum_of_sizes(difference: Any) -> Real:
 def witness_gap(difference: Any) -> Real:
     """Gap by which cores are separated to find the witnesses of their depth [m]."""
     largest_a, largest_b = wp.max(difference.a.size), wp.max(difference.b.size)
-    return WITNESS_GAP * wp.min(largest_a, largest_b) + LEAST_WITNESS_GAP * wp.max(largest_a, largest_b)
+    return WITNESS_GAP * wp.min(largest_a, largest_b) + LEAST_WITNESS_GAP * wp.max(
+        largest_a, largest_b
+    )
 
 
 @wp.func
-def witness_by_gjk(difference: Any, depth: Real, normal: Vec3, simplex: wp.array[primitives.Vertex]) -> Vec3:
+def witness_by_gjk(
+    difference: Any, depth: Real, normal: Vec3, simplex: wp.array[primitives.Vertex]
+) -> Vec3:
     """Core a's witness of a depth: its point closest to b once they are moved apart by the depth and a gap."""
     return nearest_of_separated(difference, depth, normal, witness_gap(difference), simplex).on_a
 
@@ -349,7 +375,9 @@ def descended(difference: Any, reached: Depth, simplex: wp.array[primitives.Vert
 
 
 @wp.func
-def depth_beyond_capacity(difference: Any, reached: Depth, simplex: wp.array[primitives.Vertex]) -> Depth:
+def depth_beyond_capacity(
+    difference: Any, reached: Depth, simplex: wp.array[primitives.Vertex]
+) -> Depth:
     """Depth if EPA exceeds its capacity: a local minimum below EPA's upper bound."""
     return descended(difference, reached, simplex)
 
@@ -418,11 +446,17 @@ class DistanceBounds:
 def separated_along(difference: Any, normal: Vec3, bounds: DistanceBounds) -> DistanceBounds:
     """`bounds`, or those with the separation along a unit normal if it is larger."""
     separation = -wp.dot(primitives.difference_support(difference, normal).point, normal)
-    return DistanceBounds(bounds.upper, separation, normal, bounds.on_a) if separation > bounds.lower else bounds
+    return (
+        DistanceBounds(bounds.upper, separation, normal, bounds.on_a)
+        if separation > bounds.lower
+        else bounds
+    )
 
 
 @wp.func
-def separated_across(difference: Any, p: Vec3, q: Vec3, r: Vec3, bounds: DistanceBounds) -> DistanceBounds:
+def separated_across(
+    difference: Any, p: Vec3, q: Vec3, r: Vec3, bounds: DistanceBounds
+) -> DistanceBounds:
     """`bounds`, or those with the separation along the normal of a triangle, of either sign, if it is larger."""
     normal = wp.cross(q - p, r - p)
     if wp.length_sq(normal) == Real(0.0):
@@ -451,7 +485,9 @@ def separated_across_sides(difference: Any, bounds: DistanceBounds) -> DistanceB
 
 
 @wp.func(inline=False)
-def narrowed(difference: Any, before: DistanceBounds, simplex: wp.array[primitives.Vertex]) -> DistanceBounds:
+def narrowed(
+    difference: Any, before: DistanceBounds, simplex: wp.array[primitives.Vertex]
+) -> DistanceBounds:
     """Bounds of the distance of two cores after the proximal point method from their normal. simplex: scratch."""
     result = before
     size = sum_of_sizes(difference)
@@ -470,14 +506,18 @@ def narrowed(difference: Any, before: DistanceBounds, simplex: wp.array[primitiv
             result.on_a = apart.on_a
         lower = result.lower
         result = separated_along(difference, apart.normal, result)
-        result = separated_across(difference, simplex[0].point, simplex[1].point, simplex[2].point, result)
+        result = separated_across(
+            difference, simplex[0].point, simplex[1].point, simplex[2].point, result
+        )
         normal = wp.where(result.lower > lower, result.normal, apart.normal)
         gap = wp.where(result.lower > Real(0.0), WIDER * gap, gap)
     return result
 
 
 @wp.func(inline=False)
-def supported(difference: Any, before: gjk.Nearest, simplex: wp.array[primitives.Vertex]) -> gjk.Nearest:
+def supported(
+    difference: Any, before: gjk.Nearest, simplex: wp.array[primitives.Vertex]
+) -> gjk.Nearest:
     """GJK's result after the proximal point method, where no plane supports its v.
 
     Vertices of one rim that are close to each other span slivers, in whose plane rounding hides the closest point.
@@ -507,7 +547,9 @@ def nearest_cores(
 
 
 @wp.func(inline=False)
-def distance_bounds(difference: Any, nearest: gjk.Nearest, simplex: wp.array[primitives.Vertex]) -> DistanceBounds:
+def distance_bounds(
+    difference: Any, nearest: gjk.Nearest, simplex: wp.array[primitives.Vertex]
+) -> DistanceBounds:
     """Bounds of the distance of a core and a triangle from GJK's result, which may be OVERLAP without an overlap.
 
     simplex: scratch.
@@ -515,7 +557,9 @@ def distance_bounds(difference: Any, nearest: gjk.Nearest, simplex: wp.array[pri
     result = DistanceBounds(nearest.distance, -Real(wp.inf), Vec3(), nearest.on_a)
     result = separated_along(difference, nearest.normal, result)
     size = sum_of_sizes(difference)
-    if result.upper - result.lower <= LOOSE * size or result.upper <= wp.max(difference.radius_a, TIGHT * size):
+    if result.upper - result.lower <= LOOSE * size or result.upper <= wp.max(
+        difference.radius_a, TIGHT * size
+    ):
         return result
     turn, b = difference.rotation, difference.b
     p, q, r = turn * b.p, turn * b.q, turn * b.r
@@ -536,8 +580,16 @@ def separation_by(depth_of_overlap: Callable[..., Any], name: str) -> Callable[.
         radii = difference.radius_a + difference.radius_b
         early = analytic_early_out.early_out(difference, max_separation + radii)
         distance = early.distance
-        result = Separation(Real(0.0), early.normal, early.on_a, wp.where(early.state == analytic_early_out.FAR, 0, 1))
-        if early.state == analytic_early_out.UNDECIDED or early.state == analytic_early_out.CONDITIONAL:
+        result = Separation(
+            Real(0.0),
+            early.normal,
+            early.on_a,
+            wp.where(early.state == analytic_early_out.FAR, 0, 1),
+        )
+        if (
+            early.state == analytic_early_out.UNDECIDED
+            or early.state == analytic_early_out.CONDITIONAL
+        ):
             simplex = wp.zeros(shape=4, dtype=primitives.Vertex)
             nearest = nearest_cores(difference, early.normal, max_separation + radii, simplex)
             distance = nearest.distance
@@ -605,12 +657,19 @@ def early_touch(
     """
     guess = analytic_early_out.guess_nearest(difference)
     if guess.is_valid == 0 or guess.distance < max_separation - error:
-        state = wp.where(max_separation > error, analytic_early_out.DECIDED, analytic_early_out.UNDECIDED)
-        return analytic_early_out.EarlyOut(state, Real(0.0), analytic_early_out.toward(difference), Vec3())
+        state = wp.where(
+            max_separation > error, analytic_early_out.DECIDED, analytic_early_out.UNDECIDED
+        )
+        return analytic_early_out.EarlyOut(
+            state, Real(0.0), analytic_early_out.toward(difference), Vec3()
+        )
     height = wp.dot(primitives.difference_support(difference, guess.normal).point, guess.normal)
     is_far = -height >= max_separation + error and height < Real(0.0)
     return analytic_early_out.EarlyOut(
-        wp.where(is_far, analytic_early_out.FAR, analytic_early_out.UNDECIDED), Real(0.0), guess.normal, Vec3()
+        wp.where(is_far, analytic_early_out.FAR, analytic_early_out.UNDECIDED),
+        Real(0.0),
+        guess.normal,
+        Vec3(),
     )
 
 

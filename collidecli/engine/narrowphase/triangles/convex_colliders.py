@@ -55,7 +55,17 @@ from collidecli.engine.geometry.meshes import (
     square_to_triangle,
 )
 from collidecli.engine.geometry.primitives import Primitive, Vertex, middle_of, support_point
-from collidecli.engine.geometry.real import BOX, CAPSULE, CONVEX_MESH, ELLIPSOID, PLANE, SPHERE, Pose, Real, Vec3
+from collidecli.engine.geometry.real import (
+    BOX,
+    CAPSULE,
+    CONVEX_MESH,
+    ELLIPSOID,
+    PLANE,
+    SPHERE,
+    Pose,
+    Real,
+    Vec3,
+)
 from collidecli.engine.narrowphase.collider import Collider
 from collidecli.engine.narrowphase.contact_merging import merge_triangles
 from collidecli.engine.narrowphase.convex.features import corner_of, triangle_feature_at
@@ -144,11 +154,15 @@ def exit_face(meshes: Meshes, mesh: int, middle: Vec3) -> int:
 
 
 @wp.func(inline=True)
-def mesh_triangles_near(rows: ShapeRows, meshes: Meshes, query: Query, part: int, parts: int, out: SubPairList) -> int:
+def mesh_triangles_near(
+    rows: ShapeRows, meshes: Meshes, query: Query, part: int, parts: int, out: SubPairList
+) -> int:
     """Appends the triangles in the bounds, in BVH order, then ~ that of `exit_face`; `parts` is 1."""
     pose_a_to_b = wp.transform_inverse(query.pose_b_to_a)
     max_separation = wp.max(query.max_separation, Real(0.0))
-    bounds = box_of_shape(rows.type[query.row_a], rows.size[query.row_a], pose_a_to_b, max_separation)
+    bounds = box_of_shape(
+        rows.type[query.row_a], rows.size[query.row_a], pose_a_to_b, max_separation
+    )
     mesh = rows.mesh[query.row_b]
     count = int(0)
     node = meshes.arrays[0].header[mesh].first_node
@@ -161,7 +175,9 @@ def mesh_triangles_near(rows: ShapeRows, meshes: Meshes, query: Query, part: int
         else:
             node = meshes.arrays[0].skip[node]
     if rows.type[query.row_a] != PLANE and not has_all(out, count):
-        face = exit_face(meshes, mesh, wp.transform_point(pose_a_to_b, middle_of_row(rows, query.row_a)))
+        face = exit_face(
+            meshes, mesh, wp.transform_point(pose_a_to_b, middle_of_row(rows, query.row_a))
+        )
         if face >= 0:
             count = append_sub_pair(out, count, ~face)
     return count
@@ -209,7 +225,11 @@ def field_bounds(rows: ShapeRows, query: Query, field: Field) -> FieldBounds:
     bounds.middle = wp.transform_get_translation(pose_a_to_b)
     # Grown by more than the rounding error of the pose.
     slack = Real(1.0e-12) * (
-        wp.abs(bounds.middle[0]) + wp.abs(bounds.middle[1]) + wp.abs(bounds.middle[2]) + field.half_x + field.half_y
+        wp.abs(bounds.middle[0])
+        + wp.abs(bounds.middle[1])
+        + wp.abs(bounds.middle[2])
+        + field.half_x
+        + field.half_y
     )
     bounds.lower = box.lower - Vec3(slack, slack, slack)
     bounds.upper = box.upper + Vec3(slack, slack, slack)
@@ -227,7 +247,9 @@ def field_bounds(rows: ShapeRows, query: Query, field: Field) -> FieldBounds:
     bounds.pose = pose_a_to_b
     bounds.max_separation = max_separation + slack
     bounds.center = bounds.middle
-    bounds.ball = Real(rows.radius[query.row_a]) * (Real(1.0) + Real(OUTWARD)) + bounds.max_separation
+    bounds.ball = (
+        Real(rows.radius[query.row_a]) * (Real(1.0) + Real(OUTWARD)) + bounds.max_separation
+    )
     if shape_type == CONVEX_MESH:
         bounds.middle = wp.transform_point(pose_a_to_b, middle_of(hull_of(rows, query.row_a)))
     if bounds.middle[2] < field.bottom:
@@ -239,10 +261,16 @@ def field_bounds(rows: ShapeRows, query: Query, field: Field) -> FieldBounds:
 def extent_along(bounds: FieldBounds, normal: Vec3) -> Real:
     """Half extent of the bounds along a vector, times the vector's length; that of the AABB for other shape types."""
     if bounds.shape.type == CAPSULE or bounds.shape.type == BOX:
-        core = wp.abs(wp.dot(bounds.x, normal)) + wp.abs(wp.dot(bounds.y, normal)) + wp.abs(wp.dot(bounds.z, normal))
+        core = (
+            wp.abs(wp.dot(bounds.x, normal))
+            + wp.abs(wp.dot(bounds.y, normal))
+            + wp.abs(wp.dot(bounds.z, normal))
+        )
         return core + bounds.rounding * wp.length(normal)
     if bounds.shape.type == ELLIPSOID:
-        core = wp.length(Vec3(wp.dot(bounds.x, normal), wp.dot(bounds.y, normal), wp.dot(bounds.z, normal)))
+        core = wp.length(
+            Vec3(wp.dot(bounds.x, normal), wp.dot(bounds.y, normal), wp.dot(bounds.z, normal))
+        )
         return core + bounds.rounding * wp.length(normal)
     return Real(0.5) * wp.dot(bounds.upper - bounds.lower, wp.abs(normal))
 
@@ -260,7 +288,9 @@ def is_separated_by_plane(triangle: TriangleShape, bounds: FieldBounds, normal: 
     direction = normal
     point = bounds.middle
     for step in range(TRIES):
-        lowest = wp.transform_point(bounds.pose, support_point(bounds.shape, -wp.quat_rotate_inv(rotation, direction)))
+        lowest = wp.transform_point(
+            bounds.pose, support_point(bounds.shape, -wp.quat_rotate_inv(rotation, direction))
+        )
         if wp.dot(direction, lowest - foot) > bounds.max_separation:
             return True
         if step > 0:
@@ -284,7 +314,12 @@ def sphere_has_contact(field: Field, bounds: FieldBounds, number: int) -> bool:
         return False
     if distance <= AT_SURFACE * radius:
         return True
-    return normal_cone_at(surface_of_field(field), triangle, foot, (bounds.middle - foot) / distance).belongs == 1
+    return (
+        normal_cone_at(
+            surface_of_field(field), triangle, foot, (bounds.middle - foot) / distance
+        ).belongs
+        == 1
+    )
 
 
 @wp.func
@@ -332,7 +367,9 @@ def capsule_within(field: Field, bounds: FieldBounds, number: int) -> bool:
             return True
     if low * high >= Real(0.0):
         return False
-    weights = barycentric_of(triangle.p, triangle.q, triangle.r, start + low / (low - high) * (end - start))
+    weights = barycentric_of(
+        triangle.p, triangle.q, triangle.r, start + low / (low - high) * (end - start)
+    )
     return wp.min(weights) >= Real(0.0)
 
 
@@ -367,7 +404,11 @@ def cell_triangles_near(field: Field, bounds: FieldBounds, row: int, col: int) -
     if bounds.lower[2] > highest or bounds.upper[2] < lowest:
         return 0
     half = Real(0.5) * (bounds.upper - bounds.lower)
-    middle = bounds.lower + half - Vec3(x_of(field, col), y_of(field, row), field.level + field.scale * h)
+    middle = (
+        bounds.lower
+        + half
+        - Vec3(x_of(field, col), y_of(field, row), field.level + field.scale * h)
+    )
     x = Real(2.0) * field.half_step_x
     y = Real(2.0) * field.half_step_y
     across = x * middle[1] - y * middle[0]
@@ -378,13 +419,18 @@ def cell_triangles_near(field: Field, bounds: FieldBounds, row: int, col: int) -
         rise_x = field.scale * wp.where(side == 0, h_x - h, h_far - h_y) * y
         rise_y = field.scale * wp.where(side == 0, h_far - h_x, h_y - h) * x
         normal = Vec3(-rise_x, -rise_y, x * y)
-        if wp.dot(normal, middle) <= extent_along(bounds, normal) and wp.where(side == 0, across, -across) <= spread:
+        if (
+            wp.dot(normal, middle) <= extent_along(bounds, normal)
+            and wp.where(side == 0, across, -across) <= spread
+        ):
             sides = sides | (1 << side)
     return sides
 
 
 @wp.func
-def cell_sub_pairs(field: Field, bounds: FieldBounds, traversal: Traversal, out: SubPairList, start: int) -> int:
+def cell_sub_pairs(
+    field: Field, bounds: FieldBounds, traversal: Traversal, out: SubPairList, start: int
+) -> int:
     """Appends the triangles of the current square's cells that the shape may touch; returns the number of sub-pairs."""
     count = start
     row = wp.max(traversal.i << traversal.level, traversal.first_row)
@@ -435,11 +481,17 @@ def border_sub_pairs(field: Field, bounds: FieldBounds, out: SubPairList, start:
         return count
     for turn in range(4):
         # The walls at -y and +y come before those at +x and -x.
-        numbers = wall_range(field, wp.where(turn == 1 or turn == 2, 3 - turn, turn), bounds.lower, bounds.upper)
-        for k in range((numbers[0] - walls_begin(field)) / 2, (numbers[1] - walls_begin(field)) / 2):
+        numbers = wall_range(
+            field, wp.where(turn == 1 or turn == 2, 3 - turn, turn), bounds.lower, bounds.upper
+        )
+        for k in range(
+            (numbers[0] - walls_begin(field)) / 2, (numbers[1] - walls_begin(field)) / 2
+        ):
             p = border_vertex(field, k)
             q = border_vertex(field, k + 1)
-            if bounds.lower[2] <= wp.max(height_at(field, p[0], p[1]), height_at(field, q[0], q[1])):
+            if bounds.lower[2] <= wp.max(
+                height_at(field, p[0], p[1]), height_at(field, q[0], q[1])
+            ):
                 count = append_sub_pair(out, count, walls_begin(field) + 2 * k)
                 count = append_sub_pair(out, count, walls_begin(field) + 2 * k + 1)
     return count
@@ -456,13 +508,17 @@ def field_triangles_near(
     field = field_of(fields, rows.heightfield[query.row_b])
     bounds = field_bounds(rows, query, field)
     count = int(0)
-    over_base = wp.abs(bounds.middle[0]) <= field.half_x and wp.abs(bounds.middle[1]) <= field.half_y
+    over_base = (
+        wp.abs(bounds.middle[0]) <= field.half_x and wp.abs(bounds.middle[1]) <= field.half_y
+    )
     if bounds.beneath == 0 or not over_base:
         count = top_sub_pairs(field, bounds, out, count)
     count = border_sub_pairs(field, bounds, out, count)
     if bounds.beneath == 1:
         corner = Vec3(field.half_x, field.half_y, Real(wp.inf))
-        if boxes_intersect(bounds.lower, bounds.upper, Vec3(-field.half_x, -field.half_y, field.bottom), corner):
+        if boxes_intersect(
+            bounds.lower, bounds.upper, Vec3(-field.half_x, -field.half_y, field.bottom), corner
+        ):
             base = base_begins(field)
             count = append_sub_pair(out, count, base)
             count = append_sub_pair(out, count, base + 1)
@@ -511,7 +567,12 @@ def collide_sphere_triangle(
 
 @wp.func
 def collide_plane_triangle(
-    plane: Primitive, triangle: TriangleShape, surface: MeshSurface, query: Query, out: ContactBuffer, row: int
+    plane: Primitive,
+    triangle: TriangleShape,
+    surface: MeshSurface,
+    query: Query,
+    out: ContactBuffer,
+    row: int,
 ) -> int:
     """Contacts of a plane and those corners of a triangle that no earlier triangle of its mesh has.
 
@@ -524,7 +585,9 @@ def collide_plane_triangle(
         p = wp.transform_point(query.pose_b_to_a, corner_of(triangle, k))
         if (owned >> k) & 1 == 1 and p[2] < query.max_separation:
             up = Vec3(Real(0.0), Real(0.0), Real(1.0))
-            emit_contact(out, row + written, Vec3(p[0], p[1], Real(0.0)), up, p[2], -1, triangle.vertex[k], 0)
+            emit_contact(
+                out, row + written, Vec3(p[0], p[1], Real(0.0)), up, p[2], -1, triangle.vertex[k], 0
+            )
             written += 1
     return written
 
@@ -557,7 +620,9 @@ def touch_of_triangle(a: Any, b: TriangleShape, surface: Any, query: Query) -> i
     if nearest.distance - radius >= query.max_separation - rounding:
         return UNCERTAIN
     direction = -(wp.transpose(difference.rotation) * nearest.normal)
-    on_b = wp.transpose(difference.rotation) * (nearest.on_a + nearest.distance * nearest.normal - difference.position)
+    on_b = wp.transpose(difference.rotation) * (
+        nearest.on_a + nearest.distance * nearest.normal - difference.position
+    )
     normal_cone = normal_cone_at(surface, b, on_b, direction)
     if normal_cone.belongs == 0:
         behind = surface.front == 1 and wp.dot(direction, b.normal) < Real(0.0)
@@ -571,7 +636,9 @@ def touch_of_triangle(a: Any, b: TriangleShape, surface: Any, query: Query) -> i
 
 
 @wp.func
-def closest_of_list(surface: Any, middle: Vec3, sub_pair: wp.array[wp.vec2i], begin: int, end: int) -> int:
+def closest_of_list(
+    surface: Any, middle: Vec3, sub_pair: wp.array[wp.vec2i], begin: int, end: int
+) -> int:
     """Index of the triangle whose centroid is closest to a point of the surface's frame."""
     closest = int(begin)
     least = Real(wp.inf)
@@ -585,7 +652,9 @@ def closest_of_list(surface: Any, middle: Vec3, sub_pair: wp.array[wp.vec2i], be
 
 
 @wp.func
-def touch_of_list(a: Any, surface: Any, query: Query, sub_pair: wp.array[wp.vec2i], begin: int, end: int) -> int:
+def touch_of_list(
+    a: Any, surface: Any, query: Query, sub_pair: wp.array[wp.vec2i], begin: int, end: int
+) -> int:
     """Whether a convex shape touches a surface at a triangle of a list: TOUCHING, APART_BY_LIMIT, or UNCERTAIN."""
     if sub_pair[end - 1][1] < 0:
         return TOUCHING  # its middle is inside, which always gives a contact
@@ -643,10 +712,14 @@ HEIGHTFIELD = SurfaceKind(
 @cache
 def triangle_sub_pairs(kind: SurfaceKind) -> SubPairKernels:
     """The kernels that find the triangles near a shape, and merge their contacts."""
-    return SubPairKernels(*kind.names[:2], search_kernel(kind.struct, kind.triangles_near), merge_triangles)
+    return SubPairKernels(
+        *kind.names[:2], search_kernel(kind.struct, kind.triangles_near), merge_triangles
+    )
 
 
-def triangle_kernel(kind: SurfaceKind, collide: Callable[..., Any], shape_a: Callable[..., Any]) -> wp.Kernel:
+def triangle_kernel(
+    kind: SurfaceKind, collide: Callable[..., Any], shape_a: Callable[..., Any]
+) -> wp.Kernel:
     """The kernel of a shape type against triangles. shape_a: `primitive_of` or `hull_of`."""
     surface_of = kind.surface_of
 
@@ -675,7 +748,12 @@ def triangle_touches(kind: SurfaceKind, shape_a: Callable[..., Any]) -> wp.Kerne
 
     @wp.func(inline=True)
     def touch_of_pair(
-        rows: ShapeRows, surfaces: Any, query: Query, sub_pair: wp.array[wp.vec2i], begin: int, end: int
+        rows: ShapeRows,
+        surfaces: Any,
+        query: Query,
+        sub_pair: wp.array[wp.vec2i],
+        begin: int,
+        end: int,
     ) -> int:
         a = shape_a(rows, query.row_a)
         return touch_of_list(a, surface_of(rows, surfaces, query), query, sub_pair, begin, end)
@@ -694,7 +772,9 @@ def _collider(kind: SurfaceKind, name: str, touches: bool) -> Collider:
         return touch_collider(full, triangle_touches(kind, shape_a), reads_list=True)
     collide, most = functions.get(name, (collide_convex_triangle, MAX_CONTACTS))
     kernel = triangle_kernel(kind, collide, shape_a)
-    full = Collider(f"{name}_{kind.names[2]}", most, kernel, sub_pair_kernels=triangle_sub_pairs(kind))
+    full = Collider(
+        f"{name}_{kind.names[2]}", most, kernel, sub_pair_kernels=triangle_sub_pairs(kind)
+    )
     if name == "plane":
         return full
     return replace(full, may_be_inexact=True, region_depths=depth_kernel(kind, shape_a))

@@ -15,13 +15,29 @@ import warp as wp
 
 from collidecli.engine.candidates import Query, query_of
 from collidecli.engine.cells import Instances
-from collidecli.engine.contact_record import OF_REGION, UNPROVEN, Candidates, ContactRecord, swap_contacts
+from collidecli.engine.contact_record import (
+    OF_REGION,
+    UNPROVEN,
+    Candidates,
+    ContactRecord,
+    swap_contacts,
+)
 from collidecli.engine.device_model import Margins, ShapeRows
 from collidecli.engine.geometry.bounds import bounding_box, local_half_extents
 from collidecli.engine.geometry.hulls import FACE_ROW, HullShape, hull_number, hull_point
 from collidecli.engine.geometry.meshes import TriangleShape
 from collidecli.engine.geometry.primitives import Primitive, Vertex, middle_of
-from collidecli.engine.geometry.real import BOX, CAPSULE, CONE, CYLINDER, ELLIPSOID, Real, Vec2, Vec3, array_of
+from collidecli.engine.geometry.real import (
+    BOX,
+    CAPSULE,
+    CONE,
+    CYLINDER,
+    ELLIPSOID,
+    Real,
+    Vec2,
+    Vec3,
+    array_of,
+)
 from collidecli.engine.narrowphase.contact_merging import record_found, unique_by_feature
 from collidecli.engine.narrowphase.convex.depth_certificate import any_tangent
 from collidecli.engine.narrowphase.convex.features import feature_at, triangle_feature_at
@@ -165,7 +181,12 @@ def add_direction(directions: wp.array[Vec3], count: int, direction: Vec3) -> in
 
 @wp.func
 def add_normal(
-    directions: wp.array[Vec3], numbers: wp.array[int], given: int, before: int, direction: Vec3, number: int
+    directions: wp.array[Vec3],
+    numbers: wp.array[int],
+    given: int,
+    before: int,
+    direction: Vec3,
+    number: int,
 ) -> int:
     """As `add_direction`, for a triangle's normal: of similar ones that of the lowest number stays.
 
@@ -289,7 +310,9 @@ def refine(pair: Any, surface: Any, sweep: Sweep, before: FreeAt, start: Vec3) -
 
 
 @wp.func(inline=False)
-def pattern_search(pair: Any, surface: Any, sweep: Sweep, before: FreeAt, start: Vec3, length: Real) -> FreeAt:
+def pattern_search(
+    pair: Any, surface: Any, sweep: Sweep, before: FreeAt, start: Vec3, length: Real
+) -> FreeAt:
     """The best translation after a pattern search around direction `start`. length: translation along `start` [m]."""
     best = before
     direction = start
@@ -321,10 +344,18 @@ def pattern_search(pair: Any, surface: Any, sweep: Sweep, before: FreeAt, start:
 
 @wp.func(inline=False)
 def leads_to(
-    pair: Any, surface: Any, sweep: Sweep, direction: Vec3, limit: Real, starts: wp.array[Vec3], started: int
+    pair: Any,
+    surface: Any,
+    sweep: Sweep,
+    direction: Vec3,
+    limit: Real,
+    starts: wp.array[Vec3],
+    started: int,
 ) -> bool:
     """Whether the first step of `refine` from a direction is one of the directions that were refined before."""
-    last = with_last_triangle(pair, surface, sweep, first_free(pair, surface, sweep, direction, limit))
+    last = with_last_triangle(
+        pair, surface, sweep, first_free(pair, surface, sweep, direction, limit)
+    )
     result = bool(False)
     for i in range(started):
         result = result or wp.dot(starts[i], allowed_in(pair, surface, last.normal)) > NARROW_COSINE
@@ -332,7 +363,9 @@ def leads_to(
 
 
 @wp.func(inline=False)
-def search(pair: Any, surface: Any, sweep: Sweep, before: FreeAt, directions: wp.array[Vec3], given: int) -> FreeAt:
+def search(
+    pair: Any, surface: Any, sweep: Sweep, before: FreeAt, directions: wp.array[Vec3], given: int
+) -> FreeAt:
     """The least translation over directions. directions: capacity DIRECTIONS; the first `given` are set and tried."""
     best = before
     count = given
@@ -342,7 +375,9 @@ def search(pair: Any, surface: Any, sweep: Sweep, before: FreeAt, directions: wp
         normal = pair.rotation * corners_of(surface, cursor.number).normal
         for turn in range(2 - surface.closed):
             direction = allowed_in(pair, surface, wp.where(turn == 0, normal, -normal))
-            count = add_normal(directions, as_ints(numbers), given, count, direction, 2 * cursor.number + turn)
+            count = add_normal(
+                directions, as_ints(numbers), given, count, direction, 2 * cursor.number + turn
+            )
         cursor = next_near(surface, cursor, sweep.lower, sweep.upper)
     sort_directions(directions, as_ints(numbers), given, count)
     for k in range(wp.static(SPREAD)):
@@ -425,7 +460,9 @@ def depth_in_shape(shape: HullShape, point: Vec3) -> Real:
     least = Real(wp.inf)
     for face in range(shape.face_count):
         normal = hull_point(shape, shape.normal + face)
-        corner = hull_point(shape, shape.vertex + hull_number(shape, shape.face + face * FACE_ROW + 1))
+        corner = hull_point(
+            shape, shape.vertex + hull_number(shape, shape.face + face * FACE_ROW + 1)
+        )
         least = wp.min(least, wp.dot(normal, corner - point))
     return least
 
@@ -439,7 +476,9 @@ def contact_of(pair: Any, surface: Any, sweep: Sweep, best: FreeAt) -> ContactRe
     contact.separation = -best.t
     difference = pair
     difference.b = corners_of(surface, best.number)
-    difference.position = pair.position - best.t * best.direction - WITNESS_GAP * sweep.size * best.normal
+    difference.position = (
+        pair.position - best.t * best.direction - WITNESS_GAP * sweep.size * best.normal
+    )
     simplex = wp.zeros(shape=4, dtype=Vertex)
     nearest = nearest_of_difference(difference, -best.normal, Real(wp.inf), simplex)
     contact.point = nearest.on_a + pair.radius_a * nearest.normal
@@ -506,14 +545,18 @@ def lower_bound(pair: Any, surface: Any, rows: PairContacts, depth: Real) -> Rea
     for i in range(rows.first, rows.first + rows.count):
         contact = rows.contact[i]
         if contact.separation * WITHIN <= -depth:
-            of_a = depth_inside(surface, wp.transpose(pair.rotation) * (contact.point - pair.position))
+            of_a = depth_inside(
+                surface, wp.transpose(pair.rotation) * (contact.point - pair.position)
+            )
             of_b = depth_in_shape(pair.a, contact.point + contact.separation * contact.normal)
             bound = wp.max(bound, wp.max(of_a, of_b))
     return bound
 
 
 @wp.func(inline=False)
-def least_translation(pair: Any, surface: Any, sweep: Sweep, rows: PairContacts, deepest: int) -> FreeAt:
+def least_translation(
+    pair: Any, surface: Any, sweep: Sweep, rows: PairContacts, deepest: int
+) -> FreeAt:
     """The least translation that separates the sweep's region, infinite where none is found.
 
     deepest: row of the region's deepest contact, -1 for none; a translation along its normal that is near a lower bound
@@ -539,7 +582,9 @@ def least_translation(pair: Any, surface: Any, sweep: Sweep, rows: PairContacts,
     given = int(0)
     for i in range(rows.first, rows.first + rows.count):
         if rows.contact[i].separation < Real(0.0) and given < wp.static(FROM_CONTACTS):
-            given = add_direction(directions, given, allowed_in(pair, surface, -rows.contact[i].normal))
+            given = add_direction(
+                directions, given, allowed_in(pair, surface, -rows.contact[i].normal)
+            )
     best = search(pair, surface, sweep, best, as_vectors(directions), given)
     if best.t < bound * (Real(1.0) - EQUAL_DEPTH):
         sweep.in_region = 0
@@ -576,7 +621,10 @@ def settle_region(pair: Any, surface: Any, sweep: Sweep, before: PairContacts) -
         return result
     if row >= 0:
         is_parallel = wp.dot(best.direction, before.contact[row].normal) < Real(1.0e-12) - Real(1.0)
-        if is_parallel and wp.abs(best.t + before.contact[row].separation) <= EQUAL_DEPTH * sweep.size:
+        if (
+            is_parallel
+            and wp.abs(best.t + before.contact[row].separation) <= EQUAL_DEPTH * sweep.size
+        ):
             result.contact[row].role = OF_REGION
             return result
     else:
@@ -597,7 +645,10 @@ def has_unlike_normals(sweep: Sweep, rows: PairContacts) -> bool:
     deepest = deepest_of_region(sweep, rows)
     for i in range(rows.first, rows.first + rows.count):
         contact = rows.contact[i]
-        if contact.separation < Real(0.0) and wp.dot(contact.normal, rows.contact[deepest].normal) < ALIKE:
+        if (
+            contact.separation < Real(0.0)
+            and wp.dot(contact.normal, rows.contact[deepest].normal) < ALIKE
+        ):
             return True
     return False
 
@@ -649,7 +700,9 @@ def settle_pair(
     return result
 
 
-def settle_kernel(surfaces_type: Any, surface_of: Callable[..., Any], shape_a: Callable[..., Any]) -> wp.Kernel:
+def settle_kernel(
+    surfaces_type: Any, surface_of: Callable[..., Any], shape_a: Callable[..., Any]
+) -> wp.Kernel:
     """The kernel that replaces depths of pairs of a convex shape and a surface by those of their regions.
 
     surface_of(rows, surfaces, query): the surface of a pair. shape_a: `primitive_of` or `hull_of`.
@@ -675,7 +728,9 @@ def settle_kernel(surfaces_type: Any, surface_of: Callable[..., Any], shape_a: C
         candidate = order[start + thread]
         held = sub_pair_range(sub_pair_end, thread, parts)
         count = candidates.found[candidate]
-        before = PairContacts(contact, candidates.first[candidate], count, most * (held[1] - held[0]), 0, 1)
+        before = PairContacts(
+            contact, candidates.first[candidate], count, most * (held[1] - held[0]), 0, 1
+        )
         nearest = Real(0.0)
         unproven = Real(0.0)
         for i in range(before.first, before.first + before.count):
@@ -683,7 +738,9 @@ def settle_kernel(surfaces_type: Any, surface_of: Callable[..., Any], shape_a: C
             if contact[i].role == UNPROVEN:
                 unproven = wp.min(unproven, contact[i].separation)
         if nearest < Real(0.0):
-            query = query_of(rows, margins, instances, candidates.pair[candidate], candidates.row[candidate])
+            query = query_of(
+                rows, margins, instances, candidates.pair[candidate], candidates.row[candidate]
+            )
             a = shape_a(rows, query.row_a)
             surface = surface_of(rows, surfaces, query)
             size_b = rows.size[query.row_b]
@@ -691,7 +748,10 @@ def settle_kernel(surfaces_type: Any, surface_of: Callable[..., Any], shape_a: C
             # A contact with a triangle at a sharp edge need not be the least translation, however shallow.
             # Touches are settled along the surface's normals: their directions are rounding.
             is_proven = unproven >= -TOUCHING * wp.max(wp.length(a.size), wp.length(size_b))
-            if not is_proven or nearest < -wp.where(is_one_sided(surface), TOUCHING, SHALLOW) * least:
+            if (
+                not is_proven
+                or nearest < -wp.where(is_one_sided(surface), TOUCHING, SHALLOW) * least
+            ):
                 settled = settle_pair(a, surface, query, size_b, is_proven, before)
                 if settled.exact == 0:
                     wp.atomic_add(inexact, 0, 1)

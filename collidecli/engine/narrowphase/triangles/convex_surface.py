@@ -55,7 +55,10 @@ from collidecli.engine.narrowphase.triangles.heightfield_traversal import (
     nearest_part,
     next_near_segment,
 )
-from collidecli.engine.narrowphase.triangles.heightfield_triangles import field_edge_cone, field_vertex_cone
+from collidecli.engine.narrowphase.triangles.heightfield_triangles import (
+    field_edge_cone,
+    field_vertex_cone,
+)
 from collidecli.engine.narrowphase.triangles.surface import TreeCursor, begin_in_box, next_in_box
 
 # ruff: noqa: F811
@@ -123,7 +126,9 @@ def swept_field_surface(shape_a: Callable[..., Any]) -> Callable[..., Any]:
     @wp.func(inline=True)
     def surface_of(rows: ShapeRows, fields: Heightfields, query: Query) -> FieldSurface:
         surface = field_surface(rows, fields, query)
-        middle = wp.transform_point(wp.transform_inverse(query.pose_b_to_a), middle_of(shape_a(rows, query.row_a)))
+        middle = wp.transform_point(
+            wp.transform_inverse(query.pose_b_to_a), middle_of(shape_a(rows, query.row_a))
+        )
         surface.beneath = wp.where(middle[2] < surface.field.bottom, 1, 0)
         surface.max_separation = Real(4.0) * Real(rows.radius[query.row_a])
         return surface
@@ -165,7 +170,9 @@ def counts(surface: FieldSurface, number: int) -> bool:
 
 
 @wp.func(inline=False)
-def next_near(surface: FieldSurface, before: SegmentCursor, lower: Vec3, upper: Vec3) -> SegmentCursor:
+def next_near(
+    surface: FieldSurface, before: SegmentCursor, lower: Vec3, upper: Vec3
+) -> SegmentCursor:
     """The traversal at the next triangle near the box that counts."""
     cursor = next_near_segment(surface.field, before)
     while cursor.number >= 0 and not counts(surface, cursor.number):
@@ -207,7 +214,9 @@ def corners_of(surface: MeshSurface, number: int) -> TriangleShape:
     shape.p = meshes.arrays[0].point[meshes.arrays[0].corner[3 * number]]
     shape.q = meshes.arrays[0].point[meshes.arrays[0].corner[3 * number + 1]]
     shape.r = meshes.arrays[0].point[meshes.arrays[0].corner[3 * number + 2]]
-    shape.size = Real(0.5) * (wp.max(shape.p, wp.max(shape.q, shape.r)) - wp.min(shape.p, wp.min(shape.q, shape.r)))
+    shape.size = Real(0.5) * (
+        wp.max(shape.p, wp.max(shape.q, shape.r)) - wp.min(shape.p, wp.min(shape.q, shape.r))
+    )
     shape.normal = meshes.arrays[0].face_normal[number]
     return shape
 
@@ -233,7 +242,9 @@ def corners_of(surface: FieldSurface, number: int) -> TriangleShape:
         shape.p = lengthened(surface, shape.p)
         shape.q = lengthened(surface, shape.q)
         shape.r = lengthened(surface, shape.r)
-    shape.size = Real(0.5) * (wp.max(shape.p, wp.max(shape.q, shape.r)) - wp.min(shape.p, wp.min(shape.q, shape.r)))
+    shape.size = Real(0.5) * (
+        wp.max(shape.p, wp.max(shape.q, shape.r)) - wp.min(shape.p, wp.min(shape.q, shape.r))
+    )
     shape.normal = wp.normalize(wp.cross(shape.q - shape.p, shape.r - shape.p))
     return shape
 
@@ -251,12 +262,16 @@ def named_of(surface: FieldSurface, number: int) -> TriangleShape:
 
 
 @wp.func
-def normal_cone_of_edge(surface: MeshSurface, shape: TriangleShape, k: int, direction: Vec3, rise: Real) -> NormalCone:
+def normal_cone_of_edge(
+    surface: MeshSurface, shape: TriangleShape, k: int, direction: Vec3, rise: Real
+) -> NormalCone:
     """Normal cone of the interior of side k of a mesh triangle, for a unit direction."""
     meshes = surface.meshes
     normal_cone = NormalCone()
     normal_cone.outward = meshes.arrays[0].edge_normal[meshes.arrays[0].side[3 * shape.number + k]]
-    normal_cone.belongs = wp.where(mesh_edge_cone_contains(meshes, shape.number, k, direction, rise), 1, 0)
+    normal_cone.belongs = wp.where(
+        mesh_edge_cone_contains(meshes, shape.number, k, direction, rise), 1, 0
+    )
     return normal_cone
 
 
@@ -274,7 +289,9 @@ def normal_cone_of_vertex(
 
 
 @wp.func
-def normal_cone_of_edge(surface: FieldSurface, shape: TriangleShape, k: int, direction: Vec3, rise: Real) -> NormalCone:
+def normal_cone_of_edge(
+    surface: FieldSurface, shape: TriangleShape, k: int, direction: Vec3, rise: Real
+) -> NormalCone:
     """Normal cone of the interior of side k of a heightfield triangle."""
     return field_edge_cone(surface.field, shape, k, direction, rise)
 

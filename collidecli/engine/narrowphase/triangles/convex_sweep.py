@@ -103,7 +103,9 @@ def box_of_part(difference: Any, lower: Vec3, upper: Vec3) -> Region:
             if above >= Real(0.0):
                 kept[vertex_count] = vertex
                 vertex_count += 1
-            if (above >= Real(0.0)) != (above_after >= Real(0.0)) and vertex_count < wp.static(MAX_CUT_VERTICES):
+            if (above >= Real(0.0)) != (above_after >= Real(0.0)) and vertex_count < wp.static(
+                MAX_CUT_VERTICES
+            ):
                 kept[vertex_count] = vertex + (above / (above - above_after)) * (after - vertex)
                 vertex_count += 1
         count = wp.min(vertex_count, wp.static(MAX_CUT_VERTICES - 1))
@@ -146,7 +148,9 @@ def gap_between(x: Region, y: Region) -> Real:
 def united(x: Region, y: Region) -> Region:
     """The common box of two regions, with the point of that whose triangle has the lower number."""
     point = wp.where(x.number < y.number, x.point, y.point)
-    return Region(wp.min(x.lower, y.lower), wp.max(x.upper, y.upper), point, wp.min(x.number, y.number))
+    return Region(
+        wp.min(x.lower, y.lower), wp.max(x.upper, y.upper), point, wp.min(x.number, y.number)
+    )
 
 
 @wp.func
@@ -189,7 +193,9 @@ def add_region(regions: wp.array[Region], before: int, added: Region, slack: Rea
 
 
 @wp.func(inline=False)
-def merge_through_solid(pair: Any, surface: Any, regions: wp.array[Region], before: int, touch: Real) -> int:
+def merge_through_solid(
+    pair: Any, surface: Any, regions: wp.array[Region], before: int, touch: Real
+) -> int:
     """Merges regions between which the convex shape is inside the solid; returns the number of regions."""
     count = before
     i = int(0)
@@ -200,7 +206,10 @@ def merge_through_solid(pair: Any, surface: Any, regions: wp.array[Region], befo
             for step in range(BETWEEN):
                 t = (Real(step) + Real(1.0)) / Real(BETWEEN + 1)
                 point = regions[i].point + t * (regions[k].point - regions[i].point)
-                if depth_inside(surface, wp.transpose(pair.rotation) * (point - pair.position)) > touch:
+                if (
+                    depth_inside(surface, wp.transpose(pair.rotation) * (point - pair.position))
+                    > touch
+                ):
                     inside += 1
             if inside == BETWEEN:
                 regions[i] = united(regions[k], regions[i])
@@ -252,7 +261,9 @@ class Ray:
 def ray_along(a: Any, direction: Vec3) -> Ray:
     """The ray of a shape along a unit direction."""
     return Ray(
-        direction, wp.dot(support_point(a, -direction), direction), wp.dot(support_point(a, direction), direction)
+        direction,
+        wp.dot(support_point(a, -direction), direction),
+        wp.dot(support_point(a, direction), direction),
     )
 
 
@@ -299,7 +310,9 @@ def leave_triangle(difference: Any, sweep: Sweep, ray: Ray, number: int, before:
         if nearest.state == OVERLAP or nearest.distance <= radius + touch:
             exact = 1
             break
-        height = wp.dot(difference_support(difference, nearest.normal).point, nearest.normal) + radius
+        height = (
+            wp.dot(difference_support(difference, nearest.normal).point, nearest.normal) + radius
+        )
         closing = -wp.dot(ray.direction, nearest.normal)
         if closing <= Real(0.0) or height / closing >= end:
             exact = 1
@@ -324,7 +337,9 @@ def leave_region(difference: Any, sweep: Sweep, ray: Ray, number: int, before: F
 
 
 @wp.func(inline=False)
-def leave_triangles(pair: Any, surface: Any, sweep: Sweep, ray: Ray, limit: Real, before: FreeAt) -> FreeAt:
+def leave_triangles(
+    pair: Any, surface: Any, sweep: Sweep, ray: Ray, limit: Real, before: FreeAt
+) -> FreeAt:
     """The translation after one traversal of the triangles near the shape, which moves on; ends at the limit."""
     result = before
     difference = pair
@@ -362,7 +377,9 @@ def depth_of_middle(pair: Any, surface: Any, sweep: Sweep, free: FreeAt) -> Real
         middle = pair.rotation * sweep.middle + pair.position + moved
         if not is_in_region(sweep, moved, middle, middle):
             return Real(0.0)
-    return depth_behind(surface, sweep.middle + free.t * (wp.transpose(pair.rotation) * free.direction))
+    return depth_behind(
+        surface, sweep.middle + free.t * (wp.transpose(pair.rotation) * free.direction)
+    )
 
 
 @wp.func(inline=False)

@@ -18,7 +18,13 @@ from typing import Any
 import warp as wp
 
 from collidecli.engine.candidates import Query
-from collidecli.engine.contact_record import FALLBACK, UNPROVEN, ContactBuffer, emit_contact, memory_row
+from collidecli.engine.contact_record import (
+    FALLBACK,
+    UNPROVEN,
+    ContactBuffer,
+    emit_contact,
+    memory_row,
+)
 from collidecli.engine.geometry.meshes import (
     RISE,
     NormalCone,
@@ -28,11 +34,20 @@ from collidecli.engine.geometry.meshes import (
     mesh_point_on_triangle,
     outward_at,
 )
-from collidecli.engine.geometry.primitives import Vertex, core_is_flat, core_radius, middle_of, support_point
+from collidecli.engine.geometry.primitives import (
+    Vertex,
+    core_is_flat,
+    core_radius,
+    middle_of,
+    support_point,
+)
 from collidecli.engine.geometry.real import CAPSULE, SPHERE, Pose, Real, Vec3
 from collidecli.engine.narrowphase.contact_merging import MIDDLE_INSIDE
 from collidecli.engine.narrowphase.convex.analytic_early_out import toward
-from collidecli.engine.narrowphase.convex.feature_overlap import feature_contacts, overlap_off_samples
+from collidecli.engine.narrowphase.convex.feature_overlap import (
+    feature_contacts,
+    overlap_off_samples,
+)
 from collidecli.engine.narrowphase.convex.features import (
     corner_of,
     feature_at,
@@ -118,7 +133,9 @@ def nearest_on_triangle(shape: TriangleShape, point: Vec3) -> Vec3:
 
 
 @wp.func(inline=False)
-def middle_inside(a: Any, surface: MeshSurface, face: int, pose_b_to_a: Pose, out: ContactBuffer, row: int) -> int:
+def middle_inside(
+    a: Any, surface: MeshSurface, face: int, pose_b_to_a: Pose, out: ContactBuffer, row: int
+) -> int:
     """Writes the contact of a shape whose middle is inside a closed mesh; returns 1, the number of contacts.
 
     Its normal is the direction from the closest point of the mesh, on triangle `face`, to the middle; its depth is that
@@ -136,12 +153,16 @@ def middle_inside(a: Any, surface: MeshSurface, face: int, pose_b_to_a: Pose, ou
     point = support_point(a, normal)
     separation = wp.dot(wp.transform_point(pose_b_to_a, closest.point) - point, normal)
     code = feature_of_mesh_point(surface.meshes, surface.mesh, face, closest.part)
-    emit_contact(out, row, point, normal, separation, feature_at(a, point, normal), code, 0, MIDDLE_INSIDE)
+    emit_contact(
+        out, row, point, normal, separation, feature_at(a, point, normal), code, 0, MIDDLE_INSIDE
+    )
     return 1
 
 
 @wp.func
-def middle_inside(a: Any, surface: FieldSurface, face: int, pose_b_to_a: Pose, out: ContactBuffer, row: int) -> int:
+def middle_inside(
+    a: Any, surface: FieldSurface, face: int, pose_b_to_a: Pose, out: ContactBuffer, row: int
+) -> int:
     """Writes the contact of a shape whose middle is inside a heightfield with `face`, the triangle closest to it.
 
     Its normal is the direction between the middle and the closest point; its depth is that of the shape's farthest
@@ -160,7 +181,9 @@ def middle_inside(a: Any, surface: FieldSurface, face: int, pose_b_to_a: Pose, o
     separation = wp.dot(wp.transform_point(pose_b_to_a, foot) - point, normal)
     priority = wp.where(a.type == SPHERE, 0, FALLBACK)
     code = triangle_feature_at(b, foot)
-    emit_contact(out, row, point, normal, separation, feature_at(a, point, normal), code, 0, priority)
+    emit_contact(
+        out, row, point, normal, separation, feature_at(a, point, normal), code, 0, priority
+    )
     return 1
 
 
@@ -180,10 +203,15 @@ class Crossing:
 
 
 @wp.func
-def exits_behind(b: TriangleShape, surface: Any, point: Vec3, direction: Vec3, outward: Vec3) -> bool:
+def exits_behind(
+    b: TriangleShape, surface: Any, point: Vec3, direction: Vec3, outward: Vec3
+) -> bool:
     """Whether a unit direction leads from a point of a triangle behind the surface, or along it. outward: as in
     `NormalCone`."""
-    ahead = nearest_on_triangle(b, point) + EXIT * wp.max(b.size[0], wp.max(b.size[1], b.size[2])) * direction
+    ahead = (
+        nearest_on_triangle(b, point)
+        + EXIT * wp.max(b.size[0], wp.max(b.size[1], b.size[2])) * direction
+    )
     is_along = wp.dot(direction, outward) <= RISE * wp.length(outward)
     return is_along or is_behind(surface, ahead, direction, outward)
 
@@ -196,13 +224,17 @@ def push_side(a: Any, shape: TriangleShape, surface: Any, query: Query) -> Vec3:
     """
     middle = wp.transform_point(wp.transform_inverse(query.pose_b_to_a), middle_of(a))
     if surface.front == 0:
-        return wp.where(wp.dot(shape.normal, middle - shape.p) < Real(0.0), -shape.normal, shape.normal)
+        return wp.where(
+            wp.dot(shape.normal, middle - shape.p) < Real(0.0), -shape.normal, shape.normal
+        )
     turns = exits_behind(shape, surface, middle, shape.normal, shape.normal)
     return wp.where(turns, -shape.normal, shape.normal)
 
 
 @wp.func(inline=False)
-def flat_crossing(difference: Any, surface: Any, query: Query, side: Vec3, simplex: wp.array[Vertex]) -> Crossing:
+def flat_crossing(
+    difference: Any, surface: Any, query: Query, side: Vec3, simplex: wp.array[Vertex]
+) -> Crossing:
     """Penetration of a point or segment, by separating axes: the triangle's side, or across one of its edges."""
     result = Crossing()
     result.exact = 1
@@ -224,14 +256,18 @@ def flat_crossing(difference: Any, surface: Any, query: Query, side: Vec3, simpl
         length = wp.length(direction)
         if length > CROSSES * wp.length(half) * wp.length(edge):
             direction = direction / length
-            if wp.dot(direction, corner_of(difference.b, (k + 2) % 3) - corner_of(difference.b, k)) > Real(0.0):
+            if wp.dot(
+                direction, corner_of(difference.b, (k + 2) % 3) - corner_of(difference.b, k)
+            ) > Real(0.0):
                 direction = -direction
             depth = wp.dot(direction, corner_of(difference.b, k) - middle)
             normal_cone = normal_cone_of_edge(surface, difference.b, k, direction, RISE)
             belongs = normal_cone.belongs == 1
             if belongs and surface.front == 1:
                 on_edge = Real(0.5) * (corner_of(difference.b, k) + corner_of(difference.b, k + 1))
-                belongs = not exits_behind(difference.b, surface, on_edge, direction, normal_cone.outward)
+                belongs = not exits_behind(
+                    difference.b, surface, on_edge, direction, normal_cone.outward
+                )
             if belongs and depth < least:
                 least = depth
                 best = direction
@@ -247,7 +283,9 @@ def flat_crossing(difference: Any, surface: Any, query: Query, side: Vec3, simpl
 
 
 @wp.func(inline=False)
-def solid_crossing(difference: Any, surface: Any, query: Query, simplex: wp.array[Vertex], count: int) -> Crossing:
+def solid_crossing(
+    difference: Any, surface: Any, query: Query, simplex: wp.array[Vertex], count: int
+) -> Crossing:
     """Penetration of a core with volume, by EPA."""
     epa = depth_by_epa(difference, simplex, count)
     result = Crossing()
@@ -256,10 +294,14 @@ def solid_crossing(difference: Any, surface: Any, query: Query, simplex: wp.arra
     result.on_a = epa.on_a
     result.exact = epa.exact
     direction = -(wp.transpose(difference.rotation) * epa.normal)
-    on_b = wp.transpose(difference.rotation) * (epa.on_a - epa.depth * epa.normal - difference.position)
+    on_b = wp.transpose(difference.rotation) * (
+        epa.on_a - epa.depth * epa.normal - difference.position
+    )
     normal_cone = normal_cone_at(surface, difference.b, on_b, direction)
     result.belongs = normal_cone.belongs
-    if surface.front == 1 and exits_behind(difference.b, surface, on_b, direction, normal_cone.outward):
+    if surface.front == 1 and exits_behind(
+        difference.b, surface, on_b, direction, normal_cone.outward
+    ):
         result.belongs = 0
     return result
 
@@ -271,7 +313,9 @@ def penetrates(out: ContactBuffer, row: int, count: int) -> bool:
 
 
 @wp.func(inline=False)
-def contact_off_samples(a: Any, b: TriangleShape, query: Query, normal: Vec3, out: ContactBuffer, row: int) -> int:
+def contact_off_samples(
+    a: Any, b: TriangleShape, query: Query, normal: Vec3, out: ContactBuffer, row: int
+) -> int:
     """Writes the contact of a triangle and a sampled face of a shape whose polygon it does not reach; 0 for none."""
     normal_in_b = wp.quat_rotate_inv(wp.transform_get_rotation(query.pose_b_to_a), normal)
     feature_a, feature_b = support_feature(a, normal), support_feature(b, -normal_in_b)
@@ -280,9 +324,13 @@ def contact_off_samples(a: Any, b: TriangleShape, query: Query, normal: Vec3, ou
     common = overlap_off_samples(a, b, query.pose_b_to_a, normal, normal_in_b, feature_a, feature_b)
     if common.found == 0 or common.separation >= query.max_separation:
         return 0
-    foot = wp.transform_point(wp.transform_inverse(query.pose_b_to_a), common.point + common.separation * normal)
+    foot = wp.transform_point(
+        wp.transform_inverse(query.pose_b_to_a), common.point + common.separation * normal
+    )
     code = feature_at(a, common.point, normal)
-    emit_contact(out, row, common.point, normal, common.separation, code, triangle_feature_at(b, foot), 0)
+    emit_contact(
+        out, row, common.point, normal, common.separation, code, triangle_feature_at(b, foot), 0
+    )
     return 1
 
 
@@ -318,7 +366,9 @@ def contacts_above(
         limit = wp.where(count == 0, query.max_separation, Real(0.0))
         if separation < limit and wp.min(weights[0], wp.min(weights[1], weights[2])) >= WITHIN:
             code = feature_at(a, point, normal)
-            emit_contact(out, row + count, point, normal, separation, code, triangle_feature_at(b, foot), 0)
+            emit_contact(
+                out, row + count, point, normal, separation, code, triangle_feature_at(b, foot), 0
+            )
             count += 1
     kept = int(0)
     at_surface = AT_SURFACE * wp.max(b.size[0], wp.max(b.size[1], b.size[2]))
@@ -341,7 +391,13 @@ def contacts_above(
 
 @wp.func(inline=False)
 def keep_in_normal_cone(
-    surface: Any, b: TriangleShape, pose_b_to_a: Pose, normal: Vec3, out: ContactBuffer, row: int, count: int
+    surface: Any,
+    b: TriangleShape,
+    pose_b_to_a: Pose,
+    normal: Vec3,
+    out: ContactBuffer,
+    row: int,
+    count: int,
 ) -> int:
     """Keeps the contacts whose normal is in the normal cone of their surface point, and the deepest; returns how many.
 
@@ -351,13 +407,19 @@ def keep_in_normal_cone(
     direction = -wp.transform_vector(into_b, normal)
     nearest = int(0)
     for k in range(count):
-        if out.contact[memory_row(out, row + k)].separation < out.contact[memory_row(out, row + nearest)].separation:
+        if (
+            out.contact[memory_row(out, row + k)].separation
+            < out.contact[memory_row(out, row + nearest)].separation
+        ):
             nearest = k
     kept = int(0)
     for k in range(count):
         contact = out.contact[memory_row(out, row + k)]
         normal_cone = normal_cone_at(
-            surface, b, wp.transform_point(into_b, contact.point + contact.separation * normal), direction
+            surface,
+            b,
+            wp.transform_point(into_b, contact.point + contact.separation * normal),
+            direction,
         )
         if k == nearest or (normal_cone.belongs == 1 and kept < MOST_ON_BORDER):
             out.contact[memory_row(out, row + kept)] = contact
@@ -396,7 +458,9 @@ def contacts_inside(
     separation = wp.dot(wp.transform_point(query.pose_b_to_a, foot) - point, normal)
     code = triangle_feature_at(b, foot)
     priority = wp.where(a.type != SPHERE, FALLBACK, 0)
-    emit_contact(out, row + count, point, normal, separation, feature_at(a, point, normal), code, 0, priority)
+    emit_contact(
+        out, row + count, point, normal, separation, feature_at(a, point, normal), code, 0, priority
+    )
     return count + 1
 
 
@@ -431,7 +495,9 @@ def contacts_along(
 @wp.func
 def cone_at(surface: Any, b: TriangleShape, difference: Any, crossing: Crossing) -> NormalCone:
     """Normal cone at the triangle's witness, for the direction off the triangle."""
-    on_b = wp.transpose(difference.rotation) * (crossing.on_a - crossing.depth * crossing.normal - difference.position)
+    on_b = wp.transpose(difference.rotation) * (
+        crossing.on_a - crossing.depth * crossing.normal - difference.position
+    )
     return normal_cone_at(surface, b, on_b, -(wp.transpose(difference.rotation) * crossing.normal))
 
 
@@ -460,12 +526,16 @@ def contacts_beside(
         if wp.max(-beside.depth, Real(0.0)) >= difference.radius_a:
             # Out of its reach. A shape that reaches no triangle has the depth of its middle, at any maximum separation.
             return 0
-        return contacts_inside(a, b, surface, query, direction, -beside.depth, beside.on_a, out, row)
+        return contacts_inside(
+            a, b, surface, query, direction, -beside.depth, beside.on_a, out, row
+        )
     return contacts_along(a, b, surface, query, beside, False, out, row)
 
 
 @wp.func
-def mark_unproven(a: Any, b: TriangleShape, surface: Any, depth: Real, out: ContactBuffer, row: int, count: int):
+def mark_unproven(
+    a: Any, b: TriangleShape, surface: Any, depth: Real, out: ContactBuffer, row: int, count: int
+):
     """Marks contacts deeper than the least translation off a triangle, of length `depth` [m], that has a sharp edge.
 
     Every translation that separates the pair is at least that long. Axes of flat cores are those in normal cones.
@@ -528,7 +598,9 @@ def contacts_of_crossing(
     if overlaps and is_one_sided(surface):
         # The least translation off the triangle may lead behind it: the one along its normal does not.
         crossing.normal = -wp.transform_vector(query.pose_b_to_a, side)
-        crossing.depth = -separation_along(a, b, query.pose_b_to_a, crossing.normal) - difference.radius_a
+        crossing.depth = (
+            -separation_along(a, b, query.pose_b_to_a, crossing.normal) - difference.radius_a
+        )
         crossing.on_a = support_point(a, crossing.normal) - difference.radius_a * crossing.normal
     separation = -crossing.depth - difference.radius_a
     if separation >= query.max_separation:
@@ -536,7 +608,17 @@ def contacts_of_crossing(
     point = crossing.on_a + difference.radius_a * crossing.normal
     foot = wp.transform_point(into_b, point + separation * crossing.normal)
     code = feature_at(a, point, crossing.normal)
-    emit_contact(out, row + count, point, crossing.normal, separation, code, triangle_feature_at(b, foot), 0, FALLBACK)
+    emit_contact(
+        out,
+        row + count,
+        point,
+        crossing.normal,
+        separation,
+        code,
+        triangle_feature_at(b, foot),
+        0,
+        FALLBACK,
+    )
     if overlaps and not core_is_flat(a.type) and is_sharp(surface, b):
         # The translation is in no normal cone: it need not separate the shape from other triangles.
         out.contact[memory_row(out, row + count)].role = UNPROVEN
@@ -553,7 +635,9 @@ def toward_triangle(difference: Any, b: TriangleShape, pose_b_to_a: Pose) -> Vec
 
 
 @wp.func
-def collide_convex_triangle(a: Any, b: TriangleShape, surface: Any, query: Query, out: ContactBuffer, row: int) -> int:
+def collide_convex_triangle(
+    a: Any, b: TriangleShape, surface: Any, query: Query, out: ContactBuffer, row: int
+) -> int:
     """Contacts of a convex shape and a triangle of a surface.
 
     Args:
@@ -568,8 +652,13 @@ def collide_convex_triangle(a: Any, b: TriangleShape, surface: Any, query: Query
     start = toward_triangle(difference, b, query.pose_b_to_a)
     nearest = nearest_cores(difference, start, query.max_separation + difference.radius_a, simplex)
     if nearest.state == OVERLAP:
-        return contacts_of_crossing(a, b, difference, surface, query, simplex, nearest.count, out, row)
-    if nearest.state == BEYOND_MAX_SEPARATION or nearest.distance - difference.radius_a >= query.max_separation:
+        return contacts_of_crossing(
+            a, b, difference, surface, query, simplex, nearest.count, out, row
+        )
+    if (
+        nearest.state == BEYOND_MAX_SEPARATION
+        or nearest.distance - difference.radius_a >= query.max_separation
+    ):
         return 0
     beside = Crossing()
     beside.depth = -nearest.distance

@@ -29,12 +29,23 @@ from collidecli.engine.geometry.bounds import (
     measure_grid,
 )
 from collidecli.engine.geometry.closest_points import TrianglePair, closest_points
-from collidecli.engine.geometry.heightfields import Field, Heightfields, field_of, highest_of_cell, named_triangle
+from collidecli.engine.geometry.heightfields import (
+    Field,
+    Heightfields,
+    field_of,
+    highest_of_cell,
+    named_triangle,
+)
 from collidecli.engine.geometry.meshes import Meshes, mesh_corner, upload_meshes
 from collidecli.engine.geometry.real import HEIGHTFIELD, Pose, Real, Vec3
 from collidecli.engine.narrowphase.collider import Collider, ColliderBatch, ContactOutput
 from collidecli.engine.narrowphase.contact_merging import merge_surfaces
-from collidecli.engine.narrowphase.convex.penetration import APART_BY_LIMIT, SEARCH_ERROR, TOUCHING, UNCERTAIN
+from collidecli.engine.narrowphase.convex.penetration import (
+    APART_BY_LIMIT,
+    SEARCH_ERROR,
+    TOUCHING,
+    UNCERTAIN,
+)
 from collidecli.engine.narrowphase.sub_pairs import (
     NEAR,
     ContactRows,
@@ -55,7 +66,10 @@ from collidecli.engine.narrowphase.triangles.heightfield_traversal import (
     skip_square,
     wall_range,
 )
-from collidecli.engine.narrowphase.triangles.heightfield_triangles import HeightfieldPair, bits_of_face
+from collidecli.engine.narrowphase.triangles.heightfield_triangles import (
+    HeightfieldPair,
+    bits_of_face,
+)
 from collidecli.engine.narrowphase.triangles.mesh_least_translation import measure_regions
 from collidecli.engine.narrowphase.triangles.mesh_mesh import (
     SPARE_ROWS,
@@ -108,8 +122,12 @@ def bounds_of_pair(rows: ShapeRows, meshes: Meshes, query: Query) -> MeshOverHei
     bounds.to_mesh = query.pose_b_to_a
     bounds.to_heightfield = wp.transform_inverse(query.pose_b_to_a)
     bounds.grown = wp.max(query.max_separation, Real(0.0)) + NEAR * touch_of_pair(rows, query)
-    bounds.of_heightfield = box_of_shape(rows.type[query.row_b], rows.size[query.row_b], bounds.to_mesh, bounds.grown)
-    bounds.of_mesh = box_of_shape(rows.type[query.row_a], rows.size[query.row_a], bounds.to_heightfield, bounds.grown)
+    bounds.of_heightfield = box_of_shape(
+        rows.type[query.row_b], rows.size[query.row_b], bounds.to_mesh, bounds.grown
+    )
+    bounds.of_mesh = box_of_shape(
+        rows.type[query.row_a], rows.size[query.row_a], bounds.to_heightfield, bounds.grown
+    )
     bounds.of_heightfield.first = meshes.arrays[0].header[bounds.mesh].first_node
     bounds.of_heightfield.end = meshes.arrays[0].header[bounds.mesh].end_node
     return bounds
@@ -142,7 +160,9 @@ def node_is_off(bounds: MeshOverHeightfield, meshes: Meshes, field: Field, node:
 
 
 @wp.func(inline=False)
-def face_has_candidate_feature(bounds: MeshOverHeightfield, meshes: Meshes, field: Field, number: int) -> bool:
+def face_has_candidate_feature(
+    bounds: MeshOverHeightfield, meshes: Meshes, field: Field, number: int
+) -> bool:
     """Whether a triangle of the heightfield has candidate features and may be within `grown` of the mesh."""
     shape = named_triangle(field, number)
     lower = wp.min(shape.p, wp.min(shape.q, shape.r))
@@ -151,13 +171,18 @@ def face_has_candidate_feature(bounds: MeshOverHeightfield, meshes: Meshes, fiel
         if lower[axis] > bounds.of_mesh.upper[axis] or upper[axis] < bounds.of_mesh.lower[axis]:
             return False
     middle = wp.transform_point(bounds.to_mesh, Real(0.5) * (lower + upper))
-    if clearance_at(meshes, bounds.mesh, middle).free - Real(0.5) * wp.length(upper - lower) >= bounds.grown:
+    if (
+        clearance_at(meshes, bounds.mesh, middle).free - Real(0.5) * wp.length(upper - lower)
+        >= bounds.grown
+    ):
         return False
     return has_candidate_feature(bits_of_face(field, number, True))
 
 
 @wp.func
-def traversal_of_part(bounds: MeshOverHeightfield, field: Field, part: int, parts: int) -> Traversal:
+def traversal_of_part(
+    bounds: MeshOverHeightfield, field: Field, part: int, parts: int
+) -> Traversal:
     """The traversal of the rows of cells under the mesh in part `part` of `parts`."""
     traversal = begin_traversal(field, bounds.of_mesh.lower, bounds.of_mesh.upper)
     length = (traversal.last_row - traversal.first_row) / parts + 1
@@ -170,7 +195,12 @@ def traversal_of_part(bounds: MeshOverHeightfield, field: Field, part: int, part
 
 @wp.func
 def append_face(
-    bounds: MeshOverHeightfield, meshes: Meshes, field: Field, number: int, out: SubPairList, count: int
+    bounds: MeshOverHeightfield,
+    meshes: Meshes,
+    field: Field,
+    number: int,
+    out: SubPairList,
+    count: int,
 ) -> int:
     """Appends a triangle of the heightfield that has candidate features; returns the number of sub-pairs."""
     if face_has_candidate_feature(bounds, meshes, field, number):
@@ -180,7 +210,13 @@ def append_face(
 
 @wp.func
 def faces_of_heightfield(
-    bounds: MeshOverHeightfield, meshes: Meshes, field: Field, part: int, parts: int, out: SubPairList, before: int
+    bounds: MeshOverHeightfield,
+    meshes: Meshes,
+    field: Field,
+    part: int,
+    parts: int,
+    out: SubPairList,
+    before: int,
 ) -> int:
     """Appends the heightfield's triangles with candidate features in part `part`; returns the number of sub-pairs."""
     count = before
@@ -201,7 +237,9 @@ def faces_of_heightfield(
 
 
 @wp.func
-def find_sub_pairs(rows: ShapeRows, surfaces: Surfaces, query: Query, part: int, parts: int, out: SubPairList) -> int:
+def find_sub_pairs(
+    rows: ShapeRows, surfaces: Surfaces, query: Query, part: int, parts: int, out: SubPairList
+) -> int:
     """Appends the mesh's triangles with candidate features in a part of its BVH, then ~ the heightfield's in a part."""
     meshes = surfaces.meshes
     field = field_of(surfaces.heightfields, rows.heightfield[query.row_b])
@@ -211,7 +249,9 @@ def find_sub_pairs(rows: ShapeRows, surfaces: Surfaces, query: Query, part: int,
     stop = wp.min(bounds.of_heightfield.end, node + length)
     count = int(0)
     while node < stop:
-        if not box_intersects(bounds.of_heightfield, meshes, node) or node_is_off(bounds, meshes, field, node):
+        if not box_intersects(bounds.of_heightfield, meshes, node) or node_is_off(
+            bounds, meshes, field, node
+        ):
             node = meshes.arrays[0].skip[node]
             continue
         face = meshes.arrays[0].leaf[node]
@@ -233,7 +273,10 @@ def source_of_pair(rows: ShapeRows, surfaces: Surfaces, query: Query) -> Heightf
     middle = wp.transform_get_translation(wp.transform_inverse(query.pose_b_to_a))
     if middle[2] < heightfield_pair.field.bottom:
         heightfield_pair.beneath = 1
-        if wp.abs(middle[0]) <= heightfield_pair.field.half_x and wp.abs(middle[1]) <= heightfield_pair.field.half_y:
+        if (
+            wp.abs(middle[0]) <= heightfield_pair.field.half_x
+            and wp.abs(middle[1]) <= heightfield_pair.field.half_y
+        ):
             heightfield_pair.under = 1
     return heightfield_pair
 
@@ -290,7 +333,9 @@ def upload_solids(device_model: DeviceModel) -> Solids:
     for name in struct_of(ShapeRows).vars:
         setattr(rows, name, getattr(device_model.rows, name))
     rows.mesh = device_model.rows.heightfield
-    names = [solid_features(field, mesh) for field, mesh in zip(model.heightfields, shapes, strict=True)]
+    names = [
+        solid_features(field, mesh) for field, mesh in zip(model.heightfields, shapes, strict=True)
+    ]
     first = np.cumsum([0, *(len(field_names) for field_names in names)])
     return Solids(
         shapes,
@@ -351,12 +396,21 @@ class SolidKernels(SubPairKernels):
         """Kernels launched in addition to the collider's own."""
         return [*super().kernels, name_solid_features]
 
-    def collide(self, bucket: ColliderBatch, sub_pairs: SubPairs, out: ContactOutput, workspace: Workspace) -> None:
+    def collide(
+        self, bucket: ColliderBatch, sub_pairs: SubPairs, out: ContactOutput, workspace: Workspace
+    ) -> None:
         """Emits the contacts of a batch's sub-pairs, merged by candidate, with the features of heightfields."""
         solids: Solids = bucket.surfaces[self.surfaces]
         super().collide(bucket, sub_pairs, out, workspace)
         candidates = bucket.shared[3]
-        arguments = [bucket.shared[0], candidates, bucket.order, bucket.start, solids.features, solids.first]
+        arguments = [
+            bucket.shared[0],
+            candidates,
+            bucket.order,
+            bucket.start,
+            solids.features,
+            solids.first,
+        ]
         workspace.launch(name_solid_features, bucket.size, [*arguments, out.contact])
 
     def bound(self, bucket: ColliderBatch) -> ColliderBatch:
@@ -372,7 +426,9 @@ def _of_solids(name: str, surfaces: str, of_meshes: Collider) -> Collider:
     assert isinstance(kernels, SubPairKernels)
     values = {item.name: getattr(kernels, item.name) for item in fields(SubPairKernels)}
     return replace(
-        of_meshes, name=name, sub_pair_kernels=SolidKernels(**{**values, "name": name, "surfaces": surfaces})
+        of_meshes,
+        name=name,
+        sub_pair_kernels=SolidKernels(**{**values, "name": name, "surfaces": surfaces}),
     )
 
 
@@ -401,7 +457,9 @@ MOST_PAIRS = wp.constant(1024)
 
 
 @wp.func
-def passes_through(start: Vec3, end: Vec3, a: Vec3, b: Vec3, c: Vec3, normal: Vec3, error: Real) -> bool:
+def passes_through(
+    start: Vec3, end: Vec3, a: Vec3, b: Vec3, c: Vec3, normal: Vec3, error: Real
+) -> bool:
     """Whether a segment passes through triangle abc, its ends and the triangle's sides more than `error` away."""
     low = wp.dot(start - a, normal)
     high = wp.dot(end - a, normal)
@@ -428,7 +486,9 @@ def sides_pass_through(pair: TrianglePair, error: Real) -> bool:
 
 
 @wp.func(inline=False)
-def triangles_touch(meshes: Meshes, face_a: int, face_b: int, pose_b_to_a: Pose, limit: Real, error: Real) -> bool:
+def triangles_touch(
+    meshes: Meshes, face_a: int, face_b: int, pose_b_to_a: Pose, limit: Real, error: Real
+) -> bool:
     """Whether two triangles are nearer than `limit`, or a side passes through one by more than `error` [m]."""
     pair = TrianglePair()
     pair.p = mesh_corner(meshes, face_a, 0)
@@ -453,7 +513,9 @@ def offset_of_boxes(meshes: Meshes, node_a: int, node_b: int, frames: BoxFrames)
 
 
 @wp.func
-def are_apart(meshes: Meshes, node_a: int, node_b: int, off: Vec3, frames: BoxFrames, distance: Real) -> bool:
+def are_apart(
+    meshes: Meshes, node_a: int, node_b: int, off: Vec3, frames: BoxFrames, distance: Real
+) -> bool:
     """Whether two boxes are farther apart than a distance [m]. off: of `offset_of_boxes`."""
     half_a = Real(0.5) * (meshes.arrays[0].upper[node_a] - meshes.arrays[0].lower[node_a])
     half_b = Real(0.5) * (meshes.arrays[0].upper[node_b] - meshes.arrays[0].lower[node_b])
@@ -462,11 +524,19 @@ def are_apart(meshes: Meshes, node_a: int, node_b: int, off: Vec3, frames: BoxFr
 
 @wp.func(inline=False)
 def any_triangles_touch(
-    meshes: Meshes, mesh_a: int, mesh_b: int, pose_b_to_a: Pose, frames: BoxFrames, limit: Real, error: Real
+    meshes: Meshes,
+    mesh_a: int,
+    mesh_b: int,
+    pose_b_to_a: Pose,
+    frames: BoxFrames,
+    limit: Real,
+    error: Real,
 ) -> bool:
     """Whether a pair of triangles of two meshes is found that touches; the larger of two boxes is descended."""
     stack = wp.zeros(shape=wp.static(STACK), dtype=wp.vec2i)
-    stack[0] = wp.vec2i(meshes.arrays[0].header[mesh_a].first_node, meshes.arrays[0].header[mesh_b].first_node)
+    stack[0] = wp.vec2i(
+        meshes.arrays[0].header[mesh_a].first_node, meshes.arrays[0].header[mesh_b].first_node
+    )
     count = int(1)
     visited = int(0)
     while count > 0 and visited < MOST_PAIRS:
@@ -498,7 +568,9 @@ def any_triangles_touch(
             which = wp.where(k == 0, first, 1 - first)
             if near[which] == 1:
                 child = wp.where(which == 0, node + 1, meshes.arrays[0].skip[node + 1])
-                stack[count] = wp.where(split_a, wp.vec2i(child, nodes[1]), wp.vec2i(nodes[0], child))
+                stack[count] = wp.where(
+                    split_a, wp.vec2i(child, nodes[1]), wp.vec2i(nodes[0], child)
+                )
                 count += 1
     return False
 
@@ -514,7 +586,12 @@ def corner_inside(meshes: Meshes, mesh: int, other: int, pose: Pose, error: Real
 
 @wp.func(inline=True)
 def touch_of_meshes(
-    rows: ShapeRows, meshes: Meshes, query: Query, sub_pair: wp.array[wp.vec2i], begin: int, end: int
+    rows: ShapeRows,
+    meshes: Meshes,
+    query: Query,
+    sub_pair: wp.array[wp.vec2i],
+    begin: int,
+    end: int,
 ) -> int:
     """Whether two meshes have a contact: TOUCHING, APART_BY_LIMIT where their boxes are apart, or UNCERTAIN."""
     a = rows.mesh[query.row_a]

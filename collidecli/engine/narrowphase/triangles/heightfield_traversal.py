@@ -51,9 +51,17 @@ def begin_traversal(field: Field, lower: Vec3, upper: Vec3) -> Traversal:
     traversal.last_row = row_under(field, upper[1])
     traversal.first_col = col_under(field, lower[0])
     traversal.last_col = col_under(field, upper[0])
-    if lower[0] > field.half_x or upper[0] < -field.half_x or lower[1] > field.half_y or upper[1] < -field.half_y:
+    if (
+        lower[0] > field.half_x
+        or upper[0] < -field.half_x
+        or lower[1] > field.half_y
+        or upper[1] < -field.half_y
+    ):
         traversal.done = 1
-    side = wp.max(traversal.last_row - traversal.first_row, traversal.last_col - traversal.first_col) + 1
+    side = (
+        wp.max(traversal.last_row - traversal.first_row, traversal.last_col - traversal.first_col)
+        + 1
+    )
     while (1 << traversal.top) < side:
         traversal.top += 1
     traversal.level = traversal.top
@@ -238,7 +246,12 @@ def wall_range(field: Field, side: int, low: Vec3, high: Vec3) -> wp.vec2i:
         first = row_under(field, low[1])
         last = row_under(field, high[1])
     result = wp.vec2i(0, 0)
-    if low[0] > field.half_x or high[0] < -field.half_x or low[1] > field.half_y or high[1] < -field.half_y:
+    if (
+        low[0] > field.half_x
+        or high[0] < -field.half_x
+        or low[1] > field.half_y
+        or high[1] < -field.half_y
+    ):
         return result
     if side == 0 and low[1] <= -field.half_y:
         result = wp.vec2i(first, last + 1)
@@ -344,7 +357,11 @@ def height_over(field: Field, point: Vec3) -> Real:
 @wp.func
 def is_inside(field: Field, point: Vec3) -> bool:
     """Whether a point is inside the solid."""
-    if wp.abs(point[0]) >= field.half_x or wp.abs(point[1]) >= field.half_y or point[2] <= field.bottom:
+    if (
+        wp.abs(point[0]) >= field.half_x
+        or wp.abs(point[1]) >= field.half_y
+        or point[2] <= field.bottom
+    ):
         return False
     if point[2] >= highest_of_cell(field, row_under(field, point[1]), col_under(field, point[0])):
         return False

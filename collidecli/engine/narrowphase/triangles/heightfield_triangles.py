@@ -141,7 +141,9 @@ def is_top_ridge(field: Field, shape: TriangleShape, k: int) -> bool:
         far = other.r
     elif shape.edge[k] == other.edge[2]:
         far = other.q
-    return is_ridge(normal_of(shape), corner_of(shape, k), corner_of(shape, k + 1), normal_of(other), far)
+    return is_ridge(
+        normal_of(shape), corner_of(shape, k), corner_of(shape, k + 1), normal_of(other), far
+    )
 
 
 @wp.func
@@ -172,7 +174,9 @@ def is_top_peak(field: Field, v: int) -> bool:
         to = neighbor(k + 1)
         ahead = vertex_at(field, row + to[0], col + to[1])
         normal = wp.normalize(wp.cross(before - point, beside - point))
-        if is_ridge(normal, point, beside, wp.normalize(wp.cross(beside - point, ahead - point)), ahead):
+        if is_ridge(
+            normal, point, beside, wp.normalize(wp.cross(beside - point, ahead - point)), ahead
+        ):
             return True
         before = beside
         beside = ahead
@@ -214,12 +218,16 @@ def bits_of_face(field: Field, number: int, of_own: bool) -> int:
         # All rims and corners of the walls are salient, except diagonals and flat vertical edges.
         segment = (number - walls_begin(field)) >> 1
         if number & 1 == 0:
-            upright = wp.dot(wall_normal(field, segment), wall_normal(field, (segment + 1) % perimeter_of(field)))
+            upright = wp.dot(
+                wall_normal(field, segment), wall_normal(field, (segment + 1) % perimeter_of(field))
+            )
             bits = owned | 1 << 6 | 1 << 9
             return wp.where(upright < Real(0.5), bits | 1 << 10, bits)
         before = wall_normal(field, (segment + perimeter_of(field) - 1) % perimeter_of(field))
         bits = owned | 1 << 8 | 1 << 10
-        return wp.where(wp.dot(wall_normal(field, segment), before) < Real(0.5), bits | 1 << 11, bits)
+        return wp.where(
+            wp.dot(wall_normal(field, segment), before) < Real(0.5), bits | 1 << 11, bits
+        )
     bits = owned
     shape = top_triangle(field, number)
     shape.number = number
@@ -249,7 +257,9 @@ def outward_at_top(field: Field, v: int) -> Vec3:
     for k in range(6):
         vertex = neighbor(k) + wp.vec2i(row, col)
         ahead = neighbor(k + 1) + wp.vec2i(row, col)
-        low = wp.vec2i(wp.min(row, wp.min(vertex[0], ahead[0])), wp.min(col, wp.min(vertex[1], ahead[1])))
+        low = wp.vec2i(
+            wp.min(row, wp.min(vertex[0], ahead[0])), wp.min(col, wp.min(vertex[1], ahead[1]))
+        )
         if low[0] >= 0 and low[1] >= 0 and low[0] < field.rows - 1 and low[1] < field.cols - 1:
             a = vertex_at(field, vertex[0], vertex[1]) - point
             b = vertex_at(field, ahead[0], ahead[1]) - point
@@ -259,9 +269,13 @@ def outward_at_top(field: Field, v: int) -> Vec3:
         count = perimeter_of(field)
         before = (segment + count - 1) % count
         corner = border_vertex(field, segment + 1)
-        result += angle_between(vertex_at(field, corner[0], corner[1]) - point, DOWN) * wall_normal(field, segment)
+        result += angle_between(vertex_at(field, corner[0], corner[1]) - point, DOWN) * wall_normal(
+            field, segment
+        )
         corner = border_vertex(field, before)
-        result += angle_between(vertex_at(field, corner[0], corner[1]) - point, DOWN) * wall_normal(field, before)
+        result += angle_between(vertex_at(field, corner[0], corner[1]) - point, DOWN) * wall_normal(
+            field, before
+        )
     return result
 
 
@@ -350,7 +364,9 @@ def is_face_crossed(field: Field, number: int, start: Vec3, end: Vec3) -> bool:
     """Whether a segment crosses a triangle, as `meshes.segment_crosses_triangle`."""
     shape = named_triangle(field, number)
     normal = normal_of(shape)
-    if (wp.dot(start - shape.p, normal) >= Real(0.0)) == (wp.dot(end - shape.p, normal) >= Real(0.0)):
+    if (wp.dot(start - shape.p, normal) >= Real(0.0)) == (
+        wp.dot(end - shape.p, normal) >= Real(0.0)
+    ):
         return False
     return line_crosses_triangle(start, end - start, shape.p, shape.q, shape.r)
 
@@ -361,7 +377,9 @@ UP = wp.constant(Vec3(Real(0.0), Real(0.0), Real(1.0)))
 
 
 @wp.func
-def normal_cone_of_top_edge(field: Field, shape: TriangleShape, k: int, direction: Vec3, rise: Real) -> NormalCone:
+def normal_cone_of_top_edge(
+    field: Field, shape: TriangleShape, k: int, direction: Vec3, rise: Real
+) -> NormalCone:
     """Normal cone of an edge of the surface: of its two triangles, or its triangle and the wall below it."""
     normal_cone = NormalCone()
     start = corner_of(shape, k)
@@ -422,7 +440,9 @@ def normal_cone_of_top_vertex(field: Field, v: int, direction: Vec3, rise: Real)
 
 
 @wp.func
-def normal_cone_under_border(field: Field, k: int, kind: int, direction: Vec3, rise: Real) -> NormalCone:
+def normal_cone_under_border(
+    field: Field, k: int, kind: int, direction: Vec3, rise: Real
+) -> NormalCone:
     """Normal cone of a feature below vertex k of the border: kind 0 to 3, see `geometry.heightfields`."""
     normal_cone = NormalCone()
     before = k - 1
@@ -459,7 +479,9 @@ def normal_cone_under_border(field: Field, k: int, kind: int, direction: Vec3, r
 
 
 @wp.func
-def field_edge_cone(field: Field, shape: TriangleShape, k: int, direction: Vec3, rise: Real) -> NormalCone:
+def field_edge_cone(
+    field: Field, shape: TriangleShape, k: int, direction: Vec3, rise: Real
+) -> NormalCone:
     """Normal cone of the interior of side k of a heightfield triangle; empty for the base: walls own its sides."""
     under = 8 * field.rows * field.cols
     code = shape.edge[k]
@@ -471,7 +493,9 @@ def field_edge_cone(field: Field, shape: TriangleShape, k: int, direction: Vec3,
 
 
 @wp.func
-def field_vertex_cone(field: Field, shape: TriangleShape, k: int, direction: Vec3, rise: Real) -> NormalCone:
+def field_vertex_cone(
+    field: Field, shape: TriangleShape, k: int, direction: Vec3, rise: Real
+) -> NormalCone:
     """Normal cone of corner k of a heightfield triangle; empty for the base: walls own its corners."""
     under = 8 * field.rows * field.cols
     if shape.number >= 2 * field.rows * field.cols + 2 * perimeter_of(field):
@@ -540,7 +564,11 @@ def depth_in_field(heightfield_pair: HeightfieldPair, point: Vec3, touch: Real) 
     if is_inside(heightfield_pair.field, point):
         return wp.sqrt(exit_point(heightfield_pair, point).square)
     field = heightfield_pair.field
-    if point[2] <= field.bottom and wp.abs(point[0]) <= field.half_x and wp.abs(point[1]) <= field.half_y:
+    if (
+        point[2] <= field.bottom
+        and wp.abs(point[0]) <= field.half_x
+        and wp.abs(point[1]) <= field.half_y
+    ):
         return wp.where(field.bottom - point[2] <= touch, Real(0.0), -Real(wp.inf))
     return wp.where(is_nearer_on_field(field, point, touch, Vec3()), Real(0.0), -Real(wp.inf))
 
@@ -577,12 +605,20 @@ def chord_in_field(field: Field, start: Vec3, end: Vec3, at: Real, near: Real) -
 
 
 @wp.func
-def deepest_of_part(heightfield_pair: HeightfieldPair, start: Vec3, end: Vec3, enters: Real, leaves: Real) -> Real:
+def deepest_of_part(
+    heightfield_pair: HeightfieldPair, start: Vec3, end: Vec3, enters: Real, leaves: Real
+) -> Real:
     """The parameter that represents the part of a segment inside: the middle, or its end at a base that is no exit."""
     field = heightfield_pair.field
     near = AT_BASE * (field.half_x + field.half_y - field.bottom)
-    if heightfield_pair.beneath == 0 and wp.abs(start[2] + leaves * (end[2] - start[2]) - field.bottom) <= near:
+    if (
+        heightfield_pair.beneath == 0
+        and wp.abs(start[2] + leaves * (end[2] - start[2]) - field.bottom) <= near
+    ):
         return leaves + AT_BASE * (enters - leaves)
-    if heightfield_pair.beneath == 0 and wp.abs(start[2] + enters * (end[2] - start[2]) - field.bottom) <= near:
+    if (
+        heightfield_pair.beneath == 0
+        and wp.abs(start[2] + enters * (end[2] - start[2]) - field.bottom) <= near
+    ):
         return enters + AT_BASE * (leaves - enters)
     return Real(0.5) * (enters + leaves)

@@ -45,7 +45,13 @@ angles, 0.5 where the overlap is a wedge, as of a face that dips into another.
 
 @wp.func
 def edges_face(
-    context: MeshPairContext, source: Any, face: int, k: int, target: int, side: int, direction: Vec3
+    context: MeshPairContext,
+    source: Any,
+    face: int,
+    k: int,
+    target: int,
+    side: int,
+    direction: Vec3,
 ) -> bool:
     """Whether a direction from own's edge to other's is in the normal cones of both, on their fronts."""
     if not is_facing(context, source, face, EDGE_PART + k, direction):
@@ -53,9 +59,9 @@ def edges_face(
     outward = outward_on(source, context.other, target, EDGE_PART + side)
     if context.other_front == 1 and not is_front_facing(outward, -direction):
         return False
-    return edge_cone_contains(source, context.other, target, side, -direction, RISE) and edge_cone_contains(
-        source, context.own, face, k, own_direction(context, direction), RISE
-    )
+    return edge_cone_contains(
+        source, context.other, target, side, -direction, RISE
+    ) and edge_cone_contains(source, context.own, face, k, own_direction(context, direction), RISE)
 
 
 BESIDE_EDGE = wp.constant(Real(0.01))
@@ -123,7 +129,10 @@ def edges_overlap(
 @wp.func
 def edges_are_apart(context: MeshPairContext, source: Any, on_own: Vec3, on_other: Vec3) -> bool:
     """Whether the points of two edges are outside the surfaces that are closed."""
-    if context.other_closed == 1 and depth_inside(source, context.other, on_own, Real(0.0)) > context.touch:
+    if (
+        context.other_closed == 1
+        and depth_inside(source, context.other, on_own, Real(0.0)) > context.touch
+    ):
         return False
     if context.own_closed == 0:
         return True
@@ -179,14 +188,18 @@ def edge_on_edge(
         if not turns or not edges_face(context, source, face, k, target, side, direction):
             return count
     if overlaps:
-        if not edges_overlap(context, source, start, end, s, from_other, from_other + v, t, -separation):
+        if not edges_overlap(
+            context, source, start, end, s, from_other, from_other + v, t, -separation
+        ):
             return count
     elif not edges_are_apart(context, source, on_own, on_other):
         return count
     code = feature_on(source, context.own, face, EDGE_PART + k)
     code_other = feature_on(source, context.other, target, EDGE_PART + side)
     priority = priority_on(source, context.own, face) + priority_on(source, context.other, target)
-    return append_contact(context, rows, count, on_own, direction, separation, code, code_other, priority, 0)
+    return append_contact(
+        context, rows, count, on_own, direction, separation, code, code_other, priority, 0
+    )
 
 
 BESIDE = wp.constant(Real(8.0))
@@ -265,4 +278,6 @@ def chord_contact(
         priority = 0
     code = feature_on(source, context.own, face, EDGE_PART + k)
     code_other = feature_on(source, context.other, closest.face, closest.part)
-    return append_contact(context, rows, count, middle, direction, -depth, code, code_other, priority, 1)
+    return append_contact(
+        context, rows, count, middle, direction, -depth, code, code_other, priority, 1
+    )

@@ -160,7 +160,9 @@ def refined(source: Any, pair: SurfacePair, before: Search) -> Search:
         for k in range(9):
             if k != 4 and best.exit.translation == length:
                 turn = wp.normalize(Real(k / 3 - 1) * u + Real(k % 3 - 1) * v)
-                best = try_direction(source, pair, wp.normalize(best.direction + angle * turn), best)
+                best = try_direction(
+                    source, pair, wp.normalize(best.direction + angle * turn), best
+                )
         if best.exit.translation == length:
             angle = Real(0.5) * angle
     return best
@@ -190,7 +192,9 @@ def has_lower_features(x: ContactRecord, y: ContactRecord) -> bool:
 
 
 @wp.func(inline=False)
-def deepest_of_region(pair: SurfacePair, rows: ContactRows, tried: wp.array[Vec3], count: int) -> int:
+def deepest_of_region(
+    pair: SurfacePair, rows: ContactRows, tried: wp.array[Vec3], count: int
+) -> int:
     """Row of the region's deepest contact whose normal is not among `count` tried ones, -1 for none.
 
     This order does not depend on the order of the contacts. Of contacts that are equally deep, to SAME_EXIT, the first
@@ -205,7 +209,12 @@ def deepest_of_region(pair: SurfacePair, rows: ContactRows, tried: wp.array[Vec3
         comes_first = contact.separation < least - same
         if not comes_first and result >= 0 and contact.separation <= least + same:
             comes_first = has_lower_features(contact, rows.contact[result])
-        if comes_first and contact.separation < -pair.touch and is_measured(contact) and is_of_region(pair, contact):
+        if (
+            comes_first
+            and contact.separation < -pair.touch
+            and is_measured(contact)
+            and is_of_region(pair, contact)
+        ):
             is_new = bool(True)
             for k in range(count):
                 is_new = is_new and wp.dot(tried[k], contact.normal) < SAME_DIRECTION
@@ -408,7 +417,9 @@ def region_contact(source: Any, pair: SurfacePair, best: Search) -> ContactRecor
 
 
 @wp.func(inline=False)
-def measured_crossing(source: Any, pair: SurfacePair, best: Search, crossing: ContactRecord) -> ContactRecord:
+def measured_crossing(
+    source: Any, pair: SurfacePair, best: Search, crossing: ContactRecord
+) -> ContactRecord:
     """The contact of a point that passes through a surface: its exit along the region's direction.
 
     Its separation stays infinite where the point is not behind the surface within the translation,

@@ -14,7 +14,13 @@ import warp as wp
 from collidecli.engine.candidates import Query
 from collidecli.engine.contact_record import FALLBACK, SPARE, SPARE_UNTESTED
 from collidecli.engine.device_model import ShapeRows
-from collidecli.engine.geometry.bounds import ShapeBounds, box_intersects, box_of_shape, clearance_at, measure_grid
+from collidecli.engine.geometry.bounds import (
+    ShapeBounds,
+    box_intersects,
+    box_of_shape,
+    clearance_at,
+    measure_grid,
+)
 from collidecli.engine.geometry.meshes import Meshes
 from collidecli.engine.geometry.real import Pose, Real, Vec3
 from collidecli.engine.narrowphase.collider import Collider
@@ -30,7 +36,10 @@ from collidecli.engine.narrowphase.sub_pairs import (
     search_kernel,
     spare_rows,
 )
-from collidecli.engine.narrowphase.triangles.heightfield_traversal import begin_near_segment, next_near_segment
+from collidecli.engine.narrowphase.triangles.heightfield_traversal import (
+    begin_near_segment,
+    next_near_segment,
+)
 from collidecli.engine.narrowphase.triangles.heightfield_triangles import HeightfieldPair
 from collidecli.engine.narrowphase.triangles.mesh_edges import chord_contact, edge_on_edge
 from collidecli.engine.narrowphase.triangles.mesh_least_translation import measure_meshes
@@ -98,7 +107,9 @@ def side_of(rows: ShapeRows, meshes: Meshes, query: Query, of_a: bool) -> Search
         other = query.row_b
         side.pose = wp.transform_inverse(query.pose_b_to_a)
     side.grown = wp.max(query.max_separation, Real(0.0)) + NEAR * touch_of_pair(rows, query)
-    side.bounds = box_of_shape(rows.type[other], rows.size[other], wp.transform_inverse(side.pose), side.grown)
+    side.bounds = box_of_shape(
+        rows.type[other], rows.size[other], wp.transform_inverse(side.pose), side.grown
+    )
     side.bounds.first = meshes.arrays[0].header[rows.mesh[row]].first_node
     side.bounds.end = meshes.arrays[0].header[rows.mesh[row]].end_node
     side.other = rows.mesh[other]
@@ -122,7 +133,9 @@ def has_candidate_feature(bits: int) -> bool:
 
 
 @wp.func(inline=True)
-def find_sub_pairs(rows: ShapeRows, meshes: Meshes, query: Query, part: int, parts: int, out: SubPairList) -> int:
+def find_sub_pairs(
+    rows: ShapeRows, meshes: Meshes, query: Query, part: int, parts: int, out: SubPairList
+) -> int:
     """Appends, in BVH order, the triangles of a, then ~ those of b, with candidate features in a part of the BVHs."""
     count = int(0)
     for turn in range(2):
@@ -132,14 +145,18 @@ def find_sub_pairs(rows: ShapeRows, meshes: Meshes, query: Query, part: int, par
         node = side.bounds.first + length * part
         stop = wp.min(side.bounds.end, node + length)
         while node < stop:
-            if not box_intersects(side.bounds, meshes, node) or is_beyond_max_separation(side, meshes, node):
+            if not box_intersects(side.bounds, meshes, node) or is_beyond_max_separation(
+                side, meshes, node
+            ):
                 node = meshes.arrays[0].skip[node]
                 continue
             face = meshes.arrays[0].leaf[node]
             if face >= 0 and has_candidate_feature(meshes.arrays[0].owned[face]):
                 count = append_sub_pair(out, count, wp.where(turn == 0, face, ~face))
             node += 1
-    one_sided = has_one_side(meshes, rows.mesh[query.row_a]) or has_one_side(meshes, rows.mesh[query.row_b])
+    one_sided = has_one_side(meshes, rows.mesh[query.row_a]) or has_one_side(
+        meshes, rows.mesh[query.row_b]
+    )
     if part == 0 and (count > 0 or parts > 1 or one_sided):
         count = append_sub_pair(out, count, SPARE_ROWS)
     return count
@@ -214,8 +231,12 @@ def edge_on_triangle(
         crosses = edge_crosses(source, context.other, target, start, end, context.touch)
         if crosses:
             # Both ends of an edge that crosses an open surface; one is behind, see `measured_crossing`.
-            count = append_crossing(context, rows, count, start, feature_on(source, context.own, face, k))
-            count = append_crossing(context, rows, count, end, feature_on(source, context.own, face, (k + 1) % 3))
+            count = append_crossing(
+                context, rows, count, start, feature_on(source, context.own, face, k)
+            )
+            count = append_crossing(
+                context, rows, count, end, feature_on(source, context.own, face, (k + 1) % 3)
+            )
     elif is_crossed(source, context.other, target, start, end):
         crosses = True
         t = crossing_parameter(source, context.other, target, start, end)
@@ -229,9 +250,13 @@ def edge_on_triangle(
     for side in range(sides):
         if ((bits >> (EDGE_SALIENT + side)) & 1) == 1:
             if context.is_a == 1 and ((bits >> (EDGE_OWNED + side)) & 1) == 1:
-                count = edge_on_edge(context, source, face, k, start, end, target, side, False, rows, count)
+                count = edge_on_edge(
+                    context, source, face, k, start, end, target, side, False, rows, count
+                )
             if overlaps:
-                count = edge_on_edge(context, source, face, k, start, end, target, side, True, rows, count)
+                count = edge_on_edge(
+                    context, source, face, k, start, end, target, side, True, rows, count
+                )
     found.count = count
     return found
 
@@ -244,7 +269,12 @@ def square_between(lower: Vec3, upper: Vec3, low: Vec3, high: Vec3) -> Real:
 
 @wp.func
 def chord_contacts(
-    context: MeshPairContext, source: Any, face: int, features: CandidateFeatures, rows: ContactRows, found: Found
+    context: MeshPairContext,
+    source: Any,
+    face: int,
+    features: CandidateFeatures,
+    rows: ContactRows,
+    found: Found,
 ) -> int:
     """Appends the contacts of the sides of an own triangle that enter and exit other's solid; returns the count."""
     count = found.count
@@ -252,13 +282,20 @@ def chord_contacts(
         if found.crossings[k] > 1 and found.enters[k] <= Real(1.0):
             start = corner_of_features(features, k)
             end = corner_of_features(features, k + 1)
-            count = chord_contact(context, source, face, k, start, end, found.enters[k], rows, count)
+            count = chord_contact(
+                context, source, face, k, start, end, found.enters[k], rows, count
+            )
     return count
 
 
 @wp.func
 def collide_with_mesh(
-    context: MeshPairContext, source: Any, face: int, features: CandidateFeatures, rows: ContactRows, count: int
+    context: MeshPairContext,
+    source: Any,
+    face: int,
+    features: CandidateFeatures,
+    rows: ContactRows,
+    count: int,
 ) -> int:
     """Appends the contacts of an own triangle with a mesh, by a traversal of its BVH."""
     found = Found(count, wp.vec3i(), Vec3(Real(2.0), Real(2.0), Real(2.0)))
@@ -278,8 +315,12 @@ def collide_with_mesh(
             continue
         for k in range(3):
             start = corner_of_features(features, k)
-            if ((features.candidates >> k) & 1) == 1 and square_between(lower, upper, start, start) <= square:
-                found.count = vertex_on_triangle(context, source, face, k, start, target, rows, found.count)
+            if ((features.candidates >> k) & 1) == 1 and square_between(
+                lower, upper, start, start
+            ) <= square:
+                found.count = vertex_on_triangle(
+                    context, source, face, k, start, target, rows, found.count
+                )
             if ((features.candidates >> (EDGE_OWNED + k)) & 1) == 0:
                 continue
             end = corner_of_features(features, k + 1)
@@ -308,19 +349,28 @@ def collide_with_heightfield(
             cursor = begin_near_segment(heightfield_pair.field, start, start, features.max_distance)
             while cursor.number >= 0:
                 target = cursor.number
-                found.count = vertex_on_triangle(context, heightfield_pair, face, k, start, target, rows, found.count)
+                found.count = vertex_on_triangle(
+                    context, heightfield_pair, face, k, start, target, rows, found.count
+                )
                 cursor = next_near_segment(heightfield_pair.field, cursor)
         if ((features.candidates >> (EDGE_OWNED + k)) & 1) == 1:
             cursor = begin_near_segment(heightfield_pair.field, start, end, features.max_distance)
             while cursor.number >= 0:
-                found = edge_on_triangle(context, heightfield_pair, face, features, cursor.number, k, rows, found)
+                found = edge_on_triangle(
+                    context, heightfield_pair, face, features, cursor.number, k, rows, found
+                )
                 cursor = next_near_segment(heightfield_pair.field, cursor)
     return chord_contacts(context, heightfield_pair, face, features, rows, found)
 
 
 @wp.func(inline=False)
 def collide_with_surface(
-    context: MeshPairContext, source: Meshes, face: int, features: CandidateFeatures, rows: ContactRows, count: int
+    context: MeshPairContext,
+    source: Meshes,
+    face: int,
+    features: CandidateFeatures,
+    rows: ContactRows,
+    count: int,
 ) -> int:
     """Appends the contacts of an own triangle's candidate features with other's surface; returns the count."""
     return collide_with_mesh(context, source, face, features, rows, count)
@@ -342,7 +392,9 @@ def collide_with_surface(
 
 
 @wp.func
-def contacts_of_triangle(context: MeshPairContext, source: Any, face: int, rows: ContactRows) -> int:
+def contacts_of_triangle(
+    context: MeshPairContext, source: Any, face: int, rows: ContactRows
+) -> int:
     """Appends the contacts of the corners and sides that an own triangle owns; returns the count."""
     features = CandidateFeatures()
     features.bits = own_bits(source, context.own, face)
@@ -403,13 +455,19 @@ def feature_kernel(surfaces_type: Any, source_of: Callable[..., Any]) -> wp.Kern
     """
 
     @wp.func(inline=True)
-    def contacts_of_sub_pair(rows: ShapeRows, surfaces: Any, query: Query, number: int, out: ContactRows) -> int:
+    def contacts_of_sub_pair(
+        rows: ShapeRows, surfaces: Any, query: Query, number: int, out: ContactRows
+    ) -> int:
         count = int(1)
         source = source_of(rows, surfaces, query)
         if number == SPARE_ROWS:
             # Concave edges have no contacts, yet alone may cross a surface behind a one-sided mesh.
-            one_sided = has_one_side(source, rows.mesh[query.row_a]) or has_one_side(source, rows.mesh[query.row_b])
-            count = spare_rows(out, wp.static(CAPACITY), FALLBACK, wp.where(one_sided, SPARE_UNTESTED, SPARE))
+            one_sided = has_one_side(source, rows.mesh[query.row_a]) or has_one_side(
+                source, rows.mesh[query.row_b]
+            )
+            count = spare_rows(
+                out, wp.static(CAPACITY), FALLBACK, wp.where(one_sided, SPARE_UNTESTED, SPARE)
+            )
         else:
             is_a = number >= 0
             context = context_of_pair(rows, source, query, is_a)
@@ -441,5 +499,9 @@ MESHES = SubPairKernels(
     overlap=overlap_kernel(Meshes, measure_pair),
 )
 COLLIDER = Collider(
-    "mesh_mesh", 0, feature_kernel(Meshes, source_of_meshes), may_be_inexact=True, sub_pair_kernels=MESHES
+    "mesh_mesh",
+    0,
+    feature_kernel(Meshes, source_of_meshes),
+    may_be_inexact=True,
+    sub_pair_kernels=MESHES,
 )

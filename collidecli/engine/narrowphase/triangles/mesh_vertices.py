@@ -38,7 +38,9 @@ from collidecli.engine.narrowphase.triangles.surface_pair import (
 
 
 @wp.func
-def part_cone_contains(source: Any, surface: int, face: int, part: int, direction: Vec3, rise: Real) -> bool:
+def part_cone_contains(
+    source: Any, surface: int, face: int, part: int, direction: Vec3, rise: Real
+) -> bool:
     """Whether a unit direction is in the normal cone of a side or a corner of a triangle, to a sine of `rise`."""
     if part >= EDGE_PART:
         return edge_cone_contains(source, surface, face, part - EDGE_PART, direction, rise)
@@ -67,7 +69,9 @@ def part_snapped(source: Any, surface: int, face: int, part: int, point: Vec3, n
 
 
 @wp.func
-def side_toward(context: MeshPairContext, source: Any, normal: Vec3, at: Vec3, height: Real) -> Real:
+def side_toward(
+    context: MeshPairContext, source: Any, normal: Vec3, at: Vec3, height: Real
+) -> Real:
     """1 where a point is in front of a triangle of other, -1 behind; for a point that touches it, by own's origin."""
     if context.other_front == 1:
         return Real(1.0)
@@ -126,12 +130,21 @@ def touching_vertex(
         priority = FALLBACK
         count = append_crossing(context, rows, count, point, code)
     code_other = feature_on(source, context.other, target, part)
-    return append_contact(context, rows, count, point, direction, separation, code, code_other, priority, 0)
+    return append_contact(
+        context, rows, count, point, direction, separation, code, code_other, priority, 0
+    )
 
 
 @wp.func(inline=False)
 def vertex_on_triangle(
-    context: MeshPairContext, source: Any, face: int, k: int, point: Vec3, target: int, rows: ContactRows, count: int
+    context: MeshPairContext,
+    source: Any,
+    face: int,
+    k: int,
+    point: Vec3,
+    target: int,
+    rows: ContactRows,
+    count: int,
 ) -> int:
     """Appends the contact of corner k of own's triangle `face`, at `point`, with other's triangle `target`, if any.
 
@@ -148,7 +161,9 @@ def vertex_on_triangle(
     height = wp.dot(normal, point - corner_on(source, context.other, target, 0))
     side = side_toward(context, source, normal, closest.point, height)
     if distance <= context.touch:
-        return touching_vertex(context, source, face, k, point, target, part, closest.point, side, rows, count)
+        return touching_vertex(
+            context, source, face, k, point, target, part, closest.point, side, rows, count
+        )
     if closest.part < FACE_PART:
         if not is_owned(source, context.other, target, closest.part):
             return count
@@ -176,12 +191,20 @@ def vertex_on_triangle(
     separation = wp.dot(closest.point - point, direction)
     code = feature_on(source, context.own, face, k)
     code_other = feature_on(source, context.other, target, part)
-    return append_contact(context, rows, count, point, direction, separation, code, code_other, priority, 0)
+    return append_contact(
+        context, rows, count, point, direction, separation, code, code_other, priority, 0
+    )
 
 
 @wp.func
 def vertex_inside(
-    context: MeshPairContext, source: Any, face: int, k: int, point: Vec3, rows: ContactRows, count: int
+    context: MeshPairContext,
+    source: Any,
+    face: int,
+    k: int,
+    point: Vec3,
+    rows: ContactRows,
+    count: int,
 ) -> wp.vec2i:
     """Appends the contact of a corner that is inside other; returns the count, and 1 where the corner is inside."""
     closest = exit_point_of(source, context.other, point, context.touch)
@@ -194,5 +217,7 @@ def vertex_inside(
         priority = priority_on(source, context.own, face)
     code = feature_on(source, context.own, face, k)
     code_other = feature_on(source, context.other, closest.face, closest.part)
-    after = append_contact(context, rows, count, point, direction, -depth, code, code_other, priority, 1)
+    after = append_contact(
+        context, rows, count, point, direction, -depth, code, code_other, priority, 1
+    )
     return wp.vec2i(after, 1)

@@ -49,7 +49,9 @@ SAMPLES = wp.constant(5)
 
 
 @wp.func(inline=False)
-def inner_exit(source: Any, pair: SurfacePair, region: OverlapRegion, direction: Vec3, translation: Real) -> Real:
+def inner_exit(
+    source: Any, pair: SurfacePair, region: OverlapRegion, direction: Vec3, translation: Real
+) -> Real:
     """The translation at which the region's inner points exit, if one is still inside; else `translation`.
 
     Up to that translation the point is inside, independent of crossings.
@@ -59,7 +61,9 @@ def inner_exit(source: Any, pair: SurfacePair, region: OverlapRegion, direction:
     if region.depth_b > Real(0.0) and pair.closed_a == 1:
         point = region.inner_b + translation * direction
         if is_within(source, pair.a, point):
-            leaves = chord_of(source, pair.a, point, point + length * direction, Real(0.0), NO_TOLERANCE)[1]
+            leaves = chord_of(
+                source, pair.a, point, point + length * direction, Real(0.0), NO_TOLERANCE
+            )[1]
             result = wp.max(result, translation + leaves * length)
     if region.depth_a > Real(0.0) and pair.closed_b == 1:
         into_b = wp.transform_inverse(pair.pose_b_to_a)
@@ -91,7 +95,9 @@ def clear_point(source: Any, pair: SurfacePair, of_a: bool, translation: Vec3) -
             node += 1
         face = meshes.arrays[0].leaf[node]
         point = (
-            corner_on(source, shape, face, 0) + corner_on(source, shape, face, 1) + corner_on(source, shape, face, 2)
+            corner_on(source, shape, face, 0)
+            + corner_on(source, shape, face, 1)
+            + corner_on(source, shape, face, 2)
         )
         point = point / Real(3.0)
         if of_a:
@@ -117,12 +123,20 @@ def engulfed_exit(source: Any, pair: SurfacePair, direction: Vec3, translation: 
     if pair.closed_a == 1 and pair.b >= 0:
         point = clear_point(source, pair, False, moved)
         if is_within(source, pair.a, point):
-            result += chord_of(source, pair.a, point, point + length * direction, Real(0.0), NO_TOLERANCE)[1] * length
+            result += (
+                chord_of(
+                    source, pair.a, point, point + length * direction, Real(0.0), NO_TOLERANCE
+                )[1]
+                * length
+            )
     if pair.closed_b == 1 and result == translation:
         point = clear_point(source, pair, True, moved)
         if is_within(source, pair.b, point):
             along = wp.transform_vector(wp.transform_inverse(pair.pose_b_to_a), direction)
-            result += chord_of(source, pair.b, point, point - length * along, Real(0.0), NO_TOLERANCE)[1] * length
+            result += (
+                chord_of(source, pair.b, point, point - length * along, Real(0.0), NO_TOLERANCE)[1]
+                * length
+            )
     return result
 
 
@@ -191,7 +205,11 @@ def is_in_others(pair: SurfacePair, moved: Vec3, low: Vec3, high: Vec3) -> bool:
 
 @wp.func(inline=False)
 def is_of_others(
-    pair: SurfacePair, triangles: TrianglePair, direction: Vec3, interval: SweepInterval, translation: Real
+    pair: SurfacePair,
+    triangles: TrianglePair,
+    direction: Vec3,
+    interval: SweepInterval,
+    translation: Real,
 ) -> bool:
     """Whether two triangles that cross at a translation do so in another region, and not in the one to be separated.
 
@@ -218,7 +236,13 @@ def precede(face_a: int, face_b: int, other_a: int, other_b: int) -> bool:
 
 @wp.func(inline=False)
 def later_exit(
-    source: Any, pair: SurfacePair, direction: Vec3, translation: Real, face_a: int, face_b: int, before: Exit
+    source: Any,
+    pair: SurfacePair,
+    direction: Vec3,
+    translation: Real,
+    face_a: int,
+    face_b: int,
+    before: Exit,
 ) -> Exit:
     """The later of `before` and the exit of a pair of triangles, if the pair crosses at a translation.
 
@@ -249,7 +273,9 @@ def later_exit(
 
 
 @wp.func(inline=False)
-def latest_exit(source: Any, pair: SurfacePair, direction: Vec3, translation: Real, limit: Real) -> Exit:
+def latest_exit(
+    source: Any, pair: SurfacePair, direction: Vec3, translation: Real, limit: Real
+) -> Exit:
     """The latest exit of all pairs of triangles that cross at a translation; the search ends at an exit >= limit.
 
     Crossings in other regions do not count, neither where the region is on a nor where it has moved with b. All other
@@ -277,13 +303,17 @@ def latest_exit(source: Any, pair: SurfacePair, direction: Vec3, translation: Re
             high = middle + extent
             cursor = begin_in_box(source, pair.b, low, high)
             while cursor.number >= 0 and (latest.found == 0 or latest.translation < limit):
-                latest = later_exit(source, pair, direction, translation, face, cursor.number, latest)
+                latest = later_exit(
+                    source, pair, direction, translation, face, cursor.number, latest
+                )
                 cursor = next_in_box(source, pair.b, cursor, low, high)
     return latest
 
 
 @wp.func(inline=False)
-def past_recent(source: Any, pair: SurfacePair, direction: Vec3, translation: Real, limit: Real) -> Exit:
+def past_recent(
+    source: Any, pair: SurfacePair, direction: Vec3, translation: Real, limit: Real
+) -> Exit:
     """The translation, from `translation` on, up to which some cached pair of triangles crosses throughout.
 
     Pairs that crossed along one direction mostly cross along the next: most directions need no BVH traversal.
@@ -301,7 +331,13 @@ def past_recent(source: Any, pair: SurfacePair, direction: Vec3, translation: Re
                 latest.exact = 1
                 latest.translation = last.translation + pair.ignored
                 latest = later_exit(
-                    source, pair, direction, last.translation, pair.recent[k][0], pair.recent[k][1] - 1, latest
+                    source,
+                    pair,
+                    direction,
+                    last.translation,
+                    pair.recent[k][0],
+                    pair.recent[k][1] - 1,
+                    latest,
                 )
                 if latest.found == 1:
                     last = latest
@@ -317,7 +353,9 @@ def remember(source: Any, pair: SurfacePair, latest: Exit):
     if latest.found == 1:
         number_a = latest.face_a - first_face_of(source, pair.a)
         number_b = latest.face_b - first_face_of(source, pair.b)
-        pair.recent[(number_a * 31 + number_b) % wp.static(RECENT)] = wp.vec2i(latest.face_a, latest.face_b + 1)
+        pair.recent[(number_a * 31 + number_b) % wp.static(RECENT)] = wp.vec2i(
+            latest.face_a, latest.face_b + 1
+        )
 
 
 @wp.func(inline=False)
@@ -334,7 +372,9 @@ def is_separated(source: Any, pair: SurfacePair, direction: Vec3, translation: R
     exact.ignored = SAME_EXIT * pair.touch
     if latest_exit(source, exact, direction, translation, translation).found == 1:
         return False
-    return pair.region_count > 1 or engulfed_exit(source, pair, direction, past) <= past + pair.touch
+    return (
+        pair.region_count > 1 or engulfed_exit(source, pair, direction, past) <= past + pair.touch
+    )
 
 
 @wp.func
@@ -347,7 +387,12 @@ def just_before(pair: SurfacePair, translation: Real, least: Real) -> Real:
 
 @wp.func(inline=False)
 def exit_without_crossing(
-    source: Any, pair: SurfacePair, region: OverlapRegion, direction: Vec3, translation: Real, limit: Real
+    source: Any,
+    pair: SurfacePair,
+    region: OverlapRegion,
+    direction: Vec3,
+    translation: Real,
+    limit: Real,
 ) -> Exit:
     """The exit of a region whose points leave at a translation at which no triangles cross, as parallel faces do.
 
@@ -370,7 +415,9 @@ def exit_without_crossing(
 
 
 @wp.func(inline=False)
-def exit_to_the_last(source: Any, pair: SurfacePair, direction: Vec3, translation: Real, before: Exit) -> Exit:
+def exit_to_the_last(
+    source: Any, pair: SurfacePair, direction: Vec3, translation: Real, before: Exit
+) -> Exit:
     """The exit `before` at a translation, with the triangles that touch last of all that cross just before it.
 
     The steps of the search end where surfaces overlap by no more than a touch: without these last

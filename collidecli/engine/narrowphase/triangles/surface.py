@@ -195,7 +195,9 @@ def is_front_facing(outward: Vec3, direction: Vec3) -> bool:
 
 
 @wp.func
-def edge_cone_contains(meshes: Meshes, surface: int, face: int, k: int, direction: Vec3, rise: Real) -> bool:
+def edge_cone_contains(
+    meshes: Meshes, surface: int, face: int, k: int, direction: Vec3, rise: Real
+) -> bool:
     """Whether a unit direction is in the normal cone of the interior of side k of a triangle, to a sine of `rise`."""
     return mesh_edge_cone_contains(meshes, face, k, direction, rise)
 
@@ -214,7 +216,9 @@ def edge_cone_contains(
 
 
 @wp.func
-def corner_cone_contains(meshes: Meshes, surface: int, face: int, k: int, direction: Vec3, rise: Real) -> bool:
+def corner_cone_contains(
+    meshes: Meshes, surface: int, face: int, k: int, direction: Vec3, rise: Real
+) -> bool:
     """Whether a unit direction is in the normal cone of corner k of a triangle, to a sine of `rise`."""
     return mesh_vertex_cone_contains(meshes, meshes.arrays[0].corner[3 * face + k], direction, rise)
 
@@ -226,9 +230,14 @@ def corner_cone_contains(
     """Whether a unit direction is in the normal cone of corner k, on the heightfield or the mesh."""
     if surface < 0:
         field = heightfield_pair.field
-        return field_vertex_cone(field, named_triangle(field, face), k, direction, rise).belongs == 1
+        return (
+            field_vertex_cone(field, named_triangle(field, face), k, direction, rise).belongs == 1
+        )
     return mesh_vertex_cone_contains(
-        heightfield_pair.meshes, heightfield_pair.meshes.arrays[0].corner[3 * face + k], direction, rise
+        heightfield_pair.meshes,
+        heightfield_pair.meshes.arrays[0].corner[3 * face + k],
+        direction,
+        rise,
     )
 
 
@@ -247,7 +256,9 @@ def closest_point_on(meshes: Meshes, surface: int, face: int, point: Vec3) -> Me
 
 
 @wp.func
-def closest_point_on(heightfield_pair: HeightfieldPair, surface: int, face: int, point: Vec3) -> MeshPoint:
+def closest_point_on(
+    heightfield_pair: HeightfieldPair, surface: int, face: int, point: Vec3
+) -> MeshPoint:
     """Closest point of a triangle of the heightfield or the mesh."""
     if surface < 0:
         return closest_point_on_face(heightfield_pair.field, face, point)
@@ -275,7 +286,9 @@ def is_crossed(meshes: Meshes, surface: int, face: int, start: Vec3, end: Vec3) 
 
 
 @wp.func
-def is_crossed(heightfield_pair: HeightfieldPair, surface: int, face: int, start: Vec3, end: Vec3) -> bool:
+def is_crossed(
+    heightfield_pair: HeightfieldPair, surface: int, face: int, start: Vec3, end: Vec3
+) -> bool:
     """Whether a segment crosses a triangle of the heightfield or the mesh."""
     if surface < 0:
         return is_face_crossed(heightfield_pair.field, face, start, end)
@@ -340,7 +353,9 @@ def boxes_intersect(low: Vec3, high: Vec3, other_low: Vec3, other_high: Vec3) ->
 
 
 @wp.func(inline=True)
-def next_in_box(meshes: Meshes, surface: int, before: TreeCursor, low: Vec3, high: Vec3) -> TreeCursor:
+def next_in_box(
+    meshes: Meshes, surface: int, before: TreeCursor, low: Vec3, high: Vec3
+) -> TreeCursor:
     """The traversal at the next triangle of a mesh whose box intersects a box of the mesh's frame."""
     cursor = before
     cursor.number = -1
@@ -372,11 +387,15 @@ def next_in_box(
 
 
 @wp.func
-def begin_in_box(heightfield_pair: HeightfieldPair, surface: int, low: Vec3, high: Vec3) -> SegmentCursor:
+def begin_in_box(
+    heightfield_pair: HeightfieldPair, surface: int, low: Vec3, high: Vec3
+) -> SegmentCursor:
     """The traversal at the first triangle of the heightfield near a box, which is taken as its bounding cube."""
     half = Real(0.5) * (high - low)
     middle = low + half
-    return begin_near_segment(heightfield_pair.field, middle, middle, wp.max(half[0], wp.max(half[1], half[2])))
+    return begin_near_segment(
+        heightfield_pair.field, middle, middle, wp.max(half[0], wp.max(half[1], half[2]))
+    )
 
 
 # Interior queries; points are in the frame of the surface.
@@ -385,7 +404,9 @@ def begin_in_box(heightfield_pair: HeightfieldPair, surface: int, low: Vec3, hig
 @wp.func
 def nearest_on(meshes: Meshes, surface: int, point: Vec3) -> MeshPoint:
     """Closest point of a mesh."""
-    return nearest_mesh_point_within(meshes, surface, point, clearance_at(meshes, surface, point).square)
+    return nearest_mesh_point_within(
+        meshes, surface, point, clearance_at(meshes, surface, point).square
+    )
 
 
 @wp.func
@@ -395,7 +416,10 @@ def nearest_on(heightfield_pair: HeightfieldPair, surface: int, point: Vec3) -> 
     closest.face = -1
     if surface >= 0:
         closest = nearest_mesh_point_within(
-            heightfield_pair.meshes, surface, point, clearance_at(heightfield_pair.meshes, surface, point).square
+            heightfield_pair.meshes,
+            surface,
+            point,
+            clearance_at(heightfield_pair.meshes, surface, point).square,
         )
     elif is_inside(heightfield_pair.field, point):
         closest = exit_point(heightfield_pair, point)
@@ -510,7 +534,9 @@ def exit_point_of(meshes: Meshes, surface: int, point: Vec3, touch: Real) -> Mes
 
 
 @wp.func
-def exit_point_of(heightfield_pair: HeightfieldPair, surface: int, point: Vec3, touch: Real) -> MeshPoint:
+def exit_point_of(
+    heightfield_pair: HeightfieldPair, surface: int, point: Vec3, touch: Real
+) -> MeshPoint:
     """Closest exit point of the mesh or the heightfield for a point deeper inside than touch [m]; else face -1."""
     if surface >= 0:
         return exit_point_of(heightfield_pair.meshes, surface, point, touch)
@@ -531,7 +557,9 @@ def origin_on(meshes: Meshes, surface: int, origin: Vec3, pose: Pose, point: Vec
 
 
 @wp.func
-def origin_on(heightfield_pair: HeightfieldPair, surface: int, origin: Vec3, pose: Pose, point: Vec3) -> Vec3:
+def origin_on(
+    heightfield_pair: HeightfieldPair, surface: int, origin: Vec3, pose: Pose, point: Vec3
+) -> Vec3:
     """A point behind a surface point, in the frame that `pose` maps to.
 
     The mesh's origin; on the heightfield the point of its base below the surface point.
@@ -555,7 +583,9 @@ def crossing_parameter(source: Any, surface: int, target: int, start: Vec3, end:
 
 
 @wp.func
-def crossing_within(source: Any, surface: int, face: int, start: Vec3, end: Vec3, near: Real) -> Real:
+def crossing_within(
+    source: Any, surface: int, face: int, start: Vec3, end: Vec3, near: Real
+) -> Real:
     """Parameter at which a segment crosses a triangle's plane within `near` [m] of the triangle; else 2.
 
     A surface's border belongs to it: every crossing is found, some from several triangles.
@@ -616,7 +646,9 @@ def first_crossings(meshes: Meshes, mesh: int, start: Vec3, end: Vec3, near: Rea
 
 
 @wp.func
-def first_crossings(heightfield_pair: HeightfieldPair, surface: int, start: Vec3, end: Vec3, near: Real) -> wp.vec2d:
+def first_crossings(
+    heightfield_pair: HeightfieldPair, surface: int, start: Vec3, end: Vec3, near: Real
+) -> wp.vec2d:
     """The least parameters at which a segment exits and enters the mesh or the heightfield."""
     if surface >= 0:
         return first_crossings(heightfield_pair.meshes, surface, start, end, near)
@@ -666,7 +698,9 @@ def chord_of(meshes: Meshes, mesh: int, start: Vec3, end: Vec3, at: Real, near: 
 
 
 @wp.func
-def chord_of(heightfield_pair: HeightfieldPair, mesh: int, start: Vec3, end: Vec3, at: Real, near: Real) -> wp.vec2d:
+def chord_of(
+    heightfield_pair: HeightfieldPair, mesh: int, start: Vec3, end: Vec3, at: Real, near: Real
+) -> wp.vec2d:
     """The interval of a segment's parameter without a crossing of the mesh or the heightfield."""
     if mesh < 0:
         return chord_in_field(heightfield_pair.field, start, end, at, near)
@@ -674,7 +708,9 @@ def chord_of(heightfield_pair: HeightfieldPair, mesh: int, start: Vec3, end: Vec
 
 
 @wp.func
-def deepest_of(meshes: Meshes, mesh: int, start: Vec3, end: Vec3, enters: Real, leaves: Real) -> Real:
+def deepest_of(
+    meshes: Meshes, mesh: int, start: Vec3, end: Vec3, enters: Real, leaves: Real
+) -> Real:
     """The parameter that represents the part of a segment inside a mesh: the middle of the part."""
     return Real(0.5) * (enters + leaves)
 

@@ -182,7 +182,9 @@ def add_region(regions: wp.array[OverlapRegion], count: int, added: OverlapRegio
     nearest = int(0)
     least = Real(wp.inf)
     for k in range(wp.static(CAPACITY)):
-        size = wp.length_sq(wp.max(region.high, regions[k].high) - wp.min(region.low, regions[k].low))
+        size = wp.length_sq(
+            wp.max(region.high, regions[k].high) - wp.min(region.low, regions[k].low)
+        )
         if size < least:
             least = size
             nearest = k
@@ -207,7 +209,12 @@ def crossing_of_pair(pair: SurfacePair, triangles: TrianglePair) -> Segment:
 
 @wp.func(inline=False)
 def add_crossing(
-    source: Any, pair: SurfacePair, face_a: int, face_b: int, regions: wp.array[OverlapRegion], before: wp.vec2i
+    source: Any,
+    pair: SurfacePair,
+    face_a: int,
+    face_b: int,
+    regions: wp.array[OverlapRegion],
+    before: wp.vec2i,
 ) -> wp.vec2i:
     """Adds the segment in which two triangles cross, if they do. before, result: as of `add_crossings`."""
     triangles = triangles_of_pair(source, pair, face_a, face_b)
@@ -463,7 +470,9 @@ def append_contact(
 
 
 @wp.func(inline=False)
-def append_crossing(context: MeshPairContext, rows: ContactRows, count: int, on_own: Vec3, feature_own: int) -> int:
+def append_crossing(
+    context: MeshPairContext, rows: ContactRows, count: int, on_own: Vec3, feature_own: int
+) -> int:
     """Writes an end of an edge of own that crosses other, or counts it; returns the count after it."""
     if rows.first + count >= rows.end:
         return count + 1
@@ -492,4 +501,6 @@ def is_facing(context: MeshPairContext, source: Any, face: int, part: int, direc
     """Whether a part of a triangle of own faces a direction; every part of a surface without a front does."""
     if context.own_front == 0:
         return True
-    return is_front_facing(outward_on(source, context.own, face, part), own_direction(context, direction))
+    return is_front_facing(
+        outward_on(source, context.own, face, part), own_direction(context, direction)
+    )

@@ -57,7 +57,10 @@ def _deepest(result: ResultDict) -> str:
     deepest = result["deepest"]
     if deepest is None or deepest["distance"] >= 0.0:
         return "Deepest penetration over time: none."
-    return f"Deepest penetration over time: at most {length(-deepest['distance'])}, in frame {deepest['frame']}."
+    return (
+        f"Deepest penetration over time: at most {length(-deepest['distance'])}, in frame"
+        f" {deepest['frame']}."
+    )
 
 
 def _of_particles(result: ResultDict) -> str:
@@ -65,7 +68,10 @@ def _of_particles(result: ResultDict) -> str:
         f"{count(of_group['rows'])} {group_words(name)}"
         for name, of_group in result["groups"]["counts"].items()
     )
-    return f"Contacts of particles in each of {plural(result['frames'], 'frame')}: {', '.join(words)} in all."
+    return (
+        f"Contacts of particles in each of {plural(result['frames'], 'frame')}: {', '.join(words)}"
+        " in all."
+    )
 
 
 def _of_surface(field: str, unit: str, words: str) -> ChartKind:
@@ -91,8 +97,8 @@ KINDS: Kinds = {
     "contacts": ChartKind(
         contacts_chart,
         lambda result: (
-            f"Contacts in each of {plural(result['frames'], 'frame')}: {count(result['contacts'])} in all, "
-            f"{count(max(result['series']['most'], default=0))} at most."
+            f"Contacts in each of {plural(result['frames'], 'frame')}: {count(result['contacts'])}"
+            f" in all, {count(max(result['series']['most'], default=0))} at most."
         ),
         _NO_CONTACTS,
     ),
