@@ -17,17 +17,19 @@ GOLDEN_RATIO = 0.5 * (1.0 + 5.0**0.5)
 WARMING = pytest.StashKey[subprocess.Popen[bytes]]()
 """The process that compiles kernels."""
 
-# One answer of every run of `make test`; `pytest --hypothesis-profile default` draws other cases each time.
+# One answer of every run of `make test`; `pytest --hypothesis-profile default` draws other cases
+# each time.
 hypothesis.settings.register_profile("repeatable", derandomize=True, deadline=None)
 hypothesis.settings.load_profile("repeatable")
 os.environ.pop("COLUMNS", None)  # tables in pipes are as wide as their content
 warp.config.log_level = warp.LOG_ERROR  # what the examples print is compared with what is shown
 # Newton's modules declare adjoints, which no test calls: half of the time to compile them.
 warp.config.enable_backward = False
-# The heap of a worker has millions of objects for good (declarations of kernels, schemas of USD): searches for cycles
-# after every 700 new ones were a tenth of the tests' time.
+# The heap of a worker has millions of objects for good (declarations of kernels, schemas of USD):
+# searches for cycles after every 700 new ones were a tenth of the tests' time.
 gc.set_threshold(200_000, 20, 20)
-# A shell that starts the tests in the background has SIGINT ignored, and every program they start would inherit that.
+# A shell that starts the tests in the background has SIGINT ignored, and every program they start
+# would inherit that.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 if hasattr(signal, "SIGHUP") and signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
     # The same for nohup; what these tests themselves then do with it, nothing, is not inherited.
@@ -35,8 +37,11 @@ if hasattr(signal, "SIGHUP") and signal.getsignal(signal.SIGHUP) is signal.SIG_I
 
 
 def pytest_sessionstart(session: pytest.Session) -> None:
-    """Compiles all kernels that workers would else compile one by one, and twice, while they collect the tests."""
-    is_controller = not hasattr(session.config, "workerinput") and session.config.getoption("numprocesses", None)
+    """Compiles all kernels that workers would else compile one by one, and twice, while they
+    collect the tests."""
+    is_controller = not hasattr(session.config, "workerinput") and session.config.getoption(
+        "numprocesses", None
+    )
     if is_controller and not session.config.option.collectonly:
         # What does not compile is shown by the tests of it.
         command = [sys.executable, "-m", "tests.support.warm"]
@@ -56,13 +61,15 @@ def pytest_collection_finish() -> None:
 
 @pytest.fixture
 def own_cache(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Signed distance fields are built once for all tests with this fixture, and kept nowhere else."""
+    """Signed distance fields are built once for all tests with this fixture, and kept nowhere
+    else."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.getbasetemp() / "fields"))
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Of the cases of a test marked `share(n)` all but one in n are slow, chosen alike in every process.
+    """Of the cases of a test marked `share(n)` all but one in n are slow, chosen alike in every
+    process.
 
     The first is kept. Multiples of the golden ratio spread the others evenly over each parameter.
     """

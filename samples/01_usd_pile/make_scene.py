@@ -1,9 +1,10 @@
-"""Makes pile.usda and motion.usdc: mixed shapes dropped into an open box, moved by MuJoCo for two seconds.
+"""Makes pile.usda and motion.usdc: mixed shapes dropped into an open box, moved by MuJoCo for two
+seconds.
 
     python samples/01_usd_pile/make_scene.py
 
-MuJoCo is given the same filters as the stage, so that the motion is one in which the filtered pairs really pass through
-each other. A cone, which MuJoCo has not, is dropped as a mesh of 48 sides.
+MuJoCo is given the same filters as the stage, so that the motion is one in which the filtered pairs
+really pass through each other. A cone, which MuJoCo has not, is dropped as a mesh of 48 sides.
 """
 
 from __future__ import annotations
@@ -16,7 +17,9 @@ import numpy as np
 from pxr import Gf, Sdf, Usd, UsdGeom, UsdPhysics, UsdShade
 
 FOLDER = Path(__file__).parent
-FRAMES, FRAMES_PER_SECOND, STEPS_PER_FRAME = 120, 60, 8
+FRAMES = 120
+FRAMES_PER_SECOND = 60
+STEPS_PER_FRAME = 8
 GAP = 0.01
 MASKS = {"Solid": (1, 7), "Red": (2, 3), "Blue": (4, 5)}
 """MuJoCo's contype and conaffinity: Red and Blue pass through each other and touch all else."""
@@ -55,7 +58,8 @@ def falling_items(rng: np.random.Generator) -> list[Item]:
     }
     items = []
     for i in range(42):
-        kind, group = list(sizes)[i % 6], list(MASKS)[(i // 6) % 3]
+        kind = list(sizes)[i % 6]
+        group = list(MASKS)[(i // 6) % 3]
         layer, place = divmod(i, 9)
         grid = np.array([place % 3 - 1, place // 3 - 1, 0.0]) * 0.34 + (0, 0, 0.3 + 0.3 * layer)
         quaternion = rng.normal(size=4)
@@ -72,7 +76,8 @@ def falling_items(rng: np.random.Generator) -> list[Item]:
 
 
 def special_items() -> list[Item]:
-    """A dumbbell of three shapes; two crates that pass through each other; a handle and a hammer head, joined."""
+    """A dumbbell of three shapes; two crates that pass through each other; a handle and a hammer
+    head, joined."""
     upright = np.array([1.0, 0.0, 0.0, 0.0])
     dumbbell = [
         Part("capsule", (0.03, 0.12)),
@@ -81,11 +86,17 @@ def special_items() -> list[Item]:
     ]
     crate = [Part("box", (0.1, 0.1, 0.1))]
     return [
-        Item("dumbbell", "Solid", dumbbell, np.array([0.0, 0.0, 1.9]), np.array([0.8, 0.6, 0.0, 0.0])),
+        Item(
+            "dumbbell", "Solid", dumbbell, np.array([0.0, 0.0, 1.9]), np.array([0.8, 0.6, 0.0, 0.0])
+        ),
         Item("crate_a", "Solid", crate, np.array([-0.35, 0.0, 2.0]), upright),
         Item("crate_b", "Solid", crate, np.array([-0.3, 0.05, 2.15]), upright),
-        Item("handle", "Solid", [Part("capsule", (0.03, 0.15))], np.array([0.35, 0.0, 2.0]), upright),
-        Item("head", "Solid", [Part("cylinder", (0.07, 0.08))], np.array([0.35, 0.0, 2.2]), upright),
+        Item(
+            "handle", "Solid", [Part("capsule", (0.03, 0.15))], np.array([0.35, 0.0, 2.0]), upright
+        ),
+        Item(
+            "head", "Solid", [Part("cylinder", (0.07, 0.08))], np.array([0.35, 0.0, 2.2]), upright
+        ),
     ]
 
 
@@ -113,7 +124,8 @@ def mujoco_xml(items: list[Item]) -> str:
     cone_meshes = "".join(_cone_mesh(item) for item in items if item.parts[0].kind == "cone")
     bodies = "".join(_mujoco_body(item, items) for item in items if item.name != "head")
     statics = "".join(
-        f'<geom name="{name}" type="box" size="{_words(half)}" pos="{_words(centre)}" conaffinity="7"/>'
+        f'<geom name="{name}" type="box" size="{_words(half)}" pos="{_words(centre)}"'
+        ' conaffinity="7"/>'
         for name, (half, centre) in static_boxes().items()
     )
     return f"""<mujoco>
@@ -133,15 +145,23 @@ def mujoco_xml(items: list[Item]) -> str:
 def _mujoco_body(item: Item, items: list[Item], joint: str = "<freejoint/>") -> str:
     contype, conaffinity = MASKS[item.group]
     geoms = "".join(
-        f'<geom type="mesh" mesh="{item.name}" contype="{contype}" conaffinity="{conaffinity}"/>'
-        if part.kind == "cone"
-        else f'<geom type="{part.kind}" size="{_words(part.size)}" pos="{_words(part.offset)}"'
-        f' contype="{contype}" conaffinity="{conaffinity}"/>'
+        (
+            f'<geom type="mesh" mesh="{item.name}" contype="{contype}"'
+            f' conaffinity="{conaffinity}"/>'
+            if part.kind == "cone"
+            else (
+                f'<geom type="{part.kind}" size="{_words(part.size)}" pos="{_words(part.offset)}"'
+                f' contype="{contype}" conaffinity="{conaffinity}"/>'
+            )
+        )
         for part in item.parts
     )
-    child, position = "", item.position
+    child = ""
+    position = item.position
     if item.name == "handle":
-        child = _mujoco_body(next(i for i in items if i.name == "head"), items, '<joint type="ball"/>')
+        child = _mujoco_body(
+            next(i for i in items if i.name == "head"), items, '<joint type="ball"/>'
+        )
     if item.name == "head":
         position = position - next(i for i in items if i.name == "handle").position
     return (
@@ -153,8 +173,13 @@ def _mujoco_body(item: Item, items: list[Item], joint: str = "<freejoint/>") -> 
 def _cone_mesh(item: Item) -> str:
     radius, half_height = item.parts[0].size
     turn = np.linspace(0.0, 2.0 * np.pi, 48, endpoint=False)
-    rim = np.stack([radius * np.cos(turn), radius * np.sin(turn), np.full(48, -half_height)], axis=1)
-    return f'<mesh name="{item.name}" vertex="{_words(np.vstack([rim, [0, 0, half_height]]).ravel())}"/>'
+    rim = np.stack(
+        [radius * np.cos(turn), radius * np.sin(turn), np.full(48, -half_height)], axis=1
+    )
+    return (
+        f'<mesh name="{item.name}"'
+        f' vertex="{_words(np.vstack([rim, [0, 0, half_height]]).ravel())}"/>'
+    )
 
 
 def _words(numbers) -> str:
@@ -189,9 +214,9 @@ def define_shape(stage: Usd.Stage, path: str, part: Part) -> Usd.Prim:
         prim = UsdGeom.Cube.Define(stage, path)
         prim.CreateSizeAttr(2.0)
     else:
-        prim = {"capsule": UsdGeom.Capsule, "cylinder": UsdGeom.Cylinder, "cone": UsdGeom.Cone}[part.kind].Define(
-            stage, path
-        )
+        prim = {"capsule": UsdGeom.Capsule, "cylinder": UsdGeom.Cylinder, "cone": UsdGeom.Cone}[
+            part.kind
+        ].Define(stage, path)
         prim.CreateRadiusAttr(part.size[0])
         prim.CreateHeightAttr(2.0 * part.size[1])
         prim.CreateAxisAttr("Z")
@@ -232,7 +257,8 @@ def define_item(stage: Usd.Stage, item: Item) -> None:
 
 
 def define_surroundings(stage: Usd.Stage) -> None:
-    """The ground with its material, the walls, the paddle, and a trigger volume that touches nothing."""
+    """The ground with its material, the walls, the paddle, and a trigger volume that touches
+    nothing."""
     ground = UsdGeom.Plane.Define(stage, "/World/ground")
     ground.CreateAxisAttr("Z")
     make_collider(ground.GetPrim())
@@ -252,14 +278,19 @@ def define_surroundings(stage: Usd.Stage) -> None:
 
 
 def define_filters(stage: Usd.Stage, items: list[Item]) -> None:
-    """Red does not touch Blue; crate_a does not touch crate_b; the joint keeps handle and head apart."""
+    """Red does not touch Blue; crate_a does not touch crate_b; the joint keeps handle and head
+    apart."""
     for name in ("Red", "Blue"):
         group = UsdPhysics.CollisionGroup.Define(stage, f"/World/Groups/{name}")
         members = [Sdf.Path(f"/World/Objects/{item.name}") for item in items if item.group == name]
         group.GetCollidersCollectionAPI().CreateIncludesRel().SetTargets(members)
-    UsdPhysics.CollisionGroup.Get(stage, "/World/Groups/Red").CreateFilteredGroupsRel().AddTarget("/World/Groups/Blue")
+    UsdPhysics.CollisionGroup.Get(stage, "/World/Groups/Red").CreateFilteredGroupsRel().AddTarget(
+        "/World/Groups/Blue"
+    )
     crate = stage.GetPrimAtPath("/World/Objects/crate_a")
-    UsdPhysics.FilteredPairsAPI.Apply(crate).CreateFilteredPairsRel().AddTarget("/World/Objects/crate_b")
+    UsdPhysics.FilteredPairsAPI.Apply(crate).CreateFilteredPairsRel().AddTarget(
+        "/World/Objects/crate_b"
+    )
     joint = UsdPhysics.SphericalJoint.Define(stage, "/World/hammer_joint")
     joint.CreateBody0Rel().AddTarget("/World/Objects/handle")
     joint.CreateBody1Rel().AddTarget("/World/Objects/head")
@@ -272,7 +303,9 @@ def write_motion(path: Path, tracks: dict[str, np.ndarray]) -> None:
     stage.SetTimeCodesPerSecond(FRAMES_PER_SECOND)
     for name, track in tracks.items():
         prim = stage.OverridePrim(f"/World/Objects/{name}")
-        translate = prim.CreateAttribute("xformOp:translate", Sdf.ValueTypeNames.Float3, custom=False)
+        translate = prim.CreateAttribute(
+            "xformOp:translate", Sdf.ValueTypeNames.Float3, custom=False
+        )
         orient = prim.CreateAttribute("xformOp:orient", Sdf.ValueTypeNames.Quatf, custom=False)
         for frame, pose in enumerate(track):
             translate.Set(Gf.Vec3f(*map(float, pose[:3])), frame)

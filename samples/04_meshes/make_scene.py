@@ -1,4 +1,5 @@
-"""Makes meshes.usda: a ring that rolls over waves, a gem and a ball in its way; every pose by formula."""
+"""Makes meshes.usda: a ring that rolls over waves, a gem and a ball in its way; every pose by
+formula."""
 
 from __future__ import annotations
 
@@ -7,8 +8,10 @@ from pathlib import Path
 import numpy as np
 from pxr import Gf, Usd, UsdGeom, UsdPhysics
 
-FRAMES, RATE = 90, 30.0
-RING, TUBE = 0.24, 0.08
+FRAMES = 90
+RATE = 30.0
+RING = 0.24
+TUBE = 0.08
 """Radii of the ring's circle and of its tube [m]."""
 
 
@@ -22,11 +25,14 @@ def waves(cells: int = 24) -> tuple[np.ndarray, list[list[int]]]:
     along = np.linspace(-1.0, 1.0, cells + 1)
     x, y = np.meshgrid(along, along, indexing="ij")
     corner = np.arange((cells + 1) ** 2).reshape(cells + 1, cells + 1)
-    first, second = corner[:-1], corner[1:]
+    first = corner[:-1]
+    second = corner[1:]
     squares = np.stack([first[:, :-1], second[:, :-1], second[:, 1:], first[:, 1:]], axis=-1)
     points = np.stack([x, y, height(x, y)], axis=-1).reshape(-1, 3)
     # Triangles, as squares that are bent have no one surface.
-    return points, [t for a, b, c, d in squares.reshape(-1, 4).tolist() for t in ([a, b, c], [a, c, d])]
+    return points, [
+        t for a, b, c, d in squares.reshape(-1, 4).tolist() for t in ([a, b, c], [a, c, d])
+    ]
 
 
 def ring(around: int = 28, across: int = 12) -> tuple[np.ndarray, list[list[int]]]:
@@ -37,7 +43,8 @@ def ring(around: int = 28, across: int = 12) -> tuple[np.ndarray, list[list[int]
     sideways = np.broadcast_to(TUBE * np.sin(v), (around, across))
     points = np.stack([reach * np.sin(u)[:, None], sideways, reach * np.cos(u)[:, None]], axis=-1)
     corner = np.arange(around * across).reshape(around, across)
-    on, over = np.roll(corner, -1, axis=0), np.roll(corner, -1, axis=1)
+    on = np.roll(corner, -1, axis=0)
+    over = np.roll(corner, -1, axis=1)
     faces = np.stack([corner, on, np.roll(on, -1, axis=1), over], axis=-1).reshape(-1, 4)
     return points.reshape(-1, 3), faces.tolist()
 
@@ -81,10 +88,13 @@ def main() -> None:
         "convexHull",
     )
     UsdPhysics.RigidBodyAPI.Apply(stone.GetPrim())
-    UsdGeom.Xformable(stone).AddTranslateOp().Set(Gf.Vec3d(0.55, 0.1, float(height(0.55, 0.1)) + 0.04))
+    UsdGeom.Xformable(stone).AddTranslateOp().Set(
+        Gf.Vec3d(0.55, 0.1, float(height(0.55, 0.1)) + 0.04)
+    )
     wheel = collider(stage, "/World/ring", *ring(), "none")
     UsdPhysics.RigidBodyAPI.Apply(wheel.GetPrim())
-    place, turn = UsdGeom.Xformable(wheel).AddTranslateOp(), UsdGeom.Xformable(wheel).AddRotateYOp()
+    place = UsdGeom.Xformable(wheel).AddTranslateOp()
+    turn = UsdGeom.Xformable(wheel).AddRotateYOp()
     ball = UsdGeom.Sphere.Define(stage, "/World/ball")
     ball.CreateRadiusAttr(0.1)
     UsdPhysics.CollisionAPI.Apply(ball.GetPrim())
@@ -94,7 +104,10 @@ def main() -> None:
         x = -0.7 + 1.2 * frame / (FRAMES - 1)
         place.Set(Gf.Vec3d(x, 0.0, float(height(x, 0.0)) + RING + TUBE - 0.002), frame)
         turn.Set(float(np.degrees((x + 0.7) / (RING + TUBE))), frame)
-        ball_place.Set(Gf.Vec3d(x, 0.0, float(height(x, 0.0)) + RING + TUBE + 0.08 * np.sin(0.2 * frame)), frame)
+        ball_place.Set(
+            Gf.Vec3d(x, 0.0, float(height(x, 0.0)) + RING + TUBE + 0.08 * np.sin(0.2 * frame)),
+            frame,
+        )
     stage.Save()
 
 

@@ -1,4 +1,5 @@
-"""Makes gripper.usda: two soft pads close on a rubber ball, and a soft block sinks into the rigid table."""
+"""Makes gripper.usda: two soft pads close on a rubber ball, and a soft block sinks into the rigid
+table."""
 
 from __future__ import annotations
 
@@ -6,12 +7,18 @@ from pathlib import Path
 
 from pxr import Gf, Sdf, Usd, UsdGeom, UsdPhysics
 
-FRAMES, RATE = 60, 30.0
-RADIUS, PAD, BLOCK = 0.03, 0.02, 0.04
+FRAMES = 60
+RATE = 30.0
+RADIUS = 0.03
+PAD = 0.02
+BLOCK = 0.04
 """Of the ball; half of a pad's thickness; side of the block [m]."""
-SQUEEZE, SINK = 0.004, 0.002
+SQUEEZE = 0.004
+SINK = 0.002
 """Depth of each pad in the ball, and of the block in the table, at the end [m]."""
-BALL_STIFFNESS, PAD_STIFFNESS, BLOCK_STIFFNESS = 2.0e7, 6.0e7, 1.0e8
+BALL_STIFFNESS = 2.0e7
+PAD_STIFFNESS = 6.0e7
+BLOCK_STIFFNESS = 1.0e8
 HEIGHT = 0.06
 
 
@@ -24,7 +31,9 @@ def collider(prim: Usd.Prim, stiffness: float, moves: bool) -> None:
     prim.CreateAttribute("newton:hydroelasticStiffness", Sdf.ValueTypeNames.Float).Set(stiffness)
 
 
-def cube(stage: Usd.Stage, path: str, half: tuple[float, float, float]) -> tuple[Usd.Prim, UsdGeom.XformOp]:
+def cube(
+    stage: Usd.Stage, path: str, half: tuple[float, float, float]
+) -> tuple[Usd.Prim, UsdGeom.XformOp]:
     shape = UsdGeom.Cube.Define(stage, path)
     shape.CreateSizeAttr(2.0)
     place = shape.AddTranslateOp()

@@ -1,4 +1,5 @@
-"""Motions of five scenes, a page of each, and the map and table of all: python make_pages.py [PYTHON] [FOLDER].
+"""Motions of five scenes, a page of each, and the map and table of all: python make_pages.py
+[PYTHON] [FOLDER].
 
 PYTHON: interpreter that has the engines. FOLDER: of the pages, out/engines by default.
 """
@@ -19,7 +20,11 @@ ENGINES += ",rapier"
 OPTIONS = "bullet-kept.stateful=1,dart-dart.detector=dart,dart-bullet.detector=bullet,dart-ode.detector=ode"
 NAMES = [each.partition("=")[0] for each in ENGINES.split(",")]
 RECORDED = {
-    "dog": ("dm_control", "suite/dog.xml", ["--frames", "60", "--every", "5", "--control", "random"]),
+    "dog": (
+        "dm_control",
+        "suite/dog.xml",
+        ["--frames", "60", "--every", "5", "--control", "random"],
+    ),
     "hand": (
         "gymnasium_robotics",
         "envs/assets/hand/manipulate_block.xml",
@@ -54,8 +59,12 @@ def scenes(folder):
 
 
 def table(results):
-    """Wrong, missed and phantom answers, depths 1 mm and normals 10 degrees off, of each pair of types with a fault."""
-    lines = ["| scene | pair | touching | " + " | ".join(NAMES) + " |", "|---|---|---:|" + "---|" * len(NAMES)]
+    """Wrong, missed and phantom answers, depths 1 mm and normals 10 degrees off, of each pair of
+    types with a fault."""
+    lines = [
+        "| scene | pair | touching | " + " | ".join(NAMES) + " |",
+        "|---|---|---:|" + "---|" * len(NAMES),
+    ]
     for scene, result in results.items():
         kinds = {}
         for row in result["rows"]:
@@ -66,8 +75,14 @@ def table(results):
             cells = []
             nothing = dict.fromkeys(next(iter(rows.values())), 0)
             for row in (rows.get(name, nothing) for name in NAMES):
-                words = [f"{100 * wrong_share(row):.0f} %"] if row["asked"] + row["phantom"] else ["–"]
-                words += [f"{row[each]} {each}" for each in ("missed", "phantom", "zero_normals") if row[each]]
+                words = (
+                    [f"{100 * wrong_share(row):.0f} %"] if row["asked"] + row["phantom"] else ["–"]
+                )
+                words += [
+                    f"{row[each]} {each}"
+                    for each in ("missed", "phantom", "zero_normals")
+                    if row[each]
+                ]
                 for each, text in (("depth_error", "depth"), ("angle", "normal")):
                     if row[each] and row[each]["over"]:
                         words.append(f"{text} {100 * row[each]['over']:.0f} %")
@@ -82,7 +97,9 @@ def together(results):
     rows = {}
     for result in results.values():
         for row in result["rows"]:
-            held = rows.setdefault((row["engine"], *row["types"]), {**row, "wrong": 0, "asked": 0, "phantom": 0})
+            held = rows.setdefault(
+                (row["engine"], *row["types"]), {**row, "wrong": 0, "asked": 0, "phantom": 0}
+            )
             for each in ("wrong", "asked", "phantom"):
                 held[each] += row[each]
     return {"engines": [{"name": name} for name in NAMES], "rows": list(rows.values())}

@@ -13,10 +13,15 @@ import numpy as np
 from rosbags.rosbag2 import StoragePlugin, Writer
 from rosbags.typesys import Stores, get_typestore
 
-FRAMES, RATE = 200, 50
+FRAMES = 200
+RATE = 50
 BEGIN = 1_700_000_000
-UPPER, FORE, SHOULDER, HELD = 0.5, 0.45, 0.3, 0.094
-"""Lengths of the links, height of the shoulder, and from the wrist down to the centre of the crate [m]."""
+UPPER = 0.5
+FORE = 0.45
+SHOULDER = 0.3
+HELD = 0.094
+"""Lengths of the links, height of the shoulder, and from the wrist down to the centre of the crate
+[m]."""
 JOINTS = ("turn", "shoulder", "elbow", "wrist")
 URDF = """<robot name="arm">
   <link name="base"><collision><origin xyz="0 0 0.14"/>
@@ -41,7 +46,8 @@ URDF = """<robot name="arm">
 
 
 def angles(turn: float, out: float, up: float) -> list[float]:
-    """Joint positions with the wrist at this distance from the axis and height [m], and the hand downwards."""
+    """Joint positions with the wrist at this distance from the axis and height [m], and the hand
+    downwards."""
     up -= SHOULDER
     reach = math.hypot(out, up)
     elbow = math.pi - math.acos((UPPER**2 + FORE**2 - reach**2) / (2 * UPPER * FORE))
@@ -53,19 +59,30 @@ def angles(turn: float, out: float, up: float) -> list[float]:
 def path(frame: int) -> tuple[float, float, float]:
     """Turn [rad], distance from the axis and height of the wrist [m] of a frame."""
     knots = [0, 40, 80, 140, 180, 199]
-    turn, out = [0.0, 0.0, 0.0, 1.2, 1.2, 1.2], [0.6, 0.6, 0.6, 0.6, 0.6, 0.6]
+    turn = [0.0, 0.0, 0.0, 1.2, 1.2, 1.2]
+    out = [0.6, 0.6, 0.6, 0.6, 0.6, 0.6]
     up = [0.34, 0.144, 0.29, 0.29, 0.144, 0.34]
     return tuple(float(np.interp(frame, knots, values)) for values in (turn, out, up))
 
 
 def crate(frame: int) -> list[float]:
-    """Pose of the crate in frame "base", xyzw: in the bin, in the hand from frame 40 to 180, on the table."""
+    """Pose of the crate in frame "base", xyzw: in the bin, in the hand from frame 40 to 180, on the
+    table."""
     turn, out, up = path(min(max(frame, 40), 180))
-    return [out * math.cos(turn), out * math.sin(turn), up - HELD, 0.0, 0.0, math.sin(turn / 2), math.cos(turn / 2)]
+    return [
+        out * math.cos(turn),
+        out * math.sin(turn),
+        up - HELD,
+        0.0,
+        0.0,
+        math.sin(turn / 2),
+        math.cos(turn / 2),
+    ]
 
 
 def main(folder: Path) -> None:
-    store, bag = get_typestore(Stores.ROS2_HUMBLE), folder / "bag"
+    store = get_typestore(Stores.ROS2_HUMBLE)
+    bag = folder / "bag"
     make = {name.split("/")[-1]: kind for name, kind in store.types.items()}
     with Writer(bag, version=9, storage_plugin=StoragePlugin.MCAP) as writer:
 
@@ -84,12 +101,17 @@ def main(folder: Path) -> None:
             stamp = make["Time"](*divmod(nanoseconds, 10**9))
             values = np.array(angles(*path(frame)))
             none = np.zeros(0)
-            write_joints(nanoseconds, make["JointState"](make["Header"](stamp, ""), list(JOINTS), values, none, none))
+            write_joints(
+                nanoseconds,
+                make["JointState"](make["Header"](stamp, ""), list(JOINTS), values, none, none),
+            )
             pose = crate(frame)
             moved = make["Transform"](make["Vector3"](*pose[:3]), make["Quaternion"](*pose[3:]))
             write_frames(
                 nanoseconds,
-                make["TFMessage"]([make["TransformStamped"](make["Header"](stamp, "base"), "crate", moved)]),
+                make["TFMessage"](
+                    [make["TransformStamped"](make["Header"](stamp, "base"), "crate", moved)]
+                ),
             )
     shutil.move(bag / "bag.mcap", folder / "drive.mcap")
     shutil.rmtree(bag)

@@ -1,4 +1,5 @@
-"""The tree keeps its own rules: the direction of imports, sizes to be read in one sitting, words for what is public."""
+"""The tree keeps its own rules: the direction of imports, sizes to be read in one sitting, words
+for what is public."""
 
 import ast
 import re
@@ -16,7 +17,8 @@ from collidecli.engine.runtime import kernel
 from tests.support.type_checks import compiled_lines
 
 ROOT = Path(__file__).parents[2]
-MOST_FILE_LINES, MOST_FUNCTION_LINES = 800, 59
+MOST_FILE_LINES = 800
+MOST_FUNCTION_LINES = 59
 PRIVATE_PLACE = re.compile(r"(?<![\w./~-])/(?:work|tmp|root|home)/\w")
 """A path of somebody's machine: absolute, and with something behind it."""
 TEXT = (".py", ".h", ".md", ".toml", ".yml", ".yaml", ".xml", ".usda", ".cfg", ".txt", ".json", "")
@@ -68,23 +70,39 @@ def test_no_modules_import_each_other():
     graph = grimp.build_graph("collidecli", cache_dir=None)
     names = sorted(graph.modules)
     row = {name: k for k, name in enumerate(names)}
-    edges = [(row[name], row[other]) for name in names for other in graph.find_modules_directly_imported_by(name)]
-    matrix = coo_array((np.ones(len(edges)), tuple(np.transpose(edges))), shape=(len(names), len(names)))
+    edges = [
+        (row[name], row[other])
+        for name in names
+        for other in graph.find_modules_directly_imported_by(name)
+    ]
+    matrix = coo_array(
+        (np.ones(len(edges)), tuple(np.transpose(edges))), shape=(len(names), len(names))
+    )
     count, label = connected_components(matrix, directed=True, connection="strong")
-    cycles = [[name for name in names if label[row[name]] == k] for k in np.flatnonzero(np.bincount(label) > 1)]
+    cycles = [
+        [name for name in names if label[row[name]] == k]
+        for k in np.flatnonzero(np.bincount(label) > 1)
+    ]
     assert len(edges) > 1000
     assert cycles == [], count
 
 
 def test_files_can_be_read_in_one_sitting():
-    long = {name_of(path): count for path in SOURCES if (count := len(path.read_text().splitlines())) > MOST_FILE_LINES}
+    long = {
+        name_of(path): count
+        for path in SOURCES
+        if (count := len(path.read_text().splitlines())) > MOST_FILE_LINES
+    }
     assert not long
 
 
 def test_the_carried_kernels_are_of_these_sources():
-    """Their table of hashes has the sources' hash in its name: a run without it parses all its kernels."""
-    path, table = Path(kernel.archive_path()), f"collide_{kernel._sources_hash()}.hashes"
-    is_current = not path.exists() or table in kernel._files(str(path))  # each version of Warp has its own
+    """Their table of hashes has the sources' hash in its name: a run without it parses all its
+    kernels."""
+    path = Path(kernel.archive_path())
+    table = f"collide_{kernel._sources_hash()}.hashes"
+    # each version of Warp has its own
+    is_current = not path.exists() or table in kernel._files(str(path))
     assert is_current, "sources of kernels changed: `make kernels`, then commit collidecli/kernels"
 
 
@@ -96,22 +114,42 @@ def line_count(function: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
 
 
 def test_functions_can_be_read_at_a_glance():
-    nodes = [(path, node) for path in SOURCES for node in ast.walk(tree_of(path)) if isinstance(node, FUNCTION)]
-    long = {f"{name_of(path)}: {node.name}" for path, node in nodes if line_count(node) > MOST_FUNCTION_LINES}
+    nodes = [
+        (path, node)
+        for path in SOURCES
+        for node in ast.walk(tree_of(path))
+        if isinstance(node, FUNCTION)
+    ]
+    long = {
+        f"{name_of(path)}: {node.name}"
+        for path, node in nodes
+        if line_count(node) > MOST_FUNCTION_LINES
+    }
     assert long == set(), "a function that is two things: find the seam"
 
 
 def test_no_path_of_a_private_machine():
-    texts = [path for path in files() if path.suffix in TEXT and not name_of(path).startswith("tests/")]
-    lines = [(path, *each) for path in texts for each in enumerate(path.read_text(errors="replace").splitlines(), 1)]
-    assert [f"{path}:{number}: {line}" for path, number, line in lines if PRIVATE_PLACE.search(line)] == []
+    texts = [
+        path for path in files() if path.suffix in TEXT and not name_of(path).startswith("tests/")
+    ]
+    lines = [
+        (path, *each)
+        for path in texts
+        for each in enumerate(path.read_text(errors="replace").splitlines(), 1)
+    ]
+    assert [
+        f"{path}:{number}: {line}" for path, number, line in lines if PRIVATE_PLACE.search(line)
+    ] == []
 
 
 @pytest.mark.parametrize(
     ("line", "is_private"),
     [
         *((line, True) for line in ("open('/home/a/scene.usda')", "see /tmp/x", "cd /work/main")),
-        *((line, False) for line in ("docs/home/index.md", "https://host.org/work/main", "frames/work")),
+        *(
+            (line, False)
+            for line in ("docs/home/index.md", "https://host.org/work/main", "frames/work")
+        ),
     ],
 )
 def test_what_a_private_path_is(line, is_private):
@@ -124,7 +162,8 @@ def test_public_functions_and_modules_say_what_they_do():
         for path in PACKAGE
         if path.read_text().strip()
         for node in (tree_of(path), *tree_of(path).body)
-        if isinstance(node, (ast.Module, *FUNCTION)) and not getattr(node, "name", "").startswith("_")
+        if isinstance(node, (ast.Module, *FUNCTION))
+        and not getattr(node, "name", "").startswith("_")
         if ast.get_docstring(node) is None
     ]
     assert not silent

@@ -1,4 +1,5 @@
-"""The project uses the field's terms: words that it once used in a private sense do not come back."""
+"""The project uses the field's terms: words that it once used in a private sense do not come
+back."""
 
 import io
 import re
@@ -17,7 +18,9 @@ BANNED = {
     r"tested in pieces|pieces of (?:a|the) pair|note_piece|PieceKind|PieceList": "sub-pairs",
     r"out of reach|within reach|beyond reach": "maximum separation",
     r"Cores|cores_of": "Minkowski difference",
-    r"stag(?:ed|ing)(?! area)|Staged\w+|Staging|\w+_stag(?:ed|ing)": "contact buffer; emit a contact",
+    r"stag(?:ed|ing)(?! area)|Staged\w+|Staging|\w+_stag(?:ed|ing)": (
+        "contact buffer; emit a contact"
+    ),
     r"(?<!/)spots?|spot_\w+": "normal cone, surface point",
     r"[cC]reases?|\w+_creases?": "discontinuity of the support function",
     r"sunk|swallow\w*|buried": "penetration; inside a face",
@@ -29,14 +32,20 @@ BANNED = {
     r"lends?": "bind (a host array)",
     r"speaks? for|no answers?": "plain words",
 }
-"""Word of a private vocabulary, as a regular expression of whole words, and the term of the field."""
+"""Word of a private vocabulary, as a regular expression of whole words, and the term of the
+field."""
 WORDS = {re.compile(rf"(?<![\w-])(?:{word})(?![\w-])"): term for word, term in BANNED.items()}
 ANY = re.compile(rf"(?<![\w-])(?:{'|'.join(BANNED)})(?![\w-])")
 
 
 def texts() -> list[Path]:
     """Sources and documentation."""
-    inside = [path for folder in FOLDERS for path in (ROOT / folder).rglob("*") if path.suffix in (".py", ".h", ".md")]
+    inside = [
+        path
+        for folder in FOLDERS
+        for path in (ROOT / folder).rglob("*")
+        if path.suffix in (".py", ".h", ".md")
+    ]
     kept = [path for path in inside if "_build" not in path.parts and path != Path(__file__)]
     return [*kept, *(ROOT / name for name in TOP if (ROOT / name).exists())]
 
@@ -54,15 +63,27 @@ def found_in(text: str) -> list[str]:
 
 
 def test_no_private_words():
-    found = [f"{path.relative_to(ROOT)}:{one}" for path in texts() for one in found_in(path.read_text())]
+    found = [
+        f"{path.relative_to(ROOT)}:{one}" for path in texts() for one in found_in(path.read_text())
+    ]
     assert not found, "\n".join(found)
 
 
 @pytest.mark.parametrize(
     ("text", "is_private"),
     [
-        *((text, True) for text in ("The room of a pair.", "Contacts are staged.", "the faces that let nothing out")),
-        *((text, False) for text in ("room temperature", "headroom", "a pair collider", "CPU cores")),
+        *(
+            (text, True)
+            for text in (
+                "The room of a pair.",
+                "Contacts are staged.",
+                "the faces that let nothing out",
+            )
+        ),
+        *(
+            (text, False)
+            for text in ("room temperature", "headroom", "a pair collider", "CPU cores")
+        ),
     ],
 )
 def test_what_a_private_word_is(text, is_private):
@@ -70,17 +91,29 @@ def test_what_a_private_word_is(text, is_private):
 
 
 FOREIGN = {
-    *("flock", "tempfile", "TemporaryDirectory", "mjData", "lerobot_dataset", "aggregate_stats", "mj_collision"),
+    *(
+        "flock",
+        "tempfile",
+        "TemporaryDirectory",
+        "mjData",
+        "lerobot_dataset",
+        "aggregate_stats",
+        "mj_collision",
+    ),
     *("xyaxes", "rotateXYZ", "H5Dwrite_chunk", "add_", "FIRST", "LAST", ""),
 }
 """Names in backticks of other programs' sources and of parts of names."""
 IN_KERNELS = {"mesh_nearest", "surface_interior", "nearest_on_primitive"}
-"""Names that are gone, in docstrings of device functions: a change of them compiles their kernels again."""
+"""Names that are gone, in docstrings of device functions: a change of them compiles their kernels
+again."""
 
 
 def test_texts_of_the_package_name_what_exists():
-    """Each name in backticks of a comment or docstring is a name, a module or a word of a string in the package."""
-    package, known, named = ROOT / "collidecli", FOREIGN | IN_KERNELS, {}
+    """Each name in backticks of a comment or docstring is a name, a module or a word of a string in
+    the package."""
+    package = ROOT / "collidecli"
+    known = FOREIGN | IN_KERNELS
+    named = {}
     for path in package.rglob("*"):
         known.update(path.relative_to(ROOT).parts, [path.stem])
     for path in package.rglob("*.py"):

@@ -1,4 +1,5 @@
-"""`python -m tests.bench [names]`: runs benchmarks one by one, prints their tables and keeps out/bench/*.json."""
+"""`python -m tests.bench [names]`: runs benchmarks one by one, prints their tables and keeps
+out/bench/*.json."""
 
 import importlib
 import os
@@ -19,15 +20,23 @@ def measure_of(name: str) -> Callable[[int, str], BenchTable]:
 
 @click.command()
 @click.argument("names", nargs=-1, type=click.Choice(BENCHES))
-@click.option("--repeats", default=5, show_default=True, help="Measured repeats, after one that warms up.")
-@click.option("--clock", default="wall", type=click.Choice(list(CLOCKS)), help="cpu: on a machine that is not quiet.")
+@click.option(
+    "--repeats", default=5, show_default=True, help="Measured repeats, after one that warms up."
+)
+@click.option(
+    "--clock",
+    default="wall",
+    type=click.Choice(list(CLOCKS)),
+    help="cpu: on a machine that is not quiet.",
+)
 def main(names: tuple[str, ...], repeats: int, clock: str) -> None:
     """Measure this engine. Without NAMES, all of it, in some minutes."""
     console = Console(width=140)
     load = os.getloadavg()[0]
     if load > 0.5:
         console.print(
-            f"[yellow]the machine is busy (load average {load:.1f}): times of the wall clock will be too long"
+            f"[yellow]the machine is busy (load average {load:.1f}): times of the wall clock will"
+            " be too long"
         )
     for name in names or BENCHES:
         start = time.perf_counter()

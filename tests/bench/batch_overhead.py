@@ -1,8 +1,10 @@
-"""python -m tests.bench.batch_overhead: what a batch adds to the runs that it consists of, and large plans.
+"""python -m tests.bench.batch_overhead: what a batch adds to the runs that it consists of, and
+large plans.
 
-python -m tests.bench.batch_overhead overhead EPISODES FRAMES   two workers against two processes that only run
-python -m tests.bench.batch_overhead plan EPISODES              a plan of many recordings: time and memory
-python -m tests.bench.batch_overhead gather EPISODES            status and manifest of many made-up results
+python -m tests.bench.batch_overhead overhead EPISODES FRAMES   two workers against two processes
+that only run python -m tests.bench.batch_overhead plan EPISODES              a plan of many
+recordings: time and memory python -m tests.bench.batch_overhead gather EPISODES            status
+and manifest of many made-up results
 """
 
 import hashlib
@@ -34,11 +36,15 @@ from tests.support.batches import COLLIDE, environment
 
 MIB = 2**20
 EXECUTORS = {"processes": (), "LocalCluster": ("--executor", "dask")}
-JOBS = '[[job]]\nname = "balls"\nscene = "scene.xml"\nmotion = ["demos"]\noptions = { device = "cpu" }\n'
+JOBS = (
+    '[[job]]\nname = "balls"\nscene = "scene.xml"\nmotion = ["demos"]\noptions = { device ='
+    ' "cpu" }\n'
+)
 
 
 def overhead(episodes: int, frames: int) -> None:
-    """Prints time of a batch and of plain runs of the same recordings, in turn, and the size of a contact set."""
+    """Prints time of a batch and of plain runs of the same recordings, in turn, and the size of a
+    contact set."""
     with tempfile.TemporaryDirectory() as folder:
         os.chdir(folder)
         Path("scene.xml").write_text(SCENE)
@@ -51,7 +57,12 @@ def overhead(episodes: int, frames: int) -> None:
                 file["time"][...] += 1e-3 * number
         command((*COLLIDE, "batch", "plan", "jobs.toml", "-o", "P", "--shard-seconds", "2"))
         for turn in range(2):
-            plain = command(*((sys.executable, "-m", "tests.bench.batch_overhead", "half", k, str(turn)) for k in "01"))
+            plain = command(
+                *(
+                    (sys.executable, "-m", "tests.bench.batch_overhead", "half", k, str(turn))
+                    for k in "01"
+                )
+            )
             found = {"plain": plain}
             for name, options in EXECUTORS.items():
                 found[name] = command((*COLLIDE, "batch", "run", "P", "--workers", "2", *options))
@@ -59,33 +70,50 @@ def overhead(episodes: int, frames: int) -> None:
                 for part in ("results", "events"):
                     shutil.rmtree(f"P/{part}")
             for name, (wall, cpu) in found.items():
-                each = f"{1000 * wall / episodes:.1f} ms wall, {1000 * cpu / episodes:.1f} ms of processor time"
+                each = (
+                    f"{1000 * wall / episodes:.1f} ms wall, {1000 * cpu / episodes:.1f} ms of"
+                    " processor time"
+                )
                 ratio = f"ratio {wall / plain[0]:.3f} and {cpu / plain[1]:.3f}"
-                print(f"{name}: {wall:.1f} s, {cpu:.1f} s of processor time; an episode {each}; {ratio}", flush=True)
+                print(
+                    f"{name}: {wall:.1f} s, {cpu:.1f} s of processor time; an episode {each};"
+                    f" {ratio}",
+                    flush=True,
+                )
             print(f"{sum(sizes) / len(sizes):.0f} bytes a contact set", flush=True)
 
 
 def command(*several: tuple[str, ...]) -> tuple[float, float]:
     """Wall and processor time of commands that run at once [s]."""
-    before, start = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
-    running = [subprocess.Popen(words, stdout=subprocess.DEVNULL, env=environment()) for words in several]
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    start = time.perf_counter()
+    running = [
+        subprocess.Popen(words, stdout=subprocess.DEVNULL, env=environment()) for words in several
+    ]
     assert [process.wait() for process in running] == [0] * len(running)
-    wall, after = time.perf_counter() - start, resource.getrusage(resource.RUSAGE_CHILDREN)
+    wall = time.perf_counter() - start
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
     return wall, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
 
 def half(which: int, turn: str) -> None:
     """Every second recording, in one process with the scene loaded once."""
-    request = RunRequest(scenes=("scene.xml",), output="", engine=EngineOptions(threads=1, device="cpu"))
+    request = RunRequest(
+        scenes=("scene.xml",), output="", engine=EngineOptions(threads=1, device="cpu")
+    )
     Path(f"plain{turn}").mkdir(exist_ok=True)
     cache = SceneCache()
     with owned_process():
         for path in sorted(Path("demos").iterdir())[which::2]:
-            run(replace(request, trajectory=str(path), output=f"plain{turn}/{path.name}"), cache=cache)
+            run(
+                replace(request, trajectory=str(path), output=f"plain{turn}/{path.name}"),
+                cache=cache,
+            )
 
 
 def large_plan(episodes: int) -> None:
-    """Prints time and memory to plan, read and summarise many recordings: links to a hundred small files."""
+    """Prints time and memory to plan, read and summarise many recordings: links to a hundred small
+    files."""
     with tempfile.TemporaryDirectory() as folder:
         os.chdir(folder)
         Path("scene.xml").write_text(SCENE)
@@ -115,19 +143,23 @@ def large_plan(episodes: int) -> None:
 
 
 def large_gather(episodes: int, shard_episodes: int = 1000) -> None:
-    """Prints time and memory of status and manifest of a batch whose contact sets are links to one, with its logs."""
+    """Prints time and memory of status and manifest of a batch whose contact sets are links to one,
+    with its logs."""
     with tempfile.TemporaryDirectory() as folder:
         os.chdir(folder)
         Path("scene.xml").write_text(SCENE)
         write_motion(Path("m.h5"), 5)
         request = RunRequest(scenes=("scene.xml",), trajectory="m.h5", output="made.h5")
-        found, store = run(request), Store("B")
+        found = run(request)
+        store = Store("B")
         with h5py.File("made.h5") as file:
             counts = counts_of(file)
         size = os.path.getsize("made.h5")
         keys = [hashlib.sha256(str(number).encode()).hexdigest() for number in range(episodes)]
         held = [
-            Episode(key, "balls", f"/data/{number:07}.h5", "", size, "", 0.1, number // shard_episodes)
+            Episode(
+                key, "balls", f"/data/{number:07}.h5", "", size, "", 0.1, number // shard_episodes
+            )
             for number, key in enumerate(keys)
         ]
         write_plan(Plan(EpisodeTable.of(held), {"balls": request}, 90.0, episodes), store)
@@ -139,9 +171,18 @@ def large_gather(episodes: int, shard_episodes: int = 1000) -> None:
                 first = path
             else:
                 os.link(first, path)
-        line = {"event": "done", "time": 0.0, "seconds": 0.1, "content_sha256": found.content_sha256, "bytes": size}
+        line = {
+            "event": "done",
+            "time": 0.0,
+            "seconds": 0.1,
+            "content_sha256": found.content_sha256,
+            "bytes": size,
+        }
         for shard in range(0, episodes, shard_episodes):
-            events = [line | {"key": key, "counts": counts} for key in keys[shard : shard + shard_episodes]]
+            events = [
+                line | {"key": key, "counts": counts}
+                for key in keys[shard : shard + shard_episodes]
+            ]
             store.log(store.new_log(shard // shard_episodes), *events)
         del held, keys
         start = time.perf_counter()
@@ -157,7 +198,10 @@ def large_gather(episodes: int, shard_episodes: int = 1000) -> None:
 def step(name: str, start: float) -> None:
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     used = f"{time.process_time():.1f} s of processor time since the start"
-    print(f"{name}: {time.perf_counter() - start:.1f} s, {used}, peak memory {peak:.0f} MiB", flush=True)
+    print(
+        f"{name}: {time.perf_counter() - start:.1f} s, {used}, peak memory {peak:.0f} MiB",
+        flush=True,
+    )
 
 
 if __name__ == "__main__":

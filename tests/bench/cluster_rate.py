@@ -17,7 +17,8 @@ from collidecli.verbs.batch.plan import Plan
 from collidecli.verbs.batch.store import Store
 from tests.support.batches import Cluster
 
-WORKERS, THREADS = 2, 4
+WORKERS = 2
+THREADS = 4
 MIB = 1 << 20
 
 
@@ -29,9 +30,14 @@ def no_work(folder: str, shard: int, timeout: float | None, version: str) -> Sha
 def main(shards: int) -> None:
     """Prints rate and memory for this number of shards."""
     with tempfile.TemporaryDirectory() as folder:
-        plan = Plan(EpisodeTable.of(Episode(f"{n:064x}", "job", f"{n}.h5", "", 1, "", 90.0, n) for n in range(shards)))
+        plan = Plan(
+            EpisodeTable.of(
+                Episode(f"{n:064x}", "job", f"{n}.h5", "", 1, "", 90.0, n) for n in range(shards)
+            )
+        )
         cluster = Cluster(Path(folder), WORKERS, THREADS)
-        scheduler, client_process = psutil.Process(cluster.scheduler.pid), psutil.Process()
+        scheduler = psutil.Process(cluster.scheduler.pid)
+        client_process = psutil.Process()
         try:
             with connected(cluster.address, "", 0) as client:
                 client.wait_for_workers(WORKERS, timeout=120)
@@ -50,14 +56,21 @@ def main(shards: int) -> None:
             cluster.close()
 
 
-def row(done: int, seconds: float, scheduler: psutil.Process, client: psutil.Process, before: tuple[int, int]) -> None:
+def row(
+    done: int,
+    seconds: float,
+    scheduler: psutil.Process,
+    client: psutil.Process,
+    before: tuple[int, int],
+) -> None:
     """Prints a line of the table."""
     grown = [
-        (process.memory_info().rss - held) / MIB for process, held in zip((scheduler, client), before, strict=True)
+        (process.memory_info().rss - held) / MIB
+        for process, held in zip((scheduler, client), before, strict=True)
     ]
     print(
-        f"{done} shards, {done / seconds:.0f} a second, scheduler {before[0] / MIB:.0f} {grown[0]:+.0f} MiB, "
-        f"client {before[1] / MIB:.0f} {grown[1]:+.0f} MiB",
+        f"{done} shards, {done / seconds:.0f} a second, scheduler {before[0] / MIB:.0f}"
+        f" {grown[0]:+.0f} MiB, client {before[1] / MIB:.0f} {grown[1]:+.0f} MiB",
         flush=True,
     )
 

@@ -1,9 +1,11 @@
-"""Simulation of a cluster of 1000 nodes that loses 1 % of them an hour, with the division into shards of the plan.
+"""Simulation of a cluster of 1000 nodes that loses 1 % of them an hour, with the division into
+shards of the plan.
 
-Discrete events of shards and of lost nodes. Two ways of work: static slots (an array of Slurm, an indexed Job of
-Kubernetes), each with every N-th shard, repeated after a loss; and a central scheduler (Dask) that gives the next shard
-to a free slot and needs SCHEDULER_SECONDS for each. The time of an episode is its estimate times a factor that
-was recorded on a machine. A lost shard keeps the episodes that were done.
+Discrete events of shards and of lost nodes. Two ways of work: static slots (an array of Slurm, an
+indexed Job of Kubernetes), each with every N-th shard, repeated after a loss; and a central
+scheduler (Dask) that gives the next shard to a free slot and needs SCHEDULER_SECONDS for each. The
+time of an episode is its estimate times a factor that was recorded on a machine. A lost shard keeps
+the episodes that were done.
 
     python -m tests.bench.cluster_simulation
 """
@@ -24,29 +26,33 @@ from collidecli.verbs.batch.plan import make_plan
 if TYPE_CHECKING:
     from collidecli.verbs.batch.plan import Plan
 
-NODES, SLOTS_PER_NODE = 1000, 8
+NODES = 1000
+SLOTS_PER_NODE = 8
 DONE, LOST, BACK = range(3)
 """Kinds of events: a shard is done, a node is lost, its slots work again."""
 LOSS_PER_HOUR = 0.01
 RETURN_SECONDS = 300.0
-"""From the loss of a node until its slots, on another node, work again: the queue and the start of a process."""
+"""From the loss of a node until its slots, on another node, work again: the queue and the start of
+a process."""
 SCHEDULER_SECONDS = 2e-3
-"""A shard in Dask's scheduler; its documentation has 1 ms for a task (`tests.bench.cluster_rate` measures it)."""
+"""A shard in Dask's scheduler; its documentation has 1 ms for a task (`tests.bench.cluster_rate`
+measures it)."""
 EPISODE_SECONDS = 12.0
 SHARDS_PER_SLOT = (1, 2, 4, 8, 16)
 RECORDED = (
     0.66, 0.72, 0.77, 0.81, 0.83, 0.84, 0.86, 0.90, 0.93, 0.96,
     0.98, 1.01, 1.05, 1.09, 1.11, 1.16, 1.19, 1.24, 1.40, 1.56,
 )  # fmt: skip
-"""Measured over mean time of 62 equal recordings, quantiles: on a machine with ten times as many busy threads as cores,
-so that they are wide."""
+"""Measured over mean time of 62 equal recordings, quantiles: on a machine with ten times as many
+busy threads as cores, so that they are wide."""
 
 
 @dataclass(frozen=True)
 class Outcome:
     """makespan, ideal [s]: of the batch, and of its work spread evenly over all slots without loss.
 
-    losses: of nodes. repeated: seconds of work that was lost. rate: shards a second that the scheduler gave out.
+    losses: of nodes. repeated: seconds of work that was lost. rate: shards a second that the
+    scheduler gave out.
     """
 
     makespan: float
@@ -61,7 +67,8 @@ class Outcome:
 
 
 def shards_of(shards_per_slot: float, slots: int) -> Plan:
-    """A plan of about this many shards for each slot, of episodes whose sizes differ by a factor of two and more."""
+    """A plan of about this many shards for each slot, of episodes whose sizes differ by a factor of
+    two and more."""
     random = np.random.default_rng(1)
     count = int(shards_per_slot * slots * 90.0 / EPISODE_SECONDS)
     sizes = random.lognormal(0.0, 0.5, count)
@@ -70,11 +77,14 @@ def shards_of(shards_per_slot: float, slots: int) -> Plan:
         Episode(f"{n:016x}", "job", f"{n}.h5", "", bytes=round(1000 * size), motion_sha256="")
         for n, size in enumerate(sizes)
     ]
-    return make_plan([Job("job", (), None)], {"job": EpisodeTable.of(episodes)}, {"job": (0.0, 1e-3)}, 90.0)  # type: ignore[arg-type]
+    return make_plan(
+        [Job("job", (), None)], {"job": EpisodeTable.of(episodes)}, {"job": (0.0, 1e-3)}, 90.0
+    )  # type: ignore[arg-type]
 
 
 class _Cluster:
-    """State of a simulated batch. static: slots with every N-th shard, else a scheduler that gives out the next one."""
+    """State of a simulated batch. static: slots with every N-th shard, else a scheduler that gives
+    out the next one."""
 
     def __init__(self, plan: Plan, static: bool, nodes: int, random: np.random.Generator) -> None:
         slots = nodes * SLOTS_PER_NODE
@@ -86,11 +96,19 @@ class _Cluster:
         self.durations = [float(one.sum()) for one in self.episodes]
         self.work = list(self.durations)  # what is left of each shard [s]
         shards = range(plan.shard_count)
-        self.queues = [list(shards[slot::slots])[::-1] for slot in range(slots)] if static else [list(shards)[::-1]]
-        self.busy: dict[int, tuple[int, float, int]] = {}  # slot: shard, start, number of the assignment
+        self.queues = (
+            [list(shards[slot::slots])[::-1] for slot in range(slots)]
+            if static
+            else [list(shards)[::-1]]
+        )
+        # slot: shard, start, number of the assignment
+        self.busy: dict[int, tuple[int, float, int]] = {}
         self.waiting: set[int] = set()
-        self.events: list[tuple[float, int, int, int]] = []  # time, kind, slot or node, number of the assignment
-        self.assigned, self.free_at, self.repeated = 0, 0.0, 0.0
+        # time, kind, slot or node, number of the assignment
+        self.events: list[tuple[float, int, int, int]] = []
+        self.assigned = 0
+        self.free_at = 0.0
+        self.repeated = 0.0
 
     def begin(self, slot: int, now: float) -> None:
         """Gives a slot its next shard."""
@@ -98,7 +116,8 @@ class _Cluster:
         if not queue:
             self.waiting.add(slot)
             return
-        shard, start = queue.pop(), now
+        shard = queue.pop()
+        start = now
         if not self.static:
             start = self.free_at = max(now, self.free_at) + SCHEDULER_SECONDS
         self.assigned += 1
@@ -122,7 +141,10 @@ def simulate(plan: Plan, static: bool, losses: bool, seed: int = 0, nodes: int =
     """One batch on `nodes` nodes."""
     random = np.random.default_rng(seed)
     cluster = _Cluster(plan, static, nodes, random)
-    lost, end, left, mean = 0, 0.0, plan.shard_count, 3600.0 / LOSS_PER_HOUR
+    lost = 0
+    end = 0.0
+    left = plan.shard_count
+    mean = 3600.0 / LOSS_PER_HOUR
     for node in range(nodes if losses else 0):
         heapq.heappush(cluster.events, (random.exponential(mean), LOST, node, 0))
     for slot in range(nodes * SLOTS_PER_NODE):
@@ -133,7 +155,8 @@ def simulate(plan: Plan, static: bool, losses: bool, seed: int = 0, nodes: int =
         if kind == DONE:
             if cluster.busy.get(what, (0, 0.0, -1))[2] == number:
                 del cluster.busy[what]
-                left, end = left - 1, now
+                left = left - 1
+                end = now
                 cluster.begin(what, now)
         elif kind == LOST:
             lost += 1
@@ -172,12 +195,15 @@ def results(
 def main(show: Callable[[str], None] = print) -> None:
     """Prints a table of all outcomes."""
     for (static, losses), outcomes in results().items():
-        show(f"{'static slots' if static else 'Dask'}, {'1 % of nodes lost an hour' if losses else 'no loss'}")
+        show(
+            f"{'static slots' if static else 'Dask'},"
+            f" {'1 % of nodes lost an hour' if losses else 'no loss'}"
+        )
         for count, one in zip(SHARDS_PER_SLOT, outcomes, strict=True):
             show(
-                f"  {count:3} shards a slot: {one.makespan / 60:6.1f} min, {one.overhead:.3f} of ideal, "
-                f"{one.losses} nodes lost, "
-                f"{one.repeated / 3600:.1f} h repeated, {one.rate:.0f} shards/s"
+                f"  {count:3} shards a slot: {one.makespan / 60:6.1f} min, {one.overhead:.3f} of"
+                f" ideal, {one.losses} nodes lost, {one.repeated / 3600:.1f} h repeated,"
+                f" {one.rate:.0f} shards/s"
             )
 
 

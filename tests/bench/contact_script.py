@@ -1,4 +1,5 @@
-"""What a user would write in place of `collide run`: contacts of recorded coordinates by MuJoCo, in a file of HDF5.
+"""What a user would write in place of `collide run`: contacts of recorded coordinates by MuJoCo, in
+a file of HDF5.
 
 python contact_script.py SCENE RECORDING OUTPUT
 """

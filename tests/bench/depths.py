@@ -1,4 +1,5 @@
-"""Depths of convex shapes in meshes with dents, and of two meshes, over the least translation of 2000 directions."""
+"""Depths of convex shapes in meshes with dents, and of two meshes, over the least translation of
+2000 directions."""
 
 from collections.abc import Iterator
 from itertools import combinations_with_replacement
@@ -25,21 +26,37 @@ from tests.support.poses import (
 from tests.support.poses import measure as measured
 from tests.support.poses import random_deep_poses as random_poses
 
-POSES, DIRECTIONS, SIZES = 50, 2000, (0.3, 1.0)
-PAIR_POSES, PARTS, PART_PAIRS, PART_POSES = 32, 24, 60, 6
+POSES = 50
+DIRECTIONS = 2000
+SIZES = (0.3, 1.0)
+PAIR_POSES = 32
+PARTS = 24
+PART_PAIRS = 60
+PART_POSES = 6
 """Poses of each pair of meshes; robots' parts, pairs of them, and poses of each pair."""
 STEP = 1.01
 """Factor in which a mesh pair's least translation is sought."""
 
 
 def measure_depths(repeats: int, clock: str) -> BenchTable:
-    """Of each surface: the ratio's median, 99th percentile and greatest; the share of poses that are free then."""
+    """Of each surface: the ratio's median, 99th percentile and greatest; the share of poses that
+    are free then."""
     table = BenchTable(
         "depths",
         "Depths of deep overlaps",
-        ["surface", "poses", "median", "99th percentile", "worst", "separated", "with one region", "worst of these"],
+        [
+            "surface",
+            "poses",
+            "median",
+            "99th percentile",
+            "worst",
+            "separated",
+            "with one region",
+            "worst of these",
+        ],
         notes=[
-            f"Boxes and hulls at random poses; depth over the least first free translation of {DIRECTIONS} directions."
+            "Boxes and hulls at random poses; depth over the least first free translation of"
+            f" {DIRECTIONS} directions."
         ],
     )
     directions = directions_on_sphere(DIRECTIONS)
@@ -48,18 +65,32 @@ def measure_depths(repeats: int, clock: str) -> BenchTable:
     for name, mesh in surfaces.items():
         found = []
         for size in SIZES:
-            for k, convex in enumerate(convex_shapes(size * (0.5 if name == "terrain" else 1.0))[:2]):
+            for k, convex in enumerate(
+                convex_shapes(size * (0.5 if name == "terrain" else 1.0))[:2]
+            ):
                 poses = random_poses(10 * k + int(10 * size), POSES, 1.0 + 0.6 * size)
                 if name == "terrain":
                     poses[:, :3] *= [0.6, 0.6, 0.3]
                     contacts = collided_on_terrain(terrain, convex, poses)
                 else:
                     contacts = collided(mesh, convex, poses)
-                found += [one for one in measured(mesh, convex, poses, contacts, directions) if one.least > 0.0]
-        ratio, single = np.array([one.ratio for one in found]), np.array([one.regions < 2 for one in found])
+                found += [
+                    one
+                    for one in measured(mesh, convex, poses, contacts, directions)
+                    if one.least > 0.0
+                ]
+        ratio = np.array([one.ratio for one in found])
+        single = np.array([one.regions < 2 for one in found])
         separated = np.mean([one.separates for one in found])
         figures = [f"{x:.3f}" for x in (np.median(ratio), np.quantile(ratio, 0.99), ratio.max())]
-        table.add(name, str(len(found)), *figures, f"{separated:.3f}", str(single.sum()), f"{ratio[single].max():.3f}")
+        table.add(
+            name,
+            str(len(found)),
+            *figures,
+            f"{separated:.3f}",
+            str(single.sum()),
+            f"{ratio[single].max():.3f}",
+        )
     _add_pairs(table, "two meshes", _mesh_pairs(), directions)
     _add_pairs(table, "two parts of robots", _robot_pairs(), directions)
     return table
@@ -84,17 +115,23 @@ def _robot_pairs() -> Iterator[tuple[TriangleMesh, TriangleMesh, np.ndarray]]:
 
 
 def _add_pairs(
-    table: BenchTable, name: str, pairs: Iterator[tuple[TriangleMesh, TriangleMesh, np.ndarray]], directions: np.ndarray
+    table: BenchTable,
+    name: str,
+    pairs: Iterator[tuple[TriangleMesh, TriangleMesh, np.ndarray]],
+    directions: np.ndarray,
 ) -> None:
     """A row of mesh pairs; a pair's depth is that of its deepest region."""
-    ratios, separated = [], []
+    ratios = []
+    separated = []
     for first, second, body_q in pairs:
         contacts = collide(_scene(first, second), body_q[:, None], gap=0.0)
         for frame, pose in enumerate(body_q):
             cell = contacts.cell(frame)
             depth = -float(cell.distance.min(initial=0.0))
             if depth > 0.0:
-                pair = FclPair((first.vertex, first.face), (second.vertex, second.face), pose[0], pose[1])
+                pair = FclPair(
+                    (first.vertex, first.face), (second.vertex, second.face), pose[0], pose[1]
+                )
                 normal = cell.normal[np.argmin(cell.distance)].astype(np.float64)
                 separated.append(not pair.overlaps((depth * (1.0 + 1e-6) + 2e-6) * normal))
                 ratios.append(depth / pair.least_translation(depth, directions, STEP))

@@ -28,7 +28,8 @@ NEWTON_FRAMES = {"humanoid": 2000, "pile_100": 100, "pile_1000": 10}
 
 
 def measure_newton(repeats: int, clock: str) -> BenchTable:
-    """Seconds a frame of Newton, with the fastest of its broad phases, and of this engine on one core."""
+    """Seconds a frame of Newton, with the fastest of its broad phases, and of this engine on one
+    core."""
     table = BenchTable(
         "newton",
         "Against Newton, one core each",
@@ -47,9 +48,9 @@ def measure_newton(repeats: int, clock: str) -> BenchTable:
     if not version:
         return table
     table.notes = [
-        f"Newton {version} works in float32; kernels are launched, not captured as graphs. Its shapes have "
-        "no gap here, as in ours. Each engine derives the allowed pairs and the contacts of a pair from the same MJCF "
-        "by its own rules."
+        f"Newton {version} works in float32; kernels are launched, not captured as graphs. Its"
+        " shapes have no gap here, as in ours. Each engine derives the allowed pairs and the"
+        " contacts of a pair from the same MJCF by its own rules."
     ]
     for key, frame_count in NEWTON_FRAMES.items():
         scene = SCENES[key]()
@@ -57,7 +58,15 @@ def measure_newton(repeats: int, clock: str) -> BenchTable:
         poses = poses[np.linspace(0, len(poses) - 1, frame_count).astype(int)]
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            _compare(table, key, scene, Ours(model, poses, clock=CLOCKS[clock]), poses, repeats, CLOCKS[clock])
+            _compare(
+                table,
+                key,
+                scene,
+                Ours(model, poses, clock=CLOCKS[clock]),
+                poses,
+                repeats,
+                CLOCKS[clock],
+            )
     return table
 
 
@@ -77,14 +86,20 @@ def _compare(
     single = newton_batch(scene, poses, 1, fastest, clock)
     batch = batches[fastest]
     times = interleaved(
-        {"frame by frame": single.measure, "batch": batch.measure, "ours": lambda: ours.measure().seconds}, repeats
+        {
+            "frame by frame": single.measure,
+            "batch": batch.measure,
+            "ours": lambda: ours.measure().seconds,
+        },
+        repeats,
     )
     counts = f"{batch.contacts / frames:.1f}, ours {ours.measure().contacts / frames:.1f}"
     table.add_times((scene.name, frames, fastest, counts), times, key, frames, "batch", "ours")
 
 
 def newton_version(table: BenchTable) -> str:
-    """Newton's version; empty where it is not installed, which the table then says. Warp says nothing from here on."""
+    """Newton's version; empty where it is not installed, which the table then says. Warp says
+    nothing from here on."""
     find_device("cpu")
     try:
         import newton
@@ -100,35 +115,44 @@ def newton_batch(
     """A scene in `worlds` copies, so many frames at a time."""
     import newton
 
-    one, many = newton.ModelBuilder(), newton.ModelBuilder()
+    one = newton.ModelBuilder()
+    many = newton.ModelBuilder()
     one.default_shape_cfg.gap = 0.0
     one.add_mjcf(str(scene.path))
     assert one.body_count == poses.shape[2], "Newton has other bodies"
     many.replicate(one, worlds)
     model = many.finalize(device="cpu")
     model.shape_gap.zero_()
-    return NewtonFrames(model, poses.reshape(-1, worlds * poses.shape[2], 7), clock, broad_phase=broad_phase)
+    return NewtonFrames(
+        model, poses.reshape(-1, worlds * poses.shape[2], 7), clock, broad_phase=broad_phase
+    )
 
 
 class NewtonFrames:
-    """Newton's collision pipeline of a model, at poses [turns, bodies, 7]; `measure_newton` collides them in turn.
+    """Newton's collision pipeline of a model, at poses [turns, bodies, 7]; `measure_newton`
+    collides them in turn.
 
-    contacts: found in the last pass. Raises where a buffer was too small: then contacts were lost. options: of the
-    pipeline.
+    contacts: found in the last pass. Raises where a buffer was too small: then contacts were lost.
+    options: of the pipeline.
     """
 
-    def __init__(self, model: Any, poses: np.ndarray, clock: Callable[[], float], **options: Any) -> None:
+    def __init__(
+        self, model: Any, poses: np.ndarray, clock: Callable[[], float], **options: Any
+    ) -> None:
         import newton
 
         self._pipeline = newton.CollisionPipeline(model, **options)
         self._buffer = self._pipeline.contacts()
         self._state = model.state()
-        self._poses = [wp.array(turn, dtype=wp.transform, device="cpu") for turn in poses.astype(np.float32)]
+        self._poses = [
+            wp.array(turn, dtype=wp.transform, device="cpu") for turn in poses.astype(np.float32)
+        ]
         self._clock = clock
         self.contacts = 0
 
     def measure_newton(self) -> float:
-        seconds, self.contacts = 0.0, 0
+        seconds = 0.0
+        self.contacts = 0
         for pose in self._poses:
             self._state.body_q = pose
             start = self._clock()
@@ -136,34 +160,42 @@ class NewtonFrames:
             seconds += self._clock() - start
             found = int(self._buffer.rigid_contact_count.numpy()[0])
             if found > self._buffer.rigid_contact_max:
-                raise RuntimeError(f"{found} contacts, capacity for {self._buffer.rigid_contact_max}")
+                raise RuntimeError(
+                    f"{found} contacts, capacity for {self._buffer.rigid_contact_max}"
+                )
             self.contacts += found
         return seconds
 
 
-BODIES, FORMS, FRAMES = 100, 5, 3
+BODIES = 100
+FORMS = 5
+FRAMES = 3
 GAP = 0.002
 """What all of them look ahead in a pair of the pile [m]."""
 ROUNDS = 25
 """Of pulling the pile together and pushing apart what overlaps."""
-HULL_VERTICES, HULL_FRAMES = (8, 20, 40, 162, 1000), 4000
+HULL_VERTICES = (8, 20, 40, 162, 1000)
+HULL_FRAMES = 4000
 HULL_GAP = 0.03
 HULL_DISTANCES = {"overlapping": -0.2, "near": 0.005}
 """What is meant by it: how far apart the hulls' bounding balls are [m]; a hull is some 1 m wide."""
 
 
 def measure_meshes(repeats: int, clock: str) -> BenchTable:
-    """Seconds a frame or a pair of each peer and of this engine, and how many times as fast this is."""
+    """Seconds a frame or a pair of each peer and of this engine, and how many times as fast this
+    is."""
     table = BenchTable(
         "meshes",
         "Meshes and hulls, one core each",
         ["scene", "peer", "contacts a frame", "peer, a frame", "ours, a frame", "times as fast"],
         notes=[
-            f"The pile: {BODIES} closed bodies of 5000 triangles each, not convex, of {FORMS} forms, pulled together "
-            f"and pushed apart until they rest on each other; {FRAMES} frames. Without reduction collide reports "
-            "every contact of a vertex or an edge with the other surface, Newton the contacts of its edge queries. "
-            f"A pair's gap is {GAP * 1e3:g} mm there for both; Newton adds the gaps of two shapes, so each has half. "
-            f"Hulls 1 m wide: a pair a frame, {HULL_FRAMES} frames, each within a gap of {HULL_GAP * 1e3:g} mm."
+            f"The pile: {BODIES} closed bodies of 5000 triangles each, not convex, of {FORMS}"
+            f" forms, pulled together and pushed apart until they rest on each other; {FRAMES}"
+            " frames. Without reduction collide reports every contact of a vertex or an edge with"
+            " the other surface, Newton the contacts of its edge queries. A pair's gap is"
+            f" {GAP * 1e3:g} mm there for both; Newton adds the gaps of two shapes, so each has"
+            f" half. Hulls 1 m wide: a pair a frame, {HULL_FRAMES} frames, each within a gap of"
+            f" {HULL_GAP * 1e3:g} mm."
         ],
     )
     _measure_pile(table, repeats, CLOCKS[clock])
@@ -186,17 +218,22 @@ def pile_of_meshes() -> tuple[Model, np.ndarray, list[tuple[np.ndarray, np.ndarr
 
 
 def _settled(model: Model) -> np.ndarray:
-    """Poses of frames: from a lattice, pulled to the middle; each pair is pushed apart by its deepest contact."""
+    """Poses of frames: from a lattice, pulled to the middle; each pair is pushed apart by its
+    deepest contact."""
     rng = np.random.default_rng(0)
     pose = np.zeros((BODIES, 7))
-    pose[:, :3] = 0.23 * (np.stack(np.unravel_index(np.arange(BODIES), (5, 5, 4)), axis=1) - [2.0, 2.0, 1.5])
+    pose[:, :3] = 0.23 * (
+        np.stack(np.unravel_index(np.arange(BODIES), (5, 5, 4)), axis=1) - [2.0, 2.0, 1.5]
+    )
     pose[:, 3:] = rng.normal(size=(BODIES, 4))
     pose[:, 3:] /= np.linalg.norm(pose[:, 3:], axis=1)[:, None]
     frames = []
     for turn in range(ROUNDS):
         pose[:, :3] *= 0.985 if turn < ROUNDS - FRAMES - 8 else 0.9995
         cell = collide(model, pose[None, None], gap=0.0).cell(0)
-        pairs, place = np.unique(np.stack([cell.shape0, cell.shape1], axis=1), axis=0, return_inverse=True)
+        pairs, place = np.unique(
+            np.stack([cell.shape0, cell.shape1], axis=1), axis=0, return_inverse=True
+        )
         for k, (a, b) in enumerate(pairs):
             here = np.flatnonzero(place.reshape(-1) == k)
             deepest = here[np.argmin(cell.distance[here])]
@@ -213,22 +250,29 @@ def _measure_pile(table: BenchTable, repeats: int, clock: Callable[[], float]) -
     if not version:
         return
     table.notes.append(
-        f"Newton {version} by its trees of boxes, in float32; its signed distance fields need a CUDA device "
-        "to be built, so that path has no figure on the CPU."
+        f"Newton {version} by its trees of boxes, in float32; its signed distance fields need a"
+        " CUDA device to be built, so that path has no figure on the CPU."
     )
     for reduced in (False, True):
-        ours = Ours(model, poses, clock=clock, contact=ContactOptions(gap=GAP, reduce_contacts=reduced))
+        ours = Ours(
+            model, poses, clock=clock, contact=ContactOptions(gap=GAP, reduce_contacts=reduced)
+        )
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             theirs = newton_meshes(forms, poses, reduced, clock)
-            sides = {"newton": theirs.measure_newton, "ours": lambda ours=ours: ours.measure().seconds}
+            sides = {
+                "newton": theirs.measure_newton,
+                "ours": lambda ours=ours: ours.measure().seconds,
+            }
             times = interleaved(sides, repeats)
         what = "reduced contacts" if reduced else "all contacts"
         counts = f"{theirs.contacts / FRAMES:.0f}, ours {ours.measure().contacts / FRAMES:.0f}"
         _add(table, f"pile of meshes, {what}", "newton", counts, times, FRAMES)
 
 
-def _add(table: BenchTable, scene: str, peer: str, counts: str, times: dict[str, np.ndarray], frames: int) -> None:
+def _add(
+    table: BenchTable, scene: str, peer: str, counts: str, times: dict[str, np.ndarray], frames: int
+) -> None:
     """A row of the table. times: seconds of `peer` and of "ours"."""
     label = {"newton": "Newton", "coal": "coal", "mujoco": "MuJoCo"}[peer]
     sides = {side: times[side] for side in (peer, "ours")}
@@ -236,7 +280,10 @@ def _add(table: BenchTable, scene: str, peer: str, counts: str, times: dict[str,
 
 
 def newton_meshes(
-    forms: list[tuple[np.ndarray, np.ndarray]], poses: np.ndarray, reduced: bool, clock: Callable[[], float]
+    forms: list[tuple[np.ndarray, np.ndarray]],
+    poses: np.ndarray,
+    reduced: bool,
+    clock: Callable[[], float],
 ) -> NewtonFrames:
     """The pile, a frame at a time, on pairs listed beforehand."""
     import newton
@@ -258,7 +305,8 @@ def hull_points(count: int) -> np.ndarray:
 
 
 def hull_poses(distance: float) -> np.ndarray:
-    """float64[HULL_FRAMES, 1, 2, 7]: two bodies turned at random, their balls `distance` apart [m]."""
+    """float64[HULL_FRAMES, 1, 2, 7]: two bodies turned at random, their balls `distance` apart
+    [m]."""
     rng = np.random.default_rng(1)
     poses = rng.normal(size=(HULL_FRAMES, 1, 2, 7))
     poses[..., 3:] /= np.linalg.norm(poses[..., 3:], axis=-1, keepdims=True)
@@ -270,8 +318,9 @@ def hull_poses(distance: float) -> np.ndarray:
 
 def _measure_hulls(table: BenchTable, repeats: int, clock: Callable[[], float]) -> None:
     table.notes.append(
-        "coal is called from Python, a pair at a time, and the time of such a call on two distant spheres is "
-        "subtracted; it gives one contact a pair, MuJoCo up to four, collide the corners of the touching faces."
+        "coal is called from Python, a pair at a time, and the time of such a call on two distant"
+        " spheres is subtracted; it gives one contact a pair, MuJoCo up to four, collide the"
+        " corners of the touching faces."
     )
     for count in HULL_VERTICES:
         points = hull_points(count)
@@ -283,7 +332,10 @@ def _measure_hulls(table: BenchTable, repeats: int, clock: Callable[[], float]) 
             poses = hull_poses(distance)
             ours = Ours(model, poses, clock=clock, contact=ContactOptions(gap=HULL_GAP))
             mujoco = Mujoco(_hull_scene(points, poses), clock)
-            sides = {"ours": lambda o=ours: o.measure().seconds, "mujoco": lambda m=mujoco: m.measure().seconds}
+            sides = {
+                "ours": lambda o=ours: o.measure().seconds,
+                "mujoco": lambda m=mujoco: m.measure().seconds,
+            }
             contacts = {"ours": ours.measure().contacts, "mujoco": mujoco.measure().contacts}
             try:
                 coal = CoalHulls(points, poses, clock)
@@ -295,8 +347,18 @@ def _measure_hulls(table: BenchTable, repeats: int, clock: Callable[[], float]) 
             times = interleaved(sides, repeats)
             for peer in ("coal", "mujoco"):
                 if peer in times:
-                    counts = f"{contacts[peer] / HULL_FRAMES:.2f}, ours {contacts['ours'] / HULL_FRAMES:.2f}"
-                    _add(table, f"hulls of {count} vertices, {name}", peer, counts, times, HULL_FRAMES)
+                    counts = (
+                        f"{contacts[peer] / HULL_FRAMES:.2f}, ours"
+                        f" {contacts['ours'] / HULL_FRAMES:.2f}"
+                    )
+                    _add(
+                        table,
+                        f"hulls of {count} vertices, {name}",
+                        peer,
+                        counts,
+                        times,
+                        HULL_FRAMES,
+                    )
 
 
 def _hull_scene(points: np.ndarray, poses: np.ndarray) -> BenchScene:
@@ -306,11 +368,15 @@ def _hull_scene(points: np.ndarray, poses: np.ndarray) -> BenchScene:
     vertices = " ".join(f"{x:.17g}" for x in points.reshape(-1))
     body = f'<body><freejoint/><geom type="mesh" mesh="hull" margin="{0.5 * HULL_GAP}"/></body>'
     path.write_text(
-        f'<mujoco><asset><mesh name="hull" vertex="{vertices}"/></asset><worldbody>{2 * body}</worldbody></mujoco>'
+        '<mujoco><asset><mesh name="hull"'
+        f' vertex="{vertices}"/></asset><worldbody>{2 * body}</worldbody></mujoco>'
     )
     model = compile_mjcf(path).mj_model
-    # MuJoCo moves a mesh to its own middle and axes, and the geom with it: the bodies' poses are the same.
-    qpos = np.concatenate([poses[:, 0, :, :3], poses[:, 0][..., [6, 3, 4, 5]]], axis=-1).reshape(len(poses), -1)
+    # MuJoCo moves a mesh to its own middle and axes, and the geom with it: the bodies' poses are
+    # the same.
+    qpos = np.concatenate([poses[:, 0, :, :3], poses[:, 0][..., [6, 3, 4, 5]]], axis=-1).reshape(
+        len(poses), -1
+    )
     return BenchScene(path.stem, path, model, qpos)
 
 
@@ -323,10 +389,12 @@ class CoalHulls:
         vertices = coal.StdVec_Vec3s()
         for point in points:
             vertices.append(point)
-        self._coal, self._clock = coal, clock
+        self._coal = coal
+        self._clock = clock
         self._hull = coal.Convex.convexHull(vertices, True, "Qt")
         self._places = [
-            [coal.Transform3s(rotation_of(pose[None])[0], pose[:3]) for pose in cell] for cell in poses[:, 0]
+            [coal.Transform3s(rotation_of(pose[None])[0], pose[:3]) for pose in cell]
+            for cell in poses[:, 0]
         ]
         self.contacts = 0
 
@@ -337,8 +405,10 @@ class CoalHulls:
         return seconds - idle
 
     def _pass(self, shape: object) -> tuple[float, int]:
-        coal, clock = self._coal, self._clock
-        request, result = coal.CollisionRequest(), coal.CollisionResult()
+        coal = self._coal
+        clock = self._clock
+        request = coal.CollisionRequest()
+        result = coal.CollisionResult()
         request.security_margin = HULL_GAP
         contacts = 0
         start = clock()

@@ -1,4 +1,5 @@
-"""Passes of this engine over scenes in memory: peers, threads, broad phases, growth, methods and stages."""
+"""Passes of this engine over scenes in memory: peers, threads, broad phases, growth, methods and
+stages."""
 
 import os
 import tempfile
@@ -36,10 +37,18 @@ def measure_peers(repeats: int, clock: str) -> BenchTable:
     table = BenchTable(
         "peers",
         "Against MuJoCo's mj_collision, one core each",
-        ["scene", "frames", "contacts a frame", "MuJoCo, a frame", "ours, a frame", "times as fast"],
+        [
+            "scene",
+            "frames",
+            "contacts a frame",
+            "MuJoCo, a frame",
+            "ours, a frame",
+            "times as fast",
+        ],
         notes=[
-            "Median of repeats taken in turn, least and most in brackets. Neither time includes kinematics. Both find "
-            "the same pairs; the numbers of contacts differ where manifolds do."
+            "Median of repeats taken in turn, least and most in brackets. Neither time includes"
+            " kinematics. Both find the same pairs; the numbers of contacts differ where"
+            " manifolds do."
         ],
     )
     for key, make in SCENES.items():
@@ -47,10 +56,15 @@ def measure_peers(repeats: int, clock: str) -> BenchTable:
         if scene is None:
             table.notes.append(f"{key} is not measured: its package is not installed.")
             continue
-        ours, theirs = Ours.of(scene, clock=CLOCKS[clock]), Mujoco(scene, CLOCKS[clock])
+        ours = Ours.of(scene, clock=CLOCKS[clock])
+        theirs = Mujoco(scene, CLOCKS[clock])
         contacts = [side.measure().contacts / len(scene.qpos) for side in (theirs, ours)]
         times = interleaved(
-            {"mujoco": lambda t=theirs: t.measure().seconds, "ours": lambda o=ours: o.measure().seconds}, repeats
+            {
+                "mujoco": lambda t=theirs: t.measure().seconds,
+                "ours": lambda o=ours: o.measure().seconds,
+            },
+            repeats,
         )
         counts = f"{contacts[0]:.1f}, ours {contacts[1]:.1f}"
         cells = f"{scene.name} ({ours.choice.name})", len(scene.qpos), counts
@@ -63,7 +77,9 @@ def stage_shares(ours: Ours) -> str:
     """Where the time of one pass goes, and what a candidate costs, in words."""
     measured = ours.measure()
     total = sum(measured.stages.values())
-    shares = ", ".join(f"{stage} {seconds / total:.0%}" for stage, seconds in measured.stages.items())
+    shares = ", ".join(
+        f"{stage} {seconds / total:.0%}" for stage, seconds in measured.stages.items()
+    )
     cost = 1e9 * measured.stages["narrow_phase"] / max(1, measured.candidates)
     touching = measured.contacts / max(1, measured.candidates)
     return f"{shares}; narrow phase {cost:.0f} ns a candidate, {touching:.2f} contacts a candidate"
@@ -73,7 +89,8 @@ def stage_shares(ours: Ours) -> str:
 
 
 def measure_threads(repeats: int, clock: str) -> BenchTable:
-    """Seconds of a pass with one thread and with more, always of the wall clock: threads are worth nothing else."""
+    """Seconds of a pass with one thread and with more, always of the wall clock: threads are worth
+    nothing else."""
     counts = sorted({1, 2, os.cpu_count() or 1})
     table = BenchTable(
         "threads",
@@ -84,9 +101,13 @@ def measure_threads(repeats: int, clock: str) -> BenchTable:
     for key in ("humanoid", "pile_1000", "pile_5000"):
         scene = SCENES[key]()
         passes = {n: Ours.of(scene, threads=n) for n in counts}
-        measures = {f"{n} threads": lambda one=one: one.measure().seconds for n, one in passes.items()}
+        measures = {
+            f"{n} threads": lambda one=one: one.measure().seconds for n, one in passes.items()
+        }
         times = interleaved(measures, repeats)
-        table.add_times((scene.name,), times, key, len(scene.qpos), "1 threads", f"{counts[-1]} threads")
+        table.add_times(
+            (scene.name,), times, key, len(scene.qpos), "1 threads", f"{counts[-1]} threads"
+        )
     return table
 
 
@@ -94,9 +115,11 @@ def measure_threads(repeats: int, clock: str) -> BenchTable:
 
 COUNTS = (1_000, 3_000, 10_000, 30_000, 100_000)
 SHAPES_A_PASS = 100_000
-"""A pass has as many frames as make this many shapes, so that small scenes are timed as long as large ones."""
+"""A pass has as many frames as make this many shapes, so that small scenes are timed as long as
+large ones."""
 SPACE = 0.02
-"""Volume a shape has for itself [m3]; the shapes are some 0.1 m in radius, so that each touches about one other."""
+"""Volume a shape has for itself [m3]; the shapes are some 0.1 m in radius, so that each touches
+about one other."""
 
 
 def measure_sap(repeats: int, clock: str) -> BenchTable:
@@ -104,11 +127,21 @@ def measure_sap(repeats: int, clock: str) -> BenchTable:
     table = BenchTable(
         "sap",
         "Sweep and prune, shapes of constant density, one core",
-        ["shapes", "candidates a shape", "broad phase, a frame", "a shape", "over n log n", "all stages, a frame"],
+        [
+            "shapes",
+            "candidates a shape",
+            "broad phase, a frame",
+            "a shape",
+            "over n log n",
+            "all stages, a frame",
+        ],
     )
-    broad, total = [], []
+    broad = []
+    total = []
     for count in COUNTS:
-        ours = Ours(*crowd(count, max(1, SHAPES_A_PASS // count)), broad_phase="sap", clock=CLOCKS[clock])
+        ours = Ours(
+            *crowd(count, max(1, SHAPES_A_PASS // count)), broad_phase="sap", clock=CLOCKS[clock]
+        )
         stages: list[tuple[float, float]] = []
         candidates = ours.measure().candidates / ours.frame_count / count
 
@@ -132,11 +165,14 @@ def measure_sap(repeats: int, clock: str) -> BenchTable:
         )
         table.keep(f"{count} broad phase seconds", phase)
         table.keep(f"{count} all stages seconds", every)
-    fits = [exponent(COUNTS, seconds) for seconds in (broad, total, [n * np.log(n) for n in COUNTS])]
+    fits = [
+        exponent(COUNTS, seconds) for seconds in (broad, total, [n * np.log(n) for n in COUNTS])
+    ]
     table.keep("exponents", fits)
     table.notes = [
-        f"Fitted exponent of n: broad phase {fits[0]:.3f}, all stages {fits[1]:.3f}; n log n itself {fits[2]:.3f}. "
-        "`over n log n` is 1 for the smallest scene and stays below where the cost grows no faster than that."
+        f"Fitted exponent of n: broad phase {fits[0]:.3f}, all stages {fits[1]:.3f}; n log n itself"
+        f" {fits[2]:.3f}. `over n log n` is 1 for the smallest scene and stays below where the cost"
+        " grows no faster than that."
     ]
     return table
 
@@ -163,7 +199,8 @@ def crowd_builder(count: int) -> ModelBuilder:
 
 
 def crowd(count: int, frames: int) -> tuple[Model, np.ndarray]:
-    """A crowd whose bodies jump by their size in each frame, and its poses float64[frames, 1, count, 7]."""
+    """A crowd whose bodies jump by their size in each frame, and its poses float64[frames, 1,
+    count, 7]."""
     rng = np.random.default_rng(count + 1)
     side = (SPACE * count) ** (1 / 3)
     poses = np.empty((frames, 1, count, 7))
@@ -173,7 +210,8 @@ def crowd(count: int, frames: int) -> tuple[Model, np.ndarray]:
 
 
 def drifting_crowd(count: int, frames: int, step: float) -> tuple[Model, np.ndarray]:
-    """A crowd whose bodies move by `step` [m] a frame, each in a straight line between the walls of a cube."""
+    """A crowd whose bodies move by `step` [m] a frame, each in a straight line between the walls of
+    a cube."""
     rng = np.random.default_rng(count + 2)
     side = (SPACE * count) ** (1 / 3)
     direction = rng.normal(size=(count, 3))
@@ -186,7 +224,8 @@ def drifting_crowd(count: int, frames: int, step: float) -> tuple[Model, np.ndar
     return crowd_builder(count).finalize(), poses
 
 
-# Where sweep and prune begins to pay: explicit pairs against sap as scenes grow; the number behind `auto`.
+# Where sweep and prune begins to pay: explicit pairs against sap as scenes grow; the number behind
+# `auto`.
 
 CROSSOVER_COUNTS = (30, 60, 100, 150, 200, 400, 1000)
 CROSSOVER_SHAPES = 60_000
@@ -198,19 +237,32 @@ def measure_crossover(repeats: int, clock: str) -> BenchTable:
         "crossover",
         "Explicit pairs against sweep and prune, one core",
         ["shapes", "pairs a shape", "explicit, a frame", "sap, a frame", "sap times as fast"],
-        notes=[f"`auto` picks sap above {SWEEP_PAIRS_PER_SHAPE} allowed pairs a shape. Every pair may touch here."],
+        notes=[
+            f"`auto` picks sap above {SWEEP_PAIRS_PER_SHAPE} allowed pairs a shape. Every pair may"
+            " touch here."
+        ],
     )
     for count in CROSSOVER_COUNTS:
         model, poses = crowd(count, CROSSOVER_SHAPES // count)
-        passes = {name: Ours(model, poses, broad_phase=name, clock=CLOCKS[clock]) for name in ("explicit", "sap")}
+        passes = {
+            name: Ours(model, poses, broad_phase=name, clock=CLOCKS[clock])
+            for name in ("explicit", "sap")
+        }
         times = interleaved(
-            {name: lambda one=one: one.measure().stages["broad_phase"] for name, one in passes.items()}, repeats
+            {
+                name: lambda one=one: one.measure().stages["broad_phase"]
+                for name, one in passes.items()
+            },
+            repeats,
         )
-        table.add_times((count, f"{(count - 1) / 2:g}"), times, str(count), len(poses), "explicit", "sap")
+        table.add_times(
+            (count, f"{(count - 1) / 2:g}"), times, str(count), len(poses), "explicit", "sap"
+        )
     return table
 
 
-# How the cost grows with frames, shapes, worlds and the speed of the motion: the data of docs/figures/growth.svg.
+# How the cost grows with frames, shapes, worlds and the speed of the motion: the data of
+# docs/figures/growth.svg.
 
 FRAMES = (100, 1_000, 10_000, 100_000)
 SHAPES = (100, 300, 1_000, 3_000, 10_000)
@@ -233,18 +285,23 @@ def measure_growth(repeats: int, clock: str) -> BenchTable:
         "Growth of the cost, one core",
         ["what grows", "number", "a cell", "a shape in a cell"],
         notes=[
-            f"Frames: the humanoid. Shapes: a crowd of constant density, each moves {SLOW} of its length a frame. "
-            f"Worlds: a crowd of 24 in {CELLS} cells, frames times worlds. Speed: a crowd of {CROWD}, in lengths of a "
-            "body that it moves a frame."
+            f"Frames: the humanoid. Shapes: a crowd of constant density, each moves {SLOW} of its"
+            f" length a frame. Worlds: a crowd of 24 in {CELLS} cells, frames times worlds. Speed:"
+            f" a crowd of {CROWD}, in lengths of a body that it moves a frame."
         ],
     )
     for what, number, model, poses in cases():
         ours = Ours(model, poses, clock=CLOCKS[clock])
         cells = len(poses) * model.world_count
-        seconds = interleaved({"ours": lambda ours=ours: ours.measure().seconds}, repeats)["ours"] / cells
+        seconds = (
+            interleaved({"ours": lambda ours=ours: ours.measure().seconds}, repeats)["ours"] / cells
+        )
         in_cell = len(model.template_shapes(0))
         table.add(
-            what, f"{number:,}".replace(",", " "), spread_time(seconds), f"{1e9 * np.median(seconds) / in_cell:.0f} ns"
+            what,
+            f"{number:,}".replace(",", " "),
+            spread_time(seconds),
+            f"{1e9 * np.median(seconds) / in_cell:.0f} ns",
         )
         table.keep(f"{what} {number} seconds a cell", seconds)
     return table
@@ -266,14 +323,17 @@ def cases() -> Iterator[tuple[str, float, Model, np.ndarray]]:
         yield "speed", speed, *drifting_crowd(CROWD, CROWD_FRAMES, speed * BODY_LENGTH)
 
 
-# GJK with EPA against MPR, for convex pairs without a collider of their own: what each costs and how exact it is.
+# GJK with EPA against MPR, for convex pairs without a collider of their own: what each costs and
+# how exact it is.
 
 
 def measure_methods(repeats: int, clock: str) -> BenchTable:
     """Seconds a frame of the narrow phase, and of all, with both methods on the same pile."""
     scene = pile(1000, 60)
     model, poses = model_and_poses(scene)
-    passes = {name: Ours(model, poses, narrow_phase=name, clock=CLOCKS[clock]) for name in ("gjk", "mpr")}
+    passes = {
+        name: Ours(model, poses, narrow_phase=name, clock=CLOCKS[clock]) for name in ("gjk", "mpr")
+    }
     table = BenchTable(
         "methods",
         f"GJK with EPA, and MPR: {scene.name}, one core",
@@ -291,13 +351,16 @@ def measure_methods(repeats: int, clock: str) -> BenchTable:
     for name, one in passes.items():
         narrow = np.array(stages[name][1:]) / one.frame_count
         contacts = one.measure().contacts / one.frame_count
-        table.add(name, spread_time(narrow), spread_time(times[name] / one.frame_count), f"{contacts:.1f}")
+        table.add(
+            name, spread_time(narrow), spread_time(times[name] / one.frame_count), f"{contacts:.1f}"
+        )
         table.keep(f"{name} narrow phase seconds", narrow)
         table.keep(f"{name} seconds", times[name])
     return table
 
 
-# What a plain USD stage costs at load: processor time a collider, for 1 000 and 10 000 in bodies of four.
+# What a plain USD stage costs at load: processor time a collider, for 1 000 and 10 000 in bodies of
+# four.
 
 STAGE_COUNTS = (1_000, 10_000)
 STAGE_SHAPES = {
@@ -328,14 +391,23 @@ def measure_stages(repeats: int, clock: str) -> BenchTable:
         "stages",
         "Plain USD stages: processor time of loading",
         ["colliders", "add_usd", "a collider", "finalize", "a collider"],
-        notes=["Bodies of four colliders with materials and two collision groups, .usdc; least of the repeats."],
+        notes=[
+            "Bodies of four colliders with materials and two collision groups, .usdc; least of the"
+            " repeats."
+        ],
     )
     with tempfile.TemporaryDirectory() as folder:
         for count in STAGE_COUNTS:
             path = write_stage(Path(folder), count)
-            seconds = np.array([in_process(MEASURED, str(path)) for _ in range(min(repeats, MOST_REPEATS))])
+            seconds = np.array(
+                [in_process(MEASURED, str(path)) for _ in range(min(repeats, MOST_REPEATS))]
+            )
             read, final = seconds.min(axis=0)
-            cells = [text for each in (read, final) for text in (f"{each:.2f} s", f"{1e3 * each / count:.3f} ms")]
+            cells = [
+                text
+                for each in (read, final)
+                for text in (f"{each:.2f} s", f"{1e3 * each / count:.3f} ms")
+            ]
             table.add(f"{count:,}".replace(",", " "), *cells)
             table.keep(f"{count} seconds", seconds.ravel())
     return table
@@ -345,16 +417,24 @@ def write_stage(folder: Path, count: int) -> Path:
     """A .usdc stage of `count` colliders, four to a body."""
     parts = ['#usda 1.0\n(\nmetersPerUnit = 1\nupAxis = "Z"\n)\ndef Xform "World"\n{\n']
     for material in range(MATERIALS):
-        parts.append(f'def Material "m{material}" (prepend apiSchemas = ["PhysicsMaterialAPI"])\n{{\n')
+        parts.append(
+            f'def Material "m{material}" (prepend apiSchemas = ["PhysicsMaterialAPI"])\n{{\n'
+        )
         parts.append(f"float physics:dynamicFriction = {0.1 * (material + 1)}\n}}\n")
     for group, other in (("ga", "gb"), ("gb", "ga")):
-        parts.append(f'def PhysicsCollisionGroup "{group}" (prepend apiSchemas = ["CollectionAPI:colliders"])\n{{\n')
+        parts.append(
+            f'def PhysicsCollisionGroup "{group}" (prepend apiSchemas ='
+            ' ["CollectionAPI:colliders"])\n{\n'
+        )
         parts.append(f"rel collection:colliders:includes = </World/b{'ab'.index(group[1])}>\n")
         parts.append(f"rel physics:filteredGroups = </World/{other}>\n}}\n")
     for body in range(count // len(STAGE_SHAPES)):
         parts.append(f'def Xform "b{body}" (prepend apiSchemas = ["PhysicsRigidBodyAPI"])\n{{\n')
         parts.append(f"double3 xformOp:translate = ({body % 100}, {body // 100}, 1)\n")
-        parts.append('quatf xformOp:orient = (0.8, 0.6, 0, 0)\nuniform token[] xformOpOrder = ["xformOp:translate", ')
+        parts.append(
+            "quatf xformOp:orient = (0.8, 0.6, 0, 0)\nuniform token[] xformOpOrder ="
+            ' ["xformOp:translate", '
+        )
         parts.append('"xformOp:orient"]\n')
         for place, (kind, sizes) in enumerate(STAGE_SHAPES.items()):
             apis = '["PhysicsCollisionAPI", "MaterialBindingAPI"]'

@@ -1,4 +1,5 @@
-"""Tables of benchmarks: printed, kept as JSON in out/bench, and as Markdown by `python -m tests.bench.result [names]`.
+"""Tables of benchmarks: printed, kept as JSON in out/bench, and as Markdown by `python -m
+tests.bench.result [names]`.
 
 With --into FILE, each goes between its two marks there, `<!-- bench: NAME -->` and `<!-- end -->`.
 """
@@ -36,7 +37,8 @@ UNITS = (("s", 1.0), ("ms", 1e3), ("us", 1e6), ("ns", 1e9))
 
 @dataclass
 class BenchTable:
-    """columns: titles. rows: texts. notes: what a reader has to know. samples: every measured number, by what it is."""
+    """columns: titles. rows: texts. notes: what a reader has to know. samples: every measured
+    number, by what it is."""
 
     name: str
     title: str
@@ -52,9 +54,16 @@ class BenchTable:
         self.samples[label] = [float(x) for x in np.atleast_1d(np.asarray(numbers, float))]
 
     def add_times(
-        self, cells: Sequence[object], times: Mapping[str, np.ndarray], label: str, per: float, slower: str, faster: str
+        self,
+        cells: Sequence[object],
+        times: Mapping[str, np.ndarray],
+        label: str,
+        per: float,
+        slower: str,
+        faster: str,
     ) -> None:
-        """A row of cells, of each time over `per`, and of how many times as fast `faster` is; the seconds are kept."""
+        """A row of cells, of each time over `per`, and of how many times as fast `faster` is; the
+        seconds are kept."""
         each = [spread_time(seconds / per) for seconds in times.values()]
         self.add(*cells, *each, ratio(times[slower], times[faster]))
         for name, seconds in times.items():
@@ -79,7 +88,12 @@ class BenchTable:
         return path
 
     def markdown(self) -> str:
-        lines = [f"### {self.title}", "", _row(self.columns), _row(["---", *["---:"] * (len(self.columns) - 1)])]
+        lines = [
+            f"### {self.title}",
+            "",
+            _row(self.columns),
+            _row(["---", *["---:"] * (len(self.columns) - 1)]),
+        ]
         return "\n".join([*lines, *map(_row, self.rows), *(f"\n{note}" for note in self.notes)])
 
 
@@ -117,7 +131,8 @@ def _peer_versions() -> dict[str, str]:
 
 
 def interleaved(measures: Mapping[str, Callable[[], float]], repeats: int) -> dict[str, np.ndarray]:
-    """Each measure `repeats` times, in turn, after one that warms up: a slow minute of the machine meets all alike."""
+    """Each measure `repeats` times, in turn, after one that warms up: a slow minute of the machine
+    meets all alike."""
     for measure in measures.values():
         measure()
     taken: dict[str, list[float]] = {name: [] for name in measures}
@@ -136,7 +151,9 @@ def spread(values: np.ndarray) -> str:
 def spread_time(seconds: np.ndarray) -> str:
     """As `spread`, in a unit that suits the median."""
     unit, factor = next(((u, f) for u, f in UNITS if np.median(seconds) * f >= 1.0), UNITS[-1])
-    low, mid, high = (_digits(factor * q) for q in (np.min(seconds), np.median(seconds), np.max(seconds)))
+    low, mid, high = (
+        _digits(factor * q) for q in (np.min(seconds), np.median(seconds), np.max(seconds))
+    )
     return f"{mid} {unit} ({low} to {high})"
 
 
@@ -146,7 +163,8 @@ def _digits(value: float) -> str:
 
 
 def ratio(slower: np.ndarray, faster: np.ndarray) -> str:
-    """How many times as fast, of repeats taken in turn: the median, least and most of their ratios."""
+    """How many times as fast, of repeats taken in turn: the median, least and most of their
+    ratios."""
     return spread(np.asarray(slower) / np.asarray(faster))
 
 
@@ -156,20 +174,30 @@ MARKS = re.compile(r"(<!-- bench: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
 @click.command()
 @click.argument("names", nargs=-1, type=click.Choice(BENCHES))
 @click.option(
-    "--into", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="A Markdown file to refresh."
+    "--into",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="A Markdown file to refresh.",
 )
 def main(names: tuple[str, ...], into: Path | None) -> None:
     """Print what the benchmarks found, or put it INTO a document."""
-    found = {name: as_markdown(name) for name in names or BENCHES if (FOLDER / f"{name}.json").exists()}
+    found = {
+        name: as_markdown(name) for name in names or BENCHES if (FOLDER / f"{name}.json").exists()
+    }
     missing = [name for name in names or BENCHES if name not in found]
     if missing:
-        click.echo(f"not measured: {', '.join(missing)}; run python -m tests.bench {' '.join(missing)}", err=True)
+        click.echo(
+            f"not measured: {', '.join(missing)}; run python -m tests.bench {' '.join(missing)}",
+            err=True,
+        )
     if into is None:
         click.echo("\n\n".join(found.values()))
         return
     text = into.read_text()
     into.write_text(
-        MARKS.sub(lambda mark: f"{mark[1]}{found[mark[2]]}\n{mark[3]}" if mark[2] in found else mark[0], text)
+        MARKS.sub(
+            lambda mark: f"{mark[1]}{found[mark[2]]}\n{mark[3]}" if mark[2] in found else mark[0],
+            text,
+        )
     )
 
 
@@ -177,9 +205,14 @@ def as_markdown(name: str) -> str:
     """A kept result as a Markdown table, and where, when and with what it was measured."""
     facts = json.loads((FOLDER / f"{name}.json").read_text())
     table = BenchTable(**{field.name: facts[field.name] for field in fields(BenchTable)})
-    versions = ", ".join(f"{package} {number}" for package, number in facts["versions"].items() if number)
+    versions = ", ".join(
+        f"{package} {number}" for package, number in facts["versions"].items() if number
+    )
     clock = "the wall clock" if facts["clock"] == "wall" else "processor time"
-    machine = f"{facts['processor']}, {facts['cores']} cores, load average {facts['load_average']:.1f} at the end"
+    machine = (
+        f"{facts['processor']}, {facts['cores']} cores, load average {facts['load_average']:.1f} at"
+        " the end"
+    )
     return f"{table.markdown()}\n\nMeasured {facts['date']} by {clock}: {machine}; {versions}."
 
 

@@ -1,4 +1,5 @@
-"""Scenes to measure on, with the motion that MuJoCo gives them: a humanoid, and piles of mixed primitives."""
+"""Scenes to measure on, with the motion that MuJoCo gives them: a humanoid, and piles of mixed
+primitives."""
 
 import importlib
 import importlib.util
@@ -28,12 +29,15 @@ class BenchScene:
 
 
 def humanoid(frame_count: int) -> BenchScene:
-    """dm_control's humanoid, or this project's sample where that is not installed, under random controls."""
+    """dm_control's humanoid, or this project's sample where that is not installed, under random
+    controls."""
     path = _suite_model("humanoid")
     model = compile_mjcf(path or SAMPLE).mj_model
     name = "dm_control's humanoid" if path else "the sample humanoid"
     cache = FOLDER / f"humanoid_{'suite' if path else 'sample'}_{frame_count}.npy"
-    return BenchScene(name, path or SAMPLE, model, _cached(cache, model, frame_count, every=1, start=0))
+    return BenchScene(
+        name, path or SAMPLE, model, _cached(cache, model, frame_count, every=1, start=0)
+    )
 
 
 def dog(frame_count: int) -> BenchScene | None:
@@ -43,12 +47,16 @@ def dog(frame_count: int) -> BenchScene | None:
         return None
     model = compile_mjcf(path).mj_model
     return BenchScene(
-        "dm_control's dog", path, model, _cached(FOLDER / f"dog_{frame_count}.npy", model, frame_count, 1)
+        "dm_control's dog",
+        path,
+        model,
+        _cached(FOLDER / f"dog_{frame_count}.npy", model, frame_count, 1),
     )
 
 
 def hand(frame_count: int) -> BenchScene | None:
-    """gymnasium-robotics' hand with a block, under random controls; None where it is not installed."""
+    """gymnasium-robotics' hand with a block, under random controls; None where it is not
+    installed."""
     found = importlib.util.find_spec("gymnasium_robotics")
     if found is None or found.origin is None:
         return None
@@ -74,7 +82,8 @@ def _suite_model(name: str) -> Path | None:
 
 
 def quadruped(frame_count: int) -> BenchScene | None:
-    """dm_control's quadruped on a terrain of 512 x 512 heights; None where that is not installed."""
+    """dm_control's quadruped on a terrain of 512 x 512 heights; None where that is not
+    installed."""
     if importlib.util.find_spec("dm_control") is None:
         return None
     path = write_quadruped(FOLDER / "quadruped", 512)
@@ -86,27 +95,41 @@ def quadruped(frame_count: int) -> BenchScene | None:
 
 
 def sparse_pile(shape_count: int, frame_count: int = 20) -> BenchScene:
-    """`shape_count` mixed primitives that fall to one layer on the plane, with about two contacts each."""
-    return _pile("sparse", f"sparse pile of {shape_count}", shape_count, frame_count, start=150, layers=1)
+    """`shape_count` mixed primitives that fall to one layer on the plane, with about two contacts
+    each."""
+    return _pile(
+        "sparse", f"sparse pile of {shape_count}", shape_count, frame_count, start=150, layers=1
+    )
 
 
 def pile(shape_count: int, frame_count: int = 20) -> BenchScene:
-    """`shape_count` mixed primitives that fall between four walls; the frames are of when they have mostly settled."""
-    return _pile("pile", f"pile of {shape_count}", shape_count, frame_count, start=START[shape_count])
+    """`shape_count` mixed primitives that fall between four walls; the frames are of when they have
+    mostly settled."""
+    return _pile(
+        "pile", f"pile of {shape_count}", shape_count, frame_count, start=START[shape_count]
+    )
 
 
-def _pile(folder: str, name: str, shape_count: int, frame_count: int, start: int, layers: int = 0) -> BenchScene:
+def _pile(
+    folder: str, name: str, shape_count: int, frame_count: int, start: int, layers: int = 0
+) -> BenchScene:
     path = FOLDER / f"{folder}_{shape_count}" / "pile.xml"
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(pile_xml(shape_count, layers=layers))
     model = compile_mjcf(path).mj_model
     return BenchScene(
-        name, path, model, _cached(path.with_name(f"qpos_{frame_count}.npy"), model, frame_count, 3, start)
+        name,
+        path,
+        model,
+        _cached(path.with_name(f"qpos_{frame_count}.npy"), model, frame_count, 3, start),
     )
 
 
-def _cached(path: Path, model: mujoco.MjModel, frame_count: int, every: int, start: int = 0) -> np.ndarray:
-    """Coordinates of a simulation under random controls, kept in a file, since that of a large pile takes a minute."""
+def _cached(
+    path: Path, model: mujoco.MjModel, frame_count: int, every: int, start: int = 0
+) -> np.ndarray:
+    """Coordinates of a simulation under random controls, kept in a file, since that of a large pile
+    takes a minute."""
     if path.exists():
         return np.load(path)
     data = mujoco.MjData(model)

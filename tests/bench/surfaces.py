@@ -1,4 +1,5 @@
-"""Hydroelastic surfaces and contacts of particles: time and memory of a frame; convergence beside Newton's clamp."""
+"""Hydroelastic surfaces and contacts of particles: time and memory of a frame; convergence beside
+Newton's clamp."""
 
 from __future__ import annotations
 
@@ -23,7 +24,8 @@ CLAMP = 0.02
 
 
 def measure_hydroelastic(repeats: int, clock: str) -> BenchTable:
-    """Seconds and bytes of a frame of each scene, and the error of a sphere's force by resolution."""
+    """Seconds and bytes of a frame of each scene, and the error of a sphere's force by
+    resolution."""
     table = BenchTable(
         "hydroelastic",
         "Hydroelastic surfaces, one core",
@@ -42,15 +44,23 @@ def measure_hydroelastic(repeats: int, clock: str) -> BenchTable:
             np.float64,
         )
         _time(
-            table, f"two meshes of 5000 triangles, {depth:g} m deep", _at_rest(two(dented, depth)), repeats, np.float64
+            table,
+            f"two meshes of 5000 triangles, {depth:g} m deep",
+            _at_rest(two(dented, depth)),
+            repeats,
+            np.float64,
         )
     for count in (100, 400):
         _time(table, f"pile of {count} boxes", _at_rest(pile(count, "box")), repeats, np.float64)
-        _time(table, f"pile of {count} spheres", _at_rest(pile(count, "sphere")), repeats, np.float64)
+        _time(
+            table, f"pile of {count} spheres", _at_rest(pile(count, "sphere")), repeats, np.float64
+        )
     for resolution in RESOLUTIONS:
-        ours, newton = error(resolution), error_of_clamped_cubes(resolution)
+        ours = error(resolution)
+        newton = error_of_clamped_cubes(resolution)
         table.notes.append(
-            f"{resolution} voxels: error of the force {ours:.1e}; marching cubes, clamp {CLAMP:g}: {newton:.1e}"
+            f"{resolution} voxels: error of the force {ours:.1e}; marching cubes, clamp {CLAMP:g}:"
+            f" {newton:.1e}"
         )
         table.keep(f"error {resolution}", [ours, newton])
     return table
@@ -69,7 +79,8 @@ def two(mesh: tuple[np.ndarray, np.ndarray], depth: float) -> ModelBuilder:
 
 def pile(count: int, kind: str) -> ModelBuilder:
     """Bodies of 0.4 m at random in a space that grows with their number, over a plane."""
-    rng, builder = np.random.default_rng(1), ModelBuilder()
+    rng = np.random.default_rng(1)
+    builder = ModelBuilder()
     builder.add_ground_plane(cfg=soft(1e8))
     width = np.sqrt(count / 100.0)
     for _ in range(count):
@@ -82,17 +93,31 @@ def pile(count: int, kind: str) -> ModelBuilder:
     return builder
 
 
-def _time(table: BenchTable, name: str, scene: Scene, repeats: int, float_type: type = np.float32, **options) -> None:
+def _time(
+    table: BenchTable,
+    name: str,
+    scene: Scene,
+    repeats: int,
+    float_type: type = np.float32,
+    **options,
+) -> None:
     """A row of the table: counts, seconds and scratch memory of a frame. options: of contacts."""
     model, poses, positions = scene
     device = find_device("cpu")
     pipeline, _ = build_pipeline(
-        model, ContactOptions(**options), EngineOptions(), device, lambda: poses, np.dtype(float_type)
+        model,
+        ContactOptions(**options),
+        EngineOptions(),
+        device,
+        lambda: poses,
+        np.dtype(float_type),
     )
-    workspace, seconds = Workspace(device, 1 << 36), []
+    workspace = Workspace(device, 1 << 36)
+    seconds = []
     step = max(1, min(len(poses), 100_000 // pipeline.cell_width))
     for _ in range(repeats + 1):
-        start, rows = time.perf_counter(), 0
+        start = time.perf_counter()
+        rows = 0
         for first in range(0, len(poses), step):
             batch = PoseBatch(first, min(step, len(poses) - first), 0, poses, positions)
             groups = pipeline.collide(batch, workspace)[0].groups.values()
@@ -102,21 +127,28 @@ def _time(table: BenchTable, name: str, scene: Scene, repeats: int, float_type: 
     if table.name == "hydroelastic":
         (patches,) = (group for group in groups if "face_count" in group.columns)
         counts = [patches.row_count, patches.columns["face_count"].sum()]
-    table.add(name, *counts, spread_time(np.array(seconds[1:])), f"{workspace.bytes / 2**20:.0f} MiB")
+    table.add(
+        name, *counts, spread_time(np.array(seconds[1:])), f"{workspace.bytes / 2**20:.0f} MiB"
+    )
     table.keep(f"{name} seconds", seconds[1:])
 
 
-RADIUS, DEPTH, K0, K1 = 0.5, 0.1, 2e6, 1e6
+RADIUS = 0.5
+DEPTH = 0.1
+K0 = 2e6
+K1 = 1e6
 CENTER = np.array([0.013, -0.021, RADIUS - DEPTH])
 
 
 def _truth() -> float:
-    c, q = RADIUS - DEPTH, RADIUS - DEPTH * K0 / (K0 + K1)
+    c = RADIUS - DEPTH
+    q = RADIUS - DEPTH * K0 / (K0 + K1)
     return np.pi / 3 * (K1 * (RADIUS**3 - q**3) - K0 * (q**3 - c**3))
 
 
 def error(resolution: int, k0: float = K0, truth: float | None = None) -> float:
-    """Relative error of the force of a sphere in a half-space. truth: of that force; None for stiffness K0."""
+    """Relative error of the force of a sphere in a half-space. truth: of that force; None for
+    stiffness K0."""
     builder = ModelBuilder()
     builder.add_shape_plane(-1, cfg=soft(k0))
     body = builder.add_body((*CENTER, 0.0, 0.0, 0.0, 1.0))
@@ -132,16 +164,23 @@ def error_of_clamped_cubes(resolution: int) -> float:
     from warp.geometry import IsoSurfaceMarchingCubes as Tables
 
     offsets = np.array(Tables.CUBE_CORNER_OFFSETS)
-    edges, ranges = np.array(Tables.EDGE_TO_CORNERS), np.array(Tables.CASE_TO_TRI_RANGE)
+    edges = np.array(Tables.EDGE_TO_CORNERS)
+    ranges = np.array(Tables.CASE_TO_TRI_RANGE)
     local = np.array(Tables.TRI_LOCAL_INDICES)
     step = 2.0 * RADIUS / resolution
     axis = np.arange(resolution + 1) * step - RADIUS
     points = np.stack(np.meshgrid(axis, axis, axis, indexing="ij"), axis=-1)
-    phi0, phi1 = points[..., 2] + CENTER[2], np.linalg.norm(points, axis=-1) - RADIUS
-    index = np.stack(np.meshgrid(*[np.arange(resolution)] * 3, indexing="ij"), axis=-1).reshape(-1, 3)
+    phi0 = points[..., 2] + CENTER[2]
+    phi1 = np.linalg.norm(points, axis=-1) - RADIUS
+    index = np.stack(np.meshgrid(*[np.arange(resolution)] * 3, indexing="ij"), axis=-1).reshape(
+        -1, 3
+    )
     corner = index[:, None] + offsets[None]
     at = tuple(np.moveaxis(corner, -1, 0))
-    value, s0, s1, p = K0 * phi0[at] - K1 * phi1[at], phi0[at], phi1[at], points[at]
+    value = K0 * phi0[at] - K1 * phi1[at]
+    s0 = phi0[at]
+    s1 = phi1[at]
+    p = points[at]
     case = ((value < 0.0) << np.arange(8)).sum(axis=1)
     force = 0.0
     for number in np.unique(case):
@@ -152,7 +191,10 @@ def error_of_clamped_cubes(resolution: int) -> float:
                 a, b = edges[edge]
                 t = np.clip(value[rows, a] / (value[rows, a] - value[rows, b]), CLAMP, 1.0 - CLAMP)
                 found.append(
-                    [x[rows, a] + (t if x.ndim == 2 else t[:, None]) * (x[rows, b] - x[rows, a]) for x in (p, s0, s1)]
+                    [
+                        x[rows, a] + (t if x.ndim == 2 else t[:, None]) * (x[rows, b] - x[rows, a])
+                        for x in (p, s0, s1)
+                    ]
                 )
             area = np.cross(found[1][0] - found[0][0], found[2][0] - found[0][0]) / 2.0
             total = np.stack([one[1] + one[2] for one in found], axis=1)
@@ -162,7 +204,8 @@ def error_of_clamped_cubes(resolution: int) -> float:
 
 
 def _inside(total: np.ndarray) -> np.ndarray:
-    """Fraction of triangles where a linear function with these values at the corners, [n, 3], is negative."""
+    """Fraction of triangles where a linear function with these values at the corners, [n, 3], is
+    negative."""
     ordered = np.sort(total, axis=1)
     low, middle, high = ordered.T
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -191,11 +234,17 @@ def measure_particles(repeats: int, clock: str) -> BenchTable:
         _time(table, f"{scene}, vertices alone", cloth, repeats, soft_elements="vertices")
         _time(table, f"{scene}, edges and triangles too", cloth, repeats)
     for count in (100_000, 1_000_000):
-        _time(table, f"{count} particles on a terrain of 250 000 triangles", terrain(count), repeats)
+        _time(
+            table, f"{count} particles on a terrain of 250 000 triangles", terrain(count), repeats
+        )
         _time(table, f"{count} particles over 1000 boxes", boxes(count), repeats)
     for side in (49, 99):
         _time(
-            table, f"cloth of {(side + 1) ** 2} vertices folded over itself", folded(side), repeats, self_contacts=0.005
+            table,
+            f"cloth of {(side + 1) ** 2} vertices folded over itself",
+            folded(side),
+            repeats,
+            self_contacts=0.005,
         )
     return table
 
@@ -220,19 +269,24 @@ def cloth_on_robot(side: int) -> Scene:
     poses = np.tile(model.bodies.pose, (FRAMES, 1, 1, 1))
     poses[:, 0, :, 2] += 0.1 * np.sin(np.arange(FRAMES)[:, None] * 0.1 + np.arange(40))
     positions = np.tile(model.particles.position, (FRAMES, 1, 1, 1))
-    positions[..., 2] += 0.15 * np.cos(positions[..., 0] * 3.0 + np.arange(FRAMES)[:, None, None] * 0.05)
+    positions[..., 2] += 0.15 * np.cos(
+        positions[..., 0] * 3.0 + np.arange(FRAMES)[:, None, None] * 0.05
+    )
     return model, poses, positions
 
 
 def terrain(count: int) -> Scene:
-    """Particles in a layer of 0.2 m about a heightfield, a quarter of them within the gap of its surface or below."""
+    """Particles in a layer of 0.2 m about a heightfield, a quarter of them within the gap of its
+    surface or below."""
     rng = np.random.default_rng(1)
     line = np.linspace(-10.0, 10.0, 354)
     x, y = np.meshgrid(line, line)
     builder = ModelBuilder()
     builder.add_shape_heightfield(-1, 0.4 * np.sin(x) * np.cos(y), 10.0, 10.0, 1.0)
     points = rng.uniform(-9.9, 9.9, (count, 3))
-    points[:, 2] = 0.4 * np.sin(points[:, 0]) * np.cos(points[:, 1]) + rng.uniform(-0.02, 0.18, count)
+    points[:, 2] = 0.4 * np.sin(points[:, 0]) * np.cos(points[:, 1]) + rng.uniform(
+        -0.02, 0.18, count
+    )
     builder.add_particles(points, radius=0.01)
     return _at_rest(builder)
 
@@ -262,4 +316,8 @@ def folded(side: int) -> Scene:
 
 def _at_rest(builder: ModelBuilder) -> Scene:
     model = builder.finalize()
-    return model, np.ascontiguousarray(model.resting_poses()[None]), model.particles.position[None, None].copy()
+    return (
+        model,
+        np.ascontiguousarray(model.resting_poses()[None]),
+        model.particles.position[None, None].copy(),
+    )

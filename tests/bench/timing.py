@@ -37,7 +37,8 @@ class Measured:
 class Ours:
     """A model and its motion set up in this engine; `measure` times a pass over every frame.
 
-    clock: CLOCKS["wall"] or CLOCKS["cpu"]. contact: in place of those that `narrow_phase` alone says.
+    clock: CLOCKS["wall"] or CLOCKS["cpu"]. contact: in place of those that `narrow_phase` alone
+    says.
     """
 
     def __init__(
@@ -51,7 +52,8 @@ class Ours:
         clock: Callable[[], float] = time.perf_counter,
         contact: ContactOptions | None = None,
     ) -> None:
-        motion, timing = ArrayMotion(poses), TimingReport()
+        motion = ArrayMotion(poses)
+        timing = TimingReport()
         contact = contact or ContactOptions(narrow_phase=narrow_phase)
         engine = EngineOptions(broad_phase=broad_phase, threads=threads, chunk_cells=chunk_cells)
         made = prepare_collision(model, motion, contact, engine, find_device("cpu"), timing)
@@ -68,7 +70,9 @@ class Ours:
 
     def measure(self) -> Measured:
         start = self._clock()
-        reports: list[ChunkReport] = [report for _, report in self._workers.collide(self._batches, self._cell_count)]
+        reports: list[ChunkReport] = [
+            report for _, report in self._workers.collide(self._batches, self._cell_count)
+        ]
         seconds = self._clock() - start
         return Measured(
             seconds,
@@ -88,12 +92,14 @@ def model_and_poses(scene: BenchScene) -> tuple[Model, np.ndarray]:
 class Mujoco:
     """A scene set up in MuJoCo; `measure` times mj_collision alone, frame by frame, on one core.
 
-    Kinematics are not timed. The time of a call that has nothing to do (contacts disabled), the clock's included, is
-    taken off, so that neither Python nor the clock counts against MuJoCo.
+    Kinematics are not timed. The time of a call that has nothing to do (contacts disabled), the
+    clock's included, is taken off, so that neither Python nor the clock counts against MuJoCo.
     """
 
     def __init__(self, scene: BenchScene, clock: Callable[[], float] = time.perf_counter) -> None:
-        self._model, self._qpos, self._clock = scene.mj_model, scene.qpos, clock
+        self._model = scene.mj_model
+        self._qpos = scene.qpos
+        self._clock = clock
         self._data = mujoco.MjData(scene.mj_model)
 
     def measure(self) -> Measured:
@@ -107,8 +113,11 @@ class Mujoco:
         return Measured(seconds - idle, {}, 0, contacts)
 
     def _pass(self) -> tuple[float, int]:
-        model, data, clock = self._model, self._data, self._clock
-        seconds, contacts = 0.0, 0
+        model = self._model
+        data = self._data
+        clock = self._clock
+        seconds = 0.0
+        contacts = 0
         for qpos in self._qpos:
             data.qpos[:] = qpos
             mujoco.mj_kinematics(model, data)

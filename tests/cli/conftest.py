@@ -1,4 +1,5 @@
-"""A scene of two spheres whose distance in every frame is known, and the command line in process."""
+"""A scene of two spheres whose distance in every frame is known, and the command line in
+process."""
 
 import io
 import json
@@ -40,7 +41,9 @@ def distances() -> np.ndarray:
     return 0.105 - 0.01 * np.arange(FRAMES)
 
 
-def write_poses(path: str | Path, poses: np.ndarray, names: Sequence[str], seconds: float = 0.01) -> None:
+def write_poses(
+    path: str | Path, poses: np.ndarray, names: Sequence[str], seconds: float = 0.01
+) -> None:
     """A recording of poses [frames, worlds, bodies, 7] of named bodies, in frames of `seconds`."""
     with h5py.File(path, "w") as file:
         file.attrs["format"] = "collide-trajectory"
@@ -91,7 +94,8 @@ def sha(path: str | Path) -> str:
 
 
 def write_jobs(folder: Path, lengths: Sequence[int], text: str = JOBS) -> Path:
-    """jobs.toml, and recordings d0.h5, d1.h5, ... of so many frames in the folder demos; returns the folder."""
+    """jobs.toml, and recordings d0.h5, d1.h5, ... of so many frames in the folder demos; returns
+    the folder."""
     (folder / "demos").mkdir()
     for number, length in enumerate(lengths):
         write_motion(folder / "demos" / f"d{number}.h5", length)
@@ -111,7 +115,8 @@ MOST_LINES = 4
 
 
 class CommandLine:
-    """The command line in process: collide("run scene.xml", "-o", name) gives exit code, stdout and stderr.
+    """The command line in process: collide("run scene.xml", "-o", name) gives exit code, stdout and
+    stderr.
 
     The first text is divided into words as by a shell.
     """
@@ -123,7 +128,9 @@ class CommandLine:
     def __call__(self, first: object = "", *more: object) -> Answer:
         words = [*shlex.split(str(first)), *map(str, more)]
         if self._capsys is None:
-            out, err = (io.TextIOWrapper(io.BytesIO(), "utf-8", write_through=True) for _ in range(2))
+            out, err = (
+                io.TextIOWrapper(io.BytesIO(), "utf-8", write_through=True) for _ in range(2)
+            )
             with redirect_stdout(out), redirect_stderr(err):
                 code = main(words)
             return Answer(code, *(stream.buffer.getvalue().decode() for stream in (out, err)))  # pyright: ignore
@@ -145,15 +152,19 @@ class CommandLine:
         return json.loads(answer.out)
 
     def verdict(self, *words: object) -> dict[str, Any]:
-        """The object that a command prints with --json; its exit code is 0 if the object says so, and else 1."""
+        """The object that a command prints with --json; its exit code is 0 if the object says so,
+        and else 1."""
         answer = self(*words, "--json")
         assert answer.code in (0, 1), (words, answer.err)
         result = json.loads(answer.out)
-        assert (answer.code == 0) == next(result[name] for name in ("equal", "passed", "good") if name in result)
+        assert (answer.code == 0) == next(
+            result[name] for name in ("equal", "passed", "good") if name in result
+        )
         return result
 
     def found(self, *words: object, told: str | Sequence[str] = ()) -> str:
-        """What a command prints that must end with exit code 1, as it finds something; all of `told` is in it."""
+        """What a command prints that must end with exit code 1, as it finds something; all of
+        `told` is in it."""
         answer = self(*words)
         assert answer.code == 1, (words, answer.err)
         for text in (told,) if isinstance(told, str) else told:
@@ -161,7 +172,8 @@ class CommandLine:
         return answer.out
 
     def refused(self, *words: object, told: str | Sequence[str] = (), code: int = 2) -> str:
-        """The message of a command that must end with `code`, with all of `told` in one short error message.
+        """The message of a command that must end with `code`, with all of `told` in one short error
+        message.
 
         Nothing is on stdout, and no file in the current folder is made or changed.
         """
@@ -180,7 +192,8 @@ class CommandLine:
 
 
 def refusals(command: str, *rows: tuple[Any, ...], needs: str = "here"):
-    """A test that `command` with each row's words is refused: (words, told) or (words, told, exit code).
+    """A test that `command` with each row's words is refused: (words, told) or (words, told, exit
+    code).
 
     needs: the fixture that makes the files. The words are divided as by a shell.
     """
@@ -201,7 +214,9 @@ def _files() -> dict[str, tuple[int, int]]:
 
 
 @pytest.fixture
-def collide(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> CommandLine:
+def collide(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> CommandLine:
     """The command line in process, in an empty folder; no variable of ours is set."""
     for name in os.environ:
         if name.startswith("COLLIDE_"):
@@ -237,7 +252,8 @@ def made(tmp_path: Path, collide: CommandLine, block: ContactBlock) -> Path:
 
 @pytest.fixture
 def differences(made: Path, collide: CommandLine):
-    """differences(block, *options): exit code, result, result by group of diff of a.h5 and b.h5, a changed block."""
+    """differences(block, *options): exit code, result, result by group of diff of a.h5 and b.h5, a
+    changed block."""
 
     def call(other: ContactBlock, *options: str, model: Model = MODEL) -> tuple[int, dict, dict]:
         write_contact_set(made / "b.h5", model, other, force=True)
@@ -258,7 +274,8 @@ _RUNS: dict[tuple[object, ...], bytes] = {}
 
 @pytest.fixture
 def ran(here: Path, collide: CommandLine):
-    """ran("out.h5", *options): the contact set of scene.xml and motion.h5 as they are here; computed once a session."""
+    """ran("out.h5", *options): the contact set of scene.xml and motion.h5 as they are here;
+    computed once a session."""
 
     def call(name: str, *options: object) -> str:
         if options not in _RUNS:
@@ -273,7 +290,11 @@ def ran(here: Path, collide: CommandLine):
 @pytest.fixture
 def in_process(monkeypatch):
     """Shards of a batch are computed in this process, without the start of another one."""
-    monkeypatch.setattr(Slot, "_call", lambda self, shard, log: work_shard(self._location, shard, log, self._timeout))
+    monkeypatch.setattr(
+        Slot,
+        "_call",
+        lambda self, shard, log: work_shard(self._location, shard, log, self._timeout),
+    )
 
 
 ROUNDING = 0.01
@@ -282,7 +303,8 @@ STAGES = {"transforms", "broad phase", "narrow phase", "reduction", "order"}
 
 
 def checked_trace(path: Path) -> list[dict[str, Any]]:
-    """The events of a trace, whose complete events nest within each thread and whose threads and processes are named.
+    """The events of a trace, whose complete events nest within each thread and whose threads and
+    processes are named.
 
     Every stage of the engine is within a chunk of its thread.
     """
@@ -302,7 +324,10 @@ def checked_trace(path: Path) -> list[dict[str, Any]]:
             assert event["dur"] >= 0.0
             while open_events and _end(open_events[-1]) <= event["ts"] + ROUNDING:
                 open_events.pop()
-            assert not open_events or _end(event) <= _end(open_events[-1]) + ROUNDING, (event, open_events[-1])
+            assert not open_events or _end(event) <= _end(open_events[-1]) + ROUNDING, (
+                event,
+                open_events[-1],
+            )
             if event["name"] in STAGES:
                 assert [one["name"] for one in open_events][-1:] == ["chunk"], event
             open_events.append(event)

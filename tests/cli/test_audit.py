@@ -1,4 +1,5 @@
-"""collide audit: depths against closed forms, limits, masks, baselines, sweeps, pages, and what it refuses."""
+"""collide audit: depths against closed forms, limits, masks, baselines, sweeps, pages, and what it
+refuses."""
 
 import json
 import random
@@ -14,7 +15,13 @@ from collidecli.scene.episodes import Episodes
 from tests.cli.conftest import FRAMES, arrays, attributes, distances, refusals, write_poses
 from tests.hostile.cases import damaged_set
 from tests.hostile.seeds import GOLDEN
-from tests.support.contact_sets import Touch, made_up_block, small_model, touching_set, write_contact_set
+from tests.support.contact_sets import (
+    Touch,
+    made_up_block,
+    small_model,
+    touching_set,
+    write_contact_set,
+)
 
 ROBOT = """<mujoco>
   <worldbody>
@@ -41,7 +48,8 @@ def audit(here, collide):
 
 @pytest.fixture
 def robot(here) -> str:
-    """The robot in 4 frames: at rest; 30 mm in the floor; the hand 40 mm in the trunk; the ball 5 mm in the trunk."""
+    """The robot in 4 frames: at rest; 30 mm in the floor; the hand 40 mm in the trunk; the ball 5
+    mm in the trunk."""
     (here / "robot.xml").write_text(ROBOT)
     poses = np.zeros((4, 1, 4, 7))
     poses[..., 6] = 1.0
@@ -60,7 +68,10 @@ def test_depths_of_two_spheres(audit):
     (pair,) = result["pairs"]
     over = DEPTH > 0.02
     expected = {"shape0": "base", "shape1": "ball", "check": "depth", "frame": FRAMES - 1}
-    expected |= {"depth": pytest.approx(DEPTH.max(), abs=1e-7), "time": pytest.approx((FRAMES - 1) / 100)}
+    expected |= {
+        "depth": pytest.approx(DEPTH.max(), abs=1e-7),
+        "time": pytest.approx((FRAMES - 1) / 100),
+    }
     expected |= {"cells": (DEPTH > 0).sum(), "cells_over": over.sum()}
     assert {name: pair[name] for name in expected} == expected
     with np.load("mask.npz") as mask:
@@ -79,8 +90,17 @@ def test_depths_of_two_spheres(audit):
 
 def test_a_scene_and_its_contact_set_agree(audit, collide):
     collide.ok("run scene.xml -t motion.h5 --gap 0.05 -o out.h5 -q")
-    one, other = audit("scene.xml", "-t", "motion.h5", "--max-depth", "1mm"), audit("out.h5", "--max-depth", "1mm")
-    for name in ("pairs", "usable", "frames", "cells", "reasons", "scene_sha256", "trajectory_sha256"):
+    one = audit("scene.xml", "-t", "motion.h5", "--max-depth", "1mm")
+    other = audit("out.h5", "--max-depth", "1mm")
+    for name in (
+        "pairs",
+        "usable",
+        "frames",
+        "cells",
+        "reasons",
+        "scene_sha256",
+        "trajectory_sha256",
+    ):
         assert one[name] == other[name]
     sources = (("out.h5",), ("scene.xml", "-t", "motion.h5"))
     one, other = (audit(*words, "--frames", "2::3")["pairs"][0] for words in sources)
@@ -90,7 +110,10 @@ def test_a_scene_and_its_contact_set_agree(audit, collide):
 
 def test_classes_of_pairs(audit, robot):
     result = audit(robot, "-t", "robot.h5")
-    found = {(one["shape0"], one["shape1"]): (one["check"], one["frame"], one["depth"]) for one in result["pairs"]}
+    found = {
+        (one["shape0"], one["shape1"]): (one["check"], one["frame"], one["depth"])
+        for one in result["pairs"]
+    }
     assert found == {
         ("trunk", "hand"): ("self", 2, pytest.approx(0.04, abs=1e-6)),
         ("floor", "trunk"): ("ground", 1, pytest.approx(0.03, abs=1e-6)),
@@ -107,7 +130,9 @@ def test_classes_of_pairs(audit, robot):
     ):
         checks = audit(robot, "-t", "robot.h5", *options)["checks"]
         assert [one["name"] for one in checks if one["failing"]] == failing, options
-    result = audit(robot, "-t", "robot.h5", "--frames", "1:", "--max-start", "2cm", "--max-depth", "1")
+    result = audit(
+        robot, "-t", "robot.h5", "--frames", "1:", "--max-start", "2cm", "--max-depth", "1"
+    )
     assert [one["failing"] for one in result["checks"]] == [0, 0, 0, 1]
     result = audit(robot, "-t", "robot.h5", "--frames", "1:", "--max-depth", "1cm")
     assert result["usable"]["unusable_from_start"] == 2
@@ -127,7 +152,8 @@ FIXED_BASE = """<mujoco>
 
 
 def test_the_fixed_base_belongs_to_its_robot(here, audit, collide):
-    """The base's shapes are static, and the link's lower edge is 10 mm above it and turns into it."""
+    """The base's shapes are static, and the link's lower edge is 10 mm above it and turns into
+    it."""
     (here / "arm.xml").write_text(FIXED_BASE)
     np.savez(here / "arm.npz", qpos=[[0.0], [0.3]], time=[0.0, 0.5])
     told = collide("inspect arm.npz").out
@@ -136,20 +162,31 @@ def test_the_fixed_base_belongs_to_its_robot(here, audit, collide):
     collide.ok("run arm.xml -t arm.npz -o arm.h5 -q")
     depth = pytest.approx(0.05 * np.sin(0.3) - 0.01, abs=1e-6)
     of_file = ("arm.h5 --self --self-bodies box,upper", "arm.h5 --self --self-bodies *")
-    named = (f"arm.xml -t arm.npz --self {more}" for more in ("", *(f"--self-bodies {n}" for n in ("box,upper", "*"))))
+    named = (
+        f"arm.xml -t arm.npz --self {more}"
+        for more in ("", *(f"--self-bodies {n}" for n in ("box,upper", "*")))
+    )
     for words in (*named, "arm.xml -t arm.npz --self --self-bodies base,upper", *of_file):
         result = audit(*words.split())
         (pair,) = result["pairs"]
         assert (pair["check"], pair["depth"], result["passed"]) == ("self", depth, False), words
     for names in ("box", "base", "upper", "floor", "floor,box"):
         answer = collide("audit arm.xml -t arm.npz --self --self-bodies", names)
-        assert (answer.code, f"{names.replace(',', ', ')} names no two bodies" in answer.err) == (2, True)
-    assert "box and link may touch: no rule forbids it" in collide("inspect arm.xml --why base upper").out
+        assert (answer.code, f"{names.replace(',', ', ')} names no two bodies" in answer.err) == (
+            2,
+            True,
+        )
+    assert (
+        "box and link may touch: no rule forbids it"
+        in collide("inspect arm.xml --why base upper").out
+    )
 
 
 def test_limits_of_a_file(audit, robot, here):
     text = 'max-depth = "1mm"\nself = 0.05\nmax-ground = "1cm"\nallow = [["floor", "tru*"]]\n'
-    (here / "limits.toml").write_text(text + '[[pair]]\nbetween = ["ball", "trunk"]\nmax-depth = "6mm"\n')
+    (here / "limits.toml").write_text(
+        text + '[[pair]]\nbetween = ["ball", "trunk"]\nmax-depth = "6mm"\n'
+    )
     assert audit(robot, "-t", "robot.h5", "--limits", "limits.toml")["passed"]
     result = audit(robot, "-t", "robot.h5", "--limits", "limits.toml", "--self", "1cm")
     assert [one["name"] for one in result["checks"] if one["failing"]] == ["self"]
@@ -162,14 +199,20 @@ def test_own_limits_of_pairs_have_a_row(robot, collide, here):
     words = f"audit {robot} -t robot.h5 --limits limits.toml"
     checks = {one["name"]: one for one in collide.result(words, code=1)["checks"]}
     assert [checks[name]["failing"] for name in ("depth", "own")] == [0, 1]
-    assert (checks["depth"]["limit"], checks["own"]["limit"], checks["own"]["pairs"]) == (0.05, 0.001, 1)
+    assert (checks["depth"]["limit"], checks["own"]["limit"], checks["own"]["pairs"]) == (
+        0.05,
+        0.001,
+        1,
+    )
     assert "with a limit of their own" in checks["own"]["reason"]
     shown = collide.found(words, "--markdown", "a.md", "--github")
     (row,) = [line for line in shown.splitlines() if line.startswith(" own limits of pairs")]
     assert row.split()[4:] == ["1", "mm", "1", "5", "mm", "1"]
     (row,) = [line for line in shown.splitlines() if line.startswith(" penetration")]
     assert row.split()[-1] == "0"
-    assert "| own limits of pairs | 1 mm | 1 | 5 mm | failed: 1 pair |" in (here / "a.md").read_text()
+    assert (
+        "| own limits of pairs | 1 mm | 1 | 5 mm | failed: 1 pair |" in (here / "a.md").read_text()
+    )
     (here / "limits.toml").write_text(own.format("1mm") + own.format("2mm").replace("ball", "hand"))
     shown = collide.found(words)
     (row,) = [line for line in shown.splitlines() if line.startswith(" own limits of pairs")]
@@ -196,7 +239,11 @@ def test_only_what_is_worse_than_the_baseline_fails(audit, robot, here):
     (here / "part.json").write_text(json.dumps(audit(*whole, "--frames", ":3")))
     assert not audit(*whole)["passed"]
     result = audit(*whole, "--against", "whole.json")
-    assert (result["passed"], result["baseline"]["worse"], result["baseline"]["gone"]) == (True, 0, 0)
+    assert (result["passed"], result["baseline"]["worse"], result["baseline"]["gone"]) == (
+        True,
+        0,
+        0,
+    )
     result = audit(*whole, "--against", "part.json")
     assert [one["failing"] for one in result["checks"]] == [1, 0, 0, 0]
     assert audit(*whole, "--against", "part.json", "--tolerance", "5.1mm")["passed"]
@@ -205,7 +252,10 @@ def test_only_what_is_worse_than_the_baseline_fails(audit, robot, here):
 
 def test_volume_of_the_deepest_overlap(audit, here):
     (pair,) = audit("scene.xml", "-t", "motion.h5", "--overlap-volume")["pairs"]
-    r, s, d = 0.5, 0.3, 0.8 - float(DEPTH.max())  # two caps, which meet in a circle
+    # two caps, which meet in a circle
+    r = 0.5
+    s = 0.3
+    d = 0.8 - float(DEPTH.max())
     x = (d * d + r * r - s * s) / (2 * d)
     caps = sum(np.pi * h * h * (3 * radius - h) / 3 for radius, h in ((r, r - x), (s, s - d + x)))
     assert abs(pair["overlap_volume"] - caps) <= pair["overlap_volume_error"] < 2e-3 * caps
@@ -217,24 +267,33 @@ def test_volume_of_the_deepest_overlap(audit, here):
 def test_pages(robot, collide, here):
     words = ["audit", robot, "-t", "robot.h5", "--max-depth", "10mm", "--github"]
     answer = collide(*words, "--junit-xml", "a.xml", "--markdown", "a.md")
-    assert (answer.code, "failed: 2 findings, 3 pairs penetrate, up to 40 mm" in answer.out) == (1, True)
+    assert (answer.code, "failed: 2 findings, 3 pairs penetrate, up to 40 mm" in answer.out) == (
+        1,
+        True,
+    )
     suite = ElementTree.parse("a.xml").getroot()[0]
     assert (suite.attrib["tests"], suite.attrib["failures"]) == ("4", "2")
     failed = [case.attrib["name"] for case in suite if len(case)]
     assert failed == ["self-collision", "ground penetration"]
     assert "| `floor` | `trunk` | 30 mm | 1 | 0 | 1 |" in (here / "a.md").read_text()
-    assert [line.split(":")[2].split(" ")[0] for line in answer.err.splitlines()] == ["error", "error"]
+    assert [line.split(":")[2].split(" ")[0] for line in answer.err.splitlines()] == [
+        "error",
+        "error",
+    ]
 
 
 def test_chart_and_series(audit, robot, here):
-    series = audit(robot, "-t", "robot.h5", "--max-depth", "10mm", "--self", "1cm", "--chart", "a.svg")["series"]
+    series = audit(
+        robot, "-t", "robot.h5", "--max-depth", "10mm", "--self", "1cm", "--chart", "a.svg"
+    )["series"]
     assert (series["frame"], series["unusable"]) == ([0, 1, 2, 3], [False, True, True, False])
     np.testing.assert_allclose(series["depth"], [0, 0.03, 0.04, 0.005], atol=1e-6)
     np.testing.assert_allclose(series["self_depth"], [0, 0, 0.04, 0], atol=1e-6)
     text = (here / "a.svg").read_text()
     assert "<title>frame 2: all pairs 40 mm, one robot 40 mm</title>" in text
     assert "greatest depth [mm]" in text
-    audit(robot, "-t", "robot.h5", "--frames", "0", "--chart", "a.png")  # a single frame without penetration
+    # a single frame without penetration
+    audit(robot, "-t", "robot.h5", "--frames", "0", "--chart", "a.png")
     assert (here / "a.png").read_bytes()[:4] == b"\x89PNG"
 
 
@@ -246,7 +305,12 @@ def test_bins_have_the_greatest_depth():
 
 
 def test_masks_of_worlds_and_demonstrations(audit, here):
-    rows = [Touch(0, 0, 0, 1, -0.01), Touch(2, 1, 0, 2, -0.02), Touch(2, 1, 1, 2, -0.02), Touch(3, 0, 1, 2, 0.01)]
+    rows = [
+        Touch(0, 0, 0, 1, -0.01),
+        Touch(2, 1, 0, 2, -0.02),
+        Touch(2, 1, 1, 2, -0.02),
+        Touch(3, 0, 1, 2, 0.01),
+    ]
     made = touching_set(rows, 4, 2).write(here / "a.h5")
     for name in ("m.npz", "m.h5", "m.csv"):
         audit(made, "--max-depth", "15mm", "--mask", name)
@@ -266,7 +330,9 @@ def test_masks_of_worlds_and_demonstrations(audit, here):
 
 
 def test_demonstrations(audit, here):
-    episodes = Episodes(("a", "b"), np.array([0, 1], np.int32), np.zeros(2, np.int64), np.array([6, 4]))
+    episodes = Episodes(
+        ("a", "b"), np.array([0, 1], np.int32), np.zeros(2, np.int64), np.array([6, 4])
+    )
     block = episodes.without_others(made_up_block(small_model(2), 6), 2)
     write_contact_set(here / "e.h5", small_model(2), block, episodes=episodes)
     result = audit("e.h5", "--max-depth", "1cm", "--mask", "e.csv")
@@ -289,7 +355,13 @@ def test_python(here, robot):
     assert [one["check"] for one in found.pairs] == ["self", "ground", "depth"]
     assert found.pairs == found.result.pairs
     allowed = ({"allow": value} for value in (["a"], ("a", "b"), [("x", "y")]))
-    for options in ({"max_depth": "2 miles"}, {"self": -1.0}, {"gap": 0.1}, {"nothing": 1}, *allowed):
+    for options in (
+        {"max_depth": "2 miles"},
+        {"self": -1.0},
+        {"gap": 0.1},
+        {"nothing": 1},
+        *allowed,
+    ):
         with pytest.raises(collidecli.InputError):
             collidecli.audit(robot, "robot.h5", **options)
 
@@ -308,10 +380,13 @@ LIMITS = {
 
 @pytest.fixture
 def files(here) -> None:
-    """Files of limits and of baselines that are none, and a contact set, beside the scene and the motion."""
+    """Files of limits and of baselines that are none, and a contact set, beside the scene and the
+    motion."""
     (here / "other.json").write_text('{"schema": "collide.run/1"}')
     (here / "damaged.json").write_text('{"schema": "collide.audit/1", "pairs": [{"shape0": 1}]}')
-    (here / "tunnels.json").write_text('{"schema": "collide.audit/1", "pairs": [], "tunnels": [{"steps": "x"}]}')
+    (here / "tunnels.json").write_text(
+        '{"schema": "collide.audit/1", "pairs": [], "tunnels": [{"steps": "x"}]}'
+    )
     for name, (text, _) in LIMITS.items():
         (here / name).write_text(text)
     touching_set([Touch(0, 0, 0, 1, -0.01)], 2, 1).write(here / "a.h5")
@@ -321,17 +396,30 @@ test_refused = refusals(
     "audit",
     ("", ""),
     ("missing.xml", "missing.xml"),
-    *((f"scene.xml -t motion.h5 --mask m.npz --markdown a.md {words}", told) for words, told in (
-        ("--max-depth -1", "below 0"), ("--max-depth nan", "not a length"), ("--self=x", "not a length"),
-        ("--overlap-volume --first 0", "give --first at least 1"), ("--ground-shapes ''", "it is empty"),
-        ("--allow base nothing", "'nothing' matches no"), ("--ground-shapes x*", "'x*' matches no"),
-        ("--max-ground 1", "--ground-shapes"), ("--self", "--self-bodies"),
-        ("--self --self-bodies x", "'x' matches no"), ("--against scene.xml", "not JSON"),
-        ("--against missing.json", "cannot be read"), ("--against other.json", "collide.audit/1"),
-        ("--against damaged.json", "damaged"), ("--against tunnels.json", "damaged"),
-        ("--limits missing.toml", "cannot be read"), ("--chart a.txt", "extension"), ("--frames 50:", "selects none"),
-        *((f"--limits {name}", told) for name, (_, told) in LIMITS.items()),
-    )),
+    *(
+        (f"scene.xml -t motion.h5 --mask m.npz --markdown a.md {words}", told)
+        for words, told in (
+            ("--max-depth -1", "below 0"),
+            ("--max-depth nan", "not a length"),
+            ("--self=x", "not a length"),
+            ("--overlap-volume --first 0", "give --first at least 1"),
+            ("--ground-shapes ''", "it is empty"),
+            ("--allow base nothing", "'nothing' matches no"),
+            ("--ground-shapes x*", "'x*' matches no"),
+            ("--max-ground 1", "--ground-shapes"),
+            ("--self", "--self-bodies"),
+            ("--self --self-bodies x", "'x' matches no"),
+            ("--against scene.xml", "not JSON"),
+            ("--against missing.json", "cannot be read"),
+            ("--against other.json", "collide.audit/1"),
+            ("--against damaged.json", "damaged"),
+            ("--against tunnels.json", "damaged"),
+            ("--limits missing.toml", "cannot be read"),
+            ("--chart a.txt", "extension"),
+            ("--frames 50:", "selects none"),
+            *((f"--limits {name}", told) for name, (_, told) in LIMITS.items()),
+        )
+    ),
     ("scene.xml --mask mask.txt", "extension"),
     ("scene.xml --mask x.npz --markdown x.npz", "have one path"),
     ("a.h5 --self", "--self-bodies"),
@@ -342,12 +430,13 @@ test_refused = refusals(
     ("a.h5 --worlds 2", "contact set"),
     ("--self body* a.h5", "'body*' is not a length: write one, as 2mm, or --self after"),
     needs="files",
-)  # fmt: skip
+)
 
 
 def test_a_damaged_file(here, collide):
     good = GOLDEN.with_name("contacts_1_1.h5").read_bytes()
-    (here / "a.h5").write_bytes(damaged_set(good, random.Random(73)))  # its root has no readable format
+    # its root has no readable format
+    (here / "a.h5").write_bytes(damaged_set(good, random.Random(73)))
     answer = collide("audit a.h5")
     assert (answer.code, "internal" in answer.err) == (2, False)
 
@@ -360,7 +449,8 @@ SCENE = """<mujoco>
   </worldbody>
 </mujoco>
 """
-SPEED, RATE = 100.0, 60.0
+SPEED = 100.0
+RATE = 60.0
 
 
 @pytest.fixture
@@ -403,7 +493,8 @@ def test_a_contact_set_with_a_sweep(bullet, here, collide, audit):
 
 
 def test_steps_of_selected_frames(bullet, collide, audit):
-    """The step from frame 0 to 1 is not audited if one of both frames is not selected, as of a scene."""
+    """The step from frame 0 to 1 is not audited if one of both frames is not selected, as of a
+    scene."""
     collide.ok("run", *bullet, "--sweep", "-o", "swept.h5", "-q")
     assert audit("swept.h5", "--frames", ":1")["tunnels"] == []
     answer = collide.ok("audit swept.h5 --frames ::2")

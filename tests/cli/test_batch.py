@@ -1,4 +1,5 @@
-"""`collide batch`: plans, killed workers, resumption, failures, full disks, warnings, tables, refusals."""
+"""`collide batch`: plans, killed workers, resumption, failures, full disks, warnings, tables,
+refusals."""
 
 import io
 import json
@@ -43,7 +44,16 @@ from collidecli.verbs.batch.work import work_shard
 from collidecli.verbs.run.run import RunRequest
 from tests.cli.conftest import refusals, write_jobs, write_motion
 from tests.cli.test_recordings import falling, write_demos
-from tests.support.batches import JOBS, KillsOn, compute, dataset, environment, plan, result_count, start
+from tests.support.batches import (
+    JOBS,
+    KillsOn,
+    compute,
+    dataset,
+    environment,
+    plan,
+    result_count,
+    start,
+)
 
 LENGTHS = (12, 5, 20, 9, 16, 7)
 
@@ -79,7 +89,9 @@ def test_every_recording_is_computed_once_and_gives_the_contacts_of_run(jobs, co
 @pytest.mark.usefixtures("in_process")
 def test_shards_and_slots_give_one_data_set(jobs, collide, monkeypatch):
     compute(collide, "A")
-    monkeypatch.setattr(Store, "is_damaged", lambda self, key: pytest.fail("opens contact sets of other slots"))
+    monkeypatch.setattr(
+        Store, "is_damaged", lambda self, key: pytest.fail("opens contact sets of other slots")
+    )
     assert plan(collide, "B", "--shard-seconds", "1e-9").shard_count == 6
     assert collide.result("batch status B")["left"] == 6
     for slot in (2, 0, 1, 0):
@@ -89,7 +101,9 @@ def test_shards_and_slots_give_one_data_set(jobs, collide, monkeypatch):
 
 @pytest.mark.usefixtures("in_process")
 def test_the_whole_run_killed_goes_on_where_it_was(jobs, collide):
-    running = start(*["batch", "run", "jobs.toml", "-o", "B", "--workers", "1", "--shard-seconds", "1e-9"])
+    running = start(
+        *["batch", "run", "jobs.toml", "-o", "B", "--workers", "1", "--shard-seconds", "1e-9"]
+    )
     while running.poll() is None and not result_count("B"):
         time.sleep(0.02)
     workers = psutil.Process(running.pid).children(recursive=True)
@@ -112,7 +126,9 @@ from collidecli.cli.main import main
 work_shard('B', 0)
 main(['batch', 'run', 'B', '--workers', '1', '-q'])
 sys.exit('pandas' in sys.modules)"""
-    assert subprocess.run([sys.executable, "-c", code], env=environment(), check=False).returncode == 0
+    assert (
+        subprocess.run([sys.executable, "-c", code], env=environment(), check=False).returncode == 0
+    )
 
 
 @pytest.mark.usefixtures("in_process")
@@ -134,11 +150,16 @@ def test_a_bad_recording_does_not_stop_the_others_and_is_tried_again_on_request(
     assert collide("batch work B --slot 0/1").code == 1
     state = collide.result("batch run B --retry-failed --workers 1", code=1)
     assert (state["computed"], state["failed"]) == (0, 2), "its key is that of the earlier content"
-    assert any("has changed since the batch was planned" in failure["message"] for failure in state["failures"])
+    assert any(
+        "has changed since the batch was planned" in failure["message"]
+        for failure in state["failures"]
+    )
     plan(collide, "B", "--force")
     assert collide.result("batch run B --workers 1", code=1)["computed"] == 1
     status = collide("batch status B").out
-    assert (status.count("junk.h5"), "worker time" in status) == (1, True), "a recording is named once"
+    assert (status.count("junk.h5"), "worker time" in status) == (1, True), (
+        "a recording is named once"
+    )
     gathered = collide("batch gather B -o x.parquet")
     assert re.search(r"episodes +7\nfailed +1, without a row", gathered.out)
     assert collide.result("batch gather B -o y.parquet")["failed"] == 1
@@ -149,12 +170,16 @@ def test_a_bad_recording_does_not_stop_the_others_and_is_tried_again_on_request(
 
 @pytest.mark.parametrize(
     ("number", "timeout", "attempts", "said"),
-    [(signal.SIGKILL, None, 3, "ended 3 times (Killed), as for want of memory"), (signal.SIGSTOP, 8.0, 1, "after 8 s")],
+    [
+        (signal.SIGKILL, None, 3, "ended 3 times (Killed), as for want of memory"),
+        (signal.SIGSTOP, 8.0, 1, "after 8 s"),
+    ],
 )
 def test_an_episode_that_kills_or_stops_its_worker_is_quarantined(
     jobs, collide, monkeypatch, number, timeout, attempts, said
 ):
-    made, store = plan(collide), open_store("B")
+    made = plan(collide)
+    store = open_store("B")
     bad = next(episode for episode in made.episodes if episode.motion.endswith("d3.h5"))
     monkeypatch.setattr("collidecli.verbs.batch.executors.work_shard", KillsOn(bad.key, number))
     reports = []
@@ -167,11 +192,15 @@ def test_an_episode_that_kills_or_stops_its_worker_is_quarantined(
     assert sum(host["episodes"] for host in collide.result("batch status B")["hosts"]) >= 4
 
 
-def test_three_workers_killed_before_an_episode_end_the_command_for_a_repetition(planned, collide, monkeypatch):
+def test_three_workers_killed_before_an_episode_end_the_command_for_a_repetition(
+    planned, collide, monkeypatch
+):
     killed = MagicMock(side_effect=WorkerKilledError(-signal.SIGKILL))
     monkeypatch.setattr(Slot, "_call", killed)
     said = "3 worker processes ended before an episode of shard 0"
-    collide.refused("batch work B --slot 0/1 --workers 1", told=(said, "repeat the command"), code=75)
+    collide.refused(
+        "batch work B --slot 0/1 --workers 1", told=(said, "repeat the command"), code=75
+    )
     assert (killed.call_count, open_store("B").failures()) == (3, {})
 
 
@@ -179,15 +208,21 @@ def test_three_workers_killed_before_an_episode_end_the_command_for_a_repetition
 def test_an_outage_of_the_store_is_no_attempt_of_the_episode_where_its_log_can_be_ended(
     jobs, collide, monkeypatch, away, logged
 ):
-    """The store goes away as a contact set is made; it answers again before the log ends, or does not."""
+    """The store goes away as a contact set is made; it answers again before the log ends, or does
+    not."""
     pytest.importorskip("fsspec").filesystem("memory").store.clear()
-    url, run = "memory://nightly", work_module.run
+    url = "memory://nightly"
+    run = work_module.run
     made = plan(collide, url)
 
     def last_run(*words, **names):
         result = run(*words, **names)
         for name in away:
-            outage.setattr(ObjectFiles, name, MagicMock(side_effect=UnavailableError("the store is not available")))
+            outage.setattr(
+                ObjectFiles,
+                name,
+                MagicMock(side_effect=UnavailableError("the store is not available")),
+            )
         return result
 
     with monkeypatch.context() as outage:
@@ -205,18 +240,28 @@ def test_an_outage_of_the_store_is_no_attempt_of_the_episode_where_its_log_can_b
 @pytest.mark.usefixtures("in_process")
 def test_attempts_of_processes_that_ended_with_their_parent_count(jobs, collide, monkeypatch):
     """As where the whole container is killed: nobody could record how the process ended."""
-    (jobs / "jobs.toml").write_text(JOBS.replace("gap = 0.02", 'gap = 0.02, memory-limit = "512MiB"'))
-    made, store, limits, real = plan(collide), open_store("B"), [], work_module.run
+    (jobs / "jobs.toml").write_text(
+        JOBS.replace("gap = 0.02", 'gap = 0.02, memory-limit = "512MiB"')
+    )
+    made = plan(collide)
+    store = open_store("B")
+    limits = []
+    real = work_module.run
 
     def run(request, cache=None):
         limits.append((Path(request.trajectory).name, request.engine.memory_limit >> 20))
         return real(request, cache=cache)
 
     monkeypatch.setattr(work_module, "run", run)
-    bad, stopped = (next(one for one in made.episodes if one.motion.endswith(name)) for name in ("d2.h5", "d4.h5"))
+    bad, stopped = (
+        next(one for one in made.episodes if one.motion.endswith(name))
+        for name in ("d2.h5", "d4.h5")
+    )
     for _ in range(2):
         store.log(store.new_log(bad.shard), {"event": "begin"}, {"event": "start", "key": bad.key})
-        store.log(store.new_log(bad.shard), {"event": "start", "key": stopped.key}, {"event": "stopped"})
+        store.log(
+            store.new_log(bad.shard), {"event": "start", "key": stopped.key}, {"event": "stopped"}
+        )
     collide.ok("batch work B --slot 0/1")
     assert limits.pop() == ("d2.h5", 128), "suspects come last, with less memory"
     assert {limit for _, limit in limits} == {512}
@@ -224,11 +269,15 @@ def test_attempts_of_processes_that_ended_with_their_parent_count(jobs, collide,
     store.log(store.new_log(bad.shard), {"event": "start", "key": bad.key})
     state = collide.result("batch work B --slot 0/1", code=1)
     assert [(one["attempts"], one["exit_code"]) for one in state["failures"]] == [(3, 4)]
-    assert collide.result("batch work B --slot 0/1 --retry-failed")["computed"] == 1, "attempts are counted anew"
+    assert collide.result("batch work B --slot 0/1 --retry-failed")["computed"] == 1, (
+        "attempts are counted anew"
+    )
 
 
 @pytest.mark.parametrize(
-    "damage", [b"", b"\0" * 100, b"{", b"7\n[]\n" + b"[" * 100_000, b'{"event": "done", "key": 1}\n'], ids=range(5)
+    "damage",
+    [b"", b"\0" * 100, b"{", b"7\n[]\n" + b"[" * 100_000, b'{"event": "done", "key": 1}\n'],
+    ids=range(5),
 )
 @pytest.mark.usefixtures("in_process")
 def test_a_damaged_log_stops_nothing(jobs, collide, damage):
@@ -238,8 +287,12 @@ def test_a_damaged_log_stops_nothing(jobs, collide, damage):
     for log in logs:
         log.write_bytes(damage)
     store = open_store("B")
-    store.log("events/000000/a.jsonl", {"event": "done", "key": made.episodes[0].key, "seconds": 2.0})
-    assert collide.result("batch status B")["hosts"][0]["episodes"] == 1, "a line after a damaged one"
+    store.log(
+        "events/000000/a.jsonl", {"event": "done", "key": made.episodes[0].key, "seconds": 2.0}
+    )
+    assert collide.result("batch status B")["hosts"][0]["episodes"] == 1, (
+        "a line after a damaged one"
+    )
     assert collide.result("batch work B --slot 0/1")["computed"] == 6
     assert collide.result("batch run B")["done"] == 6
 
@@ -248,8 +301,13 @@ def test_a_damaged_log_stops_nothing(jobs, collide, damage):
 def test_a_truncated_contact_set_is_named_and_computed_again(jobs, collide):
     made = compute(collide)
     whole = dataset(collide, "B")
-    paths = [Path(open_store("B").result_location(episode.key)) for episode in list(made.episodes)[:3]]
-    for verb, sizes in (("run B --workers 1", (0, 40, 3000)), ("work B --slot 0/1", (100, None, None))):
+    paths = [
+        Path(open_store("B").result_location(episode.key)) for episode in list(made.episodes)[:3]
+    ]
+    for verb, sizes in (
+        ("run B --workers 1", (0, 40, 3000)),
+        ("work B --slot 0/1", (100, None, None)),
+    ):
         for path, size in zip(paths, sizes, strict=True):
             os.truncate(path, path.stat().st_size if size is None else size)
         damaged = sum(size is not None for size in sizes)
@@ -290,7 +348,9 @@ def test_keys_depend_on_all_that_changes_contacts(jobs, collide, monkeypatch):
     with monkeypatch.context() as patch:
         patch.setattr(plan_module, "RESULT_EPOCH", 99)
         found.add(keys())
-    (jobs / "scene.xml").write_text((jobs / "scene.xml").read_text().replace('size="0.5"', 'size="0.51"'))
+    (jobs / "scene.xml").write_text(
+        (jobs / "scene.xml").read_text().replace('size="0.5"', 'size="0.51"')
+    )
     found.add(keys())
     assert len(frozenset.union(*found)) == 5 * 6
 
@@ -298,15 +358,30 @@ def test_keys_depend_on_all_that_changes_contacts(jobs, collide, monkeypatch):
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("[[job]]\nname = 'a'\nscene = 'scene.xml'\nmotoin = ['x']", ("job 1", "'motoin'", "did you mean motion")),
-        ("[[job]]\nname = 'a'\nscene = 'scene.xml'\nmotion = ['nothing/*.h5']", ("job 'a'", "matches no file")),
+        (
+            "[[job]]\nname = 'a'\nscene = 'scene.xml'\nmotoin = ['x']",
+            ("job 1", "'motoin'", "did you mean motion"),
+        ),
+        (
+            "[[job]]\nname = 'a'\nscene = 'scene.xml'\nmotion = ['nothing/*.h5']",
+            ("job 'a'", "matches no file"),
+        ),
         (JOBS + JOBS, ("two jobs", "'balls'")),
         (JOBS.replace("gap", "gpa"), ("job 'balls'", "no option 'gpa'", "did you mean gap")),
         (JOBS.replace("gap = 0.02", "gap = -1"), ("job 'balls'", "gap")),
         (JOBS.replace("gap = 0.02", "force = true"), ("'force' cannot be set in a job file",)),
-        (JOBS.replace("gap = 0.02", "engine = 'mujoco'"), ("job 'balls'", "'engine' cannot be set in a job file")),
-        (JOBS.replace("gap = 0.02", "engine-option = 'multiccd=0'"), ("'engine-option' cannot be set", "remove it")),
-        (JOBS.replace("gap = 0.02", "engine_python = 'python'"), ("'engine_python' cannot be set", "remove it")),
+        (
+            JOBS.replace("gap = 0.02", "engine = 'mujoco'"),
+            ("job 'balls'", "'engine' cannot be set in a job file"),
+        ),
+        (
+            JOBS.replace("gap = 0.02", "engine-option = 'multiccd=0'"),
+            ("'engine-option' cannot be set", "remove it"),
+        ),
+        (
+            JOBS.replace("gap = 0.02", "engine_python = 'python'"),
+            ("'engine_python' cannot be set", "remove it"),
+        ),
         (JOBS.replace("gap = 0.02", "gap = true"), ("gap is True",)),
         (JOBS.replace('"cpu"', '"cpY"'), ("jobs.toml: job 'balls', --device", "no device 'cpY'")),
         (JOBS.replace("scene.xml", "gone.xml"), ("job 'balls'", "gone.xml", "there is no scene")),
@@ -380,12 +455,25 @@ os.kill(os.getpid(), signal.SIGKILL)
     Path(open_store("B").result_location(made.episodes[0].key)).unlink()
     collide.ok("batch work B --slot 0/1")
     assert not list(Path("B").glob("collide_*"))
-    assert {path.suffix for path in Path("B").rglob("*") if path.is_file()} == {".h5", ".jsonl", ".parquet"}
+    assert {path.suffix for path in Path("B").rglob("*") if path.is_file()} == {
+        ".h5",
+        ".jsonl",
+        ".parquet",
+    }
 
 
 @pytest.mark.parametrize(
     "report",
-    ["", "{", "7", "{}", "[" * 100_000, '{"key": 1}', b"\xff", '{"key": "a", "job": "b", "more": 1}'],
+    [
+        "",
+        "{",
+        "7",
+        "{}",
+        "[" * 100_000,
+        '{"key": 1}',
+        b"\xff",
+        '{"key": "a", "job": "b", "more": 1}',
+    ],
     ids=range(8),
 )
 def test_a_damaged_report_of_a_failure_is_named(planned, collide, report):
@@ -395,20 +483,31 @@ def test_a_damaged_report_of_a_failure_is_named(planned, collide, report):
 
 
 def test_a_new_plan_reads_the_recordings_that_have_changed(jobs, collide, monkeypatch):
-    read, whole, now = [], plan_module.files_sha256, time.time_ns
-    monkeypatch.setattr(plan_module, "files_sha256", lambda paths: (read.append(Path(paths[0]).name), whole(paths))[1])
+    read = []
+    whole = plan_module.files_sha256
+    now = time.time_ns
+    monkeypatch.setattr(
+        plan_module,
+        "files_sha256",
+        lambda paths: (read.append(Path(paths[0]).name), whole(paths))[1],
+    )
     monkeypatch.setattr(input_files.time, "time_ns", lambda: now() + 2 * input_files.SETTLED_NS)
     first = {episode.motion: episode.key for episode in plan(collide).episodes}
     assert sorted(read) == sorted(path.name for path in Path("demos").iterdir())
     read.clear()
     plan(collide)
-    assert {episode.motion: episode.key for episode in plan(collide, "B", "--force").episodes} == first
+    assert {
+        episode.motion: episode.key for episode in plan(collide, "B", "--force").episodes
+    } == first
     assert read == []
     other = (jobs / "demos/d1.h5").read_bytes()
     before = (jobs / "demos/d0.h5").stat()
     (jobs / "demos/d0.h5").write_bytes(other)
-    os.utime("demos/d0.h5", ns=(before.st_atime_ns, before.st_mtime_ns))  # its time of change differs nevertheless
-    keys = {Path(episode.motion).name: episode.key for episode in plan(collide, "B", "--force").episodes}
+    # its time of change differs nevertheless
+    os.utime("demos/d0.h5", ns=(before.st_atime_ns, before.st_mtime_ns))
+    keys = {
+        Path(episode.motion).name: episode.key for episode in plan(collide, "B", "--force").episodes
+    }
     assert (read, keys["d0.h5"]) == (["d0.h5"], keys["d1.h5"])
 
 
@@ -424,7 +523,9 @@ def test_a_damaged_plan_is_named(planned, collide):
     Path("B/plan.parquet").write_bytes(data)
     table = parquet.read_table("B/plan.parquet")
     moved = pyarrow.array([f"{path.as_py()}x" for path in table["motion"]])
-    parquet.write_table(table.set_column(table.column_names.index("motion"), "motion", moved), "B/plan.parquet")
+    parquet.write_table(
+        table.set_column(table.column_names.index("motion"), "motion", moved), "B/plan.parquet"
+    )
     assert "B/plan.parquet: is damaged: it was changed" in collide("batch status B").err
 
 
@@ -478,15 +579,21 @@ def test_the_bar_has_the_episodes_that_are_left(jobs, collide, monkeypatch):
     monkeypatch.setattr("sys.stderr.isatty", lambda: True, raising=False)
     plan(collide, "B", "--shard-seconds", "1e-9")
     work_shard("B", 0)
-    seen, bar = [], MagicMock()
-    monkeypatch.setattr("collidecli.pages.progress.batch_progress", lambda _, left: seen.append(dict(left)) or bar)
+    seen = []
+    bar = MagicMock()
+    monkeypatch.setattr(
+        "collidecli.pages.progress.batch_progress", lambda _, left: seen.append(dict(left)) or bar
+    )
     collide.ok("batch run B --workers 1")
     assert seen == [dict.fromkeys(range(1, 6), 1)]
-    assert bar.__enter__().call_args_list == [call(shard, 0) for shard in range(1, 6)], "shards that are left alone"
+    assert bar.__enter__().call_args_list == [call(shard, 0) for shard in range(1, 6)], (
+        "shards that are left alone"
+    )
 
 
 def test_the_bar_counts_each_episode_and_estimates_after_a_second(jobs, collide):
-    made, out = plan(collide, "B", "--shard-seconds", "1e9"), io.StringIO()
+    made = plan(collide, "B", "--shard-seconds", "1e9")
+    out = io.StringIO()
     shown = []
     with batch_progress(Console(file=out, force_terminal=True, width=90), {0: 6}) as bar:
         (task,) = bar._bar.tasks
@@ -495,7 +602,9 @@ def test_the_bar_counts_each_episode_and_estimates_after_a_second(jobs, collide)
             bar.begun(shard)
             shown.append((task.completed, task.description))
 
-        by_processes(Store("B"), range(made.shard_count), 1, lambda report: bar(report.shard, 1), begun=begun)
+        by_processes(
+            Store("B"), range(made.shard_count), 1, lambda report: bar(report.shard, 1), begun=begun
+        )
         assert shown == [(done, f"{done} of 6 episodes") for done in range(6)]
         assert (task.completed, task.description) == (6, "6 of 6 episodes, 1 failed")
         bar._bar.update(task.id, completed=3)
@@ -514,8 +623,11 @@ def test_no_process_starts_where_nothing_is_left(jobs, collide, monkeypatch):
 
 @pytest.mark.parametrize(("errors", "attempts", "code"), [(1, 0, 0), (2, 0, 0), (3, 3, 1)])
 @pytest.mark.usefixtures("in_process")
-def test_an_internal_error_is_tried_three_times_with_less_memory(jobs, collide, monkeypatch, errors, attempts, code):
-    limits, real = [], work_module.run
+def test_an_internal_error_is_tried_three_times_with_less_memory(
+    jobs, collide, monkeypatch, errors, attempts, code
+):
+    limits = []
+    real = work_module.run
 
     def run(request, cache=None):
         if request.trajectory.endswith("d2.h5"):
@@ -525,17 +637,22 @@ def test_an_internal_error_is_tried_three_times_with_less_memory(jobs, collide, 
         return real(request, cache=cache)
 
     monkeypatch.setattr(work_module, "run", run)
-    (jobs / "jobs.toml").write_text(JOBS.replace("gap = 0.02", 'gap = 0.02, memory-limit = "512MiB"'))
+    (jobs / "jobs.toml").write_text(
+        JOBS.replace("gap = 0.02", 'gap = 0.02, memory-limit = "512MiB"')
+    )
     plan(collide)
     limits.clear()
     assert collide("batch work B --slot 0/1").code == code
-    assert [failure.attempts for failure in open_store("B").failures().values()] == [attempts] * bool(attempts)
+    assert [failure.attempts for failure in open_store("B").failures().values()] == [
+        attempts
+    ] * bool(attempts)
     assert limits == [512 << 20, 256 << 20, 128 << 20][: min(errors + 1, 3)]
 
 
 @pytest.mark.usefixtures("in_process")
 def test_each_demonstration_is_an_episode(jobs, collide):
-    """Demonstrations of unequal lengths need no --uneven-demos; one that cannot be used does not stop the others."""
+    """Demonstrations of unequal lengths need no --uneven-demos; one that cannot be used does not
+    stop the others."""
     states = falling()
     bad = states.copy()
     bad[3, 2] = float("nan")
@@ -547,14 +664,19 @@ def test_each_demonstration_is_an_episode(jobs, collide):
     plan(collide)
     state = collide.result("batch work B --slot 0/1", code=1)
     assert (state["done"], state["failed"]) == (4, 2)
-    failed = {(Path(one["motion"]).name, one["demo"], "demo_10" in one["message"]) for one in state["failures"]}
+    failed = {
+        (Path(one["motion"]).name, one["demo"], "demo_10" in one["message"])
+        for one in state["failures"]
+    }
     assert failed == {("bad.hdf5", "", False), ("demos.hdf5", "demo_10", True)}
     assert "demos.hdf5 demo_10" in collide("batch status B").out
     collide.ok("batch gather B -o all.parquet")
     rows = parquet.read_table("all.parquet").to_pylist()
     named = [(row["job"], row["demo"], row["frames"]) for row in rows]
     assert named == [
-        (job, demo, frames) for job in ("lift", "some") for demo, frames in (("demo_0", 12), ("demo_1", 7))
+        (job, demo, frames)
+        for job in ("lift", "some")
+        for demo, frames in (("demo_0", 12), ("demo_1", 7))
     ]
     alone = collide.result("run -t demos.hdf5 --demos demo_1 --gap 0.2 --device cpu -o one.h5")
     assert alone["content_sha256"] == rows[1]["content_sha256"]
@@ -563,7 +685,9 @@ def test_each_demonstration_is_an_episode(jobs, collide):
 @pytest.fixture
 def two_jobs(here: Path) -> Path:
     """The current folder with jobs.toml: two jobs of three recordings each."""
-    return write_jobs(here, (5, 6, 7), JOBS + JOBS.replace("balls", "again\\u001b").replace("0.02", "0.03"))
+    return write_jobs(
+        here, (5, 6, 7), JOBS + JOBS.replace("balls", "again\\u001b").replace("0.02", "0.03")
+    )
 
 
 def test_plan_shows_what_it_does(two_jobs, collide, monkeypatch):
@@ -571,7 +695,11 @@ def test_plan_shows_what_it_does(two_jobs, collide, monkeypatch):
     monkeypatch.setattr("sys.stderr.isatty", lambda: True, raising=False)
     monkeypatch.setattr("collidecli.pages.progress.frame_progress", bar)
     plan(collide)
-    seen = [(*args[1:],) if name == "" else args for name, args, _ in bar.mock_calls if name in ("", "().__enter__()")]
+    seen = [
+        (*args[1:],) if name == "" else args
+        for name, args, _ in bar.mock_calls
+        if name in ("", "().__enter__()")
+    ]
     assert seen == [
         ("hashing", "reading scenes", "recordings"),
         *((number, 6) for number in range(1, 7)),
@@ -584,7 +712,10 @@ def test_the_time_of_a_host_is_readable_for_short_and_long_batches(here, collide
     write_jobs(here, (5,))
     (episode,) = plan(collide).episodes
     for host, spent in (("a", 5.7168), ("b", 3599.0), ("c", 5400.0)):
-        Store("B").log(Store("B").new_log(0), {"event": "done", "host": host, "key": episode.key, "seconds": spent})
+        Store("B").log(
+            Store("B").new_log(0),
+            {"event": "done", "host": host, "key": episode.key, "seconds": spent},
+        )
     shown = collide("batch status B").out
     assert all(words in shown for words in ("5.72 s", "3599 s", "1.50 h"))
 
@@ -628,12 +759,18 @@ COUNT = 12
 
 def mount(*words: str) -> bool:
     """Whether the command mount has done it: a user without that right cannot."""
-    return subprocess.run(["mount", "-t", "tmpfs", *words], stderr=subprocess.DEVNULL, check=False).returncode == 0
+    return (
+        subprocess.run(
+            ["mount", "-t", "tmpfs", *words], stderr=subprocess.DEVNULL, check=False
+        ).returncode
+        == 0
+    )
 
 
 @pytest.fixture
 def small(here: Path):
-    """A file system of its own in the folder small, with too little space for the batch of jobs.toml."""
+    """A file system of its own in the folder small, with too little space for the batch of
+    jobs.toml."""
     write_jobs(here, range(5, 5 + COUNT))
     (here / "small").mkdir()
     if shutil.which("mount") is None or not mount("-o", "size=500k", "tmpfs", "small"):

@@ -1,4 +1,5 @@
-"""A campaign of 1,000 episodes by every executor, in which processes are killed and a store goes away."""
+"""A campaign of 1,000 episodes by every executor, in which processes are killed and a store goes
+away."""
 
 import os
 import random
@@ -26,13 +27,24 @@ from tests.support.batches import endpoint as endpoint
 from tests.support.batches import proxy as proxy
 
 pytestmark = pytest.mark.slow
-SCENES, MOTIONS = 5, 200
+SCENES = 5
+MOTIONS = 200
 SUFFIXES = (".h5", ".npz", ".npy", ".npz", ".hdf5")
-"""Of the recordings of each scene: trajectories, coordinates, states of MuJoCo, and demonstrations of robomimic."""
-BROKEN = ("scene0/d003.h5", "scene1/d007.npz", "scene2/d011.npy", "scene3/d013.npz", "scene4/d017.hdf5")
+"""Of the recordings of each scene: trajectories, coordinates, states of MuJoCo, and demonstrations
+of robomimic."""
+BROKEN = (
+    "scene0/d003.h5",
+    "scene1/d007.npz",
+    "scene2/d011.npy",
+    "scene3/d013.npz",
+    "scene4/d017.hdf5",
+)
 COPIED = ("scene0/d005.h5", "scene1/d008.npz", "scene2/d015.npy")
-KILLS, KILLED, RETRIED = 25, 4, 75
-"""Of each executor; exit codes of a command whose process was killed, and of one that is to be repeated later."""
+KILLS = 25
+KILLED = 4
+RETRIED = 75
+"""Of each executor; exit codes of a command whose process was killed, and of one that is to be
+repeated later."""
 
 
 def write_recording(path: Path, frames: int, number: int) -> None:
@@ -43,9 +55,12 @@ def write_recording(path: Path, frames: int, number: int) -> None:
             file["body_q"][..., 0] += 1e-4 * number
         return
     qpos = np.zeros((frames, 14))
-    qpos[:, [3, 10]], qpos[:, 7] = 1.0, 9.0
-    qpos[:, 2], qpos[:, 0] = 0.905 - 0.01 * np.arange(frames), 1e-4 * number
-    time, velocity = 0.01 * np.arange(frames), np.zeros((frames, 12))
+    qpos[:, [3, 10]] = 1.0
+    qpos[:, 7] = 9.0
+    qpos[:, 2] = 0.905 - 0.01 * np.arange(frames)
+    qpos[:, 0] = 1e-4 * number
+    time = 0.01 * np.arange(frames)
+    velocity = np.zeros((frames, 12))
     states = np.concatenate([time[:, None], qpos, velocity], axis=1)
     if path.suffix == ".npz":
         np.savez(path, qpos=qpos, time=time)
@@ -57,14 +72,20 @@ def write_recording(path: Path, frames: int, number: int) -> None:
 
 @pytest.fixture(scope="module")
 def recordings(tmp_path_factory) -> Path:
-    """Five scenes with 200 recordings each: five are broken, three are copies of their predecessors."""
-    folder, jobs = tmp_path_factory.mktemp("campaign"), []
+    """Five scenes with 200 recordings each: five are broken, three are copies of their
+    predecessors."""
+    folder = tmp_path_factory.mktemp("campaign")
+    jobs = []
     for scene in range(SCENES):
         name = f"scene{scene}"
         (folder / name).mkdir()
-        (folder / f"{name}.xml").write_text(SCENE.replace("<worldbody>", f"<worldbody><!-- {scene} -->"))
+        (folder / f"{name}.xml").write_text(
+            SCENE.replace("<worldbody>", f"<worldbody><!-- {scene} -->")
+        )
         for number in range(MOTIONS):
-            write_recording(folder / name / f"d{number:03}{SUFFIXES[scene]}", 3 + number % 5, number)
+            write_recording(
+                folder / name / f"d{number:03}{SUFFIXES[scene]}", 3 + number % 5, number
+            )
         jobs.append(f'[[job]]\nname = "{name}"\nscene = "{name}.xml"\nmotion = ["{name}/*"]\n')
         jobs.append('options = { gap = 0.02, device = "cpu" }\n')
     for text in COPIED:
@@ -82,7 +103,8 @@ HASHES: list[str] = []
 
 @pytest.fixture
 def expected(recordings, tmp_path, monkeypatch, collide) -> str:
-    """Hash of the data set that one process computes, once; the current folder has the recordings."""
+    """Hash of the data set that one process computes, once; the current folder has the
+    recordings."""
     monkeypatch.chdir(tmp_path)
     for path in recordings.iterdir():
         os.symlink(path, tmp_path / path.name)
@@ -95,20 +117,32 @@ def expected(recordings, tmp_path, monkeypatch, collide) -> str:
 def check(folder: str, expected: str, collide) -> None:
     """One contact set for each key that can be computed, none lost, doubled or half-written."""
     state = collide.result("batch status", folder)
-    assert (state["done"], state["failed"], state["left"]) == (SCENES * MOTIONS - len(BROKEN), len(BROKEN), 0)
-    assert {Path(one["motion"]).name for one in state["failures"]} == {Path(text).name for text in BROKEN}
+    assert (state["done"], state["failed"], state["left"]) == (
+        SCENES * MOTIONS - len(BROKEN),
+        len(BROKEN),
+        0,
+    )
+    assert {Path(one["motion"]).name for one in state["failures"]} == {
+        Path(text).name for text in BROKEN
+    }
     assert dataset(collide, folder) == expected
     store = Store(folder)
     keys = {episode.key for episode in read_plan(store).episodes}
-    assert len(store.results()) == len(keys) - len(BROKEN) == SCENES * MOTIONS - len(COPIED) - len(BROKEN)
+    assert (
+        len(store.results())
+        == len(keys) - len(BROKEN)
+        == SCENES * MOTIONS - len(COPIED) - len(BROKEN)
+    )
     assert not any(map(store.is_damaged, store.results()))
     if "://" not in folder:
         assert not [path for path in Path(folder).rglob("*") if path.name.startswith(".")]
 
 
 def repeated(command: Callable[[], subprocess.Popen[bytes]], kills: int) -> int:
-    """Runs a command until it is done, and kills it or one of its processes at random times; returns how often."""
-    chance, killed = random.Random(0), 0
+    """Runs a command until it is done, and kills it or one of its processes at random times;
+    returns how often."""
+    chance = random.Random(0)
+    killed = 0
     for _ in range(kills + 2):
         running = command()
         while running.poll() is None:
@@ -125,7 +159,9 @@ def repeated(command: Callable[[], subprocess.Popen[bytes]], kills: int) -> int:
     raise AssertionError("the command does not end")
 
 
-@pytest.mark.parametrize("words", ["batch run B --workers 2", "batch run B --executor dask --workers 2"])
+@pytest.mark.parametrize(
+    "words", ["batch run B --workers 2", "batch run B --executor dask --workers 2"]
+)
 def test_processes_and_a_local_cluster(expected, collide, words):
     pytest.importorskip("distributed")
     plan(collide, "B", "--shard-seconds", "0.5")
@@ -154,19 +190,32 @@ def test_two_mounts(expected, tmp_path, collide):
 
 
 def test_slurm(expected, tmp_path, slurm, collide):
-    """An array, of which two programs are killed and then worker processes; more follow until all is done."""
+    """An array, of which two programs are killed and then worker processes; more follow until all
+    is done."""
     plan(collide, "B", "--shard-seconds", "0.5")
-    chance, killed = random.Random(0), 0
+    chance = random.Random(0)
+    killed = 0
     while collide.result("batch status B")["left"]:
         job = slurm.run("sbatch", "--parsable", "--array=0-1", str(SCRIPTS / "work.sbatch"), "B")
         while not ended(slurm, job):
-            time.sleep(chance.uniform(2.0, 8.0))  # a task that is queued again starts after two minutes
+            # a task that is queued again starts after two minutes
+            time.sleep(chance.uniform(2.0, 8.0))
             with suppress(psutil.NoSuchProcess, IndexError):
-                held = [each for each in psutil.process_iter(["cmdline"]) if "--slot" in (each.info["cmdline"] or ())]
-                found = [each for each in held if "python" in each.info["cmdline"][0] and each.cwd() == str(tmp_path)]
+                held = [
+                    each
+                    for each in psutil.process_iter(["cmdline"])
+                    if "--slot" in (each.info["cmdline"] or ())
+                ]
+                found = [
+                    each
+                    for each in held
+                    if "python" in each.info["cmdline"][0] and each.cwd() == str(tmp_path)
+                ]
                 if killed < KILLS:
                     below = [child for each in found for child in each.children(recursive=True)]
-                    workers = [child for child in below if "spawn_main" in " ".join(child.cmdline())]
+                    workers = [
+                        child for child in below if "spawn_main" in " ".join(child.cmdline())
+                    ]
                     chance.choice(found if killed in (5, 15) else workers).kill()
                     killed += 1
     check("B", expected, collide)

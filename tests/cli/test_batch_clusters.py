@@ -51,26 +51,59 @@ def test_scripts_have_no_syntax_error(script):
 def ran(folder: Path, variables: dict[str, object], *words: str | Path, **programs: str):
     """A script that has run in a folder, with programs in place of those of Slurm or Kubernetes."""
     write_programs(folder, **programs)
-    environment = {"PATH": f"{folder}:{os.environ['PATH']}"} | {name: str(value) for name, value in variables.items()}
+    environment = {"PATH": f"{folder}:{os.environ['PATH']}"} | {
+        name: str(value) for name, value in variables.items()
+    }
     return subprocess.run(
-        ["bash", *words], env=environment, cwd=folder, capture_output=True, text=True, check=False, timeout=60
+        ["bash", *words],
+        env=environment,
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
     )
 
 
-def task(folder: Path, *words: str, code: int = 0, first: int = 0, last: int = 7, number: int = 0, **variables: object):
-    """work.sbatch as a task of an array of 8, with a `collide` that writes to `words` and ends with `code`."""
+def task(
+    folder: Path,
+    *words: str,
+    code: int = 0,
+    first: int = 0,
+    last: int = 7,
+    number: int = 0,
+    **variables: object,
+):
+    """work.sbatch as a task of an array of 8, with a `collide` that writes to `words` and ends with
+    `code`."""
     array = {"JOB_ID": 7, "TASK_ID": number, "TASK_MIN": first, "TASK_MAX": last, "TASK_COUNT": 8}
     values = {f"SLURM_ARRAY_{name}": value for name, value in array.items()} | variables
-    programs = {"collide": f'echo "$@" > words; exit {code}', "scontrol": "echo $@ > queued", "sleep": ""}
+    programs = {
+        "collide": f'echo "$@" > words; exit {code}',
+        "scontrol": "echo $@ > queued",
+        "sleep": "",
+    }
     return ran(folder, values, SCRIPTS / "work.sbatch", *words, **programs)
 
 
 @pytest.mark.parametrize(
     ("code", "restarts", "requeued"),
-    [(0, 0, False), (1, 0, False), (2, 0, False), (4, 0, True), (75, 0, True), (137, 2, True), (137, 3, False)],
+    [
+        (0, 0, False),
+        (1, 0, False),
+        (2, 0, False),
+        (4, 0, True),
+        (75, 0, True),
+        (137, 2, True),
+        (137, 3, False),
+    ],
 )
-def test_only_a_killed_task_and_one_without_its_store_are_queued_again(tmp_path, code, restarts, requeued):
-    done = task(tmp_path, "B", code=code, number=4, SLURM_RESTART_COUNT=restarts, SLURM_CPUS_PER_TASK=2)
+def test_only_a_killed_task_and_one_without_its_store_are_queued_again(
+    tmp_path, code, restarts, requeued
+):
+    done = task(
+        tmp_path, "B", code=code, number=4, SLURM_RESTART_COUNT=restarts, SLURM_CPUS_PER_TASK=2
+    )
     assert done.returncode == code
     assert (tmp_path / "words").read_text() == "batch work B --slot 4/8 --workers 2\n"
     assert (tmp_path / "queued").exists() == requeued
@@ -101,16 +134,29 @@ def test_too_few_words_give_the_usage(tmp_path, name):
 def submit(folder: Path, *words: str) -> tuple[subprocess.CompletedProcess[str], list[list[str]]]:
     """submit.sh with an `sbatch` that prints 1, 2, 3; its result, and the words of each call."""
     (folder / "jobs.toml").write_text(JOBS)
-    done = ran(folder, {}, SCRIPTS / "submit.sh", *words, sbatch='echo "$@" >> calls\necho "$(wc -l < calls);main"')
+    done = ran(
+        folder,
+        {},
+        SCRIPTS / "submit.sh",
+        *words,
+        sbatch='echo "$@" >> calls\necho "$(wc -l < calls);main"',
+    )
     calls = folder / "calls"
     return done, [line.split() for line in calls.read_text().splitlines()] if calls.exists() else []
 
 
 def test_submitted_jobs_depend_on_the_plan(tmp_path):
-    done, (plan, work, gather) = submit(tmp_path, "jobs.toml", "/shared/B", "20", "--cpus-per-task=4")
+    done, (plan, work, gather) = submit(
+        tmp_path, "jobs.toml", "/shared/B", "20", "--cpus-per-task=4"
+    )
     assert done.stdout == "plan 1, work 2, gather 3; collide batch status /shared/B --watch\n"
     assert plan[1:] == [str(SCRIPTS / "plan.sbatch"), "jobs.toml", "/shared/B"]
-    assert {"--dependency=afterok:1", "--kill-on-invalid-dep=yes", "--array=0-19", "--cpus-per-task=4"} <= set(work)
+    assert {
+        "--dependency=afterok:1",
+        "--kill-on-invalid-dep=yes",
+        "--array=0-19",
+        "--cpus-per-task=4",
+    } <= set(work)
     assert {"--dependency=afterok:1,afterany:2", "--kill-on-invalid-dep=yes"} <= set(gather)
     assert "--cpus-per-task=4" not in plan + gather
 
@@ -135,7 +181,9 @@ def slurm() -> Iterator[Slurm]:
     """A Slurm whose jobs find `collide`."""
     missing = missing_programs()
     if missing:
-        pytest.skip(f"not installed: {', '.join(missing)} (Debian: slurmctld slurmd slurm-client munge)")
+        pytest.skip(
+            f"not installed: {', '.join(missing)} (Debian: slurmctld slurmd slurm-client munge)"
+        )
     folder = Path(tempfile.mkdtemp(prefix="slurm_", dir="/tmp"))
     (folder / "bin").mkdir()
     collide = folder / "bin" / "collide"
@@ -150,7 +198,9 @@ def slurm() -> Iterator[Slurm]:
 
 
 def ended(slurm: Slurm, job: str) -> bool:
-    return not {"PENDING", "RUNNING", "COMPLETING", "CONFIGURING", "REQUEUED"} & set(slurm.state(job))
+    return not {"PENDING", "RUNNING", "COMPLETING", "CONFIGURING", "REQUEUED"} & set(
+        slurm.state(job)
+    )
 
 
 @pytest.mark.slow
@@ -195,38 +245,59 @@ def test_each_job_is_a_command_of_collide_with_limits(path):
     assert words[0] == "batch"
     command = verb.commands[words[1]]
     command.make_context(path.stem, words[2:])
-    assert set(held["resources"]["limits"]) == set(held["resources"]["requests"]) == {"cpu", "memory"}
+    assert (
+        set(held["resources"]["limits"]) == set(held["resources"]["requests"]) == {"cpu", "memory"}
+    )
     spec = read(path)["spec"]["template"]["spec"]
-    assert {mount["name"] for mount in held["volumeMounts"]} == {volume["name"] for volume in spec["volumes"]}
+    assert {mount["name"] for mount in held["volumeMounts"]} == {
+        volume["name"] for volume in spec["volumes"]
+    }
     assert "/tmp" in {mount["mountPath"] for mount in held["volumeMounts"]}
     assert held["image"] == "collide", "which the README replaces by registry, name and tag"
-    pod, own = spec["securityContext"], held["securityContext"]
+    pod = spec["securityContext"]
+    own = held["securityContext"]
     assert pod["runAsNonRoot"], 'the "restricted" standard of pod security'
     assert pod["seccompProfile"] == {"type": "RuntimeDefault"}
     assert pod["fsGroupChangePolicy"] == "OnRootMismatch"
-    assert own == {"allowPrivilegeEscalation": False, "readOnlyRootFilesystem": True, "capabilities": {"drop": ["ALL"]}}
+    assert own == {
+        "allowPrivilegeEscalation": False,
+        "readOnlyRootFilesystem": True,
+        "capabilities": {"drop": ["ALL"]},
+    }
 
 
 def test_the_slots_are_the_completions():
-    spec, held = read(FOLDER / "work.yaml")["spec"], container(FOLDER / "work.yaml")
+    spec = read(FOLDER / "work.yaml")["spec"]
+    held = container(FOLDER / "work.yaml")
     values = {one["name"]: one.get("value") for one in held["env"]}
     assert spec["completionMode"] == "Indexed"
-    assert spec["completions"] == spec["parallelism"] == spec["maxFailedIndexes"] == int(values["SLOTS"])
+    assert (
+        spec["completions"]
+        == spec["parallelism"]
+        == spec["maxFailedIndexes"]
+        == int(values["SLOTS"])
+    )
     assert held["args"][held["args"].index("--workers") + 1] == held["resources"]["limits"]["cpu"]
     (rule,) = (rule for rule in spec["podFailurePolicy"]["rules"] if rule["action"] == "FailIndex")
-    assert rule["onExitCodes"]["values"] == [1, 2, 3], "exit codes that a repetition would give again"
+    assert rule["onExitCodes"]["values"] == [1, 2, 3], (
+        "exit codes that a repetition would give again"
+    )
 
 
 def wait(folder: Path, kubectl: str) -> subprocess.CompletedProcess[str]:
     """wait.sh with this `kubectl`, and a `sleep` that counts its calls in `slept`."""
-    return ran(folder, {}, FOLDER / "wait.sh", "collide-work", kubectl=kubectl, sleep="echo >> slept")
+    return ran(
+        folder, {}, FOLDER / "wait.sh", "collide-work", kubectl=kubectl, sleep="echo >> slept"
+    )
 
 
 @pytest.mark.parametrize(
-    ("conditions", "code"), [("SuccessCriteriaMet Complete", 0), ("FailureTarget Failed", 1), ("Failed", 1)]
+    ("conditions", "code"),
+    [("SuccessCriteriaMet Complete", 0), ("FailureTarget Failed", 1), ("Failed", 1)],
 )
 def test_waiting_ends_when_a_job_has_completed_or_failed(tmp_path, conditions, code):
-    """First the server does not answer, then the Job has not ended and its last condition is only announced."""
+    """First the server does not answer, then the Job has not ended and its last condition is only
+    announced."""
     kubectl = f"""case $(cat slept 2>/dev/null | wc -l) in
         0) echo refused >&2; exit 1 ;;
         1) echo -n "collide-work  " ;;
@@ -247,12 +318,28 @@ def test_waiting_for_no_job_is_refused(tmp_path):
 def test_kubectl_prints_the_conditions_that_hold(tmp_path):
     job = read(FOLDER / "work.yaml")
     held = {"Suspended": "False", "FailureTarget": "True", "Failed": "True"}
-    job["status"] = {"conditions": [{"type": name, "status": state} for name, state in held.items()]}
+    job["status"] = {
+        "conditions": [{"type": name, "status": state} for name, state in held.items()]
+    }
     (tmp_path / "job.yaml").write_text(yaml.safe_dump(job))
-    template = re.search(r"^true_conditions='(.*)'$", (FOLDER / "wait.sh").read_text(encoding="utf-8"), re.M)
+    template = re.search(
+        r"^true_conditions='(.*)'$", (FOLDER / "wait.sh").read_text(encoding="utf-8"), re.M
+    )
     assert template is not None
-    local = ["kubectl", "patch", "--local", "-f", tmp_path / "job.yaml", "--type", "merge", "-p", '{"metadata": {}}']
-    done = subprocess.run([*local, "-o", f"jsonpath={template[1]}"], capture_output=True, text=True, check=True)
+    local = [
+        "kubectl",
+        "patch",
+        "--local",
+        "-f",
+        tmp_path / "job.yaml",
+        "--type",
+        "merge",
+        "-p",
+        '{"metadata": {}}',
+    ]
+    done = subprocess.run(
+        [*local, "-o", f"jsonpath={template[1]}"], capture_output=True, text=True, check=True
+    )
     assert done.stdout == "collide-work FailureTarget Failed "
 
 
@@ -296,7 +383,16 @@ def undisturbed(batch: str, collide) -> str:
 
 def on(cluster: Cluster) -> tuple[str, ...]:
     """Words of a run on a cluster."""
-    return "batch", "run", "B", "--executor", "dask", "--scheduler-file", str(cluster.file), "--json"
+    return (
+        "batch",
+        "run",
+        "B",
+        "--executor",
+        "dask",
+        "--scheduler-file",
+        str(cluster.file),
+        "--json",
+    )
 
 
 def test_two_workers_give_the_data_set_of_one_process(cluster, batch, undisturbed, collide):
@@ -323,7 +419,9 @@ def test_a_scheduler_that_does_not_answer_gives_one_message(batch, collide, word
     collide.refused(f"batch run B --executor dask {words.format(free=free_port())}", told=said)
 
 
-@pytest.mark.parametrize(("listens", "seconds"), [(False, 30), pytest.param(True, 90, marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    ("listens", "seconds"), [(False, 30), pytest.param(True, 90, marks=pytest.mark.slow)]
+)
 def test_a_server_that_is_no_scheduler_gives_one_message(batch, listens, seconds):
     with socket.socket() as server:
         server.bind(("127.0.0.1", 0))
@@ -344,7 +442,9 @@ def finished(running) -> dict:
 
 
 @pytest.mark.slow
-def test_a_killed_scheduler_is_one_message_and_the_batch_can_be_resumed(cluster, batch, undisturbed, collide, tmp_path):
+def test_a_killed_scheduler_is_one_message_and_the_batch_can_be_resumed(
+    cluster, batch, undisturbed, collide, tmp_path
+):
     running = start(*on(cluster))
     until(lambda: result_count(batch) > 1)
     cluster.scheduler.kill()
@@ -375,7 +475,9 @@ def test_the_tasks_of_a_killed_client_stop(cluster, batch, undisturbed, collide)
 
 
 @pytest.mark.slow
-def test_an_episode_that_kills_its_process_is_quarantined_and_bad_input_is_not_repeated(cluster, batch, collide):
+def test_an_episode_that_kills_its_process_is_quarantined_and_bad_input_is_not_repeated(
+    cluster, batch, collide
+):
     episodes = read_plan(Store("B")).episodes
     killer = next(one for one in episodes if one.motion.endswith("d3.h5"))
     Path(next(one for one in episodes if one.motion.endswith("d5.h5")).motion).write_bytes(b"junk")
@@ -392,6 +494,8 @@ def test_an_episode_that_kills_its_process_is_quarantined_and_bad_input_is_not_r
     out, _ = running.communicate()
     state = json.loads(out)
     assert running.returncode == 1
-    said = {Path(one["motion"]).name: (one["exit_code"], one["attempts"]) for one in state["failures"]}
+    said = {
+        Path(one["motion"]).name: (one["exit_code"], one["attempts"]) for one in state["failures"]
+    }
     assert said == {"d5.h5": (2, 1), "d3.h5": (4, 3)}
     assert state["done"] == DASK_EPISODES - 2

@@ -1,4 +1,5 @@
-"""`collide batch gather`: the values of every format against the contact sets, and what is refused."""
+"""`collide batch gather`: the values of every format against the contact sets, and what is
+refused."""
 
 import json
 import shutil
@@ -45,7 +46,9 @@ def write_recordings(folder: Path) -> None:
     (folder / "demos").mkdir()
     states = falling()
     states[:, 3] -= 0.098  # of the ball: it touches the base after some frames
-    write_demos(folder / "demos/one.hdf5", {name: states[:length] for name, length in LENGTHS.items()})
+    write_demos(
+        folder / "demos/one.hdf5", {name: states[:length] for name, length in LENGTHS.items()}
+    )
     write_demos(folder / "demos/two.hdf5", {"demo_0": states[:5]})
     (folder / "jobs.toml").write_text(JOBS)
 
@@ -80,7 +83,8 @@ def gather(collide, to: str, output: str = "out", *words: str) -> dict:
 
 
 def contact_sets() -> list[tuple[str, str, ContactSet]]:
-    """Name of recording and demonstration, and the contact set, in the order of numbers in names."""
+    """Name of recording and demonstration, and the contact set, in the order of numbers in
+    names."""
     store = open_store("B")
     found = [(Path(one.motion).stem, one.demo, one.key) for one in read_plan(store).episodes]
     found.sort(key=lambda one: (one[0], int(one[1].removeprefix("demo_"))))
@@ -93,7 +97,12 @@ def files_of(folder: str) -> set[str]:
 
 def test_parquet_has_the_contacts_of_every_episode(done, collide, monkeypatch):
     answer = gather(collide, "parquet")
-    assert files_of("out") == {"contacts-00000.parquet", "episodes.parquet", "gather.json", "README.md"}
+    assert files_of("out") == {
+        "contacts-00000.parquet",
+        "episodes.parquet",
+        "gather.json",
+        "README.md",
+    }
     episodes = parquet.read_table("out/episodes.parquet").to_pylist()
     rows = parquet.read_table("out/contacts-00000.parquet").to_pandas()
     assert list(rows.columns[:4]) == ["job", "episode_index", "frame_index", "step"]
@@ -102,14 +111,21 @@ def test_parquet_has_the_contacts_of_every_episode(done, collide, monkeypatch):
     named = [(Path(row["motion"]).stem, row["demo"], row["episode_index"]) for row in episodes]
     assert named == [(*one[:2], index) for index, one in enumerate(sets)]
     for row, (_, _, contacts) in zip(episodes, sets, strict=True):
-        assert (row["frames"], row["content_sha256"]) == (contacts.frame_count, contacts.content_sha256)
+        assert (row["frames"], row["content_sha256"]) == (
+            contacts.frame_count,
+            contacts.content_sha256,
+        )
         ours = rows[rows["episode_index"] == row["episode_index"]]
         assert row["contacts"] == len(ours) == contacts.contact_count
         counts = np.diff(contacts.cell_start())
-        np.testing.assert_array_equal(ours["frame_index"], np.repeat(np.arange(contacts.frame_count), counts))
+        np.testing.assert_array_equal(
+            ours["frame_index"], np.repeat(np.arange(contacts.frame_count), counts)
+        )
         np.testing.assert_array_equal(ours["distance"], contacts.column("distance"))
         np.testing.assert_array_equal(ours["point0_z"], contacts.column("point0")[:, 2])
-        assert ours["shape1"].tolist() == [contacts.shapes.path[row] for row in contacts.column("shape1")]
+        assert ours["shape1"].tolist() == [
+            contacts.shapes.path[row] for row in contacts.column("shape1")
+        ]
         np.testing.assert_array_equal(ours["time"], np.repeat(contacts.time, counts))
     monkeypatch.setattr(parquet_parts, "GROUP_BYTES", 1)
     gather(collide, "parquet", "groups")
@@ -118,17 +134,22 @@ def test_parquet_has_the_contacts_of_every_episode(done, collide, monkeypatch):
     assert [{row["episode_index"] for row in group} for group in groups] == [{0}, {1}, {2}, {3}]
     monkeypatch.setattr(parquet_parts, "PART_BYTES", 1)
     gather(collide, "parquet", "files")
-    assert [parquet.read_table(f"files/contacts-{k:05d}.parquet").to_pylist() for k in range(4)] == groups
+    assert [
+        parquet.read_table(f"files/contacts-{k:05d}.parquet").to_pylist() for k in range(4)
+    ] == groups
 
 
 def tables_of(folder: str) -> dict[str, list[dict]]:
-    """Rows of each table of a folder, by the rules of Hugging Face's `datasets.load_dataset`; the first is the default.
+    """Rows of each table of a folder, by the rules of Hugging Face's `datasets.load_dataset`; the
+    first is the default.
 
     Files of one table have one schema, and no dictionary (`Features.from_arrow_schema`).
     """
     found = {}
     for one in yaml.safe_load(Path(folder, "README.md").read_text().split("---")[1])["configs"]:
-        (first, *others) = [parquet.read_table(path) for path in sorted(Path(folder).glob(one["data_files"]))]
+        first, *others = [
+            parquet.read_table(path) for path in sorted(Path(folder).glob(one["data_files"]))
+        ]
         assert all(first.schema.equals(other.schema) for other in others)
         assert not any(pyarrow.types.is_dictionary(field.type) for field in first.schema)
         found[one["config_name"]] = pyarrow.concat_tables([first, *others]).to_pylist()
@@ -145,14 +166,21 @@ def test_slots_write_the_rows_of_one_gathering(done, collide):
     assert answer == whole | {"output": "parts", "slots_left": 0}
     assert tables_of("parts") == tables_of("out")
     assert len(tables_of("out")["contacts"]) == whole["contacts"]
-    collide.refused("batch gather B --to parquet -o parts --slot 0/2", told="output of other slots", code=3)
-    collide.refused("batch gather B --to parquet -o out --slot 0/2", told="output of other slots", code=3)
+    collide.refused(
+        "batch gather B --to parquet -o parts --slot 0/2", told="output of other slots", code=3
+    )
+    collide.refused(
+        "batch gather B --to parquet -o out --slot 0/2", told="output of other slots", code=3
+    )
     collide.refused("batch gather B --to lerobot -o other --slot 0/2", told="only --to parquet")
 
 
 def test_a_manifest_trusts_what_runs_recorded(done, collide, monkeypatch):
-    opened, checked = [], gathered.Gathered.open
-    monkeypatch.setattr(gathered.Gathered, "open", lambda *given: opened.append(given) or checked(*given))
+    opened = []
+    checked = gathered.Gathered.open
+    monkeypatch.setattr(
+        gathered.Gathered, "open", lambda *given: opened.append(given) or checked(*given)
+    )
     assert gather(collide, "manifest", "all.parquet")["episodes"] == 4
     assert len(opened) == 1
     found = parquet.read_table("all.parquet").to_pylist()
@@ -201,7 +229,11 @@ def test_robomimic_has_a_file_for_each_recording(done, collide):
             assert list(file["data"]) == list(source["data"])
             assert file.attrs["recording_sha256"] == file_sha256(f"demos/{stem}.hdf5")
             group = file[f"data/{demo}"]
-            assert group.attrs["num_samples"] == len(source[f"data/{demo}/states"]) == contacts.frame_count
+            assert (
+                group.attrs["num_samples"]
+                == len(source[f"data/{demo}/states"])
+                == contacts.frame_count
+            )
             held = group["contacts"]
             np.testing.assert_array_equal(held["contact_start"], contacts.cell_start())
             assert tuple(held["shape_path"].asstr()) == contacts.shapes.path
@@ -212,9 +244,12 @@ def test_robomimic_has_a_file_for_each_recording(done, collide):
             labels = group["pairs"]
             assert list(labels.attrs["names"]) == ["*ball *base", "*far *base"]
             near = np.array(least_distances(contacts))
-            both = np.stack([near, np.full_like(near, np.inf)], axis=1)  # the far one has no contact
+            # the far one has no contact
+            both = np.stack([near, np.full_like(near, np.inf)], axis=1)
             np.testing.assert_array_equal(labels["valid"], np.isfinite(both))
-            np.testing.assert_array_equal(labels["distance"], np.minimum(both.astype(np.float32), GAP))
+            np.testing.assert_array_equal(
+                labels["distance"], np.minimum(both.astype(np.float32), GAP)
+            )
             np.testing.assert_array_equal(labels["touching"], both <= 0.0)
             assert (labels["touching"][:, 0].any(), labels["touching"][0, 0]) == (True, False)
 
@@ -224,36 +259,54 @@ STATISTICS = ("min", "q01", "q10", "q50", "q90", "q99", "max")
 
 def nested_table(folder: Path) -> pyarrow.Table:
     """`load_nested_dataset`."""
-    return pyarrow.concat_tables([parquet.read_table(path) for path in sorted(folder.glob("*/*.parquet"))])
+    return pyarrow.concat_tables(
+        [parquet.read_table(path) for path in sorted(folder.glob("*/*.parquet"))]
+    )
 
 
 def load_lerobot(root: Path) -> tuple[dict[str, Any], list[dict[str, np.ndarray]]]:
-    """Description and items of a data set, by the rules of LeRobot 0.4.4 (`lerobot_dataset.py`, `utils.py`)."""
+    """Description and items of a data set, by the rules of LeRobot 0.4.4 (`lerobot_dataset.py`,
+    `utils.py`)."""
     info = json.loads((root / "meta/info.json").read_text())
-    tasks, episodes = pandas.read_parquet(root / "meta/tasks.parquet"), nested_table(root / "meta/episodes").to_pylist()
-    rows, total, features = nested_table(root / "data"), info["total_episodes"], info["features"]
+    tasks = pandas.read_parquet(root / "meta/tasks.parquet")
+    episodes = nested_table(root / "meta/episodes").to_pylist()
+    rows = nested_table(root / "data")
+    total = info["total_episodes"]
+    features = info["features"]
     assert info["codebase_version"] == "v3.0"
     assert info["splits"] == {"train": f"0:{total}"}
     assert set(rows.column_names) == set(features)
     for name, feature in features.items():  # get_hf_features_from_features
         (width,), kind = feature["shape"], pyarrow.from_numpy_dtype(feature["dtype"])
-        assert rows.schema.field(name).type == (kind if width == 1 else pyarrow.list_(kind, width)), name
-    assert set(rows["episode_index"].to_pylist()) == set(range(total))  # _check_cached_episodes_sufficient
-    assert [one["episode_index"] for one in episodes] == list(range(total))  # meta.episodes[k] is row k
+        assert rows.schema.field(name).type == (
+            kind if width == 1 else pyarrow.list_(kind, width)
+        ), name
+    # _check_cached_episodes_sufficient
+    assert set(rows["episode_index"].to_pylist()) == set(range(total))
+    # meta.episodes[k] is row k
+    assert [one["episode_index"] for one in episodes] == list(range(total))
     assert rows["index"].to_pylist() == list(range(info["total_frames"]))
     for number, one in enumerate(episodes):
         held = rows.slice(one["dataset_from_index"], one["length"])
         assert one["dataset_to_index"] - one["dataset_from_index"] == one["length"]
         assert set(held["episode_index"].to_pylist()) == {number}
         assert held["frame_index"].to_pylist() == list(range(one["length"]))
-        np.testing.assert_allclose(held["timestamp"], np.arange(one["length"]) / info["fps"], atol=1e-4)
-        assert {tasks.iloc[index].name for index in held["task_index"].to_pylist()} == set(one["tasks"])
+        np.testing.assert_allclose(
+            held["timestamp"], np.arange(one["length"]) / info["fps"], atol=1e-4
+        )
+        assert {tasks.iloc[index].name for index in held["task_index"].to_pylist()} == set(
+            one["tasks"]
+        )
         place = {"chunk_index": one["data/chunk_index"], "file_index": one["data/file_index"]}
-        file = parquet.read_table(root / info["data_path"].format(**place), columns=["episode_index"])
+        file = parquet.read_table(
+            root / info["data_path"].format(**place), columns=["episode_index"]
+        )
         assert number in file["episode_index"].to_pylist()
     columns = {name: np.array(rows[name].to_pylist()) for name in features}
     check_statistics(json.loads((root / "meta/stats.json").read_text()), columns)
-    return info, [{name: values[row] for name, values in columns.items()} for row in range(len(rows))]
+    return info, [
+        {name: values[row] for name, values in columns.items()} for row in range(len(rows))
+    ]
 
 
 def check_statistics(found: dict[str, Any], columns: dict[str, np.ndarray]) -> None:
@@ -262,26 +315,38 @@ def check_statistics(found: dict[str, Any], columns: dict[str, np.ndarray]) -> N
         values = columns[name].reshape(len(columns[name]), -1).astype(float)
         assert of["count"] == [len(values)]
         for key in ("min", "max", "mean", "std"):
-            np.testing.assert_allclose(of[key], getattr(values, key)(axis=0), rtol=1e-6, atol=1e-9, err_msg=name)
+            np.testing.assert_allclose(
+                of[key], getattr(values, key)(axis=0), rtol=1e-6, atol=1e-9, err_msg=name
+            )
         assert (np.diff([of[key] for key in STATISTICS], axis=0) >= -1e-12).all(), name
 
 
 def test_lerobot_has_a_row_for_each_frame(batch, collide):
-    (batch / "jobs.toml").write_text(JOBS.replace("0.2", "4.10001"))  # a second contact in the first frames
+    # a second contact in the first frames
+    (batch / "jobs.toml").write_text(JOBS.replace("0.2", "4.10001"))
     compute(collide)
     gather(collide, "lerobot", "out", *PAIRS)
-    names = {"file-000.parquet", "info.json", "stats.json", "shapes.parquet", "tasks.parquet", "gather.json"}
+    names = {
+        "file-000.parquet",
+        "info.json",
+        "stats.json",
+        "shapes.parquet",
+        "tasks.parquet",
+        "gather.json",
+    }
     assert {name.split("/")[-1] for name in files_of("out")} == names
     info, items = load_lerobot(Path("out"))
     assert info["features"]["contact.pair_touching"]["names"] == ["*ball *base", "*far *base"]
-    rows = {name: np.stack([item[name] for item in items]) for name in items[0]}  # `default_collate` of PyTorch
+    # `default_collate` of PyTorch
+    rows = {name: np.stack([item[name] for item in items]) for name in items[0]}
     shapes = parquet.read_table("out/meta/shapes.parquet")["path"].to_pylist()
     for number, (_, _, contacts) in enumerate(contact_sets()):
         ours = {name: values[rows["episode_index"] == number] for name, values in rows.items()}
         np.testing.assert_allclose(ours["timestamp"], contacts.time, atol=1e-6)
         np.testing.assert_array_equal(ours["contact.count"], np.diff(contacts.cell_start()))
         for frame, count in enumerate(ours["contact.count"]):
-            row, cell = {name: values[frame] for name, values in ours.items()}, contacts.cell(frame)
+            row = {name: values[frame] for name, values in ours.items()}
+            cell = contacts.cell(frame)
             np.testing.assert_array_equal(row["contact.distance"][:count], cell.distance)
             np.testing.assert_array_equal(row["contact.normal_z"][:count], cell.normal[:, 2])
             paths = [shapes[index] for index in row["contact.shape0"][:count]]
@@ -300,7 +365,9 @@ def test_statistics_of_parts_are_those_of_all():
     for part in (values[1:400], values[400:]):
         found = joined_statistics(found, statistics_of(part))
     for name, wanted in statistics_of(values).items():
-        np.testing.assert_allclose(found[name], wanted, rtol=0.2 if name in QUANTILES else 1e-9, atol=0.1)
+        np.testing.assert_allclose(
+            found[name], wanted, rtol=0.2 if name in QUANTILES else 1e-9, atol=0.1
+        )
 
 
 def test_one_job_of_several_is_gathered(here, collide):
@@ -308,10 +375,17 @@ def test_one_job_of_several_is_gathered(here, collide):
     write_demos(here / "one.hdf5", {"demo_0": states})
     write_demos(here / "two.hdf5", {"demo_0": states[:5], "demo_1": states[:3]})
     entry = "[[job]]\nname = '{0}'\nmotion = '{0}.hdf5'\noptions = {{ gap = 0.2{1} }}\n"
-    (here / "jobs.toml").write_text(entry.format("one", ", columns = 'friction'") + entry.format("two", ""))
+    (here / "jobs.toml").write_text(
+        entry.format("one", ", columns = 'friction'") + entry.format("two", "")
+    )
     compute(collide)
-    collide.refused("batch gather B --to lerobot -o out", told=("columns contact.friction", "--job"))
-    collide.refused("batch gather B --to lerobot -o out --job three", told=("no job 'three'", "its jobs: one, two"))
+    collide.refused(
+        "batch gather B --to lerobot -o out", told=("columns contact.friction", "--job")
+    )
+    collide.refused(
+        "batch gather B --to lerobot -o out --job three",
+        told=("no job 'three'", "its jobs: one, two"),
+    )
     assert gather(collide, "lerobot", "out", "--job", "two")["episodes"] == 2
     assert load_lerobot(Path("out"))[0]["total_frames"] == 8
     assert gather(collide, "manifest", "one.parquet", "--job", "one")["episodes"] == 1
@@ -364,13 +438,18 @@ test_wrong_pairs_are_refused = refusals(
 
 
 @pytest.mark.parametrize("to", ["lerobot", "robomimic"])
-@pytest.mark.parametrize(("options", "said"), [("frames = '2:5', ", "some frames"), ("worlds = 2, ", "2 worlds")])
+@pytest.mark.parametrize(
+    ("options", "said"), [("frames = '2:5', ", "some frames"), ("worlds = 2, ", "2 worlds")]
+)
 def test_rows_that_are_not_recorded_frames_are_refused(here, collide, to, options, said):
     demo = to == "robomimic" and "frames" in options
     if demo:
         write_demos(here / "demo.hdf5", {"demo_0": falling()})
     motion = "demo.hdf5" if demo else "motion.h5"
-    job = f"[[job]]\nname = 'a'\nscene = 'scene.xml'\nmotion = '{motion}'\noptions = {{ {options}gap = 0.1 }}\n"
+    job = (
+        f"[[job]]\nname = 'a'\nscene = 'scene.xml'\nmotion = '{motion}'\noptions = {{ {options}gap"
+        " = 0.1 }\n"
+    )
     (here / "jobs.toml").write_text(job)
     compute(collide)
     told = said if to == "lerobot" or demo else "no demonstration of an HDF5 recording"
@@ -379,7 +458,8 @@ def test_rows_that_are_not_recorded_frames_are_refused(here, collide, to, option
 
 @pytest.mark.parametrize("to", FOLDERS)
 def test_failed_episodes_are_left_out_and_counted(batch, collide, monkeypatch, to):
-    made, store = plan(collide), open_store("B")
+    made = plan(collide)
+    store = open_store("B")
     bad = next(one for one in made.episodes if one.demo == "demo_2")
     store.fail(Failure(bad.key, bad.job, bad.motion, "is damaged", 2, "here", demo=bad.demo))
     collide.refused("batch gather B -o out --to", to, told="have no contact set")
@@ -393,7 +473,9 @@ def test_failed_episodes_are_left_out_and_counted(batch, collide, monkeypatch, t
         monkeypatch.setattr(lerobot, "GROUP_BYTES", 1)  # a frame at a time
         gather(collide, to, "out", "--force", *PAIRS[:2])
         items = load_lerobot(Path("out"))[1]
-        found = {(int(item["episode_index"]), int(item["original_episode_index"])) for item in items}
+        found = {
+            (int(item["episode_index"]), int(item["original_episode_index"])) for item in items
+        }
         assert found == {(0, 0), (1, 2), (2, 3)}
 
 
@@ -417,11 +499,17 @@ def test_force_replaces_only_folders_of_gather(done, collide, to):
     Path("out/stale").write_text("")
     gather(collide, to, "out", "--force")
     assert "stale" not in files_of("out")
-    for output, told in (("demos", "no folder of collide batch gather"), ("no/folder", "does not exist")):
+    for output, told in (
+        ("demos", "no folder of collide batch gather"),
+        ("no/folder", "does not exist"),
+    ):
         collide.refused("batch gather B --force --to", to, "-o", output, told=told, code=3)
 
 
-JOB = '[[job]]\nname = "box"\nscene = "scene.usda"\noptions = { hydro-surface = true, device = "cpu" }\n'
+JOB = (
+    '[[job]]\nname = "box"\nscene = "scene.usda"\noptions = { hydro-surface = true, device ='
+    ' "cpu" }\n'
+)
 
 
 @pytest.fixture
@@ -454,7 +542,9 @@ def test_parquet_has_a_file_for_each_group(hydroelastic_set, collide):
 
 
 def test_a_row_for_each_frame_refuses_surfaces_that_no_contact_replaces(hydroelastic_set, collide):
-    told = "has hydro patches and hydro faces, and --to lerobot writes contacts of rigid shapes alone"
+    told = (
+        "has hydro patches and hydro faces, and --to lerobot writes contacts of rigid shapes alone"
+    )
     collide.refused("batch gather B --to lerobot -o out", told=(told, "--hydro-reduce"))
     Path("jobs.toml").write_text(JOB.replace("hydro-surface", "hydro-reduce"))
     compute(collide, "R")

@@ -37,7 +37,9 @@ def requests(monkeypatch) -> list[tuple[str, str]]:
     answer = kind.__call__
 
     def recorded(self, environ, start_response):
-        found.append((environ["REQUEST_METHOD"], f"{environ['PATH_INFO']}?{environ.get('QUERY_STRING', '')}"))
+        found.append(
+            (environ["REQUEST_METHOD"], f"{environ['PATH_INFO']}?{environ.get('QUERY_STRING', '')}")
+        )
         return answer(self, environ, start_response)
 
     monkeypatch.setattr(kind, "__call__", recorded)
@@ -63,16 +65,23 @@ def test_an_object_store_has_the_data_set_of_a_folder(endpoint, jobs, collide):
     assert {row["file"] for row in rows} == {Store(URL).result_location(row["key"]) for row in rows}
     before = set(Store(URL).files.names("results")), len(list(Store(URL).logs()))
     assert collide("batch work", URL, "--slot", "0/1").code == 1
-    assert (set(Store(URL).files.names("results")), len(list(Store(URL).logs()))) == before, "nothing is computed again"
+    assert (set(Store(URL).files.names("results")), len(list(Store(URL).logs()))) == before, (
+        "nothing is computed again"
+    )
     assert collide.result("batch verify", URL, "--sample", "100%")["checked"] == 3
     assert not list(jobs.glob("s3*/")), "a URL is not a folder"
 
 
 @pytest.mark.usefixtures("in_process")
-def test_recordings_in_an_object_store_give_the_data_set_of_their_files(endpoint, jobs, collide, requests):
-    """Also demonstrations of one file; what is unchanged is not fetched for another plan, and what changes fails."""
+def test_recordings_in_an_object_store_give_the_data_set_of_their_files(
+    endpoint, jobs, collide, requests
+):
+    """Also demonstrations of one file; what is unchanged is not fetched for another plan, and what
+    changes fails."""
     states = np.zeros((4, 27))
-    states[:, [4, 11]], states[:, 3], states[:, 8] = 1.0, 0.9, 9.0
+    states[:, [4, 11]] = 1.0
+    states[:, 3] = 0.9
+    states[:, 8] = 9.0
     write_demos(jobs / "demos" / "more.hdf5", {"demo_0": states, "demo_1": states[:3]}, {})
     (jobs / "demos" / "junk.h5").write_bytes(b"junk")
     local = (jobs / "jobs.toml").read_text()
@@ -85,17 +94,29 @@ def test_recordings_in_an_object_store_give_the_data_set_of_their_files(endpoint
     assert collide("batch run jobs.toml -o B --workers 1").code == 1
     assert dataset(collide, "A") == dataset(collide, "B")
     state = collide.result("batch status B")
-    assert (state["done"], state["failed"], state["failures"][0]["motion"]) == (5, 1, "s3://bucket/demos/junk.h5")
+    assert (state["done"], state["failed"], state["failures"][0]["motion"]) == (
+        5,
+        1,
+        "s3://bucket/demos/junk.h5",
+    )
     assert state["failures"][0]["message"].startswith("s3://bucket/demos/junk.h5: ")
     requests.clear()
     plan(collide, "B", "--force")
-    fetched = {path for method, path in requests if method == "GET" and "demos/d" in path and "list-type" not in path}
-    assert fetched == {"/bucket/demos/d0.h5?"}, "which is timed; hashes are remembered by the state of the objects"
+    fetched = {
+        path
+        for method, path in requests
+        if method == "GET" and "demos/d" in path and "list-type" not in path
+    }
+    assert fetched == {"/bucket/demos/d0.h5?"}, (
+        "which is timed; hashes are remembered by the state of the objects"
+    )
     shutil.rmtree("B/results")
     write_motion(jobs / "demos" / "d0.h5", 7)
     system.put(str(jobs / "demos" / "d0.h5"), "bucket/demos/d0.h5")
     assert collide("batch run B --workers 1").code == 1
-    failed = {each["motion"]: each["message"] for each in collide.result("batch status B")["failures"]}
+    failed = {
+        each["motion"]: each["message"] for each in collide.result("batch status B")["failures"]
+    }
     assert "has changed since the batch was planned" in failed["s3://bucket/demos/d0.h5"]
     (jobs / "jobs.toml").write_text(local.replace('"demos/', '"s3://bucket/none/'))
     collide.refused("batch plan jobs.toml -o C", told=("'s3://bucket/none/*", "matches no object"))
@@ -104,7 +125,9 @@ def test_recordings_in_an_object_store_give_the_data_set_of_their_files(endpoint
 @pytest.mark.parametrize("location", [URL, "folder", "folder without links", "memory://names"])
 def test_a_name_keeps_its_first_file(endpoint, here, location, monkeypatch):
     if "without links" in location:  # SMB, gcsfuse
-        monkeypatch.setattr(os, "link", Mock(side_effect=OSError(errno.EPERM, "Operation not permitted")))
+        monkeypatch.setattr(
+            os, "link", Mock(side_effect=OSError(errno.EPERM, "Operation not permitted"))
+        )
     files = files_at(location)
     assert (files.exists("results/ab/x.h5"), list(files.names("results"))) == (False, [])
     for content, kept in ((b"one", True), (b"two", False)):
@@ -128,7 +151,8 @@ def test_a_name_keeps_its_first_file(endpoint, here, location, monkeypatch):
 
 
 def test_requests_of_a_shard(endpoint, here, collide, requests):
-    """A conditional PUT for each episode; what else is asked does not depend on the number of episodes."""
+    """A conditional PUT for each episode; what else is asked does not depend on the number of
+    episodes."""
     write_jobs(here, range(3, 15))
     plan(collide, URL)
     requests.clear()
@@ -148,9 +172,15 @@ def test_a_task_reads_the_logs_of_its_own_shards(endpoint, jobs, collide, reques
     compute(collide, URL, "--shard-seconds", "1e-9")
     requests.clear()
     collide.ok("batch work", URL, "--slot", "0/2")
-    read = [path.split("/")[-2:] for method, path in requests if method == "GET" and ".parquet" not in path]
+    read = [
+        path.split("/")[-2:]
+        for method, path in requests
+        if method == "GET" and ".parquet" not in path
+    ]
     assert {folder for folder, name in read if name.endswith(".jsonl?")} == {"000000", "000002"}
-    assert not any(name.endswith(".h5?") for _, name in read), "the sizes of contact sets are in the logs"
+    assert not any(name.endswith(".h5?") for _, name in read), (
+        "the sizes of contact sets are in the logs"
+    )
     requests.clear()
     assert collide.result("batch status", URL)["done"] == 3
     assert sum(".jsonl" in path for _, path in requests) == 3, "one request for each log"
@@ -227,7 +257,14 @@ def test_a_store_that_stays_away_is_no_failure_of_an_episode(proxy, jobs, collid
     monkeypatch.setattr(work_module, "run", last_run)
     with pytest.raises(UnavailableError):
         work_shard(URL, 0)
-    collide.refused("batch work", URL, "--slot", "0/1", told=(URL, "not available", "repeat the command"), code=75)
+    collide.refused(
+        "batch work",
+        URL,
+        "--slot",
+        "0/1",
+        told=(URL, "not available", "repeat the command"),
+        code=75,
+    )
     collide.refused("batch status", URL, told="not available", code=75)
     proxy.restore()
     monkeypatch.setattr(work_module, "run", run)
@@ -235,13 +272,24 @@ def test_a_store_that_stays_away_is_no_failure_of_an_episode(proxy, jobs, collid
     assert work_shard(URL, 0).done == 3
 
 
-def test_an_error_of_rights_or_of_the_address_has_one_attempt(proxy, jobs, collide, requests, monkeypatch):
+def test_an_error_of_rights_or_of_the_address_has_one_attempt(
+    proxy, jobs, collide, requests, monkeypatch
+):
     plan(collide, URL)
-    denied = {"Effect": "Deny", "Principal": "*", "Action": "s3:*", "Resource": "arn:aws:s3:::bucket/*"}
-    fsspec.filesystem("s3").call_s3("put_bucket_policy", Bucket="bucket", Policy=json.dumps({"Statement": [denied]}))
+    denied = {
+        "Effect": "Deny",
+        "Principal": "*",
+        "Action": "s3:*",
+        "Resource": "arn:aws:s3:::bucket/*",
+    }
+    fsspec.filesystem("s3").call_s3(
+        "put_bucket_policy", Bucket="bucket", Policy=json.dumps({"Statement": [denied]})
+    )
     requests.clear()
     collide.refused("batch status", URL, told=(URL, "your rights"))
-    collide.refused("batch status s3://nobucket/run", told=("s3://nobucket/run", "bucket does not exist"))
+    collide.refused(
+        "batch status s3://nobucket/run", told=("s3://nobucket/run", "bucket does not exist")
+    )
     assert len(requests) <= 4
     monkeypatch.setenv("AWS_ENDPOINT_URL", "http://nowhere.invalid:9")
     fsspec.get_filesystem_class("s3").clear_instance_cache()
@@ -251,6 +299,7 @@ def test_an_error_of_rights_or_of_the_address_has_one_attempt(proxy, jobs, colli
 
 
 def test_a_plan_in_an_object_store_is_read_back(endpoint, jobs, collide):
-    there, here = plan(collide, URL), plan(collide)
+    there = plan(collide, URL)
+    here = plan(collide)
     assert {one.key for one in there.episodes} == {one.key for one in here.episodes}
     assert there.requests == here.requests

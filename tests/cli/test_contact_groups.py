@@ -1,4 +1,5 @@
-"""Groups of contacts beside /rigid_contacts through the verbs: check, diff, export, merge, report, Python."""
+"""Groups of contacts beside /rigid_contacts through the verbs: check, diff, export, merge, report,
+Python."""
 
 import csv
 import re
@@ -33,20 +34,30 @@ def test_check_and_inspect(made, collide, block):
     collide.ok("check a.h5")
     result = collide.result("inspect a.h5")
     assert list(result["groups"]) == [group.name for group in OF_CELLS]
-    patches, found = block.groups["hydro_patches"], result["groups"]["hydro_patches"]
-    assert (found["rows"], found["cells"]) == (patches.row_count, np.count_nonzero(patches.cell_counts))
-    area, force = patches.columns["area"], patches.columns["force"]
+    patches = block.groups["hydro_patches"]
+    found = result["groups"]["hydro_patches"]
+    assert (found["rows"], found["cells"]) == (
+        patches.row_count,
+        np.count_nonzero(patches.cell_counts),
+    )
+    area = patches.columns["area"]
+    force = patches.columns["force"]
     assert found["columns"]["area"] == {"least": [area.min()], "most": [area.max()]}
     assert found["columns"]["force"]["most"] == force.max(axis=0).tolist()
     shown = collide("inspect a.h5").out
-    for words in (f"hydro patches  {patches.row_count} rows in {found['cells']} cells", "column of soft contacts"):
+    for words in (
+        f"hydro patches  {patches.row_count} rows in {found['cells']} cells",
+        "column of soft contacts",
+    ):
         assert words in shown
     assert " area [m^2] " in shown
     write_contact_set(made / "b.h5", MODEL, made_up_block(MODEL, GROUP_FRAMES))
     lines = collide("inspect a.h5 b.h5").out.splitlines()
     rows = {name.replace("_", " "): str(group.row_count) for name, group in block.groups.items()}
     assert [name for name in rows if name not in " ".join(lines[:2])] == []
-    ours, theirs = (next(line.split() for line in lines if name in line) for name in ("a.h5", "b.h5"))
+    ours, theirs = (
+        next(line.split() for line in lines if name in line) for name in ("a.h5", "b.h5")
+    )
     assert (ours[-len(rows) :], len(theirs)) == (list(rows.values()), len(ours) - len(rows))
 
 
@@ -74,7 +85,9 @@ def test_lines_of_text_change_where_a_group_does(made, collide, block):
     assert len(unequal) == 2  # the content hash, and the row of a shape in a cell
     assert unequal[0][0].startswith("content ")
     number = rows.columns["distance"][0]
-    assert any(f"distance {number:.6f}" in a and f"distance {number + 0.5:.6f}" in b for a, b in unequal)
+    assert any(
+        f"distance {number:.6f}" in a and f"distance {number + 0.5:.6f}" in b for a, b in unequal
+    )
     frame, world = divmod(row, MODEL.world_count)
     place = f"soft_contacts, frame {frame}, world {world}, t = {frame * 0.01:g} s"
     assert one.index(place) < one.index(unequal[1][0])
@@ -86,12 +99,19 @@ def test_an_exchange_of_shapes_by_path_turns_forces(made, collide, block):
     """A pair is listed by path; force and torque are those on the second one."""
     names = MODEL.shapes.path
     patches = block.groups["hydro_patches"].columns
-    row = next(r for r in range(len(patches["shape0"])) if names[patches["shape0"][r]] > names[patches["shape1"][r]])
+    row = next(
+        r
+        for r in range(len(patches["shape0"]))
+        if names[patches["shape0"][r]] > names[patches["shape1"][r]]
+    )
     lines = collide("textconv a.h5").out.splitlines()
     pair = f"  {names[patches['shape1'][row]]} | {names[patches['shape0'][row]]}  "
     force = " ".join(f"{-value:.6f}" for value in patches["force"][row])
     center = " ".join(f"{value:.6f}" for value in patches["center"][row])
-    assert any(line.startswith(pair) and f"force {force}" in line and f"center {center}" in line for line in lines)
+    assert any(
+        line.startswith(pair) and f"force {force}" in line and f"center {center}" in line
+        for line in lines
+    )
 
 
 def test_a_group_of_one_set_is_a_difference_and_sets_are_not_merged(differences, collide, block):
@@ -107,7 +127,9 @@ def without_row(block, group, row):
     counts = rows.cell_counts.copy()
     counts[int(np.searchsorted(np.cumsum(counts), row, side="right"))] -= 1
     columns = {name: np.delete(values, row, axis=0) for name, values in rows.columns.items()}
-    return replace(block, groups={**block.groups, group: replace(rows, cell_counts=counts, columns=columns)})
+    return replace(
+        block, groups={**block.groups, group: replace(rows, cell_counts=counts, columns=columns)}
+    )
 
 
 def test_equal_sets_have_no_difference(differences, block):
@@ -122,11 +144,17 @@ def test_equal_sets_have_no_difference(differences, block):
 @pytest.mark.parametrize(
     ("group", "column", "unit"),
     [
-        *(("hydro_patches", "force", "N"), ("hydro_faces", "pressure", "Pa"), ("soft_contacts", "distance", "m")),
+        *(
+            ("hydro_patches", "force", "N"),
+            ("hydro_faces", "pressure", "Pa"),
+            ("soft_contacts", "distance", "m"),
+        ),
         *(("self_contacts", "point1", "m"), ("hydro_patches", "center", "m")),
     ],
 )
-def test_a_changed_number_is_found_within_its_tolerance(differences, collide, block, group, column, unit):
+def test_a_changed_number_is_found_within_its_tolerance(
+    differences, collide, block, group, column, unit
+):
     other = changed(block, group, column, 5, 0.25)
     code, result, groups = differences(other)
     assert (code, result["contacts"]["changed"]) == (1, 0)
@@ -137,7 +165,9 @@ def test_a_changed_number_is_found_within_its_tolerance(differences, collide, bl
     assert (field["name"], field["unit"]) == (column, unit)
     assert field["largest"] == pytest.approx(0.25 * width, rel=1e-6)
     cell = int(np.searchsorted(np.cumsum(block.groups[group].cell_counts), 5, side="right"))
-    assert (groups[group]["first"]["frame_a"], groups[group]["first"]["world"]) == divmod(cell, MODEL.world_count)
+    assert (groups[group]["first"]["frame_a"], groups[group]["first"]["world"]) == divmod(
+        cell, MODEL.world_count
+    )
     assert [differences(other, "--atol", f"{column}={size}")[0] for size in (0.45, 0.2)] == [0, 1]
     shown = collide("diff a.h5 b.h5").out
     assert f"{group.replace('_', ' ')}: 0 missing, 0 extra, 1 changed, first in frame" in shown
@@ -147,14 +177,17 @@ def test_a_changed_number_is_found_within_its_tolerance(differences, collide, bl
 def test_vertices_of_faces_are_compared(differences, block):
     faces = block.groups["hydro_faces"]
     lengths, values = faces.lists["vertices"]
-    moved, fewer = values.copy(), lengths.copy()
+    moved = values.copy()
+    fewer = lengths.copy()
     moved[int(lengths[:3].sum()), 0] += 0.5
     row = int(np.flatnonzero(lengths > 3)[0])
     fewer[row] -= 1
     one_less = np.delete(values, int(lengths[: row + 1].sum()) - 1, axis=0)
     for held, options in (((lengths, moved), ()), ((fewer, one_less), ("--atol", "9"))):
         other = replace(faces, lists={"vertices": held})
-        code, _, groups = differences(replace(block, groups={**block.groups, "hydro_faces": other}), *options)
+        code, _, groups = differences(
+            replace(block, groups={**block.groups, "hydro_faces": other}), *options
+        )
         assert (code, groups["hydro_faces"]["changed"]) == (1, 1)
 
 
@@ -167,11 +200,14 @@ def test_missing_and_extra_rows(differences, collide, made, block):
     back = collide.result("diff b.h5 a.h5", code=1)
     assert back["reasons"] == ["1 row of soft contacts extra"]
     collide.found("diff a.h5 b.h5 --junit-xml r.xml --markdown r.md")
-    assert all("soft contacts: 1 missing" in (made / name).read_text() for name in ("r.md", "r.xml"))
+    assert all(
+        "soft contacts: 1 missing" in (made / name).read_text() for name in ("r.md", "r.xml")
+    )
 
 
 def test_a_row_at_the_limit_is_no_difference_within_the_tolerance(made, collide, block):
-    """A tolerance of the distance covers rows whose distance is within it of the limit at which rows are reported."""
+    """A tolerance of the distance covers rows whose distance is within it of the limit at which
+    rows are reported."""
     near = changed(block, "soft_contacts", "distance", 4, 0.0)
     near.groups["soft_contacts"].columns["distance"][4] = 0.0095
     # An option at its default is not recorded: the limit is then 0.01 m.
@@ -188,7 +224,14 @@ def test_a_selection_of_shapes_and_of_fields(differences, block):
     patches = block.groups["hydro_patches"].columns
     row = int(np.flatnonzero(patches["shape1"] == 4)[0])
     other = changed(block, "hydro_patches", "area", row, 1.0)
-    cases = {"": 1, "--exclude egg": 0, "--include egg": 1, "--fields depth": 0, "--fields area": 1, "--pairs-only": 0}
+    cases = {
+        "": 1,
+        "--exclude egg": 0,
+        "--include egg": 1,
+        "--fields depth": 0,
+        "--fields area": 1,
+        "--pairs-only": 0,
+    }
     assert {words: differences(other, *words.split())[0] for words in cases} == cases
 
 
@@ -208,12 +251,15 @@ def test_shapes_in_another_order_are_matched_by_path(differences, block):
     }
     model = replace(MODEL, shapes=replace(shapes, **turned))
     groups = {name: dict(held.columns) for name, held in block.groups.items()}
-    patches, soft = groups["hydro_patches"], groups["soft_contacts"]
+    patches = groups["hydro_patches"]
+    soft = groups["soft_contacts"]
     sign = np.where(order[patches["shape0"]] > order[patches["shape1"]], -1.0, 1.0)
     assert (sign < 0.0).any()
     for columns in (patches, groups["touches"]):
         pair = order[np.stack([columns[name] for name in ("shape0", "shape1")])]
-        columns |= dict(zip(("shape0", "shape1"), np.sort(pair, axis=0).astype(np.int32), strict=True))
+        columns |= dict(
+            zip(("shape0", "shape1"), np.sort(pair, axis=0).astype(np.int32), strict=True)
+        )
     patches |= {name: patches[name] * sign[:, None] for name in ("force", "torque")}
     faces = groups["hydro_faces"]
     faces["normal"] = faces["normal"] * np.float32(sign)[faces["patch"], None]
@@ -228,11 +274,15 @@ def test_shapes_in_another_order_are_matched_by_path(differences, block):
 
 def test_surfaces_and_particles_in_a_report(made, collide, block):
     groups = collide.result("report a.h5 -o r.html")["groups"]
-    patches, soft = block.groups["hydro_patches"], block.groups["soft_contacts"]
+    patches = block.groups["hydro_patches"]
+    soft = block.groups["soft_contacts"]
     frame = np.repeat(np.arange(18), patches.cell_counts) // 3
-    size, area = np.linalg.norm(patches.columns["force"], axis=1), patches.columns["area"]
+    size = np.linalg.norm(patches.columns["force"], axis=1)
+    area = patches.columns["area"]
     pairs: dict[tuple[str, ...], list[int]] = {}
-    for row, pair in enumerate(zip(patches.columns["shape0"], patches.columns["shape1"], strict=True)):
+    for row, pair in enumerate(
+        zip(patches.columns["shape0"], patches.columns["shape1"], strict=True)
+    ):
         pairs.setdefault(tuple(MODEL.shapes.path[shape] for shape in pair), []).append(row)
     order = sorted(pairs, key=lambda pair: (-size[pairs[pair]].sum(), pair))
     found = groups["surfaces"]
@@ -244,9 +294,16 @@ def test_surfaces_and_particles_in_a_report(made, collide, block):
     for name, values in expected.items():
         np.testing.assert_allclose(found["listed"][0][name], values, err_msg=name)
     counts = soft.cell_counts.reshape(GROUP_FRAMES, 3).sum(axis=1)
-    assert groups["counts"]["soft_contacts"] == {"rows": soft.row_count, "per_frame": counts.tolist()}
+    assert groups["counts"]["soft_contacts"] == {
+        "rows": soft.row_count,
+        "per_frame": counts.tolist(),
+    }
     page = (made / "r.html").read_text()
-    for words in ("Hydroelastic surfaces", "Contacts of particles", "Mean pressure, force by area [Pa]"):
+    for words in (
+        "Hydroelastic surfaces",
+        "Contacts of particles",
+        "Mean pressure, force by area [Pa]",
+    ):
         assert words in page
     write_contact_set(made / "b.h5", MODEL, made_up_block(MODEL, GROUP_FRAMES))
     collide.ok("report b.h5 -o s.html")
@@ -265,8 +322,10 @@ def test_values_that_cannot_be_are_refused(made, collide, block):
 def test_groups_as_tables(made, block):
     pytest.importorskip("pandas")
     pytest.importorskip("xarray")
-    path, columns = MODEL.shapes.path, {name: rows.columns for name, rows in block.groups.items()}
-    soft, patches = columns["soft_contacts"], columns["hydro_patches"]
+    path = MODEL.shapes.path
+    columns = {name: rows.columns for name, rows in block.groups.items()}
+    soft = columns["soft_contacts"]
+    patches = columns["hydro_patches"]
     with collidecli.ContactSet.open("a.h5") as contacts:
         assert contacts.groups["soft_contacts"].row_count == block.groups["soft_contacts"].row_count
         assert contacts.groups["hydro_patches"].columns[3].unit == "N"
@@ -279,18 +338,30 @@ def test_groups_as_tables(made, block):
             found = contacts.to_xarray(group=name)
             cell = np.repeat(np.arange(len(rows.cell_counts)), rows.cell_counts)
             places = {"frame": cell // MODEL.world_count, "world": cell % MODEL.world_count}
-            for column, values in (rows.columns | places | {"time": contacts.time[places["frame"]]}).items():
+            for column, values in (
+                rows.columns | places | {"time": contacts.time[places["frame"]]}
+            ).items():
                 np.testing.assert_array_equal(found[column].values, values, f"{name}, {column}")
                 assert found[column].dims[0] == "row"
         found = contacts.to_xarray(group="soft_contacts")
-        assert (found["normal"].dims, found["barycentric"].dims) == (("row", "axis"), ("row", "barycentric_part"))
+        assert (found["normal"].dims, found["barycentric"].dims) == (
+            ("row", "axis"),
+            ("row", "barycentric_part"),
+        )
         assert found["distance"].attrs["units"] == "m"
-        assert found["object"].values.tolist() == np.where(soft["indices"][:, 0] >= 6, "gel", "/cloth").tolist()
+        assert (
+            found["object"].values.tolist()
+            == np.where(soft["indices"][:, 0] >= 6, "gel", "/cloth").tolist()
+        )
         faces = contacts.to_xarray(group="hydro_faces")
         lengths, values = block.groups["hydro_faces"].lists["vertices"]
         np.testing.assert_array_equal(faces["vertices"], values)
-        np.testing.assert_array_equal(faces["vertices_row"], np.repeat(np.arange(len(lengths)), lengths))
-        np.testing.assert_array_equal(faces["shape1"], patches["shape1"][columns["hydro_faces"]["patch"]])
+        np.testing.assert_array_equal(
+            faces["vertices_row"], np.repeat(np.arange(len(lengths)), lengths)
+        )
+        np.testing.assert_array_equal(
+            faces["shape1"], patches["shape1"][columns["hydro_faces"]["patch"]]
+        )
         for call, egg in ((contacts.to_pandas, "egg"), (contacts.to_xarray, 4)):
             part = call("2:4", include="egg", group="hydro_patches")
             assert set(np.array(part["frame"])) <= {2, 3}
@@ -313,7 +384,8 @@ def test_differences_of_groups_in_a_report(made, collide, block):
 
 
 def test_episodes_of_other_lengths_are_merged_with_their_groups(made):
-    """The worlds of the shorter set have no rows after its end; those of the longer one are unchanged."""
+    """The worlds of the shorter set have no rows after its end; those of the longer one are
+    unchanged."""
     short = block_with_groups(MODEL, 4, seed=8)
     write_contact_set(made / "short.h5", MODEL, short)
     with ContactSet.open("a.h5") as a, ContactSet.open("short.h5") as b:
@@ -326,7 +398,8 @@ def test_episodes_of_other_lengths_are_merged_with_their_groups(made):
             for name, table in merged.groups.items():
                 assert table.row_count == a.groups[name].row_count + b.groups[name].row_count
             for frame, world in product(range(6), repeat=2):
-                found, source = merged.cell(frame, world).groups, a if world < 3 else b
+                found = merged.cell(frame, world).groups
+                source = a if world < 3 else b
                 if frame >= source.frame_count:
                     assert all(rows.row_count == 0 for rows in found.values())
                     continue
@@ -356,21 +429,35 @@ def csv_rows(path):
 
 def test_a_group_as_csv(collide, every_group):
     result = collide.result("export a.h5 --to csv --group soft_contacts -o soft.csv")
-    soft, path = every_group.groups["soft_contacts"], MODEL.shapes.path
-    found, columns = csv_rows("soft.csv"), soft.columns
-    assert (result["group"], result["contacts"], result["left_out"]) == ("soft_contacts", soft.row_count, [])
-    frame, world = np.divmod(np.repeat(np.arange(len(soft.cell_counts)), soft.cell_counts), MODEL.world_count)
+    soft = every_group.groups["soft_contacts"]
+    path = MODEL.shapes.path
+    found = csv_rows("soft.csv")
+    columns = soft.columns
+    assert (result["group"], result["contacts"], result["left_out"]) == (
+        "soft_contacts",
+        soft.row_count,
+        [],
+    )
+    frame, world = np.divmod(
+        np.repeat(np.arange(len(soft.cell_counts)), soft.cell_counts), MODEL.world_count
+    )
     bodies = ("", *MODEL.bodies.path)
-    expected = {f"indices_{n}": columns["indices"][:, n] for n in range(3)} | {"frame": frame, "world": world}
+    expected = {f"indices_{n}": columns["indices"][:, n] for n in range(3)} | {
+        "frame": frame,
+        "world": world,
+    }
     expected["shape"] = [path[row] for row in columns["shape"]]
     expected["body"] = [bodies[MODEL.shapes.body[row] + 1] for row in columns["shape"]]
     expected["kind"] = [("vertex", "edge", "face")[kind] for kind in columns["kind"]]
-    assert {name: found[name] for name in expected} == {name: list(map(str, held)) for name, held in expected.items()}
+    assert {name: found[name] for name in expected} == {
+        name: list(map(str, held)) for name, held in expected.items()
+    }
     assert list(map(float, found["point_world_y"])) == columns["point_world"][:, 1].tolist()
     assert list(map(np.float32, found["barycentric_2"])) == columns["barycentric"][:, 2].tolist()
     left_out = collide.result("export a.h5 --to csv --group hydro_faces -o f.csv")["left_out"]
     assert any(one.startswith("vertices: ") for one in left_out)
-    patches, faces = every_group.groups["hydro_patches"].columns, every_group.groups["hydro_faces"].columns
+    patches = every_group.groups["hydro_patches"].columns
+    faces = every_group.groups["hydro_faces"].columns
     found = csv_rows("f.csv")
     assert list(map(int, found["patch"])) == faces["patch"].tolist()
     for side in ("shape0", "shape1"):
@@ -390,9 +477,13 @@ def test_a_group_as_npz_has_its_columns_and_lists(collide, every_group):
     arrays = np.load("hydro_faces.npz")
     np.testing.assert_array_equal(arrays["vertices"], values)
     np.testing.assert_array_equal(arrays["vertex_start"], np.concatenate([[0], np.cumsum(lengths)]))
-    collide.ok("export a.h5 --to npz --group hydro_faces -o s.npz --frames 2:5 --world 0,2 --exclude egg")
+    collide.ok(
+        "export a.h5 --to npz --group hydro_faces -o s.npz --frames 2:5 --world 0,2 --exclude egg"
+    )
     part = np.load("s.npz")
-    frame, world = np.divmod(np.repeat(np.arange(len(faces.cell_counts)), faces.cell_counts), MODEL.world_count)
+    frame, world = np.divmod(
+        np.repeat(np.arange(len(faces.cell_counts)), faces.cell_counts), MODEL.world_count
+    )
     patches = every_group.groups["hydro_patches"].columns
     egg = (patches["shape0"] == 4) | (patches["shape1"] == 4)
     inside = (world != 1) & (frame >= 2) & (frame < 5) & ~egg[faces.columns["patch"]]
@@ -406,22 +497,35 @@ def test_a_group_as_parquet(collide, every_group):
     parquet = pytest.importorskip("pyarrow.parquet")
     collide.ok("export a.h5 --to parquet --group hydro_patches -o p.parquet")
     table = parquet.read_table("p.parquet")
-    assert table["force_z"].to_pylist() == every_group.groups["hydro_patches"].columns["force"][:, 2].tolist()
+    assert (
+        table["force_z"].to_pylist()
+        == every_group.groups["hydro_patches"].columns["force"][:, 2].tolist()
+    )
     assert table.schema.field("force_z").metadata[b"unit"] == b"N"
     assert "shape0" in table.column_names
 
 
 def test_soft_contacts_in_the_layout_of_newton(collide, every_group):
     left_out = collide.result("export a.h5 --to newton -o n.npz")["left_out"]
-    soft, arrays = every_group.groups["soft_contacts"], np.load("n.npz")
-    columns, single = soft.columns, soft.columns["kind"] == 0
+    soft = every_group.groups["soft_contacts"]
+    arrays = np.load("n.npz")
+    columns = soft.columns
+    single = soft.columns["kind"] == 0
     assert 0 < single.sum() < len(single)
-    names = {"shape": columns["shape"], "body_pos": columns["point_body"], "normal": columns["normal"]}
+    names = {
+        "shape": columns["shape"],
+        "body_pos": columns["point_body"],
+        "normal": columns["normal"],
+    }
     for name, values in (names | {"particle": columns["indices"][:, 0]}).items():
         np.testing.assert_array_equal(arrays[f"soft_contact_{name}"], values[single])
     cell = np.repeat(np.arange(len(soft.cell_counts)), soft.cell_counts)[single]
-    np.testing.assert_array_equal(arrays["soft_contact_count"], np.bincount(cell, minlength=18).reshape(6, 3))
-    assert any(f"{int((~single).sum())} soft contacts of edges and faces" in one for one in left_out)
+    np.testing.assert_array_equal(
+        arrays["soft_contact_count"], np.bincount(cell, minlength=18).reshape(6, 3)
+    )
+    assert any(
+        f"{int((~single).sum())} soft contacts of edges and faces" in one for one in left_out
+    )
     assert any(one.startswith("hydro_patches: a table of its own") for one in left_out)
     assert not any(one.startswith("soft_contacts:") for one in left_out)
 
@@ -429,8 +533,14 @@ def test_soft_contacts_in_the_layout_of_newton(collide, every_group):
 def test_a_group_that_a_set_or_a_format_lacks_is_refused(collide, every_group):
     assert tuple(group.name for group in GROUPS) == GROUP_NAMES, "names of the option"
     write_contact_set("b.h5", MODEL, made_up_block(MODEL, GROUP_FRAMES))
-    collide.refused("export b.h5 --to csv --group soft_contacts -o x.csv", told="there is no group 'soft_contacts'")
-    collide.refused("export a.h5 --to dart --group soft_contacts -o x.npz", told="it is for csv, parquet and npz")
+    collide.refused(
+        "export b.h5 --to csv --group soft_contacts -o x.csv",
+        told="there is no group 'soft_contacts'",
+    )
+    collide.refused(
+        "export a.h5 --to dart --group soft_contacts -o x.npz",
+        told="it is for csv, parquet and npz",
+    )
 
 
 def test_surfaces_in_a_usd_layer(collide, every_group):
@@ -438,7 +548,8 @@ def test_surfaces_in_a_usd_layer(collide, every_group):
 
     collide.ok("export a.h5 --to usd -o a.usda --frames 1:4")
     stage = Usd.Stage.Open("a.usda")
-    faces, patches = every_group.groups["hydro_faces"], every_group.groups["hydro_patches"]
+    faces = every_group.groups["hydro_faces"]
+    patches = every_group.groups["hydro_patches"]
     lengths, values = faces.lists["vertices"]
     counts = (faces.cell_counts, lengths, patches.cell_counts)
     start, first, patch_start = (np.concatenate([[0], np.cumsum(each)]) for each in counts)
@@ -450,7 +561,8 @@ def test_surfaces_in_a_usd_layer(collide, every_group):
     for cell in range(3, 12):
         frame, world = divmod(cell, 3)
         code = frame * 0.01 * stage.GetTimeCodesPerSecond()
-        rows, of_patches = slice(start[cell], start[cell + 1]), slice(patch_start[cell], patch_start[cell + 1])
+        rows = slice(start[cell], start[cell + 1])
+        of_patches = slice(patch_start[cell], patch_start[cell + 1])
         mesh = UsdGeom.Mesh.Get(stage, f"/collide_contacts/world_{world}/hydro_faces")
         centers = UsdGeom.Points.Get(stage, f"/collide_contacts/world_{world}/hydro_patches")
         corners = values[first[rows.start] : first[rows.stop]]
@@ -459,15 +571,24 @@ def test_surfaces_in_a_usd_layer(collide, every_group):
             (mesh.GetFaceVertexIndicesAttr().Get(code), np.arange(lengths[rows].sum())),
             (np.array(mesh.GetPointsAttr().Get(code)).reshape(-1, 3), corners.astype(np.float32)),
             (primvar(mesh, "pressure", code), faces.columns["pressure"][rows].astype(np.float32)),
-            (primvar(mesh, "shape0", code), patches.columns["shape0"][faces.columns["patch"][rows]]),
-            (primvar(centers, "force", code).reshape(-1, 3), patches.columns["force"][of_patches].astype(np.float32)),
+            (
+                primvar(mesh, "shape0", code),
+                patches.columns["shape0"][faces.columns["patch"][rows]],
+            ),
+            (
+                primvar(centers, "force", code).reshape(-1, 3),
+                patches.columns["force"][of_patches].astype(np.float32),
+            ),
         ):
             np.testing.assert_array_equal(np.array(found), expected)
     left_out = collide.result("export a.h5 --to usd -o b.usda")["left_out"]
-    assert [one.split(":")[0] for one in left_out if "table of its own" in one] == list(GROUP_NAMES[2:])
+    assert [one.split(":")[0] for one in left_out if "table of its own" in one] == list(
+        GROUP_NAMES[2:]
+    )
 
 
-LONG, WORLDS = 160, 3
+LONG = 160
+WORLDS = 3
 LONG_MODEL = small_model(WORLDS)
 BIN = 2
 
@@ -481,7 +602,9 @@ def parts_of(folder, block):
     """The path of a set of this block, and its report with parts."""
     write_contact_set(folder / "a.h5", LONG_MODEL, block)
     found = report(ReportRequest(str(folder / "a.h5"), subsets=True)).as_dict()
-    assert [one["kind"] for one in found["subsets"]["listed"]] == ["world"] * 3 + ["body"] * 4 + ["shape"]
+    assert [one["kind"] for one in found["subsets"]["listed"]] == ["world"] * 3 + ["body"] * 4 + [
+        "shape"
+    ]
     return str(folder / "a.h5"), found
 
 
@@ -500,15 +623,20 @@ def test_parts_have_their_rows_of_groups(long_block, tmp_path):
                 assert name not in one["groups"]
                 continue
             else:
-                row = one["row"] + 1 if one["kind"] == "body" else one["row"]  # body k has shape k + 1
+                # body k has shape k + 1
+                row = one["row"] + 1 if one["kind"] == "body" else one["row"]
                 mine = np.any([shape == row for shape in shapes], axis=0)
             part = one["groups"][name]
             frame = cell[mine] // WORLDS // BIN
             assert part["rows"] == mine.sum() > 0
-            np.testing.assert_allclose(part["per_frame"], np.bincount(frame, minlength=LONG // BIN) / BIN)
+            np.testing.assert_allclose(
+                part["per_frame"], np.bincount(frame, minlength=LONG // BIN) / BIN
+            )
             if name == "hydro_patches":
                 size = np.linalg.norm(columns["force"][mine], axis=1)
-                np.testing.assert_allclose(part["force"], np.bincount(frame, size, LONG // BIN) / BIN)
+                np.testing.assert_allclose(
+                    part["force"], np.bincount(frame, size, LONG // BIN) / BIN
+                )
             else:
                 assert "force" not in part
     text = report_page(found)
@@ -518,17 +646,24 @@ def test_parts_have_their_rows_of_groups(long_block, tmp_path):
         ("Hydro patches", 8),
         ("Sum of nominal forces", 8),
     ):
-        assert text.count(f"{words} in a frame, mean of 2 frames") == 2 * number, words  # title and name of a chart
+        # title and name of a chart
+        assert text.count(f"{words} in a frame, mean of 2 frames") == 2 * number, words
     result = report(ReportRequest(path, worlds=(1,), subsets=True)).as_dict()
     count = long_block.groups["soft_contacts"].cell_counts[1::WORLDS].sum()
     bodies = [one["groups"]["soft_contacts"]["rows"] for one in result["subsets"]["listed"]]
-    assert (result["groups"]["counts"]["soft_contacts"]["rows"], len(bodies), sum(bodies)) == (count, 5, count)
+    assert (result["groups"]["counts"]["soft_contacts"]["rows"], len(bodies), sum(bodies)) == (
+        count,
+        5,
+        count,
+    )
 
 
 def test_a_world_with_contacts_of_particles_alone_can_be_selected(long_block, tmp_path):
     none = replace(long_block, cell_counts=np.zeros_like(long_block.cell_counts))
     none = replace(none, columns={name: values[:0] for name, values in long_block.columns.items()})
-    none = replace(none, groups={name: long_block.groups[name] for name in ("soft_contacts", "self_contacts")})
+    none = replace(
+        none, groups={name: long_block.groups[name] for name in ("soft_contacts", "self_contacts")}
+    )
     _, result = parts_of(tmp_path, none)
     for one in result["subsets"]["listed"]:
         assert one["contacts"] == 0 < one["groups"]["soft_contacts"]["rows"]

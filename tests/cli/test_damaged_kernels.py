@@ -14,7 +14,18 @@ import warp as wp
 
 from tests.support.batches import environment
 
-COMMAND = (sys.executable, "-m", "collidecli", "run", "scene.xml", "--device", "cpu", "-o", "out.h5", "--force")
+COMMAND = (
+    sys.executable,
+    "-m",
+    "collidecli",
+    "run",
+    "scene.xml",
+    "--device",
+    "cpu",
+    "-o",
+    "out.h5",
+    "--force",
+)
 SCENE = """<mujoco><worldbody><geom name="ground" type="plane" size="5 5 1"/>
     <geom name="base" type="sphere" size="0.5" pos="0 0 0.4"/>
     <body name="box" pos="0.2 0 0.9"><freejoint/><geom type="box" size="0.3 0.2 0.1" euler="10 20 30"/></body>
@@ -36,7 +47,9 @@ class Runs:
     def run(self) -> tuple[str, str]:
         """The content hash of the contact set, and what is printed on stderr."""
         variables = environment(WARP_CACHE_PATH=str(self.cache.parent))
-        done = subprocess.run(COMMAND, cwd=self.folder, env=variables, capture_output=True, text=True)
+        done = subprocess.run(
+            COMMAND, cwd=self.folder, env=variables, capture_output=True, text=True
+        )
         assert done.returncode == 0, done.stderr
         found = re.search(r"^content +(\w+)", done.stdout, re.MULTILINE)
         assert found, done.stdout
@@ -85,12 +98,16 @@ DAMAGES = (flip, truncate, empty, exchange)
 @pytest.mark.parametrize("seed", range(10))
 @pytest.mark.parametrize("damage", DAMAGES)
 def test_a_run_replaces_what_is_damaged(
-    damage: Callable[[Path, Path, random.Random], None], seed: int, intact: tuple[Runs, str], tmp_path: Path
+    damage: Callable[[Path, Path, random.Random], None],
+    seed: int,
+    intact: tuple[Runs, str],
+    tmp_path: Path,
 ):
     """In 1 to 3 object files; the first run warns of it once, and the next does not."""
     kept, content = intact
     shutil.copytree(kept.folder, tmp_path, dirs_exist_ok=True)
-    runs, draw = Runs(tmp_path), random.Random(f"{damage.__name__} {seed}")
+    runs = Runs(tmp_path)
+    draw = random.Random(f"{damage.__name__} {seed}")
     before = {path: path.read_bytes() for path in runs.objects()}
     for _ in range(1 + seed % 3):
         damage(*draw.sample(runs.objects(), 2), draw)
@@ -103,10 +120,11 @@ def test_a_run_replaces_what_is_damaged(
 
 
 def test_a_damaged_table_of_hashes_changes_nothing(intact: tuple[Runs, str], tmp_path: Path):
-    """A row that names another module, or another number of dimensions, would load or launch a kernel wrongly.
+    """A row that names another module, or another number of dimensions, would load or launch a
+    kernel wrongly.
 
-    The package's table has rows of more kernels than a run declares: those of the run are hashed anew, each for the
-    one block size of its launch.
+    The package's table has rows of more kernels than a run declares: those of the run are hashed
+    anew, each for the one block size of its launch.
     """
     kept, content = intact
     shutil.copytree(kept.folder, tmp_path, dirs_exist_ok=True)
@@ -119,7 +137,11 @@ def test_a_damaged_table_of_hashes_changes_nothing(intact: tuple[Runs, str], tmp
     assert runs.run()[0] == content
     after = table_words(path)
     assert all(words <= rows[key] for key, words in after.items())
-    used = [key for key, words in rows.items() if any(any(runs.cache.glob(f"wp_{word}_*")) for word in words)]
+    used = [
+        key
+        for key, words in rows.items()
+        if any(any(runs.cache.glob(f"wp_{word}_*")) for word in words)
+    ]
     assert len(used) == len(list(runs.cache.glob("wp_*")))
     assert after.keys() >= set(used)
 

@@ -1,4 +1,5 @@
-"""collide diff: contacts, models, frames and worlds edited by hand; reports, settings and refusals."""
+"""collide diff: contacts, models, frames and worlds edited by hand; reports, settings and
+refusals."""
 
 import json
 import math
@@ -47,7 +48,8 @@ def deviation(result: dict) -> dict:
 
 @pytest.fixture
 def diff(here, collide):
-    """diff(a, b, *options): the result; both are Edited, and a.h5 and b.h5. The exit code must agree with them."""
+    """diff(a, b, *options): the result; both are Edited, and a.h5 and b.h5. The exit code must
+    agree with them."""
 
     def call(a: Edited, b: Edited, *options: str) -> dict:
         a.write(here / "a.h5")
@@ -63,7 +65,12 @@ def test_the_same_file_is_equal(here, collide):
     made_up().write(here / "a.h5", sha="ab" * 32)
     assert "hashes are equal" in collide.ok("diff a.h5 a.h5").out
     full = collide.result("diff a.h5 a.h5 --full")  # an option of old scripts
-    assert (full["equal"], full["by_hash"], counts(full), full["notes"]) == (True, True, (0, 0, 0), [])
+    assert (full["equal"], full["by_hash"], counts(full), full["notes"]) == (
+        True,
+        True,
+        (0, 0, 0),
+        [],
+    )
     assert full["contacts"]["matched"] == len(made_up().cell)
 
 
@@ -76,13 +83,19 @@ def test_a_hash_that_lies_is_caught(here, collide):
     result = collide.result("diff a.h5 b.h5", code=1)
     assert counts(result) == (0, 0, 1)
     assert result["notes"] == [
-        "the content hashes are equal: one of the files was changed after it was written (collide check)"
+        "the content hashes are equal: one of the files was changed after it was written (collide"
+        " check)"
     ]
     allowed = collide.ok("diff a.h5 b.h5 --atol 2e-3").out
     assert "the content hashes are equal" in allowed
     edited.write(here / "b.h5", sha="cd" * 32)
     assert "matched; the content hashes differ" in collide.ok("diff a.h5 b.h5 --atol 2mm").out
-    for words, code in (("normal=1mm", 2), ("distance=2mm", 0), ("2mm --atol distance=0", 1), ("0.9mm", 1)):
+    for words, code in (
+        ("normal=1mm", 2),
+        ("distance=2mm", 0),
+        ("2mm --atol distance=0", 1),
+        ("0.9mm", 1),
+    ):
         assert collide("diff a.h5 b.h5 --atol", *words.split()).code == code
     edited.columns["distance"][3] += 1e-8 - 1e-3
     edited.write(here / "b.h5")
@@ -92,13 +105,20 @@ def test_a_hash_that_lies_is_caught(here, collide):
     assert "shape 0" not in collide("diff a.h5 b.h5 --first 0").out
 
 
-@pytest.mark.parametrize("part", [0, *(pytest.param(part, marks=pytest.mark.slow) for part in (1, 2))])
+@pytest.mark.parametrize(
+    "part", [0, *(pytest.param(part, marks=pytest.mark.slow) for part in (1, 2))]
+)
 def test_a_changed_number_or_unit_of_any_dataset_is_found(made, collide, part):
-    """By `check`, and by `diff`, which does not trust the hash; the timing is a report, not a result."""
+    """By `check`, and by `diff`, which does not trust the hash; the timing is a report, not a
+    result."""
     with h5py.File(made / "a.h5") as file:
         names: list[str] = []
         file.visit(names.append)
-        found = [name for name in names if isinstance(file[name], h5py.Dataset) and not name.startswith("timing")]
+        found = [
+            name
+            for name in names
+            if isinstance(file[name], h5py.Dataset) and not name.startswith("timing")
+        ]
         assert len(found) > 20
     for name, what in product(found[part::3], ("value", "unit")):
         shutil.copy(made / "a.h5", made / "changed.h5")
@@ -108,7 +128,9 @@ def test_a_changed_number_or_unit_of_any_dataset_is_found(made, collide, part):
                 values.attrs["unit"] = "ft"
             elif what == "value" and values.size and values.dtype.kind != "O":
                 at = tuple(length // 2 for length in values.shape)
-                values[at] = np.nextafter(values[at], np.inf) if values.dtype.kind == "f" else values[at] ^ 1
+                values[at] = (
+                    np.nextafter(values[at], np.inf) if values.dtype.kind == "f" else values[at] ^ 1
+                )
             else:
                 continue
         assert collide("check changed.h5").code == 1, (name, what)
@@ -130,10 +152,16 @@ MOVED = ("point0", (20, 1), 1e-4)
 
 
 def test_one_contact_moved(diff):
-    a, b = made_up(), edited(*MOVED)
+    a = made_up()
+    b = edited(*MOVED)
     result = diff(a, b)
     frames = result["frames"]
-    assert (result["model"]["differences"], frames["only_a"], frames["only_b"], frames["times_changed"]) == (0, 0, 0, 0)
+    assert (
+        result["model"]["differences"],
+        frames["only_a"],
+        frames["only_b"],
+        frames["times_changed"],
+    ) == (0, 0, 0, 0)
     assert (counts(result), result["pairs"]["differing"]) == ((0, 0, 1), 1)
     (found,) = result["differences"]
     assert (found["kind"], found["shape0"], found["shape1"]) == ("changed", *pair(a, 20))
@@ -154,7 +182,10 @@ def test_one_contact_moved(diff):
         (MOVED, "--atol distance=1", False),
         (MOVED, "--fields distance,normal", True),
         (MOVED, "--atol 1 --atol point0=0", False),
-        *((("distance", 7, 0.01 * made_up().columns["distance"][7]), f"--rtol 0.0{n}", n == 11) for n in ("09", 11)),
+        *(
+            (("distance", 7, 0.01 * made_up().columns["distance"][7]), f"--rtol 0.0{n}", n == 11)
+            for n in ("09", 11)
+        ),
         (("feature0", 8, 99), "--fields distance,point0", True),
         (("margin", 2, 0.5), "--atol margin=0.6", True),
         (("time", 3, 1e-3), "--atol time=2e-3", True),
@@ -181,10 +212,12 @@ def test_a_change_is_listed_where_it_is(diff):
 
 
 @pytest.mark.parametrize(
-    ("moved", "least"), [(3e-12, 0.0), (3e-9, 1e-9), (3e-8, 1e-8), (3e-4, 1e-4), (0.3, 0.1), (3e4, 1.0)]
+    ("moved", "least"),
+    [(3e-12, 0.0), (3e-9, 1e-9), (3e-8, 1e-8), (3e-4, 1e-4), (0.3, 0.1), (3e4, 1.0)],
 )
 def test_the_histogram_has_the_decade_of_a_deviation(diff, moved, least):
-    a, b = made_up(), made_up()
+    a = made_up()
+    b = made_up()
     a.columns["point0"][20] = 0.0
     b.columns["point0"][20] = (0.0, moved, 0.0)
     (found,) = deviation(diff(a, b))["histogram"]
@@ -199,7 +232,10 @@ def test_a_number_or_a_fraction_of_contacts_may_differ(diff, kind):
     result = diff(one, other)
     (found,) = result["differences"]
     assert (found["kind"], found["shape0"], found["shape1"]) == (kind, *pair(a, 11))
-    assert (counts(result), result["first"]) == ((int(kind == "missing"), int(kind == "extra"), 0), where(a, 11))
+    assert (counts(result), result["first"]) == (
+        (int(kind == "missing"), int(kind == "extra"), 0),
+        where(a, 11),
+    )
     for options, equal in (
         (f"--max-{kind} 1", True),
         ("--allow-fraction 0.05", True),
@@ -212,14 +248,18 @@ def test_touching_pairs_alone(diff):
     a = made_up()
     keys = np.stack([a.cell, a.columns["shape0"], a.columns["shape1"]])
     _, first, times = np.unique(keys, axis=1, return_index=True, return_counts=True)
-    alone, shared = int(first[times == 1][0]), int(first[times > 1][0])
+    alone = int(first[times == 1][0])
+    shared = int(first[times > 1][0])
     assert diff(a, without(a, shared), "--pairs-only")["equal"]
     result = diff(a, without(a, alone), "--pairs-only")
     assert counts(result) == (1, 0, 0)
     assert result["contacts"]["a"] == len(times)
     (found,) = result["pairs"]["listed"]
     assert ((found["shape0"], found["shape1"]), found["first"]) == (pair(a, alone), where(a, alone))
-    assert [diff(a, without(a, row))["contacts"]["missing_pairs"] for row in (alone, shared)] == [1, 0]
+    assert [diff(a, without(a, row))["contacts"]["missing_pairs"] for row in (alone, shared)] == [
+        1,
+        0,
+    ]
 
 
 @pytest.mark.parametrize(
@@ -227,7 +267,8 @@ def test_touching_pairs_alone(diff):
     [(180.0, "", False), (1.0, "0.9deg", False), (1.0, "1.1deg", True), (1.0, "0.0192", True)],
 )
 def test_normals_are_compared_by_angle(diff, turn, atol, equal):
-    a, b = made_up(), made_up()
+    a = made_up()
+    b = made_up()
     n = b.columns["normal"][15].astype(np.float64)
     side = np.cross(n, [1.0, 0.0, 0.0] if abs(n[0]) < 0.9 else [0.0, 1.0, 0.0])
     angle = math.radians(turn)
@@ -235,13 +276,17 @@ def test_normals_are_compared_by_angle(diff, turn, atol, equal):
     result = diff(a, b, *(("--atol", f"normal={atol}") if atol else ()))
     assert (result["equal"], counts(result)) == (equal, (0, 0, int(not equal)))
     (field,) = [field for field in result["fields"] if field["name"] == "normal"]
-    # float32 components: 1e-7 of an angle of 1.7e-2. The chord of a flipped unit vector is 2 within 1e-7, where the
-    # arc's slope lets sqrt(2e-7) through.
-    assert (field["unit"], field["largest"]) == ("rad", pytest.approx(angle, abs=1e-3 if turn == 180.0 else 2e-7))
+    # float32 components: 1e-7 of an angle of 1.7e-2. The chord of a flipped unit vector is 2 within
+    # 1e-7, where the arc's slope lets sqrt(2e-7) through.
+    assert (field["unit"], field["largest"]) == (
+        "rad",
+        pytest.approx(angle, abs=1e-3 if turn == 180.0 else 2e-7),
+    )
 
 
 def test_every_feature_changed_is_matched_by_place(diff):
-    a, b = made_up(contacts_per_cell=30), made_up(contacts_per_cell=30)
+    a = made_up(contacts_per_cell=30)
+    b = made_up(contacts_per_cell=30)
     rng = np.random.default_rng(2)
     b.columns["feature0"] = rng.permutation(len(b.cell)).astype(np.int32) + 1000
     result = diff(a, b)
@@ -261,7 +306,8 @@ def test_shallow_ones_are_left_out(diff):
 
 
 def test_include_and_exclude(diff):
-    a, b = made_up(), made_up()
+    a = made_up()
+    b = made_up()
     row = int(np.flatnonzero((a.columns["shape0"] == 1) & (a.columns["shape1"] == 2))[0])
     b.columns["distance"][row] += 1.0
     assert not diff(a, b, "--include", "ball")["equal"]
@@ -287,10 +333,13 @@ POINTS = {"point0", "point1"}
         ("a row less", None, None),
     ],
 )
-@pytest.mark.parametrize("options", [{}, {"exclude": ["egg"], "ignore_shallow": 1e-3}, {"pairs_only": True}], ids=str)
+@pytest.mark.parametrize(
+    "options", [{}, {"exclude": ["egg"], "ignore_shallow": 1e-3}, {"pairs_only": True}], ids=str
+)
 def test_what_is_packed_alike_is_not_unpacked(here, monkeypatch, edit, of_a, of_b, options):
     """And the answer is that of files without chunks, which are read whole."""
-    a, b = made_up(frames=3), made_up(frames=3)
+    a = made_up(frames=3)
+    b = made_up(frames=3)
     a.columns["distance"][5] = b.columns["distance"][5] = np.nan
     if edit in b.columns:
         b.columns[edit][3] += 1
@@ -320,7 +369,8 @@ def test_what_is_packed_alike_is_not_unpacked(here, monkeypatch, edit, of_a, of_
 
 
 def test_numbers_that_are_not_finite(diff):
-    a, b = made_up(), made_up()
+    a = made_up()
+    b = made_up()
     a.columns["distance"][2] = b.columns["distance"][2] = np.nan
     assert diff(a, b)["equal"]
     b.columns["distance"][3] = np.inf
@@ -332,7 +382,8 @@ def test_numbers_that_are_not_finite(diff):
 @pytest.mark.parametrize("gap", [0.1, 0.01, 3.0])
 @pytest.mark.parametrize("kind", ["missing", "extra"])
 def test_a_tolerance_covers_contacts_at_the_limit(diff, gap, kind):
-    """A contact that one file has 1e-9 m below the reporting limit, and the other, 1e-9 m beyond it, lacks."""
+    """A contact that one file has 1e-9 m below the reporting limit, and the other, 1e-9 m beyond
+    it, lacks."""
     a = made_up()
     a.gap = np.full(5, gap)
     keys = list(zip(a.cell, a.columns["shape0"], a.columns["shape1"], strict=True))
@@ -341,7 +392,12 @@ def test_a_tolerance_covers_contacts_at_the_limit(diff, gap, kind):
     both = (a, without(a, row))[:: 1 if kind == "missing" else -1]
     listed = [{**dict(zip(("shape0", "shape1"), pair(a, row), strict=True)), "contacts": 1}]
     expected = {"missing": 0, "extra": 0, "pairs": listed} | {kind: 1}
-    for options in ("--atol 2e-9", "--atol distance=2e-9", "--rtol 1e-6", "--atol 2e-9 --pairs-only"):
+    for options in (
+        "--atol 2e-9",
+        "--atol distance=2e-9",
+        "--rtol 1e-6",
+        "--atol 2e-9 --pairs-only",
+    ):
         result = diff(*both, *options.split())
         found = {name: result["contacts"]["at_limit"][name] for name in expected}
         assert (result["equal"], counts(result), found) == (True, (0, 0, 0), expected), options
@@ -352,22 +408,36 @@ def test_a_tolerance_covers_contacts_at_the_limit(diff, gap, kind):
 def test_a_tolerance_does_not_cover_contacts_below_the_limit(diff, collide):
     a = made_up()
     a.gap = np.full(5, 0.1)
-    a.columns["distance"][11], a.columns["distance"][12] = 0.0989, 0.0991
+    a.columns["distance"][11] = 0.0989
+    a.columns["distance"][12] = 0.0991
     b = without(a, 11, 12)
     result = diff(a, b, "--atol", "1e-3")
-    assert (result["equal"], counts(result), result["contacts"]["at_limit"]["missing"]) == (False, (1, 0, 0), 1)
-    assert diff(a, b, "--atol", "1e-3", "--ignore-shallow", "0.002")["contacts"]["ignored_shallow"] == 1
+    assert (result["equal"], counts(result), result["contacts"]["at_limit"]["missing"]) == (
+        False,
+        (1, 0, 0),
+        1,
+    )
+    assert (
+        diff(a, b, "--atol", "1e-3", "--ignore-shallow", "0.002")["contacts"]["ignored_shallow"]
+        == 1
+    )
     answer = collide("diff a.h5 b.h5 --atol 2e-3")
     assert (answer.code, "2 missing at the limit" in answer.out) == (0, True), answer.out
     assert "not counted: their distance is within the tolerance" in answer.out
 
 
 def test_renamed_shapes(diff):
-    a, b = made_up(), made_up()
+    a = made_up()
+    b = made_up()
     b.path[3] = "needle"
     result = diff(a, b)
     (found,) = result["model"]["listed"]
-    assert (found["kind"], found["path"], found["a"], found["b"]) == ("renamed", "pin", "pin", "needle")
+    assert (found["kind"], found["path"], found["a"], found["b"]) == (
+        "renamed",
+        "pin",
+        "pin",
+        "needle",
+    )
     assert counts(result) == (0, 0, 0)
     assert diff(a, b, "--rename", "pin=needle")["equal"]
     a.path, b.path = [f"/World/{p}" for p in a.path], [f"/Scene/{p}" for p in made_up().path]
@@ -380,42 +450,64 @@ def test_renamed_shapes(diff):
 def test_a_shape_removed(diff):
     a = made_up()
     b = a.rows((a.columns["shape0"] != 4) & (a.columns["shape1"] != 4)).copy()
-    b = replace(b, **{name: getattr(b, name)[:4] for name in ("path", "type", "body", "margin", "gap")})
+    b = replace(
+        b, **{name: getattr(b, name)[:4] for name in ("path", "type", "body", "margin", "gap")}
+    )
     lost = len(a.cell) - len(b.cell)
-    for one, other, kind, expected in ((a, b, "removed", (lost, 0, 0)), (b, a, "added", (0, lost, 0))):
+    for one, other, kind, expected in (
+        (a, b, "removed", (lost, 0, 0)),
+        (b, a, "added", (0, lost, 0)),
+    ):
         result = diff(one, other)
-        assert [(each["kind"], each["path"]) for each in result["model"]["listed"]] == [(kind, "egg")]
+        assert [(each["kind"], each["path"]) for each in result["model"]["listed"]] == [
+            (kind, "egg")
+        ]
         assert counts(result) == expected
-        assert {"egg" in (each["shape0"], each["shape1"]) for each in result["pairs"]["listed"]} == {True}
+        assert {
+            "egg" in (each["shape0"], each["shape1"]) for each in result["pairs"]["listed"]
+        } == {True}
     assert diff(a, b, "--exclude", "egg")["equal"]
 
 
 def test_a_frame_that_is_not_there(diff):
     a = made_up()
     b = a.rows(a.cell < 5 * a.worlds)
-    b.step, b.time = a.step[:5], a.time[:5]
+    b.step = a.step[:5]
+    b.time = a.time[:5]
     result = diff(a, b)
-    assert (counts(result), result["frames"]["only_a"], diff(b, a)["frames"]["only_b"]) == ((0, 0, 0), 1, 1)
+    assert (counts(result), result["frames"]["only_a"], diff(b, a)["frames"]["only_b"]) == (
+        (0, 0, 0),
+        1,
+        1,
+    )
     assert result["frames"]["first_only_a"] == {"frame": 5, "step": 25, "time": a.time[5]}
 
 
 def without_first_frames(a: Edited, count: int) -> Edited:
     """The set that begins `count` frames later."""
     late = a.rows(a.cell >= count * a.worlds).copy()
-    return replace(late, cell=late.cell - count * a.worlds, step=a.step[count:], time=a.time[count:])
+    return replace(
+        late, cell=late.cell - count * a.worlds, step=a.step[count:], time=a.time[count:]
+    )
 
 
 @pytest.mark.parametrize("by", ["step", "time"])
 @pytest.mark.parametrize(("a_earlier", "b_earlier"), [(0, 1), (0, 4), (2, 0)])
 def test_a_file_that_begins_before_the_other(diff, by, a_earlier, b_earlier):
     whole = made_up()
-    a, b = without_first_frames(whole, b_earlier), without_first_frames(whole, a_earlier)
+    a = without_first_frames(whole, b_earlier)
+    b = without_first_frames(whole, a_earlier)
     if by == "time":
         a.step = a.step + 1000
     shared = 6 - a_earlier - b_earlier
     result = diff(a, b)
     frames = result["frames"]
-    assert [frames[name] for name in ("by", "compared", "only_a", "only_b")] == [by, shared, a_earlier, b_earlier]
+    assert [frames[name] for name in ("by", "compared", "only_a", "only_b")] == [
+        by,
+        shared,
+        a_earlier,
+        b_earlier,
+    ]
     first = frames["first_only_a"] or frames["first_only_b"]
     assert first == {"frame": 0, "step": 1000 * (by == "time") * (a_earlier > 0), "time": 0.0}
     assert counts(result) == (0, 0, 0)
@@ -427,7 +519,11 @@ def test_a_file_that_begins_before_the_other(diff, by, a_earlier, b_earlier):
     (found,) = result["differences"]
     expected = where(a, last)
     expected["frame_b"] += b_earlier - a_earlier
-    assert (counts(result), result["first"], {key: found[key] for key in expected}) == ((0, 0, 1), expected, expected)
+    assert (counts(result), result["first"], {key: found[key] for key in expected}) == (
+        (0, 0, 1),
+        expected,
+        expected,
+    )
     assert found["fields"]["distance"]["a"] > found["fields"]["distance"]["b"]
 
 
@@ -440,7 +536,10 @@ def test_a_contact_of_a_frame_before_a_is_no_difference(diff):
     assert counts(diff(a, b, "--match-frames", "index")) != (0, 0, 0)
 
 
-BALL = '<body name="ball" pos="0 0 2"><freejoint/><geom name="ball" type="sphere" size="0.3" margin="0.01"/></body>'
+BALL = (
+    '<body name="ball" pos="0 0 2"><freejoint/><geom name="ball" type="sphere" size="0.3"'
+    ' margin="0.01"/></body>'
+)
 
 
 def test_runs_of_scenes_whose_shapes_are_in_another_order(here, collide):
@@ -448,16 +547,30 @@ def test_runs_of_scenes_whose_shapes_are_in_another_order(here, collide):
     static = '<body name="stand"><geom name="base" type="sphere" size="0.5" margin="0.04"/></body>'
     for name, bodies in (("first", static + BALL), ("second", BALL + static)):
         (here / f"{name}.xml").write_text(f"<mujoco><worldbody>{bodies}</worldbody></mujoco>")
-        collide.ok(f"run {name}.xml -t motion.h5 -o {name}.h5 --columns margin0,margin1,distance_grad0,distance_grad1")
+        collide.ok(
+            f"run {name}.xml -t motion.h5 -o {name}.h5 --columns"
+            " margin0,margin1,distance_grad0,distance_grad1"
+        )
     with h5py.File(here / "first.h5") as one, h5py.File(here / "second.h5") as other:
-        contacts, exchanged = one["/rigid_contacts"], other["/rigid_contacts"]
-        assert set(contacts["margin0"][:].tolist()) == set(exchanged["margin1"][:].tolist()) == {np.float32(0.04)}
-        assert set(contacts["margin1"][:].tolist()) == set(exchanged["margin0"][:].tolist()) == {np.float32(0.01)}
+        contacts = one["/rigid_contacts"]
+        exchanged = other["/rigid_contacts"]
+        assert (
+            set(contacts["margin0"][:].tolist())
+            == set(exchanged["margin1"][:].tolist())
+            == {np.float32(0.04)}
+        )
+        assert (
+            set(contacts["margin1"][:].tolist())
+            == set(exchanged["margin0"][:].tolist())
+            == {np.float32(0.01)}
+        )
     result = collide.result("diff first.h5 second.h5")
     assert counts(result) == (0, 0, 0)
     assert result["contacts"]["matched"] > 5
     assert any("order" in note for note in result["notes"])
-    assert {"margin0", "margin1", "distance_grad0", "distance_grad1"} <= {field["name"] for field in result["fields"]}
+    assert {"margin0", "margin1", "distance_grad0", "distance_grad1"} <= {
+        field["name"] for field in result["fields"]
+    }
     with h5py.File(here / "second.h5", "a") as other:
         other["/rigid_contacts/margin0"][3] += 0.5
     result = collide.result("diff first.h5 second.h5", code=1)
@@ -483,7 +596,9 @@ def test_contacts_shifted_by_a_frame(diff):
     b.cell = b.cell + a.worlds
     result = diff(a, b)
     assert result["first"] == where(a, 0)
-    assert any("shifted" in note and "frame 0" in note and "frame 1" in note for note in result["notes"])
+    assert any(
+        "shifted" in note and "frame 0" in note and "frame 1" in note for note in result["notes"]
+    )
 
 
 def test_worlds_exchanged(diff):
@@ -500,14 +615,16 @@ def test_a_world_less(diff):
     a = made_up()
     frame, world = np.divmod(a.cell, 3)
     b = a.rows(world < 2)
-    b.cell, b.worlds = frame[world < 2] * 2 + world[world < 2], 2
+    b.cell = frame[world < 2] * 2 + world[world < 2]
+    b.worlds = 2
     result = diff(a, b)
     assert (result["equal"], counts(result), result["worlds"]["compared"]) == (False, (0, 0, 0), 2)
     assert result["contacts"]["matched"] == len(b.cell)
 
 
 def test_reports(here, collide):
-    a, b = made_up(), made_up()
+    a = made_up()
+    b = made_up()
     b.path[1] = "b|all"
     b.columns["distance"][9] += 0.5
     a.write(here / "a.h5")
@@ -522,7 +639,9 @@ def test_reports(here, collide):
     assert "### collide diff: different" in text
     assert "b\\|all" in text
     lines = answer.err.splitlines()
-    assert [line.split("::")[1] for line in lines] == [f"error title=collide diff%3A {name}" for name in failed]
+    assert [line.split("::")[1] for line in lines] == [
+        f"error title=collide diff%3A {name}" for name in failed
+    ]
     collide.refused("diff a.h5 b.h5 --markdown d.md", told="--force", code=3)
     assert collide("diff a.h5 b.h5 --markdown d.md --force --quiet").code == 1
     answer = collide("diff a.h5 none.h5 --force", *pages)
@@ -594,7 +713,9 @@ def test_options_at_their_defaults_are_no_notes(here, ran, collide):
     with h5py.File(here / "now.h5") as now, h5py.File(here / "r.h5") as reduced:
         written, all_of_them = (json.loads(str(file.attrs["config"])) for file in (now, reduced))
     assert "betas" not in written
-    reductions = {name for name, option in declared_options(ContactOptions).items() if option.of_reduction}
+    reductions = {
+        name for name, option in declared_options(ContactOptions).items() if option.of_reduction
+    }
     assert set(all_of_them) - set(written) == reductions
     for name, config in (
         ("old.h5", {"narrow_phase": "gjk", "frames": "", "worlds": None}),
@@ -607,7 +728,9 @@ def test_options_at_their_defaults_are_no_notes(here, ran, collide):
     for name in ("old.h5", "more.h5"):
         assert collide.result("diff now.h5", name)["notes"] == []
         # As far as options go, these could be joined.
-        assert "it has worlds of now.h5" in collide("merge now.h5", name, "--worlds", "-o", "m.h5").err
+        assert (
+            "it has worlds of now.h5" in collide("merge now.h5", name, "--worlds", "-o", "m.h5").err
+        )
     assert "the option reduce_contacts: true and false" in collide("merge now.h5 r.h5 -o m.h5").err
     assert collide.result("diff other.h5 now.h5")["notes"] == [
         "the option later differs: 1 in A, none in B",

@@ -1,4 +1,5 @@
-"""Names from files in every output: they change no structure of it, start nothing in its reader, and stay distinct."""
+"""Names from files in every output: they change no structure of it, start nothing in its reader,
+and stay distinct."""
 
 import csv
 import json
@@ -57,11 +58,15 @@ HOSTILE = (
 def named(names: tuple[str, ...]) -> Edited:
     """Contacts between all of these shapes, copies of the made-up ones."""
     found = made_up(frames=14, worlds=1)
-    size, copies = len(found.path), len(names) // len(found.path)
+    size = len(found.path)
+    copies = len(names) // len(found.path)
     assert size * copies == len(names)
     for column in ("shape0", "shape1"):
-        found.columns[column] = (found.columns[column] + size * (found.cell % copies)).astype(np.int32)
-    found.path, found.type = list(names), found.type * copies
+        found.columns[column] = (found.columns[column] + size * (found.cell % copies)).astype(
+            np.int32
+        )
+    found.path = list(names)
+    found.type = found.type * copies
     for column in ("body", "margin", "gap"):
         setattr(found, column, np.tile(getattr(found, column), copies))
     return found
@@ -71,7 +76,8 @@ def written(found: Edited, path: Path, text: str) -> str:
     """The contact set as a file, with `text` for every other name in it."""
     found.write(path)
     with h5py.File(path, "r+") as file:
-        file.attrs["scene"], file.attrs["creator"] = text, text
+        file.attrs["scene"] = text
+        file.attrs["creator"] = text
         bodies = file["/model/body/path"]
         assert isinstance(bodies, h5py.Dataset)
         bodies[:] = [f"{text}{n}" for n in range(len(bodies))]
@@ -80,7 +86,8 @@ def written(found: Edited, path: Path, text: str) -> str:
 
 @pytest.fixture
 def pair(here) -> tuple[str, str]:
-    """A contact set with hostile names and another, with every pair changed, of which half have other names."""
+    """A contact set with hostile names and another, with every pair changed, of which half have
+    other names."""
     a = named(HOSTILE)
     b = a.copy()
     b.columns["distance"] = b.columns["distance"] - 0.05
@@ -95,9 +102,25 @@ def used(path: str) -> set[str]:
 
 
 COMMANDS = (
-    *("inspect A", "check A", "textconv A", "diff A B", "diff A B --github", "diff A A --github", "merge A B -o m.h5"),
-    *("events A --graph --first 500", "events A --by bodies --first 500", "label A --by shapes -o a.npz"),
-    *("audit A --max-depth 1mm --first 500", "audit A --max-depth 1mm --github", "export A --to csv -o a.csv"),
+    *(
+        "inspect A",
+        "check A",
+        "textconv A",
+        "diff A B",
+        "diff A B --github",
+        "diff A A --github",
+        "merge A B -o m.h5",
+    ),
+    *(
+        "events A --graph --first 500",
+        "events A --by bodies --first 500",
+        "label A --by shapes -o a.npz",
+    ),
+    *(
+        "audit A --max-depth 1mm --first 500",
+        "audit A --max-depth 1mm --github",
+        "export A --to csv -o a.csv",
+    ),
     *("report A --against B -o a.html", "plot A -o a.svg --kind pairs"),
 )
 
@@ -120,9 +143,13 @@ def test_terminals(pair, collide, words, form):
     assert answer.code in (0, 1, 2), answer.err
     assert answer.out or answer.code == 2
     lines = (answer.out + answer.err).splitlines()
-    assert all(line.isprintable() for line in lines), [line for line in lines if not line.isprintable()]
+    assert all(line.isprintable() for line in lines), [
+        line for line in lines if not line.isprintable()
+    ]
     commands = [line for line in lines if line.lstrip().startswith("::")]
-    assert all(re.match("::(error|notice) title=collide (diff|audit)[^,:]*::", line) for line in commands)
+    assert all(
+        re.match("::(error|notice) title=collide (diff|audit)[^,:]*::", line) for line in commands
+    )
     assert bool(commands) == ("--github" in words)
     if form and answer.code != 2:
         json.loads(answer.out)
@@ -144,7 +171,9 @@ def test_json_has_the_names_themselves(pair, collide):
     assert "\\x1b[31mred" in "".join(root.itertext())
 
 
-@pytest.mark.parametrize("words", [["export", "A", "--to", "csv", "-o", "x.csv"], ["events", "A", "--csv", "x.csv"]])
+@pytest.mark.parametrize(
+    "words", [["export", "A", "--to", "csv", "-o", "x.csv"], ["events", "A", "--csv", "x.csv"]]
+)
 def test_csv(pair, collide, words):
     collide.ok(*(pair[0] if word == "A" else word for word in words))
     with open("x.csv", newline="", encoding="utf-8") as file:
@@ -152,10 +181,19 @@ def test_csv(pair, collide, words):
     assert len(rows) > 20
     assert all(len(row) == len(head) for row in rows)
     texts = [k for k, name in enumerate(head) if name in ("shape0", "shape1")]
-    numbers = [row[k] for row in rows for k, name in enumerate(head) if not re.match("file|shape.|.*body", name)]
-    assert any(float(cell) < 0.0 for cell in numbers if cell not in ("", "true", "false")), "no mark before numbers"
+    numbers = [
+        row[k]
+        for row in rows
+        for k, name in enumerate(head)
+        if not re.match("file|shape.|.*body", name)
+    ]
+    assert any(float(cell) < 0.0 for cell in numbers if cell not in ("", "true", "false")), (
+        "no mark before numbers"
+    )
     cells = {row[k] for row in rows for k in texts}
-    assert not any(cell.lstrip()[:1] in FORMULA_STARTS and not cell.startswith("'") for cell in cells)
+    assert not any(
+        cell.lstrip()[:1] in FORMULA_STARTS and not cell.startswith("'") for cell in cells
+    )
     assert {cell.removeprefix("'") for cell in cells} <= used(pair[0])
     assert len(cells) > 15
 
@@ -178,10 +216,22 @@ def test_markdown(pair, collide):
     assert collide("diff", *pair, "--markdown", "x.md").code == 1
     tokens = rendered(Path("x.md").read_text(encoding="utf-8"))
     kinds = {token.type for token in tokens}
-    assert not kinds & {"link_open", "image", "html_block", "strong_open", "em_open", "fence", "blockquote_open"}
+    assert not kinds & {
+        "link_open",
+        "image",
+        "html_block",
+        "strong_open",
+        "em_open",
+        "fence",
+        "blockquote_open",
+    }
     assert [token.tag for token in tokens if token.type == "heading_open"] == ["h3"]
-    assert {token.content for token in tokens if token.type == "html_inline"} <= {"<code>", "</code>"}
-    columns, count = [], 0
+    assert {token.content for token in tokens if token.type == "html_inline"} <= {
+        "<code>",
+        "</code>",
+    }
+    columns = []
+    count = 0
     for token in tokens:
         count = 0 if token.type == "tr_open" else count + (token.type in ("td_open", "th_open"))
         columns += [count] if token.type == "tr_close" else []
@@ -191,14 +241,22 @@ def test_markdown(pair, collide):
 
 @pytest.mark.parametrize("text", HOSTILE)
 def test_markdown_of_one_text(text):
-    kept = "".join(t.content for t in rendered(markdown_text(text)) if t.type in ("text", "text_special"))
+    kept = "".join(
+        t.content for t in rendered(markdown_text(text)) if t.type in ("text", "text_special")
+    )
     assert kept.strip() == printable_line(text).strip()
     assert "://" not in markdown_text(text)
     head, *cells = [
-        t for t in rendered(f"| a | b |\n| - | - |\n| {markdown_code(text)} | end |\n") if t.type == "inline"
+        t
+        for t in rendered(f"| a | b |\n| - | - |\n| {markdown_code(text)} | end |\n")
+        if t.type == "inline"
     ]
     assert len(cells) == 3
-    shown = "".join(t.content for t in cells[1].children or () if t.type in ("text", "code_inline", "text_special"))
+    shown = "".join(
+        t.content
+        for t in cells[1].children or ()
+        if t.type in ("text", "code_inline", "text_special")
+    )
     assert shown == printable_line(text)
     assert (head.content, cells[2].content) == ("a", "end")
 
@@ -206,7 +264,9 @@ def test_markdown_of_one_text(text):
 def test_dot(pair, collide):
     collide.ok("events", pair[0], "--dot", "x.dot")
     quoted = r'"(?:[^"\\]|\\.)*"'
-    pattern = re.compile(rf"  (?:node )?(?:{quoted})?(?: -- {quoted})? ?\[(?:[a-z_]+=(?:{quoted}|[\w.+-]+) ?)+\];")
+    pattern = re.compile(
+        rf"  (?:node )?(?:{quoted})?(?: -- {quoted})? ?\[(?:[a-z_]+=(?:{quoted}|[\w.+-]+) ?)+\];"
+    )
     lines = Path("x.dot").read_text(encoding="utf-8").splitlines()
     assert all(pattern.fullmatch(line) for line in lines[1:-1]), lines
     assert len(lines) > 30
@@ -217,7 +277,8 @@ class Elements(HTMLParser):
 
     def __init__(self, text: str) -> None:
         super().__init__()
-        self.found, self.texts = set(), []
+        self.found = set()
+        self.texts = []
         self.feed(text)
 
     def handle_starttag(self, tag, attrs):
@@ -235,7 +296,9 @@ def test_pages(pair, collide, here, output):
     """A page with hostile names has the elements of a page with plain ones."""
     if output == "view":
         pytest.importorskip("viser")
-    plain = written(named(tuple(f"name{n}" for n in range(len(HOSTILE)))), here / "plain.h5", "plain")
+    plain = written(
+        named(tuple(f"name{n}" for n in range(len(HOSTILE)))), here / "plain.h5", "plain"
+    )
     page = "x.svg" if output == "plot" else "x.html"
     words = {"report": ["-o", page, "--against", pair[1]], "plot": ["--kind", "pairs", "-o", page]}
     pages = []
@@ -247,7 +310,10 @@ def test_pages(pair, collide, here, output):
         ElementTree.fromstring(pages[1])
     else:
         assert "<script>alert(1)</script>" not in pages[1]
-        assert any(printable_line(HOSTILE[26]) in text for text in Elements(pages[1]).texts) or output == "view"
+        assert (
+            any(printable_line(HOSTILE[26]) in text for text in Elements(pages[1]).texts)
+            or output == "view"
+        )
     if output == "view":
         data = re.search(r'id="collide-data">(.*?)</script>', pages[1])
         assert data
@@ -272,6 +338,7 @@ def test_usd(pair, collide, ending):
     root = stage.GetPrimAtPath("/collide_contacts")
     assert tuple(root.GetAttribute("collide:shapes").Get()) == HOSTILE
     assert [str(prim.GetPath()) for prim in stage.Traverse()] == [
-        f"/collide_contacts{rest}" for rest in ("", "/world_0", "/world_0/points", "/world_0/normals")
+        f"/collide_contacts{rest}"
+        for rest in ("", "/world_0", "/world_0/points", "/world_0/normals")
     ]
     assert HOSTILE[23] in stage.GetRootLayer().documentation

@@ -1,4 +1,5 @@
-"""collide events and clearance: thresholds, pauses, filters, files that they write, and what they refuse."""
+"""collide events and clearance: thresholds, pauses, filters, files that they write, and what they
+refuse."""
 
 import json
 from pathlib import Path
@@ -45,25 +46,36 @@ def test_open_ends_are_said(events, collide, flicker):
     assert (first["begin_known"], first["end_known"], first["end_time"]) == (False, True, 0.5)
     assert (last["begin_known"], last["end_known"], last["end_time"]) == (True, False, None)
     shown = collide("events", flicker).out
-    for words in ("<0 to 1", "5 to 5>", "1 already touching at the start, 1 still touching at the end\n"):
+    for words in (
+        "<0 to 1",
+        "5 to 5>",
+        "1 already touching at the start, 1 still touching at the end\n",
+    ):
         assert words in shown
 
 
 def test_thresholds(events):
     assert events()["contacts"] == {"asked_for": 7, "touching": 6}
     assert events("--threshold", "any")["contacts"]["touching"] == 7
-    assert events("--threshold", "-0.005")["contacts"]["touching"] == 4, "a distance of -0.005 is one of at most that"
+    assert events("--threshold", "-0.005")["contacts"]["touching"] == 4, (
+        "a distance of -0.005 is one of at most that"
+    )
 
     def counts(gap: str) -> list[int]:
-        return [one["pauses"] for one in events("--merge-gap", gap)["listed"] if one["shape1"] == "ball"]
+        return [
+            one["pauses"] for one in events("--merge-gap", gap)["listed"] if one["shape1"] == "ball"
+        ]
 
     assert counts("0") == counts("0.49s") == [0, 0]
     assert counts("1") == counts("500ms") == [1]
 
 
 def test_a_threshold_beyond_the_gap_is_refused(flicker, collide):
-    """The gaps are 0.1, 0.2, 0.05, 0.1 and 0.1 m, the larger one counts, and one shape of a pair moves."""
-    collide.refused("events a.h5 --threshold 0.21", told="no contacts beyond 0.2 m, the largest gap of a pair")
+    """The gaps are 0.1, 0.2, 0.05, 0.1 and 0.1 m, the larger one counts, and one shape of a pair
+    moves."""
+    collide.refused(
+        "events a.h5 --threshold 0.21", told="no contacts beyond 0.2 m, the largest gap of a pair"
+    )
     assert "only up to their gap (0.1 m)" in collide.ok("events a.h5 --threshold 0.2").err
     for threshold in ("0.1", "any"):
         assert collide("events a.h5 --threshold", threshold).err == ""
@@ -93,7 +105,8 @@ ORDERS = {"begin": ("begin_frame", 1), "duration": ("seconds", -1), "depth": ("l
 
 
 @pytest.mark.parametrize(
-    ("order", "column", "sign"), [*((name, *of) for name, of in ORDERS.items()), ("contacts", "contacts", -1)]
+    ("order", "column", "sign"),
+    [*((name, *of) for name, of in ORDERS.items()), ("contacts", "contacts", -1)],
 )
 def test_orders(events, collide, order, column, sign):
     listed = events("--sort", order)["listed"]
@@ -109,7 +122,10 @@ def test_files(events, here):
     assert result["written"] == {"csv": "a.csv", "parquet": "a.parquet", "dot": "a.dot"}
     tables = [pandas.read_csv("a.csv"), pandas.read_parquet("a.parquet")]
     for table in tables:
-        rows = [{**row, "end_time": row["end_time"] if row["end_known"] else None} for row in table.to_dict("records")]
+        rows = [
+            {**row, "end_time": row["end_time"] if row["end_known"] else None}
+            for row in table.to_dict("records")
+        ]
         for row, said in zip(ordered(rows), ordered(result["listed"]), strict=True):
             assert row.pop("file") == result["file"]
             # A text of a float32 has the digits that make it again as float32.
@@ -165,7 +181,9 @@ def test_options_from_a_file(here, events):
 def test_a_shape_that_is_not_there(here, collide):
     edited = touching_set(FLICKER, 6, 2)
     edited.columns["shape1"][2] = 17
-    collide.refused("events", edited.write(here / "b.h5"), "--csv", "b.csv", told="17 is no row of /model/shape")
+    collide.refused(
+        "events", edited.write(here / "b.h5"), "--csv", "b.csv", told="17 is no row of /model/shape"
+    )
 
 
 def test_no_output_is_replaced(flicker, collide):
@@ -197,9 +215,15 @@ SCENE = """
 </mujoco>
 """
 PAIRS = [
-    ("floor", "arm/tip"), ("floor", "arm/link"), ("floor", "box"), ("wall", "arm/tip"), ("wall", "arm/link"),
-    ("wall", "box"), ("arm/tip", "box"), ("arm/link", "box"),
-]  # fmt: skip
+    ("floor", "arm/tip"),
+    ("floor", "arm/link"),
+    ("floor", "box"),
+    ("wall", "arm/tip"),
+    ("wall", "arm/link"),
+    ("wall", "box"),
+    ("arm/tip", "box"),
+    ("arm/link", "box"),
+]
 
 
 @pytest.fixture
@@ -218,14 +242,21 @@ def called(cell, collide):
 def of_items(path: str) -> dict[tuple[str, str], np.ndarray]:
     """Distances in the frames of world 0 by the names of an item."""
     held = arrays(path)
-    return dict(zip(zip(held["item_first"], held["item_second"], strict=True), held["distance"][:, 0].T, strict=True))
+    return dict(
+        zip(
+            zip(held["item_first"], held["item_second"], strict=True),
+            held["distance"][:, 0].T,
+            strict=True,
+        )
+    )
 
 
 def test_distances_of_every_pair_in_every_frame(called):
     found = called("-o", "all.h5")
     counts = [found[name] for name in ("pairs", "items", "measured", "bytes")]
     assert counts == [8, 8, 24, Path("all.h5").stat().st_size]
-    held, distance = arrays("all.h5"), of_items("all.h5")
+    held = arrays("all.h5")
+    distance = of_items("all.h5")
     with h5py.File("all.h5") as file:
         assert (file.attrs["format"], file["distance"].attrs["unit"]) == ("collide-clearance", "m")
     off = held["point1"] - held["point0"]
@@ -237,7 +268,9 @@ def test_distances_of_every_pair_in_every_frame(called):
     np.testing.assert_allclose(distance["arm/tip", "box"][0], 0.3, atol=1e-12)
     least = [one["least_distance"] for one in found["listed"]]
     assert least == sorted(least)
-    nearest = [found["listed"][0][name] for name in ("least_distance", "frame", "time", "shape0", "shape1")]
+    nearest = [
+        found["listed"][0][name] for name in ("least_distance", "frame", "time", "shape0", "shape1")
+    ]
     assert nearest == [pytest.approx(-0.05), 2, 1.0, "floor", "box"]
 
 
@@ -256,7 +289,8 @@ def test_tables_have_the_rows_of_the_file(called):
     called("-o", "all.csv")
     called("-o", "all.parquet")
     held = arrays("all.h5")
-    distance, point = held["distance"].reshape(-1), held["point1"].reshape(-1, 3)
+    distance = held["distance"].reshape(-1)
+    point = held["point1"].reshape(-1, 3)
     rows = pandas.read_csv("all.csv", dtype=str)
     np.testing.assert_array_equal(rows["distance"].astype(float), distance)
     np.testing.assert_array_equal(rows["point1_z"].astype(float), point[:, 2])
@@ -275,7 +309,9 @@ def test_bodies_selections_and_nearest_pairs_are_parts_of_all_pairs(called):
     bodies = of_items("body.h5")
     assert [name for name, _ in bodies] == ["arm", "box", "floor", "wall"]
     for (name, _), row in bodies.items():
-        of_body = [d for pair, d in distance.items() if any(path.split("/")[0] == name for path in pair)]
+        of_body = [
+            d for pair, d in distance.items() if any(path.split("/")[0] == name for path in pair)
+        ]
         np.testing.assert_array_equal(row, np.min(of_body, axis=0))
     assert [one["body"] for one in found["listed"]][:2] == ["box", "floor"]
     between = called("--between", "arm*,wall", "-o", "between.h5")
@@ -287,7 +323,9 @@ def test_bodies_selections_and_nearest_pairs_are_parts_of_all_pairs(called):
     assert [(one["shape0"], one["shape1"]) for one in top["listed"]] == nearest
     for pair, row in of_items("top.h5").items():
         np.testing.assert_array_equal(row, distance[pair])
-    assert called("--by", "all")["listed"][0]["least_distance"] == min(row.min() for row in distance.values())
+    assert called("--by", "all")["listed"][0]["least_distance"] == min(
+        row.min() for row in distance.values()
+    )
 
 
 def test_results_do_not_depend_on_threads_and_frames_of_a_block(called, monkeypatch):
@@ -303,7 +341,9 @@ def test_results_do_not_depend_on_threads_and_frames_of_a_block(called, monkeypa
 
 
 def test_several_worlds_and_a_chart(called):
-    found = called("--worlds", "2", "--frames", "1:", "-o", "worlds.h5", "--plot", "chart.svg", "--top", "2")
+    found = called(
+        "--worlds", "2", "--frames", "1:", "-o", "worlds.h5", "--plot", "chart.svg", "--top", "2"
+    )
     assert (found["worlds"], found["frames"]) == (2, 2)
     assert found["series"]["frame"] == [0, 1]
     assert found["series"]["least"][0] == pytest.approx([0.2, -0.05])
@@ -333,7 +373,11 @@ test_bad_input = refusals(
 
 
 def test_the_earlier_spelling_of_a_pair_gives_a_note(cell, collide):
-    for words in (("arm*", "wall", "cell.xml"), ("arm* wall", "cell.xml"), ("arm*,wall", "cell.xml")):
+    for words in (
+        ("arm*", "wall", "cell.xml"),
+        ("arm* wall", "cell.xml"),
+        ("arm*,wall", "cell.xml"),
+    ):
         answer = collide("clearance", "--between", *words)
         assert answer.code == 0
         assert ("write 'arm*,wall'" in answer.err) == (words[0] != "arm*,wall"), answer.err

@@ -1,4 +1,5 @@
-"""collide export and merge on the command line: formats, USD layers, parts of runs, and what is refused."""
+"""collide export and merge on the command line: formats, USD layers, parts of runs, and what is
+refused."""
 
 import shutil
 from contextlib import chdir
@@ -32,10 +33,17 @@ def test_every_format_has_its_own_name(out, collide, name):
         collide.ok("record scene.xml --joint --frames 20 -o joints.h5")
         collide.ok("run scene.xml -t joints.h5 -o out.h5 --gap 1 --force")
     result = collide.result("export out.h5 --to", name, *scene)
-    expected = f"out.{name}" if name in ("usd", "csv", "parquet", "npz", "mcap") else f"out.{name}.npz"
+    expected = (
+        f"out.{name}" if name in ("usd", "csv", "parquet", "npz", "mcap") else f"out.{name}.npz"
+    )
     assert result["output"] == expected
     assert result["bytes"] == (out / expected).stat().st_size
-    assert (result["schema"], result["frames"], result["worlds"], result["contacts"]) == ("collide.export/1", 20, 1, 20)
+    assert (result["schema"], result["frames"], result["worlds"], result["contacts"]) == (
+        "collide.export/1",
+        20,
+        1,
+        20,
+    )
     collide.refused("export out.h5 --to", name, *scene, told="exists already", code=3)
 
 
@@ -122,7 +130,8 @@ NORMALS = "/collide_contacts/world_0/normals"
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory) -> Path:
-    found, collide = tmp_path_factory.mktemp("usd"), CommandLine()
+    found = tmp_path_factory.mktemp("usd")
+    collide = CommandLine()
     (found / "scene").mkdir()
     (found / "scene" / "ball.usda").write_text(SCENE)
     with chdir(found):
@@ -142,17 +151,29 @@ def test_it_composes_over_the_scene(stage):
     assert UsdPhysics.CollisionAPI(stage.GetPrimAtPath("/World/floor"))
     units = (UsdGeom.GetStageMetersPerUnit(stage), UsdGeom.GetStageUpAxis(stage))
     assert (stage.GetDefaultPrim().GetPath(), *units) == ("/World", 0.01, "Y")
-    assert (stage.GetTimeCodesPerSecond(), stage.GetStartTimeCode(), stage.GetEndTimeCode()) == (25.0, 10.0, 40.0)
+    assert (stage.GetTimeCodesPerSecond(), stage.GetStartTimeCode(), stage.GetEndTimeCode()) == (
+        25.0,
+        10.0,
+        40.0,
+    )
     # The ball still moves: the scene's own samples are at the same time codes.
-    centre = UsdGeom.XformCache(13).GetLocalToWorldTransform(stage.GetPrimAtPath("/World/ball")).ExtractTranslation()
+    centre = (
+        UsdGeom.XformCache(13)
+        .GetLocalToWorldTransform(stage.GetPrimAtPath("/World/ball"))
+        .ExtractTranslation()
+    )
     assert tuple(centre) == (5.0, 15.0, 0.0)
     points = UsdGeom.Points(stage.GetPrimAtPath(POINTS))
     curves = UsdGeom.BasisCurves(stage.GetPrimAtPath(NORMALS))
     assert points.GetPointsAttr().GetTimeSamples() == [10.0, 11.0, 12.0, 13.0]
     for code in (10, 11):
-        assert [len(each.Get(code)) for each in (points.GetPointsAttr(), curves.GetCurveVertexCountsAttr())] == [0, 0]
+        assert [
+            len(each.Get(code))
+            for each in (points.GetPointsAttr(), curves.GetCurveVertexCountsAttr())
+        ] == [0, 0]
     for code, x in ((12, 4.0), (13, 5.0)):
-        # Witness points: the floor's top at 0 and the ball's lowest point; between them is half the depth.
+        # Witness points: the floor's top at 0 and the ball's lowest point; between them is half the
+        # depth.
         distance = 100.0 * HEIGHTS[code]
         place = np.array([[x, distance / 2.0, 0.0]])
         assert np.allclose(points.GetPointsAttr().Get(code), place, atol=1e-5)
@@ -161,10 +182,16 @@ def test_it_composes_over_the_scene(stage):
         shapes = [UsdGeom.PrimvarsAPI(points).GetPrimvar(f"shape{k}").Get(code)[0] for k in (0, 1)]
         assert {paths[k] for k in shapes} == {"/World/floor", "/World/ball"}
         up = 1.0 if paths[shapes[0]] == "/World/floor" else -1.0
-        assert np.allclose(ends, [place[0], place[0] + [0.0, up * 5.0, 0.0]], atol=1e-5), "5 cm from shape0 to shape1"
+        assert np.allclose(ends, [place[0], place[0] + [0.0, up * 5.0, 0.0]], atol=1e-5), (
+            "5 cm from shape0 to shape1"
+        )
         assert list(curves.GetCurveVertexCountsAttr().Get(code)) == [2]
-        assert UsdGeom.PrimvarsAPI(points).GetPrimvar("distance").Get(code)[0] == pytest.approx(distance, abs=1e-5)
-        assert np.allclose(UsdGeom.PrimvarsAPI(points).GetPrimvar("normal").Get(code), [[0.0, up, 0.0]])
+        assert UsdGeom.PrimvarsAPI(points).GetPrimvar("distance").Get(code)[0] == pytest.approx(
+            distance, abs=1e-5
+        )
+        assert np.allclose(
+            UsdGeom.PrimvarsAPI(points).GetPrimvar("normal").Get(code), [[0.0, up, 0.0]]
+        )
         assert np.allclose(points.GetExtentAttr().Get(code), np.repeat(place, 2, axis=0), atol=1e-5)
     assert curves.GetTypeAttr().Get() == "linear"
     for prim in (points, curves):
@@ -234,7 +261,9 @@ def test_bodies_move_as_recorded(collide):
     corner = np.array([10.0, 10.0, 10.0])
     for code, pose in enumerate(poses[:, 0, 0]):
         cache.SetTime(code)
-        moved = cache.GetLocalToWorldTransform(stage.GetPrimAtPath("/World/box")).Transform(Gf.Vec3d(*corner))
+        moved = cache.GetLocalToWorldTransform(stage.GetPrimAtPath("/World/box")).Transform(
+            Gf.Vec3d(*corner)
+        )
         turned = Rotation.from_quat(pose[3:]).apply(corner * [1.0, 2.0, 3.0])
         np.testing.assert_allclose(moved, pose[:3] * 100.0 + turned, atol=1e-4)
     Path("motion.h5").rename("gone.dat")
@@ -288,7 +317,8 @@ def test_worlds_of_a_split_recording(here, collide):
     for name, worlds in (("a", slice(0, 2)), ("b", slice(2, 3)), ("whole", slice(0, 3))):
         write_poses(f"{name}.motion.h5", poses[:, worlds], ["ball"])
         collide.ok(f"run scene.xml --gap 1 -t {name}.motion.h5 -o {name}.h5")
-    for order, is_whole in (("a.h5 b.h5", True), ("b.h5 a.h5", False)):  # worlds are in the order of the files
+    # worlds are in the order of the files
+    for order, is_whole in (("a.h5 b.h5", True), ("b.h5 a.h5", False)):
         collide.ok(f"merge {order} --worlds -o m.h5 --force")
         assert (sha(here / "m.h5") == sha(here / "whole.h5")) == is_whole
     collide.refused("merge a.h5 b.h5 a.h5 --worlds -o no.h5", told="it has worlds of a.h5")
@@ -323,7 +353,8 @@ test_what_has_no_union_is_refused_by_name = refusals(
 def edited(change) -> object:
     """A second part of a made-up set, of frames 6 to 11, changed."""
     part = made_up()
-    part.step, part.time = part.step + 30, part.time + 0.06
+    part.step = part.step + 30
+    part.time = part.time + 0.06
     change(part)
     return part
 
@@ -337,7 +368,9 @@ def test_models_steps_and_times(here, collide):
         "format versions 1.1 and 1.0": lambda p: setattr(p, "version", (1, 1)),
         "step 40 follows step 40": lambda p: p.step.__setitem__(3, 40),
         "step 30 is earlier than step 25": lambda p: setattr(p, "time", p.time - 0.05),
-        "/rigid_contacts/strange": lambda p: p.optional.__setitem__("strange", np.zeros(len(p.cell))),
+        "/rigid_contacts/strange": lambda p: p.optional.__setitem__(
+            "strange", np.zeros(len(p.cell))
+        ),
     }
     for said, change in cases.items():
         edited(change).write(here / "b.h5")
@@ -365,4 +398,6 @@ def test_a_usd_scene_beside_the_contact_set_is_found(here, collide):
     collide.ok("export out.h5 --to usd -o given.usda --scene ball.usda -q")
     assert Path("found.usda").read_text() == Path("given.usda").read_text()
     Path("ball.usda").unlink()
-    collide.refused("export out.h5 --to usd -o none.usda", told="give the scene of the run with --scene")
+    collide.refused(
+        "export out.h5 --to usd -o none.usda", told="give the scene of the run with --scene"
+    )

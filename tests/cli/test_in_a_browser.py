@@ -1,4 +1,5 @@
-"""The pages of collide view and collide report as Chromium shows them: pixels, controls, widths, dark, paper."""
+"""The pages of collide view and collide report as Chromium shows them: pixels, controls, widths,
+dark, paper."""
 
 import io
 import re
@@ -17,16 +18,25 @@ from tests.cli.conftest import CommandLine, write_poses
 
 sync_api = pytest.importorskip("playwright.sync_api")
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
-pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="there is no chromium: apt-get install chromium")
+pytestmark = pytest.mark.skipif(
+    CHROMIUM is None, reason="there is no chromium: apt-get install chromium"
+)
 
 
 pytest.importorskip("viser")
 image = pytest.importorskip("PIL.Image")
 ARGUMENTS = [
-    "--no-sandbox", "--disable-background-networking", "--disable-component-update", "--disable-sync",
-    "--use-angle=swiftshader", "--enable-unsafe-swiftshader", "--ignore-gpu-blocklist",
-]  # fmt: skip
-FRAMES, TOUCH, SHORT = 12, 6, 9
+    "--no-sandbox",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--use-angle=swiftshader",
+    "--enable-unsafe-swiftshader",
+    "--ignore-gpu-blocklist",
+]
+FRAMES = 12
+TOUCH = 6
+SHORT = 9
 SCENE = """<mujoco>
   <worldbody>
     <geom name="base" type="box" size="0.5 0.5 0.2"/>
@@ -38,12 +48,14 @@ SCENE = """<mujoco>
 WAIT = 60_000.0
 """[ms] for what a busy machine draws in software."""
 QUIET = ("THREE.Clock", "GPU stall", "GL Driver Message", "glDrawElementsInstanced")
-"""What viser's client says of itself; the last is of instances that it draws once before their buffer is there."""
+"""What viser's client says of itself; the last is of instances that it draws once before their
+buffer is there."""
 
 
 @pytest.fixture(scope="module")
 def falling_ball(tmp_path_factory) -> Path:
-    """A ball that comes down on a block: from frame 3 on in the gap, from frame 6 on 1 cm deeper each.
+    """A ball that comes down on a block: from frame 3 on in the gap, from frame 6 on 1 cm deeper
+    each.
 
     In world 1 it is 2 cm lower, and the demonstration ends after 9 frames.
     """
@@ -76,17 +88,30 @@ def browser():
 
 
 class Tab:
-    """One page of the browser for all tests: what it shows now, and what it asked for and said since then."""
+    """One page of the browser for all tests: what it shows now, and what it asked for and said
+    since then."""
 
     def __init__(self, browser) -> None:
-        self.url, self.asked, self.said = "", [], []
+        self.url = ""
+        self.asked = []
+        self.said = []
         self.page = browser.new_page(device_scale_factor=0.5)
         self.page.on("request", lambda request: self.asked.append(request.url.split("#")[0]))
         self.page.on("websocket", lambda socket: self.asked.append(socket.url))
         self.page.on("pageerror", lambda error: self.said.append(str(error)))
-        self.page.on("console", lambda one: self.said.append(one.text) if one.type in ("error", "warning") else None)
+        self.page.on(
+            "console",
+            lambda one: self.said.append(one.text) if one.type in ("error", "warning") else None,
+        )
 
-    def show(self, path: Path, address: str = "", width: int = 1000, height: int = 420, scheme: str = "light"):
+    def show(
+        self,
+        path: Path,
+        address: str = "",
+        width: int = 1000,
+        height: int = 420,
+        scheme: str = "light",
+    ):
         """The page of a file, loaded anew."""
         self.clear()
         self.page.set_viewport_size({"width": width, "height": height})
@@ -96,7 +121,8 @@ class Tab:
         return self.page
 
     def clear(self) -> None:
-        """An empty page, which draws nothing. Another address of the file that is shown would load nothing."""
+        """An empty page, which draws nothing. Another address of the file that is shown would load
+        nothing."""
         self.page.goto("about:blank")
         self.url = ""
         self.asked.clear()
@@ -153,17 +179,20 @@ STATE = """() => {
     target: window.__viserMutable.cameraControl.getTarget(window.__viserMutable.camera.position.clone()).toArray(),
   };
 }"""
-"""What the renderer of a page was sent; the shapes of the base and of the ball, and the visual box."""
+"""What the renderer of a page was sent; the shapes of the base and of the ball, and the visual
+box."""
 
 
 @pytest.fixture
 def exported(falling_ball, shared_tab):
-    """The written page in its first frame with all pairs of its first world; loaded by the first test alone."""
+    """The written page in its first frame with all pairs of its first world; loaded by the first
+    test alone."""
     assert falling_ball.stat().st_size < 2_000_000
     page = shared_tab.page
     if shared_tab.url != falling_ball.as_uri():
         shared_tab.show(falling_ball)
-        page.get_by_text(f"frame {FRAMES - 1} of {FRAMES - 1}").wait_for(timeout=WAIT)  # the deepest
+        # the deepest
+        page.get_by_text(f"frame {FRAMES - 1} of {FRAMES - 1}").wait_for(timeout=WAIT)
     page.fill("#collide-find", "")
     page.select_option("#collide-world", index=0)
     page.get_by_role("button", name="first frame").click()
@@ -186,15 +215,21 @@ def test_the_page_shows_a_pair(exported):
     page.get_by_text(f"frame {TOUCH} of").wait_for(timeout=WAIT)
     touch = exported.until(lambda held: warm(held) > 0)
     assert warm(touch) > 0, "a point of some pixels, partly behind a shape"
-    away = " + ".join(f"Math.abs(s.target[{n}] - {value})" for n, value in enumerate(before["target"]))
-    assert sent(page, f"{away} > 0.05")["distance"] <= before["distance"] + 1e-6, "the camera moves to the contacts"
+    away = " + ".join(
+        f"Math.abs(s.target[{n}] - {value})" for n, value in enumerate(before["target"])
+    )
+    assert sent(page, f"{away} > 0.05")["distance"] <= before["distance"] + 1e-6, (
+        "the camera moves to the contacts"
+    )
     page.click("#collide [data-event='1']")
     page.get_by_text(f"frame {FRAMES - 1} of").wait_for(timeout=WAIT)
     moved = exported.until(lambda held: np.abs(held - touch).max() > 60)
     assert np.abs(moved - touch).max() > 60
     assert "ball" in page.inner_text("#collide-words")
     assert "1.1 s" in page.inner_text("#collide-now")
-    marks = page.eval_on_selector_all("#collide-marks rect", "all => all.map(one => parseFloat(one.getAttribute('x')))")
+    marks = page.eval_on_selector_all(
+        "#collide-marks rect", "all => all.map(one => parseFloat(one.getAttribute('x')))"
+    )
     at = 100 * (FRAMES - 1) / FRAMES
     assert marks == pytest.approx([100 * TOUCH / FRAMES, at, at + 50 / FRAMES], abs=0.01)
     for pattern, count in (("nothing", 1), ("b*e", 2)):
@@ -207,7 +242,8 @@ SHOWN = """() => {
   new MutationObserver(() => window.shown.push(Number(document.getElementById("collide-frame").value)))
     .observe(document.getElementById("collide-now"), { childList: true });
 }"""
-"""Records the frames that a page shows: on a busy machine one may be there for less than a look at the page takes."""
+"""Records the frames that a page shows: on a busy machine one may be there for less than a look at
+the page takes."""
 
 
 def test_the_page_has_the_controls_of_the_viewer(exported):
@@ -226,19 +262,30 @@ def test_the_page_has_the_controls_of_the_viewer(exported):
     first = sent(page, "s.points && !s.gap")
     page.fill("#collide-opacity", "0.2")
     opacities = sent(page, "Math.max(...s.opacities) < 0.3")["opacities"]
-    assert sorted(opacities) == pytest.approx([0.035, 0.07, 0.2]), "shapes are fainter than the visual box"
+    assert sorted(opacities) == pytest.approx([0.035, 0.07, 0.2]), (
+        "shapes are fainter than the visual box"
+    )
     page.uncheck("#collide-visuals")
-    assert sorted(sent(page, "!s.shapes.every(Boolean)")["opacities"]) == pytest.approx([0.1, 0.2, 0.2])
+    assert sorted(sent(page, "!s.shapes.every(Boolean)")["opacities"]) == pytest.approx(
+        [0.1, 0.2, 0.2]
+    )
     page.check("#collide-visuals")
     page.fill("#collide-size", "2")
     size = sent(page, f"s.size > {1.5 * first['size']}")["size"]
     assert size == pytest.approx(2 * first["size"], rel=1e-5)
-    page.evaluate("(camera => camera.dollyTo(2 * camera.distance, false))(window.__viserMutable.cameraControl)")
+    page.evaluate(
+        "(camera => camera.dollyTo(2 * camera.distance,"
+        " false))(window.__viserMutable.cameraControl)"
+    )
     away = sent(page, f"s.size > {1.5 * size}")
-    assert away["size"] / away["distance"] == pytest.approx(size / first["distance"], rel=0.06), "of one size on screen"
+    assert away["size"] / away["distance"] == pytest.approx(size / first["distance"], rel=0.06), (
+        "of one size on screen"
+    )
     page.evaluate(SHOWN)
     page.click("#collide-play")
-    page.wait_for_function(f"window.shown.length > 1 && window.shown.at(-1) === {FRAMES - 1}", timeout=WAIT)
+    page.wait_for_function(
+        f"window.shown.length > 1 && window.shown.at(-1) === {FRAMES - 1}", timeout=WAIT
+    )
     shown = page.evaluate("window.shown")
     assert shown[0] == 0
     assert shown == sorted(shown), "those that are due"
@@ -258,12 +305,15 @@ def test_the_page_shows_nothing_after_the_end_of_a_demonstration(exported):
     assert not any(sent(page, "!s.points")["shapes"])
     assert page.locator("#collide-marks rect").count() == FRAMES - SHORT + 1
     page.select_option("#collide-world", label="long")
-    page.get_by_text(f"frame {SHORT} of {FRAMES - 1} · 0.9 s · 1 contact touching").wait_for(timeout=WAIT)
+    page.get_by_text(f"frame {SHORT} of {FRAMES - 1} · 0.9 s · 1 contact touching").wait_for(
+        timeout=WAIT
+    )
     assert all(sent(page, "s.points")["shapes"])
 
 
 def test_an_address_shows_a_pair_in_a_frame(falling_ball, tab):
-    """Its contacts alone; and translucent shapes hide nothing, for which three.js must not write their depth."""
+    """Its contacts alone; and translucent shapes hide nothing, for which three.js must not write
+    their depth."""
     page = tab.show(falling_ball, "#world=1&pair=ball&pair=base&frame=7")
     page.get_by_text(f"frame 7 of {FRAMES - 1}").wait_for(timeout=WAIT)
     assert page.locator("#collide-world option:checked").inner_text() == "short"
@@ -286,14 +336,19 @@ DRAWN = f"Object.values(({NODES})()).reduce((all, one) => all + one, 0)"
 
 
 def test_surfaces_on_a_page(tmp_path, collide, tab):
-    """A ball that overlaps a block: as many triangles as the faces have, none without the checkbox; and forces."""
+    """A ball that overlaps a block: as many triangles as the faces have, none without the checkbox;
+    and forces."""
     (tmp_path / "scene.xml").write_text(SCENE.replace("0 0 1", "0 0 0.45"))
-    collide.ok("run scene.xml --hydro all --hydro-resolution 12 --hydro-surface --device cpu -o a.h5 -q")
+    collide.ok(
+        "run scene.xml --hydro all --hydro-resolution 12 --hydro-surface --device cpu -o a.h5 -q"
+    )
     request = ViewRequest("a.h5", export="page.html")
     with opened_view(request) as opened:
         lengths = opened.frames.surfaces(0, 0).faces.lengths
         path = Path(write_view(opened, request).written)
-    assert f'"opacity":{OPACITY_OVER_SURFACES}' in path.read_text(), "faces are seen through the shapes"
+    assert f'"opacity":{OPACITY_OVER_SURFACES}' in path.read_text(), (
+        "faces are seen through the shapes"
+    )
     page = tab.show(path.absolute())
     page.get_by_text("1 surface").first.wait_for(timeout=WAIT)
     page.wait_for_function(f"() => {DRAWN} === {int((lengths - 2).sum())}", timeout=WAIT)
@@ -303,8 +358,13 @@ def test_surfaces_on_a_page(tmp_path, collide, tab):
 
 
 def test_self_contacts_on_a_page(tmp_path, collide, tab):
-    """The sample's folded cloth: as many points as the frame has self-contacts, and none without the checkbox."""
-    collide.ok("run", CLOTH, *["--self-contacts", "0.02", "--frames", "23:25", "--device", "cpu", "-o", "a.h5", "-q"])
+    """The sample's folded cloth: as many points as the frame has self-contacts, and none without
+    the checkbox."""
+    collide.ok(
+        "run",
+        CLOTH,
+        *["--self-contacts", "0.02", "--frames", "23:25", "--device", "cpu", "-o", "a.h5", "-q"],
+    )
     request = ViewRequest("a.h5", scene=str(CLOTH), export="page.html")
     with opened_view(request) as opened:
         count = len(opened.frames.self_contacts(1, 0))
@@ -320,19 +380,29 @@ def test_self_contacts_on_a_page(tmp_path, collide, tab):
     page.wait_for_function(f"() => ({SELVES})() === 0", timeout=WAIT)
 
 
-BASELINE = Path(__file__).parents[2] / "samples" / "03_regression_tests" / "tests" / "test_contacts" / "fall.h5"
+BASELINE = (
+    Path(__file__).parents[2]
+    / "samples"
+    / "03_regression_tests"
+    / "tests"
+    / "test_contacts"
+    / "fall.h5"
+)
 PHONE = 390
 
 
 @pytest.fixture(scope="module")
 def page_file(tmp_path_factory) -> Path:
-    """A page with every section: the sample's baseline against a copy in which a crate lies deeper."""
+    """A page with every section: the sample's baseline against a copy in which a crate lies
+    deeper."""
     folder = tmp_path_factory.mktemp("page")
     shutil.copy(BASELINE, folder / "now.h5")
     with h5py.File(folder / "now.h5", "r+") as file:
         file["rigid_contacts/distance"][700:900] -= 0.002
         file.attrs["content_sha256"] = "9" * 64
-    CommandLine().ok("report", folder / "now.h5", "--against", BASELINE, "-o", folder / "report.html", "-q")
+    CommandLine().ok(
+        "report", folder / "now.h5", "--against", BASELINE, "-o", folder / "report.html", "-q"
+    )
     return folder / "report.html"
 
 
@@ -390,7 +460,9 @@ def test_it_fits_its_window(opened, width, shown, hidden, letters):
 
 def test_a_screen_reader_has_words_for_every_chart(opened):
     page = opened(1200)
-    labels = page.evaluate('[...document.querySelectorAll("svg")].map(one => one.getAttribute("aria-label"))')
+    labels = page.evaluate(
+        '[...document.querySelectorAll("svg")].map(one => one.getAttribute("aria-label"))'
+    )
     assert (all(labels), "747" in labels[0]) == (True, False)
     assert page.locator("h1").count() == 1
     labelled = """s => s.getAttribute("aria-label") ||
@@ -435,9 +507,14 @@ def test_values_are_shown_on_hover(opened):
         (".only .steps.depth svg", r"frames? \d+( to \d+)?, [\d.]+ s: [\d.]+ ?[mµn]*"),
     ):
         assert re.fullmatch(pattern, page.evaluate(TITLE, [selector, 0.9, 0.5]))
-    titles = page.eval_on_selector_all(".only .strips path title", "all => all.map(one => one.textContent)")
+    titles = page.eval_on_selector_all(
+        ".only .strips path title", "all => all.map(one => one.textContent)"
+    )
     assert titles
-    assert all(re.fullmatch(r"frames? \d+( to \d+)?, [\d.]+ s: ([\d.]+ [mµn]+|within the gap)", one) for one in titles)
+    assert all(
+        re.fullmatch(r"frames? \d+( to \d+)?, [\d.]+ s: ([\d.]+ [mµn]+|within the gap)", one)
+        for one in titles
+    )
 
 
 def shown(page) -> list[str]:

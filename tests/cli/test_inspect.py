@@ -1,4 +1,5 @@
-"""collide inspect, check and textconv: scenes, trajectories, contact sets; good, faulty and foreign files."""
+"""collide inspect, check and textconv: scenes, trajectories, contact sets; good, faulty and foreign
+files."""
 
 import os
 import re
@@ -19,12 +20,18 @@ from tests.support.contact_sets import Edited, made_up
 
 ROOT = Path(__file__).parents[2]
 PILE = str(ROOT / "samples/01_usd_pile/pile.usda")
-SAMPLES = sorted(str(path) for path in (ROOT / "samples").rglob("*") if path.suffix in (".usda", ".xml"))
+SAMPLES = sorted(
+    str(path) for path in (ROOT / "samples").rglob("*") if path.suffix in (".usda", ".xml")
+)
 
 
 def test_scene(here, collide):
     result = collide.result("inspect scene.xml")
-    expected = {"schema": "collide.inspect.scene/1", "shape_types": {"sphere": 3}, "allowed_pair_count": 3}
+    expected = {
+        "schema": "collide.inspect.scene/1",
+        "shape_types": {"sphere": 3},
+        "allowed_pair_count": 3,
+    }
     expected |= {"gap_rule": "sum", "pairs": None}
     assert {name: result.get(name) for name in expected} == expected
     named = [(shape["path"], shape["body"]) for shape in result["shapes"]]
@@ -52,8 +59,14 @@ def test_convex_meshes_say_how_many_vertices_they_have(here, collide):
 
 
 def test_why(here, collide):
-    scene = (here / "scene.xml").read_text().replace("<worldbody>", "<worldbody><geom name='wall' size='1'/>")
-    (here / "scene.xml").write_text(scene.replace('name="far" type', 'name="far" contype="0" conaffinity="2" type'))
+    scene = (
+        (here / "scene.xml")
+        .read_text()
+        .replace("<worldbody>", "<worldbody><geom name='wall' size='1'/>")
+    )
+    (here / "scene.xml").write_text(
+        scene.replace('name="far" type', 'name="far" contype="0" conaffinity="2" type')
+    )
     assert "base and ball may touch" in collide("inspect scene.xml --why base ball").out
     answer = collide.ok("inspect scene.xml --why far ball")
     assert "may not touch: contype and conaffinity" in answer.out
@@ -68,7 +81,9 @@ def test_gaps_of_pairs(here, collide):
     """MJCF adds the gaps of both geoms; a <pair> has its own; --gap replaces those of geoms."""
     own = 'gap="0.002" margin="0.01"', 'gap="0.004"', 'contype="0" conaffinity="0"'
     body = '<body name="b{0}"><freejoint/><geom name="g{0}" size="1" {1}/></body>'
-    geoms = "".join(body.format(*item) for item in enumerate((*own, 'gap="0.5" contype="2" conaffinity="2"')))
+    geoms = "".join(
+        body.format(*item) for item in enumerate((*own, 'gap="0.5" contype="2" conaffinity="2"'))
+    )
     pair = '<contact><pair geom1="g0" geom2="g2" gap="0.02" margin="0.003"/></contact>'
     (here / "gaps.xml").write_text(f"<mujoco><worldbody>{geoms}</worldbody>{pair}</mujoco>")
     assert collide.result("inspect gaps.xml")["pair_gap"] == pytest.approx([0.006, 0.02])
@@ -76,12 +91,18 @@ def test_gaps_of_pairs(here, collide):
     assert "gap 6 mm, margin 10 mm" in collide("inspect gaps.xml --why g1 g0").out
     assert "gap 20 mm, margin 3 mm" in collide("inspect gaps.xml --why b0 b2").out
     out = collide.ok("run gaps.xml -o gaps.h5").out
-    assert "gap          2 mm to 504 mm of a pair; farther" in re.sub(" +(?=[^ ])", lambda m: m[0], out)
-    assert "gap          2 mm of each pair" in collide.ok("run scene.xml -t motion.h5 --gap 1mm -o a.h5").out
+    assert "gap          2 mm to 504 mm of a pair; farther" in re.sub(
+        " +(?=[^ ])", lambda m: m[0], out
+    )
+    assert (
+        "gap          2 mm of each pair"
+        in collide.ok("run scene.xml -t motion.h5 --gap 1mm -o a.h5").out
+    )
 
 
 def test_why_of_bodies(here, collide):
-    """Of two bodies every pair of their shapes is explained; a body's name is used where no shape has it."""
+    """Of two bodies every pair of their shapes is explained; a body's name is used where no shape
+    has it."""
     geoms = '<geom name="{0}0" size="1"/><geom name="{0}1" size="1" contype="0" conaffinity="{1}"/>'
     body = f'<body name="{{0}}"><freejoint/>{geoms}</body>'
     bodies = body.format("a", 1) + body.format("b", 2)
@@ -96,20 +117,31 @@ def test_why_of_bodies(here, collide):
 @pytest.mark.parametrize("sample", SAMPLES, ids=[Path(sample).stem for sample in SAMPLES])
 def test_every_pair_of_a_sample_is_allowed_or_counted_once_as_excluded(collide, sample):
     result = collide.result("inspect", sample)
-    assert result["allowed_pair_count"] + sum(result["excluded_pairs"].values()) == result["pair_count"]
+    assert (
+        result["allowed_pair_count"] + sum(result["excluded_pairs"].values())
+        == result["pair_count"]
+    )
 
 
-def test_pairs_of_two_shapes_of_every_world_are_counted_once_and_found_by_ends_of_paths(here, collide):
+def test_pairs_of_two_shapes_of_every_world_are_counted_once_and_found_by_ends_of_paths(
+    here, collide
+):
     """Two environments with different shapes are two templates, and each has the three walls."""
 
     def cubes(*names: str) -> str:
-        return "\n".join(f'def Cube "{name}" (prepend apiSchemas = ["PhysicsCollisionAPI"]) {{}}' for name in names)
+        return "\n".join(
+            f'def Cube "{name}" (prepend apiSchemas = ["PhysicsCollisionAPI"]) {{}}'
+            for name in names
+        )
 
-    envs = "\n".join(f'def Xform "env_{k}" {{\n{cubes(*names)}\n}}' for k, names in enumerate(("a", "ab")))
+    envs = "\n".join(
+        f'def Xform "env_{k}" {{\n{cubes(*names)}\n}}' for k, names in enumerate(("a", "ab"))
+    )
     world = f'def Xform "envs" {{\n{envs}\n}}\n{cubes("wall0", "wall1", "wall2")}'
     (here / "envs.usda").write_text(f'#usda 1.0\ndef Xform "World" {{\n{world}\n}}\n')
     result = collide.result("inspect envs.usda")
-    # Three pairs of walls, three cubes with three walls each, and the pair of cubes of one environment.
+    # Three pairs of walls, three cubes with three walls each, and the pair of cubes of one
+    # environment.
     assert (result["templates"], result["pair_count"], result["allowed_pair_count"]) == (2, 13, 0)
     assert result["excluded_pairs"] == {"static pair": 13}
     (pair,) = collide.result("inspect", PILE, "--why", "ground", "box_01")["why"]["pairs"]
@@ -118,10 +150,15 @@ def test_pairs_of_two_shapes_of_every_world_are_counted_once_and_found_by_ends_o
 
 @pytest.fixture
 def foreign(here) -> None:
-    """Files that are neither contact sets nor recordings of ours, beside the scene and the motion."""
+    """Files that are neither contact sets nor recordings of ours, beside the scene and the
+    motion."""
     (here / "text.h5").write_text("words")
     (here / "cut.h5").write_bytes((here / "motion.h5").read_bytes()[:700])
-    for name, kind in (("foreign", "something-else"), ("clearance", "collide-clearance"), ("times", "collide-profile")):
+    for name, kind in (
+        ("foreign", "something-else"),
+        ("clearance", "collide-clearance"),
+        ("times", "collide-profile"),
+    ):
         with h5py.File(here / f"{name}.h5", "w") as file:
             file.attrs["format"] = kind
     with h5py.File(here / "plain.h5", "w") as file:
@@ -131,7 +168,10 @@ def foreign(here) -> None:
         file["rigid_contacts/shape0"][0] = -1
 
 
-PROFILE = "times.h5: this file has the times of collide profile", "collide report OUT.h5 --profile FILE"
+PROFILE = (
+    "times.h5: this file has the times of collide profile",
+    "collide report OUT.h5 --profile FILE",
+)
 test_refusals = refusals(
     "",
     ("inspect scene.xml --why base bal", "did you mean ball"),
@@ -144,13 +184,22 @@ test_refusals = refusals(
     ("inspect foreign.h5", "foreign.h5"),
     ("inspect nowhere.h5", "nowhere.h5"),
     ("inspect none", "give a scene, a recording or a contact set"),
-    *((f"check {name}", name) for name in ("text.h5", "plain.h5", "foreign.h5", "cut.h5", "nowhere.h5")),
-    ("check clearance.h5", "the format is collide-clearance, and files of collide-contacts and collide-trajectory"),
+    *(
+        (f"check {name}", name)
+        for name in ("text.h5", "plain.h5", "foreign.h5", "cut.h5", "nowhere.h5")
+    ),
+    (
+        "check clearance.h5",
+        "the format is collide-clearance, and files of collide-contacts and collide-trajectory",
+    ),
     ("clearance clearance.h5", "the file's format is 'collide-clearance'"),
     ("run scene.xml -t clearance.h5 -o x.h5", "the file's format is 'collide-clearance'"),
     ("check times.h5", PROFILE),
     ("inspect times.h5", PROFILE),
-    *((verb, "no row of /model/shape") for verb in ("inspect a.h5", "events a.h5", "report a.h5 -o r.html")),
+    *(
+        (verb, "no row of /model/shape")
+        for verb in ("inspect a.h5", "events a.h5", "report a.h5 -o r.html")
+    ),
     ("textconv scene.xml", "scene.xml"),
     ("textconv none.h5", "none.h5"),
     ("textconv motion.h5 --decimals 99", "--decimals"),
@@ -161,7 +210,13 @@ test_refusals = refusals(
 def test_trajectory(here, collide):
     result = collide.result("inspect motion.h5")
     names = ("schema", "frames", "worlds", "bodies", "end")
-    assert [result[name] for name in names] == ["collide.inspect.trajectory/1", 20, 1, ["ball"], pytest.approx(0.19)]
+    assert [result[name] for name in names] == [
+        "collide.inspect.trajectory/1",
+        20,
+        1,
+        ["ball"],
+        pytest.approx(0.19),
+    ]
     assert "20, from 0 s to 0.19 s" in collide("inspect motion.h5").out
 
 
@@ -170,7 +225,12 @@ def test_contact_set_whatever_it_is_called(here, collide):
     (here / "contacts.h5").rename("contacts.dat")
     result = collide.result("inspect contacts.dat")
     assert result["schema"] == "collide.inspect.contacts/1"
-    for name in ("content_sha256", "frames", "worlds", *(field.name for field in fields(ContactCounts))):
+    for name in (
+        "content_sha256",
+        "frames",
+        "worlds",
+        *(field.name for field in fields(ContactCounts)),
+    ):
         assert result[name] == run[name]
     assert 0 < result["touching_contacts"] < result["contacts"]
     (ball,) = [shape for shape in result["shape_table"] if shape["path"] == "ball"]
@@ -179,7 +239,13 @@ def test_contact_set_whatever_it_is_called(here, collide):
     assert result["config"]["gap"] == 0.05
     assert result["timing"]["thread_count"] == run["threads"]
     table = collide("inspect contacts.dat").out
-    for word in ("gap 0.05", "base", "narrow phase", result["content_sha256"], "touching (1 pair of shapes)"):
+    for word in (
+        "gap 0.05",
+        "base",
+        "narrow phase",
+        result["content_sha256"],
+        "touching (1 pair of shapes)",
+    ):
         assert word in table
     assert re.search(r"^ far +sphere +far", table, re.M), "shapes without a contact are listed too"
 
@@ -187,15 +253,21 @@ def test_contact_set_whatever_it_is_called(here, collide):
 def test_a_long_table_is_cut_and_says_so(here, collide):
     geoms = "".join(f'<geom name="g{k}" size="1" pos="{3 * k} 0 0"/>' for k in range(50))
     (here / "many.xml").write_text(f"<mujoco><worldbody>{geoms}</worldbody></mujoco>")
-    cut, full = collide("inspect many.xml").out, collide("inspect many.xml --all").out
+    cut = collide("inspect many.xml").out
+    full = collide("inspect many.xml --all").out
     assert ("and 10 more" in cut, "g49" in cut, "g49" in full) == (True, False, True)
 
 
 def test_pairs_that_may_not_touch_are_counted_by_rule_without_names(here, collide):
-    body = '<body name="{0}"><joint/><geom size="1"/><body name="{0}2"><joint/><geom size="1"/></body></body>'
+    body = (
+        '<body name="{0}"><joint/><geom size="1"/><body name="{0}2"><joint/><geom'
+        ' size="1"/></body></body>'
+    )
     links = "".join(map(body.format, "ab"))
     excluded = "".join(f'<exclude body1="a" body2="{name}"/>' for name in ("b", "b2"))
-    (here / "scene.xml").write_text(f"<mujoco><worldbody>{links}</worldbody><contact>{excluded}</contact></mujoco>")
+    (here / "scene.xml").write_text(
+        f"<mujoco><worldbody>{links}</worldbody><contact>{excluded}</contact></mujoco>"
+    )
     table = collide("inspect scene.xml").out
     assert "excluded   2 pairs: parent and child (filterparent)\n" in table
     assert "excluded   2 pairs: <exclude>\n" in table
@@ -208,11 +280,15 @@ def test_options_are_shown_where_they_are_not_at_their_defaults(ran, collide):
 
 
 def test_shapes_of_one_path_in_two_templates_are_one_name(here, collide):
-    (here / "other.xml").write_text((here / "scene.xml").read_text().replace('size="0.5"', 'size="1.5"'))
+    (here / "other.xml").write_text(
+        (here / "scene.xml").read_text().replace('size="0.5"', 'size="1.5"')
+    )
     computed = collide.result("run scene.xml other.xml -o a.h5 --gap 0.75 --device cpu")
     result = collide.result("inspect a.h5")
     assert result["top_pairs"] == computed["top_pairs"]
-    assert [(pair["shape0"], pair["contacts"]) for pair in result["top_pairs"]] == [("base", result["contacts"])]
+    assert [(pair["shape0"], pair["contacts"]) for pair in result["top_pairs"]] == [
+        ("base", result["contacts"])
+    ]
     assert (result["deepest"]["shape0"], result["deepest"]["world"]) == ("base", 1)
 
 
@@ -232,9 +308,27 @@ def test_good_files(ran, collide):
     [
         ("contacts.h5", "rigid_contacts/distance", 3, -1.0, ("hash", "frame")),
         ("ids.h5", "rigid_contacts/contact_id", 0, -1, "contact_id is negative"),
-        ("motion.h5", "body_q", (7, 0, 0, 0), np.nan, ("/body_q, frame 7, world 0, body 'ball'", "not finite")),
-        ("motion.h5", "body_q", (0, 0, 0, 6), 1.1, ("/body_q, frame 0, world 0, body 'ball'", "norm")),
-        ("motion.h5", "body_q", (19, 0, 0, 2), np.inf, ("/body_q, frame 19, world 0, body 'ball'", "not finite")),
+        (
+            "motion.h5",
+            "body_q",
+            (7, 0, 0, 0),
+            np.nan,
+            ("/body_q, frame 7, world 0, body 'ball'", "not finite"),
+        ),
+        (
+            "motion.h5",
+            "body_q",
+            (0, 0, 0, 6),
+            1.1,
+            ("/body_q, frame 0, world 0, body 'ball'", "norm"),
+        ),
+        (
+            "motion.h5",
+            "body_q",
+            (19, 0, 0, 2),
+            np.inf,
+            ("/body_q, frame 19, world 0, body 'ball'", "not finite"),
+        ),
         ("motion.h5", "body_q", ([11, 17], 0, 0, 0), np.nan, ("frame 11", "(2 faults)")),
         ("motion.h5", "time", 5, 0.0, "frame 5"),
         ("joints.h5", "joint_q", (2, 0, 5), np.nan, "/joint_q, frame 2, world 0, entry 5"),
@@ -255,10 +349,13 @@ def test_faults_are_named(here, ran, collide, monkeypatch, name, dataset, row, v
     assert (result["good"], bool(result["findings"])) == (False, True)
 
 
-CELL = re.compile(r"  (.+) \| (.+)  (\d+) contacts?  distance (\S+)  at (\S+ \S+ \S+)  normal (\S+ \S+ \S+)$")
+CELL = re.compile(
+    r"  (.+) \| (.+)  (\d+) contacts?  distance (\S+)  at (\S+ \S+ \S+)  normal (\S+ \S+ \S+)$"
+)
 
 PAIR = re.compile(
-    r"  (.+) \| (.+)  (\d+) contacts? in (\d+) cells?  least distance (\S+) in frame (\d+) world (\d+)"
+    r"  (.+) \| (.+)  (\d+) contacts? in (\d+) cells?  least distance (\S+) in frame (\d+) world"
+    r" (\d+)"
     r"  spread (\S+)  rows ([0-9a-f]{16})  frames (.*)$"
 )
 
@@ -309,7 +406,9 @@ def test_every_line_says_what_is_there(here, collide):
             assert float(distance) == pytest.approx(columns["distance"].min(), abs=1e-9)
             middle = (columns["point0"] + columns["point1"]).mean(axis=0) / 2.0
             np.testing.assert_allclose([float(x) for x in at.split()], middle, atol=1e-9)
-            np.testing.assert_allclose([float(x) for x in normal.split()], turn * columns["normal"].mean(0), atol=1e-9)
+            np.testing.assert_allclose(
+                [float(x) for x in normal.split()], turn * columns["normal"].mean(0), atol=1e-9
+            )
     assert seen == set(expected)
 
 
@@ -323,7 +422,9 @@ def test_the_lines_of_pairs(here, collide):
         touching[first, second].append((cell, rows))
     assert len(lines["pairs"]) == len(touching)
     for line in lines["pairs"]:
-        first, second, contacts, cells, least, frame, world, spread, _, spans = PAIR.match(line).groups()
+        first, second, contacts, cells, least, frame, world, spread, _, spans = PAIR.match(
+            line
+        ).groups()
         held = touching[first, second]
         rows = [row for _, some in held for row in some]
         deepest = min(rows, key=lambda row: a.columns["distance"][row])
@@ -332,15 +433,23 @@ def test_the_lines_of_pairs(here, collide):
         middle = (a.columns["point0"][rows].astype(float) + a.columns["point1"][rows]) / 2.0
         assert float(spread) == pytest.approx(np.sqrt(middle.var(axis=0).sum()), abs=1e-6)
         assert int(frame) * a.worlds + int(world) == a.cell[deepest]
-        told = {f for span in spans.split() for f in range(int(span.split("-")[0]), int(span.split("-")[-1]) + 1)}
+        told = {
+            f
+            for span in spans.split()
+            for f in range(int(span.split("-")[0]), int(span.split("-")[-1]) + 1)
+        }
         assert told == {cell // a.worlds for cell, _ in held}
 
 
 def test_the_order_of_shapes_means_nothing(here, collide):
-    a, sha = made_up(), "ab" * 32
+    a = made_up()
+    sha = "ab" * 32
     a.path[1] = "two\nlines"
     one = collide("textconv", a.write(here / "a.h5", sha)).out
-    assert one == collide("textconv", a.with_shape_order([3, 0, 4, 2, 1]).write(here / "b.h5", sha)).out
+    assert (
+        one
+        == collide("textconv", a.with_shape_order([3, 0, 4, 2, 1]).write(here / "b.h5", sha)).out
+    )
     assert ("-0.000000" in one, r"two\nlines" in one, "\nlines" in one) == (False, True, False)
 
 
@@ -366,18 +475,24 @@ def test_a_trajectory_is_told_by_its_datasets(here, collide):
     with h5py.File("motion.h5", "r+") as file:
         file["body_q"][3, 0, 0, 2] += 1e-9
     after = collide("textconv motion.h5").out.splitlines()
-    assert [line.split()[0] for line, was in zip(after, before, strict=True) if line != was] == ["/body_q"]
+    assert [line.split()[0] for line, was in zip(after, before, strict=True) if line != was] == [
+        "/body_q"
+    ]
 
 
 @pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed")
 def test_git_shows_what_changed(here, monkeypatch):
-    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]))
+    monkeypatch.setenv(
+        "PYTHONPATH", os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])
+    )
     for name in ("GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM"):
         monkeypatch.setenv(name, os.devnull)
 
     def git(*words: str) -> str:
         who = ["-c", "user.name=a", "-c", "user.email=a@b", "-c", "core.autocrlf=false"]
-        return subprocess.run(["git", *who, *words], capture_output=True, text=True, check=True, cwd=here).stdout
+        return subprocess.run(
+            ["git", *who, *words], capture_output=True, text=True, check=True, cwd=here
+        ).stdout
 
     a = made_up()
     git("init", "-q")

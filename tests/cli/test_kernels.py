@@ -1,4 +1,5 @@
-"""Kernels of runs that follow each other are compiled once, and the archive has those that runs load."""
+"""Kernels of runs that follow each other are compiled once, and the archive has those that runs
+load."""
 
 import json
 import os
@@ -51,14 +52,19 @@ class Runs:
         self.kernels.mkdir(parents=True)
         (folder / "scene.xml").write_text(SCENE)
         for name in ("body_q", "joint_q"):
-            write_poses(folder / f"{name}.h5", np.tile([0.0, 0.0, 2.0, 0.0, 0.0, 0.0, 1.0], (MANY, 1, 1, 1)), ["ball"])
+            write_poses(
+                folder / f"{name}.h5",
+                np.tile([0.0, 0.0, 2.0, 0.0, 0.0, 0.0, 1.0], (MANY, 1, 1, 1)),
+                ["ball"],
+            )
         with h5py.File(folder / "joint_q.h5", "a") as file:
             del file["body_q"]
             file["joint_q"] = np.zeros((MANY, 1, 1))
             file["joint_q"].attrs["layout"] = "mujoco-qpos"
 
     def link_compiled(self) -> None:
-        """Links to the kernels that other tests have compiled, without that of joints and the table of hashes."""
+        """Links to the kernels that other tests have compiled, without that of joints and the table
+        of hashes."""
         initialize()
         for path in Path(str(wp.config.kernel_cache_dir)).glob("wp_*"):
             if not (path.name.startswith(POSE_TREE) or UNFINISHED.fullmatch(path.name)):
@@ -113,7 +119,9 @@ def runs(tmp_path: Path) -> Runs:
         pytest.param("clearance", 0, True, marks=pytest.mark.slow),
     ],
 )
-def test_a_later_run_compiles_nothing_and_killed_runs_leave_nothing_for_more_than_an_hour(runs, verb, kills, is_empty):
+def test_a_later_run_compiles_nothing_and_killed_runs_leave_nothing_for_more_than_an_hour(
+    runs, verb, kills, is_empty
+):
     """The kernels of joints are compiled by a run that finds all others compiled."""
     if not is_empty:
         runs.link_compiled()
@@ -123,11 +131,13 @@ def test_a_later_run_compiles_nothing_and_killed_runs_leave_nothing_for_more_tha
     random_seconds = random.Random(kills)
     for _ in range(kills):
         runs.kill("joint_q", random_seconds.uniform(0.2, 3.0))
-    (runs.kernels / f"{pose_tree.module.name}_p1_t1").mkdir()  # if no kill came while a kernel was compiled
+    # if no kill came while a kernel was compiled
+    (runs.kernels / f"{pose_tree.module.name}_p1_t1").mkdir()
     for path in runs.unfinished():
         os.utime(path, (time.time() - 3700.0,) * 2)
     runs.finish("joint_q", verb)
-    first, rows = runs.names(), runs.hash_rows()
+    first = runs.names()
+    rows = runs.hash_rows()
     assert any(name.startswith(POSE_TREE) for name in first)
     assert rows.keys() == keys
     assert runs.unfinished() == []
@@ -137,12 +147,28 @@ def test_a_later_run_compiles_nothing_and_killed_runs_leave_nothing_for_more_tha
 
 SAMPLES = Path(__file__).parents[2] / "samples"
 PILE = (SAMPLES / "01_usd_pile" / "pile.usda", "--frames", "0:20")
-HUMANOID = (SAMPLES / "02_humanoid" / "humanoid.xml", "-t", SAMPLES / "02_humanoid" / "motion.h5", "--frames", "0:20")
+HUMANOID = (
+    SAMPLES / "02_humanoid" / "humanoid.xml",
+    "-t",
+    SAMPLES / "02_humanoid" / "motion.h5",
+    "--frames",
+    "0:20",
+)
 MESHES = (SAMPLES / "04_meshes" / "meshes.usda", "--frames", "0:4")
 CLOTH = (SAMPLES / "06_cloth" / "cloth.usda",)
 RUNS = (
     ("run", *PILE),
-    ("run", *PILE, "--narrow-phase", "mpr", "--broad-phase", "sap", "--reduce-contacts", "--reduce-pairs", "all"),
+    (
+        "run",
+        *PILE,
+        "--narrow-phase",
+        "mpr",
+        "--broad-phase",
+        "sap",
+        "--reduce-contacts",
+        "--reduce-pairs",
+        "all",
+    ),
     ("run", *PILE, "--touch-only", "--broad-phase", "explicit"),
     ("run", *HUMANOID, "--worlds", "3"),
     ("run", *HUMANOID, "--sweep"),
@@ -245,11 +271,17 @@ def carried() -> set[str]:
 
 
 @pytest.fixture
-def check_nothing_is_compiled(carried: set[str], tmp_path: Path) -> Callable[[str, list[Any]], None]:
-    """A function of code that reports and its input: from an empty home the package has all that is loaded."""
+def check_nothing_is_compiled(
+    carried: set[str], tmp_path: Path
+) -> Callable[[str, list[Any]], None]:
+    """A function of code that reports and its input: from an empty home the package has all that is
+    loaded."""
 
     def check(code: str, given: list[Any]) -> None:
-        home = {"XDG_CACHE_HOME": str(tmp_path / "fields"), "WARP_CACHE_PATH": str(tmp_path / "kernels")}
+        home = {
+            "XDG_CACHE_HOME": str(tmp_path / "fields"),
+            "WARP_CACHE_PATH": str(tmp_path / "kernels"),
+        }
         found = printed_json(code, json.dumps(given), **home)
         assert len(found["loaded"]) > 5
         assert not found["elsewhere"], "not by `load_kernels`"
@@ -259,7 +291,9 @@ def check_nothing_is_compiled(carried: set[str], tmp_path: Path) -> Callable[[st
     return check
 
 
-@pytest.mark.parametrize("part", [0, *(pytest.param(part, marks=pytest.mark.slow) for part in (1, 2, 3))])
+@pytest.mark.parametrize(
+    "part", [0, *(pytest.param(part, marks=pytest.mark.slow) for part in (1, 2, 3))]
+)
 def test_no_sample_compiles_a_kernel(part, check_nothing_is_compiled, tmp_path):
     """The runs of a part share a process, as its start takes longer."""
     output = ("-o", tmp_path / "out.h5", "--force", "--quiet")
@@ -298,6 +332,9 @@ assert len(collidecli.collide(builder.finalize(), poses).distance)
 
 
 def test_python_prints_nothing_where_a_signed_distance_field_is_built(tmp_path):
-    variables = environment(XDG_CACHE_HOME=str(tmp_path))  # of fields; that of kernels too, if it is nowhere else
-    done = subprocess.run([sys.executable, "-c", FIELD], env=variables, capture_output=True, text=True, check=True)
+    # of fields; that of kernels too, if it is nowhere else
+    variables = environment(XDG_CACHE_HOME=str(tmp_path))
+    done = subprocess.run(
+        [sys.executable, "-c", FIELD], env=variables, capture_output=True, text=True, check=True
+    )
     assert (done.stdout, done.stderr) == ("", "")

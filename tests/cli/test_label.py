@@ -17,7 +17,13 @@ from collidecli.verbs.view.view import ViewRequest, opened_view
 from tests.cli.conftest import refusals
 from tests.cli.test_recordings import write_demos
 from tests.support.batches import compute
-from tests.support.contact_sets import Touch, made_up_block, small_model, touching_set, write_contact_set
+from tests.support.contact_sets import (
+    Touch,
+    made_up_block,
+    small_model,
+    touching_set,
+    write_contact_set,
+)
 
 ROWS = [
     Touch(0, 0, 0, 1, -0.01),
@@ -28,7 +34,8 @@ ROWS = [
     Touch(3, 1, 1, 2, -0.001),
     Touch(4, 1, 0, 2, 0.04),
 ]
-"""Of a static ground (0) and bodies body0 to body3 with the shapes ball (1), bøx (2), pin and egg."""
+"""Of a static ground (0) and bodies body0 to body3 with the shapes ball (1), bøx (2), pin and
+egg."""
 SLIP = [0.5, 0.1, 0.2, 1.5, 0.7, 0.3, 0.9]
 
 
@@ -41,8 +48,11 @@ def made(here) -> str:
     return found.write(here / "a.h5")
 
 
-def expected(sensors: list[str], partners: list[str], least: float) -> tuple[np.ndarray, np.ndarray]:
-    """bool and float32[6, 2, S, P] in plain Python: touching at `least` or less, and the least distance."""
+def expected(
+    sensors: list[str], partners: list[str], least: float
+) -> tuple[np.ndarray, np.ndarray]:
+    """bool and float32[6, 2, S, P] in plain Python: touching at `least` or less, and the least
+    distance."""
     owner = {0: "ground", 1: "body0", 2: "body1", 3: "body2", 4: "body3"}
     touch = np.zeros((6, 2, len(sensors), len(partners)), bool)
     distance = np.full(touch.shape, np.inf, np.float32)
@@ -64,7 +74,9 @@ def test_dense_arrays(made, collide):
     touch, distance = expected(BODIES, partners, 0.0)
     with np.load("out.npz") as found:
         values = {"touch": touch, "distance": distance, "sensors": BODIES, "partners": partners}
-        for name, wanted in (values | {"time": 0.25 * np.arange(6), "recorded": np.ones((6, 2), bool)}).items():
+        for name, wanted in (
+            values | {"time": 0.25 * np.arange(6), "recorded": np.ones((6, 2), bool)}
+        ).items():
             np.testing.assert_array_equal(found[name], wanted, name)
         assert "slip" not in found
     assert (result["schema"], result["labelled"], touch.sum()) == ("collide.label/1", 5, 5)
@@ -75,7 +87,8 @@ def test_dense_arrays(made, collide):
     collide.ok("label", made, "-o", "a.npz", *options)
     collide.ok("label", made, "-o", "b.npz", *options, "--min-frames", "2")
     with np.load("a.npz") as a, np.load("b.npz") as b:
-        # body0 in world 0: touches, is 30 mm away, has no contact, touches. body1 in world 1: touches, then 40 mm.
+        # body0 in world 0: touches, is 30 mm away, has no contact, touches. body1 in world 1:
+        # touches, then 40 mm.
         assert a["touch"][:, 0, 0, 0].tolist() == [True, True, False, True, False, False]
         assert a["touch"][:, 1, 1, 0].tolist() == [False, False, True, False, False, False]
         assert b["touch"][:, 0, 0, 0].tolist() == [True, True, True, True, False, False]
@@ -90,11 +103,17 @@ def test_the_files_agree_with_python(made, collide):
     table = pandas.read_parquet("l.parquet")
     rows = labels.to_pandas()
     assert len(labels) == len(table)
-    pandas.testing.assert_frame_equal(rows, table[rows.columns], check_dtype=False, check_categorical=False)
+    pandas.testing.assert_frame_equal(
+        rows, table[rows.columns], check_dtype=False, check_categorical=False
+    )
     assert len(table) == 6 * 4
     with np.load("l.npz") as npz, h5py.File("l.h5") as h5:
         assert h5.attrs["format"] == "collide-labels"
-        assert h5["sensors"].asstr()[:].tolist() == list(labels.sensors) == ["ball", "bøx", "pin", "egg"]
+        assert (
+            h5["sensors"].asstr()[:].tolist()
+            == list(labels.sensors)
+            == ["ball", "bøx", "pin", "egg"]
+        )
         for name in ("touch", "distance", "slip", "time", "step", "world", "recorded"):
             np.testing.assert_array_equal(npz[name], getattr(labels, name))
             np.testing.assert_array_equal(h5[name][:], getattr(labels, name))
@@ -109,7 +128,8 @@ def test_the_files_agree_with_python(made, collide):
 
 def test_slip_is_the_fastest_contact_within_leave(made):
     labels = collidecli.label(made, sensors="body0", partners="ground", slip=True)
-    assert labels.slip[0, 0, 0, 0] == np.float32(0.5)  # the other contact, at 20 mm, is beyond --leave
+    # the other contact, at 20 mm, is beyond --leave
+    assert labels.slip[0, 0, 0, 0] == np.float32(0.5)
     assert np.isnan(labels.slip[1, 0, 0, 0])
     assert labels.slip[3, 0, 0, 0] == np.float32(1.5)
     near = collidecli.label(made, sensors="body0", partners="ground", slip=True, leave=0.03)
@@ -120,13 +140,17 @@ def test_slip_is_the_fastest_contact_within_leave(made):
     np.testing.assert_array_equal(labels.touch, whole.touch[1::2])
 
 
-@pytest.mark.parametrize("between", ["body0,ground", "b*,*", "ball,b?x", "body2,g*", "pin,body2", "*,body1"])
+@pytest.mark.parametrize(
+    "between", ["body0,ground", "b*,*", "ball,b?x", "body2,g*", "pin,body2", "*,body1"]
+)
 def test_a_pattern_selects_equal_pairs_in_every_verb(made, collide, between):
     def pairs(listed: list[dict], *names: str) -> set[frozenset[str]]:
         return {frozenset(str(one[name]) for name in names) for one in listed}
 
     def events(*words: str) -> set[frozenset[str]]:
-        return pairs(collide.result("events a.h5 --first 1000", *words)["listed"], "shape0", "shape1")
+        return pairs(
+            collide.result("events a.h5 --first 1000", *words)["listed"], "shape0", "shape1"
+        )
 
     label = "label a.h5 --by shapes -o out.npz --force --first 1000 --between"
     labels = pairs(collide.result(label, between)["listed"], "sensor", "partner")
@@ -139,7 +163,9 @@ def test_a_pattern_selects_equal_pairs_in_every_verb(made, collide, between):
 
 
 def test_cells_after_the_end_of_a_demonstration(here, collide):
-    episodes = Episodes(("a", "b"), np.array([0, 1], np.int32), np.zeros(2, np.int64), np.array([4, 2]))
+    episodes = Episodes(
+        ("a", "b"), np.array([0, 1], np.int32), np.zeros(2, np.int64), np.array([4, 2])
+    )
     block = episodes.without_others(made_up_block(small_model(2), 4), 2)
     write_contact_set(here / "e.h5", small_model(2), block, episodes=episodes)
     collide.ok("label e.h5 -o e.parquet --sensors body0")
@@ -179,7 +205,13 @@ test_refused = refusals(
 
 
 def test_arguments_that_are_none_in_python(made):
-    for words in ({"sensors": "none"}, {"by": "worlds"}, {"enter": float("nan")}, {"min_frames": 1.5}, {"worlds": 0}):
+    for words in (
+        {"sensors": "none"},
+        {"by": "worlds"},
+        {"enter": float("nan")},
+        {"min_frames": 1.5},
+        {"worlds": 0},
+    ):
         with pytest.raises(collidecli.InputError):
             collidecli.label(made, **words)
     with pytest.raises(collidecli.InputError):
@@ -194,17 +226,23 @@ NAMES = ("cube", "can", "bowl", "tray")
 def table_scene(rng: np.random.Generator, names: tuple[str, ...]) -> str:
     """A table, and free bodies of two spheres in any order; all sizes are drawn."""
     body = (
-        '<body name="{0}"><freejoint/><geom name="{0}_top" size="{1:.3f}"/><geom name="{0}_low" size="{2:.3f}"/></body>'
+        '<body name="{0}"><freejoint/><geom name="{0}_top" size="{1:.3f}"/><geom name="{0}_low"'
+        ' size="{2:.3f}"/></body>'
     )
-    bodies = "".join(body.format(name, *rng.uniform(0.1, 0.3, 2)) for name in rng.permutation(names))
+    bodies = "".join(
+        body.format(name, *rng.uniform(0.1, 0.3, 2)) for name in rng.permutation(names)
+    )
     post = '<body name="mount"/><geom name="table" type="box" size="1 1 0.1"/>'
     return f"<mujoco><worldbody>{post}{bodies}</worldbody></mujoco>"
 
 
 @pytest.fixture
 def tables(here, collide) -> list[str]:
-    """tables.h5, of three demonstrations with scenes of their own, of which each lacks an object; and each alone."""
-    rng, demos, scenes = np.random.default_rng(3), {}, {}
+    """tables.h5, of three demonstrations with scenes of their own, of which each lacks an object;
+    and each alone."""
+    rng = np.random.default_rng(3)
+    demos = {}
+    scenes = {}
     for number, frames in enumerate((5, 4, 6)):
         held = tuple(name for name in NAMES if name != NAMES[number])
         states = np.zeros((frames, 1 + 13 * len(held)))
@@ -222,7 +260,8 @@ def tables(here, collide) -> list[str]:
 
 @pytest.mark.parametrize("by", ["bodies", "shapes"])
 def test_names_are_one_axis_over_scenes(tables, collide, by):
-    """The labels of several scenes equal those of each demonstration alone, and there is none where it has no pair."""
+    """The labels of several scenes equal those of each demonstration alone, and there is none where
+    it has no pair."""
     options: Any = {"by": by, "leave": 0.05, "min_frames": 2, "slip": True}
     with pytest.warns(UserWarning, match="not in the world's scene"):
         both = collidecli.label("tables.h5", **options)
@@ -234,7 +273,9 @@ def test_names_are_one_axis_over_scenes(tables, collide, by):
         frames = len(alone.frame)
         here = [
             [names.index(name) for name in own]
-            for names, own in zip((both.sensors, both.partners), (alone.sensors, alone.partners), strict=True)
+            for names, own in zip(
+                (both.sensors, both.partners), (alone.sensors, alone.partners), strict=True
+            )
         ]
         places = (slice(frames), world, *np.ix_(*here))
         for name in ("touch", "distance", "slip"):
@@ -252,7 +293,9 @@ def test_names_are_one_axis_over_scenes(tables, collide, by):
 
 def test_rows_of_names_in_other_verbs(tables, collide, no_charts):
     """Totals of a name in several scenes are those of the demonstrations together."""
-    whole, *alone = (collide.result("report", file, "--include", "tray_top") for file in ("tables.h5", *tables))
+    whole, *alone = (
+        collide.result("report", file, "--include", "tray_top") for file in ("tables.h5", *tables)
+    )
     for rows_of, value, total in (
         (lambda r: r["pairs"]["listed"], "contacts", sum),
         (lambda r: r["worst"], "distance", min),
@@ -265,9 +308,13 @@ def test_rows_of_names_in_other_verbs(tables, collide, no_charts):
         assert dict(rows) == {pair: total(values) for pair, values in counts.items()}
     totals, *parts = (collide.result("inspect", file) for file in ("tables.h5", *tables))
     assert totals["contacts"] == sum(part["contacts"] for part in parts)
-    assert totals["contact_pair_count"] == collide.result("report tables.h5 --force")["pairs"]["count"]
+    assert (
+        totals["contact_pair_count"] == collide.result("report tables.h5 --force")["pairs"]["count"]
+    )
     audits = [collide.result("audit", file)["pairs"] for file in ("tables.h5", *tables)]
-    rows, *parts = ({frozenset((one["shape0"], one["shape1"])): one for one in pairs} for pairs in audits)
+    rows, *parts = (
+        {frozenset((one["shape0"], one["shape1"])): one for one in pairs} for pairs in audits
+    )
     assert rows.keys() == set().union(*parts)
     for pair, one in rows.items():
         held = [part[pair] for part in parts if pair in part]
@@ -275,10 +322,16 @@ def test_rows_of_names_in_other_verbs(tables, collide, no_charts):
         assert one["depth"] == max(each["depth"] for each in held)
     for options in (("--top", "3"), ("--by", "body"), ("--between", "*_top", "*_low")):
         more = (("--uneven-demos", "hold"), *(("--demos", Path(file).stem) for file in tables))
-        found = [collide.result("clearance demos.hdf5 --first 99", *options, *words)["listed"] for words in more]
+        found = [
+            collide.result("clearance demos.hdf5 --first 99", *options, *words)["listed"]
+            for words in more
+        ]
         whole, *parts = (
             [
-                (one.get("body", frozenset((one.get("shape0"), one.get("shape1")))), one["least_distance"])
+                (
+                    one.get("body", frozenset((one.get("shape0"), one.get("shape1")))),
+                    one["least_distance"],
+                )
                 for one in listed
             ]
             for listed in found
@@ -305,7 +358,8 @@ def test_pairs_of_a_view_are_shapes_of_its_world(tables):
 
 
 def test_one_table_of_several_sets(tables, collide):
-    """A folder, several files and a batch give the rows of each set; a pattern may match in some of them only."""
+    """A folder, several files and a batch give the rows of each set; a pattern may match in some of
+    them only."""
     options = ("--sensors", "cube,bowl", "--partners", "tray,can", "--leave", "5cm", "--slip")
     for file in tables:
         Path("sets").mkdir(exist_ok=True)
@@ -313,7 +367,9 @@ def test_one_table_of_several_sets(tables, collide):
     collide.ok("label tables.h5 -o whole.parquet", *options)
     collide.ok("label sets -o each.parquet", *options)
     job = '[[job]]\nname = "pick"\nmotion = ["demos.hdf5"]\n'
-    Path("jobs.toml").write_text(job + 'options = { gap = 0.1, columns = ["slip"], device = "cpu" }\n')
+    Path("jobs.toml").write_text(
+        job + 'options = { gap = 0.1, columns = ["slip"], device = "cpu" }\n'
+    )
     compute(collide)
     result = collide.result("label B -o batch.parquet", *options)
     assert (result["counts"]["done"], result["written"]) == (3, "batch.parquet")
@@ -323,13 +379,18 @@ def test_one_table_of_several_sets(tables, collide):
     assert all(f" {name} " in shown for name in names)
     columns = ["episode", "frame", "sensor", "partner", "time", "touch", "distance", "slip"]
     whole, each, batch = (
-        pandas.read_parquet(f"{name}.parquet").astype({"sensor": str, "partner": str, "episode": str})
+        pandas.read_parquet(f"{name}.parquet").astype(
+            {"sensor": str, "partner": str, "episode": str}
+        )
         for name in ("whole", "each", "batch")
     )
     batch["episode"] = batch["demo"].astype(str)
-    assert set(zip(batch["job"], batch["motion"], strict=True)) == {("pick", str(Path("demos.hdf5").resolve()))}
+    assert set(zip(batch["job"], batch["motion"], strict=True)) == {
+        ("pick", str(Path("demos.hdf5").resolve()))
+    }
     whole, each, batch = (
-        table[columns].sort_values(columns[:4]).reset_index(drop=True) for table in (whole, each, batch)
+        table[columns].sort_values(columns[:4]).reset_index(drop=True)
+        for table in (whole, each, batch)
     )
     pandas.testing.assert_frame_equal(each, whole)
     pandas.testing.assert_frame_equal(batch, whole)
@@ -351,7 +412,10 @@ def test_one_table_of_several_sets(tables, collide):
                 assert (of_pair["distance"][valid] == expected["distance"][valid]).all()
             else:
                 assert not any(of_pair[key].any() for key in ("present", "touching", "valid"))
-    collide.refused("label sets -o x.parquet --partners tray,cop", told="'cop' matches nothing in 3 contact sets")
+    collide.refused(
+        "label sets -o x.parquet --partners tray,cop",
+        told="'cop' matches nothing in 3 contact sets",
+    )
     collide.refused("label sets -o x.npz", told=".parquet")
     collide.refused("label sets -o x.parquet --chart x.svg", told="--chart is for one contact set")
     Path("sets/bad.h5").write_text("no contact set")

@@ -1,4 +1,5 @@
-"""Particles and hydroelastic surfaces on the command line: tables, comparisons and touches, against plain Python."""
+"""Particles and hydroelastic surfaces on the command line: tables, comparisons and touches, against
+plain Python."""
 
 import math
 import re
@@ -17,7 +18,14 @@ from collidecli.scene.tables import SELF_CONTACTS
 from collidecli.storage.contact_sets.check import check_file
 from collidecli.verbs.events.events import EventsRequest, events
 from tests.cli.conftest import GROUP_FRAMES, MODEL, arrays, attributes, refusals, sha
-from tests.support.contact_sets import Touch, changed, intervals, made_up_block, ordered, write_contact_set
+from tests.support.contact_sets import (
+    Touch,
+    changed,
+    intervals,
+    made_up_block,
+    ordered,
+    write_contact_set,
+)
 from tests.support.usd_scenes import BOTH, COLLIDER, write_usda
 
 OBJECTS = [
@@ -34,13 +42,17 @@ def owners(block, group, entry):
 def test_particle_objects_are_named(made, collide, block):
     assert collide.result("inspect a.h5")["particle_objects"] == OBJECTS
     shown = collide("inspect a.h5").out
-    assert re.search(r"particle object +kind +particles\n.*\n +/cloth +cloth +6\n +gel +soft +3\n", shown), shown
+    assert re.search(
+        r"particle object +kind +particles\n.*\n +/cloth +cloth +6\n +gel +soft +3\n", shown
+    ), shown
     lines = collide("textconv a.h5 --summary").out.splitlines()
     at = lines.index("particle objects")
     assert lines[at + 1 : at + 3] == ["  /cloth  cloth  6 particles", "  gel  soft  3 particles"]
     soft = block.groups["soft_contacts"].columns
     of_ball = [
-        owner for owner, shape in zip(owners(block, "soft_contacts", 0), soft["shape"], strict=True) if shape == 1
+        owner
+        for owner, shape in zip(owners(block, "soft_contacts", 0), soft["shape"], strict=True)
+        if shape == 1
     ]
     assert 0 < of_ball.count("gel") < len(of_ball)
     for owner in ("/cloth", "gel"):
@@ -78,7 +90,9 @@ def with_other_objects(block, order, names=("/cloth", "gel")):
     held = MODEL.particles
     counts = np.diff(held.first)[list(order)]
     first = np.concatenate([[0], np.cumsum(counts)])
-    moved = np.concatenate([first[list(order).index(k)] + np.arange(np.diff(held.first)[k]) for k in range(2)])
+    moved = np.concatenate(
+        [first[list(order).index(k)] + np.arange(np.diff(held.first)[k]) for k in range(2)]
+    )
     particles = replace(
         held, path=tuple(names[k] for k in order), kind=tuple(held.kind[k] for k in order),
         template=held.template[list(order)], first=first,
@@ -89,9 +103,17 @@ def with_other_objects(block, order, names=("/cloth", "gel")):
         indices = np.append(moved, -1)[rows.columns["indices"]].astype(np.int32)
         cell = np.repeat(np.arange(len(rows.cell_counts)), rows.cell_counts)
         columns = {**rows.columns, "indices": indices}
-        keys = [columns[key].reshape(len(cell), -1)[:, ::-1].T for key in ("feature", "shape") if key in columns]
-        order_of = np.lexsort((*(k for key in keys for k in key), *indices[:, ::-1].T, columns["kind"], cell))
-        groups[name] = replace(rows, columns={key: values[order_of] for key, values in columns.items()})
+        keys = [
+            columns[key].reshape(len(cell), -1)[:, ::-1].T
+            for key in ("feature", "shape")
+            if key in columns
+        ]
+        order_of = np.lexsort(
+            (*(k for key in keys for k in key), *indices[:, ::-1].T, columns["kind"], cell)
+        )
+        groups[name] = replace(
+            rows, columns={key: values[order_of] for key, values in columns.items()}
+        )
     return replace(block, groups=groups), replace(MODEL, particles=particles)
 
 
@@ -100,7 +122,8 @@ def test_objects_in_another_order_are_matched_by_path(differences, made, block):
     assert differences(other, model=model)[0] == 0
     assert check_file(made / "b.h5") == []
     assert not np.array_equal(
-        other.groups["soft_contacts"].columns["indices"], block.groups["soft_contacts"].columns["indices"]
+        other.groups["soft_contacts"].columns["indices"],
+        block.groups["soft_contacts"].columns["indices"],
     )
     _, _, groups = differences(block, "--pairs-only")
     rows = block.groups["soft_contacts"]
@@ -113,7 +136,9 @@ def test_the_object_of_a_difference_is_named(differences, collide, block):
     other = changed(block, "soft_contacts", "distance", 5, 0.25)
     _, _, groups = differences(other)
     path = owners(block, "soft_contacts", 0)[5]
-    assert groups["soft_contacts"]["objects"] == [{"paths": [path], "missing": 0, "extra": 0, "changed": 1}]
+    assert groups["soft_contacts"]["objects"] == [
+        {"paths": [path], "missing": 0, "extra": 0, "changed": 1}
+    ]
     assert groups["self_contacts"]["objects"] == groups["hydro_patches"]["objects"] == []
     assert f"\n  {path}: 1 changed\n" in collide("diff a.h5 b.h5").out
 
@@ -151,15 +176,21 @@ def test_objects_are_selected_by_path(made, collide, block, option):
     gel = f"--{option}", "gel"
     reported = collide.result("report a.h5", *gel)["groups"]["counts"]
     compared = {one["name"]: one for one in collide.result("diff a.h5 a.h5", *gel)["groups"]}
-    for group, rows in (("soft_contacts", [(one,) for one in soft]), ("self_contacts", list(zip(*sides, strict=True)))):
+    for group, rows in (
+        ("soft_contacts", [(one,) for one in soft]),
+        ("self_contacts", list(zip(*sides, strict=True))),
+    ):
         count = sum(("gel" in row) == (option == "include") for row in rows)
         collide.ok("export a.h5 --to csv --force -o x.csv --group", group, *gel)
         assert len(Path("x.csv").read_text().splitlines()) - 1 == count
         with collidecli.ContactSet.open("a.h5") as contacts:
             assert len(contacts.to_pandas(group=group, **{option: "gel"})) == count
-        assert reported[group]["rows"] == compared[group]["matched"] == compared[group]["a"] == count
+        assert (
+            reported[group]["rows"] == compared[group]["matched"] == compared[group]["a"] == count
+        )
     collide.refused(
-        "export a.h5 --to csv --include silk", told="'silk' matches no shape, particle object or body of a.h5"
+        "export a.h5 --to csv --include silk",
+        told="'silk' matches no shape, particle object or body of a.h5",
     )
     told = "'silk' matches no shape, particle object or body of either file"
     collide.refused("diff a.h5 a.h5 --include silk", told=told)
@@ -169,7 +200,11 @@ def test_objects_are_selected_by_path(made, collide, block, option):
 def test_a_particle_of_no_object_is_refused(made, collide, block, particle):
     block.groups["soft_contacts"].columns["indices"][2, 0] = particle
     write_contact_set(made / "b.h5", MODEL, block)
-    told = "b.h5: /soft_contacts/indices, cells 0 to ", f"({particle}, ", "are not particles of the scene, which has 9"
+    told = (
+        "b.h5: /soft_contacts/indices, cells 0 to ",
+        f"({particle}, ",
+        "are not particles of the scene, which has 9",
+    )
     for words in ("diff a.h5 b.h5", "export b.h5 --to csv --group soft_contacts -o x.csv"):
         collide.refused(words, told=told)
     answer = collide("textconv b.h5")  # which has printed lines before it reads those rows
@@ -177,15 +212,27 @@ def test_a_particle_of_no_object_is_refused(made, collide, block, particle):
 
 
 TIME = [0.01 * frame for frame in range(GROUP_FRAMES)]
-ITEMS = (*MODEL.shapes.path, "/cloth", "gel", *(f"/cloth[{k}]" for k in range(6)), *(f"gel[{k}]" for k in range(3)))
-SHAPES, OBJECT_COUNT = len(MODEL.shapes.path), 2
+ITEMS = (
+    *MODEL.shapes.path,
+    "/cloth",
+    "gel",
+    *(f"/cloth[{k}]" for k in range(6)),
+    *(f"gel[{k}]" for k in range(3)),
+)
+SHAPES = len(MODEL.shapes.path)
+OBJECT_COUNT = 2
 
 
 def rows_of(block, group):
     """(frame, world, row) of each row of a group, with its columns."""
     held = block.groups[group]
-    for row, cell in enumerate(np.repeat(np.arange(len(held.cell_counts)), held.cell_counts).tolist()):
-        yield (*divmod(cell, MODEL.world_count), {name: values[row].tolist() for name, values in held.columns.items()})
+    for row, cell in enumerate(
+        np.repeat(np.arange(len(held.cell_counts)), held.cell_counts).tolist()
+    ):
+        yield (
+            *divmod(cell, MODEL.world_count),
+            {name: values[row].tolist() for name, values in held.columns.items()},
+        )
 
 
 def owner(particle):
@@ -193,7 +240,8 @@ def owner(particle):
 
 
 def touches_of_objects(block):
-    """Every touch by the definition: of shapes, surfaces, objects with shapes, and objects with each other."""
+    """Every touch by the definition: of shapes, surfaces, objects with shapes, and objects with
+    each other."""
     cell = np.repeat(np.arange(len(block.cell_counts)), block.cell_counts)
     for row, at in enumerate(cell.tolist()):
         if block.columns["distance"][row] <= 0.0:
@@ -206,7 +254,9 @@ def touches_of_objects(block):
         if np.float32(row["distance"]) <= 0.0:
             yield Touch(frame, world, row["shape"], owner(row["indices"][0]), row["distance"])
     for frame, world, row in rows_of(block, "self_contacts"):
-        yield Touch(frame, world, owner(row["indices"][0]), owner(row["indices"][3]), row["distance"])
+        yield Touch(
+            frame, world, owner(row["indices"][0]), owner(row["indices"][3]), row["distance"]
+        )
 
 
 def touches_of_particles(block):
@@ -225,7 +275,12 @@ def touches_of_particles(block):
 
 def expected(touches, name=ITEMS.__getitem__):
     return intervals(
-        touches, range(GROUP_FRAMES), TIME, lambda last, following: following == last + 1, name, threshold=math.inf
+        touches,
+        range(GROUP_FRAMES),
+        TIME,
+        lambda last, following: following == last + 1,
+        name,
+        threshold=math.inf,
     )
 
 
@@ -255,9 +310,16 @@ def test_objects_are_in_pairs_as_shapes_are(made, collide, block):
 def test_objects_are_kept_apart_by_bodies(made, collide, block):
     result = listed(collide, "--by", "bodies", "--graph")
     names = ("ground", "body0", "body1", "body2", "body3", "/cloth", "gel")
-    assert rounded(ordered(result["listed"])) == rounded(expected(touches_of_objects(block), names.__getitem__))
+    assert rounded(ordered(result["listed"])) == rounded(
+        expected(touches_of_objects(block), names.__getitem__)
+    )
     kinds = {node["path"]: node["kind"] for node in result["graph"]["nodes"]}
-    assert (kinds["/cloth"], kinds["gel"], kinds["ground"], kinds["body0"]) == ("cloth", "soft", "shape", "body")
+    assert (kinds["/cloth"], kinds["gel"], kinds["ground"], kinds["body0"]) == (
+        "cloth",
+        "soft",
+        "shape",
+        "body",
+    )
 
 
 def test_single_particles(made, collide, block):
@@ -270,14 +332,18 @@ def test_single_particles(made, collide, block):
     kinds = {node["path"]: node["kind"] for node in result["graph"]["nodes"]}
     assert (kinds["gel[2]"], kinds["/cloth"], kinds["ball"]) == ("particle", "cloth", "shape")
     shown = collide("events a.h5 --by particles").out
-    assert [word for word in (" shape ", " particle ", "pairs of particles") if word not in shown] == []
+    assert [
+        word for word in (" shape ", " particle ", "pairs of particles") if word not in shown
+    ] == []
 
 
 @pytest.mark.parametrize("by", ["shapes", "particles"])
 @pytest.mark.parametrize("block_rows", [1, 5, 40])
 def test_blocks_change_nothing(made, by, block_rows):
     results = [
-        events(EventsRequest("a.h5", EventOptions(by=by, block_rows=rows), first=10**9, graph=True)).as_dict()
+        events(
+            EventsRequest("a.h5", EventOptions(by=by, block_rows=rows), first=10**9, graph=True)
+        ).as_dict()
         for rows in (block_rows, 10**6)
     ]
     assert results[0] == results[1]
@@ -294,7 +360,9 @@ def test_selections_name_objects(made, collide, block):
     assert pairs("--between", "gel,ball") == {("ball", "gel")}
     assert pairs("--between", "gel,/cloth") == {("/cloth", "gel")}
     assert pairs("--body", "body3") == {pair for pair in every if "egg" in pair}
-    assert pairs("--exclude-body", "body*") == {pair for pair in every if not {*MODEL.shapes.path[1:]} & {*pair}}
+    assert pairs("--exclude-body", "body*") == {
+        pair for pair in every if not {*MODEL.shapes.path[1:]} & {*pair}
+    }
     particles = pairs("--by", "particles")
     assert pairs("--by", "particles", "--include", "gel", "--exclude", "/cloth") == {
         pair for pair in particles if pair[1].startswith("gel[") and pair[0] != "/cloth"
@@ -302,7 +370,10 @@ def test_selections_name_objects(made, collide, block):
     assert pairs("--by", "particles", "--between", "gel,ball") == {
         pair for pair in particles if pair[1].startswith("gel[") and pair[0] == "ball"
     }
-    collide.refused("events a.h5 --include jelly", told="'jelly' matches no shape, particle object or body of a.h5")
+    collide.refused(
+        "events a.h5 --include jelly",
+        told="'jelly' matches no shape, particle object or body of a.h5",
+    )
 
 
 def test_tables_have_the_objects_and_the_file(made, collide, block):
@@ -321,13 +392,22 @@ def test_tables_have_the_objects_and_the_file(made, collide, block):
 
 
 def test_the_limit_of_a_threshold_is_that_of_particles_too(made, collide, block):
-    assert "contacts of particle objects with each other touch at any" in collide("events a.h5 --threshold 0.001").err
+    assert (
+        "contacts of particle objects with each other touch at any"
+        in collide("events a.h5 --threshold 0.001").err
+    )
     collide.refused("events a.h5 --by particles --threshold 0.02", told="no contacts beyond 0.01 m")
-    assert listed(collide, "--by", "particles", "--threshold", "any")["contacts"] == {"asked_for": 0, "touching": 0} | {
-        name: sum(sum(p >= 0 for p in row["indices"]) for group in ("soft_contacts", "self_contacts")
-                  for _, _, row in rows_of(block, group))
+    assert listed(collide, "--by", "particles", "--threshold", "any")["contacts"] == {
+        "asked_for": 0,
+        "touching": 0,
+    } | {
+        name: sum(
+            sum(p >= 0 for p in row["indices"])
+            for group in ("soft_contacts", "self_contacts")
+            for _, _, row in rows_of(block, group)
+        )
         for name in ("asked_for", "touching")
-    }  # fmt: skip
+    }
 
 
 def test_particles_in_python(made, block):
@@ -367,7 +447,8 @@ def stiffness(value: str) -> str:
 
 @pytest.fixture
 def run(tmp_path, collide):
-    """run(ground, box, *options): the datasets of the contact set, and what is printed, of shapes with attributes."""
+    """run(ground, box, *options): the datasets of the contact set, and what is printed, of shapes
+    with attributes."""
 
     def call(ground: str, box: str, *options: str) -> tuple[dict[str, Any], str]:
         scene(tmp_path, ground, box)
@@ -381,13 +462,18 @@ def test_box_on_ground_from_file_to_file(run, collide, no_charts):
     found, shown = run(stiffness("3e6"), stiffness("7e6"))
     patches = {name: found[f"hydro_patches/{name}"] for name in ("force", "depth", "cell_start")}
     assert patches["force"].shape == (1, 3)
-    side, depth, z, pressure = 0.4, 0.05, 0.015, 105000.0
+    side = 0.4
+    depth = 0.05
+    z = 0.015
+    pressure = 105000.0
     force = pressure * (side**2 - 2 * side * z + 4 * z**2 / 3)
     np.testing.assert_allclose(abs(patches["force"][0, 2]), force, rtol=1e-7)
     np.testing.assert_allclose(patches["depth"][0], -depth, rtol=1e-6)
     assert (patches["cell_start"].tolist(), len(found["rigid_contacts/distance"])) == ([0, 1], 0)
     assert "hydro_faces/patch" not in found
-    assert "hydro patches 1 in 1 cell; 50 mm deep, frame 0, world 0: /ground and /box" in " ".join(shown.split())
+    assert "hydro patches 1 in 1 cell; 50 mm deep, frame 0, world 0: /ground and /box" in " ".join(
+        shown.split()
+    )
     shown = collide.ok("report out.h5 -o r.html").out
     assert "surfaces  1, hydroelastic, of 1 pair\n" in shown
     assert "contacts" not in shown, "there are none"
@@ -423,7 +509,8 @@ def test_sets_without_hydroelastic_shapes_are_as_before(run):
 
 @pytest.fixture
 def marked(tmp_path, collide):
-    """Scenes in the current folder: one with hydroelastic shapes, and three with a stiffness that is none."""
+    """Scenes in the current folder: one with hydroelastic shapes, and three with a stiffness that
+    is none."""
     scene(tmp_path, MARK, MARK)
     for value in ("0", "-1", "nan"):
         (tmp_path / value).mkdir()
@@ -432,13 +519,23 @@ def marked(tmp_path, collide):
 
 test_numbers_that_are_none = refusals(
     "run -o out.h5",
-    *((f"scene.usda --hydro-stiffness {value}", "--hydro-stiffness") for value in ("0", "-1", "nan")),
-    *((f"./{value}/scene.usda", ("newton:hydroelasticStiffness", "give a finite number above 0, or inf"))
-      for value in ("0", "-1", "nan")),
-    *((f"scene.usda --hydro-resolution {value}", f"{value} is not a whole number from 4 to 512")
-      for value in ("0", "1.5", "3", "100000")),
+    *(
+        (f"scene.usda --hydro-stiffness {value}", "--hydro-stiffness")
+        for value in ("0", "-1", "nan")
+    ),
+    *(
+        (
+            f"./{value}/scene.usda",
+            ("newton:hydroelasticStiffness", "give a finite number above 0, or inf"),
+        )
+        for value in ("0", "-1", "nan")
+    ),
+    *(
+        (f"scene.usda --hydro-resolution {value}", f"{value} is not a whole number from 4 to 512")
+        for value in ("0", "1.5", "3", "100000")
+    ),
     needs="marked",
-)  # fmt: skip
+)
 
 
 @pytest.mark.parametrize(
@@ -460,7 +557,10 @@ def test_inspect_shows_the_authored_stiffness(tmp_path, collide):
     scene(tmp_path, stiffness("inf"), stiffness("7e6"))
     shapes = collide.result("inspect scene.usda")["shapes"]
     assert [(one["hydroelastic"], one["k_hydro"]) for one in shapes] == [(True, "inf"), (True, 7e6)]
-    for ground, box, words in ((stiffness("inf"), stiffness("7e6"), ["rigid", "7e+06"]), (MARK, "", ["by option"])):
+    for ground, box, words in (
+        (stiffness("inf"), stiffness("7e6"), ["rigid", "7e+06"]),
+        (MARK, "", ["by option"]),
+    ):
         scene(tmp_path, ground, box)
         shown = collide.ok("inspect scene.usda").out
         assert "k hydro [N/m^3]" in shown
@@ -475,13 +575,20 @@ def test_options_of_newton_without_effect_are_named_once(run):
     )
     found, shown = run(MARK, MARK)
     assert "hydro_faces/patch" in found
-    assert [shown.count(f"{name} has no effect") for name in ("buffer_fraction", "margin_contact_area")] == [1, 1]
+    assert [
+        shown.count(f"{name} has no effect") for name in ("buffer_fraction", "margin_contact_area")
+    ] == [1, 1]
 
 
-@pytest.mark.parametrize("options", ["", "--margin 0.002", "--contact-ids", "--columns friction,margin0"])
+@pytest.mark.parametrize(
+    "options", ["", "--margin 0.002", "--contact-ids", "--columns friction,margin0"]
+)
 def test_reduced_contacts_are_rows_with_stiffness_and_area(run, collide, options):
     found, _ = run(stiffness("3e6"), stiffness("7e6"), "--hydro-reduce", *options.split())
-    rows = {name: found[f"rigid_contacts/{name}"] for name in ("kind", "stiffness", "distance", "normal")}
+    rows = {
+        name: found[f"rigid_contacts/{name}"]
+        for name in ("kind", "stiffness", "distance", "normal")
+    }
     assert (rows["kind"] == 3).all()
     force = (rows["stiffness"] * -rows["distance"])[:, None] * rows["normal"]
     total = found["hydro_patches/force"][0]

@@ -37,7 +37,8 @@ sys.stdin.read()
 """
 """Until it is ended, or told to go on."""
 PATIENCE = 60.0
-"""[s] for what happens in a moment: a busy machine takes many; only what never happens takes all."""
+"""[s] for what happens in a moment: a busy machine takes many; only what never happens takes
+all."""
 
 
 def script(work: str, before: str = "") -> list[str]:
@@ -51,7 +52,11 @@ def script(work: str, before: str = "") -> list[str]:
 
 def python(code: str, *args: object, **options: Any) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, "-c", code, *map(str, args)], capture_output=True, text=True, timeout=PATIENCE, **options
+        [sys.executable, "-c", code, *map(str, args)],
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
+        **options,
     )
 
 
@@ -83,7 +88,10 @@ CRASHES = {
         4,
         "a.xml: collide was killed while reading the scene, most likely because the system ran",
     ),
-    f"{READING}pass\n{CRASH}": (70, "internal error: collide crashed (SIGSEGV)\n  please report it"),
+    f"{READING}pass\n{CRASH}": (
+        70,
+        "internal error: collide crashed (SIGSEGV)\n  please report it",
+    ),
     ENGINE.format("engine/pipeline"): (70, "internal error: "),
     ENGINE.format("files/pipeline"): (2, "a.h5: reading the motion"),
 }
@@ -123,7 +131,10 @@ with limited_reading({limit} << 20), reading('scene', 'a.xml'):
         time.sleep(0.001)
 """
     code, _, err = answer(work, LIMITED)
-    assert (code, "a.xml: reading the scene needs more than 0.195 GiB of memory" in err) == (4, True)
+    assert (code, "a.xml: reading the scene needs more than 0.195 GiB of memory" in err) == (
+        4,
+        True,
+    )
     assert answer(work.replace("2000", "20") + "\nreturn 7", LIMITED)[0] == 7
 
 
@@ -140,9 +151,15 @@ return 7
 
 def test_a_stop_during_an_import_waits_for_its_end(tmp_path):
     """A library in C++ would print a traceback of the exception and go on without the module."""
-    slow = "import os, signal, time\nos.kill(os.getpid(), signal.SIGTERM)\ntime.sleep(0.1)\nfinished = True\n"
+    slow = (
+        "import os, signal, time\nos.kill(os.getpid(), signal.SIGTERM)\ntime.sleep(0.1)\nfinished ="
+        " True\n"
+    )
     (tmp_path / "slow.py").write_text(slow)
-    before = f"sys.path.insert(0, {str(tmp_path)!r})\nfrom collidecli.cli.stop import Stopped, stopping_in_time"
+    before = (
+        f"sys.path.insert(0, {str(tmp_path)!r})\nfrom collidecli.cli.stop import Stopped,"
+        " stopping_in_time"
+    )
     work = """
 with stopping_in_time():
     try:
@@ -184,7 +201,9 @@ process_activity.STRUCTURE_SECONDS = 0.4
 def test_a_library_that_goes_round_in_circles_is_ended_and_what_takes_its_time_is_not():
     code, out, err = answer(CIRCLES, LIMIT)
     assert (code, out) == (2, "read\ncomputed\nwaited\n")
-    assert err.startswith("error: b.h5: reading the recording did not end: the structure of the HDF5 file has a cycle")
+    assert err.startswith(
+        "error: b.h5: reading the recording did not end: the structure of the HDF5 file has a cycle"
+    )
     assert len(err.splitlines()) == 2
     assert "in work" in answer(CIRCLES, LIMIT, args=("-v",))[2]
 
@@ -207,7 +226,10 @@ h5py.Dataset.__getitem__ = slow
         ([f"/data/demo_{k}/states" for k in range(3)], "traj convert demos.h5 -o converted.h5"),
         ([f"/data/demo_{k}/states" for k in range(3)], "inspect demos.h5"),
         (["/time", "/step"], "inspect motion.h5"),
-        (["/time/time", "/time/step", "/model/shape/body", "/model/shape/gap"], "inspect contacts.h5"),
+        (
+            ["/time/time", "/time/step", "/model/shape/body", "/model/shape/gap"],
+            "inspect contacts.h5",
+        ),
     ],
 )
 def test_the_time_limit_does_not_count_data(tmp_path: Path, slow, words):
@@ -217,13 +239,18 @@ def test_the_time_limit_does_not_count_data(tmp_path: Path, slow, words):
     with h5py.File(tmp_path / "motion.h5", "a") as file:
         file["step"] = np.arange(len(file["time"]))
     shutil.copy(GOLDEN, tmp_path / "contacts.h5")
-    start = f"{LIMIT}\nprocess_activity.STRUCTURE_SECONDS = 0.25\nSLOW = {slow!r}\nimport sys, time, h5py\n{SLOW_DATA}"
+    start = (
+        f"{LIMIT}\nprocess_activity.STRUCTURE_SECONDS = 0.25\nSLOW = {slow!r}\nimport sys, time,"
+        f" h5py\n{SLOW_DATA}"
+    )
     done = python(start + GUARD, *words.split(), cwd=tmp_path)
     assert done.returncode == 0, done.stderr
 
 
 @pytest.mark.share(3)
-@pytest.mark.parametrize("verb", [["check"], ["inspect"], ["diff", "contacts.h5"], ["run", "none.xml", "-t"]])
+@pytest.mark.parametrize(
+    "verb", [["check"], ["inspect"], ["diff", "contacts.h5"], ["run", "none.xml", "-t"]]
+)
 def test_strings_that_hdf5_never_finds_the_end_of(tmp_path: Path, verb):
     """HDF5's heap of strings without anything in it: the next one begins where this one does."""
     file = GOLDEN.read_bytes()
@@ -233,7 +260,10 @@ def test_strings_that_hdf5_never_finds_the_end_of(tmp_path: Path, verb):
     (tmp_path / "none.xml").write_text("<mujoco/>")
     done = python(f"{LIMIT}\n{GUARD}", *verb, "heap.h5", cwd=tmp_path)
     assert (done.returncode, done.stdout) == (2, "")
-    cycle = r"error: heap.h5: reading the [a-z ]+ did not end: the structure of the HDF5 file has a cycle"
+    cycle = (
+        r"error: heap.h5: reading the [a-z ]+ did not end: the structure of the HDF5 file has a"
+        r" cycle"
+    )
     assert re.match(cycle, done.stderr)
 
 
@@ -244,7 +274,10 @@ def test_what_fails_after_the_end_takes_nothing_back():
 
 def test_a_half_written_output_is_removed(tmp_path: Path):
     target = tmp_path / "out.h5"
-    work = f"output = AtomicOutput({str(target)!r}); output.write(b'half')\nprint(os.listdir({str(tmp_path)!r}))\n"
+    work = (
+        f"output = AtomicOutput({str(target)!r});"
+        f" output.write(b'half')\nprint(os.listdir({str(tmp_path)!r}))\n"
+    )
     code, out, _ = answer(work + "sys.stdout.flush()\n" + CRASH)
     assert (code, ".partial" in out, list(tmp_path.iterdir())) == (70, True, [])
 
@@ -265,18 +298,26 @@ def test_a_signal_is_told_of_once(name, send):
     check_interrupted(process)
 
 
-SLEEP = f"import ctypes\n{{}}print('ready', flush=True)\n{{}}ctypes.CDLL(None).system(b'sleep {3 * PATIENCE}')"
-"""Python calls no handler during `system`, nor during a read if the signal arrives just before it."""
+SLEEP = (
+    "import ctypes\n{}print('ready', flush=True)\n{}ctypes.CDLL(None).system(b'sleep"
+    f" {3 * PATIENCE}')"
+)
+"""Python calls no handler during `system`, nor during a read if the signal arrives just before
+it."""
 STARTING = (
-    "from collidecli.cli.stop import stopping_in_time\n"
-    "from collidecli.engine.runtime.kernel import stderr_without\n"
-    "with stopping_in_time(), stderr_without(b'error'):\n    ",
+    (
+        "from collidecli.cli.stop import stopping_in_time\n"
+        "from collidecli.engine.runtime.kernel import stderr_without\n"
+        "with stopping_in_time(), stderr_without(b'error'):\n    "
+    ),
     "    ",
 )
 """Lines of Warp's start are removed from stderr: the message must not be among them."""
 
 
-@pytest.mark.parametrize(("name", "around"), [("SIGTERM", ("", "")), ("SIGHUP", ("", "")), ("SIGTERM", STARTING)])
+@pytest.mark.parametrize(
+    ("name", "around"), [("SIGTERM", ("", "")), ("SIGHUP", ("", "")), ("SIGTERM", STARTING)]
+)
 def test_a_signal_just_before_a_call_that_waits_is_not_lost(name, around):
     process = started(SLEEP.format(*around))
     time.sleep(0.3)
@@ -305,11 +346,17 @@ def test_a_signal_in_a_destructor_is_told_of_once():
 def test_a_signal_at_any_moment_of_the_start_is_told_of_once(tmp_path: Path):
     scene = tmp_path / "scene.xml"
     scene.write_text("<mujoco><worldbody><geom type='sphere' size='1'/></worldbody></mujoco>")
-    # Python ends in ways of its own while it starts: so the first line of ours says when that is over.
-    code = "import os, sys\nos.write(1, b'begun')\nfrom collidecli.cli.guard import command\nsys.exit(command())"
+    # Python ends in ways of its own while it starts: so the first line of ours says when that is
+    # over.
+    code = (
+        "import os, sys\nos.write(1, b'begun')\nfrom collidecli.cli.guard import"
+        " command\nsys.exit(command())"
+    )
     command = [sys.executable, "-c", code, "inspect", str(scene)]
     for wait in (0.0, 0.05, 0.1, 0.2, 0.4):
-        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True)
+        process = subprocess.Popen(
+            command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True
+        )
         assert process.stdout is not None
         assert process.stdout.read(5) == b"begun"
         time.sleep(wait)
@@ -409,7 +456,10 @@ def test_what_a_library_raises_is_the_files_fault_and_what_we_raise_is_ours(tmp_
 
 
 def test_what_is_to_be_done_at_the_end_is_done_and_nothing_is_taken_down():
-    before = "import atexit, tempfile\nclass Library:\n    def __del__(self): print('down')\nlibrary = Library()"
+    before = (
+        "import atexit, tempfile\nclass Library:\n    def __del__(self): print('down')\nlibrary ="
+        " Library()"
+    )
     work = """
     global folder
     folder = tempfile.TemporaryDirectory()
@@ -427,7 +477,9 @@ def test_cycles_are_looked_for_seldom():
 
 COMMAND = (sys.executable, "-m", "collidecli.cli.guard")
 THREADS = 2
-LONG_RUN = f"run scene.xml -t long.h5 --worlds 20000 --device cpu --gap 9 --threads {THREADS}".split()
+LONG_RUN = (
+    f"run scene.xml -t long.h5 --worlds 20000 --device cpu --gap 9 --threads {THREADS}".split()
+)
 
 
 def test_help_imports_nothing_heavy(here):
@@ -450,23 +502,38 @@ print("LOADED", [name for name in ("warp", "pxr", "mujoco", "h5py", "rich", "num
 # The second is one launch that takes many seconds: the exception cannot be raised before it ends.
 @pytest.mark.parametrize("options", [(), ("--chunk-cells", "4000000")], ids=str)
 def test_a_signal_ends_it_within_a_second_and_leaves_nothing(here, name, options):
-    """A second of its own processors: a machine that is busy with others lets it wait, and that is not its fault."""
+    """A second of its own processors: a machine that is busy with others lets it wait, and that is
+    not its fault."""
     write_motion(here / "long.h5", 200)
     before = sorted(path.name for path in here.iterdir())
-    process = subprocess.Popen([*COMMAND, *LONG_RUN, *options], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    process = subprocess.Popen(
+        [*COMMAND, *LONG_RUN, *options], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
     while not any(path.suffix == ".partial" for path in here.iterdir()):
         assert process.poll() is None
         time.sleep(0.02)
     time.sleep(0.2)
-    began, ended = used_seconds(process.pid), os.times()
+    began = used_seconds(process.pid)
+    ended = os.times()
     process.send_signal(getattr(signal, name))
     out, err = process.communicate(timeout=60)
     after = os.times()
     # What it used in all is known once it has been waited for.
-    used = after.children_user + after.children_system - ended.children_user - ended.children_system - began
+    used = (
+        after.children_user
+        + after.children_system
+        - ended.children_user
+        - ended.children_system
+        - began
+    )
     assert used < THREADS * 1.0
     assert GRACE_SECONDS < 1.0
-    assert (process.returncode, out, b"interrupted" in err, b"Traceback" in err) == (130, b"", True, False)
+    assert (process.returncode, out, b"interrupted" in err, b"Traceback" in err) == (
+        130,
+        b"",
+        True,
+        False,
+    )
     assert sorted(path.name for path in here.iterdir()) == before
 
 
@@ -519,7 +586,18 @@ def on_terminal(environment: dict[str, str]) -> tuple[bytes, bytes]:
     """Output of a run of 20 frames on stdout, and on a terminal as stderr."""
     main_end, terminal = pty.openpty()
     process = subprocess.Popen(
-        [*COMMAND, "run", "scene.xml", "-t", "motion.h5", "--json", "--device", "cpu", "--chunk-cells", "1"],
+        [
+            *COMMAND,
+            "run",
+            "scene.xml",
+            "-t",
+            "motion.h5",
+            "--json",
+            "--device",
+            "cpu",
+            "--chunk-cells",
+            "1",
+        ],
         stdout=subprocess.PIPE,
         stderr=terminal,
         env={**os.environ, "TERM": "xterm-256color", "COLUMNS": "120", **environment},
@@ -536,7 +614,8 @@ def on_terminal(environment: dict[str, str]) -> tuple[bytes, bytes]:
 
 
 def read_terminal(main_end: int) -> bytes:
-    """All that is written to a terminal until its other end is closed, which is an error on Linux."""
+    """All that is written to a terminal until its other end is closed, which is an error on
+    Linux."""
     shown = b""
     with suppress(OSError):
         while block := os.read(main_end, 65536):

@@ -24,7 +24,9 @@ def test_all_broad_phases_agree_and_both_files_hold_the_figures(here, collide):
     assert [phase["name"] for phase in result["phases"]] == ["nxn", "sap", "explicit", "standard"]
     for phase in result["phases"]:
         assert (phase["skipped"], phase["contacts"]) == (None, 14)
-        assert all(phase[name] == result["phases"][0][name] for name in ("candidates", "contacts_sha256"))
+        assert all(
+            phase[name] == result["phases"][0][name] for name in ("candidates", "contacts_sha256")
+        )
         compute = phase["compute_seconds"]
         assert 2 <= len(compute["repeats"]) == result["repeats"] <= 8
         assert compute["least"] <= compute["median"] <= compute["most"]
@@ -39,9 +41,19 @@ def test_all_broad_phases_agree_and_both_files_hold_the_figures(here, collide):
         assert file["contacts"][:].tolist() == [14] * 4
         assert file["compute_seconds"].shape == (4, result["repeats"])
         np.testing.assert_allclose(file["stage_seconds"][:].sum(axis=2), file["compute_seconds"][:])
-        assert file["compute_seconds"][1].tolist() == result["phases"][1]["compute_seconds"]["repeats"]
+        assert (
+            file["compute_seconds"][1].tolist() == result["phases"][1]["compute_seconds"]["repeats"]
+        )
     answer = collide.ok(*PROFILE, "--repeats", "1", "--force")
-    for word in ("nxn", "sap", "explicit", "standard", "bit-identical", "advice", "scene.profile.h5"):
+    for word in (
+        "nxn",
+        "sap",
+        "explicit",
+        "standard",
+        "bit-identical",
+        "advice",
+        "scene.profile.h5",
+    ):
         assert word in answer.out
     collide.refused(*PROFILE, code=3)
     assert not result.keys() & {"devices", "device_advice"}
@@ -72,7 +84,8 @@ def test_contacts_that_differ_are_a_failed_check(here, collide, monkeypatch):
 def test_the_digest_sees_every_column():
     def digest(changed: str = "", counts: tuple[int, int] = (1, 1)) -> str:
         columns = {
-            c.name: np.full((2, 3)[: 1 + (c.width == 3)], int(c.name == changed), c.dtype) for c in RIGID_COLUMNS
+            c.name: np.full((2, 3)[: 1 + (c.width == 3)], int(c.name == changed), c.dtype)
+            for c in RIGID_COLUMNS
         }
         made = profile_module.ContactDigest(np.dtype(np.float64))
         made.add(ContactBlock(0, np.array(counts), columns))
@@ -87,17 +100,39 @@ def measured(name: str, *seconds: float) -> Measured:
     found = Measured(name)
     for each in seconds:
         report = TimingReport()
-        stages = {"transforms": 0.0, "broad_phase": each / 2, "narrow_phase": each / 2, "reduction": 0.0, "order": 0.0}
+        stages = {
+            "transforms": 0.0,
+            "broad_phase": each / 2,
+            "narrow_phase": each / 2,
+            "reduction": 0.0,
+            "order": 0.0,
+        }
         report.add_chunk(ChunkReport(1, 10, 5, 5, stages))
         found.passes.append(report)
     return found
 
 
-SHORT, LONG, NONE = (1.0, 1.1, 1.2), (2.0, 2.1, 2.2), "none is clearly the fastest"
+SHORT = (1.0, 1.1, 1.2)
+LONG = (2.0, 2.1, 2.2)
+NONE = "none is clearly the fastest"
 ADVICE = {
     "auto": (SHORT, LONG, "sap", True, True, "choose sap; auto picks it too"),
-    "not auto": (LONG, SHORT, "explicit", True, False, "auto picks sap (why), which takes 91% longer"),
-    "overlapping": ((1.0, 1.4, 2.0), (1.1, 1.3, 1.9), "explicit", False, True, f"{NONE}: the times of explicit, sap"),
+    "not auto": (
+        LONG,
+        SHORT,
+        "explicit",
+        True,
+        False,
+        "auto picks sap (why), which takes 91% longer",
+    ),
+    "overlapping": (
+        (1.0, 1.4, 2.0),
+        (1.1, 1.3, 1.9),
+        "explicit",
+        False,
+        True,
+        f"{NONE}: the times of explicit, sap",
+    ),
     "two passes": ((1.0, 1.0), (2.0, 2.0), "sap", False, True, NONE),
 }
 """Seconds of sap and explicit, the fastest, whether it is clear and agrees with auto, words."""
@@ -111,13 +146,21 @@ def test_advice_agrees_with_the_compute_times(case):
     )
     assert [found.fastest, found.is_clear, found.auto_agrees] == expected
     assert words in found.text
-    runs = [measured("explicit", 1.0, 1.0, 1.0), measured("nxn", 2.0, 2.0, 2.0), measured("standard", 0.5, 0.5, 0.5)]
+    runs = [
+        measured("explicit", 1.0, 1.0, 1.0),
+        measured("nxn", 2.0, 2.0, 2.0),
+        measured("standard", 0.5, 0.5, 0.5),
+    ]
     assert profile_module.advise(runs, BroadPhaseChoice("explicit", "why")).fastest == "explicit"
 
 
 @pytest.mark.parametrize(("is_clear", "passes"), [(True, 2), (False, 8)])
-def test_passes_are_repeated_until_one_is_clearly_faster(here, collide, monkeypatch, is_clear, passes):
-    monkeypatch.setattr(profile_module, "advise", lambda measured, choice: Advice("sap", is_clear, True, ""))
+def test_passes_are_repeated_until_one_is_clearly_faster(
+    here, collide, monkeypatch, is_clear, passes
+):
+    monkeypatch.setattr(
+        profile_module, "advise", lambda measured, choice: Advice("sap", is_clear, True, "")
+    )
     result = collide.result(*PROFILE, "--repeats", "2")
     assert result["repeats"] == passes
 
@@ -131,14 +174,30 @@ def test_a_trace_of_every_pass(here, collide):
         of_process = [event for event in events if event["ph"] == "X" and event["pid"] == process]
         passes = sum(event["name"] == "pass" for event in of_process)
         assert passes >= 1
-        assert sum(event["args"]["cells"] for event in of_process if event["name"] == "chunk") == 20 * passes
+        assert (
+            sum(event["args"]["cells"] for event in of_process if event["name"] == "chunk")
+            == 20 * passes
+        )
 
 
 def test_devices_are_compared(here, collide, monkeypatch):
     """There is one device here; the CPU stands for a second one."""
     cpu = find_device("cpu")
-    monkeypatch.setattr("collidecli.verbs.profile.profile.find_devices", lambda names: [cpu] * len(names.split(",")))
-    command = ("profile", "scene.xml", "-t", "motion.h5", "--gap", "0.025", "--repeats", "2", "--devices", "cpu,cuda")
+    monkeypatch.setattr(
+        "collidecli.verbs.profile.profile.find_devices", lambda names: [cpu] * len(names.split(","))
+    )
+    command = (
+        "profile",
+        "scene.xml",
+        "-t",
+        "motion.h5",
+        "--gap",
+        "0.025",
+        "--repeats",
+        "2",
+        "--devices",
+        "cpu,cuda",
+    )
     result = collide.result(*command, "--trace", "trace.json")
     assert [(each["device"], each["contacts"]) for each in result["devices"]] == [("cpu", 14)] * 2
     for each in result["devices"]:
@@ -152,7 +211,16 @@ def test_devices_are_compared(here, collide, monkeypatch):
         assert json.loads(file.attrs["devices"]) == result["devices"]
     events = checked_trace(here / "trace.json")
     names = [event["args"]["name"] for event in events if event["name"] == "process_name"]
-    assert names == ["nxn", "sap", "explicit", "standard", "nxn, cpu", "sap, cpu", "explicit, cpu", "standard, cpu"]
+    assert names == [
+        "nxn",
+        "sap",
+        "explicit",
+        "standard",
+        "nxn, cpu",
+        "sap, cpu",
+        "explicit, cpu",
+        "standard, cpu",
+    ]
     table = collide(*command, "--force").out
     assert ("frames/s, 14 contacts" in table, "devices" in table) == (True, True)
 
@@ -175,17 +243,36 @@ np.savez(sys.argv[2], format="collide.engine_rows/1", engine="slow", version="9"
 
 def test_other_engines_are_timed(here, collide):
     (here / "slow.py").write_text(SLOW)
-    command = (*PROFILE, "--repeats", "2", "--engines", "slow=slow.py,again=slow.py", "--engine-option", "again.k=1")
+    command = (
+        *PROFILE,
+        "--repeats",
+        "2",
+        "--engines",
+        "slow=slow.py,again=slow.py",
+        "--engine-option",
+        "again.k=1",
+    )
     result = collide.result(*command)
     ours, slow, again = result["engines"]
     assert (ours["engine"], ours["python_loop"], ours["contacts"]) == ("collide", "chunks", 14)
-    median = next(one for one in result["phases"] if one["name"] == result["fastest"])["compute_seconds"]["median"]
+    median = next(one for one in result["phases"] if one["name"] == result["fastest"])[
+        "compute_seconds"
+    ]["median"]
     assert ours["cell_seconds"]["median"] == pytest.approx(median / 20)
     assert ours["setup_seconds"]["median"] > 0
-    assert (slow["name"], slow["version"], slow["python_loop"], slow["contacts"]) == ("slow", "9", "pairs", 1)
+    assert (slow["name"], slow["version"], slow["python_loop"], slow["contacts"]) == (
+        "slow",
+        "9",
+        "pairs",
+        1,
+    )
     assert slow["setup_seconds"]["repeats"] == [2.0, 2.0]
     assert slow["cell_seconds"]["repeats"] == [0.5, 0.5]
-    assert (slow["reasons"], slow["options"], again["options"]) == (["no spheres"], "{}", '{"k": "1"}')
+    assert (slow["reasons"], slow["options"], again["options"]) == (
+        ["no spheres"],
+        "{}",
+        '{"k": "1"}',
+    )
     with h5py.File(here / "scene.profile.h5") as file:
         assert json.loads(file.attrs["engines"]) == result["engines"]
     table = collide(*command, "--force").out
@@ -209,17 +296,27 @@ def test_advice_of_devices():
     for cpu, cuda, words in (
         ((4.0, 4.1, 4.2), (1.0, 1.0, 1.1), "choose --device cuda:0: cpu takes 4.10 times as long"),
         ((1.0, 1.0, 1.1), (2.0, 2.0, 2.2), "choose --device cpu: cuda:0 takes 2.00 times as long"),
-        ((1.0, 1.5, 2.0), (1.1, 1.6, 1.9), "no device is clearly the fastest: the times of cpu and cuda:0 overlap"),
+        (
+            (1.0, 1.5, 2.0),
+            (1.1, 1.6, 1.9),
+            "no device is clearly the fastest: the times of cpu and cuda:0 overlap",
+        ),
     ):
         assert compare_devices([("cpu", np.array(cpu)), ("cuda:0", np.array(cuda))]) == words
 
 
-def test_the_cost_of_listing_pairs_has_a_row_and_the_advice_does_not_deny_the_list(here, collide, monkeypatch):
+def test_the_cost_of_listing_pairs_has_a_row_and_the_advice_does_not_deny_the_list(
+    here, collide, monkeypatch
+):
     monkeypatch.setattr(pipeline, "ENUMERATED_SHAPES", 2)
     answer = collide.ok("profile scene.xml -t motion.h5 --repeats 3 --json -o p.h5")
     result = json.loads(answer.out)
     phases = {phase["name"]: phase for phase in result["phases"]}
-    assert [phases[name]["listing_seconds"] > 0.0 for name in ("nxn", "sap", "explicit")] == [False, False, True]
+    assert [phases[name]["listing_seconds"] > 0.0 for name in ("nxn", "sap", "explicit")] == [
+        False,
+        False,
+        True,
+    ]
     assert "3 shapes; auto lists the pairs of at most 2" in result["advice"]
     shown = collide.ok("profile scene.xml -t motion.h5 --repeats 3 -o p.h5 --force").out
     (row,) = [line for line in shown.splitlines() if line.startswith(" list of pairs, once")]

@@ -1,4 +1,5 @@
-"""Recordings of other programs and demonstrations of unequal lengths: run, inspect, check, traj convert."""
+"""Recordings of other programs and demonstrations of unequal lengths: run, inspect, check, traj
+convert."""
 
 import shutil
 import zipfile
@@ -22,7 +23,8 @@ RUN = ("--device", "cpu", "--gap", "0.2")
 
 
 def falling(scene: str = SCENE, frames: int = FRAMES, start: float = 0.0) -> np.ndarray:
-    """float64[frames, 1 + nq + nv]: time, qpos and qvel of MuJoCo's steps, from a fall onto the base at once."""
+    """float64[frames, 1 + nq + nv]: time, qpos and qvel of MuJoCo's steps, from a fall onto the
+    base at once."""
     model = mujoco.MjModel.from_xml_string(scene)
     data = mujoco.MjData(model)
     data.qpos[2] = 0.9
@@ -49,7 +51,9 @@ def write_demos(path, demos, scenes=None, **attributes) -> None:
 
 
 LAYER = f'over "ball" {{{moving("0: (0, 0, 0.9), 5: (0, 0, 0.7)")}}}\n'
-USD_SCENE = sphere("base", "double radius = 0.5", COLLIDER) + sphere("ball", f"double radius = 0.3\n{at(0, 0, 2)}")
+USD_SCENE = sphere("base", "double radius = 0.5", COLLIDER) + sphere(
+    "ball", f"double radius = 0.3\n{at(0, 0, 2)}"
+)
 
 
 @pytest.fixture
@@ -73,15 +77,24 @@ def run(collide, *words):
 
 def test_demos_bring_their_scene_and_are_worlds_in_numeric_order(recordings, collide):
     result = run(collide, "-t", "demos.hdf5")
-    assert (result["worlds"], result["frames"], result["output"]) == (2, FRAMES, "demos.contacts.h5")
+    assert (result["worlds"], result["frames"], result["output"]) == (
+        2,
+        FRAMES,
+        "demos.contacts.h5",
+    )
     assert any("clocks differ" in warning for warning in result["warnings"])
-    np.testing.assert_allclose(arrays("demos.contacts.h5")["time/time"], 0.01 * np.arange(FRAMES), atol=1e-9)
+    np.testing.assert_allclose(
+        arrays("demos.contacts.h5")["time/time"], 0.01 * np.arange(FRAMES), atol=1e-9
+    )
     held = attributes("demos.contacts.h5")
     assert (held["scene"], len(held["scene_sha256"])) == ("demos.hdf5", 64)
     alone = run(collide, "demos.hdf5")
     assert (alone["output"], alone["trajectory"]) == ("demos.contacts.h5", "demos.hdf5")
     assert alone["content_sha256"] == result["content_sha256"]
-    assert collide.result("profile -t demos.hdf5 --repeats 1 --device cpu")["output"] == "demos.profile.h5"
+    assert (
+        collide.result("profile -t demos.hdf5 --repeats 1 --device cpu")["output"]
+        == "demos.profile.h5"
+    )
 
 
 def test_chosen_demos_are_worlds_in_the_order_asked(recordings, collide):
@@ -97,11 +110,20 @@ def test_chosen_demos_are_worlds_in_the_order_asked(recordings, collide):
 
 
 def test_demos_are_chosen_by_patterns_ranges_and_masks(more_recordings, collide):
-    worlds = {"demo_?": 3, "demo_1..demo_10": 3, "train": 2, "demo_1*,demo_0": 3, "demo_*,demo_1": 4}
+    worlds = {
+        "demo_?": 3,
+        "demo_1..demo_10": 3,
+        "train": 2,
+        "demo_1*,demo_0": 3,
+        "demo_*,demo_1": 4,
+    }
     for entry, count in worlds.items():
         result = run(collide, "masked.hdf5", "--demos", entry, "-o", "a.h5")
         # A merge compares the names.
-        assert (result["worlds"], len(attributes("a.h5")["config"]["demos"])) == (count, count), entry
+        assert (result["worlds"], len(attributes("a.h5")["config"]["demos"])) == (
+            count,
+            count,
+        ), entry
     assert "train" in collide("inspect masked.hdf5").out
 
 
@@ -116,12 +138,16 @@ def test_different_scenes_are_different_templates(recordings, collide):
     assert found["model/world/template"].tolist() == [0, 1]
     counts = np.diff(found["rigid_contacts/cell_start"])
     small, large = (
-        found["rigid_contacts/distance"][np.repeat(np.arange(len(counts)), counts) % 2 == k] for k in (0, 1)
+        found["rigid_contacts/distance"][np.repeat(np.arange(len(counts)), counts) % 2 == k]
+        for k in (0, 1)
     )
     np.testing.assert_allclose(small - large[: len(small)], 0.02, atol=1e-6)
     write_demos("demos.hdf5", both)
     run(collide, "-t", "demos.hdf5")
-    assert arrays("demos.contacts.h5")["model/world/template"].tolist() == [0, 0], "equal scenes are one template"
+    assert arrays("demos.contacts.h5")["model/world/template"].tolist() == [
+        0,
+        0,
+    ], "equal scenes are one template"
 
 
 def test_uneven_demos_are_cut_or_held(more_recordings, collide):
@@ -146,10 +172,18 @@ def test_uneven_demos_are_cut_or_held(more_recordings, collide):
         ("layer.usda", "scene.usda", "", "usd-layer"),
     ],
 )
-def test_a_converted_recording_gives_the_same_contacts(recordings, collide, recording, scene, options, kind):
+def test_a_converted_recording_gives_the_same_contacts(
+    recordings, collide, recording, scene, options, kind
+):
     named = ("--scene", scene) if scene else ()
-    result = collide.result("traj convert", recording, *named, *options.split(), "-o", "converted.h5")
-    assert (result["schema"], result["kind"], result["output"]) == ("collide.traj.convert/1", kind, "converted.h5")
+    result = collide.result(
+        "traj convert", recording, *named, *options.split(), "-o", "converted.h5"
+    )
+    assert (result["schema"], result["kind"], result["output"]) == (
+        "collide.traj.convert/1",
+        kind,
+        "converted.h5",
+    )
     collide.ok("check converted.h5")
     poses = arrays("converted.h5")["body_q"]
     assert (poses.dtype, *poses.shape[:2]) == (np.float64, result["frames"], result["worlds"])
@@ -161,22 +195,27 @@ def test_a_converted_recording_gives_the_same_contacts(recordings, collide, reco
 
 def equal_columns(*names: str) -> None:
     """Of before.h5 and after.h5."""
-    one, other = arrays("before.h5"), arrays("after.h5")
+    one = arrays("before.h5")
+    other = arrays("after.h5")
     for name in names:
-        np.testing.assert_array_equal(one[f"rigid_contacts/{name}"], other[f"rigid_contacts/{name}"])
+        np.testing.assert_array_equal(
+            one[f"rigid_contacts/{name}"], other[f"rigid_contacts/{name}"]
+        )
 
 
 def test_generalized_coordinates_of_ours_become_poses(here, collide):
     collide.ok("record scene.xml --frames 6 --joint -o q.h5")
     collide.ok("traj convert q.h5 --scene scene.xml -o poses.h5 --frames 1:5:2")
-    q, poses = arrays("q.h5"), arrays("poses.h5")
+    q = arrays("q.h5")
+    poses = arrays("poses.h5")
     np.testing.assert_allclose(poses["body_q"][:, 0, 0, :3], q["joint_q"][1:5:2, 0, :3], atol=1e-12)
     assert poses["step"].tolist() == q["step"][1:5:2].tolist()
 
 
 @pytest.fixture
 def more_recordings(recordings):
-    """Recordings without a scene, of several worlds, and files that are no recordings, beside one of each kind."""
+    """Recordings without a scene, of several worlds, and files that are no recordings, beside one
+    of each kind."""
     write_demos("bare.hdf5", {"demo_0": falling()}, scenes={})
     with h5py.File("foreign.h5", "w") as file:
         file["observations/images"] = np.zeros(3)
@@ -209,53 +248,71 @@ test_refused = refusals(
     "",
     ("traj converd", "converd"),
     ("traj convert", "'RECORDING'"),
-    *((f"traj convert {words}", *told) for words, *told in (
-        ("nowhere.npy", "there is no such file"),
-        ("states.npy", "--scene"),
-        ("motion.h5", "--scene"),
-        ("scene.xml --scene scene.xml", "known kinds"),
-        ("states.npy --scene scene.xml -o motion.h5", "motion.h5", 3),
-        ("states.npy --scene scene.xml -o states.npy --force", "input", 3),
-        ("states.npy --scene scene.xml --worlds 0", "--worlds"),
-        ("states.npz --scene scene.xml --worlds 3", "--worlds 2"),
-        ("states.npy --scene scene.xml --fps -3", "above zero"),
-        ("states.npy --scene scene.usda", "MJCF"),
-        ("layer.usda --scene scene.xml", "USD scene"),
-        ("demos.hdf5 --demos demo_3", "demo_2"),
-        ("demos.hdf5 --demos demo_2,demo_2", "twice"),
-        ("demos.hdf5 --demos demo_2 --frames 90:", "--frames"),
-        ("demos.hdf5 --compression lzf", "--compression"),
-        ("nan.h5 --scene scene.xml -o m.h5", ("nan.h5: /states, frame 9", "'ball'", "qpos[2] is nan")),
-        ("particles.h5 --scene scene.xml", PARTICLES),
-    )),
+    *(
+        (f"traj convert {words}", *told)
+        for words, *told in (
+            ("nowhere.npy", "there is no such file"),
+            ("states.npy", "--scene"),
+            ("motion.h5", "--scene"),
+            ("scene.xml --scene scene.xml", "known kinds"),
+            ("states.npy --scene scene.xml -o motion.h5", "motion.h5", 3),
+            ("states.npy --scene scene.xml -o states.npy --force", "input", 3),
+            ("states.npy --scene scene.xml --worlds 0", "--worlds"),
+            ("states.npz --scene scene.xml --worlds 3", "--worlds 2"),
+            ("states.npy --scene scene.xml --fps -3", "above zero"),
+            ("states.npy --scene scene.usda", "MJCF"),
+            ("layer.usda --scene scene.xml", "USD scene"),
+            ("demos.hdf5 --demos demo_3", "demo_2"),
+            ("demos.hdf5 --demos demo_2,demo_2", "twice"),
+            ("demos.hdf5 --demos demo_2 --frames 90:", "--frames"),
+            ("demos.hdf5 --compression lzf", "--compression"),
+            (
+                "nan.h5 --scene scene.xml -o m.h5",
+                ("nan.h5: /states, frame 9", "'ball'", "qpos[2] is nan"),
+            ),
+            ("particles.h5 --scene scene.xml", PARTICLES),
+        )
+    ),
     ("run", "SCENE"),
     ("profile", "SCENE"),
     ("run states.h5", "it contains no scene"),
     ("run -t states.npy", "contains no scene"),
     ("run -t bare.hdf5", ("model_file", "/data/demo_0")),
-    ("run -t uneven.hdf5", ("7 to 12 frames", "demo_1 7", "--uneven-demos cut", "--uneven-demos hold", "--demos")),
-    *((f"run masked.hdf5 --demos {entry}", told) for entry, told in (
-        ("test", "there is no demonstration 'test'"),
-        ("demo_1..demo_11", "there is no demonstration 'demo_11'"),
-        ("demo_2..demo_1", "write demo_1..demo_2"),
-        ("broken", "the mask 'broken' names the demonstration 'demo_9'"),
-        ("numbers", "the mask is not a list of names"),
-    )),
-    *((f"run scene.xml -t {name}", (name, *told)) for name, *told in (
-        ("foreign.h5", "attribute maker", "/observations", "known kinds"),
-        ("pickled.npy", "pickled", "would run code"),
-        ("pickled.npz", "pickled", "would run code", "states"),
-        ("cut.npy", "declares"),
-        ("cut.npz", "damaged"),
-        ("other.npz", "known kinds"),
-        ("several.npz", "known kinds", "float64[3, 4]"),
-        ("noise.bin", "known kinds"),
-        ("empty.npz", "empty"),
-        (".", "folder"),
-    )),
+    (
+        "run -t uneven.hdf5",
+        ("7 to 12 frames", "demo_1 7", "--uneven-demos cut", "--uneven-demos hold", "--demos"),
+    ),
+    *(
+        (f"run masked.hdf5 --demos {entry}", told)
+        for entry, told in (
+            ("test", "there is no demonstration 'test'"),
+            ("demo_1..demo_11", "there is no demonstration 'demo_11'"),
+            ("demo_2..demo_1", "write demo_1..demo_2"),
+            ("broken", "the mask 'broken' names the demonstration 'demo_9'"),
+            ("numbers", "the mask is not a list of names"),
+        )
+    ),
+    *(
+        (f"run scene.xml -t {name}", (name, *told))
+        for name, *told in (
+            ("foreign.h5", "attribute maker", "/observations", "known kinds"),
+            ("pickled.npy", "pickled", "would run code"),
+            ("pickled.npz", "pickled", "would run code", "states"),
+            ("cut.npy", "declares"),
+            ("cut.npz", "damaged"),
+            ("other.npz", "known kinds"),
+            ("several.npz", "known kinds", "float64[3, 4]"),
+            ("noise.bin", "known kinds"),
+            ("empty.npz", "empty"),
+            (".", "folder"),
+        )
+    ),
     ("run scene.xml -t motion.h5 --fps 10", "--fps has no effect on a trajectory"),
     ("run scene.xml -t states.npy --demos demo_0", "--demos has no effect on MuJoCo states"),
-    ("run scene.xml -t states.npy --joint-units degrees", "with an effect: --state-spec, --quaternion-order, --fps"),
+    (
+        "run scene.xml -t states.npy --joint-units degrees",
+        "with an effect: --state-spec, --quaternion-order, --fps",
+    ),
     ("run scene.xml --joint-names a,b", "--joint-names has no effect without a recording"),
     ("run scene.xml --ignore-particles", "--ignore-particles has no effect"),
     ("run scene.xml -t particles.h5", PARTICLES),
@@ -263,7 +320,7 @@ test_refused = refusals(
     *((f"check {name}", "traj convert") for name in ("demos.hdf5", "states.npy", "layer.usda")),
     *((f"inspect {name} --pairs", name) for name in KINDS if name != "demos.hdf5"),
     needs="more_recordings",
-)  # fmt: skip
+)
 
 
 def test_a_scene_for_demonstrations_without_one(more_recordings, collide):
@@ -305,13 +362,17 @@ def test_coordinates_of_programs_with_the_real_part_last(tmp_path, collide):
     rng = np.random.default_rng(3)
     qpos = rng.normal(size=(4, 18))
     for start in (3, 10, 14):
-        qpos[:, start : start + 4] /= np.linalg.norm(qpos[:, start : start + 4], axis=1, keepdims=True)
+        qpos[:, start : start + 4] /= np.linalg.norm(
+            qpos[:, start : start + 4], axis=1, keepdims=True
+        )
     order = [*range(3), 4, 5, 6, 3, *range(7, 10), 11, 12, 13, 10, 15, 16, 17, 14]
     np.savez("wxyz.npz", qpos=qpos, time=np.arange(4.0))
     np.savez("xyzw.npz", qpos=qpos[:, order], time=np.arange(4.0))
     poses = []
     for name in ("wxyz", "xyzw"):
-        collide.ok(f"traj convert {name}.npz --scene both.xml -o {name}.h5 --quaternion-order {name}")
+        collide.ok(
+            f"traj convert {name}.npz --scene both.xml -o {name}.h5 --quaternion-order {name}"
+        )
         found = arrays(f"{name}.h5")
         poses.append(found.get("body_q", found.get("joint_q")))
     assert np.array_equal(*poses)
@@ -320,7 +381,11 @@ def test_coordinates_of_programs_with_the_real_part_last(tmp_path, collide):
 
 def test_options_of_convert_in_the_file_and_in_variables(recordings, collide, monkeypatch):
     for text, words, told in (
-        ('state-spec = "PHYSICS"\n[traj.convert]\noutput = "named.h5"\n', "states.npy --scene scene.xml", "PHYSICS"),
+        (
+            'state-spec = "PHYSICS"\n[traj.convert]\noutput = "named.h5"\n',
+            "states.npy --scene scene.xml",
+            "PHYSICS",
+        ),
         ('[traj.convertt]\noutput = "named.h5"\n', "demos.hdf5", "traj.convert"),
     ):
         (recordings / "collide.toml").write_text(text)
@@ -337,11 +402,17 @@ def test_options_of_convert_in_the_file_and_in_variables(recordings, collide, mo
 def test_demos_of_different_scenes_convert_to_one_trajectory(recordings, collide):
     """The second scene has a body of its own, and lacks one of the first."""
     body = '<body name="own" pos="0 0 3"><geom size="0.1"/><freejoint/></body>'
-    other = SCENE.replace("</worldbody>", f"{body}</worldbody>").replace('name="far"', 'name="further"')
+    other = SCENE.replace("</worldbody>", f"{body}</worldbody>").replace(
+        'name="far"', 'name="further"'
+    )
     (recordings / "other.xml").write_text(other)
     states = falling(other)
     states[:, 1 + 14 : 1 + 17] = [0.0, 0.0, 0.55]  # `own` within the base
-    write_demos(recordings / "demos.hdf5", {"demo_0": falling(), "demo_1": states}, {"demo_0": SCENE, "demo_1": other})
+    write_demos(
+        recordings / "demos.hdf5",
+        {"demo_0": falling(), "demo_1": states},
+        {"demo_0": SCENE, "demo_1": other},
+    )
     collide.ok("traj convert demos.hdf5 -o converted.h5")
     assert arrays("converted.h5")["body_name"].tolist() == ["ball", "far", "further", "own"]
     run(collide, "-t", "demos.hdf5", "-o", "before.h5")
@@ -356,7 +427,9 @@ def test_every_option_of_recordings_helps_some_kind():
     from collidecli.importers.recordings.kinds import known_kinds
     from collidecli.scene.options import RecordingOptions
 
-    assert {name for kind in known_kinds() for name in kind.OPTIONS} == {f.name for f in fields(RecordingOptions)}
+    assert {name for kind in known_kinds() for name in kind.OPTIONS} == {
+        f.name for f in fields(RecordingOptions)
+    }
 
 
 def add_particles(path) -> None:
@@ -368,7 +441,11 @@ def test_particles_can_be_ignored_and_then_change_no_contact_set(here, ran, coll
     ran("a.h5")
     add_particles(here / "motion.h5")
     convert = "traj convert motion.h5 --scene scene.xml -o converted.h5"
-    for words in (f"{' '.join(SPHERES)} -o b.h5", "profile scene.xml -t motion.h5 --repeats 1", convert):
+    for words in (
+        f"{' '.join(SPHERES)} -o b.h5",
+        "profile scene.xml -t motion.h5 --repeats 1",
+        convert,
+    ):
         assert "/particle_q is ignored" in collide.ok(words, "--ignore-particles").err
     collide.ok("diff a.h5 b.h5")
     assert attributes("a.h5")["config"] == attributes("b.h5")["config"]
@@ -384,9 +461,11 @@ def test_times_that_are_not_finite_are_shown_as_they_are(here, collide, value):
     collide.refused("run -t demos.hdf5 -o out.h5", told=f"the time is {value:g}")
 
 
-LONG, SHORT = 12, 7
+LONG = 12
+SHORT = 7
 UNEVEN = ("--device", "cpu", "--gap", "0.2", "--uneven-demos", "hold")
-APART, TOUCHING = 0.9, 0.79
+APART = 0.9
+TOUCHING = 0.79
 """Heights of the ball over the base [m]: 0.1 apart, 0.01 deep."""
 
 
@@ -420,7 +499,10 @@ def table(path) -> list[tuple]:
     """Name, world, first frame and number of frames of each episode of a good set."""
     assert check_file(path) == []
     found = arrays(path)
-    columns = (found[f"episode/{name}"].tolist() for name in ("name", "world", "first_frame", "frame_count"))
+    columns = (
+        found[f"episode/{name}"].tolist()
+        for name in ("name", "world", "first_frame", "frame_count")
+    )
     return list(zip(*columns, strict=True))
 
 
@@ -447,7 +529,11 @@ def test_events_end_with_their_demonstration(demos, collide):
         ("demo_0", 4, 9, True, pytest.approx(1.0), pytest.approx(0.6)),
         ("demo_1", 5, 6, False, None, pytest.approx(0.1)),
     ]
-    assert result["frames"]["episodes"] == {"count": 2, "frames": LONG + SHORT, "seconds": pytest.approx(1.7)}
+    assert result["frames"]["episodes"] == {
+        "count": 2,
+        "frames": LONG + SHORT,
+        "seconds": pytest.approx(1.7),
+    }
     assert (result["intervals"]["ends"], result["intervals"]["unknown_ends"]) == (1, 1)
     assert pandas.read_csv("e.csv")["episode"].tolist() == ["demo_1", "demo_0"]
     shown = collide("events out.h5").out
@@ -473,7 +559,10 @@ def test_inspect_report_export_and_python_name_the_demonstration(demos, collide,
     assert pandas.read_csv("c.csv").query("world == 1")["episode"].unique().tolist() == ["demo_1"]
     collide.result("export out.h5 --to npz -o c.npz --frames 5: --world 1")
     with np.load("c.npz") as arrays:
-        held = [arrays[f"episode_{name}"].tolist() for name in ("name", "world", "first_frame", "frame_count")]
+        held = [
+            arrays[f"episode_{name}"].tolist()
+            for name in ("name", "world", "first_frame", "frame_count")
+        ]
     assert held == [["demo_1"], [1], [0], [2]]
     with collidecli.ContactSet.open("out.h5") as contacts:
         frame = contacts.to_pandas()
@@ -519,7 +608,9 @@ def test_a_converted_recording_keeps_its_demonstrations(demos, collide):
     collide.ok("check m.h5")
     collide.ok("run scene.xml -t m.h5 -o again.h5 --gap 0.2 --device cpu")
     assert table("again.h5") == table("out.h5")
-    one, other = (arrays(name)["rigid_contacts/cell_start"].tolist() for name in ("out.h5", "again.h5"))
+    one, other = (
+        arrays(name)["rigid_contacts/cell_start"].tolist() for name in ("out.h5", "again.h5")
+    )
     assert one == other
     with h5py.File("m.h5", "a") as file:
         file["episode/world"][1] = 5
@@ -530,11 +621,16 @@ def test_a_difference_of_length_is_a_difference(demos, collide):
     collide.ok("run -t demos.hdf5", *UNEVEN, "-o", "same.h5")
     collide.ok("diff out.h5 same.h5")
     # Without contacts in its last frame the contacts are equal, and only the lengths differ.
-    longer = {"demo_0": states(LONG, 4, 10), "demo_1": np.concatenate([states(SHORT, 5), states(SHORT + 1, 5)[-1:]])}
+    longer = {
+        "demo_0": states(LONG, 4, 10),
+        "demo_1": np.concatenate([states(SHORT, 5), states(SHORT + 1, 5)[-1:]]),
+    }
     longer["demo_1"][-1, 1] = 7.0
     write_demos(demos / "demos.hdf5", longer)
     collide.ok("run -t demos.hdf5", *UNEVEN, "-o", "longer.h5")
-    assert "1 frame of a demonstration only in B" in " ".join(collide.found("diff out.h5 longer.h5").split())
+    assert "1 frame of a demonstration only in B" in " ".join(
+        collide.found("diff out.h5 longer.h5").split()
+    )
 
 
 @pytest.mark.parametrize(

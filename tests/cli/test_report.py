@@ -1,4 +1,5 @@
-"""collide report and collide plot: the result against sums by hand, the page's text, results of other verbs."""
+"""collide report and collide plot: the result against sums by hand, the page's text, results of
+other verbs."""
 
 import json
 import re
@@ -21,10 +22,23 @@ from collidecli.verbs.report.charts.kinds import KINDS
 from collidecli.verbs.report.page import report_page
 from collidecli.verbs.report.report import ReportRequest, report
 from tests.cli.conftest import FRAMES, RUN, SCENE, CommandLine, distances, refusals, write_motion
-from tests.support.contact_sets import Edited, block_with_groups, made_up, small_model, write_contact_set
+from tests.support.contact_sets import (
+    Edited,
+    block_with_groups,
+    made_up,
+    small_model,
+    write_contact_set,
+)
 
 HOSTILE = '<script>alert("x")</script>&amp;'
-SAMPLE = Path(__file__).parents[2] / "samples" / "03_regression_tests" / "tests" / "test_contacts" / "fall.h5"
+SAMPLE = (
+    Path(__file__).parents[2]
+    / "samples"
+    / "03_regression_tests"
+    / "tests"
+    / "test_contacts"
+    / "fall.h5"
+)
 
 
 class Page(HTMLParser):
@@ -34,7 +48,9 @@ class Page(HTMLParser):
 
     def __init__(self, text: str) -> None:
         super().__init__()
-        self.tags, self.ids, self.words = [], [], []
+        self.tags = []
+        self.ids = []
+        self.words = []
         self.attributes = defaultdict(list)
         self._open: list[str] = []
         self.feed(text)
@@ -71,16 +87,21 @@ def moved(here) -> tuple[str, str]:
 
 def check_totals(result: dict, a: Edited, rows: np.ndarray) -> None:
     """Those of some contacts, in 9 frames."""
-    distance, frame = a.columns["distance"][rows].astype(float), a.cell[rows] // a.worlds
+    distance = a.columns["distance"][rows].astype(float)
+    frame = a.cell[rows] // a.worlds
     penetrating = distance < 0
     assert (result["contacts"], result["penetrating"]) == (len(distance), penetrating.sum())
     assert sum(one["contacts"] for one in result["depths"]) == result["penetrating"]
     least = np.zeros(9)
     np.minimum.at(least, frame, distance)
-    series = {"contacts": np.bincount(frame, minlength=9), "penetrating": np.bincount(frame[penetrating], minlength=9)}
+    series = {
+        "contacts": np.bincount(frame, minlength=9),
+        "penetrating": np.bincount(frame[penetrating], minlength=9),
+    }
     for name, values in (series | {"depth": -least}).items():
         np.testing.assert_allclose(result["series"][name], values, err_msg=name)
-    deepest, row = result["deepest"], np.flatnonzero(rows)[np.argmin(distance)]
+    deepest = result["deepest"]
+    row = np.flatnonzero(rows)[np.argmin(distance)]
     assert (deepest["frame"], deepest["world"]) == divmod(int(a.cell[row]), a.worlds)
     assert deepest["distance"] == pytest.approx(distance.min())
     assert deepest["shape0"] == a.path[a.columns["shape0"][row]]
@@ -90,7 +111,8 @@ def test_the_facts(here):
     a = made_up(frames=9, worlds=2)
     result = report(ReportRequest(a.write(here / "a.h5"))).as_dict()
     check_totals(result, a, np.ones(len(a.cell), bool))
-    distance, frame = a.columns["distance"].astype(float), a.cell // a.worlds
+    distance = a.columns["distance"].astype(float)
+    frame = a.cell // a.worlds
     assert sum(one["contacts"] for one in result["pairs"]["listed"]) == len(a.cell)
     firsts = [one["first_frame"] for one in result["pairs"]["listed"]]
     assert firsts == sorted(firsts)
@@ -108,10 +130,19 @@ def test_the_facts(here):
     ("options", "wanted"),
     [
         ({"worlds": (1,)}, lambda a, *pair, world: world == 1),
-        ({"include": ("s?here*",)}, lambda a, *pair, world: any("sphere" in a.path[shape] for shape in pair)),
-        ({"exclude": ("*sphere*",)}, lambda a, *pair, world: not any("sphere" in a.path[shape] for shape in pair)),
+        (
+            {"include": ("s?here*",)},
+            lambda a, *pair, world: any("sphere" in a.path[shape] for shape in pair),
+        ),
+        (
+            {"exclude": ("*sphere*",)},
+            lambda a, *pair, world: not any("sphere" in a.path[shape] for shape in pair),
+        ),
         ({"bodies": ("body1",)}, lambda a, *pair, world: 1 in a.body[list(pair)]),
-        ({"bodies": ("body1",), "worlds": (0, 2)}, lambda a, *pair, world: world != 1 and 1 in a.body[list(pair)]),
+        (
+            {"bodies": ("body1",), "worlds": (0, 2)},
+            lambda a, *pair, world: world != 1 and 1 in a.body[list(pair)],
+        ),
     ],
 )
 def test_selected_contacts(here, options, wanted, no_charts):
@@ -141,20 +172,28 @@ def test_single_worlds_bodies_and_static_shapes(here, no_charts):
         if one["kind"] == "world":
             rows = a.cell % 3 == one["row"]
         elif one["kind"] == "body":
-            rows = np.isin(one["row"], body) & ((body[sides[0]] == one["row"]) | (body[sides[1]] == one["row"]))
+            rows = np.isin(one["row"], body) & (
+                (body[sides[0]] == one["row"]) | (body[sides[1]] == one["row"])
+            )
         else:
             rows = (sides[0] == one["row"]) | (sides[1] == one["row"])
             assert one["name"] == a.path[one["row"]]
-        frame, distance = a.cell[rows] // 3, a.columns["distance"][rows].astype(float)
+        frame = a.cell[rows] // 3
+        distance = a.columns["distance"][rows].astype(float)
         assert one["contacts"] == rows.sum() > 0
         counts = np.bincount(frame // 4, minlength=75) / 4.0
         np.testing.assert_allclose(one["contacts_per_frame"], counts)
         least = np.zeros(75)
         np.minimum.at(least, frame // 4, distance)
         np.testing.assert_allclose(one["depth"], -least)
-        assert one["pair_count"] == len(set(zip(sides[0][rows].tolist(), sides[1][rows].tolist(), strict=True)))
+        assert one["pair_count"] == len(
+            set(zip(sides[0][rows].tolist(), sides[1][rows].tolist(), strict=True))
+        )
         deepest = [pair["distance"] for pair in one["pairs"]]
-        assert (deepest[0], len(deepest)) == (pytest.approx(distance.min()), min(8, one["pair_count"]))
+        assert (deepest[0], len(deepest)) == (
+            pytest.approx(distance.min()),
+            min(8, one["pair_count"]),
+        )
         assert deepest == sorted(deepest)
         for pair in one["pairs"]:
             names = [a.path.index(pair["shape0"]), a.path.index(pair["shape1"])]
@@ -170,9 +209,16 @@ def test_what_cannot_be_selected_on_the_page_is_stated(here, no_charts, monkeypa
     assert result["subsets"]["left_out"]["worlds"] == 1
     text = report_page(result)
     assert "1 more can be selected with --world" in text
-    assert text.count("pick-only-") == 2 * len(result["subsets"]["listed"]), "an input and a rule of the style sheet"
+    assert text.count("pick-only-") == 2 * len(result["subsets"]["listed"]), (
+        "an input and a rule of the style sheet"
+    )
     assert "One world (2)" in text
-    assert report(ReportRequest(path, worlds=(1,), subsets=True)).as_dict()["subsets"]["listed"][0]["kind"] == "body"
+    assert (
+        report(ReportRequest(path, worlds=(1,), subsets=True)).as_dict()["subsets"]["listed"][0][
+            "kind"
+        ]
+        == "body"
+    )
     assert report(ReportRequest(path)).as_dict()["subsets"] is None
 
 
@@ -191,7 +237,9 @@ def test_worlds_are_named_after_their_demonstrations(here, no_charts):
 def test_stages_before_the_run_have_a_scale_of_their_own(no_charts):
     result = report(ReportRequest(str(SAMPLE))).as_dict()
     seconds = {"load": 100.0, "compile": 50.0, "read": 0.5, "write": 0.25}
-    result["timing"]["stages"] = [{"stage": name, "seconds": spent, "calls": 1} for name, spent in seconds.items()]
+    result["timing"]["stages"] = [
+        {"stage": name, "seconds": spent, "calls": 1} for name, spent in seconds.items()
+    ]
     with drawing():
         during, before = KINDS["stages"].draw(result, Canvas(920, PAGE)).axes
     assert [bar.get_width() for bar in during.patches] == [0.5, 0.25]
@@ -210,15 +258,23 @@ def test_the_page(moved, here, collide, no_charts):
     assert "script" not in page.tags
     assert len(page.attributes["id"]) == len(set(page.attributes["id"])), "an id names one element"
     assert all(href.startswith(("#", "data:")) for href in page.attributes["href"])
-    assert {href[1:] for href in page.attributes["href"] if href.startswith("#")} <= set(page.attributes["id"])
+    assert {href[1:] for href in page.attributes["href"] if href.startswith("#")} <= set(
+        page.attributes["id"]
+    )
     assert "src" not in page.attributes
     assert any(HOSTILE in words for words in page.words), "a name is text, whatever it is made of"
     assert "Different: 1 contact missing, 1 contact changed." in page.words
     assert text.count('role="img"') == len([tag for tag in page.tags if tag == "svg"]) > 8
     assert not [colour for colour in PAGE.values() if colour in text]
     assert "var(--accent)" in text
-    assert report_page(report(ReportRequest(b, a, subsets=True)).as_dict()) == text, "equal results are equal pages"
-    assert text.index("Different: 1 contact missing") < text.index('id="summary"') < text.index('id="difference"')
+    assert report_page(report(ReportRequest(b, a, subsets=True)).as_dict()) == text, (
+        "equal results are equal pages"
+    )
+    assert (
+        text.index("Different: 1 contact missing")
+        < text.index('id="summary"')
+        < text.index('id="difference"')
+    )
 
 
 def test_a_page_that_is_there_is_replaced_by_force_alone(moved, collide, no_charts):
@@ -228,7 +284,11 @@ def test_a_page_that_is_there_is_replaced_by_force_alone(moved, collide, no_char
     collide.ok("report", moved[1], "-o", "p.html", "--force")
     assert "Compared with" not in Path("p.html").read_text()
     result = collide.result("report a.h5 --against a.h5 -o p.html --force")
-    assert (result["schema"], result["output"], result["difference"]["equal"]) == ("collide.report/1", "p.html", True)
+    assert (result["schema"], result["output"], result["difference"]["equal"]) == (
+        "collide.report/1",
+        "p.html",
+        True,
+    )
     assert 'class="verdict equal"' in Path("p.html").read_text()
     within = report(ReportRequest("b.h5", "a.h5", atol=("point0=0.1", "distance=0.04"))).as_dict()
     contacts = within["difference"]["contacts"]
@@ -240,7 +300,9 @@ def test_a_set_without_contacts(here, collide):
     nothing = a.rows(np.zeros(len(a.cell), bool))
     collide.ok("report", nothing.write(here / "none.h5"))
     Page(Path("none.html").read_text())
-    collide.refused("plot none.h5 --kind pairs", told="--kind pairs has nothing to show: it has no contacts")
+    collide.refused(
+        "plot none.h5 --kind pairs", told="--kind pairs has nothing to show: it has no contacts"
+    )
 
 
 def test_a_profile(moved, here, collide, no_charts):
@@ -249,20 +311,47 @@ def test_a_profile(moved, here, collide, no_charts):
 
     phases = [{"name": "nxn", "skipped": "too many pairs"}]
     for n, name in enumerate(("sap", "explicit")):
-        times = {"compute_seconds": spread([1.0 + n, 4.0, 0.5]), "wall_seconds": spread([2.0, 3.0, 4.0])}
-        counts = {"candidates": 70 + n, "touching_pairs": 50, "contacts": 60, "contacts_sha256": "ab"}
-        phases.append({"name": name, "skipped": None, **times, **counts, "stages": {"order": spread([0.1, 0.2, 0.3])}})
-    result = {"schema": "collide.profile/1", "scene_sha256": "5" * 64, "repeats": 3, "phases": phases}
+        times = {
+            "compute_seconds": spread([1.0 + n, 4.0, 0.5]),
+            "wall_seconds": spread([2.0, 3.0, 4.0]),
+        }
+        counts = {
+            "candidates": 70 + n,
+            "touching_pairs": 50,
+            "contacts": 60,
+            "contacts_sha256": "ab",
+        }
+        phases.append(
+            {
+                "name": name,
+                "skipped": None,
+                **times,
+                **counts,
+                "stages": {"order": spread([0.1, 0.2, 0.3])},
+            }
+        )
+    result = {
+        "schema": "collide.profile/1",
+        "scene_sha256": "5" * 64,
+        "repeats": 3,
+        "phases": phases,
+    }
     write_profile_h5(here / "p.h5", result, False)
     write_json(here / "p.json", result, False)
     for name in ("p.h5", "p.json"):
         found = report(ReportRequest(moved[0], profile=name)).as_dict()["profile"]
         assert [one["name"] for one in found["phases"]] == ["nxn", "sap", "explicit"]
         assert found["phases"][0] == {"name": "nxn", "skipped": "too many pairs"}
-        assert [(one["compute_seconds"], one["candidates"]) for one in found["phases"][1:]] == [(1.0, 70), (2.0, 71)]
+        assert [(one["compute_seconds"], one["candidates"]) for one in found["phases"][1:]] == [
+            (1.0, 70),
+            (2.0, 71),
+        ]
     write_json(here / "q.json", {**result, "scene_sha256": "6" * 64}, False)
     answer = collide("report", moved[0], "--profile", "q.json")
-    assert (answer.code, answer.err) == (0, "warning: q.json profiles another scene than this one\n")
+    assert (answer.code, answer.err) == (
+        0,
+        "warning: q.json profiles another scene than this one\n",
+    )
 
 
 def test_every_kind_of_chart(moved, collide):
@@ -274,7 +363,9 @@ def test_every_kind_of_chart(moved, collide):
         source = [str(SAMPLE)] if kind in ("stages", "phases") else [b, "--against", a]
         source = ["groups.h5"] if kind in ("areas", "forces", "pressures", "particles") else source
         theme = CHART_THEMES[number % 2]
-        result = collide.result("plot", *source, "--kind", kind, "-o", f"{kind}.svg", "--theme", theme)
+        result = collide.result(
+            "plot", *source, "--kind", kind, "-o", f"{kind}.svg", "--theme", theme
+        )
         assert (result["schema"], result["kind"]) == ("collide.plot/1", kind)
         assert ElementTree.parse(f"{kind}.svg").getroot().attrib["width"] == "920pt"
         assert THEMES[theme]["paper"] in Path(f"{kind}.svg").read_text()
@@ -312,7 +403,10 @@ NOT_FINITE = "/rigid_contacts/distance, frame 2, world 1: is not a finite number
     ("dataset", "value", "told"),
     [
         *(("rigid_contacts/distance", value, NOT_FINITE) for value in (np.nan, -np.inf)),
-        *((f"rigid_contacts/shape{k}", row, f"{row} is no row of /model/shape") for k, row in ((1, 99), (0, -1))),
+        *(
+            (f"rigid_contacts/shape{k}", row, f"{row} is no row of /model/shape")
+            for k, row in ((1, 99), (0, -1))
+        ),
         ("time/time", np.nan, "/time/time, frame 5: is not a finite number"),
     ],
 )
@@ -327,12 +421,23 @@ def test_values_that_no_sum_can_be_made_of(here, collide, dataset, value, told):
 def test_a_timing_report_that_means_nothing(here, no_charts):
     with h5py.File(made_up().write(here / "a.h5"), "r+") as file:
         timing = file.create_group("timing")
-        timing.attrs.update({"wall_seconds": "x", "candidate_count": np.array([1, 2]), "device": 3, "contact_count": 7})
+        timing.attrs.update(
+            {
+                "wall_seconds": "x",
+                "candidate_count": np.array([1, 2]),
+                "device": 3,
+                "contact_count": 7,
+            }
+        )
         timing.update({"stage": [b"read", b"write"], "seconds": [np.nan, 0.5], "calls": [1, 2]})
     result = report(ReportRequest(str(here / "a.h5"))).as_dict()
-    assert result["timing"] == {"contact_count": 7, "stages": [{"stage": "write", "seconds": 0.5, "calls": 2}]}
+    assert result["timing"] == {
+        "contact_count": 7,
+        "stages": [{"stage": "write", "seconds": 0.5, "calls": 2}],
+    }
     assert result["warnings"] == [
-        "ignored entries of the timing that are no amounts: device, wall_seconds, candidate_count, stage read"
+        "ignored entries of the timing that are no amounts: device, wall_seconds, candidate_count,"
+        " stage read"
     ]
     Page(report_page(result))
 
@@ -351,13 +456,16 @@ RESULTS = {
 @pytest.fixture(scope="module")
 def computed(tmp_path_factory) -> Path:
     """A folder with the contact set out.h5 and NAME.json of each of RESULTS."""
-    folder, collide = tmp_path_factory.mktemp("results"), CommandLine()
+    folder = tmp_path_factory.mktemp("results")
+    collide = CommandLine()
     (folder / "scene.xml").write_text(SCENE)
     write_motion(folder / "motion.h5")
     with chdir(folder):
         collide.ok(*RUN, "-o", "out.h5")
         for name, words in RESULTS.items():
-            Path(f"{name}.json").write_text(json.dumps(collide.result(words, code=int(name == "audit"))))
+            Path(f"{name}.json").write_text(
+                json.dumps(collide.result(words, code=int(name == "audit")))
+            )
     return folder
 
 
@@ -369,17 +477,23 @@ def results(computed, here) -> dict[str, dict]:
 
 
 def test_the_page_has_all_results(results, here, collide):
-    record = collide.result("report out.h5 --audit audit.json --labels labels.json --clearance pair.json")
+    record = collide.result(
+        "report out.h5 --audit audit.json --labels labels.json --clearance pair.json"
+    )
     assert record["warnings"] == []
     for name, other in (("audit", "audit"), ("labels", "labels"), ("clearance", "pair")):
         assert record[name] == results[other]
     text = (here / "out.html").read_text()
     over = int((-distances().astype(np.float32) > np.float32(1e-3)).sum())
-    assert re.search(r'class="verdict different"><strong>Audit failed: 1 finding, 1 pair penetrates', text)
+    assert re.search(
+        r'class="verdict different"><strong>Audit failed: 1 finding, 1 pair penetrates', text
+    )
     assert f"Usable frames: {FRAMES - over} of {FRAMES}" in text
     assert f"above its limit in {over} frames" in text
     assert all(
-        f'id="{name}-{part}' in text for name in ("audit", "labels", "clearance") for part in ('title"', "wide-")
+        f'id="{name}-{part}' in text
+        for name in ("audit", "labels", "clearance")
+        for part in ('title"', "wide-")
     )
     assert "<title>frame 0: " in text  # of the chart of depth
     assert "1 mm" in text
@@ -402,7 +516,7 @@ def test_series_of_labels(results, here):
     """The fraction of the labelled frames in each bin; one world and bins of one frame."""
     labels = results["labels"]
     with np.load(here / "l.npz") as held:
-        (sensor, partner) = (held[name].tolist() for name in ("sensors", "partners"))
+        sensor, partner = (held[name].tolist() for name in ("sensors", "partners"))
         one = labels["listed"][0]
         touch = held["touch"][:, 0, sensor.index(one["sensor"]), partner.index(one["partner"])]
     assert labels["series"]["frames_per_bin"] == 1
@@ -412,8 +526,13 @@ def test_series_of_labels(results, here):
 
 
 def test_results_of_another_motion_have_a_warning(results, here, collide, no_charts):
-    scene, recording = ("scene_sha256", "scene"), ("trajectory_sha256", "recording")
-    cases = (("audit", "audit", scene), ("labels", "labels", scene), ("clearance", "pair", recording))
+    scene = ("scene_sha256", "scene")
+    recording = ("trajectory_sha256", "recording")
+    cases = (
+        ("audit", "audit", scene),
+        ("labels", "labels", scene),
+        ("clearance", "pair", recording),
+    )
     for option, name, (key, what) in cases:
         (here / "other.json").write_text(json.dumps({**results[name], key: "0"}))
         answer = collide.ok(f"report out.h5 --{option} other.json --force")
@@ -422,13 +541,22 @@ def test_results_of_another_motion_have_a_warning(results, here, collide, no_cha
 
 DAMAGE = [
     *(("audit", "audit", change) for change in ({"checks": [{"name": "x"}]}, {"baseline": {}})),
-    *(("audit", "audit", {"series": {"depth": values}}) for values in ([], [float("nan")] * FRAMES)),
+    *(
+        ("audit", "audit", {"series": {"depth": values}})
+        for values in ([], [float("nan")] * FRAMES)
+    ),
     ("audit", "labels", {}),
     ("labels", "audit", {}),
     ("labels", "labels", {"series": {"labelled": []}}),
-    *(("clearance", "pair", change) for change in ({"by": "frame"}, {"by": "body"}, {"listed": []}, {"items": -1.5})),
+    *(
+        ("clearance", "pair", change)
+        for change in ({"by": "frame"}, {"by": "body"}, {"listed": []}, {"items": -1.5})
+    ),
     ("clearance", "pair", {"series": None}),
-    *(("clearance", "pair", {"series": change}) for change in ({"least": [["nan"] * FRAMES]}, {"time": []})),
+    *(
+        ("clearance", "pair", {"series": change})
+        for change in ({"least": [["nan"] * FRAMES]}, {"time": []})
+    ),
 ]
 
 
@@ -470,7 +598,14 @@ def test_forms_of_values(results):
     )
     for value, form in (*good, ({"a": 1, "b": 2}, {"a": int})):
         assert fits(value, form)
-    for value, form in ((True, int), (True, float), (float("inf"), float), ("x", int), ({}, {"a": int}), ([1], [str])):
+    for value, form in (
+        (True, int),
+        (True, float),
+        (float("inf"), float),
+        ("x", int),
+        ({}, {"a": int}),
+        ([1], [str]),
+    ):
         assert not fits(value, form)
 
 
@@ -479,7 +614,10 @@ def test_the_progress_covers_every_pass(here):
     calls = []
     for subsets in (False, True):
         told: list[tuple[int, int]] = []
-        report(ReportRequest("a.h5", subsets=subsets), lambda done, total, told=told: told.append((done, total)))
+        report(
+            ReportRequest("a.h5", subsets=subsets),
+            lambda done, total, told=told: told.append((done, total)),
+        )
         assert told == sorted(told)
         assert (told[0][0] < 7, told[-1]) == (True, (7, 7))
         calls.append(len(told))

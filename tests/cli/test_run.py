@@ -34,16 +34,37 @@ VARIANTS = f"""{sphere("a")}def Xform "b" (
 def test_facts_and_file_say_what_the_spheres_do(here, collide):
     result = collide.result(*RUN)
     touching = np.flatnonzero(distances() < 0.0)
-    expected = {"schema": "collide.run/1", "frames": FRAMES, "worlds": 1, "shapes": 3, "near_contacts": 0}
-    expected |= dict.fromkeys(("contacts", "touching_contacts", "contact_pair_cells"), len(touching))
+    expected = {
+        "schema": "collide.run/1",
+        "frames": FRAMES,
+        "worlds": 1,
+        "shapes": 3,
+        "near_contacts": 0,
+    }
+    expected |= dict.fromkeys(
+        ("contacts", "touching_contacts", "contact_pair_cells"), len(touching)
+    )
     expected |= {"contact_pair_count": 1, "touching_pair_count": 1}
     assert {name: result[name] for name in expected} == expected
-    assert result["false_positive_ratio"] == pytest.approx(1.0 - len(touching) / result["candidates"])
+    assert result["false_positive_ratio"] == pytest.approx(
+        1.0 - len(touching) / result["candidates"]
+    )
     deepest = (result["deepest"]["frame"], result["deepest"]["distance"])
     assert deepest == (FRAMES - 1, pytest.approx(distances()[-1], abs=1e-7))
-    pair = {"shape0": "base", "shape1": "ball", "contacts": len(touching), "touching": len(touching)}
+    pair = {
+        "shape0": "base",
+        "shape1": "ball",
+        "contacts": len(touching),
+        "touching": len(touching),
+    }
     assert result["top_pairs"] == [pair]
-    assert {stage["stage"] for stage in result["stages"]} >= {"load", "compile", "broad_phase", "narrow_phase", "write"}
+    assert {stage["stage"] for stage in result["stages"]} >= {
+        "load",
+        "compile",
+        "broad_phase",
+        "narrow_phase",
+        "write",
+    }
     assert any("far" in warning for warning in result["warnings"])
     with ContactSet.open(here / "scene.contacts.h5") as contacts:
         np.testing.assert_allclose(contacts.column("distance"), distances()[touching], atol=1e-7)
@@ -54,13 +75,27 @@ def test_table_names_scene_pair_rate_output_and_hash(here, collide):
     answer = collide.ok(*RUN)
     with ContactSet.open(here / "scene.contacts.h5") as contacts:
         content = contacts.content_sha256
-    for word in ("scene.xml", "explicit", "base", "ball", "85 mm deep", "frames/s", "scene.contacts.h5", content):
+    for word in (
+        "scene.xml",
+        "explicit",
+        "base",
+        "ball",
+        "85 mm deep",
+        "frames/s",
+        "scene.contacts.h5",
+        content,
+    ):
         assert word in answer.out
     assert "\x1b" not in answer.out
     assert answer.err.startswith("warning: ")
 
 
-GAPS = {"--gap 0.025": 14, "--margin 0.01": 11, "--gap 0.02 --gap-rule sum": 13, "--gap 0.02 --gap-rule max": 11}
+GAPS = {
+    "--gap 0.025": 14,
+    "--margin 0.01": 11,
+    "--gap 0.02 --gap-rule sum": 13,
+    "--gap 0.02 --gap-rule max": 11,
+}
 COUNTS = GAPS | {"--frames 0:12": 1, "--frames ::2": 4, "--frames -1": 1, "--worlds 3": 27}
 COUNTS |= {"--max-contacts-per-pair 1": 9, "--narrow-phase mpr": 9}
 
@@ -74,15 +109,28 @@ def test_two_scenes_are_two_worlds(here, collide):
     (here / "other.xml").write_text(SCENE.replace('pos="0 0 2"', 'pos="0 0 0.7"'))
     result = collide.result("run scene.xml other.xml --device cpu -o two.h5")
     assert (result["worlds"], result["contacts"], result["deepest"]["world"]) == (2, 1, 1)
-    collide.refused("run scene.xml other.xml", told="2 scenes have no default output: name it with -o")
-    collide.refused("run scene.xml motion.h5", told="is a recording, not a further scene: give it with -t motion.h5")
+    collide.refused(
+        "run scene.xml other.xml", told="2 scenes have no default output: name it with -o"
+    )
+    collide.refused(
+        "run scene.xml motion.h5",
+        told="is a recording, not a further scene: give it with -t motion.h5",
+    )
     collide.refused("profile scene.xml other.xml", told="2 scenes")
 
 
-WAYS = ("--pipeline standard", "--threads 2", "--chunk-cells 3", "--memory-limit 64MiB", "--compression none")
+WAYS = (
+    "--pipeline standard",
+    "--threads 2",
+    "--chunk-cells 3",
+    "--memory-limit 64MiB",
+    "--compression none",
+)
 
 
-@pytest.mark.parametrize("options", [*WAYS, *(f"--broad-phase {name}" for name in ("nxn", "sap", "explicit"))])
+@pytest.mark.parametrize(
+    "options", [*WAYS, *(f"--broad-phase {name}" for name in ("nxn", "sap", "explicit"))]
+)
 def test_how_it_is_done_never_changes_the_content(ran, collide, options):
     with ContactSet.open(ran("usual.h5", "--gap", "0.025")) as usual:
         result = collide.result(*RUN, "--gap", "0.025", "-o", "other.h5", *options.split())
@@ -104,35 +152,61 @@ test_an_input_is_never_the_output = refusals(
 
 
 test_wrong_arguments = refusals(
-    "run scene.xml", ("--threads 0", "'--threads'"), ("--threads 2.5", "'--threads'"), ("--worlds -1", "'--worlds'"),
-    ("--gap -0.1", "'--gap'"), ("--gap nan", "'--gap'"), ("--margin inf", "'--margin'"),
-    ("--margin wide", "'--margin'"), ("--max-contacts-per-pair 0", "'--max-contacts-per-pair'"),
-    ("--memory-limit '4 parsecs'", "'--memory-limit'"), ("--memory-limit 0", "'--memory-limit'"),
-    ("--memory-limit 1KiB", "--memory-limit"), ("--broad-phase magic", "'--broad-phase'"),
-    ("--gap-rule least", "'--gap-rule'"), ("--compression zip", "'--compression'"), ("--frames", "--frames"),
-    ("--frames 7:3", "--frames"), ("--frames soon", "--frames"), ("--frames one", "'one' is not a slice"),
-    ("--frames 1 --frames 2", "--frames is given 2 times and takes one value"), ("--frames ::-1", "is descending"),
+    "run scene.xml",
+    ("--threads 0", "'--threads'"),
+    ("--threads 2.5", "'--threads'"),
+    ("--worlds -1", "'--worlds'"),
+    ("--gap -0.1", "'--gap'"),
+    ("--gap nan", "'--gap'"),
+    ("--margin inf", "'--margin'"),
+    ("--margin wide", "'--margin'"),
+    ("--max-contacts-per-pair 0", "'--max-contacts-per-pair'"),
+    ("--memory-limit '4 parsecs'", "'--memory-limit'"),
+    ("--memory-limit 0", "'--memory-limit'"),
+    ("--memory-limit 1KiB", "--memory-limit"),
+    ("--broad-phase magic", "'--broad-phase'"),
+    ("--gap-rule least", "'--gap-rule'"),
+    ("--compression zip", "'--compression'"),
+    ("--frames", "--frames"),
+    ("--frames 7:3", "--frames"),
+    ("--frames soon", "--frames"),
+    ("--frames one", "'one' is not a slice"),
+    ("--frames 1 --frames 2", "--frames is given 2 times and takes one value"),
+    ("--frames ::-1", "is descending"),
     ("-t motion.h5 --frames 20", "there are frames 0 to 19"),
-    ("-t motion.h5 --frames 20:", "there are frames 0 to 19"), ("--device cuda:99", "--device"),
-    ("--pipeline standard --broad-phase sap", "--pipeline standard"), ("--chunk-cells 0", "'--chunk-cells'"),
-    ("-t nowhere.h5", "nowhere.h5"), ("-t scene.xml", "scene.xml"),
+    ("-t motion.h5 --frames 20:", "there are frames 0 to 19"),
+    ("--device cuda:99", "--device"),
+    ("--pipeline standard --broad-phase sap", "--pipeline standard"),
+    ("--chunk-cells 0", "'--chunk-cells'"),
+    ("-t nowhere.h5", "nowhere.h5"),
+    ("-t scene.xml", "scene.xml"),
     ("-t motion.h5 -t other.h5", "'other.h5': there is no such file"),
-    ("--gap 0.1 --gap=0.2", "--gap is given 2 times"), ("-o no/such/folder/x.h5", "no/such/folder", 3),
-    ("-o x.json", "x.json: a contact set has the extension .h5 or .hdf5"), ("-o .", ".", 3),
-    ("-o -", "standard output", 3), ("--environments /World/robot_*", "--environments is for USD scenes"),
-    ("--variants /a:b=c", "--variants is for USD scenes"), ("--no-such-option", "--no-such-option"),
-    ("--config nowhere.toml", "nowhere.toml"), ("--worlds 1000000000", "a frame of 1000000000 worlds needs"),
+    ("--gap 0.1 --gap=0.2", "--gap is given 2 times"),
+    ("-o no/such/folder/x.h5", "no/such/folder", 3),
+    ("-o x.json", "x.json: a contact set has the extension .h5 or .hdf5"),
+    ("-o .", ".", 3),
+    ("-o -", "standard output", 3),
+    ("--environments /World/robot_*", "--environments is for USD scenes"),
+    ("--variants /a:b=c", "--variants is for USD scenes"),
+    ("--no-such-option", "--no-such-option"),
+    ("--config nowhere.toml", "nowhere.toml"),
+    ("--worlds 1000000000", "a frame of 1000000000 worlds needs"),
     ("--columns fricton", "did you mean friction? known: friction, "),
-    ("--columns restitution", "does not define a contact's restitution"), ("--columns contact_id", "--contact-ids"),
+    ("--columns restitution", "does not define a contact's restitution"),
+    ("--columns contact_id", "--contact-ids"),
     ("--anchor-contact", ("anchor_contact applies to the reduction", "--reduce-contacts")),
     *((f"--betas 1,{text}", "no list of numbers that are finite") for text in ("x", "inf", ",2")),
     ("--touch-only --columns friction", "touch_only finds pairs alone"),
     ("--touch-only --contact-ids", "touch_only finds pairs alone"),
-    ("--touch-only --reduce-contacts", "touch_only finds pairs alone"), ("--trace trace.h5", "trace.h5"),
-    ("--trace no/trace.json", "no/trace.json", 3), ("--trace scene.xml", "scene.xml", 3),
-    *((f"--columns friction,{name}", (f"there is no optional column '{name}'", *SELECTABLE))
-      for name in ("fricton", "distance", "jacobian0")),
-)  # fmt: skip
+    ("--touch-only --reduce-contacts", "touch_only finds pairs alone"),
+    ("--trace trace.h5", "trace.h5"),
+    ("--trace no/trace.json", "no/trace.json", 3),
+    ("--trace scene.xml", "scene.xml", 3),
+    *(
+        (f"--columns friction,{name}", (f"there is no optional column '{name}'", *SELECTABLE))
+        for name in ("fricton", "distance", "jacobian0")
+    ),
+)
 
 
 @pytest.fixture
@@ -156,11 +230,17 @@ test_scenes_that_cannot_be_used = refusals(
     ("run broken.usda", "broken.usda"),
     ("run scene.stl", ("scene.stl", "known extensions")),
     ("run /dev/null", "/dev/null: is not a regular file"),
-    ("run ball.usda scene.xml -o out.h5", "scene.xml: gap_rule is 'sum' here and 'max' in ball.usda"),
+    (
+        "run ball.usda scene.xml -o out.h5",
+        "scene.xml: gap_rule is 'sum' here and 'max' in ball.usda",
+    ),
     ("inspect ball.usda --floating-base", "ball.usda: --floating-base is for URDF scenes"),
     ("inspect scene.xml --variants /b:size=huge", "scene.xml: --variants is for USD scenes"),
     ("run variants.usda --variants /b:size=huge", ("no variant 'huge'", "large, small")),
-    ("record ball.usda --frames 3", "ball.usda: MuJoCo simulates MJCF and URDF scenes, and this is OpenUSD"),
+    (
+        "record ball.usda --frames 3",
+        "ball.usda: MuJoCo simulates MJCF and URDF scenes, and this is OpenUSD",
+    ),
     needs="scenes",
 )
 
@@ -179,11 +259,17 @@ def test_verbose_adds_the_traceback(here, collide):
 @pytest.mark.parametrize(
     ("error", "code", "told"),
     [
-        (ZeroDivisionError("of no interest"), 70, "internal error: ZeroDivisionError: of no interest"),
+        (
+            ZeroDivisionError("of no interest"),
+            70,
+            "internal error: ZeroDivisionError: of no interest",
+        ),
         (MemoryError(), 2, "--memory-limit"),
     ],
 )
-def test_a_fault_of_the_program_has_a_code_of_its_own(here, collide, monkeypatch, error, code, told):
+def test_a_fault_of_the_program_has_a_code_of_its_own(
+    here, collide, monkeypatch, error, code, told
+):
     monkeypatch.setattr("collidecli.verbs.run.run.run", Mock(side_effect=error))
     collide.refused(*RUN, told=told, code=code)
 
@@ -199,14 +285,20 @@ def test_a_fault_of_the_program_has_a_code_of_its_own(here, collide, monkeypatch
 def test_an_error_is_an_object_with_json(here, collide, options, code, what, where):
     answer = collide(*RUN, "--json", *options)
     record = json.loads(answer.out)
-    assert (answer.code, record["schema"], record["error"]["exit_code"]) == (code, "collide.error/1", code)
+    assert (answer.code, record["schema"], record["error"]["exit_code"]) == (
+        code,
+        "collide.error/1",
+        code,
+    )
     assert record["error"]["what"].startswith(what)
     assert record["error"]["where"] == where
     assert answer.err == f"error: {record['error']['message']}\n"
     assert collide(*RUN, *options).out == ""
 
 
-def test_worlds_beyond_the_memory_limit_are_refused_before_they_are_built(here, collide, monkeypatch):
+def test_worlds_beyond_the_memory_limit_are_refused_before_they_are_built(
+    here, collide, monkeypatch
+):
     monkeypatch.setattr("collidecli.storage.reading_limit.LEAST_LIMIT", 1)
     args = ("run scene.xml --worlds 100 --device cpu -o a.h5",)
     collide.refused(*args, "--memory-limit", "36KiB")
@@ -218,7 +310,9 @@ def test_a_trace_holds_threads_chunks_and_stages(here, collide):
     result = collide.result(*RUN, *options, "trace.json")
     assert result["trace"] == "trace.json"
     events = checked_trace(here / "trace.json")
-    threads = {event["tid"]: event["args"]["name"] for event in events if event["name"] == "thread_name"}
+    threads = {
+        event["tid"]: event["args"]["name"] for event in events if event["name"] == "thread_name"
+    }
     assert {"MainThread", "collide-writer", "collide_0"} <= set(threads.values())
     complete = [event for event in events if event["ph"] == "X"]
     chunks = [event for event in complete if event["name"] == "chunk"]
@@ -231,14 +325,18 @@ def test_a_trace_holds_threads_chunks_and_stages(here, collide):
             seconds = sum(event["dur"] for event in complete if event["name"] == name) / 1e6
             assert seconds == pytest.approx(stage["seconds"], rel=1e-6)
     (whole,) = [event for event in complete if event["name"] == "run"]
-    waits = [event for event in complete if event["name"] == "compile" and event["ts"] >= whole["ts"]]
+    waits = [
+        event for event in complete if event["name"] == "compile" and event["ts"] >= whole["ts"]
+    ]
     waited = covered_seconds([(event["ts"], event["ts"] + event["dur"]) for event in waits])
     assert (whole["dur"] - waited) / 1e6 == pytest.approx(result["wall_seconds"])
     assert all(whole["ts"] <= chunk["ts"] <= whole["ts"] + whole["dur"] for chunk in chunks)
 
 
 RUN_AGAIN = (*RUN, "--force", "-q")
-BOUND = '(prepend apiSchemas = ["PhysicsRigidBodyAPI", "PhysicsCollisionAPI", "MaterialBindingAPI"])'
+BOUND = (
+    '(prepend apiSchemas = ["PhysicsRigidBodyAPI", "PhysicsCollisionAPI", "MaterialBindingAPI"])'
+)
 USD = f"""def Material "Ice" (prepend apiSchemas = ["PhysicsMaterialAPI"]) {{
     float physics:dynamicFriction = 0.125
     float physics:restitution = 0.5
@@ -254,22 +352,36 @@ def test_columns_are_written_checked_and_shown(here, collide):
     scene = here / "scene.xml"
     base = '<geom name="base" type="sphere" size="0.5"'
     assert base in SCENE
-    scene.write_text(SCENE.replace(base, f'{base} friction="0.25 0.5 0.75" condim="4" priority="1" margin="0.01"'))
+    scene.write_text(
+        SCENE.replace(
+            base, f'{base} friction="0.25 0.5 0.75" condim="4" priority="1" margin="0.01"'
+        )
+    )
     collide.ok(*RUN_AGAIN, "--columns", "friction, condim,margin0,torsional_friction")
     with ContactSet.open(here / "scene.contacts.h5") as contacts:
         assert contacts.contact_count > 0
         assert contacts.config["columns"] == ["friction", "condim", "margin0", "torsional_friction"]
         assert contacts.optional_columns == ("friction", "torsional_friction", "condim", "margin0")
-        values = {"friction": 0.25, "condim": 4, "torsional_friction": 0.5, "margin0": np.float32(0.01)}
+        values = {
+            "friction": 0.25,
+            "condim": 4,
+            "torsional_friction": 0.5,
+            "margin0": np.float32(0.01),
+        }
         for name, value in values.items():
             assert contacts.column(name).tolist() == [value] * contacts.contact_count
     collide.ok("check scene.contacts.h5")
     result = collide.result("inspect scene.contacts.h5")
-    assert (result["material_rule"], result["optional_columns"]["condim"]) == ("mujoco", {"least": [4], "most": [4]})
+    assert (result["material_rule"], result["optional_columns"]["condim"]) == (
+        "mujoco",
+        {"least": [4], "most": [4]},
+    )
     assert "torsional_friction" in collide("inspect scene.contacts.h5").out
     with h5py.File(here / "scene.contacts.h5", "r+") as file:
         file["rigid_contacts/friction"][0] = 0.5
-    collide.found("check scene.contacts.h5", told="friction does not follow from the pair's two surfaces")
+    collide.found(
+        "check scene.contacts.h5", told="friction does not follow from the pair's two surfaces"
+    )
     collide.ok(*RUN_AGAIN)
     with ContactSet.open(here / "scene.contacts.h5") as contacts:
         assert (contacts.optional_columns, "columns" in contacts.config) == ((), False)
@@ -281,7 +393,10 @@ def test_a_usd_scene(here, collide):
     collide.ok("run s.usda --device cpu -q --columns friction,restitution")
     with ContactSet.open(here / "s.contacts.h5") as contacts:
         assert contacts.materials.friction.tolist() == [0.5, 0.125]
-        assert [{*contacts.column(name).tolist()} for name in ("friction", "restitution")] == [{0.125}, {0.25}]
+        assert [{*contacts.column(name).tolist()} for name in ("friction", "restitution")] == [
+            {0.125},
+            {0.25},
+        ]
     result = collide.result("inspect s.usda")
     assert result["shapes"][1]["material"]["friction_combine"] == "min"
     assert "friction" in collide("inspect s.usda").out
@@ -290,7 +405,10 @@ def test_a_usd_scene(here, collide):
 def test_no_contact_and_every_column(here, collide):
     collide.ok(*RUN_AGAIN, "--frames", "0", "--columns", "friction,friction5,solimp")
     result = collide.result("inspect scene.contacts.h5")
-    assert (result["contacts"], result["optional_columns"]["solimp"]) == (0, {"least": [], "most": []})
+    assert (result["contacts"], result["optional_columns"]["solimp"]) == (
+        0,
+        {"least": [], "most": []},
+    )
     for verb in ("check", "inspect"):
         collide.ok(verb, "scene.contacts.h5")
 
@@ -304,7 +422,10 @@ def test_several_scenes_and_worlds(here, collide):
     collide.ok("run sticky.xml plain.xml", *common)
     with ContactSet.open(here / "o.h5") as contacts:
         assert contacts.material_rule == "mujoco"
-        assert [set(contacts.cell(0, world).columns["friction"]) for world in (0, 1)] == [{2.0}, {1.0}]
+        assert [set(contacts.cell(0, world).columns["friction"]) for world in (0, 1)] == [
+            {2.0},
+            {1.0},
+        ]
     collide.ok("run sticky.xml --worlds 3", *common)
     with ContactSet.open(here / "o.h5") as contacts:
         assert contacts.column("friction").tolist() == [2.0] * contacts.contact_count
@@ -322,9 +443,18 @@ def test_set_by_variable_and_by_file(here, collide, monkeypatch):
 
 
 def test_columns_that_options_bring_are_written_and_checked(here, collide):
-    options = ["--sticky-contacts", "0.01", "--reduce-contacts", "--moment-matching", "--betas", "10"]
+    options = [
+        "--sticky-contacts",
+        "0.01",
+        "--reduce-contacts",
+        "--moment-matching",
+        "--betas",
+        "10",
+    ]
     box = '<body pos="0 0 .1"><freejoint/><geom type="box" size=".1 .1 .1"/></body>'
-    (here / "box.xml").write_text(f'<mujoco><worldbody><geom type="plane" size="1 1 1"/>{box}</worldbody></mujoco>')
+    (here / "box.xml").write_text(
+        f'<mujoco><worldbody><geom type="plane" size="1 1 1"/>{box}</worldbody></mujoco>'
+    )
     collide.ok("run box.xml --device cpu -q --gap 0.01", *options)
     with ContactSet.open("box.contacts.h5") as contacts:
         assert contacts.optional_columns == ("friction_scale", "contact_id")
@@ -381,16 +511,28 @@ def test_the_file_is_checked_inspected_compared_and_exported(pairs, collide):
 
 @pytest.mark.parametrize("verb", ["events", "report", "view", "label", "audit"])
 def test_verbs_that_need_distances_refuse_it(pairs, collide, verb):
-    output = {"report": ("-o", "page.html"), "label": ("-o", "labels.npz"), "view": ("--no-browser",)}.get(verb, ())
-    collide.refused(verb, pairs, *output, told=("it has pairs of shapes and no distances", "run without --touch-only"))
+    output = {
+        "report": ("-o", "page.html"),
+        "label": ("-o", "labels.npz"),
+        "view": ("--no-browser",),
+    }.get(verb, ())
+    collide.refused(
+        verb,
+        pairs,
+        *output,
+        told=("it has pairs of shapes and no distances", "run without --touch-only"),
+    )
 
 
 def test_run_writes_what_was_selected(collide, scenes):
-    """Concentric spheres: the distance is minus the sum of the radii, and the file says which variant it was."""
+    """Concentric spheres: the distance is minus the sum of the radii, and the file says which
+    variant it was."""
     hashes = set()
     for value, distance in (("small", -1.5), ("large", -3.0)):
         variant = f"/b:size={value}"
-        result = collide.result("run variants.usda --device cpu --variants", variant, "-o", f"{value}.h5")
+        result = collide.result(
+            "run variants.usda --device cpu --variants", variant, "-o", f"{value}.h5"
+        )
         assert result["deepest"]["distance"] == pytest.approx(distance)
         with ContactSet.open(f"{value}.h5") as contacts:
             assert variant in contacts.config["variants"]

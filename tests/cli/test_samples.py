@@ -1,4 +1,5 @@
-"""The samples of cloths, surfaces, meshes and humanoids: their commands, their contacts by formula."""
+"""The samples of cloths, surfaces, meshes and humanoids: their commands, their contacts by
+formula."""
 
 import gc
 import importlib.util
@@ -55,7 +56,10 @@ def test_the_sample_has_no_warning(collide):
 
 def test_particles_touch_the_ball_and_the_ground_where_the_formula_says(contacts):
     sample = made()
-    soft = {name: contacts[f"soft_contacts/{name}"] for name in ("cell_start", "kind", "indices", "shape", "distance")}
+    soft = {
+        name: contacts[f"soft_contacts/{name}"]
+        for name in ("cell_start", "kind", "indices", "shape", "distance")
+    }
     for frame in range(sample.FRAMES):
         cloth, drops = (
             np.round(points, 5).astype(np.float32).astype(float)
@@ -63,15 +67,22 @@ def test_particles_touch_the_ball_and_the_ground_where_the_formula_says(contacts
         )
         points = np.concatenate([cloth, drops])
         radius = np.repeat([sample.THICK, sample.DROP], [len(cloth), len(drops)])
-        distance = np.stack([np.linalg.norm(points, axis=1) - sample.BALL, points[:, 2] - sample.GROUND]) - radius
+        distance = (
+            np.stack([np.linalg.norm(points, axis=1) - sample.BALL, points[:, 2] - sample.GROUND])
+            - radius
+        )
         expected = {(int(p), int(s)) for s, p in np.argwhere(distance < 0.01 - 1e-6)}
         rows = np.arange(soft["cell_start"][frame], soft["cell_start"][frame + 1])
         rows = rows[soft["kind"][rows] == 0]
-        found = set(zip(soft["indices"][rows, 0].tolist(), soft["shape"][rows].tolist(), strict=True))
+        found = set(
+            zip(soft["indices"][rows, 0].tolist(), soft["shape"][rows].tolist(), strict=True)
+        )
         assert expected <= found
         assert all(distance[s, p] < 0.01 + 1e-6 for p, s in found)
         np.testing.assert_allclose(
-            soft["distance"][rows], distance[soft["shape"][rows], soft["indices"][rows, 0]], atol=1e-6
+            soft["distance"][rows],
+            distance[soft["shape"][rows], soft["indices"][rows, 0]],
+            atol=1e-6,
         )
     assert np.diff(soft["cell_start"])[-1] > 100
 
@@ -86,7 +97,9 @@ def test_the_cloth_touches_itself_only_once_it_is_folded(contacts):
 def test_parts_of_the_motion_are_merged_into_the_whole(cloth, collide, contacts):
     for part, frames in (("a.h5", "0:12"), ("b.h5", "12:")):
         collide.ok("run cloth.usda", *SELVES, "--frames", frames, "-o", part)
-    rows = {name: int(contacts[f"{name}/cell_start"][-1]) for name in ("soft_contacts", "self_contacts")}
+    rows = {
+        name: int(contacts[f"{name}/cell_start"][-1]) for name in ("soft_contacts", "self_contacts")
+    }
     assert collide.result("merge a.h5 b.h5 -o c.h5")["group_rows"] == rows
     viewed = collide.ok("view c.h5 --points-only --export c.html").out
     assert f"soft contacts  {rows['soft_contacts']:,}".replace(",", " ") in viewed
@@ -101,20 +114,31 @@ def write_recording(path: Path, count: int, value: float = 0.0) -> None:
 test_bad_input_is_refused = refusals(
     "",
     ("run cloth.usda -t more.h5", "/particle_q: the recording has 330 particles, the scene 329"),
-    ("run cloth.usda -t nan.h5", "/particle_q, frame 0, world 0, particle 0: the position is (nan, nan, nan)"),
+    (
+        "run cloth.usda -t nan.h5",
+        "/particle_q, frame 0, world 0, particle 0: the position is (nan, nan, nan)",
+    ),
     ("run cloth.usda --soft-gap -1", "--soft-gap"),
     ("run cloth.usda --self-contacts nan", "--self-contacts"),
-    ("run cloth.usda --self-contact-rings 2", "self_contact_rings applies to contacts of objects with themselves"),
-    ("inspect cloth.usda --why /World/cloth /World/ball",
-     "'/World/cloth' is no shape: it consists of particles (cloth)"),
+    (
+        "run cloth.usda --self-contact-rings 2",
+        "self_contact_rings applies to contacts of objects with themselves",
+    ),
+    (
+        "inspect cloth.usda --why /World/cloth /World/ball",
+        "'/World/cloth' is no shape: it consists of particles (cloth)",
+    ),
     needs="cloth",
-)  # fmt: skip
+)
 
 
 def test_inspect_lists_the_objects_of_particles(cloth, collide):
     assert "289: cloth /World/cloth, 512 triangles" in collide.ok("inspect cloth.usda").out
     objects = collide.result("inspect cloth.usda")["deformables"]
-    assert [(each["path"], each["particles"]) for each in objects] == [("/World/cloth", 289), ("/World/drops", 40)]
+    assert [(each["path"], each["particles"]) for each in objects] == [
+        ("/World/cloth", 289),
+        ("/World/drops", 40),
+    ]
 
 
 def test_a_converted_recording_keeps_the_positions_of_particles(cloth, collide):
@@ -129,7 +153,9 @@ def test_recorded_particles_move_those_of_the_scene_and_can_be_ignored(cloth, co
     assert "/particle_q is ignored" in ignored.err
     assert np.diff(arrays("c.h5")["soft_contacts/cell_start"]).tolist() == [329, 329]
     assert "ignore_particles" not in attributes("c.h5")["config"]
-    assert not any(name.startswith(("soft_contacts", "model/particle_object")) for name in arrays("d.h5"))
+    assert not any(
+        name.startswith(("soft_contacts", "model/particle_object")) for name in arrays("d.h5")
+    )
     assert attributes("d.h5")["config"]["ignore_particles"] is True
 
 
@@ -141,17 +167,27 @@ def test_the_forces_of_pads_ball_and_block(collide):
     collide.ok("check gripper.h5")
     found = arrays("gripper.h5")
     names = found["model/shape/path"].tolist()
-    start, force = found["hydro_patches/cell_start"], found["hydro_patches/force"]
+    start = found["hydro_patches/cell_start"]
+    force = found["hydro_patches/force"]
     sides = [found[f"hydro_patches/{name}"] for name in ("shape0", "shape1")]
     assert (start[1], len(found["rigid_contacts/distance"])) == (0, 0)
-    last = {frozenset(names[side[k]] for side in sides): force[k] for k in range(start[-2], start[-1])}
+    last = {
+        frozenset(names[side[k]] for side in sides): force[k] for k in range(start[-2], start[-1])
+    }
     # The rigid table's plane in a block of 4 cm and 1e8 N/m^3, 2 mm deep.
-    side, depth = 0.04, 0.002
+    side = 0.04
+    depth = 0.002
     truth = 1e8 * depth * (side**2 - 2 * side * depth + 4 * depth**2 / 3)
-    assert np.linalg.norm(last[frozenset(("/World/table", "/World/block"))]) == pytest.approx(truth, rel=1e-5)
+    assert np.linalg.norm(last[frozenset(("/World/table", "/World/block"))]) == pytest.approx(
+        truth, rel=1e-5
+    )
     # A ball of 3 cm and 2e7 N/m^3 in a pad of 6e7 N/m^3, 4 mm deep.
-    radius, k0, k1, x = 0.03, 6e7, 2e7, 0.004
-    c, q = radius - x, radius - x * k0 / (k0 + k1)
+    radius = 0.03
+    k0 = 6e7
+    k1 = 2e7
+    x = 0.004
+    c = radius - x
+    q = radius - x * k0 / (k0 + k1)
     truth = np.pi / 3 * (k1 * (radius**3 - q**3) - k0 * (q**3 - c**3))
     for pad in ("left", "right"):
         found = last[frozenset((f"/World/{pad}_pad", "/World/ball"))]
@@ -171,7 +207,8 @@ def test_a_ring_rolls_over_waves(collide):
     collide.ok("check ring.h5")
     with ContactSet.open("ring.h5") as contacts:
         row = {path: k for k, path in enumerate(contacts.shapes.path)}
-        frames, depths = [], []
+        frames = []
+        depths = []
         for frame in range(contacts.frame_count):
             cell = contacts.cell(frame, 0).columns
             here = (cell["shape0"] == row["/World/waves"]) & (cell["shape1"] == row["/World/ring"])

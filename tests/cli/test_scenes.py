@@ -1,4 +1,5 @@
-"""Options of scenes: URDF, SRDF, asset maps, floating bases, repaired meshes, recorded simulations, and advice."""
+"""Options of scenes: URDF, SRDF, asset maps, floating bases, repaired meshes, recorded simulations,
+and advice."""
 
 import pickle
 from pathlib import Path
@@ -52,7 +53,12 @@ def arm(here):
 
 def test_a_urdf_runs_without_disabled_pairs_and_self_collisions(arm, collide):
     found = {}
-    for options in ("", "--disabled-pairs arm.srdf", "--self-collisions off", "--self-collisions off --ground"):
+    for options in (
+        "",
+        "--disabled-pairs arm.srdf",
+        "--self-collisions off",
+        "--self-collisions off --ground",
+    ):
         collide.ok("run arm.urdf --force -o out.h5", *CPU, *options.split())
         found[options] = held = attributes("out.h5")
         contacts = arrays("out.h5")
@@ -63,7 +69,9 @@ def test_a_urdf_runs_without_disabled_pairs_and_self_collisions(arm, collide):
         assert held["config"].get("disabled_pairs") == ("arm.srdf" if "srdf" in options else None)
         assert held["config"].get("self_collisions") == ("off" if "off" in options else None)
     assert found[""]["scene_sha256"] != found["--disabled-pairs arm.srdf"]["scene_sha256"]
-    assert allowed(collide, "arm.urdf", "--self-collisions", "off", "--ground") == {("ground", "tip/collision#0")}
+    assert allowed(collide, "arm.urdf", "--self-collisions", "off", "--ground") == {
+        ("ground", "tip/collision#0")
+    }
     with pytest.raises(collidecli.InputError, match="self_collisions is 'maybe'"):
         collidecli.ModelBuilder().add_mjcf("arm.urdf", self_collisions="maybe")
 
@@ -92,9 +100,15 @@ def test_self_collisions_of_kinematic_trees(here, collide):
     assert allowed(collide, "legs.xml", "--self-collisions", "off") == every - own
     for pair in own:
         answer = collide("inspect legs.xml --self-collisions off --why", *pair)
-        assert answer.out.strip().endswith("may not touch: self-collision of the articulation is off")
-    (here / "forced.xml").write_text(LEGS.replace("FORCED", '<contact><pair geom1="arm" geom2="tip"/></contact>'))
-    assert allowed(collide, "forced.xml", "--self-collisions", "off") == (every - own) | {("arm", "tip")}
+        assert answer.out.strip().endswith(
+            "may not touch: self-collision of the articulation is off"
+        )
+    (here / "forced.xml").write_text(
+        LEGS.replace("FORCED", '<contact><pair geom1="arm" geom2="tip"/></contact>')
+    )
+    assert allowed(collide, "forced.xml", "--self-collisions", "off") == (every - own) | {
+        ("arm", "tip")
+    }
 
 
 def test_what_is_left_out_is_told(here, collide):
@@ -135,7 +149,8 @@ FRAMES = 5
 def robot(here):
     (here / "legs.urdf").write_text(ROBOT.format(foot=SPHERE))
     rows = np.zeros((FRAMES, 8))
-    rows[:, 2] = 0.62 - 0.01 * np.arange(FRAMES)  # the foot's lowest point: 2 cm above the ground, then 1 cm less each
+    # the foot's lowest point: 2 cm above the ground, then 1 cm less each
+    rows[:, 2] = 0.62 - 0.01 * np.arange(FRAMES)
     rows[:, 6] = 1.0
     np.savetxt(here / "motion.csv", rows, delimiter=",")
     return here
@@ -151,7 +166,10 @@ def run(collide, *words):
 def test_a_floating_base_takes_the_root_motion_over_the_ground(robot, collide):
     collide.refused("run legs.urdf", *MOTION, *RUN)
     result = run(collide, "legs.urdf", *MOTION, "--floating-base", "--ground", "--gap", "0.1")
-    assert (result["frames"], result["deepest"]["distance"]) == (FRAMES, pytest.approx(-0.02, abs=1e-6))
+    assert (result["frames"], result["deepest"]["distance"]) == (
+        FRAMES,
+        pytest.approx(-0.02, abs=1e-6),
+    )
     assert {*arrays("out.h5")["model/shape/path"]} >= {"ground", "foot/collision#0"}
     config = attributes("out.h5")["config"]
     assert config["floating_base"] is config["ground"] is True
@@ -165,23 +183,34 @@ def test_record_simulates_a_floating_base_on_the_ground(robot, collide):
 
 def test_ground_of_usd_is_normal_to_the_up_axis(here, collide):
     write_usda(here, Y_UP, CENTIMETRES_Y_UP, "y.usda")
-    assert run(collide, "y.usda", "--ground")["deepest"]["distance"] == pytest.approx(-0.01, abs=1e-6)
+    assert run(collide, "y.usda", "--ground")["deepest"]["distance"] == pytest.approx(
+        -0.01, abs=1e-6
+    )
 
 
 @pytest.fixture
 def scenes(arm, walk, collide):
-    """Scenes that options have no effect on, or that lack what they refer to, and recordings that do not fit them."""
+    """Scenes that options have no effect on, or that lack what they refer to, and recordings that
+    do not fit them."""
     write_usda(arm, Y_UP, CENTIMETRES_Y_UP, "y.usda")
-    (arm / "ground.xml").write_text("<mujoco><worldbody><geom name='ground' size='1'/></worldbody></mujoco>")
+    (arm / "ground.xml").write_text(
+        "<mujoco><worldbody><geom name='ground' size='1'/></worldbody></mujoco>"
+    )
     (arm / "fixed.urdf").write_text(ROBOT.format(foot=SPHERE).replace('"pelvis"', '"world"'))
-    (arm / "seen.xml").write_text(BROKEN.replace('name="a" size', 'name="a" contype="0" conaffinity="0" size'))
+    (arm / "seen.xml").write_text(
+        BROKEN.replace('name="a" size', 'name="a" contype="0" conaffinity="0" size')
+    )
     (arm / "box.xml").write_text(MESH_BOX)
     (arm / "m.obj").write_text(MESH)
     (arm / "broken.xml").write_text(BROKEN)
     (arm / "a.usda").write_text('#usda 1.0\ndef "World" (references = @./no.usda@) {}')
     (arm / "envs.usda").write_text(ENVIRONMENTS)
     write_demos(arm / "demos.hdf5", {"demo_0": states(4, 0), "demo_1": states(4, 0)})
-    motion = {"root_pos": np.zeros((4, 3)), "root_quat_xyzw": np.zeros((4, 4)), "dof_pos": np.zeros((4, 1))}
+    motion = {
+        "root_pos": np.zeros((4, 3)),
+        "root_quat_xyzw": np.zeros((4, 4)),
+        "dof_pos": np.zeros((4, 1)),
+    }
     np.savez("objects.npz", **motion, dof_names=np.array(["turn"], dtype=object))
 
 
@@ -221,12 +250,17 @@ NO_GEOMETRY = {
     "empty.xml": ("<mujoco/>", ("has no collision geometry", "add contype and conaffinity")),
     "seen.xml": (
         BROKEN.replace("<geom", '<geom contype="0" conaffinity="0"'),
-        ("has no collision geometry: none of its 2 geoms can collide", "add contype and conaffinity"),
+        (
+            "has no collision geometry: none of its 2 geoms can collide",
+            "add contype and conaffinity",
+        ),
     ),
 }
 
 
-@pytest.mark.parametrize("verb", ["run", "run --ground", "inspect", "clearance", "profile", "audit"])
+@pytest.mark.parametrize(
+    "verb", ["run", "run --ground", "inspect", "clearance", "profile", "audit"]
+)
 @pytest.mark.parametrize("name", NO_GEOMETRY)
 def test_a_scene_without_collision_geometry_is_refused(robot, collide, name, verb):
     content, told = NO_GEOMETRY[name]
@@ -235,7 +269,9 @@ def test_a_scene_without_collision_geometry_is_refused(robot, collide, name, ver
     collide.refused(verb, name, *needed, told=(f"{name}: the scene", *told))
 
 
-@pytest.mark.parametrize("variable", ["ROS_PACKAGE_PATH", "AMENT_PREFIX_PATH", "--package-path", "beside"])
+@pytest.mark.parametrize(
+    "variable", ["ROS_PACKAGE_PATH", "AMENT_PREFIX_PATH", "--package-path", "beside"]
+)
 def test_package_paths_are_found(robot, collide, monkeypatch, variable):
     for name in ("ROS_PACKAGE_PATH", "AMENT_PREFIX_PATH"):
         monkeypatch.delenv(name, raising=False)
@@ -257,10 +293,21 @@ def test_package_paths_are_found(robot, collide, monkeypatch, variable):
 
 
 def test_motions_of_amass_and_gmr_are_named_with_their_conversion(robot, collide):
-    np.savez("amass.npz", poses=np.zeros((3, 156)), trans=np.zeros((3, 3)), betas=np.zeros(16), gender=np.array("male"))
+    np.savez(
+        "amass.npz",
+        poses=np.zeros((3, 156)),
+        trans=np.zeros((3, 3)),
+        betas=np.zeros(16),
+        gender=np.array("male"),
+    )
     objects = np.array([{}], dtype=object)
     np.savez("stageii.npz", poses=np.zeros((3, 165)), trans=np.zeros((3, 3)), labels=objects)
-    gmr = {"fps": 30, "root_pos": np.zeros((3, 3)), "root_rot": np.zeros((3, 4)), "dof_pos": np.zeros((3, 1))}
+    gmr = {
+        "fps": 30,
+        "root_pos": np.zeros((3, 3)),
+        "root_rot": np.zeros((3, 4)),
+        "dof_pos": np.zeros((3, 1)),
+    }
     for name, held in (("gmr", gmr), ("other", {"a": 1})):
         (robot / f"{name}.pkl").write_bytes(pickle.dumps(held))
     for name, told in {
@@ -271,8 +318,15 @@ def test_motions_of_amass_and_gmr_are_named_with_their_conversion(robot, collide
     }.items():
         collide.refused("run legs.urdf --floating-base -t", name, told=told)
     root = np.tile([0.0, 0.0, 0.0, 1.0], (3, 1))
-    np.savez("gmr.npz", root_pos=gmr["root_pos"], root_quat_xyzw=root, dof_pos=gmr["dof_pos"], fps=30)
-    assert run(collide, *["legs.urdf", "-t", "gmr.npz", "--floating-base", "--joint-names", "knee"])["frames"] == 3
+    np.savez(
+        "gmr.npz", root_pos=gmr["root_pos"], root_quat_xyzw=root, dof_pos=gmr["dof_pos"], fps=30
+    )
+    assert (
+        run(collide, *["legs.urdf", "-t", "gmr.npz", "--floating-base", "--joint-names", "knee"])[
+            "frames"
+        ]
+        == 3
+    )
 
 
 CLEAN = box(1.0, 1.0, 1.0)
@@ -287,29 +341,44 @@ def with_faces(more: Any) -> np.ndarray:
 
 SPIKE = np.concatenate([CLEAN[0], [[1.5, 1.5, 0.0]]])
 DIRTY = {
-    "duplicate": ((CLEAN[0], with_faces(CLEAN[1][:1])), "1 duplicate triangle is left out", "1 duplicates"),
+    "duplicate": (
+        (CLEAN[0], with_faces(CLEAN[1][:1])),
+        "1 duplicate triangle is left out",
+        "1 duplicates",
+    ),
     "opposite": (
-        (CLEAN[0], with_faces(CLEAN[1][:1, ::-1])), "1 triangle that faces away from an equal one is left out",
+        (CLEAN[0], with_faces(CLEAN[1][:1, ::-1])),
+        "1 triangle that faces away from an equal one is left out",
         "1 opposite",
     ),
     "fin": ((SPIKE, with_faces([[6, 7, 8]])), "1 triangle of a fin is left out", "1 fins"),
     "soup": (
         (CLEAN[0][CLEAN[1]].reshape(-1, 3) + NOISE, np.arange(36).reshape(12, 3)),
-        "border vertices are welded to others", "welded",
+        "border vertices are welded to others",
+        "welded",
     ),
     "over": (
         (CLEAN[0], np.concatenate([CLEAN[1][1:], CLEAN[1][:1, ::-1]])),
-        "1 triangle is turned over to face as those beside", "1 turned",
+        "1 triangle is turned over to face as those beside",
+        "1 turned",
     ),
     "inside_out": (turned(CLEAN), "1 inside-out body is turned over", "1 inside out"),
     "overlapping": (
-        joined(CLEAN, box(0.5, 0.35, 0.35, (1.0, 0.85, 0.85))), "2 overlapping bodies are united", "2 united"
+        joined(CLEAN, box(0.5, 0.35, 0.35, (1.0, 0.85, 0.85))),
+        "2 overlapping bodies are united",
+        "2 united",
     ),
-    "flat": ((CLEAN[0], with_faces([[0, 0, 1]])), "1 triangle without area is left out", "1 degenerate"),
-}  # fmt: skip
+    "flat": (
+        (CLEAN[0], with_faces([[0, 0, 1]])),
+        "1 triangle without area is left out",
+        "1 degenerate",
+    ),
+}
 
 
-def write_part(folder: Path, name: str, part: Mesh, approximation: str = "none", file: str = "dirty.usda") -> None:
+def write_part(
+    folder: Path, name: str, part: Mesh, approximation: str = "none", file: str = "dirty.usda"
+) -> None:
     """A scene of this mesh and a ball."""
     ball = sphere("ball", f"double radius = 0.02\n{placed((0.05, 0, 0))}")
     write_usda(folder, mesh(name, *part, approximation) + ball, name=file)
@@ -358,7 +427,9 @@ def test_convex_parts_and_hulls(here, collide):
         assert (told in answer.err) == (code == 2)
 
 
-@pytest.mark.parametrize("words", ["profile dirty.usda --device cpu", "traj convert motion.h5 --scene dirty.usda"])
+@pytest.mark.parametrize(
+    "words", ["profile dirty.usda --device cpu", "traj convert motion.h5 --scene dirty.usda"]
+)
 def test_other_verbs_refuse_too(here, collide, words):
     write_part(here, "part", DIRTY["duplicate"][0])
     collide.refused(words, "--strict-meshes", told="the mesh needs repairs")
@@ -369,7 +440,8 @@ def walk(here) -> None:
     """Root poses and a joint of an arm that moves along x."""
     (here / "hinge.urdf").write_text(HINGE)
     rows = np.zeros((4, 8))
-    rows[:, 0], rows[:, 6] = 0.1 * np.arange(4), 1.0
+    rows[:, 0] = 0.1 * np.arange(4)
+    rows[:, 6] = 1.0
     np.savetxt("walk.csv", rows, delimiter=",")
 
 
@@ -410,7 +482,9 @@ WRIST = """<robot name="arm"><link name="base"/>
 """
 
 
-@pytest.mark.parametrize("verb", [("record", "arm.urdf", "--frames", "2", "-o", "arm.h5"), ("inspect", "arm.urdf")])
+@pytest.mark.parametrize(
+    "verb", [("record", "arm.urdf", "--frames", "2", "-o", "arm.h5"), ("inspect", "arm.urdf")]
+)
 def test_meshes_of_a_package_are_where_the_asset_map_says(here, collide, verb):
     (here / "arm.urdf").write_text(WRIST)
     collide.refused(*verb, told="--asset-map package://arm=FOLDER")
@@ -424,22 +498,33 @@ RADIUS = "double radius = 0.1"
 
 def ring(resolution: int) -> str:
     """A mesh with a signed distance field."""
-    return mesh("ring", *RING, "sdf", f"uniform int physxSDFMeshCollision:sdfResolution = {resolution}", BODY_APIS)
+    return mesh(
+        "ring",
+        *RING,
+        "sdf",
+        f"uniform int physxSDFMeshCollision:sdfResolution = {resolution}",
+        BODY_APIS,
+    )
 
 
 def test_the_second_run_finds_the_field(tmp_path, collide, monkeypatch):
     write_usda(tmp_path, ring(40) + sphere("ball", f"{RADIUS}\n{placed((1, 0, 0))}"))
     build = Mock(side_effect=signed_distance.build_sdf)
     monkeypatch.setattr(signed_distance, "build_sdf", build)
-    one, other = (collide.result(f"run s.usda -o {name}.h5 --device cpu --cache-dir cache") for name in "ab")
+    one, other = (
+        collide.result(f"run s.usda -o {name}.h5 --device cpu --cache-dir cache") for name in "ab"
+    )
     assert build.call_count == 1
     assert one["content_sha256"] == other["content_sha256"]
     for result in (one, other):  # the scene, and its fields
         assert [stage["calls"] for stage in result["stages"] if stage["stage"] == "load"] == [2]
     assert len(collide.result("cache --cache-dir cache")["entries"]) == 1
-    # The ball is on the middle line of the tube, 0.35 thick: a polygon of ten sides, so cos(18 deg) of it at least.
+    # The ball is on the middle line of the tube, 0.35 thick: a polygon of ten sides, so cos(18 deg)
+    # of it at least.
     voxel = 2.7 / 40
-    assert -0.45 - voxel <= other["deepest"]["distance"] <= -0.35 * np.cos(np.pi / 10.0) - 0.1 + voxel
+    assert (
+        -0.45 - voxel <= other["deepest"]["distance"] <= -0.35 * np.cos(np.pi / 10.0) - 0.1 + voxel
+    )
 
 
 @pytest.mark.parametrize("verb", ["run -o o.h5", "profile"])

@@ -1,4 +1,5 @@
-"""Where an option's value comes from: flag, variable, file, default; the cache; what a run imports."""
+"""Where an option's value comes from: flag, variable, file, default; the cache; what a run
+imports."""
 
 import json
 import subprocess
@@ -26,12 +27,17 @@ def test_flag_before_variable_before_file_before_default(here, collide, monkeypa
     monkeypatch.setenv("COLLIDE_BROAD_PHASE", "sap")
     assert (phase(), phase("--broad-phase", "explicit")) == ("sap", "explicit")
     monkeypatch.delenv("COLLIDE_BROAD_PHASE")
-    (here / "collide.toml").write_text('broad_phase = "nxn"\n[run]\nbroad_phase = "sap"\n[inspect]\nall = true\n')
+    (here / "collide.toml").write_text(
+        'broad_phase = "nxn"\n[run]\nbroad_phase = "sap"\n[inspect]\nall = true\n'
+    )
     assert phase() == "sap"
 
 
 def test_every_kind_of_value(here, collide):
-    text = 'gap = 0.025\nthreads = 2\nforce = true\nmemory-limit = "1GiB"\ntrajectory = "motion.h5"\njson = true\n'
+    text = (
+        'gap = 0.025\nthreads = 2\nforce = true\nmemory-limit = "1GiB"\ntrajectory ='
+        ' "motion.h5"\njson = true\n'
+    )
     (here / "collide.toml").write_text(text)
     result = json.loads(collide("run scene.xml").out)
     assert result["contacts"] == 14
@@ -81,7 +87,9 @@ def test_memory_sizes(text, size):
 
 
 @pytest.mark.parametrize("name", ["COLLIDE_THREADS", "COLLIDE_RUN_THREADS"])
-def test_the_variable_of_a_bad_value_is_named_and_an_unknown_one_is_noticed(here, collide, monkeypatch, name):
+def test_the_variable_of_a_bad_value_is_named_and_an_unknown_one_is_noticed(
+    here, collide, monkeypatch, name
+):
     monkeypatch.setenv(name, "many")
     collide.refused(*PLAIN, told=f"\n  the value is from {name}; collide run --help")
     monkeypatch.delenv(name)
@@ -152,14 +160,34 @@ def main(*words: str) -> str:
 
 def run(words: str) -> str:
     samples = Path(__file__).parents[2] / "samples"
-    return main(*("run", *words.replace("samples", str(samples)).split(), "--frames", "0", "-o", "out.h5", "-q"))
+    return main(
+        *(
+            "run",
+            *words.replace("samples", str(samples)).split(),
+            "--frames",
+            "0",
+            "-o",
+            "out.h5",
+            "-q",
+        )
+    )
 
 
-NONE_OF_A_RUN = "rich psutil numpy.ma fractions tomllib html xml.etree.ElementTree matplotlib scipy "
+NONE_OF_A_RUN = (
+    "rich psutil numpy.ma fractions tomllib html xml.etree.ElementTree matplotlib scipy "
+)
 UNUSED = {
     "the package": ("import collidecli", "numpy warp h5py pxr mujoco", ""),
-    "its plugin of pytest": ("import collidecli.pytest_plugin", "warp pxr mujoco h5py numpy click rich", ""),
-    "an output that exists": (main("run", "scene.xml", "-o", "motion.h5"), "warp mujoco pxr h5py numpy", "3 "),
+    "its plugin of pytest": (
+        "import collidecli.pytest_plugin",
+        "warp pxr mujoco h5py numpy click rich",
+        "",
+    ),
+    "an output that exists": (
+        main("run", "scene.xml", "-o", "motion.h5"),
+        "warp mujoco pxr h5py numpy",
+        "3 ",
+    ),
     "a run of MJCF": (
         run("samples/02_humanoid/humanoid.xml -t samples/02_humanoid/motion.h5"),
         NONE_OF_A_RUN + "pxr",

@@ -1,4 +1,5 @@
-"""Verbs called with several inputs: one result each, a failure that does not end the others, one table."""
+"""Verbs called with several inputs: one result each, a failure that does not end the others, one
+table."""
 
 import json
 import os
@@ -26,7 +27,8 @@ FRAMES = {"a": 15, "b": 18, "sub/a": 20}
 
 @pytest.fixture
 def demos(here: Path) -> Path:
-    """The current folder with three recordings of different lengths in `demos`, beside a damaged file and a text."""
+    """The current folder with three recordings of different lengths in `demos`, beside a damaged
+    file and a text."""
     (here / "demos" / "sub").mkdir(parents=True)
     for name, frames in FRAMES.items():
         write_motion(here / "demos" / f"{name}.h5", frames)
@@ -47,7 +49,9 @@ def sets(here: Path) -> Path:
 
 
 def outputs(folder: str) -> list[str]:
-    return sorted(path.relative_to(folder).as_posix() for path in Path(folder).rglob("*") if path.is_file())
+    return sorted(
+        path.relative_to(folder).as_posix() for path in Path(folder).rglob("*") if path.is_file()
+    )
 
 
 def listed(result: dict, schema: str) -> dict[str, dict]:
@@ -99,7 +103,10 @@ def test_outputs_have_the_names_of_the_recordings(demos, collide, monkeypatch, w
 def test_a_pattern_of_one_file_gives_a_list(demos, collide):
     items = listed(collide.result(*RUN, "-t", "demos/sub/*.h5", "-o", "out"), "run_list")
     assert list(items) == ["demos/sub/a.h5"]
-    assert collide.result(*RUN, "-t", "demos/a.h5", "-o", "single/")["output"] == "single/a.contacts.h5"
+    assert (
+        collide.result(*RUN, "-t", "demos/a.h5", "-o", "single/")["output"]
+        == "single/a.contacts.h5"
+    )
 
 
 def test_existing_outputs_are_refused_before_any_run_or_skipped(demos, collide):
@@ -107,7 +114,9 @@ def test_existing_outputs_are_refused_before_any_run_or_skipped(demos, collide):
     before = Path("out/a.contacts.h5").stat()
     told = "out/a.contacts.h5: the output exists already"
     collide.refused(*RUN, "-t", "demos/[ab].h5", "-o", "out", told=told, code=3)
-    items = listed(collide.result(*RUN, "-t", "demos/[ab].h5", "-o", "out", "--skip-existing"), "run_list")
+    items = listed(
+        collide.result(*RUN, "-t", "demos/[ab].h5", "-o", "out", "--skip-existing"), "run_list"
+    )
     assert [item["state"] for item in items.values()] == ["skipped", "done"]
     assert Path("out/a.contacts.h5").stat().st_mtime_ns == before.st_mtime_ns
     collide.ok(*RUN, "-t", "demos/[ab].h5", "-o", "out", "--force")
@@ -119,10 +128,17 @@ def test_existing_outputs_are_refused_before_any_run_or_skipped(demos, collide):
     [
         (KeyboardInterrupt(), 130, "interrupted", {"a"}),
         (OutputError("no space left", "out/b.contacts.h5"), 3, "no space left", {"a"}),
-        (ZeroDivisionError("oh"), 70, "demos/b.h5: internal error: ZeroDivisionError: oh", {"a", "sub/a"}),
+        (
+            ZeroDivisionError("oh"),
+            70,
+            "demos/b.h5: internal error: ZeroDivisionError: oh",
+            {"a", "sub/a"},
+        ),
     ],
 )
-def test_an_error_keeps_what_is_finished_and_no_part(demos, collide, monkeypatch, error, code, told, kept):
+def test_an_error_keeps_what_is_finished_and_no_part(
+    demos, collide, monkeypatch, error, code, told, kept
+):
     """An interruption and a full disk end the list; an error in collide does not."""
     real = run_module.run
 
@@ -188,13 +204,17 @@ def test_scenes_are_worlds_or_with_each_runs(here, collide):
         (here / name).parent.mkdir(parents=True, exist_ok=True)
         (here / f"{name}.xml").write_text(SCENE)
     assert collide.result("run scenes/*.xml -o worlds.h5 --device cpu")["worlds"] == 2
-    items = listed(collide.result("run --each scenes/*.xml -t motion.h5 -o out --device cpu"), "run_list")
+    items = listed(
+        collide.result("run --each scenes/*.xml -t motion.h5 -o out --device cpu"), "run_list"
+    )
     assert outputs("out") == ["one.contacts.h5", "two.contacts.h5"]
     assert items["scenes/two.xml"]["result"]["scene"] == "two.xml"
     assert items["scenes/two.xml"]["result"]["trajectory"] == "motion.h5"
     for scenes, output in (("old/*/*.xml", "a"), ("old/a/arm.xml old/b/hand.xml", "b")):
         collide.ok(f"run --each {scenes} -o {output} --device cpu")
-        assert outputs(output) == ["a/arm.contacts.h5", "b/hand.contacts.h5"], "quoted or expanded by a shell"
+        assert outputs(output) == ["a/arm.contacts.h5", "b/hand.contacts.h5"], (
+            "quoted or expanded by a shell"
+        )
     assert collide.result("diff a b")["counts"]["done"] == 2
 
 
@@ -203,7 +223,10 @@ def test_recordings_that_contain_their_scene_take_the_place_of_scenes(demos, col
     monkeypatch.setattr(run_module, "run", run)
     assert collide("run demos/[ab].h5 -o out").code == 2
     requests = [call.args[0] for call in run.call_args_list]
-    assert [(one.scenes, one.trajectory) for one in requests] == [((), "demos/a.h5"), ((), "demos/b.h5")]
+    assert [(one.scenes, one.trajectory) for one in requests] == [
+        ((), "demos/a.h5"),
+        ((), "demos/b.h5"),
+    ]
 
 
 def test_a_variable_names_one_recording(demos, collide, monkeypatch):
@@ -220,7 +243,11 @@ def test_check_of_a_folder(sets, collide):
     assert "2 good, 0 faulty" in collide.ok("check runs/motion.h5 motion.h5").out
     (sets / "runs" / "cut.h5").write_bytes(b"\x89HDF")
     answer = collide("check runs")
-    assert (answer.code, "runs/cut.h5" in answer.err, "1 cannot be checked" in answer.out) == (1, True, True)
+    assert (answer.code, "runs/cut.h5" in answer.err, "1 cannot be checked" in answer.out) == (
+        1,
+        True,
+        True,
+    )
     assert all(f"runs/sub/a.h5: {one['where']}: {one['what']}" in answer.out for one in findings)
     assert findings
     assert collide("check runs/cut.h5 runs/cut.h5 runs/c*.h5").code == 2
@@ -234,7 +261,9 @@ def test_events_of_several_sets_are_one_table(sets, collide):
     answer = collide("events runs --csv all.csv --parquet all.parquet --json")
     assert answer.code == 1
     items = listed(json.loads(answer.out), "events_list")
-    assert "1 file of a folder is left out, as they are not contact sets: runs/motion.h5" in answer.err
+    assert (
+        "1 file of a folder is left out, as they are not contact sets: runs/motion.h5" in answer.err
+    )
     assert [name for name, item in items.items() if item["state"] == "failed"] == ["runs/cut.h5"]
     rows = pandas.read_csv("all.csv", dtype=str, keep_default_na=False).to_dict("records")
     for name in ("runs/a.h5", "runs/b.h5", "runs/sub/a.h5"):
@@ -243,7 +272,9 @@ def test_events_of_several_sets_are_one_table(sets, collide):
         assert len(alone) == items[name]["result"]["intervals"]["count"]
         assert alone.to_dict("records") == [row for row in rows if row["file"] == name]
     parquet = pytest.importorskip("pyarrow.parquet").read_table("all.parquet").to_pylist()
-    assert [(row["file"], row["shape0"]) for row in parquet] == [(row["file"], row["shape0"]) for row in rows]
+    assert [(row["file"], row["shape0"]) for row in parquet] == [
+        (row["file"], row["shape0"]) for row in rows
+    ]
     assert collide("events runs/cut.h5 runs/c*.h5 --csv none.csv").code == 2
     assert not os.path.exists("none.csv")
 
@@ -270,7 +301,8 @@ def test_inspect_has_a_row_for_each(sets, collide):
 
 @pytest.fixture
 def folders(sets: Path) -> Path:
-    """Folders `runs` and `now`: a.h5 is equal, sub/a.h5 differs, b.h5 is only in A, new.h5 only in B."""
+    """Folders `runs` and `now`: a.h5 is equal, sub/a.h5 differs, b.h5 is only in A, new.h5 only in
+    B."""
     shutil.copytree("runs", "now")
     os.rename("now/b.h5", "now/new.h5")
     edited = made_up()
@@ -283,7 +315,10 @@ def test_diff_of_two_folders(folders, collide):
     pages = ("--junit-xml", "d.xml", "--markdown", "d.md", "--github")
     answer = collide("diff runs now --json", *pages)
     items = listed(json.loads(answer.out), "diff_list")
-    states = {name: item["result"]["equal"] if item["result"] else item["state"] for name, item in items.items()}
+    states = {
+        name: item["result"]["equal"] if item["result"] else item["state"]
+        for name, item in items.items()
+    }
     assert states == {"a.h5": True, "b.h5": "only_a", "new.h5": "only_b", "sub/a.h5": False}
     root = ElementTree.parse("d.xml").getroot()
     assert (root.get("tests"), root.get("failures"), root.get("errors")) == ("14", "3", "0")
@@ -309,27 +344,43 @@ def test_exit_codes_of_diff_of_folders(folders, collide):
 
 
 def test_audits_of_several_sets_and_recordings(demos, collide):
-    """Each item is the audit alone; the exit code is 1 if one is over a limit or cannot be audited."""
+    """Each item is the audit alone; the exit code is 1 if one is over a limit or cannot be
+    audited."""
     collide("run scene.xml -t demos -o runs --device cpu")
     shutil.copy("motion.h5", "runs/motion.h5")
-    limits = ("--max-depth", "70mm")  # in frame k the spheres are 105 - 10 k mm apart: 35, 65 and 85 mm deep
+    # in frame k the spheres are 105 - 10 k mm apart: 35, 65 and 85 mm deep
+    limits = ("--max-depth", "70mm")
     answer = collide("audit runs --json", *limits)
     items = listed(json.loads(answer.out), "audit_list")
-    assert (answer.code, [item["result"]["passed"] for item in items.values()]) == (1, [True, True, False])
+    assert (answer.code, [item["result"]["passed"] for item in items.values()]) == (
+        1,
+        [True, True, False],
+    )
     assert "1 file of a folder is left out" in answer.err
     for name, item in items.items():
-        assert item["result"] == collide.result("audit", name, *limits, code=0 if item["result"]["passed"] else 1)
+        assert item["result"] == collide.result(
+            "audit", name, *limits, code=0 if item["result"]["passed"] else 1
+        )
     assert "over a limit" in collide("audit runs", *limits).out
     assert collide("audit runs/a.contacts.h5 runs/b.contacts.h5", *limits).code == 0
-    found = listed(collide.result("audit scene.xml -t demos --device cpu", *limits, code=1), "audit_list")
+    found = listed(
+        collide.result("audit scene.xml -t demos --device cpu", *limits, code=1), "audit_list"
+    )
     assert [item["state"] for item in found.values()] == ["done", "done", "failed", "done"]
-    assert [item["result"]["passed"] for item in found.values() if item["result"]] == [True, True, False]
+    assert [item["result"]["passed"] for item in found.values() if item["result"]] == [
+        True,
+        True,
+        False,
+    ]
     for words in ("--mask m.npz", "--chart c.svg", "--junit-xml x.xml", "--against b.json"):
         collide.refused(f"audit runs {words}", told="is for one audit")
 
 
 def test_clearance_of_several_recordings(demos, collide):
-    items = listed(collide.result("clearance scene.xml -t demos -o near --device cpu", code=1), "clearance_list")
+    items = listed(
+        collide.result("clearance scene.xml -t demos -o near --device cpu", code=1),
+        "clearance_list",
+    )
     assert outputs("near") == ["a.clearance.h5", "b.clearance.h5", "sub/a.clearance.h5"]
     for name, frames in FRAMES.items():
         found = items[f"demos/{name}.h5"]["result"]

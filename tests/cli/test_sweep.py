@@ -1,4 +1,5 @@
-"""`collide run --sweep` on the command line, for every table of steps: shapes, particles, cloths, self-contacts."""
+"""`collide run --sweep` on the command line, for every table of steps: shapes, particles, cloths,
+self-contacts."""
 
 from collections.abc import Callable
 from contextlib import chdir
@@ -25,19 +26,28 @@ SCENE = """<mujoco><worldbody>
 <body name="post" pos="1 0 3"><freejoint/><geom name="post" type="box" size="0.1 0.1 0.4"/></body>
 </worldbody></mujoco>"""
 NAMES = ("bullet", "bar", "post")
-FRAMES, RATE = 24, 60.0
-HEADER = 'metersPerUnit = 1\n upAxis = "Z"\n startTimeCode = 0\n endTimeCode = 3\n timeCodesPerSecond = 60'
-GRAIN_FALL, CLOTH_FALL, LIMIT = 1.0 / 6.0, 0.5, 0.01
+FRAMES = 24
+RATE = 60.0
+HEADER = (
+    'metersPerUnit = 1\n upAxis = "Z"\n startTimeCode = 0\n endTimeCode = 3\n timeCodesPerSecond'
+    " = 60"
+)
+GRAIN_FALL = 1.0 / 6.0
+CLOTH_FALL = 0.5
+LIMIT = 0.01
 """Of a grain and of a cloth in a frame [m]; the limit of self-contacts [m]."""
 
 
 def poses(turn: float = 0.55) -> np.ndarray:
-    """A bullet at 100 m/s in frames of 1/60 s, and a bar that turns by 2 * `turn` rad a frame through a post."""
+    """A bullet at 100 m/s in frames of 1/60 s, and a bar that turns by 2 * `turn` rad a frame
+    through a post."""
     frame = np.arange(FRAMES)
     found = np.zeros((FRAMES, 1, 3, 7))
     found[..., 6] = 1.0
     found[:, 0, 0, 0] = -9.5 + 100.0 / RATE * frame
-    found[:, 0, 1, 2], found[:, 0, 2, 2], found[:, 0, 2, 0] = 3.0, 3.0, 0.35
+    found[:, 0, 1, 2] = 3.0
+    found[:, 0, 2, 2] = 3.0
+    found[:, 0, 2, 0] = 0.35
     found[:, 0, 1, 5], found[:, 0, 1, 6] = np.sin(turn * frame + 0.3), np.cos(turn * frame + 0.3)
     return found
 
@@ -52,7 +62,10 @@ def falling(points: Any, fall: float, first: float = 0.0) -> np.ndarray:
 def samples(name: str, positions: np.ndarray) -> str:
     """A point attribute with a time sample for each frame."""
     frames = (", ".join(str(tuple(map(float, point))) for point in frame) for frame in positions)
-    return f"point3f[] {name}.timeSamples = {{ {', '.join(f'{n}: [{text}]' for n, text in enumerate(frames))} }}\n"
+    return (
+        f"point3f[] {name}.timeSamples = {{"
+        f" {', '.join(f'{n}: [{text}]' for n, text in enumerate(frames))} }}\n"
+    )
 
 
 def block(name: str, place: tuple, scale: tuple) -> str:
@@ -66,16 +79,20 @@ def block(name: str, place: tuple, scale: tuple) -> str:
 
 
 def cloth(name: str, positions: np.ndarray, faces: np.ndarray, inside: str = "") -> str:
-    counts, indices = [3] * len(faces), np.ravel(faces).tolist()
+    counts = [3] * len(faces)
+    indices = np.ravel(faces).tolist()
     mesh = f"{inside}\nint[] faceVertexCounts = {counts}\nint[] faceVertexIndices = {indices}\n"
     return f'def Mesh "{name}" {COLLIDER} {{\n{mesh}{samples("points", positions)}}}\n'
 
 
 GRAINS = falling([[2.1, 0.05, 0.25], [0.0, 0.0, 0.7], [9.0, 0.0, 0.25]], GRAIN_FALL)
 """One falls through the plate between frames, one onto the ball, one beside both."""
-SQUARE = falling([(-1.2, -1.0, 0.0), (0.8, -1.0, 0.0), (1.0, 1.0, 0.0), (-1.0, 1.0, 0.0)], CLOTH_FALL, 0.75)
+SQUARE = falling(
+    [(-1.2, -1.0, 0.0), (0.8, -1.0, 0.0), (1.0, 1.0, 0.0), (-1.0, 1.0, 0.0)], CLOTH_FALL, 0.75
+)
 """A cloth that falls past a peg, which is inside one triangle, and past a post with a corner."""
-LOWER, FACES = np.tile(grid(2)[0], (4, 1, 1)).astype(np.float32).astype(float), grid(2)[1]
+LOWER = np.tile(grid(2)[0], (4, 1, 1)).astype(np.float32).astype(float)
+FACES = grid(2)[1]
 UPPER = falling(grid(2)[0] + np.array([0.1, 0.05, 0.7]), CLOTH_FALL)
 """A cloth that falls through another, which rests, from the second to the third frame."""
 PARTICLES = f"""{sphere("ball", "double radius = 0.3", COLLIDER)}
@@ -106,17 +123,27 @@ def stage(text: str) -> Callable[[Path], object]:
 def check_shot(columns: dict[str, np.ndarray], frame: np.ndarray) -> None:
     shot = (columns["shape0"] == 0) & (columns["shape1"] == 1)
     assert shot.sum() == 1
-    assert (frame[shot][0] + columns["enter"][shot][0]) / RATE == pytest.approx((9.5 - 0.0045) / 100.0, abs=1e-6)
+    assert (frame[shot][0] + columns["enter"][shot][0]) / RATE == pytest.approx(
+        (9.5 - 0.0045) / 100.0, abs=1e-6
+    )
     assert columns["tunnel"][shot].tolist() == [1]
 
 
 def check_grains(columns: dict[str, np.ndarray], frame: np.ndarray) -> None:
-    assert (frame.tolist(), columns["indices"][:, 0].tolist(), columns["tunnel"].tolist()) == ([1, 2], [0, 1], [1, 0])
+    assert (frame.tolist(), columns["indices"][:, 0].tolist(), columns["tunnel"].tolist()) == (
+        [1, 2],
+        [0, 1],
+        [1, 0],
+    )
     assert columns["enter"][0] == pytest.approx((0.25 - GRAIN_FALL - 0.0015) / GRAIN_FALL, abs=1e-5)
 
 
 def check_square(columns: dict[str, np.ndarray], frame: np.ndarray) -> None:
-    assert (frame.tolist(), columns["shape"].tolist(), columns["kind"].tolist()) == ([1, 1], [1, 0], [0, 2])
+    assert (frame.tolist(), columns["shape"].tolist(), columns["kind"].tolist()) == (
+        [1, 1],
+        [1, 0],
+        [0, 2],
+    )
     assert columns["indices"].tolist() == [[2, -1, -1], [0, 1, 2]]
     np.testing.assert_allclose(columns["enter"], (0.25 - 0.1) / CLOTH_FALL, atol=1e-5)
     np.testing.assert_allclose(columns["barycentric"].sum(axis=1), 1.0, atol=1e-6)
@@ -134,8 +161,9 @@ def check_cloths(columns: dict[str, np.ndarray], frame: np.ndarray) -> None:
 class Case:
     """A scene with one table of steps.
 
-    counts: touches, tunnels; None for some. line: of the summary. check: of columns and frames. events: whether each
-    pair is missed, and its begin [s]. of_particles: events of single particles.
+    counts: touches, tunnels; None for some. line: of the summary. check: of columns and frames.
+    events: whether each pair is missed, and its begin [s]. of_particles: events of single
+    particles.
     """
 
     table: str
@@ -152,32 +180,54 @@ class Case:
 
 CASES = {
     "shapes": Case(
-        "sweep", write_rigid, "run scene.xml -t motion.h5", check_shot, "1 touch missed by the frame rate, of"
+        "sweep",
+        write_rigid,
+        "run scene.xml -t motion.h5",
+        check_shot,
+        "1 touch missed by the frame rate, of",
     ),
     "grains": Case(
-        "soft_sweep", stage(PARTICLES), "run scene.usda", check_grains,
-        "particles: 1 touch missed by the frame rate, of 2 in steps", (2, 1), (("/grains",),), GRAINS,
+        "soft_sweep",
+        stage(PARTICLES),
+        "run scene.usda",
+        check_grains,
+        "particles: 1 touch missed by the frame rate, of 2 in steps",
+        (2, 1),
+        (("/grains",),),
+        GRAINS,
         {("/plate", "/grains"): (True, None), ("/ball", "/grains"): (False, (0.7 - 0.301) / 10.0)},
         (("/ball", "/grains[1]"), ("/plate", "/grains[0]")),
     ),
     "cloth": Case(
-        "soft_sweep", stage(PEG), "run scene.usda", check_square,
-        "particles: 2 touches missed by the frame rate, of 2 in steps", (2, 2), (("/cloth",),), SQUARE,
+        "soft_sweep",
+        stage(PEG),
+        "run scene.usda",
+        check_square,
+        "particles: 2 touches missed by the frame rate, of 2 in steps",
+        (2, 2),
+        (("/cloth",),),
+        SQUARE,
         {("/peg", "/cloth"): (True, None), ("/post", "/cloth"): (True, None)},
         (*(("/peg", f"/cloth[{n}]") for n in (0, 1, 2)), ("/post", "/cloth[2]")),
     ),
     "self": Case(
-        "self_sweep", stage(cloth("lower", LOWER, FACES) + cloth("upper", UPPER, FACES)),
-        f"run scene.usda --self-contacts {LIMIT}", check_cloths, "self-contacts: ", None,
-        (("/lower", "/upper"), ("/upper", "/lower")), np.concatenate([LOWER, UPPER], axis=1),
+        "self_sweep",
+        stage(cloth("lower", LOWER, FACES) + cloth("upper", UPPER, FACES)),
+        f"run scene.usda --self-contacts {LIMIT}",
+        check_cloths,
+        "self-contacts: ",
+        None,
+        (("/lower", "/upper"), ("/upper", "/lower")),
+        np.concatenate([LOWER, UPPER], axis=1),
         {("/lower", "/upper"): (True, (1.0 + (0.2 - LIMIT) / CLOTH_FALL) / RATE)},
     ),
-}  # fmt: skip
+}
 
 
 @dataclass(frozen=True)
 class Swept:
-    """A folder with swept.h5 and plain.h5, the runs with and without --sweep; rows and output of the former."""
+    """A folder with swept.h5 and plain.h5, the runs with and without --sweep; rows and output of
+    the former."""
 
     case: Case
     folder: Path
@@ -196,7 +246,9 @@ def rows_of(path: str | Path, table: str) -> tuple[dict[str, np.ndarray], np.nda
 
 @pytest.fixture(scope="module", params=CASES)
 def computed(request, tmp_path_factory) -> Swept:
-    case, folder, collide = CASES[request.param], tmp_path_factory.mktemp("swept"), CommandLine()
+    case = CASES[request.param]
+    folder = tmp_path_factory.mktemp("swept")
+    collide = CommandLine()
     with chdir(folder):
         case.write(folder)
         collide.ok(case.run, "-o", "plain.h5")
@@ -213,11 +265,15 @@ def swept(computed, collide, monkeypatch) -> Swept:
 
 
 only_shapes = pytest.mark.parametrize("computed", ["shapes"], indirect=True)
-of_particles = pytest.mark.parametrize("computed", [name for name in CASES if name != "shapes"], indirect=True)
+of_particles = pytest.mark.parametrize(
+    "computed", [name for name in CASES if name != "shapes"], indirect=True
+)
 
 
 def test_the_table_and_the_summary(swept, collide):
-    case, columns, count = swept.case, swept.columns, len(swept.frame)
+    case = swept.case
+    columns = swept.columns
+    count = len(swept.frame)
     assert check_file("swept.h5") == []
     case.check(columns, swept.frame)
     touches, tunnels = case.counts or (count, int(columns["tunnel"].sum()))
@@ -237,12 +293,17 @@ def test_the_table_and_the_summary(swept, collide):
     rows = pandas.read_csv("t.csv")
     assert len(rows) == count
     if "kind" in rows:
-        words = ("vertex", "edge", "face") if case.table == "soft_sweep" else ("vertex-face", "edge-edge")
+        words = (
+            ("vertex", "edge", "face")
+            if case.table == "soft_sweep"
+            else ("vertex-face", "edge-edge")
+        )
         assert rows["kind"].tolist() == [words[kind] for kind in columns["kind"]]
 
 
 def test_the_contacts_in_frames_are_those_without_sweep(swept):
-    plain, found = arrays("plain.h5"), arrays("swept.h5")
+    plain = arrays("plain.h5")
+    found = arrays("swept.h5")
     groups, more = ({name.split("/")[0] for name in held} for held in (plain, found))
     assert {swept.case.table} <= more - groups <= {"sweep", "soft_sweep", "self_sweep"}
     for name, values in plain.items():
@@ -252,7 +313,11 @@ def test_the_contacts_in_frames_are_those_without_sweep(swept):
 
 
 @pytest.mark.parametrize(
-    "more", ["--threads 2 --chunk-cells 1 --broad-phase sap", "--threads 1 --chunk-cells 5 --broad-phase nxn"]
+    "more",
+    [
+        "--threads 2 --chunk-cells 1 --broad-phase sap",
+        "--threads 1 --chunk-cells 5 --broad-phase nxn",
+    ],
 )
 def test_bits_do_not_depend_on_the_execution(swept, collide, more):
     run = (swept.case.run, "--sweep", "-o", "o.h5", "--force", "--memory-limit", "256MiB")
@@ -273,7 +338,9 @@ def test_python_has_the_rows_of_the_command(swept):
     builder = collidecli.ModelBuilder()
     builder.add_usd("scene.usda")
     limit = {"self_contacts": LIMIT} if swept.case.table == "self_sweep" else {}
-    made = collidecli.sweep(builder.finalize(), None, particle_q=swept.case.positions[:, None], **limit)
+    made = collidecli.sweep(
+        builder.finalize(), None, particle_q=swept.case.positions[:, None], **limit
+    )
     found = made.elements if limit else made.particles
     assert found is not None
     assert found.frame.tolist() == swept.frame.tolist()
@@ -285,7 +352,8 @@ def test_python_has_the_rows_of_the_command(swept):
 @of_particles
 @pytest.mark.usefixtures("no_charts")
 def test_events_report_and_view(swept, collide):
-    case, columns = swept.case, swept.columns
+    case = swept.case
+    columns = swept.columns
 
     def events(*options):
         return collide.result("events swept.h5 --sweep --first 1000", *options)["between_frames"]
@@ -307,7 +375,11 @@ def test_events_report_and_view(swept, collide):
     page = collide.result("report swept.h5 -o page.html --force")["between_frames"]
     assert (page["count"], page["missed"]) == (found["count"], found["missed"])
     with opened_view(ViewRequest("swept.h5")) as view:
-        drawn = view.frames.self_contacts(1, 0) if case.table == "self_sweep" else view.frames.contacts(1, 0)["point0"]
+        drawn = (
+            view.frames.self_contacts(1, 0)
+            if case.table == "self_sweep"
+            else view.frames.contacts(1, 0)["point0"]
+        )
     assert len(drawn) == (swept.frame == 1).sum()
     if case.table == "self_sweep":
         np.testing.assert_allclose(drawn[:, 2], 0.5 * LIMIT, atol=2e-6)
@@ -320,7 +392,9 @@ def test_neither_one_frame_nor_parts_of_a_motion(swept, collide):
     collide.refused(*run, "--frames", "1", "-o", "one.h5", told="has one frame")
     for name, frames in (("a.h5", ":2"), ("b.h5", "2:")):
         collide.ok(*run, "--frames", frames, "-o", name)
-    collide.refused("merge a.h5 b.h5 -o c.h5", told="none between its frames and those of another set")
+    collide.refused(
+        "merge a.h5 b.h5 -o c.h5", told="none between its frames and those of another set"
+    )
 
 
 @pytest.mark.parametrize("computed", ["self"], indirect=True)
@@ -348,8 +422,11 @@ def test_bad_input_is_refused(swept, collide, more, message):
 @only_shapes
 def test_events_join_the_touches_of_consecutive_steps(swept, collide):
     values = np.zeros((4, 1, 3, 7))
-    values[..., 6], values[:, 0, 1, 1], values[:, 0, 2, 1] = 1.0, 50.0, 90.0
-    values[:, 0, 0, 0] = [-0.01, -0.002, 0.002, 0.05]  # the ball touches the wall from -0.0045 to 0.0045
+    values[..., 6] = 1.0
+    values[:, 0, 1, 1] = 50.0
+    values[:, 0, 2, 1] = 90.0
+    # the ball touches the wall from -0.0045 to 0.0045
+    values[:, 0, 0, 0] = [-0.01, -0.002, 0.002, 0.05]
     write_poses("slow.h5", values, NAMES, 1.0 / RATE)
     collide.ok("run scene.xml -t slow.h5 --sweep -o out.h5")
     found = collide.result("events out.h5 --sweep")["between_frames"]
@@ -359,17 +436,26 @@ def test_events_join_the_touches_of_consecutive_steps(swept, collide):
     assert named == [0, 0, "wall", "bullet", False]
     times = np.array([0.0055 / 0.008, 2.0 + 0.0025 / 0.048]) / RATE
     assert [one["begin_time"], one["end_time"]] == pytest.approx(times, abs=1e-5)
-    assert "1 touch with times between frames, 0 in no frame" in collide("events out.h5 --sweep --by bodies").out
+    assert (
+        "1 touch with times between frames, 0 in no frame"
+        in collide("events out.h5 --sweep --by bodies").out
+    )
     none = collide.result("events out.h5 --sweep --include post")["between_frames"]
     assert none == {"count": 0, "missed": 0, "undecided": 0, "listed": []}
 
 
 @only_shapes
-@pytest.mark.parametrize("options", ["", "--by bodies", "--merge-gap 3", "--threshold any", "--frames 5:20"])
+@pytest.mark.parametrize(
+    "options", ["", "--by bodies", "--merge-gap 3", "--threshold any", "--frames 5:20"]
+)
 def test_tables_of_events_have_the_times_between_frames(swept, collide, options):
-    """A touch in frames has begin and end of those in --json that overlap it; missed ones are rows at the end."""
+    """A touch in frames has begin and end of those in --json that overlap it; missed ones are rows
+    at the end."""
     collide.ok(swept.case.run, "--sweep", "--worlds", "2", "-o", "two.h5", "--force")
-    words = ("events two.h5 --sweep --first 1000 --csv t.csv --parquet t.parquet --force", *options.split())
+    words = (
+        "events two.h5 --sweep --first 1000 --csv t.csv --parquet t.parquet --force",
+        *options.split(),
+    )
     found = collide.result(*words)
     table = pandas.read_csv("t.csv")
     assert table["missed"].sum() == found["between_frames"]["missed"] > 0
@@ -383,11 +469,14 @@ def test_tables_of_events_have_the_times_between_frames(swept, collide, options)
         listed = found["between_frames"]["listed"]
         pair = [one for one in listed if all(one[n] == row[n] for n in (*names, "world"))]
         if row["missed"]:
-            (one,) = [one for one in pair if one["begin_time"] == row["begin_time"] == row["enter_time"]]
+            (one,) = [
+                one for one in pair if one["begin_time"] == row["begin_time"] == row["enter_time"]
+            ]
             assert (one["missed"], one["end_time"], row["contacts"]) == (True, row["leave_time"], 0)
             assert time[row["begin_frame"]] <= row["enter_time"] <= time[row["begin_frame"] + 1]
             continue
-        first, last = row["begin_time"], time[row["last_frame"]]
+        first = row["begin_time"]
+        last = time[row["last_frame"]]
         held = [one for one in pair if one["end_time"] >= first and one["begin_time"] <= last]
         if not held:
             assert np.isnan(row["enter_time"])
@@ -420,7 +509,8 @@ def test_the_report_lists_missed_touches(swept, collide):
 @only_shapes
 def test_a_view_draws_the_touches_that_the_frames_miss(swept):
     """In the frame before, after the contacts of the frame; what the frames have is drawn once."""
-    columns, frame = swept.columns, swept.frame
+    columns = swept.columns
+    frame = swept.frame
     missed = np.flatnonzero(columns["tunnel"] == 1)
     assert 0 < len(missed) < len(frame)
     with opened_view(ViewRequest("swept.h5")) as view, ContactSet.open("swept.h5") as contacts:
@@ -431,5 +521,7 @@ def test_a_view_draws_the_touches_that_the_frames_miss(swept):
             rows = missed[frame[missed] == index]
             for name, values in drawn.items():
                 added = columns["least" if name == "distance" else name][rows]
-                assert np.array_equal(values, np.concatenate([held[name], added.astype(values.dtype)])), name
+                assert np.array_equal(
+                    values, np.concatenate([held[name], added.astype(values.dtype)])
+                ), name
         assert view.touches.deepest >= -columns["least"].min()

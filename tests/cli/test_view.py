@@ -1,4 +1,5 @@
-"""collide view without a browser, and its export to Rerun and RViz: what it finds, refuses and says; poses."""
+"""collide view without a browser, and its export to Rerun and RViz: what it finds, refuses and
+says; poses."""
 
 import os
 import shutil
@@ -33,18 +34,28 @@ def out(ran) -> str:
 def test_shapes_stand_where_their_contacts_say(out):
     with opened_view(ViewRequest(out)) as view:
         assert (view.result.scene, view.result.trajectory) == (["scene.xml"], "motion.h5")
-        radius, seen = view.frames.model.shapes.size[:, 0], 0
+        radius = view.frames.model.shapes.size[:, 0]
+        seen = 0
         for place in range(len(view.frames)):
-            held, poses = view.frames.contacts(place, 0), view.frames.shape_poses(place, 0)
-            for one, other, distance in zip(held["shape0"], held["shape1"], held["distance"], strict=True):
-                apart = np.linalg.norm(poses[one, :3] - poses[other, :3]) - radius[one] - radius[other]
+            held = view.frames.contacts(place, 0)
+            poses = view.frames.shape_poses(place, 0)
+            for one, other, distance in zip(
+                held["shape0"], held["shape1"], held["distance"], strict=True
+            ):
+                apart = (
+                    np.linalg.norm(poses[one, :3] - poses[other, :3]) - radius[one] - radius[other]
+                )
                 assert apart == pytest.approx(distance, abs=1e-6), "float32 of the column"
                 seen += 1
         assert seen > 5
         (pair,) = view.touches.of(0)
         assert (pair.paths, len(pair.touches)) == (("base", "ball"), 1)
         touch = pair.touches[0]
-        assert (touch.first, touch.deepest, touch.last) == (11, 19, 19), "0.105 - 0.01 n is below 0 from frame 11 on"
+        assert (touch.first, touch.deepest, touch.last) == (
+            11,
+            19,
+            19,
+        ), "0.105 - 0.01 n is below 0 from frame 11 on"
         assert touch.distance == pytest.approx(0.105 - 0.19, abs=1e-6)
 
 
@@ -56,17 +67,23 @@ def refused(request: ViewRequest, told: str) -> InputError:
 
 def test_contacts_of_a_second_set(ran, collide):
     """Those of a larger gap beside those of the set; a pair that only the second has is listed."""
-    out, more = ran("out.h5", "--margin", "0"), ran("more.h5", "--margin", "0.05")
+    out = ran("out.h5", "--margin", "0")
+    more = ran("more.h5", "--margin", "0.05")
     with opened_view(ViewRequest(out)) as view:
-        alone = [view.frames.contacts(place, 0)["distance"].tolist() for place in range(len(view.frames))]
+        alone = [
+            view.frames.contacts(place, 0)["distance"].tolist() for place in range(len(view.frames))
+        ]
         first = view.touches.of(0)[0].touches[0].first
     with opened_view(ViewRequest(out, against=more)) as view:
         seen = [view.frames.contacts(place, 0) for place in range(len(view.frames))]
         assert [held["distance"][~held["second"]].tolist() for held in seen] == alone
         assert sum(held["second"].sum() for held in seen) > sum(map(len, alone)) > 0
-        assert view.touches.of(0)[0].touches[0].first == first, "the touches are those of the first set"
+        assert view.touches.of(0)[0].touches[0].first == first, (
+            "the touches are those of the first set"
+        )
         assert view.frames.counts([0])["contact"] == sum(len(held["distance"]) for held in seen)
-    apart, more_apart = ran("apart.h5", "--frames", ":11"), ran("more_apart.h5", "--frames", ":11", "--margin", "0.05")
+    apart = ran("apart.h5", "--frames", ":11")
+    more_apart = ran("more_apart.h5", "--frames", ":11", "--margin", "0.05")
     for against, pairs in (("", []), (more_apart, [("base", "ball")])):
         with opened_view(ViewRequest(apart, against=against)) as view:
             assert [pair.paths for pair in view.touches.of(0)] == pairs
@@ -80,7 +97,10 @@ def test_a_slice_of_a_slice_of_two_worlds(here, collide):
     collide.ok("run scene.xml -t motion.h5 -o out.h5 --frames 3::2 --device cpu")
     with opened_view(ViewRequest("out.h5", frames="2:5")) as view:
         ball = view.frames.model.shapes.path.index("ball")
-        held = [[view.frames.shape_poses(place, world)[ball, :3] for world in (0, 1)] for place in range(3)]
+        held = [
+            [view.frames.shape_poses(place, world)[ball, :3] for world in (0, 1)]
+            for place in range(3)
+        ]
         np.testing.assert_allclose(held, poses[[7, 9, 11], :, 0, :3], atol=1e-12)
         assert view.frames.number.tolist() == [2, 3, 4]
 
@@ -89,7 +109,10 @@ def test_what_is_found_elsewhere(out, here, monkeypatch):
     (here / "sub").mkdir()
     shutil.copy("out.h5", "sub/copy.h5")
     with opened_view(ViewRequest("sub/copy.h5")) as view:
-        assert (view.result.scene, view.result.trajectory) == (["scene.xml"], "motion.h5"), "in this folder"
+        assert (view.result.scene, view.result.trajectory) == (
+            ["scene.xml"],
+            "motion.h5",
+        ), "in this folder"
     for name in ("scene.xml", "motion.h5"):
         shutil.move(name, f"sub/{name}")
     with opened_view(ViewRequest("sub/copy.h5")) as view:
@@ -98,12 +121,17 @@ def test_what_is_found_elsewhere(out, here, monkeypatch):
         assert view.result.trajectory == "sub/motion.h5", "beside the scene"
     with opened_view(ViewRequest("out.h5")) as view:
         assert view.frames.model is None
-        told = f"scene.xml is not in this folder nor in {here.resolve().parent}: give it with --scene; contacts are"
+        told = (
+            f"scene.xml is not in this folder nor in {here.resolve().parent}: give it with --scene;"
+            " contacts are"
+        )
         assert told in view.result.notes[0]
     (here / "sub" / "out").mkdir()
     shutil.copy("out.h5", "sub/out/out.h5")
     with opened_view(ViewRequest("sub/out/out.h5")) as view:
-        assert view.result.scene == [str(here.resolve() / "sub" / "scene.xml")], "above the contact set"
+        assert view.result.scene == [str(here.resolve() / "sub" / "scene.xml")], (
+            "above the contact set"
+        )
     os.unlink("sub/motion.h5")
     with opened_view(ViewRequest("out.h5", scene="sub/scene.xml")) as view:
         assert (view.frames.model, "give it with -t" in view.result.notes[0]) == (None, True)
@@ -119,12 +147,17 @@ def test_what_is_another(out, here):
     with h5py.File("other.h5", "r+") as other:
         other["body_q"][..., 0] += 0.5
     refused(ViewRequest(out, "", "other.h5"), r"not the recording of out\.h5")
-    note = "other.h5: this is not the recording of out.h5: the hashes differ; what is drawn may be wrong"
+    note = (
+        "other.h5: this is not the recording of out.h5: the hashes differ; what is drawn may be"
+        " wrong"
+    )
     assert note in notes(trajectory="other.h5", allow_mismatch=True)
     text = Path("scene.xml").read_text()
     Path("scene.xml").write_text(text.replace('size="0.5"', 'size="0.6"'))
     assert "--allow-mismatch" in refused(ViewRequest(out), r"not the scene of out\.h5").fix
-    assert any("scene.xml: this is not the scene of out.h5" in note for note in notes(allow_mismatch=True))
+    assert any(
+        "scene.xml: this is not the scene of out.h5" in note for note in notes(allow_mismatch=True)
+    )
     assert notes(points_only=True) == []
     Path("scene.xml").write_text(text.replace('name="far" type', 'name="near" type'))
     refused(ViewRequest(out, allow_mismatch=True), "other names")
@@ -195,11 +228,17 @@ def test_worlds_that_stand_apart_are_drawn_in_one_place(here, collide, first):
     collide.ok("run envs.usda -o envs.h5 --device cpu")
     with opened_view(ViewRequest("envs.h5")) as view:
         frames = view.frames
-        assert [frames.contacts(0, world)["point0"][0, 0] for world in (0, 1)] == pytest.approx([0.0, 30.0])
+        assert [frames.contacts(0, world)["point0"][0, 0] for world in (0, 1)] == pytest.approx(
+            [0.0, 30.0]
+        )
         stage = Stage(frames, "Z", first)
         balls = [frames.rows(world)[1] for world in (0, 1)]
-        placed = [frames.shape_poses(0, world)[balls[world], 0] - stage.zero(world)[0] for world in (0, 1)]
-        points = [frames.contacts(0, world)["point0"][0, 0] - stage.zero(world)[0] for world in (0, 1)]
+        placed = [
+            frames.shape_poses(0, world)[balls[world], 0] - stage.zero(world)[0] for world in (0, 1)
+        ]
+        points = [
+            frames.contacts(0, world)["point0"][0, 0] - stage.zero(world)[0] for world in (0, 1)
+        ]
         np.testing.assert_allclose([*placed, *points], 30.0 * first)
         np.testing.assert_allclose(stage.extent.center[0], 30.0 * first)
 
@@ -235,11 +274,20 @@ VISUAL_URDF = """<robot name="r"><material name="red"><color rgba="1 0 0 1"/></m
     ("name", "text", "half", "colour", "told"),
     [
         ("a.usda", VISUAL_USD, (0.1, 0.4, 0.3), (0, 255, 0), ""),
-        ("a.urdf", VISUAL_URDF, (0.2, 0.3, 0.3), (255, 0, 0), "1 visual meshes are not drawn: none.dae"),
+        (
+            "a.urdf",
+            VISUAL_URDF,
+            (0.2, 0.3, 0.3),
+            (255, 0, 0),
+            "1 visual meshes are not drawn: none.dae",
+        ),
     ],
 )
-def test_visual_meshes_stand_where_the_scene_has_them(here, collide, name, text, half, colour, told):
-    """A box of 0.2, 0.4 and 0.6 m at (1, 0, 2): stretched along y in USD; in the URDF along x, then turned about z."""
+def test_visual_meshes_stand_where_the_scene_has_them(
+    here, collide, name, text, half, colour, told
+):
+    """A box of 0.2, 0.4 and 0.6 m at (1, 0, 2): stretched along y in USD; in the URDF along x, then
+    turned about z."""
     CUBE.export("cube.stl")
     Path(name).write_text(text) if name == "a.urdf" else write_usda(here, text, name=name)
     collide.ok("run", name, "-o", "a.h5", "--device", "cpu")
@@ -261,7 +309,9 @@ class Recorded:
     """A recording of Rerun as Rerun reads it."""
 
     def __init__(self, path: str) -> None:
-        chunk = pytest.importorskip("rerun.chunk", reason="this version of rerun-sdk reads no recordings")
+        chunk = pytest.importorskip(
+            "rerun.chunk", reason="this version of rerun-sdk reads no recordings"
+        )
         self.chunks: dict[str, list[Any]] = defaultdict(list)
         for each in chunk.RrdReader(path).stream():
             self.chunks[str(each.entity_path)].append(each)
@@ -288,26 +338,41 @@ def recorded(collide, *words: object) -> Recorded:
 
 
 def test_shapes_contacts_and_depths_of_a_recording(ran, collide):
-    """A ball of 0.3 m comes down by 1 cm a frame on another of 0.5 m; both have a contact within 2 cm."""
+    """A ball of 0.3 m comes down by 1 cm a frame on another of 0.5 m; both have a contact within 2
+    cm."""
     found = recorded(collide, ran("out.h5", "--gap", "0.01"))
     ball = found.columns("/world_0/shapes/ball/shape")
     assert ball["frame"] == list(range(FRAMES))
-    assert [time.total_seconds() for time in ball["time"]] == pytest.approx(0.01 * np.arange(FRAMES))
+    assert [time.total_seconds() for time in ball["time"]] == pytest.approx(
+        0.01 * np.arange(FRAMES)
+    )
     np.testing.assert_allclose(np.array(ball["translation"])[:, 0, 2], 0.8 + distances(), atol=1e-6)
     assert "Ellipsoids3D:half_sizes" in found.fixed("/world_0/shapes/ball/shape")
-    assert {"Transform3D:translation", "Ellipsoids3D:half_sizes"} <= found.fixed("/world_0/shapes/base/shape")
+    assert {"Transform3D:translation", "Ellipsoids3D:half_sizes"} <= found.fixed(
+        "/world_0/shapes/base/shape"
+    )
     touching, gap = (found.columns(f"/world_0/contacts/{name}") for name in ("touching", "gap"))
-    for points, expected in ((touching, distances() <= 0.0), (gap, (distances() > 0.0) & (distances() < 0.02))):
+    for points, expected in (
+        (touching, distances() <= 0.0),
+        (gap, (distances() > 0.0) & (distances() < 0.02)),
+    ):
         assert [len(each) for each in points["positions"]] == expected.tolist()
     deep = np.array([each[0] for each in touching["positions"] if each])
     height = 0.5 + 0.5 * distances()
     np.testing.assert_allclose(deep[:, 2], height[distances() <= 0.0], atol=1e-6)
     arrows = found.columns("/world_0/contacts/normals")
-    np.testing.assert_allclose([np.sign(each[0]) for each in arrows["vectors"] if each], [[0, 0, 1]] * 11, atol=1e-6)
+    np.testing.assert_allclose(
+        [np.sign(each[0]) for each in arrows["vectors"] if each], [[0, 0, 1]] * 11, atol=1e-6
+    )
     depth = found.columns("/world_0/depth/base/ball")
     wanted = {n: max(0.0, -d) for n, d in enumerate(distances())}
-    assert depth["frame"] == [0, *range(10, FRAMES)], "the frames of touch, those beside them, and the ends"
-    assert np.ravel(depth["scalars"]) == pytest.approx([wanted[n] for n in depth["frame"]], abs=1e-6)
+    assert depth["frame"] == [
+        0,
+        *range(10, FRAMES),
+    ], "the frames of touch, those beside them, and the ends"
+    assert np.ravel(depth["scalars"]) == pytest.approx(
+        [wanted[n] for n in depth["frame"]], abs=1e-6
+    )
     colours = {tuple(c) for each in touching["colors"] for c in _rgb(each)}
     assert len(colours) == 9
     assert tuple(depth_colours(np.ones(1), 1.0)[0]) in colours
@@ -324,10 +389,15 @@ def test_worlds_and_visual_meshes_of_a_recording(here, collide):
     Path("scene.xml").write_text(Path("scene.xml").read_text().replace(ball, ball + skin))
     collide.ok("run scene.xml -t motion.h5 --worlds 3 -o out.h5 --device cpu")
     found = recorded(collide, "out.h5", "--world", "0,2", "--frames", "5:9")
-    assert {path[:8] for path in found.chunks if path.startswith("/world")} == {"/world_0", "/world_2"}
+    assert {path[:8] for path in found.chunks if path.startswith("/world")} == {
+        "/world_0",
+        "/world_2",
+    }
     skin = found.columns("/world_2/visuals/skin/shape")
     assert skin["frame"] == [5, 6, 7, 8]
-    np.testing.assert_allclose(np.array(skin["translation"])[:, 0, 2], 0.8 + distances()[5:9], atol=1e-6)
+    np.testing.assert_allclose(
+        np.array(skin["translation"])[:, 0, 2], 0.8 + distances()[5:9], atol=1e-6
+    )
     assert "Boxes3D:half_sizes" in found.fixed("/world_2/visuals/skin/shape")
     assert "skin" not in arrays("out.h5")["model/shape/path"]
 
@@ -351,8 +421,11 @@ def test_surfaces_of_a_recording(here, collide):
     collide.ok("run scene.xml -o a.h5 --device cpu -q", *hydro)
     found = recorded(collide, "a.h5").columns("/world_0/surfaces/faces")
     held = arrays("a.h5")
-    corner, lengths = held["hydro_faces/vertices"], np.diff(held["hydro_faces/vertex_start"])
-    np.testing.assert_allclose(next(each for each in found["vertex_positions"] if each), corner, atol=1e-6)
+    corner = held["hydro_faces/vertices"]
+    lengths = np.diff(held["hydro_faces/vertex_start"])
+    np.testing.assert_allclose(
+        next(each for each in found["vertex_positions"] if each), corner, atol=1e-6
+    )
     assert max(len(each) for each in found["triangle_indices"] if each) == int((lengths - 2).sum())
 
 
@@ -368,23 +441,36 @@ def messages(path: str) -> dict[str, list[tuple[int, Any]]]:
         held = reader.make_reader(file)
         assert held.get_header().profile == "ros2"
         read = [(channel.topic, message.log_time) for _, channel, message in held.iter_messages()]
-    assert sorted(read) == sorted((topic, time) for topic, each in found.items() for time, _ in each)
+    assert sorted(read) == sorted(
+        (topic, time) for topic, each in found.items() for time, _ in each
+    )
     return found
 
 
 def test_messages_of_contacts(ran, collide):
-    result = collide.result("export", ran("out.h5", "--gap", "0.01"), "--to", "mcap", "-o", "x.mcap")
+    result = collide.result(
+        "export", ran("out.h5", "--gap", "0.01"), "--to", "mcap", "-o", "x.mcap"
+    )
     assert result["left_out"] == ["clock of the recording: times are seconds from 0"]
     found = messages("x.mcap")
     assert sorted(found) == ["/collide/contacts", "/collide/markers"]
-    for n, ((time, states), (_, markers)) in enumerate(zip(*(found[topic] for topic in sorted(found)), strict=True)):
+    for n, ((time, states), (_, markers)) in enumerate(
+        zip(*(found[topic] for topic in sorted(found)), strict=True)
+    ):
         points, normals = markers.markers
-        near, depth = distances()[n] < 0.02, -distances()[n]
-        assert time == n * 10_000_000 == states.header.stamp.sec * 10**9 + states.header.stamp.nanosec
+        near = distances()[n] < 0.02
+        depth = -distances()[n]
+        assert (
+            time == n * 10_000_000 == states.header.stamp.sec * 10**9 + states.header.stamp.nanosec
+        )
         assert states.header.frame_id == points.header.frame_id == "world"
-        assert ([len(each.points) for each in (points, normals)], points.action) == ([near, 2 * near], 0 if near else 2)
+        assert ([len(each.points) for each in (points, normals)], points.action) == (
+            [near, 2 * near],
+            0 if near else 2,
+        )
         if near:
-            (red,), (begin, end) = points.colors, ([p.x, p.y, p.z] for p in normals.points)
+            (red,) = points.colors
+            begin, end = ([p.x, p.y, p.z] for p in normals.points)
             assert (red.r > red.b) == (depth >= 0.0)
             np.testing.assert_allclose(begin, [0.0, 0.0, 0.5 - 0.5 * depth], atol=1e-6)
             np.testing.assert_allclose(np.subtract(end, begin), [0.0, 0.0, 0.05], atol=1e-6)
@@ -393,14 +479,18 @@ def test_messages_of_contacts(ran, collide):
             assert (state.collision1_name, state.collision2_name) == ("base", "ball")
             assert state.depths == pytest.approx([depth], abs=1e-6)
             assert [each.z for each in state.contact_normals] == pytest.approx([1.0])
-            assert [each.z for each in state.contact_positions] == pytest.approx([0.5 - 0.5 * depth])
+            assert [each.z for each in state.contact_positions] == pytest.approx(
+                [0.5 - 0.5 * depth]
+            )
 
 
 def test_worlds_have_topics_of_their_own(here, collide):
     made_up(frames=4, worlds=3).write(here / "a.h5")
     collide.ok("export a.h5 --to mcap --world 0,2 -o x.mcap --frame-id map --frames 1:3")
     found = messages("x.mcap")
-    assert sorted(found) == [f"/collide/world_{world}/{name}" for world in (0, 2) for name in ("contacts", "markers")]
+    assert sorted(found) == [
+        f"/collide/world_{world}/{name}" for world in (0, 2) for name in ("contacts", "markers")
+    ]
     with ContactSet.open("a.h5") as contacts:
         held = contacts.cells(5, 6, ("distance", "point0", "point1", "shape0", "shape1")).columns
         path = contacts.shapes.path
@@ -408,7 +498,9 @@ def test_worlds_have_topics_of_their_own(here, collide):
     middle = 0.5 * (held["point0"].astype(float) + held["point1"])
     np.testing.assert_allclose([(p.x, p.y, p.z) for p in points.points], middle)
     wanted: dict[tuple[str, str], list[float]] = defaultdict(list)
-    for one, other, distance in zip(*(held[name].tolist() for name in ("shape0", "shape1", "distance")), strict=True):
+    for one, other, distance in zip(
+        *(held[name].tolist() for name in ("shape0", "shape1", "distance")), strict=True
+    ):
         if distance <= 0.0:
             wanted[path[one], path[other]].append(-distance)
     states = found["/collide/world_2/contacts"][0][1].states
@@ -419,7 +511,10 @@ def test_the_clock_of_the_bag(tmp_path, collide):
     bags = pytest.importorskip("tests.cli.test_ros_bags")
     (tmp_path / "arm.urdf").write_text(bags.ROBOT)
     bags.driving().write("drive.mcap")
-    run = "run arm.urdf -t drive.mcap -o out.h5 --floating-base --ground --base-from tf:map:base --from 0.12 -q"
+    run = (
+        "run arm.urdf -t drive.mcap -o out.h5 --floating-base --ground --base-from tf:map:base"
+        " --from 0.12 -q"
+    )
     collide.ok(run, "--device", "cpu")
     result = collide.result("export out.h5 --to mcap -o x.mcap")
     assert result["left_out"] == []

@@ -1,7 +1,8 @@
-"""Every broad phase against all pairs in float64 NumPy: bounds and filter say what must be a candidate.
+"""Every broad phase against all pairs in float64 NumPy: bounds and filter say what must be a
+candidate.
 
-A candidate that bounds would keep apart is only lost time; it is held to be rare. One that the filter forbids, and a
-pair that is missing, are errors.
+A candidate that bounds would keep apart is only lost time; it is held to be rare. One that the
+filter forbids, and a pair that is missing, are errors.
 """
 
 from dataclasses import dataclass
@@ -37,8 +38,8 @@ AXES = np.concatenate([np.eye(3), -np.eye(3)])
 
 @dataclass(frozen=True)
 class Placed:
-    """Every shape in one cell. center, lower, upper: float64[S, 3] in world; radius: of the ball about the center;
-    normal: its z axis."""
+    """Every shape in one cell. center, lower, upper: float64[S, 3] in world; radius: of the ball
+    about the center; normal: its z axis."""
 
     center: np.ndarray
     lower: np.ndarray
@@ -50,7 +51,8 @@ class Placed:
 def placed(model: Model, body_pose: np.ndarray) -> Placed:
     """Bounds of all shapes for body poses float64[B, 7]; those of planes mean nothing."""
     shapes = model.shapes
-    rotation, center = rotation_of(shapes.pose), shapes.pose[:, :3].copy()
+    rotation = rotation_of(shapes.pose)
+    center = shapes.pose[:, :3].copy()
     moving = shapes.body != STATIC_BODY
     body = body_pose[shapes.body[moving]]
     turn = rotation_of(body)
@@ -70,7 +72,13 @@ def placed(model: Model, body_pose: np.ndarray) -> Placed:
         [size[:, 0] + size[:, 1], size.max(axis=1, initial=0.0)],
         np.linalg.norm(size, axis=1),
     )
-    return Placed(center, center - max_separation[:, 3:], center + max_separation[:, :3], radius, rotation[:, :, 2])
+    return Placed(
+        center,
+        center - max_separation[:, 3:],
+        center + max_separation[:, :3],
+        radius,
+        rotation[:, :, 2],
+    )
 
 
 def pair_max_separation(model: Model, pairs: np.ndarray) -> np.ndarray:
@@ -88,7 +96,8 @@ def pair_max_separation(model: Model, pairs: np.ndarray) -> np.ndarray:
 
 
 def apart(model: Model, cell: Placed, pairs: np.ndarray) -> np.ndarray:
-    """float64[K]: a lower bound of the distance of surfaces, from boxes, balls, half-spaces and capsules [m].
+    """float64[K]: a lower bound of the distance of surfaces, from boxes, balls, half-spaces and
+    capsules [m].
 
     Of two spheres or capsules it is the distance.
     """
@@ -106,20 +115,29 @@ def apart(model: Model, cell: Placed, pairs: np.ndarray) -> np.ndarray:
     both = is_round[a] & is_round[b]
     half = np.where(shapes.type == ShapeType.CAPSULE, shapes.size[:, 1], 0.0)
     along = half[:, None] * cell.normal
-    ends = [cell.center[row[both]] + sign * along[row[both]] for row in (a, b) for sign in (-1.0, 1.0)]
+    ends = [
+        cell.center[row[both]] + sign * along[row[both]] for row in (a, b) for sign in (-1.0, 1.0)
+    ]
     bound[both] = nearest_to_segments(*ends) - shapes.size[a[both], 0] - shapes.size[b[both], 0]
     return bound
 
 
 def wanted_pairs(model: Model, poses: np.ndarray) -> np.ndarray:
-    """int64[n, 3]: cell and rows of the allowed pairs that bounds cannot keep apart. poses: float64[F, W, B, 7]."""
+    """int64[n, 3]: cell and rows of the allowed pairs that bounds cannot keep apart. poses:
+    float64[F, W, B, 7]."""
     found = []
-    pairs = {template: allowed_pairs(model, template) for template in set(model.world_template.tolist())}
-    max_separation = {template: pair_max_separation(model, listed) for template, listed in pairs.items()}
+    pairs = {
+        template: allowed_pairs(model, template) for template in set(model.world_template.tolist())
+    }
+    max_separation = {
+        template: pair_max_separation(model, listed) for template, listed in pairs.items()
+    }
     for frame in range(len(poses)):
         for world, template in enumerate(model.world_template.tolist()):
             cell = placed(model, poses[frame, world % poses.shape[1]])
-            near = pairs[template][apart(model, cell, pairs[template]) < max_separation[template]].astype(np.int64)
+            near = pairs[template][
+                apart(model, cell, pairs[template]) < max_separation[template]
+            ].astype(np.int64)
             number = np.full((len(near), 1), frame * model.world_count + world)
             found.append(np.concatenate([number, near], axis=1))
     return np.concatenate(found)
@@ -132,12 +150,18 @@ def keys_of(model: Model, cell: np.ndarray, row0: np.ndarray, row1: np.ndarray) 
 
 
 def check(
-    model: Model, poses: np.ndarray, sample: np.ndarray | None = None, phases: tuple[str, ...] = tuple(PHASES)
+    model: Model,
+    poses: np.ndarray,
+    sample: np.ndarray | None = None,
+    phases: tuple[str, ...] = tuple(PHASES),
 ) -> dict[str, np.ndarray]:
-    """Asserts what every broad phase owes; returns the candidates of each, as rows (cell, row0, row1)."""
+    """Asserts what every broad phase owes; returns the candidates of each, as rows (cell, row0,
+    row1)."""
     wanted = keys_of(model, *wanted_pairs(model, poses).T)
     assert len(wanted), "the scene tests nothing"
-    allowed = {t: keys_of(model, 0, *allowed_pairs(model, t).T) for t in set(model.world_template.tolist())}
+    allowed = {
+        t: keys_of(model, 0, *allowed_pairs(model, t).T) for t in set(model.world_template.tolist())
+    }
     found = {}
     for name in phases:
         pipeline = pipeline_of(model, poses if sample is None else sample, **PHASES[name])
@@ -145,24 +169,33 @@ def check(
         keys = keys_of(model, *rows.T)
         assert np.all(np.diff(keys) > 0), name
         missing = np.setdiff1d(wanted, keys)
-        assert not len(missing), (name, len(missing), np.unravel_index(missing[0], (1 << 20, *[len(model.shapes)] * 2)))
+        assert not len(missing), (
+            name,
+            len(missing),
+            np.unravel_index(missing[0], (1 << 20, *[len(model.shapes)] * 2)),
+        )
         for template, listed in allowed.items():
             here = rows[model.world_template[rows[:, 0] % model.world_count] == template]
             assert np.isin(keys_of(model, 0, here[:, 1], here[:, 2]), listed).all(), name
         contacts = contacts_of(pipeline, poses)
-        assert np.isin(keys_of(model, cells_of(contacts), contacts.shape0, contacts.shape1), keys).all(), name
+        assert np.isin(
+            keys_of(model, cells_of(contacts), contacts.shape0, contacts.shape1), keys
+        ).all(), name
     return found
 
 
 def as_of(gaps, margins=(0.0,), groups=(1,)):
     return lambda index: ShapeConfig(
-        gap=gaps[index % len(gaps)], margin=margins[index % len(margins)], collision_group=groups[index % len(groups)]
+        gap=gaps[index % len(gaps)],
+        margin=margins[index % len(margins)],
+        collision_group=groups[index % len(groups)],
     )
 
 
 @pytest.mark.parametrize("rule", ["max", "sum"])
 @pytest.mark.parametrize(
-    ("gaps", "margins"), [((0.0,), (0.0,)), ((0.1,), (0.0,)), ((0.0, 0.05, 3.0), (0.0, 0.02)), ((1000.0,), (50.0, 0.0))]
+    ("gaps", "margins"),
+    [((0.0,), (0.0,)), ((0.1,), (0.0,)), ((0.0, 0.05, 3.0), (0.0, 0.02)), ((1000.0,), (50.0, 0.0))],
 )
 def test_gaps_and_margins(rule, gaps, margins):
     builder = mixed_builder(1, 30, as_of(gaps, margins, groups=(1, 2, -1, 1, 1)))
@@ -188,15 +221,21 @@ def test_no_pair_is_more_than_bounds_allow():
         for frame in range(4):
             pairs = rows[rows[:, 0] == frame, 1:]
             cell = placed(model, poses[frame, 0])
-            # A box grown by half of the gap reaches that times the sum of its components along a tilted plane's normal.
-            tilt = np.where(model.shapes.type == ShapeType.PLANE, np.abs(cell.normal).sum(axis=1) - 1.0, 0.0)
+            # A box grown by half of the gap reaches that times the sum of its components along a
+            # tilted plane's normal.
+            tilt = np.where(
+                model.shapes.type == ShapeType.PLANE, np.abs(cell.normal).sum(axis=1) - 1.0, 0.0
+            )
             more = 0.5 * 0.05 * tilt[pairs].max(axis=1)
-            assert np.all(apart(model, cell, pairs) < pair_max_separation(model, pairs) + more + 1e-5)
+            assert np.all(
+                apart(model, cell, pairs) < pair_max_separation(model, pairs) + more + 1e-5
+            )
 
 
 @pytest.mark.parametrize("tilt", [0, 1, 2])
 def test_planes_before_and_behind_and_moving(tilt):
-    """Planes at the first, a middle and the last place, on bodies that turn, and fewer shapes than whole blocks."""
+    """Planes at the first, a middle and the last place, on bodies that turn, and fewer shapes than
+    whole blocks."""
     builder = ModelBuilder()
     rng = np.random.default_rng(tilt)
     for part in range(3):
@@ -243,12 +282,14 @@ def test_options_in_place_of_the_scene_s_own():
     wanted = {tuple(row) for row in wanted_pairs(options.apply(model), poses).tolist()}
     for phase in PHASES.values():
         assert wanted <= {
-            tuple(row) for row in candidates_of(pipeline_of(model, poses, options, **phase), poses).tolist()
+            tuple(row)
+            for row in candidates_of(pipeline_of(model, poses, options, **phase), poses).tolist()
         }
 
 
 def test_pairs_that_are_only_just_in_reach():
-    """Spheres one behind the other along an axis, 1e-9 of their distance from the origin inside of their reach."""
+    """Spheres one behind the other along an axis, 1e-9 of their distance from the origin inside of
+    their reach."""
     rng = np.random.default_rng(24)
     builder = ModelBuilder()
     builder.default_gap = 0.02
@@ -260,10 +301,13 @@ def test_pairs_that_are_only_just_in_reach():
         if index % 2 == 0:
             position[index] = rng.uniform(-1.0, 1.0, 3) * 10.0 ** rng.uniform(0, 4)
             continue
-        before, axis = position[index - 1], index // 2 % 3
+        before = position[index - 1]
+        axis = index // 2 % 3
         position[index] = before
         position[index, axis] += radius[index - 1] + radius[index] + 0.02 - 1e-9 * abs(before[axis])
-    poses = np.concatenate([position, np.tile([0.0, 0.0, 0.0, 1.0], (count, 1))], axis=1)[None, None]
+    poses = np.concatenate([position, np.tile([0.0, 0.0, 0.0, 1.0], (count, 1))], axis=1)[
+        None, None
+    ]
     model = builder.finalize()
     assert len(wanted_pairs(model, poses)) >= count // 2
     for rows in check(model, poses).values():
@@ -272,16 +316,21 @@ def test_pairs_that_are_only_just_in_reach():
 
 @pytest.mark.parametrize("plane_first", [True, False])
 def test_planes_that_are_only_just_in_reach(plane_first):
-    """A corner of a box 1e-9 of all coordinates inside of a plane's reach, near the plane's origin and far from it."""
+    """A corner of a box 1e-9 of all coordinates inside of a plane's reach, near the plane's origin
+    and far from it."""
     rng = np.random.default_rng(25)
-    count, gap, half = 90, 0.02, np.array([0.3, 0.2, 0.1])
+    count = 90
+    gap = 0.02
+    half = np.array([0.3, 0.2, 0.1])
     builder = ModelBuilder()
     plane, box = (0, 1) if plane_first else (1, 0)
     for body in range(2):
         if body == plane:
             builder.add_shape(builder.add_body(), ShapeType.PLANE, cfg=ShapeConfig(gap=gap))
         else:
-            builder.add_shape_box(builder.add_body(), hx=0.3, hy=0.2, hz=0.1, cfg=ShapeConfig(gap=0.0))
+            builder.add_shape_box(
+                builder.add_body(), hx=0.3, hy=0.2, hz=0.1, cfg=ShapeConfig(gap=0.0)
+            )
     poses = np.zeros((count, 1, 2, 7))
     poses[..., 6] = 1.0
     turn = rng.normal(size=(count, 4))
@@ -301,7 +350,8 @@ def test_planes_that_are_only_just_in_reach(plane_first):
 
 
 def crowd(count: int) -> ModelBuilder:
-    """Small spheres and boxes; a few that reach over several columns; planes and walls through all, first and last."""
+    """Small spheres and boxes; a few that reach over several columns; planes and walls through all,
+    first and last."""
     builder = ModelBuilder()
     builder.default_gap = 0.01
     builder.add_ground_plane()
@@ -322,9 +372,11 @@ def crowd_poses(count: int, frames: int) -> np.ndarray:
 
 @pytest.mark.parametrize("enumerated", [700, 720])
 def test_many_columns(enumerated, monkeypatch):
-    """Columns and a wall too long for them; above ENUMERATED_SHAPES no list of pairs helps the plan."""
+    """Columns and a wall too long for them; above ENUMERATED_SHAPES no list of pairs helps the
+    plan."""
     monkeypatch.setattr(pipeline_module, "ENUMERATED_SHAPES", enumerated)
-    model, poses = crowd(700).finalize(), crowd_poses(700, 1)
+    model = crowd(700).finalize()
+    poses = crowd_poses(700, 1)
     sweep = pipeline_of(model, poses, broad_phase="sap").broad_phase
     assert isinstance(sweep, SweepAndPrune)
     assert sweep.plan.column_count > 20
@@ -337,7 +389,8 @@ def test_many_columns(enumerated, monkeypatch):
 @pytest.mark.parametrize("change", ["far away", "wider", "denser", "turned"])
 def test_motion_that_the_plan_did_not_see(change):
     """The sweep is planned from one frame; then everything is somewhere else."""
-    model, sample = crowd(700).finalize(), crowd_poses(700, 1)
+    model = crowd(700).finalize()
+    sample = crowd_poses(700, 1)
     moved = sample.copy()
     if change == "far away":
         moved[..., 0] += 1000.0

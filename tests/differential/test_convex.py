@@ -1,4 +1,5 @@
-"""Convex pairs in every combination of nearest features, hulls, convex meshes and deep overlaps against oracles."""
+"""Convex pairs in every combination of nearest features, hulls, convex meshes and deep overlaps
+against oracles."""
 
 from functools import cache
 from itertools import product
@@ -56,13 +57,13 @@ DISTANCE = 1e-7
 """Share of the size by which a distance may be off."""
 SHORT = 2e-7
 SHORT_OF_ROUND = 2e-5
-"""Share of the size by which the gap along the normal may miss the distance: GJK of a round shape and one with corners,
-1e-5 of the size apart, may end at a sliver, whose normal is rounding."""
+"""Share of the size by which the gap along the normal may miss the distance: GJK of a round shape
+and one with corners, 1e-5 of the size apart, may end at a sliver, whose normal is rounding."""
 SURFACE = 2e-6
 EXACT_SURFACE = 1e-7
 MERGED_SURFACE = 5e-7
-"""Share of the size by which a witness may be off its surface: of round shapes, of polytopes, and of polytopes with
-faces that are merged of triangles out of one plane by COPLANAR."""
+"""Share of the size by which a witness may be off its surface: of round shapes, of polytopes, and
+of polytopes with faces that are merged of triangles out of one plane by COPLANAR."""
 COINCIDENT = 1e-9
 """Share of the size at which two contacts of a pair are in one place."""
 
@@ -76,8 +77,11 @@ def has_hull(type_a: ShapeType, type_b: ShapeType) -> bool:
     return ShapeType.CONVEX_MESH in (type_a, type_b)
 
 
-def check(scene: Scene, type_a: ShapeType, type_b: ShapeType, what: str, surface: float = 0.0) -> Report:
-    """Asserts what is proved of every pair; pairs that the engine itself counts as inexact may be off."""
+def check(
+    scene: Scene, type_a: ShapeType, type_b: ShapeType, what: str, surface: float = 0.0
+) -> Report:
+    """Asserts what is proved of every pair; pairs that the engine itself counts as inexact may be
+    off."""
     contacts = scene.run(EVERY)
     report = examine(scene, contacts)
     assert not report.missed.any(), f"{what}: {scene.pose[report.missed][:1]!r}"
@@ -90,13 +94,18 @@ def check(scene: Scene, type_a: ShapeType, type_b: ShapeType, what: str, surface
     assert report.short.max() <= short, f"{what}: {scene.pose[report.short.argmax()]!r}"
     surface = surface or (EXACT_SURFACE if has_hull(type_a, type_b) and not is_round else SURFACE)
     off = report.off_surface > surface
-    assert off.sum() <= report.inexact, f"{what}: {report.off_surface.max()}, {scene.pose[off][:1]!r}"
-    assert report.coincident.min() > COINCIDENT, f"{what}: {scene.pose[report.coincident.argmin()]!r}"
+    assert off.sum() <= report.inexact, (
+        f"{what}: {report.off_surface.max()}, {scene.pose[off][:1]!r}"
+    )
+    assert report.coincident.min() > COINCIDENT, (
+        f"{what}: {scene.pose[report.coincident.argmin()]!r}"
+    )
     return report
 
 
 def check_presence(scene: Scene) -> None:
-    """A contact is there where the distance is below the reach, and none where it is not; by 1e-6 of the size."""
+    """A contact is there where the distance is below the reach, and none where it is not; by 1e-6
+    of the size."""
     here = scene[scene.apart > 1e-5 * scene.scale()]
     level = 1e-6 * here.scale()
     assert np.all(here.run(here.apart + level).count > 0)
@@ -110,7 +119,9 @@ def test_nearest_features_of_each_kind(pair, count):
     combinations = feature_pairs(*pair)
     for k, (feature_a, feature_b) in enumerate(combinations):
         rng = np.random.default_rng([*map(int, pair), k])
-        scene = resting_scene(pair[0], feature_a, pair[1], feature_b, count // len(combinations), rng, hulls())
+        scene = resting_scene(
+            pair[0], feature_a, pair[1], feature_b, count // len(combinations), rng, hulls()
+        )
         report = check(scene, *pair, f"{feature_a} and {feature_b}")
         check_presence(scene)
         if pair[0] != ShapeType.PLANE:
@@ -120,15 +131,20 @@ def test_nearest_features_of_each_kind(pair, count):
 
 @pytest.mark.parametrize("other", [ShapeType.BOX, ShapeType.CONVEX_MESH], ids=["box", "hull"])
 def test_thin_hulls_have_their_contacts_on_their_surfaces(other):
-    """Plates and slabs down to a thousandth of their width, faces, edges and corners against each other."""
+    """Plates and slabs down to a thousandth of their width, faces, edges and corners against each
+    other."""
     rng = np.random.default_rng(23)
-    clouds = [rng.normal(size=(n, 3)) * [1.0, 0.7, h] for n in (6, 12, 30, 60) for h in (1e-3, 1e-2, 0.05)]
+    clouds = [
+        rng.normal(size=(n, 3)) * [1.0, 0.7, h] for n in (6, 12, 30, 60) for h in (1e-3, 1e-2, 0.05)
+    ]
     thin = HullSet([size * one / np.abs(one).max() for size in (1e-3, 1.0, 1e3) for one in clouds])
     are_merged = [k for k, hull in enumerate(thin.hulls) if max(map(len, hull.face)) > 3]
     assert 0 < len(are_merged) < len(thin.hulls)
     for feature_a in FEATURES[other]:
         for feature_b in FEATURES[ShapeType.CONVEX_MESH]:
-            scene = resting_scene(other, feature_a, ShapeType.CONVEX_MESH, feature_b, 150, rng, thin)
+            scene = resting_scene(
+                other, feature_a, ShapeType.CONVEX_MESH, feature_b, 150, rng, thin
+            )
             what = f"{feature_a} and {feature_b}"
             report = check(scene, other, ShapeType.CONVEX_MESH, what, MERGED_SURFACE)
             merged = np.isin(scene.b.which, are_merged)
@@ -144,18 +160,22 @@ MIXES = [
     ("box", "hull", "cone"),
     ("cylinder", "cone", "hull", "capsule", "sphere"),
 ]
-LABELS = {"hull": ShapeType.CONVEX_MESH} | {kind.label: kind for kind in TYPES if kind != ShapeType.CONVEX_MESH}
+LABELS = {"hull": ShapeType.CONVEX_MESH} | {
+    kind.label: kind for kind in TYPES if kind != ShapeType.CONVEX_MESH
+}
 GAP = 0.01
 
 
 def check_pile(pile: SettledPile) -> tuple[int, int]:
-    """Examines every pair of a pile whose bounding balls are within GAP; returns pairs and touching ones."""
+    """Examines every pair of a pile whose bounding balls are within GAP; returns pairs and touching
+    ones."""
     kinds = np.array([LABELS[kind] for kind in pile.types])
     order = sorted(pile.hulls)
     set_of_hulls = HullSet([pile.hulls[index] for index in order]) if order else None
     number = np.full(len(kinds), -1)
     number[order] = np.arange(len(order))
-    poses, sizes = pile.poses.copy(), pile.sizes.copy()
+    poses = pile.poses.copy()
+    sizes = pile.sizes.copy()
     for index in order:
         # The engine's hulls have the centre of their box at the origin.
         hull = set_of_hulls.hulls[number[index]]
@@ -165,22 +185,31 @@ def check_pile(pile: SettledPile) -> tuple[int, int]:
     radius = np.linalg.norm(sizes, axis=1)
     radius[kinds == ShapeType.CAPSULE] = sizes[kinds == ShapeType.CAPSULE, :2].sum(1)
     contacts = run_pile(pile)
-    expected, optional, pairs, touching = set(), set(), 0, 0
+    expected = set()
+    optional = set()
+    pairs = 0
+    touching = 0
     for frame, pose in enumerate(poses):
-        apart = np.linalg.norm(pose[:, None, :3] - pose[None, :, :3], axis=-1) - radius[:, None] - radius[None]
+        apart = (
+            np.linalg.norm(pose[:, None, :3] - pose[None, :, :3], axis=-1)
+            - radius[:, None]
+            - radius[None]
+        )
         i, j = np.nonzero(np.triu(apart < GAP, 1))
         swap = kinds[i] > kinds[j]
         i, j = np.where(swap, j, i), np.where(swap, i, j)
         for type_a, type_b in sorted(set(zip(kinds[i].tolist(), kinds[j].tolist(), strict=True))):
             rows = (kinds[i] == type_a) & (kinds[j] == type_b)
-            a, b = i[rows], j[rows]
+            a = i[rows]
+            b = j[rows]
             shapes = [
                 Shapes(ShapeType(kind), sizes[index], set_of_hulls, number[index])
                 for kind, index in ((type_a, a), (type_b, b))
             ]
             scene = Scene(*shapes, relative_pose(pose[a], pose[b]), np.full(len(a), -1e9))
             report = check(scene, ShapeType(type_a), ShapeType(type_b), f"frame {frame}")
-            pairs, touching = pairs + len(a), touching + int((report.least < 0.0).sum())
+            pairs = pairs + len(a)
+            touching = touching + int((report.least < 0.0).sum())
             for one, other, distance in zip(a, b, report.least, strict=True):
                 key = (frame, min(one, other), max(one, other))
                 if abs(distance - GAP) <= 1e-6 * radius.max():
@@ -212,7 +241,8 @@ def run_pile(pile: SettledPile) -> set[tuple[int, int, int]]:
 
 @pytest.mark.share(2)
 @pytest.mark.parametrize(
-    ("pile", "least"), [((250, 3, 40), 50), pytest.param((500, 15, 4), 10_000, marks=pytest.mark.slow)]
+    ("pile", "least"),
+    [((250, 3, 40), 50), pytest.param((500, 15, 4), 10_000, marks=pytest.mark.slow)],
 )
 @pytest.mark.parametrize("mix", MIXES, ids=["-".join(mix) for mix in MIXES])
 def test_settled_piles(mix, pile, least):
@@ -220,7 +250,8 @@ def test_settled_piles(mix, pile, least):
     assert pairs > touching > least
 
 
-# Convex hulls against what settles the question without any search, and against primitives that are the same solid.
+# Convex hulls against what settles the question without any search, and against primitives that are
+# the same solid.
 
 CUBE = np.array(list(product([-1.0, 1.0], repeat=3)))
 POSES = 150
@@ -236,7 +267,9 @@ def poses(rng: np.random.Generator, size: float, max_separation: float = 3.0) ->
     out = np.zeros((POSES, 1, 2, 7))
     out[..., 3:] = random_quaternions(rng, POSES, 1, 2)
     away = rng.normal(size=(POSES, 3))
-    away *= rng.uniform(0.0, max_separation * size, (POSES, 1)) / np.linalg.norm(away, axis=1, keepdims=True)
+    away *= rng.uniform(0.0, max_separation * size, (POSES, 1)) / np.linalg.norm(
+        away, axis=1, keepdims=True
+    )
     out[:, 0, 1, :3] = away
     return out
 
@@ -260,13 +293,16 @@ def in_world(points: np.ndarray, pose: np.ndarray) -> np.ndarray:
 
 
 def check_hulls(p: np.ndarray, q: np.ndarray, contact, size: float = 1.0) -> float:
-    """The distance of two hulls of points in world, once it is bounded from both sides by no search."""
+    """The distance of two hulls of points in world, once it is bounded from both sides by no
+    search."""
     distance, normal, point0, point1 = contact
     # Along the normal q is at least `distance` beyond p, whatever its sign: a lower bound.
     assert (q @ normal).min() - (p @ normal).max() == pytest.approx(distance, abs=1e-6 * size)
     if distance < 0.0:  # the nearest face of the Minkowski difference
         difference = (q[:, None] - p[None]).reshape(-1, 3) / size
-        assert -distance == pytest.approx(-ConvexHull(difference).equations[:, 3].max() * size, abs=1e-6 * size)
+        assert -distance == pytest.approx(
+            -ConvexHull(difference).equations[:, 3].max() * size, abs=1e-6 * size
+        )
     else:  # the witnesses are in the hulls, that far apart: an upper bound
         assert np.linalg.norm(point1 - point0) == pytest.approx(distance, abs=1e-6 * size)
         for point, points in ((point0, p), (point1, q)):
@@ -289,21 +325,28 @@ def hulls_of(a: np.ndarray, b: np.ndarray, body_q: np.ndarray, gap: float):
 @pytest.mark.parametrize("seed", range(3))
 def test_two_hulls(seed, size):
     rng = np.random.default_rng(seed)
-    a, b = cloud(rng, size), cloud(rng, size)
+    a = cloud(rng, size)
+    b = cloud(rng, size)
     body_q = poses(rng, size, 6.0)
     contacts = hulls_of(a, b, body_q, 100 * size)
     world = [(in_world(a, first), in_world(b, second)) for first, second in body_q[:, 0]]
-    distances = [check_hulls(p, q, nearest(contacts, frame), size) for frame, (p, q) in enumerate(world)]
+    distances = [
+        check_hulls(p, q, nearest(contacts, frame), size) for frame, (p, q) in enumerate(world)
+    ]
     assert 20 < np.sum(np.array(distances) < 0.0) < POSES - 20
 
 
-@pytest.mark.parametrize("stretch", [(1.0, 1.0, 1.0), (0.2, 0.3, 1.0), (1.0, 1.0, 0.1)], ids=["ball", "rod", "plate"])
+@pytest.mark.parametrize(
+    "stretch", [(1.0, 1.0, 1.0), (0.2, 0.3, 1.0), (1.0, 1.0, 0.1)], ids=["ball", "rod", "plate"]
+)
 def test_dense_hulls_nearer_to_each_other_than_their_vertices(stretch):
-    """Apart by a millionth to a twentieth of their size along some line; vertices are some 0.15 apart."""
+    """Apart by a millionth to a twentieth of their size along some line; vertices are some 0.15
+    apart."""
     rng = np.random.default_rng(11)
     points = unit(rng.normal(size=(300, 3))) * stretch
     body_q = poses(rng, 1.0)
-    apart, world = 10.0 ** rng.uniform(-6.0, -1.3, POSES), []
+    apart = 10.0 ** rng.uniform(-6.0, -1.3, POSES)
+    world = []
     for pose, distance in zip(body_q[:, 0], apart, strict=True):
         away = unit(pose[1:, :3])[0]
         pose[:, :3] = 0.0
@@ -315,12 +358,18 @@ def test_dense_hulls_nearer_to_each_other_than_their_vertices(stretch):
         assert check_hulls(p, q, nearest(contacts, frame)) > 0.99 * apart[frame]
 
 
-@pytest.mark.parametrize("turn", [(0.0, 0.0, 0.0, 1.0), (0.5, 0.5, 0.5, 0.5), (1e-5, 0.0, 0.0, 1.0)])
+@pytest.mark.parametrize(
+    "turn", [(0.0, 0.0, 0.0, 1.0), (0.5, 0.5, 0.5, 0.5), (1e-5, 0.0, 0.0, 1.0)]
+)
 @pytest.mark.parametrize("offset", [0.0, 1e-12, 0.05])
 def test_round_hulls_one_in_the_other(offset, turn):
     """Nearly every direction is as good as the best: more than EPA's capacity."""
     body_q = np.zeros((1, 1, 2, 7))
-    body_q[..., 6], body_q[0, 0, 1, 0], body_q[0, 0, 1, 3:] = 1.0, offset, turn / np.linalg.norm(turn)
+    body_q[..., 6], body_q[0, 0, 1, 0], body_q[0, 0, 1, 3:] = (
+        1.0,
+        offset,
+        turn / np.linalg.norm(turn),
+    )
     for counts in ((200, 200), (200, 150), (150, 200)):
         points, other = map(directions_on_sphere, counts)
         contact = nearest(hulls_of(points, other, body_q, 1.0), 0)
@@ -349,7 +398,8 @@ def uneven_prism(rng: np.random.Generator) -> np.ndarray:
 
 @pytest.mark.parametrize("dense", [True, False])
 def test_the_farthest_vertex_of_a_large_hull_is_climbed_to(dense):
-    """Hulls of more vertices than are looked through, in directions all around: as heights over a plane."""
+    """Hulls of more vertices than are looked through, in directions all around: as heights over a
+    plane."""
     rng = np.random.default_rng(3)
     points = rng.normal(size=(2000, 3))
     points /= np.linalg.norm(points, axis=1, keepdims=True)
@@ -359,18 +409,26 @@ def test_the_farthest_vertex_of_a_large_hull_is_climbed_to(dense):
         # Planes all but level with a cap, at angles that its corners' unevenness makes too.
         body_q[..., 3:] = 0.0
         body_q[..., 6] = 1.0
-        body_q[:, 0, 1, 3:5] = rng.normal(size=(POSES, 2)) * 10.0 ** rng.uniform(-7.0, -3.0, (POSES, 1))
+        body_q[:, 0, 1, 3:5] = rng.normal(size=(POSES, 2)) * 10.0 ** rng.uniform(
+            -7.0, -3.0, (POSES, 1)
+        )
         body_q[..., 3:] /= np.linalg.norm(body_q[..., 3:], axis=-1, keepdims=True)
     contacts = found(
-        lambda to, body: to.add_shape_plane(body), lambda to, body: to.add_shape_convex_hull(body, points), body_q, 10.0
+        lambda to, body: to.add_shape_plane(body),
+        lambda to, body: to.add_shape_convex_hull(body, points),
+        body_q,
+        10.0,
     )
     for frame in range(POSES):
         plane = body_q[frame, 0, 0]
-        height = (in_world(points, body_q[frame, 0, 1]) - plane[:3]) @ rotation_of(plane[None])[0][:, 2]
+        height = (in_world(points, body_q[frame, 0, 1]) - plane[:3]) @ rotation_of(plane[None])[0][
+            :, 2
+        ]
         assert contacts.cell(frame).distance.min() == pytest.approx(height.min(), abs=1e-6)
 
 
-# Triangle meshes that are convex meet as hulls: their features are still the mesh's. Depths are in tests/matrix.
+# Triangle meshes that are convex meet as hulls: their features are still the mesh's. Depths are in
+# tests/matrix.
 
 FRAMES = 40
 BALL = blob(np.random.default_rng(0), 6, 9, 0.0)
@@ -392,16 +450,21 @@ def ball_and_box(as_mesh: bool, first: bool, size: float):
 @pytest.mark.parametrize("size", [1e-3, 1.0, 1e3])
 @pytest.mark.parametrize("first", [True, False])
 def test_a_convex_mesh_has_the_contacts_of_its_hull(size, first):
-    """Named as the mesh's: `tests/unit/scene/test_convex_surface.py` holds the names against its vertices and sides."""
+    """Named as the mesh's: `tests/unit/scene/test_convex_surface.py` holds the names against its
+    vertices and sides."""
     surface = convex_surface(triangle_mesh(size * BALL[0], BALL[1], "ball"))
     assert surface is not None
     body_q = poses_of_two(np.random.default_rng(9), FRAMES, 1.4)
     body_q[..., :3] *= size
-    mesh, hull = (collidecli.collide(ball_and_box(kind, first, size), body_q, gap=0.2 * size) for kind in (True, False))
+    mesh, hull = (
+        collidecli.collide(ball_and_box(kind, first, size), body_q, gap=0.2 * size)
+        for kind in (True, False)
+    )
     np.testing.assert_array_equal(mesh.cell_start, hull.cell_start)
     kinds = set()
     for frame in range(FRAMES):
-        ours, theirs = mesh.cell(frame), hull.cell(frame)
+        ours = mesh.cell(frame)
+        theirs = hull.cell(frame)
         check_contract(ours, size)
         named = [theirs.feature0, theirs.feature1]
         named[0 if first else 1] = surface.name[named[0 if first else 1]]
@@ -429,24 +492,31 @@ def test_faces_are_whole_however_they_are_cut():
     np.testing.assert_allclose(contacts.normal, np.tile([0.0, 0.0, 1.0], (8, 1)), atol=1e-9)
 
 
-# Surfaces of hulls against the volumes of polyhedra: exact, by another algorithm and another library.
+# Surfaces of hulls against the volumes of polyhedra: exact, by another algorithm and another
+# library.
 
 
 def face_planes(builder: ModelBuilder) -> list[np.ndarray]:
-    """float64[faces, 4] of both hulls: unit normal and offset; normal . x + offset is the distance from a face."""
+    """float64[faces, 4] of both hulls: unit normal and offset; normal . x + offset is the distance
+    from a face."""
     model = builder.finalize()
     found = []
     for row in range(2):
-        hull, pose = model.hulls[model.shapes.hull[row]], model.bodies.pose[model.shapes.body[row]]
+        hull = model.hulls[model.shapes.hull[row]]
+        pose = model.bodies.pose[model.shapes.body[row]]
         shift = rotated(pose[3:], model.shapes.pose[row, :3]) + pose[:3]
         normal = rotated(pose[3:], hull.face_normal)
-        height = [(hull.vertex[list(f)] @ n).max() for f, n in zip(hull.face, hull.face_normal, strict=True)]
+        height = [
+            (hull.vertex[list(f)] @ n).max()
+            for f, n in zip(hull.face, hull.face_normal, strict=True)
+        ]
         found.append(np.column_stack([normal, -(np.array(height) + normal @ shift)]))
     return found
 
 
 def volume_and_moment(half_spaces: np.ndarray) -> tuple[float, np.ndarray]:
-    """Integrals of 1 and of the position over the points with normal . x + offset <= 0 for all rows."""
+    """Integrals of 1 and of the position over the points with normal . x + offset <= 0 for all
+    rows."""
     rows = half_spaces / np.linalg.norm(half_spaces[:, :3], axis=1)[:, None]
     widest = linprog(
         [0, 0, 0, -1],
@@ -466,14 +536,19 @@ def volume_and_moment(half_spaces: np.ndarray) -> tuple[float, np.ndarray]:
 def wrench(builder: ModelBuilder, k0: float, k1: float) -> tuple[np.ndarray, np.ndarray]:
     """Force on shape 1 and its moment about the origin, by the divergence theorem.
 
-    The integral of p n over the surface is that of -grad p0 over the part of the overlap where p0 < p1, which is a
-    convex polyhedron for each face of shape 0.
+    The integral of p n over the surface is that of -grad p0 over the part of the overlap where p0 <
+    p1, which is a convex polyhedron for each face of shape 0.
     """
     first, second = face_planes(builder)
     weight0, weight1 = (k0 / (k0 + k1), k1 / (k0 + k1)) if np.isfinite(k1) else (0.0, 1.0)
-    force, moment = np.zeros(3), np.zeros(3)
+    force = np.zeros(3)
+    moment = np.zeros(3)
     for number, plane in enumerate(first):
-        rows = [plane[None], np.delete(first, number, axis=0) - plane, weight1 * second - weight0 * plane]
+        rows = [
+            plane[None],
+            np.delete(first, number, axis=0) - plane,
+            weight1 * second - weight0 * plane,
+        ]
         volume, position = volume_and_moment(np.concatenate(rows))
         force += k0 * volume * plane[:3]
         moment += k0 * np.cross(position, plane[:3])
@@ -490,17 +565,21 @@ def test_hulls_against_volumes(seed, k1):
     scale = np.linalg.norm(force)
     assert scale > 1e3
     np.testing.assert_allclose(found.force, force, atol=1e-9 * scale)
-    np.testing.assert_allclose(found.torque + np.cross(found.center, found.force), moment, atol=1e-9 * scale)
+    np.testing.assert_allclose(
+        found.torque + np.cross(found.center, found.force), moment, atol=1e-9 * scale
+    )
 
 
-# Convex shapes deep in meshes and heightfields with dents: the depth is the least translation, and it separates.
+# Convex shapes deep in meshes and heightfields with dents: the depth is the least translation, and
+# it separates.
 
 DIRECTIONS = directions_on_sphere(300)
 ALLOWED = 1.05
 
 
 def check_deep(found: list) -> None:
-    """Depths of overlaps that are one region, in which every pose is free after the translation that is reported."""
+    """Depths of overlaps that are one region, in which every pose is free after the translation
+    that is reported."""
     overlapping = [one for one in found if one.least > 0.0]
     assert overlapping
     for one in overlapping:
@@ -522,17 +601,26 @@ def test_boxes_and_hulls_in_dented_meshes(surface, scale):
 
 
 def test_what_leaves_triangles_across_their_sides():
-    """Off each single triangle the least translation crosses a side; it is 2 to 22 times as long as the others."""
+    """Off each single triangle the least translation crosses a side; it is 2 to 22 times as long as
+    the others."""
     angle = np.linspace(0.0, 2.0 * np.pi, 64, endpoint=False)
     rim = 0.3 * np.stack([np.cos(angle), np.sin(angle), np.full(64, -1.0)], axis=1)
     mesh = hull_mesh(np.concatenate([rim, [[0.0, 0.0, 0.3]]]))
-    cone = Convex("cone", lambda b, body: b.add_shape_cone(body, radius=0.3, half_height=0.3), mesh, False)
-    brick = Convex("box", lambda b, body: b.add_shape_box(body, hx=0.3, hy=0.2, hz=0.15), box(0.3, 0.2, 0.15))
+    cone = Convex(
+        "cone", lambda b, body: b.add_shape_cone(body, radius=0.3, half_height=0.3), mesh, False
+    )
+    brick = Convex(
+        "box", lambda b, body: b.add_shape_box(body, hx=0.3, hy=0.2, hz=0.15), box(0.3, 0.2, 0.15)
+    )
     poses = (
         (cone, (-0.347, 0.194, 0.79, -0.191, -0.538, -0.769, 0.288), 0.19248),
         (cone, (-0.001, -0.084, -1.021, -0.156, 0.705, -0.491, -0.487), 0.02916),
         (cone, (-0.668, 0.109, 0.124, -0.766, 0.454, 0.052, 0.452), 0.24309),
-        (brick, (-0.6826874, -0.4991643, -0.3941948, 0.907303, -0.1154098, -0.4035318, 0.0253779), 3.459e-5),
+        (
+            brick,
+            (-0.6826874, -0.4991643, -0.3941948, 0.907303, -0.1154098, -0.4035318, 0.0253779),
+            3.459e-5,
+        ),
     )
     surface = dented_meshes()["blob"]
     for convex, pose, depth in poses:
@@ -546,7 +634,8 @@ def test_what_leaves_triangles_across_their_sides():
 @pytest.mark.parametrize("size", [0.2, 0.5])
 def test_boxes_in_a_terrain(size):
     """The base does not count: what is in the ground is lifted, or leaves through a wall."""
-    terrain, convex = deep_terrain(), convex_shapes(size)[0]
+    terrain = deep_terrain()
+    convex = convex_shapes(size)[0]
     poses = deep_poses_of(int(10 * size), 5, 0.9)
     poses[:, 2] = 0.6 * poses[:, 2] - 0.2
     contacts = collided_on_terrain(terrain, convex, poses)
@@ -555,7 +644,8 @@ def test_boxes_in_a_terrain(size):
 
 
 def test_a_box_over_the_rim_of_a_slab_is_lifted():
-    """Half of it hangs over the edge of a finely meshed slab: it leaves upwards, by its penetration."""
+    """Half of it hangs over the edge of a finely meshed slab: it leaves upwards, by its
+    penetration."""
     builder = ModelBuilder()
     builder.add_shape_mesh(-1, *cut(box(0.5, 0.5, 0.15), 10))
     builder.add_shape_box(builder.add_body(), hx=0.11, hy=0.12, hz=0.1)
@@ -564,6 +654,8 @@ def test_a_box_over_the_rim_of_a_slab_is_lifted():
     model = builder.finalize()
     assert model.meshes[0].is_closed
     contacts = collidecli.collide(model, body_q, gap=0.0)
-    np.testing.assert_allclose(contacts.normal, np.tile([0.0, 0.0, 1.0], (len(contacts.normal), 1)), atol=1e-3)
+    np.testing.assert_allclose(
+        contacts.normal, np.tile([0.0, 0.0, 1.0], (len(contacts.normal), 1)), atol=1e-3
+    )
     for frame in range(9):
         assert contacts.cell(frame).distance.min() == pytest.approx(-0.01, abs=1e-6)

@@ -18,10 +18,12 @@ from collidecli.storage.contact_sets.selected import SelectedContacts
 
 FRAMES = 60
 ROUNDING = 2.0**-23
-"""Of the set's float32 columns, distance and normal: one rounding, and one of the sum with the margin."""
+"""Of the set's float32 columns, distance and normal: one rounding, and one of the sum with the
+margin."""
 
-# The geoms stand against the order of MuJoCo's types, so that sides are exchanged; one is only seen, so that ids and
-# rows differ. Both engines have closed forms for every pair that is not excluded.
+# The geoms stand against the order of MuJoCo's types, so that sides are exchanged; one is only
+# seen, so that ids and rows differ. Both engines have closed forms for every pair that is not
+# excluded.
 SCENE = """<mujoco>
   <worldbody>
     <geom name="seen" type="box" size="1 1 1" contype="0" conaffinity="0"/>
@@ -52,21 +54,38 @@ def keyframes(seed: int = 11) -> str:
     rng = np.random.default_rng(seed)
     lines = []
     for frame in range(FRAMES):
-        poses = np.concatenate([rng.uniform(-0.35, 0.35, (BODIES, 3)), rng.normal(size=(BODIES, 4))], axis=1)
+        poses = np.concatenate(
+            [rng.uniform(-0.35, 0.35, (BODIES, 3)), rng.normal(size=(BODIES, 4))], axis=1
+        )
         poses[:, 3:] /= np.linalg.norm(poses[:, 3:], axis=1, keepdims=True)
-        lines.append(f'    <key time="{frame}" qpos="{" ".join(map(repr, poses.reshape(-1).tolist()))}"/>\n')
+        lines.append(
+            f'    <key time="{frame}" qpos="{" ".join(map(repr, poses.reshape(-1).tolist()))}"/>\n'
+        )
     return "".join(lines)
 
 
 @dataclass(frozen=True)
 class Both:
-    """Exported fields and MuJoCo's, of each frame: the deepest contact of each pair of geoms, in the order of pairs."""
+    """Exported fields and MuJoCo's, of each frame: the deepest contact of each pair of geoms, in
+    the order of pairs."""
 
     ours: list[dict[str, np.ndarray]]
     theirs: list[dict[str, np.ndarray]]
 
 
-FIELDS = ("dist", "pos", "frame", "includemargin", "friction", "solref", "solimp", "dim", "geom1", "geom2", "geom")
+FIELDS = (
+    "dist",
+    "pos",
+    "frame",
+    "includemargin",
+    "friction",
+    "solref",
+    "solimp",
+    "dim",
+    "geom1",
+    "geom2",
+    "geom",
+)
 
 
 def deepest(fields: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
@@ -93,7 +112,9 @@ def both(tmp_path_factory) -> Both:
     with np.load(exported) as arrays:
         start = arrays["cell_start"]
         assert arrays["ncon"].tolist() == np.diff(start)[:, None].tolist()
-        assert arrays["geom_name"].tolist() == [model.geom(geom).name for geom in range(model.ngeom)]
+        assert arrays["geom_name"].tolist() == [
+            model.geom(geom).name for geom in range(model.ngeom)
+        ]
         columns = {name: arrays[name] for name in FIELDS}
     ours = [
         deepest({name: values[start[frame] : start[frame + 1]] for name, values in columns.items()})
@@ -110,24 +131,30 @@ def test_the_same_contacts(both):
             assert ours[name].tolist() == theirs[name].tolist(), name
             assert ours[name].dtype == theirs[name].dtype
         assert np.allclose(ours["dist"], theirs["dist"], rtol=2 * ROUNDING, atol=1e-9)
-        # Points are float64 columns, and every pair here is a closed form: what is left is rounding of some steps.
+        # Points are float64 columns, and every pair here is a closed form: what is left is rounding
+        # of some steps.
         assert np.allclose(ours["pos"], theirs["pos"], rtol=0.0, atol=1e-12)
         pairs |= set(map(tuple, ours["geom"].tolist()))
     assert sum(len(ours["dist"]) for ours in both.ours) > 200
     assert len(pairs) == 13, "every pair but the excluded ones"
-    assert any(one > other for one, other in pairs), "MuJoCo's sides are not always the order of ids"
+    assert any(one > other for one, other in pairs), (
+        "MuJoCo's sides are not always the order of ids"
+    )
 
 
 def test_the_normal_is_the_first_axis_from_geom_1_to_geom_2(both):
     for ours, theirs in zip(both.ours, both.theirs, strict=True):
-        assert np.allclose(ours["frame"][:, :3], theirs["frame"][:, :3], rtol=0.0, atol=2 * ROUNDING)
+        assert np.allclose(
+            ours["frame"][:, :3], theirs["frame"][:, :3], rtol=0.0, atol=2 * ROUNDING
+        )
         axes = ours["frame"].reshape(-1, 3, 3)
         assert np.allclose(axes @ np.swapaxes(axes, 1, 2), np.eye(3), rtol=0.0, atol=1e-15 * 8)
         assert np.allclose(np.linalg.det(axes), 1.0)
 
 
 def test_the_other_axes_are_those_of_make_frame(both):
-    """Apart from the pairs of a plane and a capsule, where MuJoCo lays the second axis along the capsule."""
+    """Apart from the pairs of a plane and a capsule, where MuJoCo lays the second axis along the
+    capsule."""
     for ours, theirs in zip(both.ours, both.theirs, strict=True):
         kept = ours["geom1"] != 1
         capsule = np.isin(ours["geom2"], (3, 5))
@@ -145,7 +172,8 @@ def test_the_parameters(both):
             assert np.allclose(ours[name], theirs[name], rtol=tolerance, atol=0.0), name
 
 
-# `collide export --to newton` against what Newton's own collide puts into its `Contacts`, for spheres and a plane.
+# `collide export --to newton` against what Newton's own collide puts into its `Contacts`, for
+# spheres and a plane.
 
 RECORDED = Path(__file__).parents[1] / "golden" / "newton_contacts.json"
 GAP = 0.05
@@ -210,10 +238,10 @@ def ours(tmp_path_factory) -> dict[str, np.ndarray]:
     for k, (pose, radius) in enumerate(zip(poses().tolist(), RADII, strict=True)):
         x, y, z, qx, qy, qz, qw = pose
         lines.append(
-            f'def Sphere "ball{k}" ({physics}, "PhysicsRigidBodyAPI"]) {{\ndouble radius = {radius}\n'
-            f"double3 xformOp:translate = ({x!r}, {y!r}, {z!r})\n"
-            f"quatd xformOp:orient = ({qw!r}, {qx!r}, {qy!r}, {qz!r})\n"
-            'uniform token[] xformOpOrder = ["xformOp:translate", "xformOp:orient"]\n}\n'
+            f'def Sphere "ball{k}" ({physics}, "PhysicsRigidBodyAPI"]) {{\ndouble radius ='
+            f" {radius}\ndouble3 xformOp:translate = ({x!r}, {y!r}, {z!r})\nquatd xformOp:orient ="
+            f" ({qw!r}, {qx!r}, {qy!r}, {qz!r})\nuniform token[] xformOpOrder ="
+            ' ["xformOp:translate", "xformOp:orient"]\n}\n'
         )
     (usd / "balls.usda").write_text("".join(lines))
     arguments = ["--gap", str(2 * GAP), "--gap-rule", "max", "--device", "cpu", "-q"]
@@ -227,15 +255,20 @@ def ours(tmp_path_factory) -> dict[str, np.ndarray]:
 
 
 def in_world(arrays: dict[str, np.ndarray], body_of: np.ndarray) -> dict[str, np.ndarray]:
-    """By pair: points on the surfaces and separation, as Newton's functions of its fields define them."""
+    """By pair: points on the surfaces and separation, as Newton's functions of its fields define
+    them."""
     found = {}
     turned = poses()
     for side in (0, 1):
         body = body_of[arrays[f"shape{side}"]]
         local = arrays[f"point{side}"] + arrays[f"offset{side}"]
         support = arrays[f"point{side}"]
-        found[f"surface{side}"] = np.array([place(p, b, turned) for p, b in zip(local, body, strict=True)])
-        found[f"support{side}"] = np.array([place(p, b, turned) for p, b in zip(support, body, strict=True)])
+        found[f"surface{side}"] = np.array(
+            [place(p, b, turned) for p, b in zip(local, body, strict=True)]
+        )
+        found[f"support{side}"] = np.array(
+            [place(p, b, turned) for p, b in zip(support, body, strict=True)]
+        )
     way = np.einsum("ni,ni->n", arrays["normal"], found["support1"] - found["support0"])
     found["separation"] = way - arrays["margin0"] - arrays["margin1"]
     found["normal"] = np.asarray(arrays["normal"])
@@ -268,7 +301,9 @@ def test_the_same_contacts_by_the_meaning_of_the_fields(ours):
 @pytest.mark.slow
 def test_newton_gives_what_is_recorded():
     pytest.importorskip("newton")
-    here = in_world({name: np.array(values) for name, values in newtons().items()}, np.array([-1, 0, 1, 2, 3]))
+    here = in_world(
+        {name: np.array(values) for name, values in newtons().items()}, np.array([-1, 0, 1, 2, 3])
+    )
     there = in_world(recorded(), np.array([-1, 0, 1, 2, 3]))
     for name, values in there.items():
         np.testing.assert_allclose(here[name], values, rtol=0.0, atol=1e-6, err_msg=name)

@@ -1,4 +1,5 @@
-"""Heightfields below convex shapes, on planes and each other: against brute force over all triangles."""
+"""Heightfields below convex shapes, on planes and each other: against brute force over all
+triangles."""
 
 import numpy as np
 import pytest
@@ -41,7 +42,8 @@ def scene_of_solids(first: Terrain | None, second: Terrain, size: float):
     if first is None:
         builder.add_shape(builder.add_body(), ShapeType.PLANE, cfg=cfg)
     for terrain in [second] if first is None else [first, second]:
-        here, body = terrain.scaled(size), builder.add_body()
+        here = terrain.scaled(size)
+        body = builder.add_body()
         builder.add_shape_heightfield(body, here.heights, here.hx, here.hy, here.base, cfg=cfg)
     return builder.finalize()
 
@@ -66,30 +68,49 @@ CONVEX_FRAMES = 30
 
 
 @pytest.mark.parametrize("kind", list(SHAPES)[1:], ids=lambda kind: kind.label)
-@pytest.mark.parametrize("name", ["rough", pytest.param("one cell", marks=pytest.mark.slow), "one row"])
+@pytest.mark.parametrize(
+    "name", ["rough", pytest.param("one cell", marks=pytest.mark.slow), "one row"]
+)
 def test_convex_shapes_are_as_apart_as_the_triangles_are(kind, name):
-    """Over triangles but the base's. The hull of support points is within the shape, at most `short` smaller."""
-    terrain, size, gap = SOLID_TERRAINS[name], np.array(SHAPES[kind]) * [0.15, 0.6, 0.4], 0.05
+    """Over triangles but the base's. The hull of support points is within the shape, at most
+    `short` smaller."""
+    terrain = SOLID_TERRAINS[name]
+    size = np.array(SHAPES[kind]) * [0.15, 0.6, 0.4]
+    gap = 0.05
     rng = np.random.default_rng([int(kind), list(SOLID_TERRAINS).index(name)])
     dense = directions_on_sphere(4000)
     points = support_point(kind, size[None], directions_on_sphere(80)[None])[0]
-    short = 1.1 * (support_height(kind, size[None], dense[None])[0] - (dense @ points.T).max(axis=1)).max()
+    short = (
+        1.1
+        * (support_height(kind, size[None], dense[None])[0] - (dense @ points.T).max(axis=1)).max()
+    )
     vertices, faces = terrain.solid()
-    corners, face = vertices[faces], rng.integers(len(faces) - len(terrain.border()), size=CONVEX_FRAMES)
+    corners = vertices[faces]
+    face = rng.integers(len(faces) - len(terrain.border()), size=CONVEX_FRAMES)
     foot = np.einsum("fk,fkx->fx", rng.dirichlet([0.4] * 3, CONVEX_FRAMES), corners[face])
     normal = unit(np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0]))[face]
     normal = unit(normal + 0.3 * rng.normal(size=normal.shape))
-    own = [sample_feature(kind, one, size[None], rng) for one in rng.choice(FEATURES[kind], CONVEX_FRAMES)]
-    own_point, own_normal = (np.concatenate([getattr(one, part) for one in own]) for part in ("point", "normal"))
+    own = [
+        sample_feature(kind, one, size[None], rng)
+        for one in rng.choice(FEATURES[kind], CONVEX_FRAMES)
+    ]
+    own_point, own_normal = (
+        np.concatenate([getattr(one, part) for one in own]) for part in ("point", "normal")
+    )
     apart = rng.uniform(-0.02, 0.06, CONVEX_FRAMES)
-    pose = facing_poses(foot, normal, own_point, own_normal, rng.uniform(0.0, 6.3, CONVEX_FRAMES), apart)
+    pose = facing_poses(
+        foot, normal, own_point, own_normal, rng.uniform(0.0, 6.3, CONVEX_FRAMES), apart
+    )
     distance = np.array([mesh_distance(placed(hull_mesh(points), here), corners) for here in pose])
     inside = terrain.is_inside(pose[:, :3])
     for scale in SIZES:
-        builder, scaled = ModelBuilder(), terrain.scaled(scale)
+        builder = ModelBuilder()
+        scaled = terrain.scaled(scale)
         builder.add_shape_heightfield(-1, scaled.heights, scaled.hx, scaled.hy, scaled.base)
         builder.add_shape(builder.add_body(), kind, scale * size[: SIZE_COUNT[kind]])
-        found = contacts(builder.finalize(), pose[:, None, None] * ([scale] * 3 + [1.0] * 4), gap=gap * scale)
+        found = contacts(
+            builder.finalize(), pose[:, None, None] * ([scale] * 3 + [1.0] * 4), gap=gap * scale
+        )
         for frame, expected in enumerate(distance):
             check_contract(found.cell(frame, 0), scale)
             least = found.cell(frame, 0).distance.min(initial=np.inf) / scale
@@ -122,8 +143,11 @@ def test_the_vertices_of_a_terrain_on_a_plane(name, size):
     terrain = SOLID_TERRAINS[name].scaled(size)
     body_q = poses_of_solids(1, size)
     found = contacts(scene_of_solids(None, SOLID_TERRAINS[name], size), body_q)
-    vertices, border = terrain.solid()[0][:-1], terrain.border()
-    names = np.concatenate([8 * np.arange(terrain.heights.size), 8 * (terrain.heights.size + np.arange(len(border)))])
+    vertices = terrain.solid()[0][:-1]
+    border = terrain.border()
+    names = np.concatenate(
+        [8 * np.arange(terrain.heights.size), 8 * (terrain.heights.size + np.arange(len(border)))]
+    )
     sides = 0
     for frame in range(SOLID_FRAMES):
         plane, body = body_q[frame, 0]
@@ -134,7 +158,9 @@ def test_the_vertices_of_a_terrain_on_a_plane(name, size):
         cell = found.cell(frame, 0)
         check_contract(cell, size)
         assert (
-            set(names[(height < 0.2 * size) & ~near]) <= set(cell.feature1.tolist()) <= set(names[height < 0.3 * size])
+            set(names[(height < 0.2 * size) & ~near])
+            <= set(cell.feature1.tolist())
+            <= set(names[height < 0.3 * size])
         )
         assert set(cell.feature0.tolist()) <= {-1}
         of = {int(feature): index for index, feature in enumerate(names)}
@@ -147,7 +173,9 @@ def test_the_vertices_of_a_terrain_on_a_plane(name, size):
 
 @pytest.mark.share(3)
 @pytest.mark.parametrize("size", SIZES)
-@pytest.mark.parametrize(("first", "second"), [("rough", "smooth"), ("flat", "one row"), ("one cell", "one column")])
+@pytest.mark.parametrize(
+    ("first", "second"), [("rough", "smooth"), ("flat", "one row"), ("one cell", "one column")]
+)
 def test_two_terrains_are_as_apart_as_their_surfaces(first, second, size):
     body_q = poses_of_solids(2, size)
     found = contacts(scene_of_solids(SOLID_TERRAINS[first], SOLID_TERRAINS[second], size), body_q)
@@ -192,7 +220,8 @@ def test_the_mesh_of_a_solid_is_closed_and_has_its_names(name):
     """Vertices, edges and triangles of the engine's triangles, but for those within the base."""
     terrain = SOLID_TERRAINS[name]
     field = heightfield(terrain.heights, terrain.hx, terrain.hy, terrain.base, "here")
-    mesh, device = solid_mesh(field), find_device("cpu")
+    mesh = solid_mesh(field)
+    device = find_device("cpu")
     plain = TriangleMesh(mesh.vertex, mesh.center, mesh.face)
     assert plain.is_closed
     assert plain.is_manifold
@@ -200,20 +229,31 @@ def test_the_mesh_of_a_solid_is_closed_and_has_its_names(name):
     # The volume of the prisms under all triangles of the surface.
     corners = terrain.vertices()[terrain.faces()]
     area = terrain.hx * terrain.hy * 4.0 / len(corners)
-    assert mesh.volume == pytest.approx(float((corners[..., 2].mean(axis=1) - terrain.bottom).sum() * area), rel=1e-6)
+    assert mesh.volume == pytest.approx(
+        float((corners[..., 2].mean(axis=1) - terrain.bottom).sum() * area), rel=1e-6
+    )
     names = solid_features(field, mesh)
     rows, cols = terrain.heights.shape
     cells = 2 * (np.arange(rows - 1)[:, None] * cols + np.arange(cols - 1)).reshape(-1)
-    numbers = np.concatenate([cells, cells + 1, 2 * rows * cols + np.arange(2 * field.perimeter)]).astype(np.int32)
+    numbers = np.concatenate(
+        [cells, cells + 1, 2 * rows * cols + np.arange(2 * field.perimeter)]
+    ).astype(np.int32)
     corner = wp.zeros((len(numbers), 3), dtype=wp.vec3d, device=device)
     feature = wp.zeros((len(numbers), 7), dtype=wp.int32, device=device)
     fields = upload_heightfields([field], device)
-    wp.launch(_triangles, len(numbers), [fields, 0, wp.array(numbers, dtype=wp.int32), corner, feature], device=device)
+    wp.launch(
+        _triangles,
+        len(numbers),
+        [fields, 0, wp.array(numbers, dtype=wp.int32), corner, feature],
+        device=device,
+    )
     meant = {}
     for points, here in zip(corner.numpy(), feature.numpy(), strict=True):
         for k in range(3):
             meant[points[k].tobytes()] = here[k]
-            meant[np.sort([points[k].tobytes(), points[(k + 1) % 3].tobytes()]).tobytes()] = here[3 + k]
+            meant[np.sort([points[k].tobytes(), points[(k + 1) % 3].tobytes()]).tobytes()] = here[
+                3 + k
+            ]
         meant[np.sort([point.tobytes() for point in points]).tobytes()] = here[6]
     of_base = 8 * (rows * cols + field.perimeter)
     for number, (face, edge) in enumerate(zip(mesh.face, mesh.face_edge, strict=True)):

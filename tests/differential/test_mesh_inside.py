@@ -1,4 +1,5 @@
-"""The inside of closed and hollow meshes: spheres in known solids, and real robots' meshes at any gap."""
+"""The inside of closed and hollow meshes: spheres in known solids, and real robots' meshes at any
+gap."""
 
 import warnings
 from pathlib import Path
@@ -43,7 +44,8 @@ KINDS = (ShapeType.SPHERE, ShapeType.CAPSULE, ShapeType.BOX)
 
 
 def real_mesh(path: Path) -> tuple[Form, TriangleMesh, np.ndarray | None]:
-    """A file's mesh, as read and as repaired; and triangles [F, 3, 3] of its solid, None of an open one.
+    """A file's mesh, as read and as repaired; and triangles [F, 3, 3] of its solid, None of an open
+    one.
 
     The triangles are the file's own where a winding number is right for them.
     """
@@ -52,37 +54,57 @@ def real_mesh(path: Path) -> tuple[Form, TriangleMesh, np.ndarray | None]:
         warnings.simplefilter("ignore")
         mesh = triangle_mesh(vertices, faces, str(path))
     as_read = set(mesh.repairs.counts()) <= {"united", "welded"}
-    solid = (vertices[faces] if as_read else mesh.vertex[mesh.face] + mesh.center) if mesh.is_closed else None
+    solid = (
+        (vertices[faces] if as_read else mesh.vertex[mesh.face] + mesh.center)
+        if mesh.is_closed
+        else None
+    )
     return Form(path.name, ShapeType.MESH, mesh=(vertices, faces)), mesh, solid
 
 
 def real_cases(path: Path, count: int, seed: int) -> tuple[list[PairCase], np.ndarray | None]:
-    """A case of each kind with `count` poses near the surface and anywhere; and the solid of `real_mesh`."""
+    """A case of each kind with `count` poses near the surface and anywhere; and the solid of
+    `real_mesh`."""
     first, _, solid = real_mesh(path)
     vertices, faces = first.mesh
     rng = np.random.default_rng(seed)
     cases = []
     for kind in KINDS:
         length = first.extent * 10.0 ** rng.uniform(-1.5, -0.3)
-        size = {ShapeType.SPHERE: (1.0,), ShapeType.CAPSULE: (0.4, 0.6), ShapeType.BOX: (0.8, 0.5, 0.3)}[kind]
+        size = {
+            ShapeType.SPHERE: (1.0,),
+            ShapeType.CAPSULE: (0.4, 0.6),
+            ShapeType.BOX: (0.8, 0.5, 0.3),
+        }[kind]
         poses = np.zeros((count, 2, 7))
         poses[:, 0, 6] = 1.0
         poses[:, 1, :3] = scattered_points(rng, vertices[faces], count)
         # Some are moved off, so that the shape does not cross the surface.
         off = rng.normal(size=(count, 3))
-        off *= rng.choice([0.0, 1.0, 2.0], (count, 1)) * length / np.linalg.norm(off, axis=1, keepdims=True)
+        off *= (
+            rng.choice([0.0, 1.0, 2.0], (count, 1))
+            * length
+            / np.linalg.norm(off, axis=1, keepdims=True)
+        )
         turn = rng.normal(size=(count, 4))
         poses[:, 1, :3] += off
         poses[:, 1, 3:] = turn / np.linalg.norm(turn, axis=1, keepdims=True)
-        cases.append(PairCase(first, Form(kind.label, kind, tuple(length * one for one in size)), 1.0, poses))
+        cases.append(
+            PairCase(first, Form(kind.label, kind, tuple(length * one for one in size)), 1.0, poses)
+        )
     return cases, solid
 
 
 def true_distances(case: PairCase, solid: np.ndarray | None) -> np.ndarray:
     """float64[P]: distances of surfaces where the shapes are apart, -inf where they overlap [m]."""
-    corners, second = with_area(case.first.corners), case.second
+    corners = with_area(case.first.corners)
+    second = case.second
     result = np.empty(len(case.poses))
-    inside = np.zeros(len(result), bool) if solid is None else np.abs(windings(solid, case.poses[:, 1, :3])) > 0.5
+    inside = (
+        np.zeros(len(result), bool)
+        if solid is None
+        else np.abs(windings(solid, case.poses[:, 1, :3])) > 0.5
+    )
     for row, pose in enumerate(case.poses[:, 1]):
         if second.type == ShapeType.SPHERE:
             apart = point_distances(corners, pose[:3]).min() - second.size[0]
@@ -90,8 +112,13 @@ def true_distances(case: PairCase, solid: np.ndarray | None) -> np.ndarray:
             ends = posed(np.array([[0.0, 0.0, -second.size[1]], [0.0, 0.0, second.size[1]]]), pose)
             apart = segment_distances(corners, ends[0], ends[1]).min() - second.size[0]
         else:
-            pair = FclPair((case.first.vertices, case.first.mesh[1]), box(*second.size), case.poses[row, 0], pose,
-                           closed=(False, True))  # fmt: skip
+            pair = FclPair(
+                (case.first.vertices, case.first.mesh[1]),
+                box(*second.size),
+                case.poses[row, 0],
+                pose,
+                closed=(False, True),
+            )
             apart = -np.inf if pair.overlaps() else pair.distance()
         # Where no surface is crossed, the whole shape is on the side of its centre.
         result[row] = -np.inf if inside[row] or apart < 0.0 else apart
@@ -99,7 +126,8 @@ def true_distances(case: PairCase, solid: np.ndarray | None) -> np.ndarray:
 
 
 def with_area(corners: np.ndarray) -> np.ndarray:
-    """The triangles [F, 3, 3] that are no lower than 1e-12 of their longest side; the program omits the others too."""
+    """The triangles [F, 3, 3] that are no lower than 1e-12 of their longest side; the program omits
+    the others too."""
     sides = corners - np.roll(corners, 1, axis=1)
     longest = np.linalg.norm(sides, axis=2).max(1)
     area = np.linalg.norm(np.cross(sides[:, 0], sides[:, 1]), axis=1)
@@ -115,7 +143,8 @@ BOX = box(1.0, 1.0, 1.0)
 DOUBLED = BOX[0], np.concatenate([BOX[1], BOX[1][:1]])
 SOUP = BOX[0][BOX[1]].reshape(-1, 3), np.arange(36).reshape(12, 3)
 CASES: dict[str, tuple[Mesh, dict[tuple[float, float, float], float]]] = {
-    # From 0.5 to 1.5 along x, to 1.2 along y and z: what is nearest outside of both boxes may be an edge of the two.
+    # From 0.5 to 1.5 along x, to 1.2 along y and z: what is nearest outside of both boxes may be an
+    # edge of the two.
     "poking": (
         joined(BOX, box(0.5, 0.35, 0.35, (1.0, 0.85, 0.85))),
         {
@@ -135,7 +164,10 @@ CASES: dict[str, tuple[Mesh, dict[tuple[float, float, float], float]]] = {
         joined(BOX, turned(box(0.5, 0.5, 0.5))),
         {(0.05, 0.0, 0.0): 0.45, (0.7, 0.0, 0.1): -0.2, (1.3, 0.0, 0.0): 0.3},
     ),
-    "touching": (joined(BOX, box(1.0, 1.0, 1.0, (2.0, 0.0, 0.0))), {(0.95, 0.3, 0.0): -0.7, (1.0, 0.3, 0.2): -0.7}),
+    "touching": (
+        joined(BOX, box(1.0, 1.0, 1.0, (2.0, 0.0, 0.0))),
+        {(0.95, 0.3, 0.0): -0.7, (1.0, 0.3, 0.2): -0.7},
+    ),
     "touching part": (
         joined(BOX, box(1.0, 0.5, 0.5, (2.0, 0.0, 0.0))),
         {(0.95, 0.0, 0.0): -float(np.hypot(0.05, 0.5))},
@@ -144,23 +176,41 @@ CASES: dict[str, tuple[Mesh, dict[tuple[float, float, float], float]]] = {
     "duplicate": (DOUBLED, {(0.05, 0.0, 0.0): -0.95, (1.5, 0.0, 0.0): 0.5}),
     "soup": (SOUP, {(0.05, 0.0, 0.0): -0.95, (1.5, 0.0, 0.0): 0.5}),
     "knot": (knot(), {(2.5, 0.0, 0.05): -0.25, (2.5, 0.0, 1.0): 0.7, (1.0, 0.05, -1.0): -0.15}),
-    "along an edge": (joined(BOX, box(1.0, 1.0, 1.0, (2.0, 2.0, 0.0))), {(0.9, 0.8, 0.1): -0.1, (0.5, 1.4, 0.0): 0.4}),
-}  # fmt: skip
+    "along an edge": (
+        joined(BOX, box(1.0, 1.0, 1.0, (2.0, 2.0, 0.0))),
+        {(0.9, 0.8, 0.1): -0.1, (0.5, 1.4, 0.0): 0.4},
+    ),
+}
 SAMPLE = (
     # Several bodies, one in or through another.
-    "adroit_hand/resources/meshes/F2.stl", "meshes/idx-f1.obj", "cassie_description/meshes/foot-crank.stl",
-    "cassie_description/meshes/heel-spring.stl", "cassie_description/meshes/plantar-rod.stl",
-    "quadrotor/quadrotor_base.stl", "shoulder_v0/upper_arm_roll_L.stl", "tilting_laser_v0/hok_tilt.stl",
-    "tilting_laser_v0/tilting_hokuyo_L.stl", "torso_v0/torso.stl",
+    "adroit_hand/resources/meshes/F2.stl",
+    "meshes/idx-f1.obj",
+    "cassie_description/meshes/foot-crank.stl",
+    "cassie_description/meshes/heel-spring.stl",
+    "cassie_description/meshes/plantar-rod.stl",
+    "quadrotor/quadrotor_base.stl",
+    "shoulder_v0/upper_arm_roll_L.stl",
+    "tilting_laser_v0/hok_tilt.stl",
+    "tilting_laser_v0/tilting_hokuyo_L.stl",
+    "torso_v0/torso.stl",
     # Surfaces that cross themselves, or have edges of four triangles.
-    "upper_arm_v0/elbow_flex.stl", "gripper/fingertip.STL", "simple/wrist_pitch_right.stl", "meshes/fb_palm_ref.obj",
-    "meshes/sake_finger_knuckle.obj", "laikago_description/meshes/thigh.obj", "arm/arm_6.stl",
+    "upper_arm_v0/elbow_flex.stl",
+    "gripper/fingertip.STL",
+    "simple/wrist_pitch_right.stl",
+    "meshes/fb_palm_ref.obj",
+    "meshes/sake_finger_knuckle.obj",
+    "laikago_description/meshes/thigh.obj",
+    "arm/arm_6.stl",
     # Cracks, fins.
-    "meshes/sake_finger_tip.obj", "meshes/link_13.0.STL", "meshes/link_3.0.STL",
-    "finger_edu_description/meshes/base_front.stl", "meshes/left_hand_thumb_0_link.STL",
+    "meshes/sake_finger_tip.obj",
+    "meshes/link_13.0.STL",
+    "meshes/link_3.0.STL",
+    "finger_edu_description/meshes/base_front.stl",
+    "meshes/left_hand_thumb_0_link.STL",
     # Sound ones.
-    "adroit_hand/resources/meshes/F1.stl", "tiago_description/meshes/arm/arm_6.stl",
-)  # fmt: skip
+    "adroit_hand/resources/meshes/F1.stl",
+    "tiago_description/meshes/arm/arm_6.stl",
+)
 """Ends of paths of real meshes."""
 
 
@@ -172,7 +222,9 @@ def distance_at(mesh: Mesh, size: float, center: tuple[float, float, float]) -> 
         builder.add_shape_mesh(-1, size * mesh[0], mesh[1])
     builder.add_shape_sphere(builder.add_body(), radius=RADIUS * size)
     body_q = np.array([[[[*(size * np.array(center)), 0.0, 0.0, 0.0, 1.0]]]])
-    return float(collidecli.collide(builder.finalize(), body_q, gap=3.0 * size).distance.min()) / size
+    return (
+        float(collidecli.collide(builder.finalize(), body_q, gap=3.0 * size).distance.min()) / size
+    )
 
 
 @pytest.mark.share(3)
@@ -180,20 +232,24 @@ def distance_at(mesh: Mesh, size: float, center: tuple[float, float, float]) -> 
 @pytest.mark.parametrize("name", CASES)
 def test_a_sphere_knows_how_deep_it_is(name, size):
     mesh, truth = CASES[name]
-    """How far its centre is inside, or more where it must go farther to be free of a corner that points inwards."""
+    """How far its centre is inside, or more where it must go farther to be free of a corner that
+    points inwards."""
     for center, inside in truth.items():
         found = distance_at(mesh, size, center) + RADIUS
         assert (
-            1.05 * inside - ROUNDING <= found <= inside + ROUNDING if inside < 0.0 else found == pytest.approx(inside)
+            1.05 * inside - ROUNDING <= found <= inside + ROUNDING
+            if inside < 0.0
+            else found == pytest.approx(inside)
         )
 
 
 @pytest.mark.parametrize("size", SIZES)
 def test_where_a_body_crosses_itself(size):
-    """The nearest exit from the knot's crossing is 0.28 to the side; a triangle of the downward exit begins at z = 0.1.
+    """The nearest exit from the knot's crossing is 0.28 to the side; a triangle of the downward
+    exit begins at z = 0.1.
 
-    A triangle that is hidden in part is in the tree as a whole: a point's nearest place may be on its hidden part, but
-    the translation along it ends inside, and the search goes on.
+    A triangle that is hidden in part is in the tree as a whole: a point's nearest place may be on
+    its hidden part, but the translation along it ends inside, and the search goes on.
     """
     assert distance_at(knot(), size, (1.0, 0.02, 0.0)) + RADIUS == pytest.approx(-0.28, abs=0.01)
 
@@ -203,7 +259,8 @@ def ending(ends: tuple[str, ...]) -> list[Path]:
 
 
 def check_file(path: Path, seed: int) -> bool:
-    """Whether a file's mesh is closed; the engine then has POINTS on the side that the winding number has."""
+    """Whether a file's mesh is closed; the engine then has POINTS on the side that the winding
+    number has."""
     _, mesh, solid = real_mesh(path)
     if solid is None:
         return False
@@ -226,7 +283,8 @@ def test_real_meshes_have_the_inside_of_the_winding_number(of):
     assert sum(closed) > (0.5 * len(closed) if of == "all" else max(1, len(closed) - 1))
 
 
-# Hollow meshes: only the surface collides, from both sides; against brute force over their triangles.
+# Hollow meshes: only the surface collides, from both sides; against brute force over their
+# triangles.
 
 HOLLOW = ShapeConfig(is_solid=False)
 BLOB = blob(np.random.default_rng(3), 7, 9)
@@ -250,15 +308,19 @@ def least_distances(add_first, add_second, body_q: np.ndarray, gap: float) -> np
     add_first(builder, builder.add_body())
     add_second(builder, builder.add_body())
     found = collidecli.collide(builder.finalize(), body_q, device="cpu", cache_limit=0)
-    return np.array([found.cell(frame, 0).distance.min(initial=np.inf) for frame in range(len(body_q))])
+    return np.array(
+        [found.cell(frame, 0).distance.min(initial=np.inf) for frame in range(len(body_q))]
+    )
 
 
 @pytest.mark.share(3)
 @pytest.mark.parametrize("size", [1e-3, 1.0, 1e3])
 @pytest.mark.parametrize("other", ["sphere", "box", "mesh"])
 def test_the_distance_inside_is_that_of_the_surface(other, size):
-    """Where the two do not cross, inside and outside; a solid mesh has contacts with all that is inside."""
-    radius, small = 0.05 * size, box(*(0.05 * size * np.ones(3)))
+    """Where the two do not cross, inside and outside; a solid mesh has contacts with all that is
+    inside."""
+    radius = 0.05 * size
+    small = box(*(0.05 * size * np.ones(3)))
     adds = {
         "sphere": lambda b, body: b.add_shape_sphere(body, radius=radius),
         "box": lambda b, body: b.add_shape_box(body, None, radius, radius, radius),
@@ -266,8 +328,12 @@ def test_the_distance_inside_is_that_of_the_surface(other, size):
     }
     body_q = inside_and_outside(1, size)
     shell = BLOB[0] * size, BLOB[1]
-    found = least_distances(lambda b, body: b.add_shape_mesh(body, *shell, cfg=HOLLOW), adds[other], body_q, 0.3 * size)
-    solid = least_distances(lambda b, body: b.add_shape_mesh(body, *shell), adds[other], body_q, 0.3 * size)
+    found = least_distances(
+        lambda b, body: b.add_shape_mesh(body, *shell, cfg=HOLLOW), adds[other], body_q, 0.3 * size
+    )
+    solid = least_distances(
+        lambda b, body: b.add_shape_mesh(body, *shell), adds[other], body_q, 0.3 * size
+    )
     apart = inside = 0
     for frame in range(FRAMES):
         corners = placed(shell, body_q[frame, 0, 0])
@@ -286,10 +352,15 @@ def test_the_distance_inside_is_that_of_the_surface(other, size):
 
 
 def test_shells_in_each_other_on_a_terrain_and_with_particles():
-    large, small = box(1.0, 1.0, 1.0), box(0.3, 0.3, 0.3)
+    large = box(1.0, 1.0, 1.0)
+    small = box(0.3, 0.3, 0.3)
     pose = np.zeros((1, 1, 2, 7))
     pose[..., 6] = 1.0
-    for first, second, expected in ((HOLLOW, HOLLOW, 0.7), (HOLLOW, None, 0.7), (None, HOLLOW, -1.3)):
+    for first, second, expected in (
+        (HOLLOW, HOLLOW, 0.7),
+        (HOLLOW, None, 0.7),
+        (None, HOLLOW, -1.3),
+    ):
         found = least_distances(
             lambda b, body, cfg=first: b.add_shape_mesh(body, *large, cfg=cfg),
             lambda b, body, cfg=second: b.add_shape_mesh(body, *small, cfg=cfg),
@@ -301,14 +372,18 @@ def test_shells_in_each_other_on_a_terrain_and_with_particles():
     # The terrain's own vertices are inside the shell, 1 m from its sides.
     above = least_distances(
         lambda b, body: b.add_shape_mesh(body, *box(9.0, 9.0, 9.0), cfg=HOLLOW),
-        lambda b, body: b.add_shape_heightfield(body, terrain.heights, terrain.hx, terrain.hy, terrain.base),
+        lambda b, body: b.add_shape_heightfield(
+            body, terrain.heights, terrain.hx, terrain.hy, terrain.base
+        ),
         pose,
         0.1,
     )
     assert above[0] == np.inf
     builder = ModelBuilder()
     builder.add_shape_mesh(-1, *large, cfg=HOLLOW)
-    builder.add_particles(np.array([[0.0, 0.0, 0.0], [0.97, 0.0, 0.0], [1.5, 0.0, 0.0]]), radius=0.01)
+    builder.add_particles(
+        np.array([[0.0, 0.0, 0.0], [0.97, 0.0, 0.0], [1.5, 0.0, 0.0]]), radius=0.01
+    )
     contacts = collidecli.collide(builder.finalize(), device="cpu", soft_gap=0.05)
     rows = contacts.groups["soft_contacts"].columns
     assert rows["indices"][:, 0].tolist() == [1]
@@ -316,8 +391,12 @@ def test_shells_in_each_other_on_a_terrain_and_with_particles():
 
 
 def test_inner_walls_stay_and_the_mesh_is_no_hull():
-    one, two = box(1.0, 1.0, 1.0), box(0.5, 0.5, 0.5)
-    both = np.concatenate([one[0], two[0] + [1.0, 0.0, 0.0]]), np.concatenate([one[1], two[1] + len(one[0])])
+    one = box(1.0, 1.0, 1.0)
+    two = box(0.5, 0.5, 0.5)
+    both = (
+        np.concatenate([one[0], two[0] + [1.0, 0.0, 0.0]]),
+        np.concatenate([one[1], two[1] + len(one[0])]),
+    )
     hollow, solid = (triangle_mesh(*both, "", is_solid=flag) for flag in (False, True))
     assert len(hollow.face) == len(both[1])
     assert len(solid.face) != len(both[1])
@@ -334,12 +413,26 @@ def test_inner_walls_stay_and_the_mesh_is_no_hull():
     ("add", "words"),
     [
         (lambda b: b.add_shape_sphere(-1, radius=1.0, cfg=HOLLOW), "a sphere cannot be hollow"),
-        (lambda b: b.add_shape_heightfield(-1, np.zeros((2, 2)), cfg=HOLLOW), "a heightfield cannot be hollow"),
-        (lambda b: b.add_shape_convex_hull(-1, BLOB[0], cfg=HOLLOW), "a convex mesh cannot be hollow"),
-        (lambda b: b.add_shape_mesh(-1, *BLOB, cfg=HOLLOW, two_sided=False), "hollow and one-sided"),
-        (lambda b: b.add_shape_mesh(-1, triangle_mesh(*BLOB, ""), cfg=HOLLOW), "the TriangleMesh is solid"),
         (
-            lambda b: b.add_shape_mesh(-1, *BLOB, cfg=ShapeConfig(is_solid=False, sdf_max_resolution=16)),
+            lambda b: b.add_shape_heightfield(-1, np.zeros((2, 2)), cfg=HOLLOW),
+            "a heightfield cannot be hollow",
+        ),
+        (
+            lambda b: b.add_shape_convex_hull(-1, BLOB[0], cfg=HOLLOW),
+            "a convex mesh cannot be hollow",
+        ),
+        (
+            lambda b: b.add_shape_mesh(-1, *BLOB, cfg=HOLLOW, two_sided=False),
+            "hollow and one-sided",
+        ),
+        (
+            lambda b: b.add_shape_mesh(-1, triangle_mesh(*BLOB, ""), cfg=HOLLOW),
+            "the TriangleMesh is solid",
+        ),
+        (
+            lambda b: b.add_shape_mesh(
+                -1, *BLOB, cfg=ShapeConfig(is_solid=False, sdf_max_resolution=16)
+            ),
             "a hollow mesh has no signed distance field",
         ),
         (lambda b: b.add_shape_mesh(-1, *BLOB, cfg=ShapeConfig(is_solid="no")), "is_solid"),
@@ -351,7 +444,8 @@ def test_refused_by_name(add, words):
     assert error.value.fix
 
 
-# Spheres, capsules and boxes around public robots' meshes: no contact has a wrong sign at any gap, none is missing.
+# Spheres, capsules and boxes around public robots' meshes: no contact has a wrong sign at any gap,
+# none is missing.
 
 GAPS = (0.0, 1e-3, 0.02, 0.3)
 """[m]"""
@@ -360,14 +454,14 @@ BAND = 1e-6
 FCL = 1e-6
 """Tolerance of FCL's distances, `DistanceRequest.distance_tolerance` [m]."""
 MOST_FACES = 60_000
-ELBOW, ARM, PALM = (
-    "upper_arm_v0/elbow_flex.stl",
-    "gr1/meshes/l_lower_arm_pitch.STL",
-    "alex_description/meshes/fb_palm_ref.obj",
-)
-"""Meshes whose surface crosses itself: contacts and clearances had different rules for what is inside."""
+ELBOW = "upper_arm_v0/elbow_flex.stl"
+ARM = "gr1/meshes/l_lower_arm_pitch.STL"
+PALM = "alex_description/meshes/fb_palm_ref.obj"
+"""Meshes whose surface crosses itself: contacts and clearances had different rules for what is
+inside."""
 SHOULDER = "g1_description/meshes/right_shoulder_yaw_link.STL"
-"""Two bodies with a common flush side and common vertices: a quarter of the surface was taken as hidden within them."""
+"""Two bodies with a common flush side and common vertices: a quarter of the surface was taken as
+hidden within them."""
 BALLS = [
     # At a gap of 0.1 m these were as deep as they are far off.
     (ELBOW, 0.01, (0.001679160378790151, 0.0584291192555024, -0.03381310578582203)),
@@ -398,27 +492,36 @@ def contradictions(path: Path, count: int, seed: int) -> tuple[list[str], int]:
             "no overlap": (truth > 0.0) & (least < -ROUNDING_OF_SIGNS * size),
             "an overlap": np.isinf(truth) & ~(least < ROUNDING_OF_SIGNS * size),
             "a contact in the gap": (truth < gap - BAND * size) & np.isinf(least),
-            "the distance": (truth > 0.0) & np.isfinite(least) & (np.abs(least - truth) > max(BAND * size, FCL)),
+            "the distance": (
+                (truth > 0.0) & np.isfinite(least) & (np.abs(least - truth) > max(BAND * size, FCL))
+            ),
         }
         for what, where in broken.items():
             rows = np.flatnonzero(where & ~surface)
-            lines += [f"{len(rows)}: there is {what}, gap {gap:g} m; {described(cases, found, r)}; truth {truth[r]:g}"
-                      for r in rows[:3]]  # fmt: skip
+            lines += [
+                f"{len(rows)}: there is {what}, gap {gap:g} m; {described(cases, found, r)}; truth"
+                f" {truth[r]:g}"
+                for r in rows[:3]
+            ]
     return [f"{path.name}: {line}" for line in lines], int((~surface).sum())
 
 
 def check(paths: list[Path], count: int) -> None:
     if not paths:
         pytest.skip("no robots are installed")
-    wrong, judged = [], 0
+    wrong = []
+    judged = 0
     for seed, path in enumerate(paths):
         lines, poses = contradictions(path, count, seed)
-        wrong, judged = wrong + lines, judged + poses
+        wrong = wrong + lines
+        judged = judged + poses
     assert judged > 2.5 * count * len(paths)
     assert not wrong, "\n" + "\n".join(wrong)
 
 
-@pytest.mark.parametrize("part", [0, *(pytest.param(k, marks=pytest.mark.slow) for k in range(1, 8))])
+@pytest.mark.parametrize(
+    "part", [0, *(pytest.param(k, marks=pytest.mark.slow) for k in range(1, 8))]
+)
 def test_a_sample_of_real_meshes(part):
     check(ending(SAMPLE)[part::8], 6)
 

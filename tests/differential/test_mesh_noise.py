@@ -1,4 +1,5 @@
-"""Depths of pairs with meshes and of their copies with noise of 1e-12: equal, and they separate the pair."""
+"""Depths of pairs with meshes and of their copies with noise of 1e-12: equal, and they separate the
+pair."""
 
 import manifold3d
 import numpy as np
@@ -6,14 +7,21 @@ import pytest
 
 from tests.support.mesh_pairs import posed
 from tests.support.meshes import Mesh, bumpy, grid, prism, torus
-from tests.support.noisy_pairs import NoisyPair, NoisyShape, contacts_of_copies, deepest, random_pose_pair
+from tests.support.noisy_pairs import (
+    NoisyPair,
+    NoisyShape,
+    contacts_of_copies,
+    deepest,
+    random_pose_pair,
+)
 from tests.support.oracle import directions_on_sphere
 from tests.support.translation_scan import first_free
 
 NOISE = 1e-12
 COPIES = 4
 SAME_DEPTH = 1e-6
-"""Distances are float32, and a search takes translations within 1e-6 of each other for equal [m]."""
+"""Distances are float32, and a search takes translations within 1e-6 of each other for equal
+[m]."""
 SAME_NORMAL = 1e-4
 WITHIN = 1.05
 DENT = 0.6 * np.array([[1, 0, 0], [0, 1, 0], [0, 0, 0], [0, 0, 1]], np.float64)
@@ -21,7 +29,8 @@ DENTED = np.array([(0, 2, 1), (0, 1, 3), (0, 3, 2), (1, 2, 4), (2, 3, 4), (3, 1,
 
 
 def dented_tetrahedron(rng: np.random.Generator) -> Mesh:
-    """A tetrahedron, 0.6 m long, with right angles at a corner; one of its faces is dented inwards by a vertex."""
+    """A tetrahedron, 0.6 m long, with right angles at a corner; one of its faces is dented inwards
+    by a vertex."""
     depth = rng.uniform(0.2, 0.8)
     inner = (1.0 - depth) * DENT[1:].mean(0) + depth * DENT[0]
     return np.vstack([DENT, inner]), DENTED
@@ -37,7 +46,17 @@ def wavy() -> Mesh:
 
 ELL = prism([(-0.3, -0.3), (0.3, -0.3), (0.3, -0.1), (-0.1, -0.1), (-0.1, 0.3), (-0.3, 0.3)], 0.15)
 TEE = prism(
-    [(-0.3, 0.1), (-0.1, 0.1), (-0.1, -0.3), (0.1, -0.3), (0.1, 0.1), (0.3, 0.1), (0.3, 0.3), (-0.3, 0.3)], 0.12
+    [
+        (-0.3, 0.1),
+        (-0.1, 0.1),
+        (-0.1, -0.3),
+        (0.1, -0.3),
+        (0.1, 0.1),
+        (0.3, 0.1),
+        (0.3, 0.3),
+        (-0.3, 0.3),
+    ],
+    0.12,
 )
 HALVES = (0.22, 0.16, 0.12)
 KINDS = {
@@ -49,7 +68,9 @@ KINDS = {
     "one_sided": lambda rng: NoisyShape(wavy(), two_sided=False),
     "dented": lambda rng: NoisyShape(dented_tetrahedron(rng)),
     "box": lambda rng: NoisyShape(
-        add=lambda builder, body: builder.add_shape_box(body, hx=HALVES[0], hy=HALVES[1], hz=HALVES[2])
+        add=lambda builder, body: builder.add_shape_box(
+            body, hx=HALVES[0], hy=HALVES[1], hz=HALVES[2]
+        )
     ),
 }
 
@@ -64,7 +85,8 @@ def drawn(first: str, second: str, seed: int, count: int) -> list[NoisyPair]:
 
 
 def check_copies(cells: list, has_rows: bool, where: tuple) -> None:
-    """Presence, depth and normal of the deepest contact, and the number of rows, are equal in all copies."""
+    """Presence, depth and normal of the deepest contact, and the number of rows, are equal in all
+    copies."""
     found = [deepest(cell) for cell in cells]
     if not np.isfinite(found[0][0]):
         assert all(not np.isfinite(distance) for distance, _ in found), where
@@ -92,14 +114,16 @@ def check_copies(cells: list, has_rows: bool, where: tuple) -> None:
     ],
 )
 def test_copies_with_noise_have_equal_contacts(first, second, seed, poses):
-    """Exits that are equal by symmetry, and contacts at right angles, are not told apart by rounding."""
+    """Exits that are equal by symmetry, and contacts at right angles, are not told apart by
+    rounding."""
     pairs = drawn(first, second, seed, poses)
     for k, cells in enumerate(contacts_of_copies(pairs, COPIES, NOISE)):
         check_copies(cells, True, (first, second, seed, k))
 
 
 def test_a_box_in_two_arms_has_the_depth_of_its_deeper_region():
-    """The second region must not replace the first one's contact, in whatever order a tree gives them."""
+    """The second region must not replace the first one's contact, in whatever order a tree gives
+    them."""
     pairs = drawn("box", "L", 1, 49)[44:]
     for k, cells in enumerate(contacts_of_copies(pairs, COPIES, NOISE)):
         check_copies(cells, False, ("box", "L", k))
@@ -115,17 +139,23 @@ def part_count(pair: NoisyPair) -> int:
     return len((solids[0] ^ solids[1]).decompose())
 
 
-@pytest.mark.parametrize(("seed", "poses", "least"), [(1, 45, 12), pytest.param(2, 600, 200, marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    ("seed", "poses", "least"), [(1, 45, 12), pytest.param(2, 600, 200, marks=pytest.mark.slow)]
+)
 def test_dented_tetrahedra_are_separated_by_their_depth(seed, poses, least):
-    """A spike through two walls: triangles of the region that is separated do not become those of another.
+    """A spike through two walls: triangles of the region that is separated do not become those of
+    another.
 
-    The depth of copies with noise is equal. Where the intersection is connected, depth times normal separates the pair
-    and no move before it does, and few directions of a sphere have a shorter one.
+    The depth of copies with noise is equal. Where the intersection is connected, depth times normal
+    separates the pair and no move before it does, and few directions of a sphere have a shorter
+    one.
     """
     pairs = drawn("dented", "dented", seed, poses)
     spread = directions_on_sphere(200)
     ratios = []
-    for k, (pair, cells) in enumerate(zip(pairs, contacts_of_copies(pairs, COPIES, NOISE), strict=True)):
+    for k, (pair, cells) in enumerate(
+        zip(pairs, contacts_of_copies(pairs, COPIES, NOISE), strict=True)
+    ):
         check_copies(cells, True, (seed, k))
         distance, normal = deepest(cells[0])
         if distance >= 0.0 or part_count(pair) != 1:

@@ -1,4 +1,5 @@
-"""Pairs of triangle meshes against brute force over all pairs of features, coal, FCL and known solids."""
+"""Pairs of triangle meshes against brute force over all pairs of features, coal, FCL and known
+solids."""
 
 import warnings
 from itertools import combinations_with_replacement, product
@@ -23,8 +24,20 @@ ROOF = prism([(-1, -0.6), (0, -0.4), (1, -0.6), (0, 0.4)], 1.0)
 """A crest at z = 0.4 whose sides fall at 45 degrees, and a dent below."""
 PLATE = prism([(-1.2, -0.05), (1.2, -0.05), (1.2, 0.2), (1.1, 0.2), (1.1, 0.05), (-1.2, 0.05)], 1.2)
 """A tenth thick, with a rim."""
-CHANNEL = [(-0.7, -0.5), (0.7, -0.5), (0.7, 0.5), (0.5, 0.5), (0.5, -0.3), (-0.5, -0.3), (-0.5, 0.5), (-0.7, 0.5)]
-STAR = [((1.0, 0.4)[k % 2] * np.cos(0.2 * np.pi * k), (1.0, 0.4)[k % 2] * np.sin(0.2 * np.pi * k)) for k in range(10)]
+CHANNEL = [
+    (-0.7, -0.5),
+    (0.7, -0.5),
+    (0.7, 0.5),
+    (0.5, 0.5),
+    (0.5, -0.3),
+    (-0.5, -0.3),
+    (-0.5, 0.5),
+    (-0.7, 0.5),
+]
+STAR = [
+    ((1.0, 0.4)[k % 2] * np.cos(0.2 * np.pi * k), (1.0, 0.4)[k % 2] * np.sin(0.2 * np.pi * k))
+    for k in range(10)
+]
 SHAPES = {
     "blob": blob(np.random.default_rng(0), 7, 9),
     "torus": torus(12, 7),
@@ -37,7 +50,14 @@ SHAPES = {
 }
 MESHES = {**SHAPES, "open": grid(4, 2.0, lambda x, y: 0.2 * np.sin(5.0 * x) * np.cos(4.0 * y))}
 SOLID = ("blob", "torus", "box", "bar")
-PAIRS = [("blob", "torus"), ("box", "box"), ("bar", "bar"), ("torus", "bar"), ("blob", "open"), ("open", "open")]
+PAIRS = [
+    ("blob", "torus"),
+    ("box", "box"),
+    ("bar", "bar"),
+    ("torus", "bar"),
+    ("blob", "open"),
+    ("open", "open"),
+]
 
 
 def scene(first: Mesh, second: Mesh, size: float = 1.0) -> Model:
@@ -62,9 +82,13 @@ def resting(x: float, y: float, z: float, count: int = 2) -> np.ndarray:
 @pytest.mark.share(2)
 @pytest.mark.parametrize(("first", "second"), PAIRS)
 def test_distance_and_depth(first, second):
-    """Apart, the distance of the surfaces; overlapping, no less deep than the deepest vertex of either in the other."""
-    distances, kinds = {}, {}
-    body_q = poses_of_two(np.random.default_rng(8), FRAMES, 1.2 if "bar" in (first, second) else 2.2)
+    """Apart, the distance of the surfaces; overlapping, no less deep than the deepest vertex of
+    either in the other."""
+    distances = {}
+    kinds = {}
+    body_q = poses_of_two(
+        np.random.default_rng(8), FRAMES, 1.2 if "bar" in (first, second) else 2.2
+    )
     for size in SIZES:
         moved = body_q.copy()
         moved[..., :3] *= size
@@ -74,9 +98,15 @@ def test_distance_and_depth(first, second):
             check_contract(cell, size)
             distances[size, frame] = cell.distance.min() / size
     for frame in range(FRAMES):
-        corners = [placed(MESHES[name], body_q[frame, 0, k]) for k, name in enumerate((first, second))]
+        corners = [
+            placed(MESHES[name], body_q[frame, 0, k]) for k, name in enumerate((first, second))
+        ]
         distance = mesh_distance(*corners)
-        inside = [deepest_vertex(corners[1 - k], corners[k]) for k, name in enumerate((first, second)) if name in SOLID]
+        inside = [
+            deepest_vertex(corners[1 - k], corners[k])
+            for k, name in enumerate((first, second))
+            if name in SOLID
+        ]
         kinds[frame] = distance > 0.0 and max(inside, default=0.0) == 0.0
         for size in SIZES:
             if kinds[frame]:
@@ -89,7 +119,10 @@ def test_distance_and_depth(first, second):
 
 @pytest.mark.parametrize(
     ("first", "second", "gap"),
-    [*((*pair, 0.1) for pair in PAIRS), *(("star", "plate", 0.0), ("torus", "roof", 0.0), ("blob", "channel", 0.0))],
+    [
+        *((*pair, 0.1) for pair in PAIRS),
+        *(("star", "plate", 0.0), ("torus", "roof", 0.0), ("blob", "channel", 0.0)),
+    ],
 )
 def test_points_are_on_the_surfaces(first, second, gap):
     body_q = poses_of_two(np.random.default_rng(10), 10, 2.2 if gap else 1.2)
@@ -118,17 +151,24 @@ def side_of(mesh: Mesh, sign: float) -> Mesh:
     return mesh[0], mesh[1][sign * np.cross(q - p, r - p)[:, 2] > 1e-9]
 
 
-BAR, BEAM = box(1.5, 0.1, 0.1), on_edge(box(1.0, 0.2, 0.2))
+BAR = box(1.5, 0.1, 0.1)
+BEAM = on_edge(box(1.0, 0.2, 0.2))
 ALIGNED = [
     # Four corners of the upper box; the large one's flat inside gives no contact.
-    *((box(2.0, 2.0, 1.0), box(0.5, 0.4, 0.3), (0.3, 0.1, 1.3 + d), 0.01, d, 4) for d in (1e-3, 0.0, -1e-3)),
+    *(
+        (box(2.0, 2.0, 1.0), box(0.5, 0.4, 0.3), (0.3, 0.1, 1.3 + d), 0.01, d, 4)
+        for d in (1e-3, 0.0, -1e-3)
+    ),
     # Crossing bars: no vertex of either is inside the other, their edges are.
     *((BAR, across(BAR), (0.0, 0.0, 0.2 + d), 0.0, d, None) for d in (-1e-4, -0.03)),
     # Ridges at right angles, edge on edge.
     *((BEAM, across(BEAM), (0.1, 0.2, 0.4 * 2.0**0.5 + d), 0.02, d, None) for d in (0.01, -0.01)),
     (side_of(BEAM, 1.0), across(side_of(BEAM, -1.0)), (0.1, 0.2, 0.4 * 2.0**0.5), 0.02, 0.0, None),
     # One wholly inside the other, farther from the surface than the gap.
-    *((box(2.0, 2.0, 1.0), box(0.2, 0.2, 0.1), (0.3, 0.1, 0.4), gap, -0.7, None) for gap in (0.0, 0.1)),
+    *(
+        (box(2.0, 2.0, 1.0), box(0.2, 0.2, 0.1), (0.3, 0.1, 0.4), gap, -0.7, None)
+        for gap in (0.0, 0.1)
+    ),
 ]
 
 
@@ -137,7 +177,8 @@ def test_aligned_solids_part_straight_up(first, second, place, gap, distance, co
     cell = collidecli.collide(scene(first, second), resting(*place), gap=gap).cell(0)
     assert cell.distance.min() == pytest.approx(distance, abs=1e-7)
     np.testing.assert_allclose(cell.normal[np.argmin(cell.distance)], [0.0, 0.0, 1.0], atol=1e-6)
-    if distance == 0.0 and not count:  # in any pose: the sign of the height of ridges that touch is rounding
+    # in any pose: the sign of the height of ridges that touch is rounding
+    if distance == 0.0 and not count:
         body_q = np.repeat(resting(*place), 20, axis=0)
         body_q[..., 3:] = random_quaternions(np.random.default_rng(5), 20, 1, 1)
         body_q[:, 0, 1, :3] = rotation_of(body_q[:, 0, 0]) @ place
@@ -145,7 +186,11 @@ def test_aligned_solids_part_straight_up(first, second, place, gap, distance, co
         for frame in range(20):
             nearest = np.argmin(np.abs(contacts.cell(frame).distance - distance))
             assert contacts.cell(frame).distance[nearest] == pytest.approx(distance, abs=1e-7)
-            assert contacts.cell(frame).feature0[nearest] % 3 == contacts.cell(frame).feature1[nearest] % 3 == 1
+            assert (
+                contacts.cell(frame).feature0[nearest] % 3
+                == contacts.cell(frame).feature1[nearest] % 3
+                == 1
+            )
     if count:
         assert len(cell.distance) == count
         np.testing.assert_allclose(cell.distance, distance, atol=1e-9)
@@ -153,20 +198,27 @@ def test_aligned_solids_part_straight_up(first, second, place, gap, distance, co
 
 @pytest.mark.parametrize("two_sided", [False, True])
 def test_edges_dip_under_a_crest_and_come_out_again(two_sided):
-    """A bar across the ridge of an open roof: its ends are far in front of the roof, its middle a little behind it."""
+    """A bar across the ridge of an open roof: its ends are far in front of the roof, its middle a
+    little behind it."""
     builder = ModelBuilder()
-    roof = np.array([[-1, -1, -0.4], [0, -1, 0], [1, -1, -0.4], [-1, 1, -0.4], [0, 1, 0], [1, 1, -0.4]], np.float64)
+    roof = np.array(
+        [[-1, -1, -0.4], [0, -1, 0], [1, -1, -0.4], [-1, 1, -0.4], [0, 1, 0], [1, 1, -0.4]],
+        np.float64,
+    )
     faces = np.array([[0, 1, 4], [0, 4, 3], [1, 2, 5], [1, 5, 4]])
     builder.add_shape_mesh(-1, roof, faces, two_sided=two_sided)
     builder.add_shape_mesh(builder.add_body(), *box(0.8, 0.3, 0.2))
     depth = 0.01
-    contacts = collidecli.collide(builder.finalize(), resting(0.03, 0.02, 0.2 - depth, count=1), gap=0.02)
+    contacts = collidecli.collide(
+        builder.finalize(), resting(0.03, 0.02, 0.2 - depth, count=1), gap=0.02
+    )
     np.testing.assert_allclose(contacts.distance.min(), -depth, atol=ROUNDING)
     assert np.all(contacts.normal[:, 2] > 0.9)
 
 
 def test_cutting_faces_changes_no_distance():
-    """Edges and vertices inside flat faces are no features of the surface; how deep it overlaps depends on them."""
+    """Edges and vertices inside flat faces are no features of the surface; how deep it overlaps
+    depends on them."""
     fine = cut(MESHES["box"], 5)
     body_q = poses_of_two(np.random.default_rng(11), FRAMES, 1.2)
     models = []
@@ -174,7 +226,8 @@ def test_cutting_faces_changes_no_distance():
         models.append(collidecli.collide(scene(MESHES["torus"], mesh), body_q, gap=0.05))
     coarse, fine = models
     for frame in range(FRAMES):
-        first, second = coarse.cell(frame).distance, fine.cell(frame).distance
+        first = coarse.cell(frame).distance
+        second = fine.cell(frame).distance
         assert (len(first) > 0) == (len(second) > 0)
         if len(first) and first.min() > 0.0:
             assert second.min() == pytest.approx(first.min(), abs=1e-6)
@@ -185,7 +238,8 @@ def test_cutting_faces_changes_no_distance():
 def degenerate(kind: str) -> tuple[np.ndarray, np.ndarray]:
     vertices, faces = box(0.5, 0.4, 0.3)
     if kind == "slivers":  # a vertex of each face's diagonal, a hair's breadth from it
-        points, extra = list(vertices), []
+        points = list(vertices)
+        extra = []
         for a, b, c in faces.tolist():
             points.append(0.5 * (vertices[a] + vertices[b]) + 1e-9 * (vertices[c] - vertices[a]))
             extra += [(a, len(points) - 1, c), (len(points) - 1, b, c), (a, b, len(points) - 1)]
@@ -193,7 +247,9 @@ def degenerate(kind: str) -> tuple[np.ndarray, np.ndarray]:
     if kind == "soup":
         return vertices[faces].reshape(-1, 3), np.arange(36).reshape(12, 3)
     if kind == "fins":  # a third triangle along an edge, and one triangle twice
-        return np.concatenate([vertices, [[0.9, 0.9, 0.0]]]), np.concatenate([faces, [(6, 7, 8)], faces[:1]])
+        return np.concatenate([vertices, [[0.9, 0.9, 0.0]]]), np.concatenate(
+            [faces, [(6, 7, 8)], faces[:1]]
+        )
     return vertices, faces[:-2]
 
 
@@ -207,20 +263,27 @@ def test_what_is_not_clean_is_as_far_as_its_triangles_are(kind, size):
     moved = body_q.copy()
     moved[..., :3] *= size
     contacts = collidecli.collide(
-        scene((size * vertices, faces), (size * MESHES["blob"][0], MESHES["blob"][1])), moved, gap=3.0 * size
+        scene((size * vertices, faces), (size * MESHES["blob"][0], MESHES["blob"][1])),
+        moved,
+        gap=3.0 * size,
     )
     # What hangs on a closed mesh by an edge is left out.
     surface = box(0.5, 0.4, 0.3) if kind == "fins" else (vertices, faces)
     for frame in range(0, FRAMES, 2):
-        corners = [placed(mesh, body_q[frame, 0, k]) for k, mesh in enumerate((surface, MESHES["blob"]))]
+        corners = [
+            placed(mesh, body_q[frame, 0, k]) for k, mesh in enumerate((surface, MESHES["blob"]))
+        ]
         of_box = placed(box(0.5, 0.4, 0.3), body_q[frame, 0, 0])
-        distance, inside = mesh_distance(*corners), deepest_vertex(of_box, corners[1])
+        distance = mesh_distance(*corners)
+        inside = deepest_vertex(of_box, corners[1])
         cell = contacts.cell(frame)
         check_contract(cell, size)
         assert np.all(np.isfinite(cell.normal))
         if distance > 0.0 and inside == 0.0:
             if cell.distance.min() > 0.0:  # else the blob's vertices are inside the box
-                assert cell.distance.min() == pytest.approx(distance * size, abs=2.0 * ROUNDING * size)
+                assert cell.distance.min() == pytest.approx(
+                    distance * size, abs=2.0 * ROUNDING * size
+                )
         else:
             assert cell.distance.min() <= -inside * size + ROUNDING * size
 
@@ -233,19 +296,24 @@ def test_coincident_solids_overlap():
 
 
 def test_a_sheet_with_two_faces_is_as_far_as_it_is():
-    """Its triangles lie back to back, so that the normals at its corners cancel: no side of it is back-facing."""
+    """Its triangles lie back to back, so that the normals at its corners cancel: no side of it is
+    back-facing."""
     vertices, faces = box(0.5, 0.4, 0.3)
     flap = np.array([vertices[6], vertices[7], [0.5, 0.9, 0.0]])
     both = np.array([[8, 9, 10], [10, 9, 8]])
     body_q = poses_of_two(np.random.default_rng(15), FRAMES, 2.2)
     body_q[:, 0, 1, :3] += 0.8
     contacts = collidecli.collide(
-        scene((np.concatenate([vertices, flap]), np.concatenate([faces, both])), MESHES["blob"]), body_q, gap=4.0
+        scene((np.concatenate([vertices, flap]), np.concatenate([faces, both])), MESHES["blob"]),
+        body_q,
+        gap=4.0,
     )
     surface = (np.concatenate([vertices, flap]), np.concatenate([faces, both[:1]]))
     apart = 0
     for frame in range(FRAMES):
-        corners = [placed(mesh, body_q[frame, 0, k]) for k, mesh in enumerate((surface, MESHES["blob"]))]
+        corners = [
+            placed(mesh, body_q[frame, 0, k]) for k, mesh in enumerate((surface, MESHES["blob"]))
+        ]
         distance = mesh_distance(*corners)
         if distance > 0.0 and contacts.cell(frame).distance.min() > 0.0:
             apart += 1
@@ -253,19 +321,25 @@ def test_a_sheet_with_two_faces_is_as_far_as_it_is():
     assert apart > 5
 
 
-# The depth of two meshes that overlap: the least translation that separates them, against FCL over many directions.
+# The depth of two meshes that overlap: the least translation that separates them, against FCL over
+# many directions.
 
 CONVEX = ("box", "bar")
 WITHIN = 1.05
-"""How many times the best of all directions a depth may be, except for one in a hundred with a narrow exit."""
+"""How many times the best of all directions a depth may be, except for one in a hundred with a
+narrow exit."""
 
 
-def judged(first: str, second: str, body_q: np.ndarray, directions: np.ndarray) -> tuple[list[float], list[bool]]:
-    """Of poses that overlap: the depth over the best of the directions; whether depth times normal separates the pair.
+def judged(
+    first: str, second: str, body_q: np.ndarray, directions: np.ndarray
+) -> tuple[list[float], list[bool]]:
+    """Of poses that overlap: the depth over the best of the directions; whether depth times normal
+    separates the pair.
 
     Where a pair has several regions, the depth of the deepest need not.
     """
-    ratios, separated = [], []
+    ratios = []
+    separated = []
     contacts = collidecli.collide(scene(SHAPES[first], SHAPES[second]), body_q, gap=0.0)
     for frame in range(len(body_q)):
         cell = contacts.cell(frame)
@@ -289,7 +363,8 @@ def check_depths(seed: int, frames: int, directions: int) -> tuple[int, int]:
     spread = directions_on_sphere(directions)
     for first, second in combinations_with_replacement(SHAPES, 2):
         ratios, free = judged(first, second, poses_of_two(rng, frames, 1.2), spread)
-        found, separated = found + len(ratios), separated + sum(free)
+        found = found + len(ratios)
+        separated = separated + sum(free)
         if first in CONVEX and second in CONVEX:
             assert all(free)
         too_deep += sum(ratio > WITHIN * 1.0001 for ratio in ratios)
@@ -298,7 +373,8 @@ def check_depths(seed: int, frames: int, directions: int) -> tuple[int, int]:
 
 
 @pytest.mark.parametrize(
-    ("draws", "least"), [((5, 3, 200), 60), pytest.param((6, 32, 2000), 900, marks=pytest.mark.slow)]
+    ("draws", "least"),
+    [((5, 3, 200), 60), pytest.param((6, 32, 2000), 900, marks=pytest.mark.slow)],
 )
 def test_depths_are_the_least_translations(draws, least):
     found, separated = check_depths(*draws)
@@ -322,9 +398,20 @@ def test_a_plate_over_the_crest_of_a_roof(size, swapped):
 
 
 def test_a_box_is_not_pushed_from_one_wall_into_the_other():
-    """A slot of 0.4 between walls 2 m thick, and a box in one of them: moved by 0.9 it would be inside the other."""
-    outline = [(-2.2, -0.5), (2.2, -0.5), (2.2, 1.5), (0.2, 1.5), (0.2, 0.05), (-0.2, 0.05), (-0.2, 1.5), (-2.2, 1.5)]
-    slot, solid = prism(outline, 1.0), box(0.3, 0.3, 0.3)
+    """A slot of 0.4 between walls 2 m thick, and a box in one of them: moved by 0.9 it would be
+    inside the other."""
+    outline = [
+        (-2.2, -0.5),
+        (2.2, -0.5),
+        (2.2, 1.5),
+        (0.2, 1.5),
+        (0.2, 0.05),
+        (-0.2, 0.05),
+        (-0.2, 1.5),
+        (-2.2, 1.5),
+    ]
+    slot = prism(outline, 1.0)
+    solid = box(0.3, 0.3, 0.3)
     body_q = resting(0.0, 0.0, 0.0)
     for place in ((0.4, 0.0, 0.75), (0.45, 0.1, 1.0), (-0.38, 0.15, 0.8)):
         body_q[0, 0, 1, :3] = place
@@ -337,12 +424,25 @@ def test_a_box_is_not_pushed_from_one_wall_into_the_other():
 
 def test_two_feet_of_one_body_are_two_regions():
     """A table stands 0.1 deep in one floor and 0.2 in another: each foot has its own depth."""
-    table = prism([(-1, 0), (-0.8, 0), (-0.8, 0.9), (0.8, 0.9), (0.8, 0), (1, 0), (1, 1), (-1, 1)], 0.3)
+    table = prism(
+        [(-1, 0), (-0.8, 0), (-0.8, 0.9), (0.8, 0.9), (0.8, 0), (1, 0), (1, 1), (-1, 1)], 0.3
+    )
     floors = prism(
-        [(-1.5, -1), (1.5, -1), (1.5, 0.2), (0.5, 0.2), (0.5, -0.5), (-0.5, -0.5), (-0.5, 0.1), (-1.5, 0.1)], 1
+        [
+            (-1.5, -1),
+            (1.5, -1),
+            (1.5, 0.2),
+            (0.5, 0.2),
+            (0.5, -0.5),
+            (-0.5, -0.5),
+            (-0.5, 0.1),
+            (-1.5, 0.1),
+        ],
+        1,
     )
     cell = collidecli.collide(scene(floors, table), resting(0.02, 0.03, 0.0), gap=0.0).cell(0)
-    left, right = cell.point1[:, 0] < 0.0, cell.point1[:, 0] > 0.0
+    left = cell.point1[:, 0] < 0.0
+    right = cell.point1[:, 0] > 0.0
     assert cell.distance[left].min() == pytest.approx(-0.1, abs=1e-6)
     assert cell.distance[right].min() == pytest.approx(-0.2, abs=1e-6)
 
@@ -364,7 +464,11 @@ def test_a_plate_over_the_crest_of_a_terrain():
         deepest = int(np.argmin(cell.distance))
         # Up by the crest's height over the lower face, or aside by less.
         assert 0.1 < -cell.distance[deepest] <= 0.8 - (z - 0.05) + 1e-6
-        moved = face @ rotation_of(pose)[0].T + pose[0, :3] - cell.distance[deepest] * cell.normal[deepest]
+        moved = (
+            face @ rotation_of(pose)[0].T
+            + pose[0, :3]
+            - cell.distance[deepest] * cell.normal[deepest]
+        )
         moved[:, 2] += 1e-5
         assert not any(terrain.is_inside(point) for point in moved)
 
@@ -374,11 +478,13 @@ def test_a_plate_over_the_crest_of_a_terrain():
 LARGEST = 2500
 """Triangles of a mesh: FCL and the tests' own winding number take their time."""
 NEAR = 1e-6
-"""Share of the size within which two meshes may cross or not: FCL's triangles, and a file's float32."""
+"""Share of the size within which two meshes may cross or not: FCL's triangles, and a file's
+float32."""
 
 
 def sized_mesh(path, rng: np.random.Generator) -> TriangleMesh | None:
-    """A file's mesh as it is used, its longest half extent between a half and 1; None for one that is too large."""
+    """A file's mesh as it is used, its longest half extent between a half and 1; None for one that
+    is too large."""
     vertices, faces = read_mesh(path)
     if not 12 <= len(faces) <= LARGEST:
         return None
@@ -433,7 +539,8 @@ def check_pairs(seed: int, mesh_count: int, pairs: int, frames: int) -> tuple[in
 
 
 @pytest.mark.parametrize(
-    ("draws", "least"), [((3, 8, 8, 6), 10), pytest.param((4, 120, 250, 8), 500, marks=pytest.mark.slow)]
+    ("draws", "least"),
+    [((3, 8, 8, 6), 10), pytest.param((4, 120, 250, 8), 500, marks=pytest.mark.slow)],
 )
 def test_pairs_of_real_meshes(draws, least):
     assert min(check_pairs(*draws)) > least
@@ -446,32 +553,43 @@ MOVED = {"cube": box(0.25, 0.25, 0.25), "bar": box(0.5, 0.25, 0.125), "sheet": g
 
 
 def aligned_poses() -> np.ndarray:
-    """float64[F, 7]: corners and sides over those of the fixed shape, turned by multiples of 45 degrees."""
+    """float64[F, 7]: corners and sides over those of the fixed shape, turned by multiples of 45
+    degrees."""
     turns = [("x", 0), ("x", 90), ("y", 90), ("z", 90), ("z", 45), ("x", 180)]
     places = product((0.0, 0.125, 0.25, 0.3), (0.0, 0.25, 0.0625), (0.0, 0.125, 0.2, 0.25))
     poses = product(places, turns)
-    return np.array([[*place, *Rotation.from_euler(*turn, degrees=True).as_quat()] for place, turn in poses])
+    return np.array(
+        [[*place, *Rotation.from_euler(*turn, degrees=True).as_quat()] for place, turn in poses]
+    )
 
 
 @pytest.mark.share(3)
-@pytest.mark.parametrize(("fixed", "moved"), [p for p in product(FIXED, MOVED) if p != ("plateau", "sheet")])
+@pytest.mark.parametrize(
+    ("fixed", "moved"), [p for p in product(FIXED, MOVED) if p != ("plateau", "sheet")]
+)
 def test_aligned_surfaces_have_the_depths_of_those_beside_them(fixed, moved):
-    """Surfaces may pass through each other along sides and vertices of triangles alone, of which none cross."""
-    builder, poses = ModelBuilder(), aligned_poses()
+    """Surfaces may pass through each other along sides and vertices of triangles alone, of which
+    none cross."""
+    builder = ModelBuilder()
+    poses = aligned_poses()
     if isinstance(FIXED[fixed], np.ndarray):
         builder.add_shape_heightfield(-1, FIXED[fixed], 1.0, 1.0, 0.5)
     else:
         builder.add_shape_mesh(-1, *FIXED[fixed])
     builder.add_shape_mesh(builder.add_body(), *MOVED[moved])
-    model, deepest = builder.finalize(), []
+    model = builder.finalize()
+    deepest = []
     for draw in range(4):
         body_q = poses[:, None, None].copy()
         if draw:
             body_q[..., :3] += 1e-7 * np.random.default_rng(draw).normal(size=body_q[..., :3].shape)
         contacts = collidecli.collide(model, body_q, gap=0.05)
-        deepest.append([contacts.cell(frame).distance.min(initial=0.05) for frame in range(len(poses))])
+        deepest.append(
+            [contacts.cell(frame).distance.min(initial=0.05) for frame in range(len(poses))]
+        )
     beside = np.array(deepest[1:])
     assert (beside.min(axis=0) < -0.1).sum() > 40
     assert np.all(deepest[0] < beside.max(axis=0) + 1e-6)
-    if fixed != "plateau":  # of several exits of almost one length the search may end at another than beside
+    # of several exits of almost one length the search may end at another than beside
+    if fixed != "plateau":
         assert np.all(beside.min(axis=0) - 1e-6 < deepest[0])

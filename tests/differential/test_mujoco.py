@@ -41,15 +41,20 @@ SAMPLE = Path("samples/02_humanoid")
 
 
 def compare(scene: LoadedScene, poses: np.ndarray) -> Verdicts:
-    """Asserts that the two agree where they should, and that the oracle is on our side where they do not."""
+    """Asserts that the two agree where they should, and that the oracle is on our side where they
+    do not."""
     verdicts = judge(scene, poses, our_distances(scene, poses), mujoco_distances(scene, poses))
     assert len(verdicts.agreed), "no pair touches: the scene tests nothing"
     assert np.median(verdicts.agreed) <= MEDIAN_TOLERANCE
-    off, paths = verdicts.off(verdicts.ours) / verdicts.size, scene.model.shapes.path
+    off = verdicts.off(verdicts.ours) / verdicts.size
+    paths = scene.model.shapes.path
     for k in np.flatnonzero(off > ORACLE_TOLERANCE):
         pair = paths[verdicts.shape0[k]], paths[verdicts.shape1[k]]
         distances = verdicts.ours[k], verdicts.mujoco[k], verdicts.oracle[k]
-        pytest.fail(f"frame {verdicts.frame[k]}, {pair}: ours, MuJoCo's and the oracle's distance {distances}")
+        pytest.fail(
+            f"frame {verdicts.frame[k]}, {pair}: ours, MuJoCo's and the oracle's distance"
+            f" {distances}"
+        )
     return verdicts
 
 
@@ -95,7 +100,8 @@ def test_pile(gap, tmp_path):
 SAME = 1e-5
 """Of the larger shape's size: what MuJoCo's distance may be off before somebody has to decide."""
 EXACT = 2e-6
-"""Of that size: what ours may be off then. Vertices are float32, faces are merged to 3e-7, distances are float32."""
+"""Of that size: what ours may be off then. Vertices are float32, faces are merged to 3e-7,
+distances are float32."""
 BAND = 2e-4
 """Depth or gap within which one side may have a pair that the other does not [m]."""
 OTHERS = {
@@ -117,9 +123,14 @@ def cloud(rng: np.random.Generator, count: int, size: float) -> str:
 
 
 def two_geoms(rng: np.random.Generator, other: str, count: int, size: float) -> str:
-    """A mesh that moves, and something that does; a plane, which may not in MuJoCo, is carried by nothing."""
+    """A mesh that moves, and something that does; a plane, which may not in MuJoCo, is carried by
+    nothing."""
     sizes = " ".join(str(float(s) * size) for s in OTHERS[other].split())
-    geom = '<geom type="mesh" mesh="n"/>' if other == "mesh" else f'<geom type="{other}" size="{sizes}"/>'
+    geom = (
+        '<geom type="mesh" mesh="n"/>'
+        if other == "mesh"
+        else f'<geom type="{other}" size="{sizes}"/>'
+    )
     carried = geom if other == "plane" else f"<body><freejoint/>{geom}</body>"
     return f"""<mujoco>
     <asset><mesh name="m" vertex="{cloud(rng, count, size)}"/><mesh name="n" vertex="{cloud(rng, 40, size)}"/></asset>
@@ -142,7 +153,8 @@ def test_pairs(tmp_path, other, size, record_property):
     for count in (5, 12, 40, 300):
         path.write_text(two_geoms(rng, other, count, size))
         scene = load(path)
-        mj_model, data = scene.imported.mj_model, mujoco.MjData(scene.imported.mj_model)
+        mj_model = scene.imported.mj_model
+        data = mujoco.MjData(scene.imported.mj_model)
         qpos = rng.normal(size=(40, mj_model.nq // 7, 7))
         qpos[..., 3:] /= np.linalg.norm(qpos[..., 3:], axis=-1, keepdims=True)
         qpos[..., :3] *= size * rng.uniform(0.0, 1.5, (40, 1, 1))
@@ -155,24 +167,36 @@ def test_pairs(tmp_path, other, size, record_property):
             theirs = mujoco.mj_geomDistance(mj_model, data, 0, 1, 100.0 * size, ends)
             cell = contacts.cell(frame)
             nearest = int(np.argmin(cell.distance))
-            ours, normal = float(cell.distance[nearest]), cell.normal[nearest].astype(np.float64)
+            ours = float(cell.distance[nearest])
+            normal = cell.normal[nearest].astype(np.float64)
             apart += ours > 0.0
             off += abs(ours - theirs) > SAME * size
             level = EXACT * max(size, abs(ours))
-            assert proven_by(scene.model, poses[frame], normal) == pytest.approx(ours, abs=level), (count, frame)
+            assert proven_by(scene.model, poses[frame], normal) == pytest.approx(ours, abs=level), (
+                count,
+                frame,
+            )
             if other in ("sphere", "capsule", "box", "mesh"):
-                assert ours == pytest.approx(by_facets(scene.model, poses[frame], 0, 1), abs=level), (count, frame)
+                assert ours == pytest.approx(
+                    by_facets(scene.model, poses[frame], 0, 1), abs=level
+                ), (count, frame)
             elif abs(ours - theirs) > SAME * size:
-                # MuJoCo's own direction does not bear out its distance, and does no better than ours.
+                # MuJoCo's own direction does not bear out its distance, and does no better than
+                # ours.
                 along = np.sign(theirs) * (ends[3:] - ends[:3])
-                assert proven_by(scene.model, poses[frame], along) <= ours + level, (count, frame, theirs)
+                assert proven_by(scene.model, poses[frame], along) <= ours + level, (
+                    count,
+                    frame,
+                    theirs,
+                )
     record_property("mujoco_off", f"{off} of 160")
     assert 20 < apart < 140, "poses are not both separated and overlapping"
 
 
 def proven_by(model: Model, pose: np.ndarray, direction: np.ndarray) -> float:
     if model.shapes.type[0] == ShapeType.PLANE:
-        direction = np.array([0.0, 0.0, 1.0])  # the only one that a plane has, not rounded to float32
+        # the only one that a plane has, not rounded to float32
+        direction = np.array([0.0, 0.0, 1.0])
     return float(proven(model, pose, 0, 1, direction[None] / np.linalg.norm(direction))[0])
 
 
@@ -184,13 +208,34 @@ def dm_control(name: str) -> Path:
     return Path(found.submodule_search_locations[0]) / name
 
 
-# The pairs that may touch, shape by shape: ours, those of MuJoCo's documented rules, and those that MuJoCo reports.
+# The pairs that may touch, shape by shape: ours, those of MuJoCo's documented rules, and those that
+# MuJoCo reports.
 
 SUITE = [
-    *("acrobot", "ball_in_cup", "cartpole", "cheetah", "dog", "finger", "fish", "hopper", "humanoid", "humanoid_CMU"),
+    *(
+        "acrobot",
+        "ball_in_cup",
+        "cartpole",
+        "cheetah",
+        "dog",
+        "finger",
+        "fish",
+        "hopper",
+        "humanoid",
+        "humanoid_CMU",
+    ),
     *("lqr", "manipulator", "pendulum", "point_mass", "reacher", "stacker", "swimmer", "walker"),
 ]
-WITHOUT_CONTACTS = {"acrobot", "cartpole", "fish", "lqr", "pendulum", "point_mass", "reacher", "swimmer"}
+WITHOUT_CONTACTS = {
+    "acrobot",
+    "cartpole",
+    "fish",
+    "lqr",
+    "pendulum",
+    "point_mass",
+    "reacher",
+    "swimmer",
+}
 LOCOMOTION = {
     "soccer/assets/boxhead/boxhead": True,
     "walkers/assets/humanoid_CMU_V2019": True,
@@ -244,10 +289,12 @@ def test_locomotion(name, touches):
 @pytest.mark.share(2)
 @pytest.mark.parametrize(("module", "name"), WALKERS)
 def test_composer_walkers_on_a_floor(module, name):
-    """As composer writes them: everything attached, named and defaulted by prefixes; given as text."""
+    """As composer writes them: everything attached, named and defaulted by prefixes; given as
+    text."""
     walkers = pytest.importorskip(f"dm_control.locomotion.walkers.{module}")
     floors = importlib.import_module("dm_control.locomotion.arenas.floors")
-    walker, arena = getattr(walkers, name)(), floors.Floor()
+    walker = getattr(walkers, name)()
+    arena = floors.Floor()
     walker.create_root_joints(arena.attach(walker))
     text = arena.mjcf_model.to_xml_string()
     compiled = compile_mjcf("arena", text)
@@ -262,12 +309,22 @@ def test_sample():
     assert len(check_file(Path("samples/02_humanoid/humanoid.xml"))) > 100
 
 
-# Contact parameters of MJCF scenes against MuJoCo's own contacts: friction, dim, solref, solimp of every pair.
+# Contact parameters of MJCF scenes against MuJoCo's own contacts: friction, dim, solref, solimp of
+# every pair.
 
-COLUMNS = ("friction", "torsional_friction", "rolling_friction", "condim", "friction5", "solref", "solimp")
+COLUMNS = (
+    "friction",
+    "torsional_friction",
+    "rolling_friction",
+    "condim",
+    "friction5",
+    "solref",
+    "solimp",
+)
 GEOMS = 24
 ROUNDING = 2.0**-23
-"""Of float32 columns: one rounding of MuJoCo's float64, and one in the last place of a sum taken in another order."""
+"""Of float32 columns: one rounding of MuJoCo's float64, and one in the last place of a sum taken in
+another order."""
 
 
 def numbers(values) -> str:
@@ -283,13 +340,16 @@ def random_solref(rng: np.random.Generator) -> np.ndarray:
 
 
 def random_solimp(rng: np.random.Generator) -> np.ndarray:
-    return np.array([*np.sort(rng.uniform(0.1, 0.99, 2)), *rng.uniform(0.001, 0.01, 1), 0.5, rng.integers(1, 4)])
+    return np.array(
+        [*np.sort(rng.uniform(0.1, 0.99, 2)), *rng.uniform(0.001, 0.01, 1), 0.5, rng.integers(1, 4)]
+    )
 
 
 def attributes(rng: np.random.Generator, friction_count: int) -> str:
     return (
-        f'condim="{rng.choice([1, 3, 4, 6])}" friction="{numbers(random_friction(rng, friction_count))}" '
-        f'solref="{numbers(random_solref(rng))}" solimp="{numbers(random_solimp(rng))}"'
+        f'condim="{rng.choice([1, 3, 4, 6])}"'
+        f' friction="{numbers(random_friction(rng, friction_count))}"'
+        f' solref="{numbers(random_solref(rng))}" solimp="{numbers(random_solimp(rng))}"'
     )
 
 
@@ -299,15 +359,18 @@ def random_friction(rng: np.random.Generator, count: int) -> np.ndarray:
 
 
 def heap(seed: int, option: str = "") -> str:
-    """Spheres and boxes, all in one place, no two alike, and every sixth pair of neighbours a <pair>."""
+    """Spheres and boxes, all in one place, no two alike, and every sixth pair of neighbours a
+    <pair>."""
     rng = np.random.default_rng(seed)
-    bodies, pairs = [], []
+    bodies = []
+    pairs = []
     for k in range(GEOMS):
         solmix = rng.choice([0.0, 1.0, rng.uniform(0.0, 5.0), 1e-16, -1.0])
         kind = 'type="sphere" size="0.5"' if rng.random() < 0.7 else 'type="box" size="0.4 0.5 0.6"'
         bodies.append(
-            f'<body pos="{numbers(rng.uniform(-0.05, 0.05, 3))}"><freejoint/><geom name="g{k}" {kind} '
-            f'priority="{rng.integers(-1, 2)}" solmix="{numbers(solmix)}" {attributes(rng, 3)}/></body>'
+            f'<body pos="{numbers(rng.uniform(-0.05, 0.05, 3))}"><freejoint/><geom name="g{k}"'
+            f' {kind} priority="{rng.integers(-1, 2)}" solmix="{numbers(solmix)}"'
+            f" {attributes(rng, 3)}/></body>"
         )
         if k % 6 == 5:
             own = attributes(rng, 5) if rng.random() < 0.7 else ""
@@ -343,7 +406,8 @@ def in_both(folder: Path, text: str, **options) -> Both:
 
 def compare_parameters(both: Both) -> int:
     """Asserts that each of MuJoCo's contacts has its parameters in ours; how many there were."""
-    columns, theirs = both.ours.columns, both.theirs
+    columns = both.ours.columns
+    theirs = both.theirs
     for k in range(len(theirs.dist)):
         rows = both.rows_of(k)
         assert len(rows), "the pair has no contact here"
@@ -358,7 +422,9 @@ def compare_parameters(both: Both) -> int:
         }
         for name, value in expected.items():
             for row in rows:
-                np.testing.assert_allclose(columns[name][row], value, rtol=ROUNDING, atol=0, err_msg=name)
+                np.testing.assert_allclose(
+                    columns[name][row], value, rtol=ROUNDING, atol=0, err_msg=name
+                )
     return len(theirs.dist)
 
 
@@ -369,10 +435,11 @@ def test_random_surfaces_and_pairs(tmp_path, seed):
 
 
 def test_override(tmp_path):
-    """The option's own friction and solver parameters in place of all others; condim stays the geoms'."""
+    """The option's own friction and solver parameters in place of all others; condim stays the
+    geoms'."""
     option = (
-        '<option o_friction="0.7 0.7 0.03 0.002 0.002" o_solref="0.05 0.9" o_solimp="0.3 0.6 0.01 0.4 3" '
-        'o_margin="0.02"><flag override="enable"/></option>'
+        '<option o_friction="0.7 0.7 0.03 0.002 0.002" o_solref="0.05 0.9" o_solimp="0.3 0.6 0.01'
+        ' 0.4 3" o_margin="0.02"><flag override="enable"/></option>'
     )
     both = in_both(tmp_path, heap(1, option))
     assert compare_parameters(both) > 150
@@ -381,19 +448,28 @@ def test_override(tmp_path):
 
 @pytest.mark.parametrize(
     ("friction", "warns"),
-    [("0.7 0.1 0.03 0.002 0.002", True), ("0.7 0.7 0.03 0.002 0.001", True), ("0.7 0.7 0.03 0.002 0.002", False)],
+    [
+        ("0.7 0.1 0.03 0.002 0.002", True),
+        ("0.7 0.7 0.03 0.002 0.001", True),
+        ("0.7 0.7 0.03 0.002 0.002", False),
+    ],
 )
 def test_friction_with_two_directions_is_warned_of(tmp_path, friction, warns):
     option = f'<option o_friction="{friction}"><flag override="enable"/></option>'
     path = tmp_path / "scene.xml"
-    path.write_text(heap(1, option).replace('margin="0.01"', 'margin="0.01" solreffriction="0.1 1"', 1))
+    path.write_text(
+        heap(1, option).replace('margin="0.01"', 'margin="0.01" solreffriction="0.1 1"', 1)
+    )
     warnings = add_mjcf(collidecli.ModelBuilder(), path).warnings
     assert len([w for w in warnings if w.startswith(f"o_friction is {friction}")]) == warns
-    assert "solreffriction of the <pair> of 'g4' and 'g5' is not stored in a contact set" in warnings
+    assert (
+        "solreffriction of the <pair> of 'g4' and 'g5' is not stored in a contact set" in warnings
+    )
 
 
 def test_scenes_of_the_control_suite():
-    """Surfaces that people wrote: contacts of random poses, each against what its two geoms mix to here."""
+    """Surfaces that people wrote: contacts of random poses, each against what its two geoms mix to
+    here."""
     scenes = sorted(dm_control("suite").glob("*.xml"))
     rng = np.random.default_rng(0)
     compared: dict[str, int] = {}
@@ -406,15 +482,22 @@ def test_scenes_of_the_control_suite():
             refused.append(error.what)
             continue
         mixing = ContactMixing.of_model(builder.finalize())
-        mj_model, data = imported.mj_model, mujoco.MjData(imported.mj_model)
+        mj_model = imported.mj_model
+        data = mujoco.MjData(imported.mj_model)
         for _ in range(40):
             data.qpos[:] = mj_model.qpos0 + rng.uniform(-1.0, 1.0, mj_model.nq)
             mujoco.mj_fwdPosition(mj_model, data)
             theirs = data.contact
             rows = np.sort(imported.shape_row[theirs.geom.reshape(-1, 2)], axis=1)
             ours = mixing.of_pairs(rows[:, 0], rows[:, 1])
-            for name, value in (("friction5", theirs.friction), ("solref", theirs.solref), ("solimp", theirs.solimp)):
-                np.testing.assert_allclose(ours[name], value.reshape(ours[name].shape), rtol=1e-15, err_msg=str(path))
+            for name, value in (
+                ("friction5", theirs.friction),
+                ("solref", theirs.solref),
+                ("solimp", theirs.solimp),
+            ):
+                np.testing.assert_allclose(
+                    ours[name], value.reshape(ours[name].shape), rtol=1e-15, err_msg=str(path)
+                )
             np.testing.assert_array_equal(ours["condim"], theirs.dim)
             compared[path.stem] = compared.get(path.stem, 0) + len(rows)
     assert not refused
@@ -431,9 +514,12 @@ def test_quadruped(tmp_path):
 
     builder = ModelBuilder()
     imported = add_mjcf(builder, write_quadruped(tmp_path, 201))
-    mj_model, row = imported.mj_model, imported.shape_row
+    mj_model = imported.mj_model
+    row = imported.shape_row
     qpos = walk(mj_model, 150, every=10, settle=300)
-    contacts = collidecli.collide(builder.finalize(), imported.kinematics.poses(qpos)[:, None], gap=2 * BAND)
+    contacts = collidecli.collide(
+        builder.finalize(), imported.kinematics.poses(qpos)[:, None], gap=2 * BAND
+    )
     terrain = int(row[mj_model.geom("terrain").id])
     data = mujoco.MjData(mj_model)
     mj_model.geom_margin[:] = BAND
@@ -443,7 +529,8 @@ def test_quadruped(tmp_path):
         mujoco.mj_kinematics(mj_model, data)
         mujoco.mj_comPos(mj_model, data)
         mujoco.mj_collision(mj_model, data)
-        theirs, ours = defaultdict(lambda: np.inf), defaultdict(lambda: np.inf)
+        theirs = defaultdict(lambda: np.inf)
+        ours = defaultdict(lambda: np.inf)
         for contact in data.contact:
             pair = tuple(sorted(int(row[geom]) for geom in contact.geom))
             theirs[pair] = min(theirs[pair], contact.dist)

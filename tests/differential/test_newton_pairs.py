@@ -1,6 +1,8 @@
-"""Who may touch whom, against Newton's own importer of USD: its assets, and a scene of ours for each filter rule.
+"""Who may touch whom, against Newton's own importer of USD: its assets, and a scene of ours for
+each filter rule.
 
-Newton's pairs are those of its finalized model, with its resolvers of Newton's and PhysX's attributes.
+Newton's pairs are those of its finalized model, with its resolvers of Newton's and PhysX's
+attributes.
 """
 
 import re
@@ -17,13 +19,16 @@ from tests.support.filter_scenes import REFUSED, SCENES, newton_assets, newton_f
 from tests.support.usd_scenes import pairs, write_usda
 
 COMPARED = 30
-"""Assets of Newton 1.8 that have colliders, meshes only as hulls; fewer would be a comparison that is not made."""
+"""Assets of Newton 1.8 that have colliders, meshes only as hulls; fewer would be a comparison that
+is not made."""
 
 ENVIRONMENT = re.compile(r"/World/envs/env_\d+")
 
 OURS = {
     "tests/assets/kamino/basics/box_on_plane.usda": {
-        "box_geom plane": "its group filters one that is not there, which pxr's table takes for the first one"
+        "box_geom plane": (
+            "its group filters one that is not there, which pxr's table takes for the first one"
+        )
     }
 }
 """Pairs that we allow, UsdPhysics too, and Newton does not, with the reason."""
@@ -46,7 +51,8 @@ def last_names(found: set[frozenset[str]]) -> set[str]:
 
 
 def in_one_environment(found: set[frozenset[str]]) -> set[frozenset[str]]:
-    """Pairs without those of two environments, which are two worlds here, one in Newton; all named as in the first."""
+    """Pairs without those of two environments, which are two worlds here, one in Newton; all named
+    as in the first."""
     kept = set()
     for pair in found:
         environments = {match[0] for path in pair if (match := ENVIRONMENT.match(path))}
@@ -57,14 +63,17 @@ def in_one_environment(found: set[frozenset[str]]) -> set[frozenset[str]]:
 
 @pytest.fixture(scope="module")
 def assets() -> dict[str, tuple[Path, Model]]:
-    """Newton's assets that we can load, by path in its wheel. The others have no collider, or meshes that collide."""
+    """Newton's assets that we can load, by path in its wheel. The others have no collider, or
+    meshes that collide."""
     found = {}
     for path in newton_assets():
         try:
             _, model = load(path)
         except InputError as error:
             said = str(error)
-            assert any(words in said for words in ("no collider", "Mesh collides as", "type BasisCurves")), said
+            assert any(
+                words in said for words in ("no collider", "Mesh collides as", "type BasisCurves")
+            ), said
             continue
         found[path.as_posix().split("/newton/", 1)[1]] = (path, model)
     return found
@@ -72,14 +81,17 @@ def assets() -> dict[str, tuple[Path, Model]]:
 
 @pytest.mark.slow
 def test_newtons_assets(assets):
-    """Equal to the pair, apart from `OURS`: humanoid with 147 pairs, ant, whose self-collision is off, and more."""
+    """Equal to the pair, apart from `OURS`: humanoid with 147 pairs, ant, whose self-collision is
+    off, and more."""
     newton = newton_facts(path for path, _ in assets.values())
     for name, (path, model) in assets.items():
-        ours, theirs = our_pairs(model), in_one_environment(newton[path]["pairs"])
+        ours = our_pairs(model)
+        theirs = in_one_environment(newton[path]["pairs"])
         assert not theirs - ours, name
         assert last_names(ours - theirs) == set(OURS.get(name, ())), name
     counts = {
-        name: len(our_pairs(assets[name][1])) for name in ("examples/assets/humanoid.usda", "examples/assets/ant.usda")
+        name: len(our_pairs(assets[name][1]))
+        for name in ("examples/assets/humanoid.usda", "examples/assets/ant.usda")
     }
     assert list(counts.values()) == [147, 0]
     assert len(assets) >= COMPARED
@@ -88,7 +100,10 @@ def test_newtons_assets(assets):
 def test_rules_in_newton(tmp_path):
     """Each scene of a rule is in Newton as it is here, or as the scene says it differs."""
     newton_assets()
-    files = {name: write_usda(tmp_path, s.text, name=f"{i}.usda") for i, (name, s) in enumerate(SCENES.items())}
+    files = {
+        name: write_usda(tmp_path, s.text, name=f"{i}.usda")
+        for i, (name, s) in enumerate(SCENES.items())
+    }
     newton = newton_facts(files.values())
     for name, scene in SCENES.items():
         facts = newton[files[name]]

@@ -1,8 +1,10 @@
-"""Public robots in random configurations: the same touching pairs as MuJoCo, and why depths differ where they do.
+"""Public robots in random configurations: the same touching pairs as MuJoCo, and why depths differ
+where they do.
 
-MuJoCo finds further contacts of a pair by turning the shapes by 1e-3 rad (multiccd), and keeps a depth that is off by
-up to so much of their size. Without that the two agree to rounding; what is left is MuJoCo's own closed forms, where
-facets of the Minkowski difference decide, of the vertices that MuJoCo has.
+MuJoCo finds further contacts of a pair by turning the shapes by 1e-3 rad (multiccd), and keeps a
+depth that is off by up to so much of their size. Without that the two agree to rounding; what is
+left is MuJoCo's own closed forms, where facets of the Minkowski difference decide, of the vertices
+that MuJoCo has.
 """
 
 # pyright: reportAttributeAccessIssue=false
@@ -28,15 +30,18 @@ BAND = 2e-4
 SAME = 1e-5
 """Of the larger shape's size: more has to be decided by the facets."""
 EXACT = 2e-6
-"""Of that size: what ours may be off then. Vertices are float32, faces are merged to 3e-7, distances are float32."""
+"""Of that size: what ours may be off then. Vertices are float32, faces are merged to 3e-7,
+distances are float32."""
 TURN = 3e-3
 """Of that size, half of a box whose corner is farther off: what a turn by 1e-3 rad may move."""
 FRAMES = 24
 JUDGED = 6
 
-GYMNASIUM, ROBOSUITE = "gymnasium_robotics/envs/assets", "robosuite/models/assets"
+GYMNASIUM = "gymnasium_robotics/envs/assets"
+ROBOSUITE = "robosuite/models/assets"
 DESCRIPTIONS = "example-robot-data"
-"""A distribution of URDF and meshes alone: no module has its name, and its files name each other by `package://`."""
+"""A distribution of URDF and meshes alone: no module has its name, and its files name each other by
+`package://`."""
 ROBOTS = {
     "dog": ("dm_control/suite/dog.xml", 400),
     "quadruped": ("dm_control/suite/quadruped.xml", 20),
@@ -56,8 +61,14 @@ ROBOTS = {
     "mobile: Tiago": (f"{ROBOSUITE}/robots/tiago/robot.xml", 20),
     "legged: Go2": (f"{DESCRIPTIONS}/robots/go2_description/urdf/go2.urdf", 100),
     "legged: Solo": (f"{DESCRIPTIONS}/robots/solo_description/robots/solo12.urdf", 200),
-    "humanoid with hands: G1": (f"{DESCRIPTIONS}/robots/g1_description/urdf/g1_29dof_with_hand_rev_1_0.urdf", 200),
-    "hand: Allegro": (f"{DESCRIPTIONS}/robots/allegro_hand_description/urdf/allegro_right_hand.urdf", 100),
+    "humanoid with hands: G1": (
+        f"{DESCRIPTIONS}/robots/g1_description/urdf/g1_29dof_with_hand_rev_1_0.urdf",
+        200,
+    ),
+    "hand: Allegro": (
+        f"{DESCRIPTIONS}/robots/allegro_hand_description/urdf/allegro_right_hand.urdf",
+        100,
+    ),
     "gripper arm: Panda": (f"{DESCRIPTIONS}/robots/panda_description/urdf/panda.urdf", 1),
     "arm: UR5": (f"{DESCRIPTIONS}/robots/ur_description/urdf/ur5_gripper.urdf", 20),
 }
@@ -89,11 +100,13 @@ def loaded(name: str) -> LoadedScene:
 
 
 def random_configurations(mj_model: mujoco.MjModel, count: int) -> np.ndarray:
-    """qpos float64[count, nq]: joints anywhere in their ranges, free bodies turned about where they stand."""
+    """qpos float64[count, nq]: joints anywhere in their ranges, free bodies turned about where they
+    stand."""
     rng = np.random.default_rng(0)
     qpos = np.tile(mj_model.qpos0, (count, 1))
     for joint in range(mj_model.njnt):
-        place, kind = mj_model.jnt_qposadr[joint], mj_model.jnt_type[joint]
+        place = mj_model.jnt_qposadr[joint]
+        kind = mj_model.jnt_type[joint]
         if kind in (mujoco.mjtJoint.mjJNT_FREE, mujoco.mjtJoint.mjJNT_BALL):
             first = place + 3 * int(kind == mujoco.mjtJoint.mjJNT_FREE)
             turn = rng.normal(size=(count, 4))
@@ -111,7 +124,8 @@ def random_configurations(mj_model: mujoco.MjModel, count: int) -> np.ndarray:
 def test_robots_touch_what_they_touch_in_mujoco(name, record_property):
     path, least = ROBOTS[name]
     scene = loaded(path)
-    mj_model, shapes = scene.imported.mj_model, scene.model.shapes
+    mj_model = scene.imported.mj_model
+    shapes = scene.model.shapes
     poses = scene.imported.kinematics.poses(random_configurations(mj_model, FRAMES))
     ours = our_distances(scene, poses)
     as_shipped = mujoco_distances(scene, poses)
@@ -121,53 +135,80 @@ def test_robots_touch_what_they_touch_in_mujoco(name, record_property):
     assert missing(scene, ours, exact) == []
     key = np.intersect1d(np.intersect1d(ours.key, exact.key), as_shipped.key)
     assert len(key) >= least
-    mine, turned, single = (side.distance[np.searchsorted(side.key, key)] for side in (ours, as_shipped, exact))
-    frame, first, second = key // len(shapes) ** 2, key // len(shapes) % len(shapes), key % len(shapes)
+    mine, turned, single = (
+        side.distance[np.searchsorted(side.key, key)] for side in (ours, as_shipped, exact)
+    )
+    frame = key // len(shapes) ** 2
+    first = key // len(shapes) % len(shapes)
+    second = key % len(shapes)
     size = np.maximum(shapes.size[first].max(axis=1), shapes.size[second].max(axis=1))
     kinds = shapes.types()
     disputed = np.flatnonzero(np.abs(mine - single) > SAME * size)
     judged = [r for r in disputed if kinds[first[r]] in POLYTOPES and kinds[second[r]] in POLYTOPES]
     for row in sorted(judged, key=lambda r: -abs(mine[r] - single[r]))[:JUDGED]:
-        a, b = int(first[row]), int(second[row])
+        a = int(first[row])
+        b = int(second[row])
         truth = by_facets(scene, poses[frame[row]], a, b) - shapes.margin[a] - shapes.margin[b]
-        assert mine[row] == pytest.approx(truth, abs=EXACT * size[row]), (shapes.path[a], shapes.path[b], single[row])
+        assert mine[row] == pytest.approx(truth, abs=EXACT * size[row]), (
+            shapes.path[a],
+            shapes.path[b],
+            single[row],
+        )
     # Hulls: nothing is left without multiccd, and what it adds is within its turn.
-    hulls = np.array([ShapeType.CONVEX_MESH in (kinds[a], kinds[b]) for a, b in zip(first, second, strict=True)], bool)
+    hulls = np.array(
+        [ShapeType.CONVEX_MESH in (kinds[a], kinds[b]) for a, b in zip(first, second, strict=True)],
+        bool,
+    )
     hulls[disputed] = False
     assert (np.abs(turned - single)[hulls] <= TURN * size[hulls]).all()
     record_property(
         "pairs",
-        f"{len(key)}, {hulls.sum()} of them with hulls; off by more than {SAME:g} of the size without multiccd in "
-        f"{len(disputed)}, by up to {np.abs(mine - single).max():.2g} m; with it by up to "
-        f"{np.abs(mine - turned).max():.2g} m",
+        f"{len(key)}, {hulls.sum()} of them with hulls; off by more than {SAME:g} of the size"
+        f" without multiccd in {len(disputed)}, by up to {np.abs(mine - single).max():.2g} m; with"
+        f" it by up to {np.abs(mine - turned).max():.2g} m",
     )
 
 
 def missing(scene: LoadedScene, ours: PairDistances, theirs: PairDistances) -> list[tuple]:
     """Pairs that one side alone has, deeper in their gap than BAND."""
-    shapes, found = scene.model.shapes, []
+    shapes = scene.model.shapes
+    found = []
     for side, other in ((ours, theirs), (theirs, ours)):
         alone = ~np.isin(side.key, other.key)
-        for key, distance in zip(side.key[alone].tolist(), side.distance[alone].tolist(), strict=True):
-            a, b = key // len(shapes) % len(shapes), key % len(shapes)
+        for key, distance in zip(
+            side.key[alone].tolist(), side.distance[alone].tolist(), strict=True
+        ):
+            a = key // len(shapes) % len(shapes)
+            b = key % len(shapes)
             if shapes.gap[a] + shapes.gap[b] - distance > BAND:
-                found.append((shapes.path[a], shapes.path[b], key // len(shapes) ** 2, distance, side is ours))
+                found.append(
+                    (
+                        shapes.path[a],
+                        shapes.path[b],
+                        key // len(shapes) ** 2,
+                        distance,
+                        side is ours,
+                    )
+                )
     return found
 
 
 def by_facets(scene: LoadedScene, pose: np.ndarray, first: int, second: int) -> float:
-    """The distance of two shapes of POLYTOPES; of a mesh with the vertices that MuJoCo has compiled."""
+    """The distance of two shapes of POLYTOPES; of a mesh with the vertices that MuJoCo has
+    compiled."""
     (p, radius_p), (q, radius_q) = (_core(scene, pose, row) for row in (first, second))
     return polytope_distance(p, q) - radius_p - radius_q
 
 
 def _core(scene: LoadedScene, pose: np.ndarray, row: int) -> tuple[np.ndarray, float]:
-    mj_model, model = scene.imported.mj_model, scene.model
+    mj_model = scene.imported.mj_model
+    model = scene.model
     if model.shapes.type[row] != ShapeType.CONVEX_MESH:
         return core(model, pose, row)
     geom = int(np.flatnonzero(scene.imported.shape_row == row)[0])
     mesh = int(mj_model.geom_dataid[geom])
-    start, count = int(mj_model.mesh_vertadr[mesh]), int(mj_model.mesh_vertnum[mesh])
+    start = int(mj_model.mesh_vertadr[mesh])
+    count = int(mj_model.mesh_vertnum[mesh])
     vertex = mj_model.mesh_vert[start : start + count].astype(np.float64)
     vertex = vertex[ConvexHull(vertex).vertices]
     world = placed(model, pose, row)

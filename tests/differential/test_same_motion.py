@@ -1,4 +1,5 @@
-"""One motion, made by stepping MuJoCo, in every format that recordings come in: the contacts must be the same."""
+"""One motion, made by stepping MuJoCo, in every format that recordings come in: the contacts must
+be the same."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -13,7 +14,16 @@ from collidecli.motions.scenes import scene_in_motion
 from collidecli.python.contacts import Contacts, collide
 from collidecli.scene.options import RecordingOptions
 from collidecli.storage.trajectory_writer import TrajectoryWriter
-from tests.support.twin_robots import MJCF, RATE, USD_ROOT, WORLDS, SteppedMotion, stepped, usd_layer, usd_scene
+from tests.support.twin_robots import (
+    MJCF,
+    RATE,
+    USD_ROOT,
+    WORLDS,
+    SteppedMotion,
+    stepped,
+    usd_layer,
+    usd_scene,
+)
 
 GAP = 0.02
 SAME_DISTANCE = 1e-6
@@ -29,7 +39,9 @@ def motion() -> SteppedMotion:
 
 
 @pytest.fixture(scope="module")
-def expected(motion: SteppedMotion, tmp_path_factory: pytest.TempPathFactory) -> dict[Contact, float]:
+def expected(
+    motion: SteppedMotion, tmp_path_factory: pytest.TempPathFactory
+) -> dict[Contact, float]:
     """Contacts from the poses that MuJoCo itself has in memory: no file of a motion is read."""
     from collidecli.importers.mujoco.scene import add_mjcf
     from collidecli.scene.builder import ModelBuilder
@@ -40,7 +52,9 @@ def expected(motion: SteppedMotion, tmp_path_factory: pytest.TempPathFactory) ->
     add_mjcf(builder, path)
     model = builder.finalize(world_count=WORLDS)
     assert model.bodies.path == motion.body_names
-    found = by_name(collide(model, motion.body_q, gap=GAP, gap_rule="max", device="cpu"), model.shapes.path)
+    found = by_name(
+        collide(model, motion.body_q, gap=GAP, gap_rule="max", device="cpu"), model.shapes.path
+    )
     # Touching and apart, of several kinds, in both worlds: the motion is worth comparing.
     assert len({contact[2:4] for contact in found}) >= 8
     assert {contact[1] for contact in found} == set(range(WORLDS))
@@ -49,7 +63,8 @@ def expected(motion: SteppedMotion, tmp_path_factory: pytest.TempPathFactory) ->
 
 
 def by_name(contacts: Contacts, paths: tuple[str, ...]) -> dict[Contact, float]:
-    """Distance of each contact by frame, world, the two shapes' last names in order, and their features."""
+    """Distance of each contact by frame, world, the two shapes' last names in order, and their
+    features."""
     cell = np.repeat(np.arange(len(contacts.cell_start) - 1), np.diff(contacts.cell_start))
     frame, world = np.divmod(cell, contacts.world_count)
     found: dict[Contact, float] = {}
@@ -97,7 +112,9 @@ def our_poses(folder: Path, motion: SteppedMotion, scene: str, prefix: str) -> S
 def our_coordinates(folder: Path, motion: SteppedMotion) -> SceneRequest:
     path = str(folder / "motion.dat")
     with TrajectoryWriter(path, world_count=WORLDS, coordinate_count=motion.mj_model.nq) as writer:
-        writer.append(motion.time, np.arange(len(motion.time)), joint_q=motion.qpos.transpose(1, 0, 2))
+        writer.append(
+            motion.time, np.arange(len(motion.time)), joint_q=motion.qpos.transpose(1, 0, 2)
+        )
     return SceneRequest(scenes=[mjcf_scene(folder)], trajectory=path)
 
 
@@ -112,8 +129,12 @@ def write_demos(path: Path, motion: SteppedMotion, carried: bool = True) -> None
             demo.attrs["num_samples"] = len(motion.time)
             if carried:
                 demo.attrs["model_file"] = MJCF
-            states = np.concatenate([motion.time[:, None], motion.qpos[world], motion.qvel[world]], axis=1)
-            demo.create_dataset("states", data=states, chunks=(16, states.shape[1]), compression="gzip")
+            states = np.concatenate(
+                [motion.time[:, None], motion.qpos[world], motion.qvel[world]], axis=1
+            )
+            demo.create_dataset(
+                "states", data=states, chunks=(16, states.shape[1]), compression="gzip"
+            )
             demo["actions"] = np.zeros((len(states), 7))
             demo.create_group("obs")["robot0_eef_pos"] = np.zeros((len(states), 3))
         mask = file.create_group("mask")
@@ -138,7 +159,9 @@ def states_npy(folder: Path, motion: SteppedMotion) -> SceneRequest:
 
 def states_npz(folder: Path, motion: SteppedMotion) -> SceneRequest:
     with open(folder / "states.dat", "wb") as file:
-        np.savez_compressed(file, states=motion.states, control=np.zeros((WORLDS, len(motion.time), 1)))
+        np.savez_compressed(
+            file, states=motion.states, control=np.zeros((WORLDS, len(motion.time), 1))
+        )
     return SceneRequest(scenes=[mjcf_scene(folder)], trajectory=str(folder / "states.dat"))
 
 
@@ -146,11 +169,14 @@ def states_h5(folder: Path, motion: SteppedMotion) -> SceneRequest:
     with h5py.File(folder / "states.dat", "w") as file:
         file.create_dataset("states", data=motion.qpos, chunks=True)
     options = RecordingOptions(state_spec="mjSTATE_QPOS", fps=RATE)
-    return SceneRequest(scenes=[mjcf_scene(folder)], trajectory=str(folder / "states.dat"), recording=options)
+    return SceneRequest(
+        scenes=[mjcf_scene(folder)], trajectory=str(folder / "states.dat"), recording=options
+    )
 
 
 def isaac_lab(folder: Path, motion: SteppedMotion) -> SceneRequest:
-    """As Isaac Lab's recorder lays a file out, a demonstration a world; in float64, so that contacts can be compared.
+    """As Isaac Lab's recorder lays a file out, a demonstration a world; in float64, so that
+    contacts can be compared.
 
     The scene is USD, so its own forward kinematics is at work.
     """
@@ -159,19 +185,26 @@ def isaac_lab(folder: Path, motion: SteppedMotion) -> SceneRequest:
     names = {"cart": ("rail", "pivot"), "flail": ("socket:x", "socket:y", "socket:z", "socket:w")}
     with h5py.File(folder / "demos.dat", "w") as file:
         data = file.create_group("data")
-        data.attrs["format_version"], data.attrs["env_args"] = 1, '{"env_name": "", "type": 2}'
+        data.attrs["format_version"] = 1
+        data.attrs["env_args"] = '{"env_name": "", "type": 2}'
         for world in range(WORLDS):
             for part, rows in (("initial_state", slice(0, 1)), ("states", slice(1, None))):
                 demo = data.require_group(f"demo_{world}/{part}")
                 for name in (*free, *names):
-                    asset = demo.create_group(f"{'rigid_object' if name in free else 'articulation'}/{name}")
+                    asset = demo.create_group(
+                        f"{'rigid_object' if name in free else 'articulation'}/{name}"
+                    )
                     asset["root_pose"] = motion.body_q[rows, world, motion.body_names.index(name)]
                     if name in names:
                         columns = joint_columns(motion, world, names[name])
-                        asset.create_dataset("joint_position", data=columns[rows], compression="gzip")
+                        asset.create_dataset(
+                            "joint_position", data=columns[rows], compression="gzip"
+                        )
                         asset.attrs["joint_names"] = list(names[name])
     options = RecordingOptions(fps=RATE)
-    return SceneRequest(scenes=[str(folder / "scene.usda")], trajectory=str(folder / "demos.dat"), recording=options)
+    return SceneRequest(
+        scenes=[str(folder / "scene.usda")], trajectory=str(folder / "demos.dat"), recording=options
+    )
 
 
 def joint_columns(motion: SteppedMotion, world: int, names: tuple[str, ...]) -> np.ndarray:
@@ -210,20 +243,27 @@ def test_every_format_gives_the_same_contacts(name, tmp_path, motion, expected):
 
 @pytest.mark.parametrize(("rate", "unit"), [(RATE, 1.0), (24.0, 1.0), (RATE, 0.01)])
 def test_a_usd_layer_gives_the_same_contacts(rate, unit, tmp_path, motion, expected):
-    """At the recording's own rate, at another than the scene's, and in centimetres; one world, as a stage has."""
+    """At the recording's own rate, at another than the scene's, and in centimetres; one world, as a
+    stage has."""
     (tmp_path / "scene.usda").write_text(usd_scene(motion.mj_model, unit))
     (tmp_path / "motion.usda").write_text(usd_layer(motion, 1, rate, unit))
-    request = SceneRequest(scenes=[str(tmp_path / "scene.usda")], trajectory=str(tmp_path / "motion.usda"))
+    request = SceneRequest(
+        scenes=[str(tmp_path / "scene.usda")], trajectory=str(tmp_path / "motion.usda")
+    )
     found, time = contacts_of(request)
     np.testing.assert_allclose(time, motion.time, atol=1e-9)
-    same(found, {(frame, 0, *rest): d for (frame, world, *rest), d in expected.items() if world == 1})
+    same(
+        found, {(frame, 0, *rest): d for (frame, world, *rest), d in expected.items() if world == 1}
+    )
 
 
 @pytest.mark.parametrize("order", ["wxyz", "xyzw"])
 @pytest.mark.parametrize("ending", ["xml", "usda"])
 def test_poses_of_bodies_give_the_same_contacts(order, ending, tmp_path, motion, expected):
     """A tracker's .npz of every body; one world, as such files have."""
-    poses = motion.body_q[:, 1][..., [0, 1, 2, *((6, 3, 4, 5) if order == "wxyz" else (3, 4, 5, 6))]]
+    poses = motion.body_q[:, 1][
+        ..., [0, 1, 2, *((6, 3, 4, 5) if order == "wxyz" else (3, 4, 5, 6))]
+    ]
     with open(tmp_path / "motion.dat", "wb") as file:
         np.savez(
             file,
@@ -240,7 +280,9 @@ def test_poses_of_bodies_give_the_same_contacts(order, ending, tmp_path, motion,
         recording=RecordingOptions(quaternion_order=order),
     )
     found, _ = contacts_of(request)
-    same(found, {(frame, 0, *rest): d for (frame, world, *rest), d in expected.items() if world == 1})
+    same(
+        found, {(frame, 0, *rest): d for (frame, world, *rest), d in expected.items() if world == 1}
+    )
 
 
 @pytest.mark.parametrize("ending", ["xml", "usda"])
@@ -251,14 +293,21 @@ def test_root_and_joints_give_the_same_contacts(storage, ending, tmp_path, motio
     root = motion.body_q[:, 1, motion.body_names.index("cart")]
     options = RecordingOptions(joint_names=("pivot", "rail"), quaternion_order="xyzw", fps=RATE)
     if storage == "csv":
-        np.savetxt(tmp_path / "motion.dat", np.concatenate([root, columns], axis=1), delimiter=",", fmt="%.17g")
+        np.savetxt(
+            tmp_path / "motion.dat",
+            np.concatenate([root, columns], axis=1),
+            delimiter=",",
+            fmt="%.17g",
+        )
     else:
         with open(tmp_path / "motion.dat", "wb") as file:
             np.savez(file, root_pos=root[:, :3], root_rot=root[:, 3:], dof_pos=columns)
     (tmp_path / "scene.usda").write_text(usd_scene(motion.mj_model))
     mjcf_scene(tmp_path)
     request = SceneRequest(
-        scenes=[str(tmp_path / f"scene.{ending}")], trajectory=str(tmp_path / "motion.dat"), recording=options
+        scenes=[str(tmp_path / f"scene.{ending}")],
+        trajectory=str(tmp_path / "motion.dat"),
+        recording=options,
     )
     found, _ = contacts_of(request)
     still = np.repeat(motion.body_q[:1, :1], len(motion.time), axis=0)
@@ -284,7 +333,8 @@ def resting_poses(motion: SteppedMotion) -> np.ndarray:
 
 
 def same(found: dict[Contact, float], expected: dict[Contact, float]) -> None:
-    """The same contacts with the same distances; one at the very edge of the gap may be in one set only."""
+    """The same contacts with the same distances; one at the very edge of the gap may be in one set
+    only."""
     for contact in found.keys() ^ expected.keys():
         distance = found.get(contact, expected.get(contact, 0.0))
         assert abs(distance - GAP) < SAME_DISTANCE, contact

@@ -1,4 +1,5 @@
-"""Pairs with a signed distance field against exact pairs of the same shapes; depths are in tests/matrix."""
+"""Pairs with a signed distance field against exact pairs of the same shapes; depths are in
+tests/matrix."""
 
 import numpy as np
 import pytest
@@ -46,20 +47,25 @@ def test_the_nearest_contact_is_within_a_voxel_of_the_exact_one(pair):
         apart = np.isfinite(exact) & np.isfinite(ours) & (exact > 0.0)
         assert apart.sum() > 2
         assert np.abs(ours[apart] - exact[apart]).max() <= VOXEL
-        # What overlaps a little overlaps by as much. Deeper, crossing edges are left in another direction; and the
-        # triangles of a mesh one by one know less of how deep a shape is than the field does.
+        # What overlaps a little overlaps by as much. Deeper, crossing edges are left in another
+        # direction; and the triangles of a mesh one by one know less of how deep a shape is than
+        # the field does.
         shallow = np.isfinite(exact) & (exact <= 0.0) & (exact > -VOXEL)
         deeper = exact[shallow] - ours[shallow]
         assert deeper.min(initial=0.0) >= -VOXEL
         assert "blob" in pair or deeper.max(initial=0.0) <= VOXEL
         off = contacts.point1.astype(float) - contacts.point0
-        np.testing.assert_allclose(np.einsum("ij,ij->i", off, contacts.normal), contacts.distance, atol=1e-5)
+        np.testing.assert_allclose(
+            np.einsum("ij,ij->i", off, contacts.normal), contacts.distance, atol=1e-5
+        )
         np.testing.assert_allclose(np.linalg.norm(contacts.normal, axis=1), 1.0, atol=1e-6)
 
 
 def test_a_box_within_a_mesh_is_led_out_one_way():
     builder = ModelBuilder()
-    builder.add_shape_mesh(builder.add_body(), *box(1.0, 1.0, 1.0), cfg=ShapeConfig(sdf_max_resolution=64))
+    builder.add_shape_mesh(
+        builder.add_body(), *box(1.0, 1.0, 1.0), cfg=ShapeConfig(sdf_max_resolution=64)
+    )
     builder.add_shape_box(builder.add_body(), hx=0.1, hy=0.1, hz=0.1)
     poses = np.zeros((1, 1, 2, 7))
     poses[..., 6] = 1.0
@@ -90,13 +96,24 @@ def test_corners_of_a_box_at_rest_are_all_there():
 
 @pytest.mark.parametrize(("height", "distance"), [(0.02, 0.02), (-0.02, -(0.0002**0.5))])
 def test_crossing_edges_have_one(height, distance):
-    """Of two boxes on edge across each other the corners are far: edges are searched, and leave by the nearest side."""
+    """Of two boxes on edge across each other the corners are far: edges are searched, and leave by
+    the nearest side."""
     builder = ModelBuilder()
-    builder.add_shape_box(builder.add_body(), hx=0.3, hy=0.2, hz=0.2, cfg=ShapeConfig(sdf_max_resolution=64))
+    builder.add_shape_box(
+        builder.add_body(), hx=0.3, hy=0.2, hz=0.2, cfg=ShapeConfig(sdf_max_resolution=64)
+    )
     builder.add_shape_box(builder.add_body(), hx=0.2, hy=0.3, hz=0.2)
     poses = np.zeros((1, 1, 2, 7))
     poses[0, 0, 0, 3:] = np.sin(np.pi / 8), 0.0, 0.0, np.cos(np.pi / 8)
-    poses[0, 0, 1] = 0.05, 0.04, 0.4 * 2**0.5 + height, 0.0, np.sin(np.pi / 8), 0.0, np.cos(np.pi / 8)
+    poses[0, 0, 1] = (
+        0.05,
+        0.04,
+        0.4 * 2**0.5 + height,
+        0.0,
+        np.sin(np.pi / 8),
+        0.0,
+        np.cos(np.pi / 8),
+    )
     contacts = collide(builder.finalize(), poses, device="cpu", gap=0.05)
     nearest = np.argmin(contacts.distance)
     assert contacts.distance[nearest] == pytest.approx(distance, abs=0.5 * 0.6 / 64)
@@ -106,7 +123,8 @@ def test_crossing_edges_have_one(height, distance):
 
 @pytest.mark.parametrize("capsule_first", [True, False])
 def test_ends_of_a_capsule_at_rest_are_named(capsule_first):
-    """Feature 0 is the end at -z of the capsule, 1 the one at +z; the points are on both surfaces."""
+    """Feature 0 is the end at -z of the capsule, 1 the one at +z; the points are on both
+    surfaces."""
     builder = ModelBuilder()
     box, capsule = (1, 0) if capsule_first else (0, 1)
     for body in range(2):
@@ -120,11 +138,18 @@ def test_ends_of_a_capsule_at_rest_are_named(capsule_first):
     poses[..., 6] = 1.0
     poses[0, 0, capsule] = (0.1, 0.05, 0.299, 0.0, 0.5**0.5, 0.0, 0.5**0.5)  # its z axis along +x
     contacts = collide(builder.finalize(), poses, device="cpu")
-    own, other = (contacts.feature0, contacts.feature1) if capsule_first else (contacts.feature1, contacts.feature0)
+    own, other = (
+        (contacts.feature0, contacts.feature1)
+        if capsule_first
+        else (contacts.feature1, contacts.feature0)
+    )
     assert own.tolist() == [0, 1]
     assert other.tolist() == [-1, -1]
     np.testing.assert_allclose(contacts.distance, -0.001, atol=1e-4)
-    on = {capsule: [[-0.2, 0.05, 0.199], [0.4, 0.05, 0.199]], box: [[-0.2, 0.05, 0.2], [0.4, 0.05, 0.2]]}
+    on = {
+        capsule: [[-0.2, 0.05, 0.199], [0.4, 0.05, 0.199]],
+        box: [[-0.2, 0.05, 0.2], [0.4, 0.05, 0.2]],
+    }
     np.testing.assert_allclose(contacts.point0, on[0], atol=1e-4)
     np.testing.assert_allclose(contacts.point1, on[1], atol=1e-4)
 
@@ -143,7 +168,8 @@ def test_more_steps_are_no_farther():
 
 
 def test_a_plane_meets_the_surface_itself():
-    plain, fielded = ModelBuilder(), ModelBuilder()
+    plain = ModelBuilder()
+    fielded = ModelBuilder()
     for builder, cfg in ((plain, None), (fielded, ShapeConfig(sdf_max_resolution=8))):
         builder.add_ground_plane()
         add(builder, builder.add_body((0.0, 0.0, 0.3, 0.0, 0.0, 0.0, 1.0)), "blob", cfg)
@@ -152,7 +178,9 @@ def test_a_plane_meets_the_surface_itself():
 
 def test_a_field_that_is_too_large_names_its_shape():
     builder = ModelBuilder()
-    builder.add_shape_box(-1, hx=1.0, hy=1.0, hz=1.0, cfg=ShapeConfig(sdf_max_resolution=4096), key="cliff")
+    builder.add_shape_box(
+        -1, hx=1.0, hy=1.0, hz=1.0, cfg=ShapeConfig(sdf_max_resolution=4096), key="cliff"
+    )
     builder.add_shape_sphere(builder.add_body())
     with pytest.raises(InputError, match="cliff"):
         collide(builder.finalize(), device="cpu")

@@ -1,4 +1,5 @@
-"""Triangle meshes, sheets and open meshes against brute force over their triangles, coal and known surfaces."""
+"""Triangle meshes, sheets and open meshes against brute force over their triangles, coal and known
+surfaces."""
 
 from itertools import product
 
@@ -41,7 +42,8 @@ SURFACES = {
 
 
 def poses(rng: np.random.Generator, size: float) -> np.ndarray:
-    """float64[FRAMES, 1, 2, 7]: two bodies anywhere, turned at random, up to 1.6 of the size apart."""
+    """float64[FRAMES, 1, 2, 7]: two bodies anywhere, turned at random, up to 1.6 of the size
+    apart."""
     return poses_of_two(rng, FRAMES, 1.6) * [size, size, size, 1.0, 1.0, 1.0, 1.0]
 
 
@@ -69,8 +71,11 @@ SLIDERS = {
 """Type, size, height of the origin over the ground that it stands on, and pose in the body."""
 
 
-def slider_on(ground: str, heights: np.ndarray, name: str, scale: float = 1.0) -> tuple[Model, float]:
-    """A slider on heights [n, n] of a square of 2 m, as a mesh or a heightfield; and how high its origin rests."""
+def slider_on(
+    ground: str, heights: np.ndarray, name: str, scale: float = 1.0
+) -> tuple[Model, float]:
+    """A slider on heights [n, n] of a square of 2 m, as a mesh or a heightfield; and how high its
+    origin rests."""
     shape_type, sizes, rest, *pose = SLIDERS[name]
     builder = ModelBuilder()
     if ground == "mesh":
@@ -86,7 +91,8 @@ def slider_on(ground: str, heights: np.ndarray, name: str, scale: float = 1.0) -
 @pytest.mark.parametrize("name", SLIDERS)
 @pytest.mark.parametrize("ground", ["mesh", "heightfield"])
 def test_flat_ground_is_a_plane(ground, name, distance):
-    """10 082 triangles of one plane: every normal is the plane's and the depth is the plane's, in every frame."""
+    """10 082 triangles of one plane: every normal is the plane's and the depth is the plane's, in
+    every frame."""
     model, rest = slider_on(ground, np.zeros((72, 72)), name)
     contacts = collidecli.collide(model, sliding(np.full(80, rest + distance)), gap=0.025)
     assert np.all(np.diff(contacts.cell_start) > 0)
@@ -98,16 +104,20 @@ def test_flat_ground_is_a_plane(ground, name, distance):
 @pytest.mark.parametrize("half", [0.1, 0.125])
 @pytest.mark.parametrize("shape_type", [ShapeType.BOX, ShapeType.CYLINDER, ShapeType.CONE])
 def test_corners_that_touch_diagonals_have_the_normal_of_the_ground(shape_type, half):
-    """A corner over the diagonal of two triangles of one plane touches one of them across its side alone."""
+    """A corner over the diagonal of two triangles of one plane touches one of them across its side
+    alone."""
     builder = ModelBuilder()
     for count in (8, 10):
         builder.add_shape_mesh(-1, *grid(count, 2.0))
-    builder.add_shape(builder.add_body(), shape_type, [half] * (3 if shape_type == ShapeType.BOX else 2))
+    builder.add_shape(
+        builder.add_body(), shape_type, [half] * (3 if shape_type == ShapeType.BOX else 2)
+    )
     off = (0.0, 1e-12, -1e-12, 1e-10, -1e-10, 1e-9, -1e-9, 3e-9, -3e-9)
     lines = product((0.0, 0.25, 0.5, 1.0), (0.0, 0.25, 0.5, 1.0), (4, 5), off)
     places = [(x / n, y / n, half + z) for x, y, n, z in lines]
     body_q = np.zeros((len(places), 1, 1, 7))
-    body_q[:, 0, 0, :3], body_q[..., 6] = places, 1.0
+    body_q[:, 0, 0, :3] = places
+    body_q[..., 6] = 1.0
     contacts = collidecli.collide(builder.finalize(), body_q, gap=0.01)
     assert np.abs(contacts.normal[:, 2]).min() > 1.0 - 1e-6
     assert np.all(np.diff(contacts.cell_start) > 0)
@@ -122,15 +132,21 @@ def test_vertices_close_to_each_other_are_contacts_of_their_own(power):
     vertices, faces = grid(40, 0.12)
     builder.add_shape_mesh(-1, vertices * np.abs(vertices / 0.06) ** [power - 1, 0, 0], faces)
     builder.add_shape_box(builder.add_body(), hx=0.3, hy=0.3, hz=0.3)
-    contacts = collidecli.collide(builder.finalize(), np.array([[[[0.0, 0.0, 0.299, 0.0, 0.0, 0.0, 1.0]]]]))
+    contacts = collidecli.collide(
+        builder.finalize(), np.array([[[[0.0, 0.0, 0.299, 0.0, 0.0, 0.0, 1.0]]]])
+    )
     assert len(np.unique(contacts.point0, axis=0)) == contacts.rigid_contact_count == 41**2
     np.testing.assert_allclose(contacts.distance, -0.001, atol=1e-7)
 
 
 CUBES = {
     "box": lambda builder, half: builder.add_shape_box(builder.add_body(), None, half, half, half),
-    "hull": lambda builder, half: builder.add_shape_convex_hull(builder.add_body(), box(half, half, half)[0]),
-    "mesh": lambda builder, half: builder.add_shape_mesh(builder.add_body(), *box(half, half, half)),
+    "hull": lambda builder, half: builder.add_shape_convex_hull(
+        builder.add_body(), box(half, half, half)[0]
+    ),
+    "mesh": lambda builder, half: builder.add_shape_mesh(
+        builder.add_body(), *box(half, half, half)
+    ),
 }
 
 
@@ -138,21 +154,28 @@ CUBES = {
 @pytest.mark.parametrize("cube", CUBES)
 @pytest.mark.parametrize("ground", ["sheet", "front", "heightfield"])
 def test_a_cube_in_flat_ground_keeps_its_corners(ground, cube, size):
-    """At any depth, on the lines of the ground's squares and beside them, on each of its sides: the four corners come
-    out along the shortest way; those in ground with a front, in front of it."""
+    """At any depth, on the lines of the ground's squares and beside them, on each of its sides: the
+    four corners come out along the shortest way; those in ground with a front, in front of it."""
     builder = ModelBuilder()
     if ground == "heightfield":
         builder.add_shape_heightfield(-1, np.zeros((9, 9), np.float32), size, size, 0.5 * size)
     else:
-        builder.add_shape_mesh(-1, grid(8, 2.0)[0] * size, grid(8, 2.0)[1], two_sided=ground == "sheet")
+        builder.add_shape_mesh(
+            -1, grid(8, 2.0)[0] * size, grid(8, 2.0)[1], two_sided=ground == "sheet"
+        )
     CUBES[cube](builder, 0.25 * size)
     across = product((0, 0.1, 0.125), (0, 0.03, 0.25))
-    places = np.array([[*place, height] for place, height in product(across, (0.249, 0.23, 0.2, -0.2))])
-    turns = Rotation.from_euler("xy", list(product((0, 90, 180, 270), (0, 90))), degrees=True).as_quat()
+    places = np.array(
+        [[*place, height] for place, height in product(across, (0.249, 0.23, 0.2, -0.2))]
+    )
+    turns = Rotation.from_euler(
+        "xy", list(product((0, 90, 180, 270), (0, 90))), degrees=True
+    ).as_quat()
     body_q = np.array([[*place, *turn] for place, turn in product(places * size, turns)])
     contacts = collidecli.collide(builder.finalize(), body_q[:, None, None], gap=0.0)
     for frame, place in enumerate(body_q[:, :3]):
-        cell, up = contacts.cell(frame), 1.0 if place[2] > 0.0 or ground != "sheet" else -1.0
+        cell = contacts.cell(frame)
+        up = 1.0 if place[2] > 0.0 or ground != "sheet" else -1.0
         check_contract(cell, size)
         depth = 0.25 * size - up * place[2]
         deepest = np.isclose(cell.distance, -depth, rtol=0.0, atol=1e-6 * size)
@@ -160,16 +183,22 @@ def test_a_cube_in_flat_ground_keeps_its_corners(ground, cube, size):
         assert np.all(cell.distance >= -depth - 1e-6 * size)
         for corner in product((-0.25, 0.25), (-0.25, 0.25), (-0.25 * up,)):
             off = cell.point1[deepest] - place - np.array(corner) * size
-            assert np.abs(off).max(axis=1).min(initial=size) < 1e-6 * size, (place, body_q[frame, 3:], corner)
+            assert np.abs(off).max(axis=1).min(initial=size) < 1e-6 * size, (
+                place,
+                body_q[frame, 3:],
+                corner,
+            )
 
 
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("two_sided", [True, False])
 @pytest.mark.parametrize("shape_type", [ShapeType.BOX, ShapeType.CYLINDER, ShapeType.CAPSULE])
 def test_a_wall_in_the_plane_of_a_sheets_border_touches_it(shape_type, two_sided, size):
-    """Its corners are behind triangles that it only touches: none of them is a contact. A capsule's core ends there."""
+    """Its corners are behind triangles that it only touches: none of them is a contact. A capsule's
+    core ends there."""
     depth = 0.125 if shape_type == ShapeType.CAPSULE else 0.0
-    builder, heights = ModelBuilder(), (0.0,) if depth else (0.1, -0.1, 0.2)
+    builder = ModelBuilder()
+    heights = (0.0,) if depth else (0.1, -0.1, 0.2)
     builder.add_shape_mesh(-1, grid(8, 2.0)[0] * size, grid(8, 2.0)[1], two_sided=two_sided)
     half = [0.25 - depth, 0.25, 0.25][: 3 if shape_type == ShapeType.BOX else 2]
     builder.add_shape(builder.add_body(), shape_type, [size * length for length in half])
@@ -178,7 +207,11 @@ def test_a_wall_in_the_plane_of_a_sheets_border_touches_it(shape_type, two_sided
     turned = Rotation.from_euler("y", 90.0 if depth else 0.0, degrees=True)
     quarters = Rotation.from_euler("z", [[0], [90], [180], [270]], degrees=True)
     body_q = np.array(
-        [[*turn.apply(place) * size, *(turn * turned).as_quat()] for turn in quarters for place in places]
+        [
+            [*turn.apply(place) * size, *(turn * turned).as_quat()]
+            for turn in quarters
+            for place in places
+        ]
     )
     contacts = collidecli.collide(builder.finalize(), body_q[:, None, None], gap=0.01 * size)
     assert np.all(np.diff(contacts.cell_start) > 0)
@@ -197,14 +230,18 @@ def test_nothing_catches_on_bumpy_ground(ground, name):
 
     def normals(points):
         x, y = points[:, 0], points[:, 1]
-        slope_x, slope_y = -0.18 * np.cos(9.0 * x) * np.cos(8.0 * y), 0.16 * np.sin(9.0 * x) * np.sin(8.0 * y)
+        slope_x = -0.18 * np.cos(9.0 * x) * np.cos(8.0 * y)
+        slope_y = 0.16 * np.sin(9.0 * x) * np.sin(8.0 * y)
         return unit(np.stack([slope_x, slope_y, np.ones(len(points))], axis=1))
 
     line = np.linspace(-1.0, 1.0, 145)
     vertices, faces = grid(144, 2.0, height)
     corners = vertices[faces]
     flat = unit(np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0]))
-    own = max(np.arccos(np.clip((flat * normals(corners[:, k])).sum(1), -1.0, 1.0)).max() for k in range(3))
+    own = max(
+        np.arccos(np.clip((flat * normals(corners[:, k])).sum(1), -1.0, 1.0)).max()
+        for k in range(3)
+    )
     model, rest = slider_on(ground, height(line[None, :], line[:, None]), name, 0.3)
     body_q = sliding(np.zeros(120))
     body_q[..., 2] = height(body_q[..., 0], body_q[..., 1]) + rest
@@ -212,7 +249,9 @@ def test_nothing_catches_on_bumpy_ground(ground, name):
     assert np.all(np.diff(contacts.cell_start) > 0)
     cosine = (contacts.normal * normals(contacts.point0)).sum(1)
     # Along the common normal of two edges, up to twice as much.
-    assert np.arccos(np.clip(cosine, -1.0, 1.0)).max() < (2.0 if name == "box" else 1.0) * own + 1e-3
+    assert (
+        np.arccos(np.clip(cosine, -1.0, 1.0)).max() < (2.0 if name == "box" else 1.0) * own + 1e-3
+    )
 
 
 @pytest.mark.parametrize("size", SIZES)
@@ -237,7 +276,8 @@ def test_plane(size):
     assert some > 10
 
 
-# One-sided sheets are left by their front: depth times normal separates, and is near the least translation.
+# One-sided sheets are left by their front: depth times normal separates, and is near the least
+# translation.
 
 SHEETS = {
     "flat": grid(4, 5.0),
@@ -249,14 +289,16 @@ SHEETS = {
 }
 SHAPES = ("box", "capsule", "cylinder", "cone", "hull", "sphere")
 SHEET_SIZES = (1e-3, 1.0, 1e3)
-POSES, DRAWS = 6, 10
+POSES = 6
+DRAWS = 10
 """Of each of 36 pairs; the first draw is in `make test`, all are 2 160 poses."""
 UPWARDS = directions_on_sphere(700)[:500]
 """500 directions, up to 25 degrees below the horizon; below them the base is far."""
 WITHIN = 1.02
 """Of the best direction's translation."""
 SHEET_ROUNDING = 1e-6
-"""Of the unit size. A contact's normal is float32: it turns by 1e-7, and the translation by that share of the size."""
+"""Of the unit size. A contact's normal is float32: it turns by 1e-7, and the translation by that
+share of the size."""
 
 
 def crossing_poses(rng: np.random.Generator, form: Form, solid, sheet, count: int) -> np.ndarray:
@@ -288,37 +330,50 @@ def failures(name: str, shape: str, poses: int, seed: int) -> tuple[list[str], i
     scale = SHEET_SIZES[seed % len(SHEET_SIZES)]
     case = PairCase(first, second, scale, crossing_poses(rng, second, solid, sheet, poses))
     least, normal, _ = deepest(collidecli.collide(model_of([case], 0.0), placed([case])))
-    wrong, judged = [], 0
+    wrong = []
+    judged = 0
     for row, pose in enumerate(case.poses[:, 1]):
-        depth, oracle = -least[row] / scale, FrontOracle.of(second, pose, solid)
+        depth = -least[row] / scale
+        oracle = FrontOracle.of(second, pose, solid)
         if oracle.crossed_parts() != 1:
             continue
-        unit = normal[row] / np.linalg.norm(normal[row]) if depth > 0.0 else np.array([0.0, 0.0, 1.0])
+        unit = (
+            normal[row] / np.linalg.norm(normal[row]) if depth > 0.0 else np.array([0.0, 0.0, 1.0])
+        )
         where = (
-            f"{name}, {shape} at {scale:g} m, pose {pose.tolist()}: depth {depth:.9g} along {unit.round(6).tolist()}"
+            f"{name}, {shape} at {scale:g} m, pose {pose.tolist()}: depth {depth:.9g} along"
+            f" {unit.round(6).tolist()}"
         )
         shorter = (depth - SHEET_ROUNDING) / WITHIN - oracle.short
         if not oracle.are_free((depth + SHEET_ROUNDING) * unit[None])[0]:
             wrong.append(f"{where} does not separate")
         elif shorter > 0.0 and (free := oracle.are_free(shorter * UPWARDS)).any():
-            wrong.append(f"{where} is not the least: {shorter:.9g} along {UPWARDS[free.argmax()].tolist()} is enough")
+            wrong.append(
+                f"{where} is not the least: {shorter:.9g} along {UPWARDS[free.argmax()].tolist()}"
+                " is enough"
+            )
         judged += 1
     return wrong, judged
 
 
 @pytest.mark.share(2)
-@pytest.mark.parametrize("seed", [0, *(pytest.param(k, marks=pytest.mark.slow) for k in range(1, DRAWS))])
+@pytest.mark.parametrize(
+    "seed", [0, *(pytest.param(k, marks=pytest.mark.slow) for k in range(1, DRAWS))]
+)
 @pytest.mark.parametrize("shape", SHAPES)
 def test_a_sheet_is_left_by_its_front(shape, seed):
-    wrong, judged = [], 0
+    wrong = []
+    judged = 0
     for name in SHEETS:
         broken, count = failures(name, shape, POSES, seed)
-        wrong, judged = wrong + broken, judged + count
+        wrong = wrong + broken
+        judged = judged + count
     assert judged > 0.7 * POSES * len(SHEETS)
     assert not wrong, "\n".join([f"{len(wrong)} of {judged}:", *wrong])
 
 
-# Open meshes have no inside: apart, they are as far as their triangles are; crossing, they always say so.
+# Open meshes have no inside: apart, they are as far as their triangles are; crossing, they always
+# say so.
 
 TURNED = [0.5**0.5, 0.0, 0.0, 0.5**0.5]
 UPRIGHT = [0.0, 0.0, 0.0, 1.0]
@@ -363,16 +418,21 @@ def test_what_touches_nothing_is_apart(name, size):
 
 @pytest.mark.parametrize("count", [8, pytest.param(30, marks=pytest.mark.slow)])
 def test_pairs_of_triangles(count):
-    """Against all pairs of their features in float64: none too many, none missing, distances to 1e-6 of the size."""
+    """Against all pairs of their features in float64: none too many, none missing, distances to
+    1e-6 of the size."""
     rng = np.random.default_rng(20)
     apart = 0
     for _ in range(count):
-        mesh_a, mesh_b = triangle(rng), triangle(rng)
+        mesh_a = triangle(rng)
+        mesh_b = triangle(rng)
         poses = poses_of_two(rng, 100, 3.0)[:, 0]
         contacts = collided(mesh_a, mesh_b, poses, 12.0)
         for frame in range(len(poses)):
-            corners = [placed_open(mesh, poses[frame, k]) for k, mesh in enumerate((mesh_a, mesh_b))]
-            distance, found = mesh_distance(*corners), contacts.cell(frame).distance.min()
+            corners = [
+                placed_open(mesh, poses[frame, k]) for k, mesh in enumerate((mesh_a, mesh_b))
+            ]
+            distance = mesh_distance(*corners)
+            found = contacts.cell(frame).distance.min()
             if distance > 0.0:
                 apart += 1
                 assert found == pytest.approx(distance, abs=2e-6)
@@ -387,13 +447,16 @@ def open_meshes(rng: np.random.Generator) -> list:
         grid(5, 2.0, lambda x, y, k=k: 0.3 * np.sin(k * x + rng.uniform()) * np.cos(k * y))
         for k in rng.uniform(2, 6, 3)
     ]
-    halves = [patch(rng, blob(rng, 6, 8), rng.uniform(0.3, 0.8)) for _ in range(3)] + [patch(rng, torus(10, 6))]
+    halves = [patch(rng, blob(rng, 6, 8), rng.uniform(0.3, 0.8)) for _ in range(3)] + [
+        patch(rng, torus(10, 6))
+    ]
     bent = strip(np.cumsum(rng.normal(size=(6, 2)), axis=0) * 0.4, -0.7, 0.7)
     return [*waves, *halves, tube(0.8, 0.6, 9), channel(0.7, 0.6, 0.8), bent]
 
 
 def check_pairs(rng: np.random.Generator, pairs: int, frames: int) -> tuple[int, int]:
-    """How many of random pairs of open meshes, or of an open and a closed one, are apart, and how many cross."""
+    """How many of random pairs of open meshes, or of an open and a closed one, are apart, and how
+    many cross."""
     apart = crossing = 0
     for turn in range(pairs):
         meshes = open_meshes(rng)
@@ -407,9 +470,14 @@ def check_pairs(rng: np.random.Generator, pairs: int, frames: int) -> tuple[int,
             found = contacts.cell(frame).distance.min()
             if pair.crosses():
                 crossing += 1
-                corners = [placed_open(mesh, poses[frame, k]) for k, mesh in enumerate((first, second))]
+                corners = [
+                    placed_open(mesh, poses[frame, k]) for k, mesh in enumerate((first, second))
+                ]
                 # Of two that touch within its rounding, FCL may say either.
-                assert found < 1e-6 or not (crosses(*corners) or crosses(*corners[::-1])), (turn, frame)
+                assert found < 1e-6 or not (crosses(*corners) or crosses(*corners[::-1])), (
+                    turn,
+                    frame,
+                )
             elif not pair.overlaps():
                 apart += 1
                 assert found == pytest.approx(pair.distance(), abs=3e-6), (turn, frame)
@@ -426,11 +494,14 @@ def test_pairs_of_open_meshes(seed, pairs, least):
 
 
 def test_what_is_beyond_a_sheet_is_apart():
-    """A shape that has passed a sheet and does not cross it does not touch it, whether the sheet has a front or not."""
+    """A shape that has passed a sheet and does not cross it does not touch it, whether the sheet
+    has a front or not."""
     for two_sided in (False, True):
         builder = ModelBuilder()
         builder.add_shape_mesh(builder.add_body(), *sheet(), two_sided=two_sided)
         builder.add_shape_mesh(builder.add_body(), *blob(np.random.default_rng(1), 6, 8))
-        cell = collidecli.collide(builder.finalize(), at((0.0, 0.0, -1.05))[:, None], gap=0.5).cell(0)
+        cell = collidecli.collide(builder.finalize(), at((0.0, 0.0, -1.05))[:, None], gap=0.5).cell(
+            0
+        )
         assert np.all(cell.distance > 0.0)
         assert (len(cell.distance) > 0) == two_sided

@@ -1,4 +1,5 @@
-"""Steps of a first run on a GPU: kernels are loaded, pairs compared with the CPU, and one content hash of all ways."""
+"""Steps of a first run on a GPU: kernels are loaded, pairs compared with the CPU, and one content
+hash of all ways."""
 
 import time
 from collections.abc import Iterator, Sequence
@@ -43,7 +44,9 @@ STATIC = ("plane", "heightfield")
 CONVEX_KINDS = ("sphere", "capsule", "box", "cylinder", "cone", "ellipsoid", "hull")
 KINDS = (*STATIC, *CONVEX_KINDS, "mesh", "field")
 """A field is a mesh with a signed distance field."""
-PAIRS = tuple(pair for pair in combinations_with_replacement(KINDS, 2) if not set(pair) <= set(STATIC))
+PAIRS = tuple(
+    pair for pair in combinations_with_replacement(KINDS, 2) if not set(pair) <= set(STATIC)
+)
 GAP = 0.1
 SPREAD = 0.7
 
@@ -60,7 +63,12 @@ def pair_scene(kinds: tuple[str, str], frames: int) -> Scene:
             builder.add_shape_heightfield(-1, terrain.heights, terrain.hx, terrain.hy, terrain.base)
         else:
             name = {"mesh": "blob", "field": "ring"}.get(kind, kind)
-            add(builder, builder.add_body(), name, ShapeConfig(sdf_max_resolution=16) if kind == "field" else None)
+            add(
+                builder,
+                builder.add_body(),
+                name,
+                ShapeConfig(sdf_max_resolution=16) if kind == "field" else None,
+            )
     model = builder.finalize()
     rng = np.random.default_rng(KINDS.index(kinds[0]) * len(KINDS) + KINDS.index(kinds[1]))
     poses = random_poses(rng, (frames, 1, len(model.bodies)), SPREAD)
@@ -68,19 +76,23 @@ def pair_scene(kinds: tuple[str, str], frames: int) -> Scene:
 
 
 def part_beyond(kinds: tuple[str, str]) -> float:
-    """The part of the pairs that may differ beyond rounding: none of those whose depth is one minimum."""
+    """The part of the pairs that may differ beyond rounding: none of those whose depth is one
+    minimum."""
     return 0.0 if set(kinds) <= {"plane", *CONVEX_KINDS} else MOST_BEYOND
 
 
 def pair_difference(device: str, frames: int, kinds: tuple[str, str]) -> Difference:
     """The difference of the contacts of a pair of kinds on a device and on the CPU."""
     scene = pair_scene(kinds, frames)
-    here, there = (scene_blocks(scene_pipeline(scene, "explicit", name), scene) for name in ("cpu", device))
+    here, there = (
+        scene_blocks(scene_pipeline(scene, "explicit", name), scene) for name in ("cpu", device)
+    )
     return difference(here, there)
 
 
 LARGE_LOCAL_MEMORY = 4096
-"""Local memory of a thread that the summary reports [bytes]: the driver reserves it for every resident thread."""
+"""Local memory of a thread that the summary reports [bytes]: the driver reserves it for every
+resident thread."""
 
 
 def scene_names(small: bool) -> list[str]:
@@ -89,14 +101,16 @@ def scene_names(small: bool) -> list[str]:
 
 
 def all_scenes(small: bool) -> Iterator[Scene]:
-    """Scenes whose pipelines have the kernels of every pair of kinds of shapes, and of every option."""
+    """Scenes whose pipelines have the kernels of every pair of kinds of shapes, and of every
+    option."""
     for options in (ContactOptions(), REDUCED):
         yield from (SCENES[name](options) for name in scene_names(small))
     yield from (pair_scene(pair, 1) for pair in (PAIRS[:4] if small else PAIRS))
 
 
 def load_all(run: Run) -> dict[str, Any]:
-    """Compiles and loads the kernels of the pipelines of all scenes and broad phases, and measures each.
+    """Compiles and loads the kernels of the pipelines of all scenes and broad phases, and measures
+    each.
 
     Those of the CPU, with which later steps compare, are loaded too, as all cores are free here.
     """
@@ -117,7 +131,10 @@ def load_all(run: Run) -> dict[str, Any]:
     over = sum(row.get("local_memory_size", 0) > LARGE_LOCAL_MEMORY for row in rows)
     summary = f"{len(rows)} kernels, {sum(row['compiled'] for row in rows)} of them compiled"
     if device.is_cuda:
-        summary += f"; local memory up to {largest} bytes a thread, {over} kernels over {LARGE_LOCAL_MEMORY} bytes"
+        summary += (
+            f"; local memory up to {largest} bytes a thread, {over} kernels over"
+            f" {LARGE_LOCAL_MEMORY} bytes"
+        )
         summary += f"; {(free_before - free_after) / 2**20:.0f} MiB of device memory"
     return {
         "summary": summary,
@@ -129,7 +146,8 @@ def load_all(run: Run) -> dict[str, Any]:
 
 
 def _kernels_of_scenes(run: Run) -> list[wp.Kernel]:
-    """The kernels that pipelines of all scenes load. Only those with which scenes are built are loaded."""
+    """The kernels that pipelines of all scenes load. Only those with which scenes are built are
+    loaded."""
     found: dict[wp.Kernel, None] = {}
 
     def collect(kernels: Sequence[wp.Kernel], _: wp.Device) -> None:
@@ -155,9 +173,12 @@ def _load_each(kernels: list[wp.Kernel], device: wp.Device) -> dict[wp.Kernel, d
         return dict(zip(kernels, threads.map(load, kernels), strict=True))
 
 
-FRAMES, FRAMES_OF_SURFACES, FRAMES_OF_REHEARSAL = 512, 16, 8
+FRAMES = 512
+FRAMES_OF_SURFACES = 16
+FRAMES_OF_REHEARSAL = 8
 """Frames of a pair. Of surfaces, whose depth a GPU's thread takes seconds to find, fewer."""
-RUNS, RUNS_OF_SURFACES = 5, 1
+RUNS = 5
+RUNS_OF_SURFACES = 1
 CHUNKS = (1, 2, 0)
 """Cells of a batch; 0 is all."""
 BLOCK_SIZES = (256, 64)
@@ -165,9 +186,11 @@ BLOCK_SIZES = (256, 64)
 
 
 def compare_pairs(run: Run) -> dict[str, Any]:
-    """The largest difference of least distances between the device and the CPU, of each pair of kinds of shapes."""
+    """The largest difference of least distances between the device and the CPU, of each pair of
+    kinds of shapes."""
     pairs = PAIRS[:4] if run.small else PAIRS
-    rows, failed = [], []
+    rows = []
+    failed = []
     for kinds in pairs:
         allowed = part_beyond(kinds)
         frames = FRAMES_OF_SURFACES if allowed else FRAMES
@@ -179,13 +202,19 @@ def compare_pairs(run: Run) -> dict[str, Any]:
     if failed:
         raise StepFailed(f"the contacts of {', '.join(failed)} differ beyond rounding", result)
     largest = max(rows, key=lambda row: row["largest"])
-    summary = f"{len(rows)} pairs; largest difference {largest['largest']:.2g} m, {'-'.join(largest['pair'])}"
+    summary = (
+        f"{len(rows)} pairs; largest difference {largest['largest']:.2g} m,"
+        f" {'-'.join(largest['pair'])}"
+    )
     return {"summary": summary, **result}
 
 
 def compare_hashes(run: Run) -> dict[str, Any]:
-    """One content hash per scene and options, over runs, broad phases, sizes of chunks, workers and blocks."""
-    rows, failed, count = [], [], 0
+    """One content hash per scene and options, over runs, broad phases, sizes of chunks, workers and
+    blocks."""
+    rows = []
+    failed = []
+    count = 0
     for name in scene_names(run.small):
         most_runs = RUNS if name in CONVEX else RUNS_OF_SURFACES
         for label, options in (("all", ContactOptions()), ("reduced", REDUCED)):
@@ -197,12 +226,21 @@ def compare_hashes(run: Run) -> dict[str, Any]:
                     with block_size(pipeline, block):
                         for chunk in CHUNKS:
                             for repeat in range(1 if chunk else most_runs):
-                                digest, contacts = answer(pipeline, scene, chunk, 1 + 2 * (repeat % 2))
+                                digest, contacts = answer(
+                                    pipeline, scene, chunk, 1 + 2 * (repeat % 2)
+                                )
                                 case = f"{phase}, block {block}, chunk {chunk}"
                                 hashes.setdefault(f"{digest} {contacts}", []).append(case)
                                 count += 1
             here, contacts_here = answer(scene_pipeline(scene, "explicit", "cpu"), scene)
-            rows.append({"scene": name, "options": label, "hashes": hashes, "cpu": f"{here} {contacts_here}"})
+            rows.append(
+                {
+                    "scene": name,
+                    "options": label,
+                    "hashes": hashes,
+                    "cpu": f"{here} {contacts_here}",
+                }
+            )
             if len(hashes) != 1:
                 failed.append(f"{name} ({label})")
     result = {"scenes": rows}
@@ -214,7 +252,8 @@ def compare_hashes(run: Run) -> dict[str, Any]:
 @contextmanager
 def block_size(pipeline: CollisionPipeline, threads: int) -> Iterator[None]:
     """Launches with blocks of so many threads. The CPU ignores it."""
-    kernels, launch = pipeline.kernels(), wp.launch
+    kernels = pipeline.kernels()
+    launch = wp.launch
     before = {kernel.module: kernel.module.options["block_dim"] for kernel in kernels}
     try:
         for module in before:

@@ -1,7 +1,8 @@
-"""python -m tests.gpu.first: the first run on a GPU, step by step, as one JSON; ends at the first step that fails.
+"""python -m tests.gpu.first: the first run on a GPU, step by step, as one JSON; ends at the first
+step that fails.
 
-docs/howto/first-run-on-a-gpu.md specifies the result. With `--device cpu` the CPU is treated as a device with a memory
-of its own: a rehearsal of all but what only a GPU has.
+docs/howto/first-run-on-a-gpu.md specifies the result. With `--device cpu` the CPU is treated as a
+device with a memory of its own: a rehearsal of all but what only a GPU has.
 """
 
 import argparse
@@ -17,7 +18,8 @@ from pathlib import Path
 from typing import Any
 
 SCHEMA = "collide.first-gpu-run/1"
-EXIT_FAILED, EXIT_USAGE = 1, 2
+EXIT_FAILED = 1
+EXIT_USAGE = 2
 
 
 class StepFailed(Exception):
@@ -34,7 +36,8 @@ class NotRun(Exception):
 
 @dataclass
 class Run:
-    """State of a first run. device: as given. small: sizes of a rehearsal. facts: results of steps by name."""
+    """State of a first run. device: as given. small: sizes of a rehearsal. facts: results of steps
+    by name."""
 
     device: str
     output: Path
@@ -69,7 +72,8 @@ def steps() -> dict[str, Step]:
 
 
 def run_steps(run: Run, names: list[str]) -> dict[str, Any]:
-    """Runs the named steps; the record is written after each, so that it remains when a step ends the process."""
+    """Runs the named steps; the record is written after each, so that it remains when a step ends
+    the process."""
     record: dict[str, Any] = {
         "schema": SCHEMA,
         "started": datetime.now(UTC).isoformat(timespec="seconds"),
@@ -119,17 +123,23 @@ def write_record(path: Path, record: dict[str, Any]) -> None:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Runs the steps; 0 if none failed, 1 if one did, 2 for arguments or packages that cannot be used."""
+    """Runs the steps; 0 if none failed, 1 if one did, 2 for arguments or packages that cannot be
+    used."""
     parser = argparse.ArgumentParser(prog="python -m tests.gpu.first", description=__doc__)
     parser.add_argument("--device", default="cuda", help="cuda, cuda:1, or cpu for a rehearsal")
     parser.add_argument("--output", default="out/gpu/first.json", help="the result as JSON")
-    parser.add_argument("--steps", default="", help="names of steps, separated by commas; empty: all")
+    parser.add_argument(
+        "--steps", default="", help="names of steps, separated by commas; empty: all"
+    )
     parser.add_argument("--small", action="store_true", help="the sizes of a rehearsal")
     given = parser.parse_args(arguments)
     try:
         available = steps()
     except ImportError as error:
-        print(f"a package is missing: {error}; docs/howto/first-run-on-a-gpu.md lists the wheels", file=sys.stderr)
+        print(
+            f"a package is missing: {error}; docs/howto/first-run-on-a-gpu.md lists the wheels",
+            file=sys.stderr,
+        )
         return EXIT_USAGE
     names = [name for name in given.steps.split(",") if name] or list(available)
     unknown = [name for name in names if name not in available]

@@ -1,9 +1,10 @@
-"""Registers, stack, spills, local arrays and by-value arguments of every kernel on a GPU, and their budget.
+"""Registers, stack, spills, local arrays and by-value arguments of every kernel on a GPU, and their
+budget.
 
-`make kernel-budget` measures all kernels of tests/unit/engine/test_cuda_build.py and writes kernel_budget.json (about
-20 minutes of a core); `.venv/bin/python -m tests.gpu.kernel_budget NAME...` measures and writes the named ones alone.
-No GPU is needed: Warp's NVRTC compiles to PTX, and `ptxas`, from the wheel nvidia-cuda-nvcc of `make peers`, to machine
-code.
+`make kernel-budget` measures all kernels of tests/unit/engine/test_cuda_build.py and writes
+kernel_budget.json (about 20 minutes of a core); `.venv/bin/python -m tests.gpu.kernel_budget
+NAME...` measures and writes the named ones alone. No GPU is needed: Warp's NVRTC compiles to PTX,
+and `ptxas`, from the wheel nvidia-cuda-nvcc of `make peers`, to machine code.
 """
 
 import json
@@ -24,19 +25,25 @@ import warp as wp
 ARCHITECTURE = 90
 ROOT = Path(__file__).parents[2]
 BUDGET_FILE = Path(__file__).with_name("kernel_budget.json")
-PRINT, PRINT_OF_PTX = "--print", "--print-of-ptx"
+PRINT = "--print"
+PRINT_OF_PTX = "--print-of-ptx"
 """Print the numbers of kernels as JSON, or those of OF_PTX, and write no budget."""
 OF_PTX = ("local", "argument")
 """Numbers that PTX alone tells; the others need ptxas."""
 MEANING = {
     "registers": "registers of a thread",
     "stack": "bytes of local memory that the driver reserves for each resident thread",
-    "spill_stores": "bytes stored from registers to local memory, summed over the kernel's functions",
+    "spill_stores": (
+        "bytes stored from registers to local memory, summed over the kernel's functions"
+    ),
     "spill_loads": "bytes loaded from there, summed over the kernel's functions",
     "local": "bytes of local arrays of one function, the largest",
     "argument": "bytes of one argument that a function gets by value, the largest",
 }
-RENEW = "if this is wanted, renew the budget: make kernel-budget, or .venv/bin/python -m tests.gpu.kernel_budget "
+RENEW = (
+    "if this is wanted, renew the budget: make kernel-budget, or .venv/bin/python -m"
+    " tests.gpu.kernel_budget "
+)
 
 
 def version_of(ptxas: str) -> str:
@@ -55,7 +62,9 @@ def find_ptxas() -> str | None:
     wheels = [str(path) for folder in sys.path for path in Path(folder).glob("nvidia/*/bin/ptxas")]
     on_path = shutil.which("ptxas")
     every = [*wheels, on_path] if on_path else wheels
-    return max(every, key=lambda path: [int(part) for part in version_of(path).split(".")], default=None)
+    return max(
+        every, key=lambda path: [int(part) for part in version_of(path).split(".")], default=None
+    )
 
 
 def tool_versions() -> dict[str, str]:
@@ -69,7 +78,10 @@ def numbers_of_ptx(ptx: str) -> dict[str, int]:
     local = re.findall(r"^\s*\.local .*__local_depot\d+\[(\d+)\]", ptx, re.MULTILINE)
     heads = re.findall(r"^\.func\s*(?:\([^)]*\))?\s*\S+\s*\(([^)]*)\)", ptx, re.MULTILINE)
     argument = [size for head in heads for size in re.findall(r"\.b8 \S+\[(\d+)\]", head)]
-    return {"local": max(map(int, local), default=0), "argument": max(map(int, argument), default=0)}
+    return {
+        "local": max(map(int, local), default=0),
+        "argument": max(map(int, argument), default=0),
+    }
 
 
 def numbers_of_ptxas(report: str) -> dict[str, int]:
@@ -88,8 +100,15 @@ def numbers_of_ptxas(report: str) -> dict[str, int]:
 
 
 def measure(names: Iterable[str], with_ptxas: bool = True) -> Iterator[tuple[str, dict[str, int]]]:
-    """Each kernel's name and numbers at Warp's default optimization; without ptxas those of OF_PTX alone."""
-    command = [sys.executable, "-m", "tests.gpu.kernel_budget", PRINT if with_ptxas else PRINT_OF_PTX, *names]
+    """Each kernel's name and numbers at Warp's default optimization; without ptxas those of OF_PTX
+    alone."""
+    command = [
+        sys.executable,
+        "-m",
+        "tests.gpu.kernel_budget",
+        PRINT if with_ptxas else PRINT_OF_PTX,
+        *names,
+    ]
     with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as printing:
         for line in printing.stdout or ():
             if line.startswith("{"):
@@ -101,8 +120,8 @@ def measure(names: Iterable[str], with_ptxas: bool = True) -> Iterator[tuple[str
 def print_numbers(names: list[str], ptxas: str | None) -> int:
     """A line of JSON for each kernel; returns the exit code.
 
-    Each is compiled in a fork: NVRTC's code depends on what the process has compiled before, by a few registers, and a
-    process for each would import all kernels again.
+    Each is compiled in a fork: NVRTC's code depends on what the process has compiled before, by a
+    few registers, and a process for each would import all kernels again.
     """
     from collidecli.engine.pipeline import find_device
     from tests.unit.engine.test_cuda_build import KERNELS
@@ -128,14 +147,23 @@ def print_numbers(names: list[str], ptxas: str | None) -> int:
 def measure_here(kernel: Any, ptxas: str | None) -> dict[str, int]:
     """The numbers of a kernel that this process compiles."""
     with tempfile.TemporaryDirectory() as folder:
-        built = wp.compile_aot_module(kernel.module, arch=ARCHITECTURE, module_dir=folder, use_ptx=True)
+        built = wp.compile_aot_module(
+            kernel.module, arch=ARCHITECTURE, module_dir=folder, use_ptx=True
+        )
         ptx = next(path for path in built if path.suffix == ".ptx").read_bytes().rstrip(b"\0")
         numbers = numbers_of_ptx(ptx.decode(errors="replace"))
         if ptxas is None:
             return numbers
         source = Path(folder, "kernel.ptx")
         source.write_bytes(ptx)
-        command = [ptxas, "-v", f"-arch=sm_{ARCHITECTURE}", str(source), "-o", str(Path(folder, "kernel.cubin"))]
+        command = [
+            ptxas,
+            "-v",
+            f"-arch=sm_{ARCHITECTURE}",
+            str(source),
+            "-o",
+            str(Path(folder, "kernel.cubin")),
+        ]
         done = subprocess.run(command, capture_output=True, text=True)
         if done.returncode != 0:
             raise RuntimeError(f"ptxas failed:\n{(done.stdout + done.stderr)[-2000:]}")
@@ -171,7 +199,11 @@ def main(names: list[str]) -> int:
         return print_numbers(names[1:], find_ptxas() if names[0] == PRINT else None)
     unknown = sorted(set(names) - set(KERNELS))
     if unknown or find_ptxas() is None:
-        print(f"no such kernel: {', '.join(unknown)}" if unknown else "no ptxas: install it with make peers")
+        print(
+            f"no such kernel: {', '.join(unknown)}"
+            if unknown
+            else "no ptxas: install it with make peers"
+        )
         return 2
     old = read_budget()["kernels"] if BUDGET_FILE.exists() else {}
     new = {name: numbers for name, numbers in old.items() if name in KERNELS}

@@ -20,19 +20,33 @@ from collidecli.system import processor_count
 from tests.gpu.first import NotRun, Run, StepFailed
 
 ROOT = Path(__file__).parents[2]
-PACKAGES = ("collidecli", "warp-lang", "numpy", "scipy", "h5py", "isal", "psutil", "pytest", "newton", "mujoco-warp")
+PACKAGES = (
+    "collidecli",
+    "warp-lang",
+    "numpy",
+    "scipy",
+    "h5py",
+    "isal",
+    "psutil",
+    "pytest",
+    "newton",
+    "mujoco-warp",
+)
 TESTS = ("tests/property/test_cuda.py",)
 
 
 def describe(run: Run) -> dict[str, Any]:
-    """Finds the device; versions of the driver, of CUDA and of packages; memory, processors, compute capability."""
+    """Finds the device; versions of the driver, of CUDA and of packages; memory, processors,
+    compute capability."""
     if run.is_rehearsal:
         device_stream.TREATED_AS_DEVICES.add("cpu")
         device_stream.keep_freed_memory = lambda device: None
     try:
         device = find_device(run.device)
     except InputError as error:
-        raise StepFailed(str(error), {"warp": wp.config.version, "cuda_driver": _version(_driver())}) from error
+        raise StepFailed(
+            str(error), {"warp": wp.config.version, "cuda_driver": _version(_driver())}
+        ) from error
     result = {
         "name": device.name,
         "alias": device.alias,
@@ -51,7 +65,10 @@ def describe(run: Run) -> dict[str, Any]:
         "packages": {name: version for name in PACKAGES if (version := _installed(name))},
         "nvidia_smi": _nvidia_smi(),
     }
-    memory = f"{result['free_memory_bytes'] / 2**30:.1f} of {result['memory_bytes'] / 2**30:.1f} GiB free"
+    memory = (
+        f"{result['free_memory_bytes'] / 2**30:.1f} of {result['memory_bytes'] / 2**30:.1f} GiB"
+        " free"
+    )
     result["summary"] = f"{device.name or device.alias}, {memory}, {result['cores']} cores"
     return result
 
@@ -80,7 +97,8 @@ def _nvidia_smi() -> str | None:
 
 
 def _only(name: str) -> dict[str, str]:
-    """Variables with which another process has this device as its first; none where it is that already."""
+    """Variables with which another process has this device as its first; none where it is that
+    already."""
     device = find_device(name)
     return {} if device.alias in ("cpu", "cuda:0") else {"CUDA_VISIBLE_DEVICES": str(device.uuid)}
 
@@ -95,10 +113,16 @@ def run_tests(run: Run) -> dict[str, Any]:
     command = [sys.executable, "-m", "pytest", "-x", "-p", "no:cacheprovider", "-m", marked, *TESTS]
     command += ["-k", "primitives"] if run.small else []
     made = subprocess.run(
-        command, cwd=ROOT, env={**os.environ, **_only(run.device)}, capture_output=True, text=True, check=False
+        command,
+        cwd=ROOT,
+        env={**os.environ, **_only(run.device)},
+        capture_output=True,
+        text=True,
+        check=False,
     )
     counts = {
-        word: int(count) for count, word in re.findall(r"(\d+) (passed|failed|skipped|error)", made.stdout[-500:])
+        word: int(count)
+        for count, word in re.findall(r"(\d+) (passed|failed|skipped|error)", made.stdout[-500:])
     }
     result = {"counts": counts, "output": made.stdout[-4000:], "errors": made.stderr[-2000:]}
     if made.returncode or not counts.get("passed") or counts.get("skipped"):

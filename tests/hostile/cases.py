@@ -1,4 +1,5 @@
-"""The hostile inputs by number: crafted ones, damaged sets and settings, and damage drawn from the number."""
+"""The hostile inputs by number: crafted ones, damaged sets and settings, and damage drawn from the
+number."""
 
 import io
 import json
@@ -20,7 +21,11 @@ from tests.hostile.seeds import GOLDEN, ROBOT_XML, Group, body_poses, hdf5
 # Damaged contact sets for the verbs that ask something of them, each beside a good one.
 
 _ASKED: dict[str, tuple[tuple[str, ...], ...]] = {
-    "compared": (("diff", "{}", "good.h5"), ("diff", "good.h5", "{}", "--pairs-only"), ("textconv", "{}")),
+    "compared": (
+        ("diff", "{}", "good.h5"),
+        ("diff", "good.h5", "{}", "--pairs-only"),
+        ("textconv", "{}"),
+    ),
     "when": (
         ("events", "{}", "--csv", "out.csv", "--parquet", "out.parquet", "--graph"),
         ("events", "{}", "--by", "bodies", "--merge-gap", "20ms", "--sort", "depth"),
@@ -28,14 +33,18 @@ _ASKED: dict[str, tuple[tuple[str, ...], ...]] = {
         ("label", "{}", "-o", "out.labels.parquet", "--by", "shapes"),
         ("audit", "{}", "--mask", "mask.npz"),
     ),
-    "joined": (("merge", "{}", "later.h5", "-o", "out.h5"), ("merge", "later.h5", "{}", "-o", "out.h5", "--force")),
+    "joined": (
+        ("merge", "{}", "later.h5", "-o", "out.h5"),
+        ("merge", "later.h5", "{}", "-o", "out.h5", "--force"),
+    ),
     "written": (
         ("export", "{}", "--to", "csv", "-o", "out.csv"),
         ("export", "{}", "--to", "parquet", "-o", "out.parquet"),
         ("export", "{}", "--to", "npz", "-o", "out.npz"),
     ),
     "laid out": tuple(
-        ("export", "{}", "--to", name, "-o", "out.npz") for name in ("newton", "genesis", "dart", "raisim")
+        ("export", "{}", "--to", name, "-o", "out.npz")
+        for name in ("newton", "genesis", "dart", "raisim")
     ),
     "drawn": (
         ("report", "{}", "-o", "out.html"),
@@ -46,27 +55,46 @@ _ASKED: dict[str, tuple[tuple[str, ...], ...]] = {
 
 
 _ASKED_OF_GROUPS: dict[str, tuple[tuple[str, ...], ...]] = {
-    "when": (("events", "{}", "--by", "particles", "--csv", "each.csv", "--parquet", "each.parquet", "--graph"),),
+    "when": (
+        (
+            "events",
+            "{}",
+            "--by",
+            "particles",
+            "--csv",
+            "each.csv",
+            "--parquet",
+            "each.parquet",
+            "--graph",
+        ),
+    ),
     "written": tuple(
         ("export", "{}", "--to", to, "--group", name, "-o", f"{name}.{to}")
         for name in GROUP_NAMES
         if name not in ("sweep", "soft_sweep", "self_sweep", "touches")  # which no kept file has
         for to in ("csv", "npz")
     ),
-    "drawn": tuple(("plot", "{}", "--kind", kind, "-o", f"{kind}.svg") for kind in ("forces", "particles")),
+    "drawn": tuple(
+        ("plot", "{}", "--kind", kind, "-o", f"{kind}.svg") for kind in ("forces", "particles")
+    ),
 }
 """Commands besides, of sets with groups beside the rigid contacts."""
 
 
 def asked_groups() -> list[Group]:
-    """A group for each kind of question, of sets without and with groups beside the rigid contacts."""
+    """A group for each kind of question, of sets without and with groups beside the rigid
+    contacts."""
     found = []
     for version, more in (("1_1", {}), ("1_3", _ASKED_OF_GROUPS)):
         good = GOLDEN.with_name(f"contacts_{version}.h5").read_bytes()
         files = {"contacts.h5": good, "good.h5": good, "later.h5": hdf5(_later, good)}
         for name, made in _ASKED.items():
             commands = (("check", "{}"), *made, *more.get(name, ()))
-            found.append(Group(f"asked of {version}, {name}", "contacts.h5", files, ("contacts.h5",), commands))
+            found.append(
+                Group(
+                    f"asked of {version}, {name}", "contacts.h5", files, ("contacts.h5",), commands
+                )
+            )
     return found
 
 
@@ -77,22 +105,27 @@ def _later(file: h5py.File) -> None:
 
 
 def damaged_set(seed: bytes, rng: random.Random) -> bytes:
-    """Bytes that were damaged, which most often no library reads, or a whole file that holds what it should not."""
+    """Bytes that were damaged, which most often no library reads, or a whole file that holds what
+    it should not."""
     kind = rng.random()
     if kind < 0.3:
         return damaged(seed, rng)
     with h5py.File(io.BytesIO(seed)) as file:
         names: list[str] = []
-        file.visititems(lambda name, item: names.append(name) if isinstance(item, h5py.Dataset) else None)
+        file.visititems(
+            lambda name, item: names.append(name) if isinstance(item, h5py.Dataset) else None
+        )
         attributes = sorted(file.attrs)
     if kind < 0.4:
-        name, value = rng.choice(attributes), ATTRIBUTES[rng.choice(sorted(ATTRIBUTES))]
+        name = rng.choice(attributes)
+        value = ATTRIBUTES[rng.choice(sorted(ATTRIBUTES))]
         return hdf5(partial(set_attribute, name=name, value=value), seed)
     change = DATASET_CHANGES[rng.choice(sorted(DATASET_CHANGES))]
     return hdf5(lambda file: change(file, rng.choice(sorted(names))), seed)
 
 
-# Damaged files of other kinds than scenes, recordings and contact sets: settings, jobs, plans, failures, profiles.
+# Damaged files of other kinds than scenes, recordings and contact sets: settings, jobs, plans,
+# failures, profiles.
 
 SETTINGS = """broad-phase = "sap"
 gap = 0.01
@@ -123,9 +156,21 @@ def configured_groups() -> list[Group]:
     files = {**robot, "collide.toml": SETTINGS.encode()}
     found = [Group("settings", "collide.toml", files, ("collide.toml",), read)]
     plan = (("batch", "plan", "jobs.toml", "-o", "B"),)
-    found.append(Group("jobs", "jobs.toml", {**robot, **poses, "jobs.toml": JOBS.encode()}, ("jobs.toml",), plan))
+    found.append(
+        Group(
+            "jobs",
+            "jobs.toml",
+            {**robot, **poses, "jobs.toml": JOBS.encode()},
+            ("jobs.toml",),
+            plan,
+        )
+    )
     status = (("batch", "status", "B"), ("batch", "gather", "B", "-o", "out.parquet"))
-    for name, main in (("plan", "B/plan.parquet"), ("failure", "B/failed/x.json"), ("log", "B/events/000000/x.jsonl")):
+    for name, main in (
+        ("plan", "B/plan.parquet"),
+        ("failure", "B/failed/x.json"),
+        ("log", "B/events/000000/x.jsonl"),
+    ):
         found.append(Group(name, main, _batch(), (main,), status))
     contacts = {"contacts.h5": GOLDEN.with_name("contacts_1_1.h5").read_bytes()}
     for name, data in _profiles().items():
@@ -149,7 +194,11 @@ def _batch() -> dict[str, bytes]:
         write_plan(Plan(EpisodeTable.of(episodes), requests), Store(folder))
         plan = (Path(folder) / PLAN).read_bytes()
     failure = json.dumps(vars(Failure(key, "robot", "a.h5", "is damaged", 2, "here"))).encode()
-    lines = ({"event": "begin", "host": "a"}, {"event": "start", "key": key}, {"event": "done", "key": key, "bytes": 9})
+    lines = (
+        {"event": "begin", "host": "a"},
+        {"event": "start", "key": key},
+        {"event": "done", "key": key, "bytes": 9},
+    )
     log = "\n".join(map(json.dumps, lines)).encode()
     return {"B/plan.parquet": plan, "B/failed/x.json": failure, "B/events/000000/x.jsonl": log}
 
@@ -161,8 +210,16 @@ def _profiles() -> dict[str, bytes]:
     counts = {"candidates": 3, "touching_pairs": 2, "contacts": 2, "contacts_sha256": "a" * 64}
     phase = {"name": "nxn", "skipped": None, "stages": {"order": times}}
     phase |= dict.fromkeys(("compute_seconds", "wall_seconds"), times)
-    profile = {"schema": "collide.profile/1", "scene": "a.xml", "scene_sha256": "5" * 64, "repeats": 1}
-    profile |= {"versions": {"numpy": "2"}, "phases": [phase | counts, {"name": "sap", "skipped": "too many"}]}
+    profile = {
+        "schema": "collide.profile/1",
+        "scene": "a.xml",
+        "scene_sha256": "5" * 64,
+        "repeats": 1,
+    }
+    profile |= {
+        "versions": {"numpy": "2"},
+        "phases": [phase | counts, {"name": "sap", "skipped": "too many"}],
+    }
     with TemporaryDirectory() as folder:
         for name, write in (("p.json", write_json), ("p.h5", write_profile_h5)):
             write(Path(folder) / name, profile, False)
@@ -185,7 +242,8 @@ _made: dict[str, list[Crafted]] = {}
 
 
 def crafted(groups: list[Group], outside: str) -> list[Crafted]:
-    """All of them, always in the same order. outside: a folder with `secret.*` that only some of them name."""
+    """All of them, always in the same order. outside: a folder with `secret.*` that only some of
+    them name."""
     if outside not in _made:
         _made[outside] = list(_crafted({group.name: group for group in groups}, outside))
     return _made[outside]
@@ -208,7 +266,9 @@ def _crafted(groups: dict[str, Group], outside: str) -> Iterator[Crafted]:
     for name, module in (("usda", crafted_usd), ("mjcf", crafted_mjcf)):
         group = groups[name]
         for what, files, may_open in module.scenes(outside):
-            yield Crafted(f"{name}: {what}", group.main, {**group.files, **files}, group.commands, may_open)
+            yield Crafted(
+                f"{name}: {what}", group.main, {**group.files, **files}, group.commands, may_open
+            )
     yield from variants("usdz", crafted_usd.packages(seed("usdz"), outside), keep=False)
 
 
@@ -216,13 +276,15 @@ def _crafted(groups: dict[str, Group], outside: str) -> Iterator[Crafted]:
 
 FIRST_ASKED = 2000
 """From this number on, contact sets for the verbs that ask something of them."""
-FIRST_CONFIGURED, WHOLE = 2400, 3200
+FIRST_CONFIGURED = 2400
+WHOLE = 3200
 """From the first on, files of the other kinds; the second is the number of all inputs."""
 
 
 @dataclass(frozen=True)
 class Case:
-    """One input. files: what lies in its folder. may_open: names in the folder outside that the scene itself names."""
+    """One input. files: what lies in its folder. may_open: names in the folder outside that the
+    scene itself names."""
 
     name: str
     main: str
@@ -236,7 +298,9 @@ def case_of(number: int, groups: list[Group], outside: str) -> Case:
     made = crafted(groups, outside)
     if number < len(made):
         one = made[number]
-        files = {name: data if isinstance(data, bytes) else data() for name, data in one.files.items()}
+        files = {
+            name: data if isinstance(data, bytes) else data() for name, data in one.files.items()
+        }
         return Case(f"{number} {one.name}", one.main, files, one.commands, frozenset(one.may_open))
     rng = random.Random(number)
     if number >= FIRST_CONFIGURED:

@@ -17,15 +17,22 @@ def variants(seed: bytes, outside: str) -> Iterator[tuple[str, Callable[[], byte
     """What was done and the bytes, for every dataset of the seed and for the file as a whole."""
     with h5py.File(io.BytesIO(seed)) as file:
         names: list[str] = []
-        file.visititems(lambda name, item: names.append(name) if isinstance(item, h5py.Dataset) else None)
+        file.visititems(
+            lambda name, item: names.append(name) if isinstance(item, h5py.Dataset) else None
+        )
         attributes = list(file.attrs)
-    few = names if len(names) < 8 else [name for name in names if name.rsplit("/", 1)[-1] in _TELLING]
+    few = (
+        names if len(names) < 8 else [name for name in names if name.rsplit("/", 1)[-1] in _TELLING]
+    )
     for name in few:
         for what, change in {**DATASET_CHANGES, **leads_outside(outside)}.items():
             yield f"{name} {what}", partial(hdf5, partial(_call, change, name), seed)
     for name in attributes:
         for what, value in ATTRIBUTES.items():
-            yield f"attribute {name} {what}", partial(hdf5, partial(set_attribute, name=name, value=value), seed)
+            yield (
+                f"attribute {name} {what}",
+                partial(hdf5, partial(set_attribute, name=name, value=value), seed),
+            )
     for what, change in FILE_CHANGES.items():
         yield what, partial(hdf5, change, seed)
 
@@ -77,7 +84,9 @@ def of_values(change: Callable[[np.ndarray], object]) -> Callable[[h5py.File, st
 
 
 def filled(value: float) -> Callable[[h5py.File, str], None]:
-    return of_values(lambda v: np.full_like(v, value if v.dtype.kind == "f" else np.array(value).astype(v.dtype)))
+    return of_values(
+        lambda v: np.full_like(v, value if v.dtype.kind == "f" else np.array(value).astype(v.dtype))
+    )
 
 
 def declared(extent: int, axis: int = 0) -> Callable[[h5py.File, str], None]:
@@ -87,7 +96,13 @@ def declared(extent: int, axis: int = 0) -> Callable[[h5py.File, str], None]:
         kept = file[name]
         shape = [n or 1 for n in kept.shape] or [1]
         shape[axis] = extent
-        put(file, name, shape=shape, dtype=kept.dtype, chunks=tuple(min(64, max(1, n)) for n in shape))
+        put(
+            file,
+            name,
+            shape=shape,
+            dtype=kept.dtype,
+            chunks=tuple(min(64, max(1, n)) for n in shape),
+        )
 
     return put_huge
 
@@ -107,8 +122,10 @@ def one_vast_chunk(file: h5py.File, name: str) -> None:
 def unknown_filter(file: h5py.File, name: str) -> None:
     kept = file[name]
     if kept.shape and kept.dtype.kind != "O" and kept.size:
-        # Shuffle is there, the filter of that number nowhere: optional, so that it can be created at all.
-        space, plist = h5py.h5s.create_simple(kept.shape), h5py.h5p.create(h5py.h5p.DATASET_CREATE)
+        # Shuffle is there, the filter of that number nowhere: optional, so that it can be created
+        # at all.
+        space = h5py.h5s.create_simple(kept.shape)
+        plist = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
         plist.set_chunk(kept.shape)
         plist.set_filter(305, h5py.h5z.FLAG_OPTIONAL, ())
         kind = kept.id.get_type().copy()

@@ -40,7 +40,11 @@ def scenes(outside: str) -> Iterator[tuple[str, dict[str, bytes], tuple[str, ...
     for what, text, named in _leading_outside(outside):
         yield what, {"pile.usda": text}, named
     for what, old, new in CHANGES:
-        yield what, {"pile.usda": PILE_USDA.replace(old, new).encode("utf-8", "surrogateescape")}, ()
+        yield (
+            what,
+            {"pile.usda": PILE_USDA.replace(old, new).encode("utf-8", "surrogateescape")},
+            (),
+        )
     yield "references in a ring", _ring("references"), ()
     yield "sublayers in a ring", _ring("subLayers"), ()
     yield "a part that is empty", {"part.usda": b""}, ()
@@ -50,24 +54,48 @@ def scenes(outside: str) -> Iterator[tuple[str, dict[str, bytes], tuple[str, ...
 def _texts() -> Iterator[tuple[str, bytes]]:
     for depth in (100, 1000, 3000):
         yield f"{depth} prims deep", world(nested(depth))
-    for value in ("nan", "inf", "-inf", "1e308", "-1", "0", "5e-324", "1e400", '"x"', "[1, 2]", "None", "9" * 400):
+    for value in (
+        "nan",
+        "inf",
+        "-inf",
+        "1e308",
+        "-1",
+        "0",
+        "5e-324",
+        "1e400",
+        '"x"',
+        "[1, 2]",
+        "None",
+        "9" * 400,
+    ):
         yield f"radius {value[:20]}", world(sphere(value))
         yield f"moved by {value[:20]}", world(sphere(more=moved(f"({value}, 0, 0)")))
-        yield f"scaled by {value[:20]}", world(sphere(more=moved(f"({value}, 1, 1)", operation="scale")))
+        yield (
+            f"scaled by {value[:20]}",
+            world(sphere(more=moved(f"({value}, 1, 1)", operation="scale"))),
+        )
         unit = HEAD.replace("metersPerUnit = 1", f"metersPerUnit = {value}")
         yield f"a unit of {value[:20]} m", world(sphere(), unit)
         rate = f"metersPerUnit = 1\n timeCodesPerSecond = {value}"
         motion = "double3 xformOp:translate.timeSamples = {0: (0,0,0), 1: (0,0,1)}\n"
         order = 'uniform token[] xformOpOrder = ["xformOp:translate"]\n'
-        yield f"rate {value[:20]}", world(sphere(more=motion + order), HEAD.replace("metersPerUnit = 1", rate))
+        yield (
+            f"rate {value[:20]}",
+            world(sphere(more=motion + order), HEAD.replace("metersPerUnit = 1", rate)),
+        )
         samples = f"double3 xformOp:translate.timeSamples = {{0: (0,0,0), {value}: (0,0,1)}}\n"
         yield f"time {value[:20]}", world(sphere(more=samples + order))
         yield f"gap {value[:20]}", world(sphere(more=f"float newton:contactGap = {value}"))
         yield f"group {value[:20]}", world(sphere(more=f"int newton:collision_group = {value}"))
     samples = ", ".join(f"{k}: (0, 0, {k})" for k in range(100_000))
     order = 'uniform token[] xformOpOrder = ["xformOp:translate"]\n'
-    yield "100000 time samples", world(sphere(more=f"double3 xformOp:translate.timeSamples = {{{samples}}}\n{order}"))
-    many = "".join(f'def Sphere "s{k}" ({COLLIDER}) {{ double radius = 0.1 }}\n' for k in range(500))
+    yield (
+        "100000 time samples",
+        world(sphere(more=f"double3 xformOp:translate.timeSamples = {{{samples}}}\n{order}")),
+    )
+    many = "".join(
+        f'def Sphere "s{k}" ({COLLIDER}) {{ double radius = 0.1 }}\n' for k in range(500)
+    )
     yield "500 static colliders", world(many)
     yield (
         "a list of 100000 operations",
@@ -79,12 +107,25 @@ def _texts() -> Iterator[tuple[str, bytes]]:
     yield "strings that do not end", HEAD.encode() + b'def Xform "' + b"x" * 100_000
     yield "a name twice", world(sphere() + sphere("2"))
     yield "a name that is not UTF-8", world('def Sphere "\udcff\udcfe" (' + BODY + ") {}")
-    yield "a name of 100000 letters", world(f'def Sphere "{"n" * 100_000}" ({BODY}) {{ double radius = 1 }}')
-    yield "text of 100000 open brackets", HEAD.encode() + b'def Xform "World" { double[] a = ' + b"[" * 100_000
-    yield "a dictionary nested deep", world(f"custom dictionary d = {'{ dictionary d = ' * 3000}{'}' * 3000}")
-    yield "a vast instancer", world(
-        f'def PointInstancer "i" {{ point3f[] positions = [(0,0,0)]\n int[] protoIndices = [2147483647]\n'
-        f"rel prototypes = [</World/i/p>]\n def Sphere \"p\" ({COLLIDER}) {{}} }}")  # fmt: skip
+    yield (
+        "a name of 100000 letters",
+        world(f'def Sphere "{"n" * 100_000}" ({BODY}) {{ double radius = 1 }}'),
+    )
+    yield (
+        "text of 100000 open brackets",
+        HEAD.encode() + b'def Xform "World" { double[] a = ' + b"[" * 100_000,
+    )
+    yield (
+        "a dictionary nested deep",
+        world(f"custom dictionary d = {'{ dictionary d = ' * 3000}{'}' * 3000}"),
+    )
+    yield (
+        "a vast instancer",
+        world(
+            'def PointInstancer "i" { point3f[] positions = [(0,0,0)]\n int[] protoIndices ='
+            f' [2147483647]\nrel prototypes = [</World/i/p>]\n def Sphere "p" ({COLLIDER}) {{}} }}'
+        ),
+    )
     yield (
         "an instancer of itself",
         world(
@@ -107,15 +148,30 @@ def _leading_outside(outside: str) -> Iterator[tuple[str, bytes, tuple[str, ...]
     yield "a reference to a network", part("http://127.0.0.1:9/x.usda"), ()
     yield "a reference that climbs out", part("../" * 50 + "etc/passwd"), ()
     yield "a texture outside", world(sphere(more=f"asset inputs:file = @{outside}/secret.txt@")), ()
-    yield "a reference to itself", world(sphere() + 'def "again" (prepend references = </World>) {}'), ()
-    yield "an inherit of itself", world(sphere() + 'def "again" (prepend inherits = </World/again>) {}'), ()
-    chain = "".join(f'def "c{k}" (prepend references = </World/c{k + 1}>) {{}}\n' for k in range(200))
+    yield (
+        "a reference to itself",
+        world(sphere() + 'def "again" (prepend references = </World>) {}'),
+        (),
+    )
+    yield (
+        "an inherit of itself",
+        world(sphere() + 'def "again" (prepend inherits = </World/again>) {}'),
+        (),
+    )
+    chain = "".join(
+        f'def "c{k}" (prepend references = </World/c{k + 1}>) {{}}\n' for k in range(200)
+    )
     yield "references in a long chain", world(chain + 'def "c200" { ' + sphere() + "}"), ()
     double = "".join(
         f'def "d{k}" {{ def "a" (prepend references = </World/d{k + 1}>) {{}}\n'
-        f'def "b" (prepend references = </World/d{k + 1}>) {{}} }}\n' for k in range(9))  # fmt: skip
+        f'def "b" (prepend references = </World/d{k + 1}>) {{}} }}\n'
+        for k in range(9)
+    )
     yield "references that double 9 times", world(double + 'def "d9" { ' + sphere() + "}"), ()
-    relations = 'def PhysicsFixedJoint "j" { rel physics:body0 = </World/j>\n rel physics:body1 = </World/j> }'
+    relations = (
+        'def PhysicsFixedJoint "j" { rel physics:body0 = </World/j>\n rel physics:body1 ='
+        " </World/j> }"
+    )
     yield "a joint of itself", world(sphere() + relations), ()
     members = "rel collection:colliders:includes = [</World/g.collection:colliders>]"
     group = f'def PhysicsCollisionGroup "g" {{ prepend {members} }}'
@@ -125,7 +181,10 @@ def _leading_outside(outside: str) -> Iterator[tuple[str, bytes, tuple[str, ...]
 def _ring(how: str) -> dict[str, bytes]:
     def one(other: str) -> bytes:
         if how == "subLayers":
-            return world(sphere(), HEAD.replace("metersPerUnit = 1", f"metersPerUnit = 1\n subLayers = [@./{other}@]"))
+            return world(
+                sphere(),
+                HEAD.replace("metersPerUnit = 1", f"metersPerUnit = 1\n subLayers = [@./{other}@]"),
+            )
         return world(sphere() + f'def "other" (prepend references = @./{other}@) {{}}')
 
     return {"pile.usda": one("part.usda"), "part.usda": one("pile.usda")}
@@ -143,7 +202,11 @@ CHANGES = (
     ("a collider that is a list", "double radius = 0.2", "double[] radius = [0.2, 0.3]"),
     ("samples of another type", "0: (0, 0, 0.5)", '0: "up"'),
     ("samples out of order", "3: (0, 0, 0.1)", "-3: (0, 0, 0.1)"),
-    ("a place that is no number", "xformOp:translate = (0.3, 0, 0.3)", "xformOp:translate = (nan, 0, 0)"),
+    (
+        "a place that is no number",
+        "xformOp:translate = (0.3, 0, 0.3)",
+        "xformOp:translate = (nan, 0, 0)",
+    ),
 )
 
 
@@ -153,7 +216,10 @@ def packages(good: bytes, outside: str) -> Iterator[tuple[str, bytes]]:
         members = {name: held.read(name) for name in held.namelist()}
 
     yield "packed", archive(members, zipfile.ZIP_DEFLATED)
-    yield "a bomb", archive({**members, "big.usda": HEAD.encode() + b" " * (64 << 20)}, zipfile.ZIP_DEFLATED)
+    yield (
+        "a bomb",
+        archive({**members, "big.usda": HEAD.encode() + b" " * (64 << 20)}, zipfile.ZIP_DEFLATED),
+    )
     yield "names that lead out", archive({f"../../{name}": data for name, data in members.items()})
     part = f'def "p" (prepend references = @../../{outside}/secret.usda@) {{}}'
     yield "a scene that leads out", archive({"a.usda": world(part)})
@@ -163,4 +229,7 @@ def packages(good: bytes, outside: str) -> Iterator[tuple[str, bytes]]:
     yield "not aligned", archive(members)
     at = good.rindex(b"PK\x01\x02")
     for what, (offset, value) in DIRECTORY.items():
-        yield f"directory with another {what}", good[: at + offset] + value + good[at + offset + len(value) :]
+        yield (
+            f"directory with another {what}",
+            good[: at + offset] + value + good[at + offset + len(value) :],
+        )

@@ -1,4 +1,5 @@
-"""Gives cases to a worker in time, collects what is wrong with its answers, repeats crashes by the command."""
+"""Gives cases to a worker in time, collects what is wrong with its answers, repeats crashes by the
+command."""
 
 import json
 import os
@@ -32,7 +33,10 @@ SPOKEN = re.compile(r"(error: |warning: |  |failed call to posix_madvise)")
 
 def faults(facts: dict[str, Any]) -> Iterator[str]:
     """Everything wrong with one answer, in words; nothing where it is as it should be."""
-    code, out, err, args = facts["code"], facts["out"], facts["err"], facts["args"]
+    code = facts["code"]
+    out = facts["out"]
+    err = facts["err"]
+    args = facts["args"]
     if "internal error" in err:
         yield err.partition("internal error: ")[2].splitlines()[0]
         return
@@ -48,7 +52,9 @@ def faults(facts: dict[str, Any]) -> Iterator[str]:
         yield "tells what is in another file, or ran what it holds"
     if facts["opened"]:
         yield f"opened {', '.join(facts['opened'][:3])}"
-    wanted = sorted(args[at + 1] for at, word in enumerate(args) if word in OUTPUTS) if code == 0 else []
+    wanted = (
+        sorted(args[at + 1] for at, word in enumerate(args) if word in OUTPUTS) if code == 0 else []
+    )
     if facts["left"] != wanted:
         yield f"left {facts['left']} behind"
     if facts.get("check", 0) != 0:
@@ -65,7 +71,11 @@ def _words(code: int, out: str, err: str, args: list[str], main: str) -> Iterato
     spoken = re.search(r"^error: (.*?)(?=^warning: |\Z)", err, re.M | re.S)
     errors = spoken[1] if spoken else ""
     if code == 2:
-        inputs = [word for word in args[1:] if re.search(r"\.(usd\w?|xml|urdf|srdf|h5|hdf5|np[yz]|csv)$", word)]
+        inputs = [
+            word
+            for word in args[1:]
+            if re.search(r"\.(usd\w?|xml|urdf|srdf|h5|hdf5|np[yz]|csv)$", word)
+        ]
         named = [*(name for name in inputs if name != "out.h5"), main, main.split("/")[0], *OPTIONS]
         if not any(name in errors for name in named):
             yield f"the message names no input: {errors[:120]!r}"
@@ -81,12 +91,14 @@ def _words(code: int, out: str, err: str, args: list[str], main: str) -> Iterato
 
 BATCH = 100
 GRACE_SECONDS = 12 * MOST_SECONDS
-"""For all commands of a case together, the making of it included, on a machine that is busy with others."""
+"""For all commands of a case together, the making of it included, on a machine that is busy with
+others."""
 
 
 @dataclass
 class Result:
-    """What came of a run. crashed: cases in which the process died, and of which signal; the guard is asked later."""
+    """What came of a run. crashed: cases in which the process died, and of which signal; the guard
+    is asked later."""
 
     cases: int = 0
     codes: dict[int, int] = field(default_factory=dict)
@@ -109,22 +121,35 @@ class Worker:
 
     def __init__(self) -> None:
         root = Path(__file__).parents[2]
-        environment = {name: value for name, value in os.environ.items() if not name.startswith("COLLIDE_")}
-        environment["PYTHONPATH"] = os.pathsep.join(filter(None, (str(root), environment.get("PYTHONPATH"))))
+        environment = {
+            name: value for name, value in os.environ.items() if not name.startswith("COLLIDE_")
+        }
+        environment["PYTHONPATH"] = os.pathsep.join(
+            filter(None, (str(root), environment.get("PYTHONPATH")))
+        )
         command = [sys.executable, "-m", "tests.hostile.worker"]
         self._process = subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, cwd=root, env=environment
+            command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            cwd=root,
+            env=environment,
         )
         self._rest = b""
         if self.line(300.0) != {"ready": True}:
-            raise RuntimeError("the worker did not start; run python -m tests.hostile.worker to see why")
+            raise RuntimeError(
+                "the worker did not start; run python -m tests.hostile.worker to see why"
+            )
 
     def line(self, seconds: float) -> dict[str, Any] | None:
         """The next answer; None where there is none in time, or the worker has ended."""
         assert self._process.stdout is not None
         deadline = time.monotonic() + seconds
         while b"\n" not in self._rest:
-            ready, _, _ = select.select([self._process.stdout], [], [], max(0.0, deadline - time.monotonic()))
+            ready, _, _ = select.select(
+                [self._process.stdout], [], [], max(0.0, deadline - time.monotonic())
+            )
             block = os.read(self._process.stdout.fileno(), 1 << 20) if ready else b""
             if not block:
                 return None
@@ -147,11 +172,13 @@ class Worker:
 
 def run_cases(numbers: Sequence[int], progress=None) -> Result:
     """Runs the cases of these numbers."""
-    result, waiting = Result(), list(numbers)
+    result = Result()
+    waiting = list(numbers)
     worker = Worker()
     try:
         while waiting:
-            batch, waiting = waiting[:BATCH], waiting[BATCH:]
+            batch = waiting[:BATCH]
+            waiting = waiting[BATCH:]
             waiting = _run_batch(worker, batch, result) + waiting
             if progress:
                 progress(len(numbers) - len(waiting), len(numbers), result)
@@ -163,7 +190,10 @@ def run_cases(numbers: Sequence[int], progress=None) -> Result:
 def _run_batch(worker: Worker, batch: list[int], result: Result) -> list[int]:
     """Returns the cases that were not begun because one before them ended the process."""
     worker.ask(batch)
-    begun, child, hung, name = -1, 0, False, ""
+    begun = -1
+    child = 0
+    hung = False
+    name = ""
     while True:
         facts = worker.line(GRACE_SECONDS)
         if facts is None:
@@ -171,7 +201,8 @@ def _run_batch(worker: Worker, batch: list[int], result: Result) -> list[int]:
             result.found.append(f"{name or begun}: hangs")
             os.kill(child, signal.SIGKILL)
         elif "begin" in facts:
-            begun, child = facts["begin"], facts["pid"]
+            begun = facts["begin"]
+            child = facts["pid"]
         elif "made" in facts:
             name = facts["made"]
         elif "done" in facts:
@@ -213,7 +244,9 @@ def guard_faults(numbers: Iterable[int]) -> list[str]:
             for command in case.commands:
                 args = [case.main if word == "{}" else word for word in command]
                 args += GUARDED_OPTIONS if args[0] == "run" else ()
-                done = subprocess.run([*COMMAND, *args], cwd=folder, env=environment, capture_output=True, timeout=60)
+                done = subprocess.run(
+                    [*COMMAND, *args], cwd=folder, env=environment, capture_output=True, timeout=60
+                )
                 facts = {
                     "code": done.returncode,
                     "args": args,
@@ -223,6 +256,12 @@ def guard_faults(numbers: Iterable[int]) -> list[str]:
                     "opened": [],
                 }
                 facts |= {"left": sorted(set(os.listdir(folder)) - before)}
-                facts |= {name: getattr(done, f"std{name}").decode("utf-8", "replace") for name in ("out", "err")}
-                found += [f"{case.name}: {' '.join(args[:2])}, guarded: {fault}" for fault in faults(facts)]
+                facts |= {
+                    name: getattr(done, f"std{name}").decode("utf-8", "replace")
+                    for name in ("out", "err")
+                }
+                found += [
+                    f"{case.name}: {' '.join(args[:2])}, guarded: {fault}"
+                    for fault in faults(facts)
+                ]
     return found

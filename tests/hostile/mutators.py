@@ -1,13 +1,32 @@
-"""Damage: what happens to files on disks and on the way, and what somebody does to them on purpose."""
+"""Damage: what happens to files on disks and on the way, and what somebody does to them on
+purpose."""
 
 import random
 import re
 import struct
 
 NUMBERS = (
-    "nan", "-nan", "inf", "-inf", "1e400", "1e308", "-1e308", "5e-324", "1e-320", "0", "-0.0", "-1", "4294967296",
-    "-2147483649", "9223372036854775808", "99999999999999999999", "1e", "0x7f", "1,5", "",
-)  # fmt: skip
+    "nan",
+    "-nan",
+    "inf",
+    "-inf",
+    "1e400",
+    "1e308",
+    "-1e308",
+    "5e-324",
+    "1e-320",
+    "0",
+    "-0.0",
+    "-1",
+    "4294967296",
+    "-2147483649",
+    "9223372036854775808",
+    "99999999999999999999",
+    "1e",
+    "0x7f",
+    "1,5",
+    "",
+)
 WORDS = (*"\"'<&@{[(#/\\é\0\n", "</", "<!--", "..", "\udcff", "A" * 5000)
 
 
@@ -43,26 +62,38 @@ def set_float(data: bytes, rng: random.Random) -> bytes:
 
 
 def truncated(data: bytes, rng: random.Random) -> bytes:
-    return data[: rng.randrange(len(data) + 1)] if rng.random() < 0.7 else data[rng.randrange(len(data) + 1) :]
+    return (
+        data[: rng.randrange(len(data) + 1)]
+        if rng.random() < 0.7
+        else data[rng.randrange(len(data) + 1) :]
+    )
 
 
 def swapped(data: bytes, rng: random.Random) -> bytes:
     size = rng.choice((1, 8, 64, 512))
     a, b = (rng.randrange(max(1, len(data))) for _ in range(2))
-    block_a, block_b = data[a : a + size], data[b : b + size]
+    block_a = data[a : a + size]
+    block_b = data[b : b + size]
     changed = bytearray(data)
-    changed[a : a + len(block_a)], changed[b : b + len(block_b)] = block_b, block_a
+    changed[a : a + len(block_a)] = block_b
+    changed[b : b + len(block_b)] = block_a
     return bytes(changed)
 
 
 def repeated(data: bytes, rng: random.Random) -> bytes:
-    at, size = rng.randrange(max(1, len(data))), rng.choice((1, 16, 256, 4096))
+    at = rng.randrange(max(1, len(data)))
+    size = rng.choice((1, 16, 256, 4096))
     return data[:at] + data[at : at + size] * rng.choice((2, 3, 50)) + data[at + size :]
 
 
 def erased(data: bytes, rng: random.Random) -> bytes:
-    at, size = rng.randrange(max(1, len(data))), rng.choice((1, 16, 256))
-    return data[:at] + rng.choice((b"", bytes(size), b"\xff" * size, rng.randbytes(size))) + data[at + size :]
+    at = rng.randrange(max(1, len(data)))
+    size = rng.choice((1, 16, 256))
+    return (
+        data[:at]
+        + rng.choice((b"", bytes(size), b"\xff" * size, rng.randbytes(size)))
+        + data[at + size :]
+    )
 
 
 def lengthened(data: bytes, rng: random.Random) -> bytes:
@@ -99,5 +130,26 @@ def _replaced(data: bytes, pattern: bytes, rng: random.Random, by: bytes) -> byt
     return data[:start] + by + data[end:]
 
 
-BYTE_CHANGES = (flipped, flipped, set_bytes, set_bytes, set_float, truncated, swapped, repeated, erased, lengthened)
-TEXT_CHANGES = (other_number, other_number, other_word, wild_word, line_changed, flipped, truncated, erased, repeated)
+BYTE_CHANGES = (
+    flipped,
+    flipped,
+    set_bytes,
+    set_bytes,
+    set_float,
+    truncated,
+    swapped,
+    repeated,
+    erased,
+    lengthened,
+)
+TEXT_CHANGES = (
+    other_number,
+    other_number,
+    other_word,
+    wild_word,
+    line_changed,
+    flipped,
+    truncated,
+    erased,
+    repeated,
+)

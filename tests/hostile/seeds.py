@@ -1,4 +1,5 @@
-"""Small files that collide reads, to be damaged: a group is a scene or recording with what belongs to it."""
+"""Small files that collide reads, to be damaged: a group is a scene or recording with what belongs
+to it."""
 
 import io
 from collections.abc import Callable, Mapping
@@ -253,13 +254,21 @@ def moved(scene: str) -> tuple[tuple[str, ...], ...]:
 def groups(folder: Path) -> list[Group]:
     """Every group. folder: for USD's writers, which know files only."""
     robot = {"robot.xml": ROBOT_XML.encode(), "part.xml": PART_XML.encode()}
-    part, cloth = {"part.usda": PART_USDA.encode()}, {"cloth.usda": CLOTH_USDA.encode()}
+    part = {"part.usda": PART_USDA.encode()}
+    cloth = {"cloth.usda": CLOTH_USDA.encode()}
     pile = {"pile.usda": PILE_USDA.encode(), **part}
     run_layer = (("inspect", "{}"), ("run", "pile.usda", "-t", "{}"))
     run_cloth = (("inspect", "{}"), ("run", "{}", "--self-contacts", "0.1", "--frames", "0:2"))
     run_pairs = (("run", "robot.xml", "--disabled-pairs", "{}"),)
 
-    def group(name: str, main: str, data: bytes, commands, beside: Mapping[str, bytes] = NONE, also: str = "") -> Group:
+    def group(
+        name: str,
+        main: str,
+        data: bytes,
+        commands,
+        beside: Mapping[str, bytes] = NONE,
+        also: str = "",
+    ) -> Group:
         return Group(name, main, {main: data, **beside}, (main, *also.split()), commands)
 
     return [
@@ -274,7 +283,10 @@ def groups(folder: Path) -> list[Group]:
         group("cloth", "cloth.usda", cloth["cloth.usda"], run_cloth),
         group("particle_q", "particles.h5", hdf5(particles), moved("cloth.usda"), cloth),
         group("srdf", "pairs.srdf", PAIRS_SRDF.encode(), run_pairs, robot),
-        *(group(name, f"{name}.{end}", make(), moved("robot.xml"), robot) for name, end, make in RECORDINGS),
+        *(
+            group(name, f"{name}.{end}", make(), moved("robot.xml"), robot)
+            for name, end, make in RECORDINGS
+        ),
     ]
 
 
@@ -331,7 +343,9 @@ def body_poses(file: h5py.File) -> None:
     poses = np.zeros((FRAMES, 1, 2, 7))
     poses[..., 2] = 0.3
     poses[..., 6] = 1.0
-    file.create_dataset("body_q", data=poses, chunks=(2, 1, 2, 7), compression="gzip", fletcher32=True)
+    file.create_dataset(
+        "body_q", data=poses, chunks=(2, 1, 2, 7), compression="gzip", fletcher32=True
+    )
     file.create_dataset("body_name", data=["base", "ball"], dtype=h5py.string_dtype())
 
 
@@ -341,7 +355,9 @@ def particles(file: h5py.File) -> None:
     file["body_q"] = np.zeros((FRAMES, 1, 0, 7))
     file.create_dataset("body_name", data=[], dtype=h5py.string_dtype())
     positions = np.linspace(-0.5, 1.5, FRAMES * 10 * 3).reshape(FRAMES, 1, 10, 3)
-    file.create_dataset("particle_q", data=positions, chunks=(2, 1, 10, 3), compression="gzip", fletcher32=True)
+    file.create_dataset(
+        "particle_q", data=positions, chunks=(2, 1, 10, 3), compression="gzip", fletcher32=True
+    )
 
 
 def coordinates(file: h5py.File) -> None:
@@ -369,14 +385,27 @@ def assets(file: h5py.File) -> None:
 
 def humanoid_arrays() -> dict[str, np.ndarray]:
     poses = qpos()
-    names = {"joint_names": np.array(["hip"]), "fps": np.array(50.0), "quaternion_order": np.array("wxyz")}
-    return {"root_pos": poses[:, :3], "root_quat": poses[:, 3:7], "joint_pos": poses[:, 7:8], **names}
+    names = {
+        "joint_names": np.array(["hip"]),
+        "fps": np.array(50.0),
+        "quaternion_order": np.array("wxyz"),
+    }
+    return {
+        "root_pos": poses[:, :3],
+        "root_quat": poses[:, 3:7],
+        "joint_pos": poses[:, 7:8],
+        **names,
+    }
 
 
 def body_arrays() -> dict[str, np.ndarray]:
     poses = np.zeros((FRAMES, 2, 4))
     poses[..., 0] = 1.0
-    names = {"body_names": np.array(["base", "ball"]), "fps": np.array(50.0), "quaternion_order": np.array("wxyz")}
+    names = {
+        "body_names": np.array(["base", "ball"]),
+        "fps": np.array(50.0),
+        "quaternion_order": np.array("wxyz"),
+    }
     return {"body_pos_w": np.ones((FRAMES, 2, 3)), "body_quat_w": poses, **names}
 
 

@@ -1,4 +1,5 @@
-"""What hostile inputs brought to light, each with its smallest input: collide must answer, and answer this."""
+"""What hostile inputs brought to light, each with its smallest input: collide must answer, and
+answer this."""
 
 import os
 import subprocess
@@ -72,14 +73,26 @@ REFUSED = {
         PILE_USDA.replace("timeCodesPerSecond = 10", "timeCodesPerSecond = 5e-324"),
         "time codes over timeCodesPerSecond",
     ),
-    "text that is not UTF-8": ("pile.usda", PILE_USDA.encode().replace(b"</World/Rubber>", b"</World/Rub\xffber>"), ""),
-    "an axis of its own": ("pile.usda", PILE_USDA.replace('upAxis = "Z"', 'upAxis = "W"'), "upAxis is 'W'\n"),
+    "text that is not UTF-8": (
+        "pile.usda",
+        PILE_USDA.encode().replace(b"</World/Rubber>", b"</World/Rub\xffber>"),
+        "",
+    ),
+    "an axis of its own": (
+        "pile.usda",
+        PILE_USDA.replace('upAxis = "Z"', 'upAxis = "W"'),
+        "upAxis is 'W'\n",
+    ),
     "a pose too far off": (
         "pile.usda",
         PILE_USDA.replace("(0.3, 0, 0.3)", "(1e13, 0, 0)"),
         "body '/World/cart': a pose is not finite",
     ),
-    "a transform that overflows": ("pile.usda", PILE_USDA.replace("(0.3, 0, 0.3)", "(1e308, 0, 0)"), ""),
+    "a transform that overflows": (
+        "pile.usda",
+        PILE_USDA.replace("(0.3, 0, 0.3)", "(1e308, 0, 0)"),
+        "",
+    ),
     "a scale that overflows": ("pile.usda", SCALED, "a scale beyond 1e+100"),
     "a header that does not close": (
         "states.npy",
@@ -109,12 +122,18 @@ def test_time_codes_that_no_step_can_hold(here, collide):
 def test_a_real_crash_is_answered_for(here):
     """MuJoCo 4.0 dies of a scene that attaches itself."""
     asset = '<asset><model name="m" file="ring.xml"/></asset>'
-    (here / "ring.xml").write_text(f'<mujoco>{asset}<worldbody><attach model="m" prefix="a"/></worldbody></mujoco>')
+    (here / "ring.xml").write_text(
+        f'<mujoco>{asset}<worldbody><attach model="m" prefix="a"/></worldbody></mujoco>'
+    )
     command = [sys.executable, "-m", "collidecli.cli.guard", "inspect", "ring.xml"]
     root = Path(__file__).parents[2]
-    done = subprocess.run(command, capture_output=True, text=True, env={**os.environ, "PYTHONPATH": str(root)})
+    done = subprocess.run(
+        command, capture_output=True, text=True, env={**os.environ, "PYTHONPATH": str(root)}
+    )
     assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr.startswith("error: ring.xml: reading the scene crashed the library that reads it (SIGSEGV)\n")
+    assert done.stderr.startswith(
+        "error: ring.xml: reading the scene crashed the library that reads it (SIGSEGV)\n"
+    )
     assert len(done.stderr.splitlines()) == 2
 
 
@@ -141,7 +160,10 @@ def test_states_that_are_no_numbers(here, collide, how):
     with h5py.File("demos.hdf5", "w") as file:
         file.create_dataset("data/demo_0/states", **how)
     with h5py.File("ours.h5", "w") as file:
-        file.attrs["format"], file.attrs["format_version"] = "collide-trajectory", np.array((1, 0), np.int32)
+        file.attrs["format"], file.attrs["format_version"] = (
+            "collide-trajectory",
+            np.array((1, 0), np.int32),
+        )
         file.create_dataset("joint_q", **how)
     for name in ("states.h5", "demos.hdf5", "ours.h5"):
         assert told(collide, "run", "robot.xml", "-t", name).startswith(f"error: {name}")
@@ -149,7 +171,8 @@ def test_states_that_are_no_numbers(here, collide, how):
 
 
 @pytest.mark.parametrize(
-    "value", [np.zeros(1000), "x" * 30_000, "\x1b[2J\n\r", np.bytes_(b"\xff"), 7.5, h5py.Empty("f8")]
+    "value",
+    [np.zeros(1000), "x" * 30_000, "\x1b[2J\n\r", np.bytes_(b"\xff"), 7.5, h5py.Empty("f8")],
 )
 def test_a_format_of_any_kind(here, collide, value):
     with h5py.File("x.h5", "w") as file:
@@ -185,13 +208,16 @@ def test_a_mesh_whose_arrays_are_none(here, collide, name, value):
         "": "int[] faceVertexIndices = [0, 2, 1, 0, 1, 3, 0, 3, 2, 1, 2, 3]",
     } | {name: value.format(name)}
     apis = '["PhysicsCollisionAPI", "PhysicsMeshCollisionAPI"]'
-    text = "\n".join(["#usda 1.0", f'def Mesh "m" (prepend apiSchemas = {apis})', "{", *lines.values(), "}", ""])
+    text = "\n".join(
+        ["#usda 1.0", f'def Mesh "m" (prepend apiSchemas = {apis})', "{", *lines.values(), "}", ""]
+    )
     (here / "mesh.usda").write_text(text)
     assert told(collide, "run", "mesh.usda").startswith("error: mesh.usda </m>: ")
 
 
 def test_attributes_of_a_contact_set_to_merge_that_cannot_be_listed(here, collide):
-    """An attribute's name that ends early: HDF5 opens the file, and says so where attributes are gone through."""
+    """An attribute's name that ends early: HDF5 opens the file, and says so where attributes are
+    gone through."""
     for name in ("first.h5", "second.h5"):
         collide.ok("run", "robot.xml", "-o", name, "--device", "cpu", "--quiet")
     data = (here / "second.h5").read_bytes()

@@ -1,4 +1,5 @@
-"""A share of the hostile inputs, drawn by a seed, and that the judge and the watch would notice a fault."""
+"""A share of the hostile inputs, drawn by a seed, and that the judge and the watch would notice a
+fault."""
 
 import os
 import subprocess
@@ -8,19 +9,38 @@ from pathlib import Path
 
 import pytest
 
-from tests.hostile.cases import FIRST_ASKED, FIRST_CONFIGURED, WHOLE, asked_groups, case_of, chosen, configured_groups
+from tests.hostile.cases import (
+    FIRST_ASKED,
+    FIRST_CONFIGURED,
+    WHOLE,
+    asked_groups,
+    case_of,
+    chosen,
+    configured_groups,
+)
 from tests.hostile.driver import faults, guard_faults, run_cases
 from tests.hostile.seeds import groups
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="the worker forks")
-COUNT, ASKED_COUNT, CONFIGURED_COUNT, SEED = 18, 4, 5, 1
+COUNT = 18
+ASKED_COUNT = 4
+CONFIGURED_COUNT = 5
+SEED = 1
 
 
-OWN_FORMATS = {"body_q", "joint_q", "particle_q", "contacts", *(group.name for group in asked_groups())}
+OWN_FORMATS = {
+    "body_q",
+    "joint_q",
+    "particle_q",
+    "contacts",
+    *(group.name for group in asked_groups()),
+}
 
 
 def test_a_share_of_the_hostile_inputs():
-    numbers = chosen(COUNT, SEED, range(FIRST_ASKED)) + chosen(ASKED_COUNT, SEED, range(FIRST_ASKED, FIRST_CONFIGURED))
+    numbers = chosen(COUNT, SEED, range(FIRST_ASKED)) + chosen(
+        ASKED_COUNT, SEED, range(FIRST_ASKED, FIRST_CONFIGURED)
+    )
     numbers += chosen(CONFIGURED_COUNT, SEED, range(FIRST_CONFIGURED, WHOLE))
     result = run_cases(numbers)  # in one worker: each takes seconds to start
     assert [*result.found, *guard_faults(result.crashed)] == []
@@ -39,13 +59,19 @@ def test_all_hostile_inputs(part: int):
 def test_the_inputs_are_always_the_same(tmp_path: Path):
     made = groups(tmp_path)
     for number in (3, 700, 1300, 1999, FIRST_ASKED, WHOLE - 1):
-        # HDF5 writes the second of a change into the file: of three pairs one at least is made within a second.
-        pairs = ((case_of(number, made, "/out"), case_of(number, groups(tmp_path), "/out")) for _ in range(3))
+        # HDF5 writes the second of a change into the file: of three pairs one at least is made
+        # within a second.
+        pairs = (
+            (case_of(number, made, "/out"), case_of(number, groups(tmp_path), "/out"))
+            for _ in range(3)
+        )
         assert any(one.files == other.files for one, other in pairs), number
     assert chosen(10, SEED, range(WHOLE)) == chosen(10, SEED, range(WHOLE))
 
 
-@pytest.mark.parametrize("part", [0, *(pytest.param(part, marks=pytest.mark.slow) for part in (1, 2, 3))])
+@pytest.mark.parametrize(
+    "part", [0, *(pytest.param(part, marks=pytest.mark.slow) for part in (1, 2, 3))]
+)
 def test_seeds_are_good(part: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys):
     """Damage to a file that was never read would show nothing."""
     from collidecli.cli.main import main
@@ -66,7 +92,12 @@ def test_seeds_are_good(part: int, tmp_path: Path, monkeypatch: pytest.MonkeyPat
             assert main(args) == wanted, (args, capsys.readouterr().err)
 
 
-GOOD = {"code": 2, "out": "", "err": "error: a.xml: is broken\n  mend it\n", "args": ["run", "a.xml", "-o", "out.h5"]}
+GOOD = {
+    "code": 2,
+    "out": "",
+    "err": "error: a.xml: is broken\n  mend it\n",
+    "args": ["run", "a.xml", "-o", "out.h5"],
+}
 GOOD |= {"seconds": 0.1, "peak": 0, "left": [], "opened": []}
 
 
@@ -100,7 +131,8 @@ def test_the_judge_finds_faults(fault):
 
 
 def test_what_is_opened_outside_is_noticed(tmp_path: Path):
-    outside, inside = tmp_path / "outside", tmp_path / "inside"
+    outside = tmp_path / "outside"
+    inside = tmp_path / "inside"
     for folder in (outside, inside):
         folder.mkdir()
         (folder / "file.txt").write_text("x")
@@ -118,7 +150,9 @@ subprocess.run(["cat", {str(outside / "file.txt")!r}], stdout=subprocess.DEVNULL
 print([name for name in opened.end() if not name.startswith("/")])
 """
     root = Path(__file__).parents[2]
-    done = subprocess.run([sys.executable, "-c", code], cwd=root, capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=root, capture_output=True, text=True, check=True
+    )
     seen = done.stdout.splitlines()
     assert seen[:3] == ["[]", "['file.txt']", "['/etc/passwd']"]
     assert sys.platform != "linux" or seen[3] == "['file.txt']"

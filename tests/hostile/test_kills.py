@@ -1,4 +1,5 @@
-"""Commands that write are killed at random moments; what they leave is checked, and they run again."""
+"""Commands that write are killed at random moments; what they leave is checked, and they run
+again."""
 
 import json
 import os
@@ -31,7 +32,8 @@ LIMIT_SECONDS = 120.0
 
 @dataclass(frozen=True)
 class Victim:
-    """A command that writes. outputs: its files, or the folder of a batch. again: options to replace them."""
+    """A command that writes. outputs: its files, or the folder of a batch. again: options to
+    replace them."""
 
     name: str
     args: tuple[str, ...]
@@ -45,26 +47,66 @@ VICTIMS = tuple(
     Victim(name, tuple(words.split()), tuple(outputs.split()), tuple(again))
     for name, words, outputs, *again in (
         ("run", f"{' '.join(RUN)} -o out.h5 --chunk-cells 2048", "out.h5", "--force"),
-        ("run gzip", f"{' '.join(RUN)} -o out.h5 --compression gzip --threads 1", "out.h5", "--force"),
+        (
+            "run gzip",
+            f"{' '.join(RUN)} -o out.h5 --compression gzip --threads 1",
+            "out.h5",
+            "--force",
+        ),
         ("merge", "merge first.h5 second.h5 -o out.h5 --quiet", "out.h5", "--force"),
         *(
-            (f"export {to}", f"export whole.h5 --to {to} -o out.{to} --quiet", f"out.{to}", "--force")
+            (
+                f"export {to}",
+                f"export whole.h5 --to {to} -o out.{to} --quiet",
+                f"out.{to}",
+                "--force",
+            )
             for to in ("csv", "npz", "parquet")
         ),
-        ("export usd", "export first.h5 --to usd -o out.usda --frames 0:300 --quiet", "out.usda", "--force"),
-        ("events", f"events whole.h5 {EVENT_FILES} --quiet", "out.csv out.parquet out.dot", "--force"),
+        (
+            "export usd",
+            "export first.h5 --to usd -o out.usda --frames 0:300 --quiet",
+            "out.usda",
+            "--force",
+        ),
+        (
+            "events",
+            f"events whole.h5 {EVENT_FILES} --quiet",
+            "out.csv out.parquet out.dot",
+            "--force",
+        ),
         ("batch run", "batch run jobs.toml -o nightly --workers 2", "nightly"),
         ("batch plan", "batch plan jobs.toml -o nightly", "nightly", "--force"),
         ("batch gather", "batch gather done -o out.parquet", "out.parquet", "--force"),
-        ("batch gather parquet", "batch gather done --to parquet -o gathered", "gathered", "--force"),
+        (
+            "batch gather parquet",
+            "batch gather done --to parquet -o gathered",
+            "gathered",
+            "--force",
+        ),
         ("batch gather merge", "batch gather done --to merge -o gathered", "gathered", "--force"),
         ("batch verify", "batch verify done --sample 100%", ""),
         ("record", "record robot.xml --frames 2000 -o out.motion.h5", "out.motion.h5", "--force"),
-        ("traj convert", "traj convert motion.h5 --scene robot.xml -o out.motion.h5", "out.motion.h5", "--force"),
-        ("profile", "profile robot.xml --repeats 2 -o out.profile.h5", "out.profile.h5 out.profile.json", "--force"),
+        (
+            "traj convert",
+            "traj convert motion.h5 --scene robot.xml -o out.motion.h5",
+            "out.motion.h5",
+            "--force",
+        ),
+        (
+            "profile",
+            "profile robot.xml --repeats 2 -o out.profile.h5",
+            "out.profile.h5 out.profile.json",
+            "--force",
+        ),
         ("report", "report first.h5 -o out.html --quiet", "out.html", "--force"),
         ("plot", "plot first.h5 -o out.svg --quiet", "out.svg", "--force"),
-        ("view", "view first.h5 --points-only --frames 0:9 --export out.html", "out.html", "--force"),
+        (
+            "view",
+            "view first.h5 --points-only --frames 0:9 --export out.html",
+            "out.html",
+            "--force",
+        ),
     )
 )
 
@@ -73,16 +115,25 @@ class Ground:
     """A folder with the inputs of all victims."""
 
     def __init__(self, folder: Path) -> None:
-        self.folder, self.temporary = folder, folder / "temporary"
+        self.folder = folder
+        self.temporary = folder / "temporary"
         self.here = folder / "here"
         for made in (self.temporary, self.here):
             made.mkdir()
         names = [name for name in os.environ if name.startswith("COLLIDE_")]
         root = str(Path(__file__).parents[2])
         self.environment = {name: value for name, value in os.environ.items() if name not in names}
-        self.environment |= {"PYTHONPATH": root, "TMPDIR": str(self.temporary), "MPLCONFIGDIR": str(folder / "mpl")}
+        self.environment |= {
+            "PYTHONPATH": root,
+            "TMPDIR": str(self.temporary),
+            "MPLCONFIGDIR": str(folder / "mpl"),
+        }
         write_inputs(self.here)
-        for frames, name in ((f":{FRAMES // 2}", "first"), (f"{FRAMES // 2}:", "second"), (":", "whole")):
+        for frames, name in (
+            (f":{FRAMES // 2}", "first"),
+            (f"{FRAMES // 2}:", "second"),
+            (":", "whole"),
+        ):
             self.run([*RUN, "--frames", frames, "-o", f"{name}.h5"])
         self.run(["batch", "run", "jobs.toml", "-o", "done", "--workers", "2"])
         self.inputs = set(os.listdir(self.here))
@@ -94,7 +145,9 @@ class Ground:
         assert done.returncode == 0, (args, told.decode())
 
     def start(self, args: Sequence[str], **how) -> subprocess.Popen[bytes]:
-        return subprocess.Popen([*COMMAND, *args], cwd=self.here, env=self.environment, start_new_session=True, **how)
+        return subprocess.Popen(
+            [*COMMAND, *args], cwd=self.here, env=self.environment, start_new_session=True, **how
+        )
 
     def undisturbed(self, victim: Victim) -> tuple[float, dict[str, bytes]]:
         """Seconds that the command takes, and its output files. Leaves a cleared folder."""
@@ -140,9 +193,11 @@ def write_motion(path: Path, frames: int, rng: np.random.Generator) -> None:
 
 
 def kill_faults(ground: Ground, number: int) -> list[str]:
-    """Kills the command of case `number` at its moment, runs it again, and returns everything that is wrong."""
+    """Kills the command of case `number` at its moment, runs it again, and returns everything that
+    is wrong."""
     rng = random.Random(number)
-    victim, target = VICTIMS[number % len(VICTIMS)], TARGETS[number // len(VICTIMS) % len(TARGETS)]
+    victim = VICTIMS[number % len(VICTIMS)]
+    target = TARGETS[number // len(VICTIMS) % len(TARGETS)]
     seconds, files = ground.undisturbed(victim)
     before = files if rng.random() < 0.5 else {}
     for name, data in before.items():
@@ -157,10 +212,14 @@ def kill_faults(ground: Ground, number: int) -> list[str]:
         found.append(f"the next run: {error}")
     found += _output_faults(ground, victim, {}, complete=True)
     found += [f"left behind: {name}" for name in _left(ground, victim)]
-    return [f"kill {number}, {victim.name}, {target} after {moment:.2f} s: {fault}" for fault in found]
+    return [
+        f"kill {number}, {victim.name}, {target} after {moment:.2f} s: {fault}" for fault in found
+    ]
 
 
-def _killed(ground: Ground, args: Sequence[str], target: str, moment: float, rng: random.Random) -> Iterator[str]:
+def _killed(
+    ground: Ground, args: Sequence[str], target: str, moment: float, rng: random.Random
+) -> Iterator[str]:
     with open(ground.folder / "told", "w+b") as told:
         process = ground.start(args, stdout=told, stderr=told)
         time.sleep(moment)
@@ -188,13 +247,16 @@ def _killed(ground: Ground, args: Sequence[str], target: str, moment: float, rng
 
 
 def _is_pythons_own(process: psutil.Process) -> bool:
-    """Whether it is the resource tracker of multiprocessing, which Python itself replaces, with a warning."""
+    """Whether it is the resource tracker of multiprocessing, which Python itself replaces, with a
+    warning."""
     with suppress(psutil.Error):
         return any("resource_tracker" in word for word in process.cmdline())
     return False
 
 
-def _output_faults(ground: Ground, victim: Victim, before: dict[str, bytes], complete: bool = False) -> Iterator[str]:
+def _output_faults(
+    ground: Ground, victim: Victim, before: dict[str, bytes], complete: bool = False
+) -> Iterator[str]:
     for name in victim.outputs:
         path = ground.here / name
         if name == "nightly":
@@ -230,7 +292,9 @@ def _batch_faults(folder: Path, complete: bool) -> Iterator[str]:
 
 def _left(ground: Ground, victim: Victim) -> list[str]:
     allowed = ground.inputs | set(victim.outputs)
-    left = sorted(set(os.listdir(ground.here)) - allowed) + [f"TMPDIR/{name}" for name in os.listdir(ground.temporary)]
+    left = sorted(set(os.listdir(ground.here)) - allowed) + [
+        f"TMPDIR/{name}" for name in os.listdir(ground.temporary)
+    ]
     known = (".h5", ".json", ".jsonl", ".parquet", ".zip")
     for folder in ("nightly", "done"):
         for path in (ground.here / folder).rglob("*"):
@@ -274,7 +338,11 @@ def _arrays(path: Path) -> str:
 def _ends(*endings: str) -> Callable[[Path], str]:
     def fault(path: Path) -> str:
         text = path.read_text()
-        return "" if text.rstrip().endswith(endings) and text.endswith(("\n", *endings)) else f"ends {text[-40:]!r}"
+        return (
+            ""
+            if text.rstrip().endswith(endings) and text.endswith(("\n", *endings))
+            else f"ends {text[-40:]!r}"
+        )
 
     return fault
 
@@ -306,8 +374,12 @@ VALID: dict[str, Callable[[Path], str]] = {
 }
 
 
-pytestmark = [pytest.mark.slow, pytest.mark.skipif(not hasattr(os, "fork"), reason="the command forks")]
-KILLS, GROUPS = 100, 4
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(not hasattr(os, "fork"), reason="the command forks"),
+]
+KILLS = 100
+GROUPS = 4
 
 
 @pytest.fixture(scope="module")
@@ -317,9 +389,13 @@ def ground(tmp_path_factory: pytest.TempPathFactory) -> Ground:
 
 @pytest.mark.parametrize("group", range(GROUPS))
 def test_a_killed_command_leaves_nothing_half_written(ground: Ground, group: int):
-    found = [fault for number in range(group, KILLS, GROUPS) for fault in kill_faults(ground, number)]
+    found = [
+        fault for number in range(group, KILLS, GROUPS) for fault in kill_faults(ground, number)
+    ]
     assert found == []
 
 
 def test_every_command_is_killed_in_every_way():
-    assert len({(number % len(VICTIMS), number // len(VICTIMS) % 3) for number in range(KILLS)}) == 3 * len(VICTIMS)
+    assert len(
+        {(number % len(VICTIMS), number // len(VICTIMS) % 3) for number in range(KILLS)}
+    ) == 3 * len(VICTIMS)

@@ -1,7 +1,9 @@
-"""Runs cases in processes made by fork, after the libraries are loaded; one line of JSON a case on stdout.
+"""Runs cases in processes made by fork, after the libraries are loaded; one line of JSON a case on
+stdout.
 
-stdin: a line of case numbers a batch. Each batch is a child of its own, so that what a library does to itself in one
-batch is gone with it; the driver ends a child that hangs, and sees which case one died in.
+stdin: a line of case numbers a batch. Each batch is a child of its own, so that what a library does
+to itself in one batch is gone with it; the driver ends a child that hangs, and sees which case one
+died in.
 """
 
 import contextlib
@@ -20,26 +22,35 @@ from pathlib import Path
 from tests.hostile.cases import Case, case_of
 from tests.hostile.seeds import Group, groups
 
-IN_OPEN, IN_NONBLOCK = 0x20, 0x800
+IN_OPEN = 0x20
+IN_NONBLOCK = 0x800
 _EVENT = struct.Struct("iIII")
 
 
 class Opened:
-    """Between `begin` and `end`: names opened in `outside`, and paths that Python opened where it has no business.
+    """Between `begin` and `end`: names opened in `outside`, and paths that Python opened where it
+    has no business.
 
-    Python itself, its packages, the system's tables and the folder of the case are its business. inotify tells of
-    folders that are watched, so native code is watched where the inputs lead to, in `outside`.
+    Python itself, its packages, the system's tables and the folder of the case are its business.
+    inotify tells of folders that are watched, so native code is watched where the inputs lead to,
+    in `outside`.
     """
 
     def __init__(self, outside: Path, folder: Path) -> None:
         self._outside, self._folder = outside, os.path.realpath(folder)
         self._python: set[str] = set()
         self._on = False
-        homes = {sys.prefix, sys.base_prefix, str(Path(__file__).parents[2]), os.path.expanduser("~/.cache")}
+        homes = {
+            sys.prefix,
+            sys.base_prefix,
+            str(Path(__file__).parents[2]),
+            os.path.expanduser("~/.cache"),
+        }
         homes |= {os.environ.get("WARP_CACHE_PATH", "/proc"), *(path for path in sys.path if path)}
         tables = ("/proc", "/sys", "/dev/null", "/etc/localtime", "/usr/share/zoneinfo")
         self._homes = (*map(os.path.realpath, homes), *tables)
-        self._temporary = os.path.realpath(tempfile.gettempdir())  # opened to make a file without a name
+        # opened to make a file without a name
+        self._temporary = os.path.realpath(tempfile.gettempdir())
         self._own = os.path.join(self._temporary, "collide_")
         self._inotify = _watching(outside)
         sys.addaudithook(self._audit)
@@ -62,7 +73,9 @@ class Opened:
             return
         if os.path.dirname(path) == str(self._outside):
             self._python.add(os.path.basename(path))
-        elif path != self._temporary and not path.startswith((self._folder, self._own, *self._homes)):
+        elif path != self._temporary and not path.startswith(
+            (self._folder, self._own, *self._homes)
+        ):
             self._python.add(path)
 
     def _events(self) -> set[str]:
@@ -92,9 +105,20 @@ def _watching(folder: Path) -> int:
 
 
 MEMORY_BYTES = 4 << 30
-"""Of address space beyond what the libraries take: a fault of ours ends in MemoryError, not in a machine that swaps."""
+"""Of address space beyond what the libraries take: a fault of ours ends in MemoryError, not in a
+machine that swaps."""
 SECRET = "SECRET-7f3a"
-RUN_OPTIONS = ("-o", "out.h5", "--device", "cpu", "--threads", "1", "--quiet", "--memory-limit", "256MiB")
+RUN_OPTIONS = (
+    "-o",
+    "out.h5",
+    "--device",
+    "cpu",
+    "--threads",
+    "1",
+    "--quiet",
+    "--memory-limit",
+    "256MiB",
+)
 
 
 def main() -> None:
@@ -124,7 +148,8 @@ def main() -> None:
 
 
 def in_child(make) -> list[Group]:
-    """What `make` gives, made in a process of its own: pxr starts threads, and those do not survive a fork."""
+    """What `make` gives, made in a process of its own: pxr starts threads, and those do not survive
+    a fork."""
     import pickle
 
     read_end, write_end = os.pipe()
@@ -153,7 +178,11 @@ def warm_up(folder: Path, made: list[Group]) -> None:
     for name, data in group.files.items():
         Path(name).write_bytes(data)
     assert collide(["run", group.main, *RUN_OPTIONS]) == 0
-    for words in (["inspect", group.main], ["check", "out.h5"], ["report", "out.h5", "-o", "out.html"]):
+    for words in (
+        ["inspect", group.main],
+        ["check", "out.h5"],
+        ["report", "out.h5", "-o", "out.html"],
+    ):
         assert collide([*words, "--quiet"]) == 0
     import pyarrow.parquet  # noqa: F401
     import viser  # noqa: F401
@@ -200,7 +229,8 @@ def answer(case: Case, command: tuple[str, ...], opened: Opened, said, told) -> 
         stream.seek(0)
         stream.truncate()
     before = set(os.listdir())
-    start = time.process_time()  # a machine that is busy with others is no fault; what waits for ever is ended
+    # a machine that is busy with others is no fault; what waits for ever is ended
+    start = time.process_time()
     code = collide(args)
     seconds = time.process_time() - start
     sys.stdout.flush()

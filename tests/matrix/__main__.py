@@ -1,24 +1,44 @@
-"""`python -m tests.matrix --into docs/reference/shape-matrix.md`: measures every pair of shapes, writes the tables."""
+"""`python -m tests.matrix --into docs/reference/shape-matrix.md`: measures every pair of shapes,
+writes the tables."""
 
 from pathlib import Path
 
 import click
 
-from tests.matrix.cells import CELLS, NEVER, depth_table, error_table, measure, measure_depths, refreshed, route
+from tests.matrix.cells import (
+    CELLS,
+    NEVER,
+    depth_table,
+    error_table,
+    measure,
+    measure_depths,
+    refreshed,
+    route,
+)
 
 POSES = 90
 
 
 @click.command()
-@click.option("--poses", default=POSES, show_default=True, help="Random poses of each cell, at each of three sizes.")
+@click.option(
+    "--poses",
+    default=POSES,
+    show_default=True,
+    help="Random poses of each cell, at each of three sizes.",
+)
 @click.option("--seed", default=0, show_default=True)
 @click.option(
-    "--into", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="The Markdown file to refresh."
+    "--into",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="The Markdown file to refresh.",
 )
 def main(poses: int, seed: int, into: Path | None) -> None:
     """Measure the shape matrix, and print its tables or put them INTO a document."""
     cells = [cell for cell in CELLS if route(*cell) != NEVER]
-    tables = {"pairs": error_table(measure(cells, poses, seed)), "depths": depth_table(measure_depths(poses, seed + 1))}
+    tables = {
+        "pairs": error_table(measure(cells, poses, seed)),
+        "depths": depth_table(measure_depths(poses, seed + 1)),
+    }
     if into is None:
         click.echo("\n\n".join(tables.values()))
     else:

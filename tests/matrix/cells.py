@@ -1,4 +1,5 @@
-"""The matrix of shape types: forms, their signed distances, poses, measured errors, and the page."""
+"""The matrix of shape types: forms, their signed distances, poses, measured errors, and the
+page."""
 
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -18,19 +19,22 @@ from tests.support.oracle import golden_section, rotation_of, signed_distance
 from tests.support.poses import relative_pose
 from tests.support.supports import HULL, hull_faces, surface_residual
 
-# Signed distances of points from convex solids, and of triangles by a search over each; float64 NumPy.
+# Signed distances of points from convex solids, and of triangles by a search over each; float64
+# NumPy.
 
 STEPS = 32
 """Of a golden section, which leave 2e-7 of the side of a triangle."""
 NEWTON_STEPS = 12
 TINY = 1e-9
-"""Coordinates nearer to a plane of symmetry than this are moved there: nothing else is off by more."""
+"""Coordinates nearer to a plane of symmetry than this are moved there: nothing else is off by
+more."""
 
 Field = Callable[[np.ndarray], np.ndarray]
 
 
 def field_of(shape_type: ShapeType, size: np.ndarray) -> Field:
-    """The signed distance of points [..., 3] from a convex shape in its own frame: negative inside, and convex.
+    """The signed distance of points [..., 3] from a convex shape in its own frame: negative inside,
+    and convex.
 
     Outside a convex mesh it is that from the planes of its faces, which is less, but above 0.
     """
@@ -53,11 +57,14 @@ def _hull_field(size: np.ndarray) -> Field:
 
 
 def _ellipsoid(points: np.ndarray, size: np.ndarray) -> np.ndarray:
-    """The nearest point is e² y / (t + e²) for the one root t > -min(e²) of sum (e y / (t + e²))² = 1 (Eberly).
+    """The nearest point is e² y / (t + e²) for the one root t > -min(e²) of sum (e y / (t + e²))² =
+    1 (Eberly).
 
-    Newton's method on that convex function, from where one of its terms alone is 1, never passes the root.
+    Newton's method on that convex function, from where one of its terms alone is 1, never passes
+    the root.
     """
-    y, square = np.maximum(np.abs(points), TINY), size**2
+    y = np.maximum(np.abs(points), TINY)
+    square = size**2
     t = (size * y - square).max(1)
     for _ in range(NEWTON_STEPS):
         part = size * y / (t[:, None] + square)
@@ -67,22 +74,26 @@ def _ellipsoid(points: np.ndarray, size: np.ndarray) -> np.ndarray:
     return np.where(((y / size) ** 2).sum(1) < 1.0, -distance, distance)
 
 
-def least_over_triangles(field: Field, corners: np.ndarray, owner: np.ndarray, count: int) -> np.ndarray:
+def least_over_triangles(
+    field: Field, corners: np.ndarray, owner: np.ndarray, count: int
+) -> np.ndarray:
     """float64[count]: the least of a convex field over the triangles [n, 3, 3] of each owner.
 
-    A convex function has one minimum over a triangle, which a golden section within a golden section finds. field:
-    no steeper than 1, so that triangles far from the best are passed over.
+    A convex function has one minimum over a triangle, which a golden section within a golden
+    section finds. field: no steeper than 1, so that triangles far from the best are passed over.
     """
     middle = corners.mean(1)
     max_separation = np.linalg.norm(corners - middle[:, None], axis=2).max(1)
-    at_middle, at_corners = field(middle), field(corners).min(1)
+    at_middle = field(middle)
+    at_corners = field(corners).min(1)
     best = np.full(count, np.inf)
     np.minimum.at(best, owner, np.minimum(at_middle, at_corners))
     near = at_middle - max_separation <= best[owner]
     a, b, c = (corners[near, k] for k in range(3))
 
     def along(s: np.ndarray) -> np.ndarray:
-        start, end = a + s[:, None] * (b - a), a + s[:, None] * (c - a)
+        start = a + s[:, None] * (b - a)
+        end = a + s[:, None] * (c - a)
         return _golden(lambda t: field(start + t[:, None] * (end - start)), len(s))
 
     np.minimum.at(best, owner[near], _golden(along, len(a)))
@@ -91,7 +102,8 @@ def least_over_triangles(field: Field, corners: np.ndarray, owner: np.ndarray, c
 
 def _golden(value: Field, count: int) -> np.ndarray:
     """The least of convex functions over [0, 1], one a row."""
-    low, high = np.zeros(count), np.ones(count)
+    low = np.zeros(count)
+    high = np.ones(count)
     best = golden_section(lambda t: -value(t), low, high, STEPS)
     return np.minimum(value(best), np.minimum(value(low), value(high)))
 
@@ -104,8 +116,8 @@ class Truth:
     """Of P poses. distance: float64[P], that of the solids where they are apart, else not above 0.
 
     is_exact: bool[P], whether `distance` is the signed distance where they overlap too; else there
-    -distance is how deep the deepest place of one of the surfaces is inside the other solid, which is never more than
-    the least translation that parts them.
+    -distance is how deep the deepest place of one of the surfaces is inside the other solid, which
+    is never more than the least translation that parts them.
     """
 
     distance: np.ndarray
@@ -116,7 +128,9 @@ def truth_of(first: Form, second: Form, poses: np.ndarray) -> Truth:
     """poses: float64[P, 2, 7] of the two, in the world; x y z, quaternion xyzw."""
     if first.is_convex and second.is_convex:
         relative = relative_pose(poses[:, 0], poses[:, 1])
-        distance, _ = signed_distance(first.type, first.full_size, second.type, second.full_size, relative)
+        distance, _ = signed_distance(
+            first.type, first.full_size, second.type, second.full_size, relative
+        )
         return Truth(distance, np.ones(len(poses), bool))
     if first.type == ShapeType.PLANE:
         return _over_plane(second, poses)
@@ -134,18 +148,28 @@ def _over_plane(form: Form, poses: np.ndarray) -> Truth:
 
 
 def _convex_and_solid(convex: Form, solid: Form, poses: np.ndarray) -> Truth:
-    """Outside, the least over the solid's triangles; a sphere's centre has an exact signed distance inside too."""
+    """Outside, the least over the solid's triangles; a sphere's centre has an exact signed distance
+    inside too."""
     assert solid.mesh is not None
     vertices, faces = solid.mesh
     count = len(poses)
     relative = relative_pose(poses[:, 0], poses[:, 1])
-    vertices_there = np.einsum("pij,vj->pvi", rotation_of(relative), vertices) + relative[:, None, :3]
+    vertices_there = (
+        np.einsum("pij,vj->pvi", rotation_of(relative), vertices) + relative[:, None, :3]
+    )
     corners = vertices_there[:, faces]
     field = field_of(convex.type, convex.full_size)
-    least = least_over_triangles(field, corners.reshape(-1, 3, 3), np.repeat(np.arange(count), len(faces)), count)
+    least = least_over_triangles(
+        field, corners.reshape(-1, 3, 3), np.repeat(np.arange(count), len(faces)), count
+    )
     if convex.type == ShapeType.CONVEX_MESH:
         own = (HULL * convex.size)[hull_faces()]
-        least = np.array([mesh_distance(own, corners[k]) if value > 0.0 else value for k, value in enumerate(least)])
+        least = np.array(
+            [
+                mesh_distance(own, corners[k]) if value > 0.0 else value
+                for k, value in enumerate(least)
+            ]
+        )
     middle = relative_pose(poses[:, 1], poses[:, 0])[:, :3]
     inside = np.array([_is_inside(solid, point) for point in middle])
     depth = np.array([_way_out(solid, point) for point in middle])
@@ -156,11 +180,15 @@ def _convex_and_solid(convex: Form, solid: Form, poses: np.ndarray) -> Truth:
         floor = np.minimum(field(vertices_there).min(1), 0.0)
         return Truth(np.where((least > 0.0) & ~inside, least, floor), (least > 0.0) & ~inside)
     # Its middle inside, all of it has as far to go as the middle has.
-    return Truth(np.where(inside, np.minimum(-depth, np.minimum(least, 0.0)), least), ~inside & (least > 0.0))
+    return Truth(
+        np.where(inside, np.minimum(-depth, np.minimum(least, 0.0)), least), ~inside & (least > 0.0)
+    )
 
 
 def _is_inside(solid: Form, point: np.ndarray) -> bool:
-    return TERRAIN.is_inside(point) if solid.terrain else windings(solid.corners, point[None])[0] > 0.5
+    return (
+        TERRAIN.is_inside(point) if solid.terrain else windings(solid.corners, point[None])[0] > 0.5
+    )
 
 
 def _way_out(solid: Form, point: np.ndarray) -> float:
@@ -176,7 +204,8 @@ def _two_solids(first: Form, second: Form, poses: np.ndarray) -> Truth:
     assert second.mesh is not None
     distance = np.empty(len(poses))
     for k, (pose_a, pose_b) in enumerate(poses):
-        a, b = placed(first.mesh, pose_a), placed(second.mesh, pose_b)
+        a = placed(first.mesh, pose_a)
+        b = placed(second.mesh, pose_b)
         apart = mesh_distance(a, b)
         deep = max(deepest_vertex(a, b), deepest_vertex(b, a))
         distance[k] = -deep if deep > 0.0 or crosses(a, b) or crosses(b, a) else apart
@@ -195,7 +224,9 @@ def max_separation_of(form: Form) -> float:
     """How far a form goes from its origin; half the size for a plane."""
     if form.type == ShapeType.PLANE:
         return 0.5
-    return float(np.linalg.norm(form.size) if form.size else np.linalg.norm(form.vertices, axis=1).max())
+    return float(
+        np.linalg.norm(form.size) if form.size else np.linalg.norm(form.vertices, axis=1).max()
+    )
 
 
 FORMS = (
@@ -233,34 +264,41 @@ Cell = tuple[Form, Form]
 
 
 def contacts_of(cells: Sequence[Cell], poses: np.ndarray, scale: float, gap: float = GAP):
-    """Least distance [P, cells] at poses [P, cells, 2, 7] of unit size, scaled, and its normal; inf without a contact.
+    """Least distance [P, cells] at poses [P, cells, 2, 7] of unit size, scaled, and its normal; inf
+    without a contact.
 
     A world per cell and pose.
     """
     cases = [PairCase(*cell, scale, poses[:, k]) for k, cell in enumerate(cells)]
-    found = collidecli.collide(model_of(cases, gap), placed_cases(cases), device="cpu", cache_limit=0)
+    found = collidecli.collide(
+        model_of(cases, gap), placed_cases(cases), device="cpu", cache_limit=0
+    )
     least, normal, _ = deepest(found)
     shape = len(cells), len(poses)
     return least.reshape(shape).T, np.moveaxis(normal.reshape(*shape, 3), 0, 1)
 
 
 def poses_for(cells: Sequence[Cell], count: int, seed: int = 0) -> np.ndarray:
-    """float64[count, cells, 2, 7] of unit size: a third as they fall, the others near to touching or the gap.
+    """float64[count, cells, 2, 7] of unit size: a third as they fall, the others near to touching
+    or the gap.
 
-    The others are moved along what the engine says is the normal: where it is wrong they are only elsewhere,
-    as what is true of them is asked of the oracle. They start far off, so that most of them are not deep.
+    The others are moved along what the engine says is the normal: where it is wrong they are only
+    elsewhere, as what is true of them is asked of the oracle. They start far off, so that most of
+    them are not deep.
     """
     rng = np.random.default_rng(seed)
     poses = rng.normal(size=(count, len(cells), 2, 7))
     poses[..., 3:] /= np.linalg.norm(poses[..., 3:], axis=-1, keepdims=True)
     goals = [GOALS[frame % len(GOALS)] for frame in range(count)]
     least = np.array([0.0 if goal is None else 0.6 for goal in goals])[:, None, None]
-    max_separation = np.array([max_separation_of(first) + max_separation_of(second) for first, second in cells])[
-        :, None
-    ]
+    max_separation = np.array(
+        [max_separation_of(first) + max_separation_of(second) for first, second in cells]
+    )[:, None]
     way = rng.normal(size=(count, len(cells), 3))
     way *= (
-        max_separation * rng.uniform(least, SPREAD, (*way.shape[:2], 1)) / np.linalg.norm(way, axis=-1, keepdims=True)
+        max_separation
+        * rng.uniform(least, SPREAD, (*way.shape[:2], 1))
+        / np.linalg.norm(way, axis=-1, keepdims=True)
     )
     poses[:, :, 1, :3] = poses[:, :, 0, :3] + way
     distance, normal = contacts_of(cells, poses, 1.0, FAR)
@@ -275,18 +313,19 @@ def poses_for(cells: Sequence[Cell], count: int, seed: int = 0) -> np.ndarray:
 # The engine's answers held against what is true, cell by cell.
 
 ROUNDING_BAND = 1e-6
-"""A distance this near to the gap may be on either side of it, of the size: contacts are written in float32."""
+"""A distance this near to the gap may be on either side of it, of the size: contacts are written in
+float32."""
 
 
 @dataclass(frozen=True)
 class Errors:
     """Of one cell over all poses and sizes, relative to the size.
 
-    apart, overlapping: poses of each kind, those that are found. apart_error: the largest, of distances. depth_error:
-    the largest, of depths, where the true one is known. least_share, short: else the least depth, as a share of how
-    deep the deepest place of one is inside the other, and by how much it falls short of that at most. strays: poses
-    with a contact at the gap or beyond, or with none below it; but for those nearer to the gap than rounding, or than
-    half a voxel.
+    apart, overlapping: poses of each kind, those that are found. apart_error: the largest, of
+    distances. depth_error: the largest, of depths, where the true one is known. least_share, short:
+    else the least depth, as a share of how deep the deepest place of one is inside the other, and
+    by how much it falls short of that at most. strays: poses with a contact at the gap or beyond,
+    or with none below it; but for those nearer to the gap than rounding, or than half a voxel.
     """
 
     poses: int
@@ -304,7 +343,10 @@ def measure(cells: Sequence[Cell], count: int, seed: int = 0) -> dict[Cell, Erro
     poses = poses_for(cells, count, seed)
     truths = [truth_of(*cell, poses[:, world]) for world, cell in enumerate(cells)]
     found = _least_distances(cells, poses)
-    return {cell: _errors(truths[world], found[:, :, world], _band(cell)) for world, cell in enumerate(cells)}
+    return {
+        cell: _errors(truths[world], found[:, :, world], _band(cell))
+        for world, cell in enumerate(cells)
+    }
 
 
 def _least_distances(cells: Sequence[Cell], poses: np.ndarray) -> np.ndarray:
@@ -313,8 +355,11 @@ def _least_distances(cells: Sequence[Cell], poses: np.ndarray) -> np.ndarray:
 
 
 def field_voxel(cell: Cell) -> float | None:
-    """Side of a voxel, of the size, of pairs that a signed distance field answers for; else None."""
-    is_exact = cell[0].type == ShapeType.PLANE or any(form.type == ShapeType.HEIGHTFIELD for form in cell)
+    """Side of a voxel, of the size, of pairs that a signed distance field answers for; else
+    None."""
+    is_exact = cell[0].type == ShapeType.PLANE or any(
+        form.type == ShapeType.HEIGHTFIELD for form in cell
+    )
     fields = [form.voxel for form in cell if form.voxels]
     return None if is_exact or not fields else max(fields)
 
@@ -329,7 +374,8 @@ def _errors(truth: Truth, found: np.ndarray, band: float) -> Errors:
     exact = np.broadcast_to(truth.is_exact, found.shape)
     is_found = np.isfinite(found)
     strays = (is_found != (true < GAP)) & (np.abs(true - GAP) > band)
-    apart, over = is_found & (true > 0.0), is_found & (true <= 0.0)
+    apart = is_found & (true > 0.0)
+    over = is_found & (true <= 0.0)
     off = np.abs(np.where(is_found, found, 0.0) - true)
     deep = over & ~exact & (true < -band)
     known = (over & exact).any()
@@ -347,7 +393,8 @@ def _errors(truth: Truth, found: np.ndarray, band: float) -> Errors:
 
 @dataclass(frozen=True)
 class Depths:
-    """Of a shape in a convex mesh of triangles: how many overlap, how deep at most; the largest error of a depth."""
+    """Of a shape in a convex mesh of triangles: how many overlap, how deep at most; the largest
+    error of a depth."""
 
     overlapping: int
     deepest: float
@@ -355,7 +402,8 @@ class Depths:
 
 
 def measure_depths(count: int, seed: int = 1) -> dict[Form, Depths]:
-    """Each convex form, and such a mesh itself, against the triangles of a convex mesh: the least translation is known.
+    """Each convex form, and such a mesh itself, against the triangles of a convex mesh: the least
+    translation is known.
 
     Half of the poses are deep ones.
     """
@@ -404,7 +452,11 @@ def route(first: Form, second: Form) -> str:
         return "vertices"
     if kind == "mesh":
         return "tree"
-    return "closed form" if second.type.label in dispatch.CLOSED_FORM.get(first.type.label, {}) else "GJK, EPA"
+    return (
+        "closed form"
+        if second.type.label in dispatch.CLOSED_FORM.get(first.type.label, {})
+        else "GJK, EPA"
+    )
 
 
 # The tables of docs/reference/shape-matrix.md.
@@ -425,7 +477,8 @@ def error_table(errors: Mapping[Cell, Errors]) -> str:
         if cell not in errors:
             rows.append(f"| {cell_name(cell)} | {route(*cell)} | | | | |")
             continue
-        facts, voxel = errors[cell], field_voxel(cell)
+        facts = errors[cell]
+        voxel = field_voxel(cell)
         columns = (
             cell_name(cell),
             route(*cell),
@@ -456,7 +509,9 @@ def depth_table(depths: Mapping[Form, Depths]) -> str:
     """A row a form."""
     rows = ["| in a convex triangle mesh | overlapping | deepest | error |", "|---|---|---|---|"]
     for form, facts in depths.items():
-        rows.append(f"| {form.name} | {facts.overlapping} | {facts.deepest:.2f} | {facts.error:.0e} |")
+        rows.append(
+            f"| {form.name} | {facts.overlapping} | {facts.deepest:.2f} | {facts.error:.0e} |"
+        )
     return "\n".join(rows)
 
 

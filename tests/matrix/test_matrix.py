@@ -1,4 +1,5 @@
-"""Every cell of the shape matrix against its oracle, at a few poses; and that the page lists the cells there are."""
+"""Every cell of the shape matrix against its oracle, at a few poses; and that the page lists the
+cells there are."""
 
 from pathlib import Path
 
@@ -27,7 +28,8 @@ HULL_BOUND = 1e-5
 GROOVES = 0.05
 """Of the size."""
 LEAST_SHARE = 0.5
-"""Of how deep the deepest place is: what leaves a triangle sideways counts only where it is twice as deep as others."""
+"""Of how deep the deepest place is: what leaves a triangle sideways counts only where it is twice
+as deep as others."""
 
 
 @pytest.fixture(scope="module")
@@ -39,14 +41,16 @@ def errors():
 def test_cell(cell, errors):
     if route(*cell) == NEVER:
         return
-    facts, voxel = errors[cell], field_voxel(cell)
+    facts = errors[cell]
+    voxel = field_voxel(cell)
     bound = HULL_BOUND if voxel is None else 0.5 * voxel
     assert facts.strays == 0
     assert facts.apart > 0
     assert facts.overlapping > 0
     assert facts.apart_error <= bound
     if facts.depth_error is not None:
-        # The least translation of a sphere is no less than its centre's distance; in a groove it is more.
+        # The least translation of a sphere is no less than its centre's distance; in a groove it is
+        # more.
         in_grooves = {form.name for form in cell} & {"triangle mesh", "heightfield"}
         assert facts.depth_error <= (GROOVES if in_grooves else bound)
     elif facts.short is not None and voxel is not None:
@@ -78,17 +82,23 @@ def unit_poses(pair):
 
 
 def test_what_crosses_is_not_said_to_touch():
-    """An edge of the mesh goes through the cylinder's axis: along the surface's normals it was 0.09 deep."""
-    cell, poses = (FORMS[4], FORMS[8]), unit_poses(CYLINDER_ACROSS)
+    """An edge of the mesh goes through the cylinder's axis: along the surface's normals it was 0.09
+    deep."""
+    cell = (FORMS[4], FORMS[8])
+    poses = unit_poses(CYLINDER_ACROSS)
     found, _ = contacts_of([cell], poses[:, None], 1.0)
     assert found[0, 0] <= LEAST_SHARE * truth_of(*cell, poses).distance[0] < -0.19
 
 
 def test_a_rim_meets_a_ridge_between_its_corners():
-    """Each corner of the rim has a lower one beside it: none was the nearest, and the pair was 0.7 voxels too far."""
-    cell, poses = (FORMS[5], FORMS[10]), unit_poses(CONE_BESIDE)
+    """Each corner of the rim has a lower one beside it: none was the nearest, and the pair was 0.7
+    voxels too far."""
+    cell = (FORMS[5], FORMS[10])
+    poses = unit_poses(CONE_BESIDE)
     found, _ = contacts_of([cell], poses[:, None], 1.0)
-    assert found[0, 0] == pytest.approx(truth_of(*cell, poses).distance[0], abs=0.25 * cell[1].voxel)
+    assert found[0, 0] == pytest.approx(
+        truth_of(*cell, poses).distance[0], abs=0.25 * cell[1].voxel
+    )
 
 
 def test_the_page_lists_the_cells_there_are():

@@ -1,4 +1,5 @@
-"""Contacts, touch_only, clearance, distances, gradients and sweeps agree about every pair, at any gap."""
+"""Contacts, touch_only, clearance, distances, gradients and sweeps agree about every pair, at any
+gap."""
 
 from dataclasses import replace
 from itertools import combinations_with_replacement, pairwise
@@ -51,28 +52,42 @@ CLASSES = {
     "field-convex": ("field", "convex"),
 }
 SIZES = (1e-3, 1.0, 1e3)
-PAIRS, CONFIGURATIONS = 14, 36
+PAIRS = 14
+CONFIGURATIONS = 36
 """Pairs of shapes of a draw, and configurations of each."""
 DRAWS = 10
-SLOW_CLASSES = ("mesh-mesh", "crossing-crossing", "one_sided-open", "mesh-heightfield", "field-convex")
+SLOW_CLASSES = (
+    "mesh-mesh",
+    "crossing-crossing",
+    "one_sided-open",
+    "mesh-heightfield",
+    "field-convex",
+)
 FEWER = 12
 """Of these classes the draw in `make test` has fewer configurations of each pair."""
 
 
 def drawn(name: str, draw: int) -> list[PairCase]:
-    """Cases of a class. Every second shape comes up in each draw; sizes and first shapes change from draw to draw."""
+    """Cases of a class. Every second shape comes up in each draw; sizes and first shapes change
+    from draw to draw."""
     rng = np.random.default_rng([draw, *name.encode()])
     first, second = (forms()[one] for one in CLASSES[name])
     count = FEWER if draw == 0 and name in SLOW_CLASSES else CONFIGURATIONS
     return [
         random_case(
-            rng, first[int(rng.integers(len(first)))], second[k % len(second)], SIZES[(k + draw) % len(SIZES)], count
+            rng,
+            first[int(rng.integers(len(first)))],
+            second[k % len(second)],
+            SIZES[(k + draw) % len(SIZES)],
+            count,
         )
         for k in range(PAIRS)
     ]
 
 
-EVERY_DRAW = pytest.mark.parametrize("draw", [0, *(pytest.param(k, marks=pytest.mark.slow) for k in range(1, DRAWS))])
+EVERY_DRAW = pytest.mark.parametrize(
+    "draw", [0, *(pytest.param(k, marks=pytest.mark.slow) for k in range(1, DRAWS))]
+)
 
 
 @EVERY_DRAW
@@ -81,7 +96,8 @@ EVERY_DRAW = pytest.mark.parametrize("draw", [0, *(pytest.param(k, marks=pytest.
 def test_answers_agree(name, draw):
     cases = drawn(name, draw)
     found = answers(cases)
-    overlap, apart = found.clearance < -1e-3, found.clearance > 1e-9
+    overlap = found.clearance < -1e-3
+    apart = found.clearance > 1e-9
     assert overlap.mean() > 0.1
     assert apart.mean() > 0.1
     broken = report(cases, found, rules(cases, found))
@@ -92,13 +108,17 @@ def test_answers_agree(name, draw):
 @pytest.mark.parametrize("name", CLASSES)
 @pytest.mark.filterwarnings("ignore::UserWarning")  # repairs of the meshes
 def test_distance_is_the_clearance(name, draw):
-    """`distance` of two shapes is that of the model's pair, bit for bit; every pair of shapes in `make test-slow`."""
+    """`distance` of two shapes is that of the model's pair, bit for bit; every pair of shapes in
+    `make test-slow`."""
     if CLASSES[name][0] == "field":
         pytest.skip("a Shape has no signed distance field")
     for case in drawn(name, draw) if draw else drawn(name, 0)[2:3]:
         poses = case.poses * [*[case.scale] * 3, 1.0, 1.0, 1.0, 1.0]
         found = collidecli.distance(
-            case.first.shape(case.scale), case.second.shape(case.scale), pose_a=poses[:, 0], pose_b=poses[:, 1]
+            case.first.shape(case.scale),
+            case.second.shape(case.scale),
+            pose_a=poses[:, 0],
+            pose_b=poses[:, 1],
         )
         near = collidecli.clearance(model_of([case], 0.0), placed([case]))
         np.testing.assert_array_equal(found.distance, near.distance[0, :, 0], err_msg=str(case))
@@ -121,16 +141,21 @@ def test_an_audit_reports_the_depths_of_the_contacts(name, draw, tmp_path):
 
 @pytest.mark.share(4)
 @pytest.mark.parametrize("scale", SIZES)
-@pytest.mark.parametrize("name", ["convex", "closed", "crossing", "open", "one-sided", "heightfield", "field"])
+@pytest.mark.parametrize(
+    "name", ["convex", "closed", "crossing", "open", "one-sided", "heightfield", "field"]
+)
 @pytest.mark.filterwarnings("ignore::UserWarning")  # repairs of the meshes
 def test_particles_are_balls(name, scale):
-    """A particle's contacts and sweep have the sign of a ball's, and its distance where they are apart."""
+    """A particle's contacts and sweep have the sign of a ball's, and its distance where they are
+    apart."""
     for index, form in enumerate(forms()[name]):
         case = random_case(np.random.default_rng([index, *name.encode()]), form, SPHERE, scale, 80)
-        found, (soft, swept) = answers([case]), particle_answers(form, scale, case.poses[:, 1, :3])
+        found = answers([case])
+        soft, swept = particle_answers(form, scale, case.poses[:, 1, :3])
         # The radius is float32, too.
         slack = ROUNDING + FLOAT32 * (np.abs(found.clearance) + SPHERE.size[0]) + 0.5 * form.voxel
-        apart, overlap = found.clearance > slack, found.clearance < -slack
+        apart = found.clearance > slack
+        overlap = found.clearance < -slack
         assert min(apart.sum(), overlap.sum()) > 8, form.name
         wrong = apart & np.isfinite(soft) & (np.abs(soft - found.clearance) > slack)
         wrong |= overlap & ~(soft < slack)
@@ -141,21 +166,26 @@ def test_particles_are_balls(name, scale):
         wrong |= (apart & (found.clearance > 2e-6) & (swept != 0)) | (overlap & (swept != 1))
         rows = np.flatnonzero(wrong & ~touches_a_back([case], found))
         texts = [
-            f"{case}, pose {case.poses[row, 1].tolist()}: particle {soft[row]:.9g}, sweep {swept[row]}, ball "
-            f"{found.least[:, row].tolist()}, clearance {found.clearance[row]:.9g}"
+            f"{case}, pose {case.poses[row, 1].tolist()}: particle {soft[row]:.9g}, sweep"
+            f" {swept[row]}, ball {found.least[:, row].tolist()}, clearance"
+            f" {found.clearance[row]:.9g}"
             for row in rows[:6]
         ]
         assert not texts, "\n".join([f"{len(rows)} of {len(soft)}", *texts])
 
 
 def particle_answers(form: Form, scale: float, points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Of particles of SPHERE's radius the distance of their contact within the unit size, and a sweep at rest."""
+    """Of particles of SPHERE's radius the distance of their contact within the unit size, and a
+    sweep at rest."""
     builder = collidecli.ModelBuilder()
     form.add(builder, -1, scale, 0.0)
     builder.add_particles(scale * points, radius=scale * SPHERE.size[0])
     model = builder.finalize()
-    rows = collidecli.collide(model, soft_gap=scale, soft_elements="vertices").groups["soft_contacts"]
-    least, swept = np.full(len(points), np.inf), np.zeros(len(points), int)
+    rows = collidecli.collide(model, soft_gap=scale, soft_elements="vertices").groups[
+        "soft_contacts"
+    ]
+    least = np.full(len(points), np.inf)
+    swept = np.zeros(len(points), int)
     np.minimum.at(least, rows.columns["indices"][:, 0], rows.columns["distance"] / scale)
     rest = np.tile(scale * points, (2, 1, 1, 1))
     found = collidecli.sweep(model, None, particle_q=rest, tolerance=1e-6 * scale).particles
@@ -213,7 +243,9 @@ def form_named(kind: str, name: str) -> Form:
 def case_of(name: str) -> PairCase:
     pair, position, rotation = FOUND[name]
     *forms_of_pair, scale = pair.split()
-    pose = np.array([[[0, 0, 0, 0, 0, 0, 1], [*map(float, (*position.split(), *rotation.split()))]]], float)
+    pose = np.array(
+        [[[0, 0, 0, 0, 0, 0, 1], [*map(float, (*position.split(), *rotation.split()))]]], float
+    )
     return PairCase(*(form_named(*form.split("/")) for form in forms_of_pair), float(scale), pose)
 
 
@@ -229,7 +261,8 @@ def test_answers_agree_at(name):
 def test_concave_edges_that_cross_are_left_by_the_front():
     case = case_of("concave edges alone cross, from behind")
     found = answers([case])
-    normal, depth = found.normal[0, 0], -found.least[0, 0]
+    normal = found.normal[0, 0]
+    depth = -found.least[0, 0]
     assert normal[2] > 0.9
     after = case.poses.copy()
     after[0, 1, :3] += (depth + 1e-6) * normal
@@ -237,18 +270,21 @@ def test_concave_edges_that_cross_are_left_by_the_front():
     assert clearances([twin])[0].distance[0, 0, 0] > 0.0
 
 
-# Gradients of distance against central differences in float64 of the least distance, for every pair of types.
+# Gradients of distance against central differences in float64 of the least distance, for every pair
+# of types.
 
 FRAMES = 40
 STEP = 1e-4
 """Displacement [m] and rotation [rad] of the differences."""
 SMOOTH = 0.02
-"""Largest second difference over STEP of a distance without a kink, whose curvature is then below 200 / m."""
+"""Largest second difference over STEP of a distance without a kink, whose curvature is then below
+200 / m."""
 ERROR = 2e-3
-"""Of a difference: STEP^2 / 6 times a third derivative of 200^2 / m^2 is 7e-5, rounding of EPA 1e-9 / STEP is 1e-5, and
-a float32 point 1e-7 / STEP is 1e-3."""
+"""Of a difference: STEP^2 / 6 times a third derivative of 200^2 / m^2 is 7e-5, rounding of EPA 1e-9
+/ STEP is 1e-5, and a float32 point 1e-7 / STEP is 1e-3."""
 DEPTH_ERROR = 0.02
-"""The same of depths in surfaces of triangles, which are found to 1e-6 of a size of some 1 m: 2e-6 / STEP."""
+"""The same of depths in surfaces of triangles, which are found to 1e-6 of a size of some 1 m: 2e-6
+/ STEP."""
 GRADIENT_PAIRS = [
     *combinations_with_replacement(ROUND_AND_FLAT, 2),
     *((ShapeType.PLANE, kind) for kind in (*ROUND_AND_FLAT, ShapeType.MESH)),
@@ -261,7 +297,8 @@ FAR = ShapeConfig(gap=2.0)
 
 
 def pair_model(first: ShapeType, second: ShapeType, seed: int) -> Model:
-    builder, rng = ModelBuilder(), np.random.default_rng(seed)
+    builder = ModelBuilder()
+    rng = np.random.default_rng(seed)
     for name, kind in (("first", first), ("second", second)):
         if kind in ROUND_AND_FLAT:
             add_shapes(builder, rng, 1, lambda index: FAR, (kind,), name)
@@ -279,12 +316,15 @@ def pair_model(first: ShapeType, second: ShapeType, seed: int) -> Model:
 
 def rotated(pose: np.ndarray, axis: int, angle: float) -> np.ndarray:
     """Poses [..., 7] after a rotation about an axis of the world through the body's origin."""
-    turn = Rotation.from_rotvec(angle * np.eye(3)[axis]) * Rotation.from_quat(pose[..., 3:].reshape(-1, 4))
+    turn = Rotation.from_rotvec(angle * np.eye(3)[axis]) * Rotation.from_quat(
+        pose[..., 3:].reshape(-1, 4)
+    )
     return np.concatenate([pose[..., :3], turn.as_quat().reshape(*pose.shape[:-1], 4)], axis=-1)
 
 
 def moved(poses: np.ndarray, body: int, axis: int, step: float) -> np.ndarray:
-    """Poses float64[F, 1, 2, 7] with one body moved along axis 0 to 2 or turned about axis 3 to 5."""
+    """Poses float64[F, 1, 2, 7] with one body moved along axis 0 to 2 or turned about axis 3 to
+    5."""
     found = poses.copy()
     if axis < 3:
         found[:, :, body, axis] += step
@@ -330,19 +370,23 @@ def test_gradients_are_those_of_the_least_distance(first, second):
         assert (np.abs(gradient - difference) < allowed)[smooth].all(), (side, axis)
 
 
-# The depth of a pair and the directions of its deepest contacts do not depend on the gap, for all pairs of types.
+# The depth of a pair and the directions of its deepest contacts do not depend on the gap, for all
+# pairs of types.
 
 TURN = 1e-5
 """Of a normal: mesh contacts merge within 1e-6 rad, and float32 rounds 1e-7."""
 
 
 def deepest_of(contacts, world: int) -> tuple[float, np.ndarray]:
-    """The least distance, 0 without penetration, and the normals [n, 3] of the contacts that have it."""
+    """The least distance, 0 without penetration, and the normals [n, 3] of the contacts that have
+    it."""
     cell = contacts.cell(0, world)
     least = float(cell.distance.min(initial=0.0))
     if least > -ROUNDING:
         return 0.0, np.zeros((0, 3))
-    return least, cell.normal[cell.distance <= least + ROUNDING + FLOAT32 * abs(least)].astype(np.float64)
+    return least, cell.normal[cell.distance <= least + ROUNDING + FLOAT32 * abs(least)].astype(
+        np.float64
+    )
 
 
 def covered(normals: np.ndarray, others: np.ndarray) -> bool:
@@ -350,7 +394,9 @@ def covered(normals: np.ndarray, others: np.ndarray) -> bool:
     return all((np.abs(others - normal).max(1) < TURN).any() for normal in normals)
 
 
-def differences(cells: list[tuple[Form, Form]], poses: np.ndarray) -> tuple[dict[str, list[str]], int]:
+def differences(
+    cells: list[tuple[Form, Form]], poses: np.ndarray
+) -> tuple[dict[str, list[str]], int]:
     """Of each pair the poses at which a gap changes what is deepest; and the number of overlaps."""
     cases = [PairCase(*cell, 1.0, poses[:, k]) for k, cell in enumerate(cells)]
     runs = [collidecli.collide(model_of(cases, gap), placed(cases), device="cpu") for gap in GAPS]
@@ -363,9 +409,14 @@ def differences(cells: list[tuple[Form, Form]], poses: np.ndarray) -> tuple[dict
             overlaps += depth < 0.0
             allowed = ROUNDING + FLOAT32 * abs(depth)
             for gap, (other, theirs) in zip(GAPS[1:], found[1:], strict=True):
-                if abs(other - depth) > allowed or not (covered(normals, theirs) and covered(theirs, normals)):
+                if abs(other - depth) > allowed or not (
+                    covered(normals, theirs) and covered(theirs, normals)
+                ):
                     pose = poses[frame, number].tolist()
-                    text = f"{depth} along {normals.tolist()}, at gap {gap:g} {other} along {theirs.tolist()}: {pose}"
+                    text = (
+                        f"{depth} along {normals.tolist()}, at gap {gap:g} {other} along"
+                        f" {theirs.tolist()}: {pose}"
+                    )
                     wrong.setdefault(cell_name(cell), []).append(text)
                     break
     return wrong, overlaps
@@ -376,4 +427,6 @@ def test_the_deepest_contact_does_not_depend_on_the_gap(poses, seed):
     touching = [cell for cell in CELLS if route(*cell) != NEVER]
     wrong, overlaps = differences(touching, poses_for(touching, poses, seed))
     assert overlaps > poses * len(touching) / 5
-    assert not wrong, "\n".join(f"{name}: {len(texts)}, first {texts[0]}" for name, texts in wrong.items())
+    assert not wrong, "\n".join(
+        f"{name}: {len(texts)}, first {texts[0]}" for name, texts in wrong.items()
+    )

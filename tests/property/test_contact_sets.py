@@ -55,7 +55,9 @@ def scene(world_count: int = 1) -> Model:
     """A bumpy floor; a box, a ball and a can that move."""
     config = ShapeConfig(gap=0.02, margin=MARGIN / 2)
     builder = ModelBuilder()
-    builder.add_shape_mesh(-1, *grid(12, 2.0, lambda x, y: 0.02 * np.sin(5.0 * x + 2.0 * y)), cfg=config)
+    builder.add_shape_mesh(
+        -1, *grid(12, 2.0, lambda x, y: 0.02 * np.sin(5.0 * x + 2.0 * y)), cfg=config
+    )
     builder.add_shape_box(builder.add_body(), hx=0.3, hy=0.2, hz=0.1, cfg=config)
     builder.add_shape_sphere(builder.add_body(), radius=0.2, cfg=config)
     builder.add_shape_cylinder(builder.add_body(), radius=0.15, half_height=0.2, cfg=config)
@@ -63,11 +65,14 @@ def scene(world_count: int = 1) -> Model:
 
 
 def motion() -> np.ndarray:
-    """float64[FRAMES, 1, 3, 7]: slow slides and turns near the floor, the box and the can into each other."""
+    """float64[FRAMES, 1, 3, 7]: slow slides and turns near the floor, the box and the can into each
+    other."""
     time = np.arange(FRAMES)
     angle = np.stack([0.02 * time, 0.03 * time, 0.05 * time], axis=1)
     body_q = np.zeros((FRAMES, 1, 3, 7))
-    body_q[:, 0, :, 0] = np.array([-0.2, 0.6, 0.2]) + np.stack([0.006 * time, 0.01 * time, -0.004 * time], axis=1)
+    body_q[:, 0, :, 0] = np.array([-0.2, 0.6, 0.2]) + np.stack(
+        [0.006 * time, 0.01 * time, -0.004 * time], axis=1
+    )
     body_q[:, 0, :, 1] = [0.1, -0.5, 0.1]
     body_q[:, 0, :, 2] = [0.1, 0.19, 0.19]
     axis = np.array([[0.0, 0.0, 1.0], [0.0, 1.0, 0.0], [0.6, 0.0, 0.8]])
@@ -80,11 +85,17 @@ def rows(contacts: Contacts, frame: int) -> list[dict[str, Any]]:
     """A frame's contacts, the points in float64."""
     cell = contacts.cell(frame)
     names = ("shape0", "shape1", "feature0", "feature1", "normal", "point0", "point1")
-    return [{name: getattr(cell, name)[row] for name in names} for row in range(cell.rigid_contact_count)]
+    return [
+        {name: getattr(cell, name)[row] for name in names}
+        for row in range(cell.rigid_contact_count)
+    ]
 
 
-def followed(model: Model, body_q: np.ndarray, contacts: Contacts, stick: float) -> tuple[list[int], np.ndarray]:
-    """Ids and, at both ends, points of all contacts: what the documents say, said by loops. contacts: as found."""
+def followed(
+    model: Model, body_q: np.ndarray, contacts: Contacts, stick: float
+) -> tuple[list[int], np.ndarray]:
+    """Ids and, at both ends, points of all contacts: what the documents say, said by loops.
+    contacts: as found."""
     ids: list[int] = []
     points: list[np.ndarray] = []
     before: list[dict[str, Any]] = []
@@ -113,7 +124,9 @@ def followed(model: Model, body_q: np.ndarray, contacts: Contacts, stick: float)
             (np.linalg.norm(middle(row) - carried(other)), i, j)
             for i, row in enumerate(now)
             for j, other in enumerate(before)
-            if i not in match and j not in match.values() and all(row[k] == other[k] for k in keys[:2])
+            if i not in match
+            and j not in match.values()
+            and all(row[k] == other[k] for k in keys[:2])
         )
         for way, i, j in ways:
             if stick and way <= stick and i not in match and j not in match.values():
@@ -128,9 +141,11 @@ def followed(model: Model, body_q: np.ndarray, contacts: Contacts, stick: float)
                 shift = shift - n * (n @ shift) / (n @ n)
                 if np.linalg.norm(shift) > stick:
                     shift = np.zeros(3)
-            row["point0"], row["point1"] = row["point0"] + shift, row["point1"] + shift
+            row["point0"] = row["point0"] + shift
+            row["point1"] = row["point1"] + shift
             row["kept"] = [
-                r.T @ (row[f"point{k}"] - t) for k, (r, t) in enumerate(map(pose, (row["shape0"], row["shape1"])))
+                r.T @ (row[f"point{k}"] - t)
+                for k, (r, t) in enumerate(map(pose, (row["shape0"], row["shape1"])))
             ]
             ids.append(row["id"])
             points.append(np.concatenate([row["point0"], row["point1"]]))
@@ -164,7 +179,9 @@ def test_sticky_contacts_are_those_of_the_loops(found, sticky):
     ids, points = followed(scene(), motion(), found, STICK)
     assert sticky.columns["contact_id"].tolist() == ids
     # Offsets, which say where a contact was on its body, are float32.
-    np.testing.assert_allclose(np.concatenate([sticky.point0, sticky.point1], axis=1), points, atol=2e-6)
+    np.testing.assert_allclose(
+        np.concatenate([sticky.point0, sticky.point1], axis=1), points, atol=2e-6
+    )
     moved = np.linalg.norm(sticky.point0 - found.point0, axis=1)
     assert 0.2 < (moved > 1e-4).mean() < 1.0
     assert len(set(ids)) < len(set(followed(scene(), motion(), found, 0.0)[0]))
@@ -178,24 +195,34 @@ def test_what_sticks_keeps_distance_normal_and_the_equation(found, sticky):
     np.testing.assert_allclose((way * found.normal).sum(axis=1), 0.0, atol=1e-9)
     apart = ((sticky.point1 - sticky.point0) * sticky.normal).sum(axis=1)
     np.testing.assert_allclose(apart, sticky.distance + MARGIN, atol=1e-7)
-    model, body_q = scene(), motion()
+    model = scene()
+    body_q = motion()
     frame = np.repeat(np.arange(FRAMES), np.diff(sticky.cell_start))
     for side in "01":
         body = model.shapes.body[getattr(sticky, f"shape{side}")]
         pose = body_q[frame, 0, np.maximum(body, 0)]
-        world = np.einsum("nij,nj->ni", rotation_of(pose), getattr(sticky, f"offset{side}")) + pose[:, :3]
+        world = (
+            np.einsum("nij,nj->ni", rotation_of(pose), getattr(sticky, f"offset{side}"))
+            + pose[:, :3]
+        )
         point = getattr(sticky, f"point{side}")
         world = np.where((body < 0)[:, None], getattr(sticky, f"offset{side}"), world)
         np.testing.assert_allclose(world, point, atol=1e-6)
 
 
-@pytest.mark.parametrize("options", [{"chunk_cells": 1}, {"chunk_cells": 5, "threads": 3}, {"broad_phase": "sap"}])
+@pytest.mark.parametrize(
+    "options", [{"chunk_cells": 1}, {"chunk_cells": 5, "threads": 3}, {"broad_phase": "sap"}]
+)
 def test_one_answer(sticky, options):
-    assert_identical(collidecli.collide(scene(), motion(), sticky_contacts=STICK, **options), sticky)
+    assert_identical(
+        collidecli.collide(scene(), motion(), sticky_contacts=STICK, **options), sticky
+    )
 
 
 def test_every_world_is_the_first(sticky):
-    contacts = collidecli.collide(scene(world_count=3), motion(), sticky_contacts=STICK, chunk_cells=4)
+    contacts = collidecli.collide(
+        scene(world_count=3), motion(), sticky_contacts=STICK, chunk_cells=4
+    )
     for frame in range(FRAMES):
         for world in range(3):
             assert_identical(contacts.cell(frame, world), sticky.cell(frame))
@@ -205,9 +232,13 @@ def test_every_world_is_the_first(sticky):
 def test_the_nearest_are_matched_first(seed):
     rng = np.random.default_rng(seed)
     # A lattice, so that many ways are equal.
-    here, there = (rng.integers(0, 4, (int(rng.integers(1, 20)), 3)).astype(float) for _ in range(2))
+    here, there = (
+        rng.integers(0, 4, (int(rng.integers(1, 20)), 3)).astype(float) for _ in range(2)
+    )
     matched: dict[int, int] = {}
-    for way, i, j in sorted((np.linalg.norm(p - q), i, j) for i, p in enumerate(here) for j, q in enumerate(there)):
+    for way, i, j in sorted(
+        (np.linalg.norm(p - q), i, j) for i, p in enumerate(here) for j, q in enumerate(there)
+    ):
         if way <= 2.0 and i not in matched and j not in matched.values():
             matched[i] = j
     assert dict(_nearest_first(here, there, 2.0)) == matched
@@ -226,7 +257,10 @@ FLOATS = ("distance", "point0", "point1", "offset0", "offset1")
 
 def compared(a: Edited, b: Edited, packed: int = 0, **options: Any) -> dict[str, Any]:
     with tempfile.TemporaryDirectory() as folder:
-        paths = [one.write(Path(folder) / name, packed=packed) for one, name in ((a, "a.h5"), (b, "b.h5"))]
+        paths = [
+            one.write(Path(folder) / name, packed=packed)
+            for one, name in ((a, "a.h5"), (b, "b.h5"))
+        ]
         return diff(DiffRequest(*paths, first=10_000, **options)).as_dict()
 
 
@@ -250,12 +284,16 @@ def told(result: dict[str, Any], kind: str) -> Counter:
 
 @st.composite
 def edits(draw) -> tuple[Edited, Edited, list[int], list[int]]:
-    """A set, the set edited, the rows that were moved, and those that were dropped, in pairs of their own."""
-    a = made_up(frames=4, contacts_per_cell=draw(st.integers(0, 8)), seed=draw(st.integers(0, 1000)))
+    """A set, the set edited, the rows that were moved, and those that were dropped, in pairs of
+    their own."""
+    a = made_up(
+        frames=4, contacts_per_cell=draw(st.integers(0, 8)), seed=draw(st.integers(0, 1000))
+    )
     rows = list(range(len(a.cell)))
     chosen = draw(st.lists(st.sampled_from(rows), unique=True, max_size=6)) if rows else []
     cut = draw(st.integers(0, len(chosen)))
-    moved, dropped = chosen[:cut], chosen[cut:]
+    moved = chosen[:cut]
+    dropped = chosen[cut:]
     b = a.copy()
     for row in moved:
         name = draw(st.sampled_from(FLOATS))
@@ -286,11 +324,13 @@ def test_what_was_done_is_what_is_found(case):
 @quick
 def test_the_other_way_round_only_the_names_change(case):
     a, b, _, _ = case
-    there, back = compared(a, b), compared(b, a)
+    there = compared(a, b)
+    back = compared(b, a)
     for kind, other in (("missing", "extra"), ("extra", "missing"), ("changed", "changed")):
         assert told(there, kind) == told(back, other)
     for one, other in zip(there["fields"], back["fields"], strict=True):
-        if one["name"] == "normal":  # a point0 there is a point1 where the shapes are in another order
+        # a point0 there is a point1 where the shapes are in another order
+        if one["name"] == "normal":
             assert (one["changed"], one["largest"]) == (other["changed"], other["largest"])
     assert there["contacts"]["missing_pairs"] == back["contacts"]["extra_pairs"]
 
@@ -300,7 +340,8 @@ def test_the_other_way_round_only_the_names_change(case):
 def test_neither_blocks_nor_chunks_show(case, block_rows, packed):
     """Chunks whose bytes are the same in both files are not unpacked, or once for both."""
     a, b, _, _ = case
-    whole, blocks = compared(a, b), compared(a, b, packed, block_rows=block_rows)
+    whole = compared(a, b)
+    blocks = compared(a, b, packed, block_rows=block_rows)
     for result in (whole, blocks):
         del result["a"], result["b"]
     assert whole == blocks
@@ -308,7 +349,9 @@ def test_neither_blocks_nor_chunks_show(case, block_rows, packed):
 
 # Intervals of random touches against plain Python: blocks, worlds, frames, pauses, bodies.
 
-quick_events = settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+quick_events = settings(
+    max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow]
+)
 PAIRS = [(0, 1), (0, 2), (1, 2), (1, 4), (3, 4)]
 SHAPES = ("ground", "ball", "bøx", "pin", "egg")
 EVERY = 10**9
@@ -316,8 +359,10 @@ EVERY = 10**9
 
 @st.composite
 def patterns(draw) -> tuple[list[Touch], int, int]:
-    """Touches, frames and worlds: pairs that flicker; some cells have several contacts of a pair, some only apart."""
-    frames, worlds = draw(st.integers(1, 12)), draw(st.integers(1, 3))
+    """Touches, frames and worlds: pairs that flicker; some cells have several contacts of a pair,
+    some only apart."""
+    frames = draw(st.integers(1, 12))
+    worlds = draw(st.integers(1, 3))
     rng = np.random.default_rng(draw(st.integers(0, 10_000)))
     density = draw(st.sampled_from([0.1, 0.5, 0.9]))
     rows = []
@@ -325,18 +370,25 @@ def patterns(draw) -> tuple[list[Touch], int, int]:
         for world in range(worlds):
             for one, other in PAIRS:
                 if rng.random() < density:
-                    # Few values, so that several frames are equally deep, and some contacts are in the gap.
+                    # Few values, so that several frames are equally deep, and some contacts are in
+                    # the gap.
                     distances = rng.choice([-0.02, -0.01, 0.0, 0.03], rng.integers(1, 4))
-                    rows += [Touch(frame, world, one, other, float(distance)) for distance in distances]
+                    rows += [
+                        Touch(frame, world, one, other, float(distance)) for distance in distances
+                    ]
     return rows, frames, worlds
 
 
-def intervals_of(pattern: tuple[list[Touch], int, int], time: Any = None, **options: Any) -> dict[str, Any]:
+def intervals_of(
+    pattern: tuple[list[Touch], int, int], time: Any = None, **options: Any
+) -> dict[str, Any]:
     """Shapes 1 and 2 are of one body."""
     edited = replace(touching_set(*pattern, time), body=np.array([-1, 0, 0, 2, 3]))
     with tempfile.TemporaryDirectory() as folder:
         path = edited.write(Path(folder) / "a.h5")
-        return events(EventsRequest(path, EventOptions(**options), first=EVERY, graph=True)).as_dict()
+        return events(
+            EventsRequest(path, EventOptions(**options), first=EVERY, graph=True)
+        ).as_dict()
 
 
 @given(patterns(), st.integers(0, 3), st.sampled_from([-0.015, 0.0, 0.03]), st.integers(1, 30))
@@ -347,26 +399,48 @@ def test_intervals_are_those_of_plain_python(pattern, gap, threshold, block_rows
     result = intervals_of(pattern, **options)
     time = [0.25 * frame for frame in range(frames)]
     expected = intervals(
-        rows, range(frames), time, lambda last, next: next - last - 1 <= gap, SHAPES.__getitem__, threshold
+        rows,
+        range(frames),
+        time,
+        lambda last, next: next - last - 1 <= gap,
+        SHAPES.__getitem__,
+        threshold,
     )
     assert ordered(result["listed"]) == expected
     assert result["intervals"]["count"] == len(expected)
     assert result["intervals"]["begins"] == sum(one["begin_known"] for one in expected)
     assert result["intervals"]["ends"] == sum(one["end_known"] for one in expected)
-    assert result["contacts"] == {"asked_for": len(rows), "touching": sum(one["contacts"] for one in expected)}
+    assert result["contacts"] == {
+        "asked_for": len(rows),
+        "touching": sum(one["contacts"] for one in expected),
+    }
 
 
-@given(patterns(), st.integers(0, 8), st.integers(0, 3), st.integers(1, 3), st.integers(1, 30), st.integers(0, 2))
+@given(
+    patterns(),
+    st.integers(0, 8),
+    st.integers(0, 3),
+    st.integers(1, 3),
+    st.integers(1, 30),
+    st.integers(0, 2),
+)
 @quick_events
-def test_some_frames_of_a_world_in_steps_and_a_pause_in_seconds(pattern, quarter_seconds, start, step, block_rows, at):
+def test_some_frames_of_a_world_in_steps_and_a_pause_in_seconds(
+    pattern, quarter_seconds, start, step, block_rows, at
+):
     rows, frames, worlds = pattern
     world = at % worlds
     start = min(start, frames - 1)
     picked = range(frames)[start::step]
-    # Uneven times, two of them equal; all are sums of powers of two, so that no difference is rounded.
+    # Uneven times, two of them equal; all are sums of powers of two, so that no difference is
+    # rounded.
     time = np.cumsum([0.0, *([0.25, 0.0, 1.0, 0.5] * 3)])[:frames].tolist()
     limit = 0.25 * quarter_seconds
-    options = {"merge_gap": MergeGap(seconds=limit), "frames": f"{start}::{step}", "block_rows": block_rows}
+    options = {
+        "merge_gap": MergeGap(seconds=limit),
+        "frames": f"{start}::{step}",
+        "block_rows": block_rows,
+    }
     result = intervals_of(pattern, time, worlds=(world,), **options)
     rows = [row for row in rows if row.world == world]
 
@@ -384,22 +458,32 @@ def test_bodies_and_the_graph(pattern, gap, block_rows):
     result = intervals_of(pattern, by="bodies", merge_gap=MergeGap(gap), block_rows=block_rows)
     names = ("ground", "body0", "body0", "body2", "body3")
     time = [0.25 * frame for frame in range(frames)]
-    expected = intervals(rows, range(frames), time, lambda last, next: next - last - 1 <= gap, names.__getitem__)
+    expected = intervals(
+        rows, range(frames), time, lambda last, next: next - last - 1 <= gap, names.__getitem__
+    )
     assert ordered(result["listed"]) == expected
     for edge in result["graph"]["edges"]:
-        of = [one for one in expected if one["pair"] == tuple(sorted((edge["body0"], edge["body1"])))]
-        assert (edge["intervals"], edge["contacts"]) == (len(of), sum(one["contacts"] for one in of))
+        of = [
+            one for one in expected if one["pair"] == tuple(sorted((edge["body0"], edge["body1"])))
+        ]
+        assert (edge["intervals"], edge["contacts"]) == (
+            len(of),
+            sum(one["contacts"] for one in of),
+        )
         assert edge["touching_frames"] == sum(one["touching_frames"] for one in of)
         assert edge["seconds"] == sum(one["seconds"] for one in of)  # quarters: sums are exact
         assert edge["worlds"] == len({one["world"] for one in of})
         assert edge["least_distance"] == min(one["least_distance"] for one in of)
-        assert edge["unknown_ends"] == sum(not (one["begin_known"] and one["end_known"]) for one in of)
+        assert edge["unknown_ends"] == sum(
+            not (one["begin_known"] and one["end_known"]) for one in of
+        )
     assert len(result["graph"]["edges"]) == len({one["pair"] for one in expected})
 
 
 # collide merge: however a set is parted, its parts make it again, to the bit of its content hash.
 
-MERGED_FRAMES, WORLDS = 9, 4
+MERGED_FRAMES = 9
+WORLDS = 4
 STEP = 5
 
 
@@ -409,23 +493,41 @@ def every_contact() -> ContactBlock:
 
 
 def write_part(
-    path: Path, frames: list[int], worlds: list[int], config: dict | None = None, recording: str = "cd" * 32
+    path: Path,
+    frames: list[int],
+    worlds: list[int],
+    config: dict | None = None,
+    recording: str = "cd" * 32,
 ) -> str:
     """Some frames and worlds of one made-up set, as a run of them alone would write it."""
     block = every_contact()
     start = np.concatenate([[0], np.cumsum(block.cell_counts)])
     cells = [frame * WORLDS + world for frame in frames for world in worlds]
-    rows = np.concatenate([np.arange(start[cell], start[cell + 1]) for cell in cells] or [np.zeros(0, np.intp)])
+    rows = np.concatenate(
+        [np.arange(start[cell], start[cell + 1]) for cell in cells] or [np.zeros(0, np.intp)]
+    )
     columns = {name: values[rows] for name, values in block.columns.items()}
     groups = groups_of_cells(block.groups, np.array(cells, np.intp))
     part = ContactBlock(0, block.cell_counts[cells], columns, groups)
-    attributes = {**ATTRIBUTES, "trajectory_sha256": recording, "config": json.dumps(config or {"gap": 0.1})}
+    attributes = {
+        **ATTRIBUTES,
+        "trajectory_sha256": recording,
+        "config": json.dumps(config or {"gap": 0.1}),
+    }
     at = np.array(frames)
     times = at * 0.01, at * STEP, np.dtype(np.float64), attributes
-    with ContactWriter(path, small_model(len(worlds)), len(frames), *times, force=True, groups=OF_CELLS) as writer:
+    with ContactWriter(
+        path, small_model(len(worlds)), len(frames), *times, force=True, groups=OF_CELLS
+    ) as writer:
         writer.append(part)
         writer.end_contacts()
-        writer.write_timing({"wall_seconds": 0.5, "contact_count": part.contact_count, "device": f"d{frames[0] % 2}"})
+        writer.write_timing(
+            {
+                "wall_seconds": 0.5,
+                "contact_count": part.contact_count,
+                "device": f"d{frames[0] % 2}",
+            }
+        )
         writer.finish()
         return writer.content_sha256
 
@@ -440,7 +542,9 @@ def whole(folder) -> str:
     return write_part(folder / "whole.h5", list(range(MERGED_FRAMES)), list(range(WORLDS)))
 
 
-SLOW = settings(max_examples=6, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+SLOW = settings(
+    max_examples=6, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 
 
 def merged_in_blocks(rows: int, request: MergeRequest) -> dict[str, Any]:
@@ -469,24 +573,45 @@ def test_frames_parted_in_any_way(folder, whole, owner, rows):
 
 
 @SLOW
-@given(cut=st.lists(st.integers(1, WORLDS - 1), min_size=1, max_size=2, unique=True), rows=st.sampled_from([1, 10**6]))
+@given(
+    cut=st.lists(st.integers(1, WORLDS - 1), min_size=1, max_size=2, unique=True),
+    rows=st.sampled_from([1, 10**6]),
+)
 def test_worlds_parted_in_any_way(folder, whole, cut, rows):
     names = []
     for k, worlds in enumerate(np.split(np.arange(WORLDS), sorted(cut))):
         names.append(str(folder / f"w{k}.h5"))
-        write_part(Path(names[-1]), list(range(MERGED_FRAMES)), worlds.tolist(), recording=f"a{k}" * 32)
-    result = merged_in_blocks(rows, MergeRequest(names, str(folder / "out.h5"), worlds=True, force=True))
+        write_part(
+            Path(names[-1]), list(range(MERGED_FRAMES)), worlds.tolist(), recording=f"a{k}" * 32
+        )
+    result = merged_in_blocks(
+        rows, MergeRequest(names, str(folder / "out.h5"), worlds=True, force=True)
+    )
     assert result["content_sha256"] == whole
 
 
 def test_the_result_is_good_and_says_where_it_is_from(folder, whole):
     for name, frames in (("a", range(4)), ("b", range(4, MERGED_FRAMES))):
-        write_part(folder / f"{name}.h5", list(frames), list(range(WORLDS)), config={"frames": name, "gap": 0.1})
-    merge(MergeRequest([str(folder / f"{name}.h5") for name in "ba"], str(folder / "ab.h5"), force=True))
+        write_part(
+            folder / f"{name}.h5",
+            list(frames),
+            list(range(WORLDS)),
+            config={"frames": name, "gap": 0.1},
+        )
+    merge(
+        MergeRequest(
+            [str(folder / f"{name}.h5") for name in "ba"], str(folder / "ab.h5"), force=True
+        )
+    )
     assert check(folder / "ab.h5").findings == []
     with ContactSet.open(folder / "ab.h5") as merged:
         assert merged.content_sha256 == whole
         assert merged.config == {"frames": "a, b", "gap": 0.1}
         assert merged.trajectory_sha256 == "cd" * 32
-        timing = {"wall_seconds": 1.0, "contact_count": merged.contact_count, "device": "d0", "merged_runs": 2}
+        timing = {
+            "wall_seconds": 1.0,
+            "contact_count": merged.contact_count,
+            "device": "d0",
+            "merged_runs": 2,
+        }
         assert {name: merged.file["timing"].attrs[name] for name in timing} == timing

@@ -1,9 +1,10 @@
 """Contacts change continuously: neighbours of aligned poses differ by no more than their motion.
 
-For every pair of classes poses lie in each other's features (faces in one plane, walls on grid lines,
-corners on edges, rims on edges, equal shapes at one pose), from apart through touching to overlaps, and
-their neighbours are 1e-12 to 1e-5 of the size away. Presence, the least distance and the deepest
-contact's normal change by the motion and the documented bound of each quantity, no more.
+For every pair of classes poses lie in each other's features (faces in one plane, walls on grid
+lines, corners on edges, rims on edges, equal shapes at one pose), from apart through touching to
+overlaps, and their neighbours are 1e-12 to 1e-5 of the size away. Presence, the least distance and
+the deepest contact's normal change by the motion and the documented bound of each quantity, no
+more.
 """
 
 from dataclasses import dataclass
@@ -33,42 +34,47 @@ COPIES = 10
 """Neighbours of each pose."""
 POSES = 50
 FEW_POSES = 10
-"""Of sheets on heightfields, which take some 8 ms of a core a pose and neighbour, ten times those of other surfaces."""
+"""Of sheets on heightfields, which take some 8 ms of a core a pose and neighbour, ten times those
+of other surfaces."""
 FLOAT32 = 1e-7
 """Of a distance in a contact, relative to the larger size."""
 CONVEX_DISTANCE = 1e-7
-"""Bound of the distance of convex shapes, relative to the larger size (docs/explanation/accuracy.md)."""
+"""Bound of the distance of convex shapes, relative to the larger size
+(docs/explanation/accuracy.md)."""
 SURFACE_DISTANCE = 1e-8
-"""Of a convex shape and a triangle: a touch is 4e-9 of the sum of both sizes (`convex_triangle`), and of
-two meshes 1e-9 of the larger half extent."""
+"""Of a convex shape and a triangle: a touch is 4e-9 of the sum of both sizes (`convex_triangle`),
+and of two meshes 1e-9 of the larger half extent."""
 EPA_CLOSE = 2e-3
-"""Part of a depth to which EPA closes a ring of nearly equal minima of round shapes; a hundredth of the
-sum of both sizes is added to the depth (`epa.CLOSE`, `epa.SHALLOW`)."""
+"""Part of a depth to which EPA closes a ring of nearly equal minima of round shapes; a hundredth of
+the sum of both sizes is added to the depth (`epa.CLOSE`, `epa.SHALLOW`)."""
 CONVEX_SEARCH = 0.05
-"""Part of a depth by which the search of a convex shape in a surface may miss the least translation; it
-accepts 1.02 times the lower bound, and was within 1.02 of 500 directions (mesh-contacts.md)."""
+"""Part of a depth by which the search of a convex shape in a surface may miss the least
+translation; it accepts 1.02 times the lower bound, and was within 1.02 of 500 directions
+(mesh-contacts.md)."""
 MESH_SEARCH = 0.25
 """Of two meshes: the worst of 1,075 deep poses was 1.245 times the best of 2,000 directions."""
 SHALLOW_SEARCH = 0.03
-"""Of two meshes, to 2 % of the smaller half length: the translation along the normal is taken within 3 %
-of the lower bound."""
+"""Of two meshes, to 2 % of the smaller half length: the translation along the normal is taken
+within 3 % of the lower bound."""
 VOXEL = 1.5 / VOXELS
 """Of a field's shape [units]."""
 FEATURE = 0.05
 """Least size of a feature [units]: the normal turns by no more than the motion over it."""
 NORMAL_ROUNDING = 2e-6
 CERTIFIED = 1e-8
-"""Reported bound of the error of the distance of convex shapes that are apart, relative to the larger size."""
+"""Reported bound of the error of the distance of convex shapes that are apart, relative to the
+larger size."""
 FLAT = ("box", "hull")
-"""Convex shapes with flat faces, whose manifolds have every corner of the patch in which faces overlap."""
+"""Convex shapes with flat faces, whose manifolds have every corner of the patch in which faces
+overlap."""
 ALIGNED_TILT = 4e-6
-"""Rotation up to which faces stay parallel [rad]: normal cones are closed to 1e-5 rad, and beyond that tilt a corner
-above another face is no local minimum of the distance any more."""
+"""Rotation up to which faces stay parallel [rad]: normal cones are closed to 1e-5 rad, and beyond
+that tilt a corner above another face is no local minimum of the distance any more."""
 PATCH_LEVEL = 1e-4
 """Contacts of a patch are no deeper, nor higher, than the deepest one by more [units]."""
 PATCH_SLIDE = 3.0
-"""Factor of the motion by which a corner of a patch moves: two edges that cross at 45 degrees move their crossing by
-the sum of both motions over the sine."""
+"""Factor of the motion by which a corner of a patch moves: two edges that cross at 45 degrees move
+their crossing by the sum of both motions over the sine."""
 PATCH_ROUNDING = 2e-6
 TIES = 0.3
 """Greatest share of neighbours of one class with another, equally deep normal."""
@@ -88,9 +94,9 @@ def pairs() -> list[tuple[str, str]]:
 class Found:
     """Per pose, in units of the size.
 
-    count: of contacts. least, normal: distance and normal of the deepest contact, inf where there is
-    none. residual: greatest of |(point1 - point0).normal - distance|. clear: distance without a cutoff;
-    that of the contact for particles.
+    count: of contacts. least, normal: distance and normal of the deepest contact, inf where there
+    is none. residual: greatest of |(point1 - point0).normal - distance|. clear: distance without a
+    cutoff; that of the contact for particles.
     """
 
     count: np.ndarray
@@ -105,7 +111,10 @@ def deepest_rows(counts: np.ndarray, distance: np.ndarray) -> np.ndarray:
     """int64[n]: the row of the least distance of each cell, -1 for none."""
     start = np.concatenate([[0], np.cumsum(counts)])
     return np.array(
-        [start[k] + np.argmin(distance[start[k] : start[k + 1]]) if counts[k] else -1 for k in range(len(counts))]
+        [
+            start[k] + np.argmin(distance[start[k] : start[k + 1]]) if counts[k] else -1
+            for k in range(len(counts))
+        ]
     )
 
 
@@ -148,8 +157,10 @@ def found_at(pair: AlignedPair, model: Model, poses: np.ndarray) -> Found:
 
 
 def distance_bound(pair: AlignedPair, depth: np.ndarray) -> np.ndarray:
-    """float64[n]: the documented bound of the least distance of each pose [units]. depth: at most, 0 if apart."""
-    first, second = pair.first, pair.second
+    """float64[n]: the documented bound of the least distance of each pose [units]. depth: at most,
+    0 if apart."""
+    first = pair.first
+    second = pair.second
     if first.has_field or second.has_field:
         if second.name == "particle" or first.name == "heightfield":
             return np.full(len(depth), SURFACE_DISTANCE * pair.extent) + MESH_SEARCH * depth
@@ -163,12 +174,17 @@ def distance_bound(pair: AlignedPair, depth: np.ndarray) -> np.ndarray:
         return CONVEX_DISTANCE * pair.extent + closed
     search = CONVEX_SEARCH
     if not second.is_convex:
-        search = np.where(depth < 0.02 * min(first.extent, second.extent), SHALLOW_SEARCH, MESH_SEARCH)
+        search = np.where(
+            depth < 0.02 * min(first.extent, second.extent), SHALLOW_SEARCH, MESH_SEARCH
+        )
     return SURFACE_DISTANCE * (first.extent + second.extent) + search * depth + closed
 
 
-def faults_of_presence(pair: AlignedPair, near: Neighbours, found: Found, model: Model, poses: np.ndarray) -> list[str]:
-    """Contacts that come or go farther from the gap than the motion and the bound, or not with touch_only's."""
+def faults_of_presence(
+    pair: AlignedPair, near: Neighbours, found: Found, model: Model, poses: np.ndarray
+) -> list[str]:
+    """Contacts that come or go farther from the gap than the motion and the bound, or not with
+    touch_only's."""
     is_there = found.count > 0
     distance = np.where(np.isfinite(found.clear), found.clear, found.clear[near.base])
     distance = np.where(np.isfinite(distance), distance, GAP)
@@ -176,19 +192,27 @@ def faults_of_presence(pair: AlignedPair, near: Neighbours, found: Found, model:
     changes = is_there != is_there[near.base]
     wrong = changes & (np.abs(distance - GAP) > near.motion + bound)
     if pair.second.name != "particle":
-        # The contacts of a field are half a voxel from those of the exact shape (docs/explanation/sdf.md).
+        # The contacts of a field are half a voxel from those of the exact shape
+        # (docs/explanation/sdf.md).
         exact = 0.5 * VOXEL if pair.first.has_field or pair.second.has_field else bound
         wrong |= (is_there != (found.clear < GAP)) & (np.abs(found.clear - GAP) > exact)
-        rows = collidecli.collide(model, poses, device="cpu", touch_only=True, cache_limit=0).groups["touches"]
+        rows = collidecli.collide(
+            model, poses, device="cpu", touch_only=True, cache_limit=0
+        ).groups["touches"]
         wrong |= (np.asarray(rows.cell_counts) > 0) != is_there
-    return [f"presence {k} of {near.base[k]}: {found.clear[k]:.3e} {found.count[k]}" for k in np.flatnonzero(wrong)]
+    return [
+        f"presence {k} of {near.base[k]}: {found.clear[k]:.3e} {found.count[k]}"
+        for k in np.flatnonzero(wrong)
+    ]
 
 
 def faults_of_distance(pair: AlignedPair, near: Neighbours, found: Found) -> list[str]:
-    """Least distances that change by more than the motion and the bound, or that are not those of the contacts."""
+    """Least distances that change by more than the motion and the bound, or that are not those of
+    the contacts."""
     before = found.clear[near.base]
     both = np.isfinite(found.clear) & np.isfinite(before)
-    here, there = np.where(both, found.clear, 0.0), np.where(both, before, 0.0)
+    here = np.where(both, found.clear, 0.0)
+    there = np.where(both, before, 0.0)
     depth = np.maximum(0.0, -np.minimum(here, there))
     bound = distance_bound(pair, depth)
     wrong = np.abs(here - there) > near.motion + bound
@@ -199,7 +223,10 @@ def faults_of_distance(pair: AlignedPair, near: Neighbours, found: Found) -> lis
     wrong |= found.residual > 2.0 * FLOAT32 * max(1.0, pair.extent)
     if pair.first.is_convex and pair.second.name != "particle":
         wrong |= (here > 0.0) & (found.error > CERTIFIED * pair.extent)
-    return [f"distance {k} of {near.base[k]}: {there[k]:.9f} to {here[k]:.9f}" for k in np.flatnonzero(wrong)]
+    return [
+        f"distance {k} of {near.base[k]}: {there[k]:.9f} to {here[k]:.9f}"
+        for k in np.flatnonzero(wrong)
+    ]
 
 
 def moved_along(poses: np.ndarray, normal: np.ndarray, by: np.ndarray) -> np.ndarray:
@@ -218,27 +245,49 @@ def normal_ties(pair: AlignedPair, near: Neighbours, found: Found) -> np.ndarray
     both = (found.count > 0) & (found.count[near.base] > 0)
     turned = np.linalg.norm(found.normal - found.normal[near.base], axis=1)
     distance = np.maximum(np.where(both, found.least, 1.0), 1e-300)
-    apart = np.where(found.least > 0.0, 2.0 * near.motion / distance + np.sqrt(2.0 * near.turn / distance), 0.0)
+    apart = np.where(
+        found.least > 0.0, 2.0 * near.motion / distance + np.sqrt(2.0 * near.turn / distance), 0.0
+    )
     return np.flatnonzero(both & (turned > near.motion / FEATURE + apart + NORMAL_ROUNDING))
 
 
 def faults_of_normals(
-    pair: AlignedPair, near: Neighbours, found: Found, model: Model, poses: np.ndarray, ties: np.ndarray
+    pair: AlignedPair,
+    near: Neighbours,
+    found: Found,
+    model: Model,
+    poses: np.ndarray,
+    ties: np.ndarray,
 ) -> list[str]:
-    """Ties whose other normal is wrong at the pose: the second shape, moved along it by the distance, must touch."""
+    """Ties whose other normal is wrong at the pose: the second shape, moved along it by the
+    distance, must touch."""
     rows = near.base[ties]
     depth = -found.least[ties]
     closer = moved_along(poses[rows], found.normal[ties], pair.size * depth)
     after = clearance(model, closer, device="cpu", cache_limit=0).distance.reshape(-1) / pair.size
-    bound = distance_bound(pair, np.maximum(0.0, depth)) + near.motion[ties] + 2.0 * FLOAT32 * pair.extent
+    bound = (
+        distance_bound(pair, np.maximum(0.0, depth))
+        + near.motion[ties]
+        + 2.0 * FLOAT32 * pair.extent
+    )
     wrong = np.abs(after) > 2.0 * bound
-    # In a concave fold the contacts of single faces leave each other's overlaps; see mesh-contacts.md.
-    has_folds = pair.first.is_ridged or pair.second.is_ridged or "mesh" in (pair.first.name, pair.second.name)
+    # In a concave fold the contacts of single faces leave each other's overlaps; see
+    # mesh-contacts.md.
+    has_folds = (
+        pair.first.is_ridged
+        or pair.second.is_ridged
+        or "mesh" in (pair.first.name, pair.second.name)
+    )
     wrong &= (depth <= 0.0) | ((after < 0.0) & (not has_folds))
-    return [f"normal {ties[k]} of {rows[k]}: {after[k]:.3e} after {depth[k]:.3e}" for k in np.flatnonzero(wrong)]
+    return [
+        f"normal {ties[k]} of {rows[k]}: {after[k]:.3e} after {depth[k]:.3e}"
+        for k in np.flatnonzero(wrong)
+    ]
 
 
-def faults_of_sweep(pair: AlignedPair, near: Neighbours, found: Found, poses: np.ndarray) -> list[str]:
+def faults_of_sweep(
+    pair: AlignedPair, near: Neighbours, found: Found, poses: np.ndarray
+) -> list[str]:
     """A sweep at rest touches where the distance is at most its tolerance."""
     count = len(poses)
     still = np.repeat(np.swapaxes(poses, 0, 1), 2, axis=0)
@@ -247,7 +296,10 @@ def faults_of_sweep(pair: AlignedPair, near: Neighbours, found: Found, poses: np
     touches[rows.world] = True
     bound = distance_bound(pair, np.zeros(count))
     wrong = (touches != (found.clear < GAP)) & (np.abs(found.clear - GAP) > bound)
-    return [f"sweep {k} of {near.base[k]}: {found.clear[k]:.3e} {touches[k]}" for k in np.flatnonzero(wrong)]
+    return [
+        f"sweep {k} of {near.base[k]}: {found.clear[k]:.3e} {touches[k]}"
+        for k in np.flatnonzero(wrong)
+    ]
 
 
 SLOW = {("sheet", "heightfield"), ("one-sided sheet", "heightfield")}
@@ -269,7 +321,10 @@ def case_of(first: str, second: str, seed: int) -> Case:
     rng = np.random.default_rng([seed, *map(ord, first + second)])
     # Two sheets are flat: sheets with ridges that cross pass through each other's flat parts.
     variants = (0, 0) if first in SHEETS and second in SHEETS else (seed, seed // 2)
-    shapes = [aligned_shape(name, variant) for name, variant in zip((first, second), variants, strict=True)]
+    shapes = [
+        aligned_shape(name, variant)
+        for name, variant in zip((first, second), variants, strict=True)
+    ]
     pair = AlignedPair(*shapes, float(rng.choice(SIZES)))
     count = FEW_POSES if (first, second) in SLOW else POSES
     local = aligned_poses(pair, rng, count)
@@ -287,8 +342,9 @@ Compared = tuple[int, ContactHull, ContactHull]
 def has_patches(pair: AlignedPair) -> bool:
     """Whether contacts of two faces have all corners of their common patch, at neighbours too.
 
-    Left out: rounds, whose rims have at most six corners, at other azimuths for another pose; fields, whose
-    contacts are samples; and solids of triangles, whose corners exit over a side that they are nearer to than deep.
+    Left out: rounds, whose rims have at most six corners, at other azimuths for another pose;
+    fields, whose contacts are samples; and solids of triangles, whose corners exit over a side that
+    they are nearer to than deep.
     """
     names = (pair.first.name, pair.second.name)
     return all(name in FLAT or name in SHEETS for name in names)
@@ -297,13 +353,18 @@ def has_patches(pair: AlignedPair) -> bool:
 def patches_of(case: Case) -> list[Compared]:
     """Neighbours that may be compared: their row, the hull of their pose's patch, and their own.
 
-    Not those whose deepest contact has another normal: that of an equally deep face, see `faults_of_normals`.
+    Not those whose deepest contact has another normal: that of an equally deep face, see
+    `faults_of_normals`.
     """
     near = case.near
     size = case.pair.size
     contacts = collidecli.collide(case.model, case.poses, device="cpu", cache_limit=0)
     turned = np.linalg.norm(case.found.normal - case.found.normal[near.base], axis=1)
-    is_compared = (near.base < np.arange(len(near.base))) & (near.turn <= ALIGNED_TILT) & (turned < PATCH_LEVEL)
+    is_compared = (
+        (near.base < np.arange(len(near.base)))
+        & (near.turn <= ALIGNED_TILT)
+        & (turned < PATCH_LEVEL)
+    )
     found = []
     hulls = {}
     for k in np.flatnonzero(is_compared):
@@ -317,7 +378,8 @@ def patches_of(case: Case) -> list[Compared]:
 
 
 def faults_of_patches(case: Case) -> list[str]:
-    """Neighbours of two faces on each other, the hull of whose contacts differs by more than the motion and a bound.
+    """Neighbours of two faces on each other, the hull of whose contacts differs by more than the
+    motion and a bound.
 
     Compared are the area, and the extremes along eight tangents of the deepest contact's plane.
     """
@@ -327,19 +389,24 @@ def faults_of_patches(case: Case) -> list[str]:
         bound = PATCH_SLIDE * near.motion[k] + PATCH_ROUNDING
         apart = np.abs(hull.extremes - other.extremes).max()
         if apart > bound or abs(hull.area - other.area) > bound * hull.perimeter:
-            faults.append(f"patch {k} of {near.base[k]}: {apart:.3e}, {hull.area:.6f} to {other.area:.6f}")
+            faults.append(
+                f"patch {k} of {near.base[k]}: {apart:.3e}, {hull.area:.6f} to {other.area:.6f}"
+            )
     return faults
 
 
 def faults_of(case: Case) -> tuple[list[str], int]:
     """What is wrong with a case, and the number of neighbours with another, equally deep normal."""
-    pair, near, found = case.pair, case.near, case.found
+    pair = case.pair
+    near = case.near
+    found = case.found
     faults = faults_of_presence(pair, near, found, case.model, case.poses)
     faults += faults_of_distance(pair, near, found)
     if pair.second.name == "particle":
         return faults, len(normal_ties(pair, near, found))
     ties = normal_ties(pair, near, found)
-    # A depth of a field is that of a point, not of a translation; a region's is not that of its pair.
+    # A depth of a field is that of a point, not of a translation; a region's is not that of its
+    # pair.
     has_field = pair.first.has_field or pair.second.has_field
     if len(ties) and not has_field:
         faults += faults_of_normals(pair, near, found, case.model, case.poses, ties)
@@ -388,15 +455,20 @@ def test_a_cone_at_a_border_leaves_along_its_slant():
 
 
 def test_a_rim_over_a_border_does_not_leave_along_it():
-    """A tilted cylinder whose rim is lowest on the border: the sheet goes on to both sides of it."""
+    """A tilted cylinder whose rim is lowest on the border: the sheet goes on to both sides of
+    it."""
     eighth = np.pi / 8.0
     pose = (0.5 + 1e-9, -1.0 - 1e-9, np.sqrt(0.5) - 5e-3, 0.0, np.cos(eighth), 0.0, -np.sin(eighth))
     assert collided_at("sheet", "cylinder", pose).distance.min() == pytest.approx(-5e-3, rel=1e-3)
 
 
-BARELY_OVERLAPPED = "a face barely overlapped over a ridge, or in a fold, is as deep as along its own normal"
+BARELY_OVERLAPPED = (
+    "a face barely overlapped over a ridge, or in a fold, is as deep as along its own normal"
+)
 ALONG_BORDER = "a depth off one triangle leads along the border into the next one"
-TOUCHES_BORDER = "an overlap of a border by up to 1e-6 of the size keeps the depth along the surface's normal"
+TOUCHES_BORDER = (
+    "an overlap of a border by up to 1e-6 of the size keeps the depth along the surface's normal"
+)
 KNOWN = {
     ("one-sided sheet", "cylinder", 1): BARELY_OVERLAPPED,
     ("one-sided sheet", "cylinder", 3): BARELY_OVERLAPPED,

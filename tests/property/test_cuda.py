@@ -1,7 +1,7 @@
 """A device's answers: one for all broad phases and chunks, and the CPU's to rounding.
 
-Tests are run on the CPU, on the CPU treated as a device with a memory of its own, and, marked `cuda`, on a CUDA device,
-where there is one.
+Tests are run on the CPU, on the CPU treated as a device with a memory of its own, and, marked
+`cuda`, on a CUDA device, where there is one.
 """
 
 import numpy as np
@@ -43,7 +43,8 @@ def device(request, monkeypatch):
 @pytest.mark.parametrize("turn", [0, pytest.param(1, marks=pytest.mark.slow)])
 @pytest.mark.parametrize(("row", "name"), [*enumerate(SCENES)])
 def test_one_answer_of_all_broad_phases_chunks_and_workers(row, name, turn, device, monkeypatch):
-    """That of the CPU with all in one batch. In `make test` a scene has one of the options on each device."""
+    """That of the CPU with all in one batch. In `make test` a scene has one of the options on each
+    device."""
     options = list(OPTIONS.values())[(row + turn + len(device_stream.TREATED_AS_DEVICES)) % 2]
     scene = SCENES[name](options)
     found = set()

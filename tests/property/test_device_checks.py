@@ -1,6 +1,8 @@
-"""A device's path, checked on the CPU: any order of threads gives the same bits, and no access is a race or astray.
+"""A device's path, checked on the CPU: any order of threads gives the same bits, and no access is a
+race or astray.
 
-Each scene is run in a process of its own, with kernels that record their accesses (`tests.support.checked_launches`).
+Each scene is run in a process of its own, with kernels that record their accesses
+(`tests.support.checked_launches`).
 """
 
 import hashlib
@@ -23,10 +25,14 @@ ROOT = Path(__file__).parents[2]
 
 
 def checked(module: str, *arguments: str) -> dict[str, Any]:
-    """What a module of checks prints. Its kernels are kept beside the usual ones, by the checks' own source."""
+    """What a module of checks prints. Its kernels are kept beside the usual ones, by the checks'
+    own source."""
     find_device("cpu")
     source = Path(checked_launches.__file__).read_bytes()
-    folder = Path(wp.config.kernel_cache_dir).parent / f"checked-{hashlib.sha256(source).hexdigest()[:12]}"
+    folder = (
+        Path(wp.config.kernel_cache_dir).parent
+        / f"checked-{hashlib.sha256(source).hexdigest()[:12]}"
+    )
     path = os.pathsep.join([str(ROOT), *filter(None, sys.path)])
     made = subprocess.run(
         [sys.executable, "-m", f"tests.support.{module}", *arguments],
@@ -40,9 +46,12 @@ def checked(module: str, *arguments: str) -> dict[str, Any]:
     return json.loads(made.stdout.splitlines()[-1])
 
 
-@pytest.mark.parametrize("name", [pytest.param(name, marks=[pytest.mark.slow] * (name in SCENES)) for name in RECORDED])
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[pytest.mark.slow] * (name in SCENES)) for name in RECORDED]
+)
 def test_every_order_of_threads_gives_the_answer_of_the_cpu_without_a_race(name):
-    """Kernels of all but the first scene take up to minutes of a core to compile with records of accesses."""
+    """Kernels of all but the first scene take up to minutes of a core to compile with records of
+    accesses."""
     found = checked("device_checks", name)[name]
     for label, options in (("all", ContactOptions()), ("reduced", REDUCED)):
         scene = RECORDED[name](options)

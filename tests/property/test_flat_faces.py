@@ -1,4 +1,5 @@
-"""Flat faces on flat surfaces have the contacts of an exact clipping, whatever lies in one plane."""
+"""Flat faces on flat surfaces have the contacts of an exact clipping, whatever lies in one
+plane."""
 
 import numpy as np
 import pytest
@@ -71,8 +72,8 @@ def faults_of_pose(
 ) -> list[str]:
     """What is wrong with the contacts of frame k.
 
-    frame: pose of the surface. heights: of the base at the patch. is_flush: whether corners may exit
-    over the border, so that normals and hull are not compared.
+    frame: pose of the surface. heights: of the base at the patch. is_flush: whether corners may
+    exit over the border, so that normals and hull are not compared.
     """
     rows = slice(contacts.cell_start[k], contacts.cell_start[k + 1])
     if rows.start == rows.stop:
@@ -89,7 +90,9 @@ def faults_of_pose(
     # A contact that is apart may be that of a corner beside a wall; what touches the border from
     # outside has a contact across it.
     beside = is_flush | (distance > heights.max() + TOUCH)
-    on_border = (np.abs(np.abs(point[:, :2]) - HALF) < 1e-5) & (np.sign(point[:, :2]) * normal[:, :2] > 0.5)
+    on_border = (np.abs(np.abs(point[:, :2]) - HALF) < 1e-5) & (
+        np.sign(point[:, :2]) * normal[:, :2] > 0.5
+    )
     if not (is_upright | beside | on_border.any(axis=1)).all():
         faults.append("normals")
     # A corner nearer to the border than it is deep exits there.
@@ -98,7 +101,9 @@ def faults_of_pose(
     lost = 10.0 * max(-least, 0.0)
     if not is_flush and (covered < area - 1e-4 - lost or covered > area + 1e-4):
         faults.append(f"hull of {covered:.4f} in place of {area:.4f}")
-    if len(np.unique(np.concatenate([point, normal, distance[:, None]], axis=1), axis=0)) < len(point):
+    if len(np.unique(np.concatenate([point, normal, distance[:, None]], axis=1), axis=0)) < len(
+        point
+    ):
         faults.append("twice the same")
     return faults
 
@@ -117,7 +122,11 @@ def test_contacts_are_those_of_an_exact_clipping(surface, body, seed):
         standing = standing_poses(rng, placing)
         poses = standing.poses(rng, size, turned=seed % 2 == 1)
         contacts = collidecli.collide(model, poses, device="cpu")
-        touched = collidecli.collide(model, poses, device="cpu", touch_only=True).groups["touches"].cell_counts
+        touched = (
+            collidecli.collide(model, poses, device="cpu", touch_only=True)
+            .groups["touches"]
+            .cell_counts
+        )
         for k in range(POSES):
             patch = contact_patch(body, standing, k)
             if patch is None or not len(patch):
@@ -158,7 +167,9 @@ def two_solids(below: np.ndarray, above: np.ndarray) -> Model:
 
 
 @pytest.mark.parametrize("depth", [2e-3, -2e-3], ids=["overlap", "apart"])
-@pytest.mark.parametrize(("below", "above"), [(LETTER_L, LETTER_L), (LETTER_L, RECTANGLE), (LETTER_U, LETTER_U)])
+@pytest.mark.parametrize(
+    ("below", "above"), [(LETTER_L, LETTER_L), (LETTER_L, RECTANGLE), (LETTER_U, LETTER_U)]
+)
 def test_solids_in_each_other_have_a_contact_where_their_outlines_cross(below, above, depth):
     count = 120
     rng = np.random.default_rng(5)
@@ -170,7 +181,9 @@ def test_solids_in_each_other_have_a_contact_where_their_outlines_cross(below, a
         rng.uniform(0.0, 2.0 * np.pi, count),
         np.zeros((count, 3)),
     )
-    contacts = collidecli.collide(two_solids(larger, smaller), standing.poses(rng, 1.0, False), device="cpu")
+    contacts = collidecli.collide(
+        two_solids(larger, smaller), standing.poses(rng, 1.0, False), device="cpu"
+    )
     expected = 0
     lost = []
     for k in range(count):

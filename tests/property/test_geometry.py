@@ -1,7 +1,9 @@
-"""What holds of every contact, and what does not change when the scene is moved, turned or listed the other way round.
+"""What holds of every contact, and what does not change when the scene is moved, turned or listed
+the other way round.
 
-Tolerances: the narrow phase works in float64 on relative poses; distances, normals and offsets are then rounded to
-float32, 6e-8 of sizes below 1 m. ROUNDING allows for that rounding once on each side and for the colliders' own 1e-7.
+Tolerances: the narrow phase works in float64 on relative poses; distances, normals and offsets are
+then rounded to float32, 6e-8 of sizes below 1 m. ROUNDING allows for that rounding once on each
+side and for the colliders' own 1e-7.
 """
 
 from dataclasses import dataclass
@@ -26,9 +28,11 @@ from tests.support.engine_runs import (
 )
 from tests.support.oracle import rotation_of
 
-COUNT, FRAMES = 24, 12
+COUNT = 24
+FRAMES = 12
 ROUNDING = 1e-6
-MARGINS, GAPS = (0.0, 0.01, 0.03), (0.02, 0.1)
+MARGINS = (0.0, 0.01, 0.03)
+GAPS = (0.02, 0.1)
 
 
 def config(index: int) -> ShapeConfig:
@@ -37,7 +41,8 @@ def config(index: int) -> ShapeConfig:
 
 @dataclass(frozen=True)
 class Case:
-    """A scene whose planes are bodies too, so that everything can be moved; poses float64[F, 1, B, 7]."""
+    """A scene whose planes are bodies too, so that everything can be moved; poses float64[F, 1, B,
+    7]."""
 
     model: Model
     poses: np.ndarray
@@ -65,15 +70,21 @@ def case() -> Case:
 
 def keys(contacts: Contacts) -> np.ndarray:
     """int64[n, 5]: what names a contact."""
-    columns = [cells_of(contacts), contacts.shape0, contacts.shape1, contacts.feature0, contacts.feature1]
+    columns = [
+        cells_of(contacts),
+        contacts.shape0,
+        contacts.shape1,
+        contacts.feature0,
+        contacts.feature1,
+    ]
     return np.stack(columns, axis=1).astype(np.int64)
 
 
 def matched(before: Contacts, after_keys: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Rows of `before` and of another set, of keys `after_keys`, that are the same contacts.
 
-    Every pair has as many contacts as before, and all but one in a thousand of the same name: where a witness lies at
-    the end of an edge, rounding decides whether the edge or the vertex names it.
+    Every pair has as many contacts as before, and all but one in a thousand of the same name: where
+    a witness lies at the end of an edge, rounding decides whether the edge or the vertex names it.
     """
     ours = {tuple(key): row for row, key in enumerate(keys(before).tolist())}
     theirs = {tuple(key): row for row, key in enumerate(after_keys.tolist())}
@@ -87,7 +98,11 @@ def closest(contacts: Contacts) -> dict[tuple[int, int, int], float]:
     """The least distance of each cell's pairs."""
     least: dict[tuple[int, int, int], float] = {}
     for cell, a, b, distance in zip(
-        cells_of(contacts).tolist(), contacts.shape0.tolist(), contacts.shape1.tolist(), contacts.distance, strict=True
+        cells_of(contacts).tolist(),
+        contacts.shape0.tolist(),
+        contacts.shape1.tolist(),
+        contacts.distance,
+        strict=True,
     ):
         least[cell, a, b] = min(least.get((cell, a, b), np.inf), float(distance))
     return least
@@ -117,14 +132,18 @@ def test_every_contact_obeys_the_equation(case, float_type):
     np.testing.assert_allclose(np.linalg.norm(normal, axis=1), 1.0, atol=3e-7)
     along = ((contacts.point1.astype(np.float64) - contacts.point0) * normal).sum(axis=1)
     # float32 points of coordinates below 4 m are rounded by 2.4e-7 in each of three terms, twice.
-    np.testing.assert_allclose(along, contacts.distance + pair_margin(case.model, contacts), atol=2e-6, rtol=1e-6)
+    np.testing.assert_allclose(
+        along, contacts.distance + pair_margin(case.model, contacts), atol=2e-6, rtol=1e-6
+    )
     across = contacts.point1 - contacts.point0 - along[:, None] * normal
     np.testing.assert_allclose(across, 0.0, atol=2e-6)
     shapes = case.model.shapes
     gap = np.maximum(shapes.gap[contacts.shape0], shapes.gap[contacts.shape1])
     assert np.all(contacts.distance < gap + ROUNDING)
     assert np.all(contacts.shape0 < contacts.shape1)
-    assert np.all(np.diff(keys(contacts).astype(object) @ [10**12, 10**9, 10**6, 10**3, 1]) > 0), "no canonical order"
+    assert np.all(np.diff(keys(contacts).astype(object) @ [10**12, 10**9, 10**6, 10**3, 1]) > 0), (
+        "no canonical order"
+    )
 
 
 def test_offsets_are_the_points_in_their_bodies(case):
@@ -144,7 +163,9 @@ def test_points_of_static_shapes_are_their_offsets():
     contacts = run(model, random_poses(np.random.default_rng(2), (12, 1, 6), 0.9))
     static = contacts.shape0 < 2
     assert static.sum() > 10
-    np.testing.assert_array_equal(contacts.offset0[static], contacts.point0[static].astype(np.float32))
+    np.testing.assert_array_equal(
+        contacts.offset0[static], contacts.point0[static].astype(np.float32)
+    )
 
 
 @pytest.mark.parametrize(
@@ -161,8 +182,10 @@ def test_a_rigid_motion_of_everything_keeps_distances(case, motion):
     motion = np.array(motion)
     after = run(case.model, moved(case.poses, motion))
     before = case.contacts
-    # float64 poses 10 km away are rounded by 1e-12 m: far below the tolerance, which is the design's 1e-5 m.
-    near, far = closest(before), closest(after)
+    # float64 poses 10 km away are rounded by 1e-12 m: far below the tolerance, which is the
+    # design's 1e-5 m.
+    near = closest(before)
+    far = closest(after)
     assert near.keys() == far.keys()
     np.testing.assert_allclose([far[pair] for pair in near], list(near.values()), atol=1e-5, rtol=0)
     then, now = matched(before, keys(after))
@@ -170,22 +193,28 @@ def test_a_rigid_motion_of_everything_keeps_distances(case, motion):
     np.testing.assert_allclose(after.distance[now], before.distance[then], atol=ROUNDING)
     rotation = rotation_of(motion)
     np.testing.assert_allclose(after.normal[now], before.normal[then] @ rotation.T, atol=1e-5)
-    np.testing.assert_allclose(after.point0[now], before.point0[then] @ rotation.T + motion[:3], atol=1e-5)
+    np.testing.assert_allclose(
+        after.point0[now], before.point0[then] @ rotation.T + motion[:3], atol=1e-5
+    )
     np.testing.assert_allclose(after.offset1[now], before.offset1[then], atol=1e-5)
 
 
 def test_float32_poses_far_away_keep_distances(case):
-    """Poses on a grid of 1/512 m are exact in float32 even 10 km away: so are the relative poses, and distances."""
+    """Poses on a grid of 1/512 m are exact in float32 even 10 km away: so are the relative poses,
+    and distances."""
     poses = case.poses.copy()
     poses[..., :3] = np.round(poses[..., :3] * 512) / 512
     away = poses.copy()
     away[..., :3] += np.array([8192.0, -8192.0, 4096.0])
     assert np.array_equal(away[..., :3].astype(np.float32), away[..., :3])
-    near, far = run(case.model, poses, "float32"), run(case.model, away, "float32")
+    near = run(case.model, poses, "float32")
+    far = run(case.model, away, "float32")
     then, now = matched(near, keys(far))
     np.testing.assert_allclose(far.distance[now], near.distance[then], atol=ROUNDING)
     least = closest(far)
-    np.testing.assert_allclose([least[pair] for pair in closest(near)], list(closest(near).values()), atol=ROUNDING)
+    np.testing.assert_allclose(
+        [least[pair] for pair in closest(near)], list(closest(near).values()), atol=ROUNDING
+    )
 
 
 def reversed_model(model: Model) -> Model:
@@ -196,7 +225,8 @@ def reversed_model(model: Model) -> Model:
         builder.add_body()
     for row in range(len(shapes) - 1, -1, -1):
         kind = ShapeType(shapes.type[row])
-        body, pose = int(shapes.body[row]), shapes.pose[row]
+        body = int(shapes.body[row])
+        pose = shapes.pose[row]
         cfg = ShapeConfig(gap=shapes.gap[row], margin=shapes.margin[row])
         if kind == ShapeType.CONVEX_MESH:
             builder.add_shape_convex_hull(body, model.hulls[shapes.hull[row]].vertex, pose, cfg)
@@ -207,14 +237,23 @@ def reversed_model(model: Model) -> Model:
 
 
 def test_the_other_order_of_shapes_swaps_and_flips(case):
-    before, other = case.contacts, run(reversed_model(case.model), case.poses)
+    before = case.contacts
+    other = run(reversed_model(case.model), case.poses)
     last = len(case.model.shapes) - 1
     named = np.stack(
-        [cells_of(other), last - other.shape1, last - other.shape0, other.feature1, other.feature0], axis=1
+        [cells_of(other), last - other.shape1, last - other.shape0, other.feature1, other.feature0],
+        axis=1,
     ).astype(np.int64)
     then, now = matched(before, named)
     np.testing.assert_array_equal(other.kind[now], before.kind[then])
     np.testing.assert_allclose(other.distance[now], before.distance[then], atol=ROUNDING)
     np.testing.assert_allclose(-other.normal[now], before.normal[then], atol=1e-5)
-    for ours, theirs in (("point0", "point1"), ("point1", "point0"), ("offset0", "offset1"), ("offset1", "offset0")):
-        np.testing.assert_allclose(getattr(other, theirs)[now], getattr(before, ours)[then], atol=1e-5)
+    for ours, theirs in (
+        ("point0", "point1"),
+        ("point1", "point0"),
+        ("offset0", "offset1"),
+        ("offset1", "offset0"),
+    ):
+        np.testing.assert_allclose(
+            getattr(other, theirs)[now], getattr(before, ours)[then], atol=1e-5
+        )

@@ -1,4 +1,5 @@
-"""Hydroelastic surfaces: one answer however they are computed, and clipped and sampled ones agree."""
+"""Hydroelastic surfaces: one answer however they are computed, and clipped and sampled ones
+agree."""
 
 import numpy as np
 import pytest
@@ -12,11 +13,13 @@ from tests.support.engine_runs import pipeline_of
 from tests.support.hydroelastic import collided, random_rotation, soft
 
 OPTIONS = ContactOptions(hydro_surface=True, hydro_reduce=True, hydro_resolution=16)
-WORLDS, FRAMES = 3, 4
+WORLDS = 3
+FRAMES = 4
 
 
 def scene() -> ModelBuilder:
-    """A pile of several types over a plane, in worlds; one sphere is not hydroelastic, and one pair is filtered."""
+    """A pile of several types over a plane, in worlds; one sphere is not hydroelastic, and one pair
+    is filtered."""
     one = ModelBuilder()
     for number in range(8):
         body = one.add_body((0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0))
@@ -26,7 +29,9 @@ def scene() -> ModelBuilder:
         elif number % 4 == 1:
             one.add_shape_sphere(body, radius=0.3, cfg=cfg)
         elif number % 4 == 2:
-            one.add_shape_convex_hull(body, vertices=np.random.default_rng(number).normal(size=(20, 3)) * 0.2, cfg=cfg)
+            one.add_shape_convex_hull(
+                body, vertices=np.random.default_rng(number).normal(size=(20, 3)) * 0.2, cfg=cfg
+            )
         else:
             one.add_shape_cylinder(body, radius=0.25, half_height=0.2)
     one.add_shape_collision_filter_pair(0, 1)
@@ -45,9 +50,13 @@ def poses(body_count: int) -> np.ndarray:
     return result
 
 
-def groups_of(pipeline, motion: np.ndarray, step: int, threads: int, memory: int = 4 << 30) -> dict[str, GroupRows]:
+def groups_of(
+    pipeline, motion: np.ndarray, step: int, threads: int, memory: int = 4 << 30
+) -> dict[str, GroupRows]:
     cells = WORLDS * FRAMES
-    batches = [PoseBatch(first, min(step, cells - first), 0, motion) for first in range(0, cells, step)]
+    batches = [
+        PoseBatch(first, min(step, cells - first), 0, motion) for first in range(0, cells, step)
+    ]
     with Workers(pipeline, threads, memory) as pool:
         blocks = [block for block, _ in pool.collide(batches)]
     names = blocks[0].columns
@@ -61,7 +70,9 @@ def assert_equal(one: dict[str, GroupRows], other: dict[str, GroupRows]) -> None
     for name, rows in one.items():
         np.testing.assert_array_equal(rows.cell_counts, other[name].cell_counts)
         for column, values in rows.columns.items():
-            np.testing.assert_array_equal(values, other[name].columns[column], err_msg=f"{name}/{column}")
+            np.testing.assert_array_equal(
+                values, other[name].columns[column], err_msg=f"{name}/{column}"
+            )
         for column, (lengths, values) in rows.lists.items():
             np.testing.assert_array_equal(lengths, other[name].lists[column][0])
             np.testing.assert_array_equal(values, other[name].lists[column][1])
@@ -71,7 +82,9 @@ def assert_equal(one: dict[str, GroupRows], other: dict[str, GroupRows]) -> None
 def reference():
     model = scene().finalize()
     motion = poses(len(model.bodies))
-    groups = groups_of(pipeline_of(model, motion, OPTIONS, broad_phase="nxn"), motion, WORLDS * FRAMES, 1)
+    groups = groups_of(
+        pipeline_of(model, motion, OPTIONS, broad_phase="nxn"), motion, WORLDS * FRAMES, 1
+    )
     assert groups["hydro_patches"].row_count > 40
     assert (groups["hydro_patches"].cell_counts > 0).all()
     return model, motion, groups
@@ -85,7 +98,8 @@ def test_one_answer_in_parts_of_a_cell(reference):
 
 def test_rows_are_in_canonical_order_and_only_of_hydroelastic_pairs(reference):
     model, _, groups = reference
-    patches, faces = groups["hydro_patches"], groups["hydro_faces"]
+    patches = groups["hydro_patches"]
+    faces = groups["hydro_faces"]
     cell = np.repeat(np.arange(WORLDS * FRAMES), patches.cell_counts)
     keys = np.stack([cell, patches.columns["shape0"], patches.columns["shape1"]], axis=1)
     assert (np.lexsort(keys.T[::-1]) == np.arange(len(keys))).all()
@@ -93,7 +107,9 @@ def test_rows_are_in_canonical_order_and_only_of_hydroelastic_pairs(reference):
     marked = model.shapes.is_hydroelastic
     assert marked[patches.columns["shape0"]].all()
     assert marked[patches.columns["shape1"]].all()
-    np.testing.assert_array_equal(np.bincount(faces.columns["patch"]), patches.columns["face_count"])
+    np.testing.assert_array_equal(
+        np.bincount(faces.columns["patch"]), patches.columns["face_count"]
+    )
     area = np.bincount(faces.columns["patch"], faces.columns["area"])
     np.testing.assert_allclose(area, patches.columns["area"])
     filtered = {tuple(pair) for pair in model.pair_filter.excluded}
@@ -118,7 +134,8 @@ NO_MARGIN = 1e-12
 
 
 def polytopes(seed: int, margin: float) -> ModelBuilder:
-    """Two of a box, a rough hull and a prism of 48 sides, whose overlap is anything from slight to nearly whole."""
+    """Two of a box, a rough hull and a prism of 48 sides, whose overlap is anything from slight to
+    nearly whole."""
     rng = np.random.default_rng(seed)
     offset = rng.normal(size=3)
     offset *= rng.uniform(0.2, 1.2) / np.linalg.norm(offset)
@@ -144,7 +161,9 @@ def polytopes(seed: int, margin: float) -> ModelBuilder:
 @pytest.mark.parametrize("seed", range(12))
 def test_both_ways_agree(seed):
     exact = collided(polytopes(seed, 0.0)).groups["hydro_patches"].columns
-    sampled = collided(polytopes(seed, NO_MARGIN), hydro_resolution=64).groups["hydro_patches"].columns
+    sampled = (
+        collided(polytopes(seed, NO_MARGIN), hydro_resolution=64).groups["hydro_patches"].columns
+    )
     assert len(exact["area"]) == len(sampled["area"])
     if len(exact["area"]):
         scale = np.linalg.norm(exact["force"][0])

@@ -1,4 +1,5 @@
-"""Contacts and columns are functions of scene, motion and options alone: how they are worked out never shows."""
+"""Contacts and columns are functions of scene, motion and options alone: how they are worked out
+never shows."""
 
 import re
 from dataclasses import replace
@@ -36,12 +37,15 @@ from tests.support.engine_runs import (
 from tests.support.meshes import blob, smooth, torus
 from tests.support.poses import poses_of_two
 
-FRAMES, COUNT = 7, 24
+FRAMES = 7
+COUNT = 24
 GAPS = (0.0, 0.02, 0.1)
 
 
 def config(index: int) -> ShapeConfig:
-    return ShapeConfig(gap=GAPS[index % 3], margin=0.01 * (index % 2), collision_group=(1, 2, -1)[index % 3])
+    return ShapeConfig(
+        gap=GAPS[index % 3], margin=0.01 * (index % 2), collision_group=(1, 2, -1)[index % 3]
+    )
 
 
 @pytest.fixture(scope="module")
@@ -66,7 +70,9 @@ def reference(model, poses):
 @pytest.mark.parametrize("phase", PHASES)
 @pytest.mark.parametrize("chunk", [1, 3, 0])
 def test_broad_phases_and_chunks(model, poses, reference, phase, chunk):
-    assert_identical(contacts_of(pipeline_of(model, poses, **PHASES[phase]), poses, chunk), reference)
+    assert_identical(
+        contacts_of(pipeline_of(model, poses, **PHASES[phase]), poses, chunk), reference
+    )
 
 
 @pytest.mark.parametrize("threads", [1, 2, 4])
@@ -79,7 +85,8 @@ def test_threads_and_repeated_runs(model, poses, reference, threads):
 @pytest.mark.parametrize("phase", PHASES)
 @pytest.mark.parametrize("chunk", [0, 1])
 def test_memory_that_splits_chunks_and_cells(model, poses, reference, phase, chunk):
-    """Halved memory gives halved chunks, then single cells, then parts of a cell, until a single cell is refused.
+    """Halved memory gives halved chunks, then single cells, then parts of a cell, until a single
+    cell is refused.
 
     Whether a limit suffices does not depend on the size of the chunks that were tried before.
     """
@@ -92,20 +99,26 @@ def test_memory_that_splits_chunks_and_cells(model, poses, reference, phase, chu
     assert answer_within(pipeline, poses, enough, 1 - chunk) is None
 
 
-def answer_within(pipeline: CollisionPipeline, poses: np.ndarray, memory: int, chunk: int) -> Contacts | None:
-    """The contacts in chunks of `chunk` cells, 0 all; None where the memory was refused, by name, for one cell."""
+def answer_within(
+    pipeline: CollisionPipeline, poses: np.ndarray, memory: int, chunk: int
+) -> Contacts | None:
+    """The contacts in chunks of `chunk` cells, 0 all; None where the memory was refused, by name,
+    for one cell."""
     try:
         return contacts_of(pipeline, poses, chunk, 1, memory)
     except InputError as error:
         message = str(error)
-    assert re.search(r"--memory-limit: frame \d of world 0 needs at least [0-9.]+ KiB; its part", message)
+    assert re.search(
+        r"--memory-limit: frame \d of world 0 needs at least [0-9.]+ KiB; its part", message
+    )
     return None
 
 
 def test_float_type_changes_points_alone(model, poses, reference):
     single = contacts_of(pipeline_of(model, poses, float_type="float32", broad_phase="nxn"), poses)
     for column in RIGID_COLUMNS:
-        ours, theirs = getattr(single, column.name), getattr(reference, column.name)
+        ours = getattr(single, column.name)
+        theirs = getattr(reference, column.name)
         np.testing.assert_array_equal(ours, theirs.astype(ours.dtype))
     assert single.point0.dtype == np.float32
 
@@ -122,7 +135,10 @@ def check_deepest(kept: Contacts, whole: Contacts, limit: int) -> None:
 def test_the_deepest_are_kept(model, poses, reference):
     for limit in (1, 2):
         options = ContactOptions(max_contacts_per_pair=limit)
-        kept = [contacts_of(pipeline_of(model, poses, options, **phase), poses) for phase in PHASES.values()]
+        kept = [
+            contacts_of(pipeline_of(model, poses, options, **phase), poses)
+            for phase in PHASES.values()
+        ]
         for other in kept[1:]:
             assert_identical(kept[0], other)
         check_deepest(kept[0], reference, limit)
@@ -154,22 +170,27 @@ ORDERED = {
 @pytest.mark.parametrize("name", ORDERED)
 def test_the_order_of_surfaces_does_not_matter(name):
     """Exchanged ends and normals turned; a depth, to what the search over directions promises."""
-    poses, found = poses_of_two(np.random.default_rng(6), 28, 2.0), []
+    poses = poses_of_two(np.random.default_rng(6), 28, 2.0)
+    found = []
     for order in (1, -1):
         builder = ModelBuilder()
         for add in ORDERED[name][::order]:
             add(builder, builder.add_body())
-        found.append(collidecli.collide(builder.finalize(), poses[:, :, ::order], gap=0.2, cache_limit=0))
+        found.append(
+            collidecli.collide(builder.finalize(), poses[:, :, ::order], gap=0.2, cache_limit=0)
+        )
     apart = renamed = 0
     for first, second in (tuple(one.cell(frame) for one in found) for frame in range(len(poses))):
         if first.distance.min(initial=1.0) < 0.0:
             assert second.distance.min() == pytest.approx(first.distance.min(), rel=0.05)
             continue
         apart += len(first.distance)
-        mine, theirs = np.lexsort((first.feature1, first.feature0)), np.lexsort((second.feature0, second.feature1))
+        mine = np.lexsort((first.feature1, first.feature0))
+        theirs = np.lexsort((second.feature0, second.feature1))
         assert len(mine) == len(theirs)
         if (first.feature0[mine] != second.feature1[theirs]).any():
-            renamed += 1  # where a witness lies at the end of an edge, rounding decides what names it
+            # where a witness lies at the end of an edge, rounding decides what names it
+            renamed += 1
             continue
         np.testing.assert_allclose(first.distance[mine], second.distance[theirs], atol=1e-6)
         np.testing.assert_allclose(first.normal[mine], -second.normal[theirs], atol=1e-6)
@@ -189,7 +210,8 @@ def test_every_world_of_a_copied_scene_is_the_first(poses, reference, phase, rec
 
 
 def two_kinds(templates: tuple[int, ...]) -> ModelBuilder:
-    """Global ground and two global bodies; kind 0 is 5 shapes, kind 1 is 11 others and a plane of its own."""
+    """Global ground and two global bodies; kind 0 is 5 shapes, kind 1 is 11 others and a plane of
+    its own."""
     builder = ModelBuilder()
     add_planes(builder)
     add_shapes(builder, np.random.default_rng(5), 2, name="global")
@@ -217,7 +239,11 @@ def test_different_worlds_are_as_each_alone(phase):
         assert expected.rigid_contact_count > 10
         for frame in range(3):
             cell = expected.cell(frame)
-            renamed = replace(cell, shape0=row[cell.shape0].astype(np.int32), shape1=row[cell.shape1].astype(np.int32))
+            renamed = replace(
+                cell,
+                shape0=row[cell.shape0].astype(np.int32),
+                shape1=row[cell.shape1].astype(np.int32),
+            )
             assert_identical(contacts.cell(frame, world), renamed)
 
 
@@ -232,15 +258,22 @@ CONFIGS = st.builds(
 
 @st.composite
 def scenes(draw):
-    """A scene of up to 12 shapes with random filters, forced pairs and gaps, and two frames of its motion."""
+    """A scene of up to 12 shapes with random filters, forced pairs and gaps, and two frames of its
+    motion."""
     builder = ModelBuilder()
     builder.gap_rule = draw(st.sampled_from(["max", "sum"]))
     configs = draw(st.lists(CONFIGS, max_size=12))
     rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
     for cfg in configs:
         kind = draw(st.sampled_from([*ROUND_AND_FLAT[:3], ShapeType.PLANE]))
-        count = {ShapeType.PLANE: 0, ShapeType.SPHERE: 1, ShapeType.CAPSULE: 2, ShapeType.BOX: 3}[kind]
-        body = draw(st.sampled_from([-1, builder.body_count])) if builder.body_count < 6 else draw(st.integers(-1, 5))
+        count = {ShapeType.PLANE: 0, ShapeType.SPHERE: 1, ShapeType.CAPSULE: 2, ShapeType.BOX: 3}[
+            kind
+        ]
+        body = (
+            draw(st.sampled_from([-1, builder.body_count]))
+            if builder.body_count < 6
+            else draw(st.integers(-1, 5))
+        )
         if body == builder.body_count:
             builder.add_body()
         size = 10.0 ** rng.uniform(-2, draw(st.sampled_from([-1, 1])), count)
@@ -286,14 +319,17 @@ def unwilling_pair() -> ModelBuilder:
 
 
 @pytest.mark.parametrize("phase", PHASES.values(), ids=PHASES)
-@pytest.mark.parametrize("make", [ModelBuilder, lone_sphere, unwilling_pair], ids=lambda make: make.__name__)
+@pytest.mark.parametrize(
+    "make", [ModelBuilder, lone_sphere, unwilling_pair], ids=lambda make: make.__name__
+)
 def test_scenes_where_nothing_can_touch(make, phase):
     contacts = collidecli.collide(make().finalize(world_count=2), **phase)
     assert contacts.cell_start.tolist() == [0, 0, 0]
     assert contacts.point1.shape == (0, 3)
 
 
-# Optional columns are a function of the pair alone: how the contacts are worked out never shows in them.
+# Optional columns are a function of the pair alone: how the contacts are worked out never shows in
+# them.
 
 
 def surface(index: int) -> ShapeConfig:
@@ -327,7 +363,9 @@ def model_of_columns(request) -> Model:
 @pytest.fixture(scope="module")
 def reference_of_columns(model_of_columns, poses):
     columns = RULE_COLUMNS[model_of_columns.material_rule]
-    contacts = collidecli.collide(model_of_columns, poses, device="cpu", columns=columns, threads=1, broad_phase="nxn")
+    contacts = collidecli.collide(
+        model_of_columns, poses, device="cpu", columns=columns, threads=1, broad_phase="nxn"
+    )
     assert contacts.rigid_contact_count > 200
     assert len(np.unique(contacts.columns["friction"])) > 10
     return contacts
@@ -335,10 +373,18 @@ def reference_of_columns(model_of_columns, poses):
 
 @pytest.mark.parametrize("phase", PHASES)
 @pytest.mark.parametrize(("chunk", "threads"), [(1, 1), (3, 2), (0, 4)])
-def test_broad_phases_chunks_and_threads(model_of_columns, poses, reference_of_columns, phase, chunk, threads):
+def test_broad_phases_chunks_and_threads(
+    model_of_columns, poses, reference_of_columns, phase, chunk, threads
+):
     columns = RULE_COLUMNS[model_of_columns.material_rule]
     again = collidecli.collide(
-        model_of_columns, poses, device="cpu", columns=columns, threads=threads, chunk_cells=chunk, **PHASES[phase]
+        model_of_columns,
+        poses,
+        device="cpu",
+        columns=columns,
+        threads=threads,
+        chunk_cells=chunk,
+        **PHASES[phase],
     )
     assert set(again.columns) == set(columns)
     assert_identical(again, reference_of_columns)
@@ -365,7 +411,8 @@ def test_columns_are_no_part_of_the_rest(model_of_columns, poses, reference_of_c
 
 
 def test_swapped_shapes_have_the_same_coefficients():
-    """Two shapes added in the other order: the pair's coefficients stay, its margins change sides."""
+    """Two shapes added in the other order: the pair's coefficients stay, its margins change
+    sides."""
     found = []
     for order in ((1, 2), (2, 1)):
         for rule in RULE_COLUMNS:
@@ -373,7 +420,11 @@ def test_swapped_shapes_have_the_same_coefficients():
             builder.material_rule = rule
             for index in order:
                 builder.add_shape_sphere(builder.add_body(), cfg=surface(index))
-            found.append(collidecli.collide(builder.finalize(), device="cpu", columns=RULE_COLUMNS[rule]).columns)
+            found.append(
+                collidecli.collide(
+                    builder.finalize(), device="cpu", columns=RULE_COLUMNS[rule]
+                ).columns
+            )
     for one, other in ((found[0], found[2]), (found[1], found[3])):
         for name in one:
             if not name.startswith("margin"):

@@ -1,4 +1,5 @@
-"""Reduced contact sets: rows of the full one, the oracle's choice, one answer however they are made."""
+"""Reduced contact sets: rows of the full one, the oracle's choice, one answer however they are
+made."""
 
 from dataclasses import replace
 from functools import cache
@@ -28,7 +29,9 @@ def crowd(world_count: int = 1) -> Model:
     config = ShapeConfig(gap=0.06, margin=0.003)
     mesh = replace(config, collision_group=-1)
     builder = ModelBuilder()
-    builder.add_shape_mesh(-1, *grid(60, 3.0, lambda x, y: 0.03 * np.sin(9.0 * x) * np.cos(8.0 * y)), cfg=mesh)
+    builder.add_shape_mesh(
+        -1, *grid(60, 3.0, lambda x, y: 0.03 * np.sin(9.0 * x) * np.cos(8.0 * y)), cfg=mesh
+    )
     builder.add_shape_mesh(builder.add_body(), *blob(rng, 24, 32, bump=0.2), cfg=mesh)
     builder.add_shape_convex_hull(builder.add_body(), 0.7 * blob(rng, bump=0.1)[0], cfg=config)
     builder.add_shape_box(builder.add_body(), hx=0.5, hy=0.4, hz=0.2, cfg=config)
@@ -55,7 +58,10 @@ def pairs_of(contacts: Contacts) -> dict[tuple[int, int, int], np.ndarray]:
 def rows_of(contacts: Contacts) -> set[bytes]:
     """Every row as its bytes, with its cell."""
     columns = [cells_of(contacts), *(getattr(contacts, column.name) for column in RIGID_COLUMNS)]
-    return {b"".join(values) for values in zip(*([x.tobytes() for x in column] for column in columns), strict=True)}
+    return {
+        b"".join(values)
+        for values in zip(*([x.tobytes() for x in column] for column in columns), strict=True)
+    }
 
 
 def angle(a: np.ndarray, b: np.ndarray) -> float:
@@ -69,12 +75,14 @@ def force(contacts: Contacts, rows: np.ndarray) -> np.ndarray:
 
 
 def check_reduced(full: Contacts, kept: Contacts) -> float:
-    """Every row one of the full set's, every pair and its deepest contact there, forces within 2 degrees.
+    """Every row one of the full set's, every pair and its deepest contact there, forces within 2
+    degrees.
 
     Returns the largest angle between the forces of a pair [degrees].
     """
     assert rows_of(kept) < rows_of(full)
-    of_full, of_kept = pairs_of(full), pairs_of(kept)
+    of_full = pairs_of(full)
+    of_kept = pairs_of(kept)
     assert of_full.keys() == of_kept.keys()
     worst = 0.0
     for key, rows in of_full.items():
@@ -133,7 +141,9 @@ def test_a_scene_without_meshes_is_left_alone():
     sample = model.bodies.pose[None, None]
     assert pipeline_of(model, sample, REDUCED).reduction is None
     scaled = collidecli.collide(model, reduce_contacts=True, moment_matching=True)
-    np.testing.assert_array_equal(scaled.columns["friction_scale"], np.ones(scaled.rigid_contact_count))
+    np.testing.assert_array_equal(
+        scaled.columns["friction_scale"], np.ones(scaled.rigid_contact_count)
+    )
 
 
 def test_the_limit_comes_last(poses, reference):
@@ -142,7 +152,9 @@ def test_the_limit_comes_last(poses, reference):
     assert rows_of(cut) < rows_of(reference)
     for key, rows in pairs_of(reference).items():
         order = np.lexsort((rows, reference.distance[rows]))[:3]
-        np.testing.assert_array_equal(cut.feature1[of_cut[key]], reference.feature1[np.sort(rows[order])])
+        np.testing.assert_array_equal(
+            cut.feature1[of_cut[key]], reference.feature1[np.sort(rows[order])]
+        )
 
 
 def test_options_add_what_they_say(poses):
@@ -157,7 +169,10 @@ def test_options_add_what_they_say(poses):
     assert scale.dtype == np.float32
     assert (scale >= 0.0).all()
     assert not (scale == 1.0).all()
-    for contacts in (anchored, collidecli.collide(crowd(), poses, reduce_contacts=True, normal_matching=True)):
+    for contacts in (
+        anchored,
+        collidecli.collide(crowd(), poses, reduce_contacts=True, normal_matching=True),
+    ):
         apart = ((contacts.point1 - contacts.point0) * contacts.normal).sum(axis=1)
         np.testing.assert_allclose(apart, contacts.distance + 0.006, atol=1e-6)
         np.testing.assert_allclose(np.linalg.norm(contacts.normal, axis=1), 1.0, atol=1e-6)
@@ -193,7 +208,8 @@ def blobs() -> list[tuple[np.ndarray, np.ndarray]]:
 @pytest.fixture(scope="module")
 def case() -> tuple[list[tuple[np.ndarray, np.ndarray]], np.ndarray, Contacts, Contacts]:
     """Meshes, poses, the full set and the reduced one."""
-    meshes, body_q = blobs(), side_by_side()
+    meshes = blobs()
+    body_q = side_by_side()
     full = collidecli.collide(model_of(*meshes), body_q)
     return meshes, body_q, full, collidecli.collide(model_of(*meshes), body_q, reduce_contacts=True)
 
@@ -207,7 +223,9 @@ def test_the_force_and_the_deepest_are_kept(case):
 
 def test_matched_normals_have_the_force_of_all(case):
     meshes, body_q, full, kept = case
-    matched = collidecli.collide(model_of(*meshes), body_q, reduce_contacts=True, normal_matching=True)
+    matched = collidecli.collide(
+        model_of(*meshes), body_q, reduce_contacts=True, normal_matching=True
+    )
     np.testing.assert_array_equal(matched.distance, kept.distance)
     for frame in range(FRAMES):
         forces = []
@@ -221,10 +239,14 @@ def test_matched_normals_have_the_force_of_all(case):
 
 
 @pytest.mark.share(2)
-@pytest.mark.parametrize("options", [{"broad_phase": "sap", "threads": 3, "chunk_cells": 1}, {"pipeline": "standard"}])
+@pytest.mark.parametrize(
+    "options", [{"broad_phase": "sap", "threads": 3, "chunk_cells": 1}, {"pipeline": "standard"}]
+)
 def test_one_answer(case, options):
     meshes, body_q, _, kept = case
-    worlds = collidecli.collide(model_of(*meshes, world_count=2), body_q[:2], reduce_contacts=True, **options)
+    worlds = collidecli.collide(
+        model_of(*meshes, world_count=2), body_q[:2], reduce_contacts=True, **options
+    )
     for frame, world in ((0, 0), (0, 1), (1, 0), (1, 1)):
         assert_identical(worlds.cell(frame, world), kept.cell(frame))
 
@@ -235,8 +257,12 @@ def test_which_shape_stands_first_does_not_matter(case):
 
     def features(contacts: Contacts, names: tuple[str, str]) -> set[tuple[int, ...]]:
         return set(
-            zip(*(c.tolist() for c in (cells_of(contacts), *(getattr(contacts, n) for n in names))), strict=True)
+            zip(
+                *(c.tolist() for c in (cells_of(contacts), *(getattr(contacts, n) for n in names))),
+                strict=True,
+            )
         )
 
-    ours, theirs = features(kept, ("feature0", "feature1")), features(swapped, ("feature1", "feature0"))
+    ours = features(kept, ("feature0", "feature1"))
+    theirs = features(swapped, ("feature1", "feature0"))
     assert ours == theirs

@@ -20,7 +20,23 @@ from tests.support.poses import facing_poses
 GAP = 0.01
 """Of both shapes [units]; a unit is the size of a scene."""
 PARTICLE_RADIUS = 0.25
-HEIGHTS = (0.02, GAP, 1e-3, 1e-6, 1e-8, 2e-9, 0.0, -1e-9, -2e-9, -5e-9, -1e-8, -1e-7, -1e-6, -1e-4, -5e-3)
+HEIGHTS = (
+    0.02,
+    GAP,
+    1e-3,
+    1e-6,
+    1e-8,
+    2e-9,
+    0.0,
+    -1e-9,
+    -2e-9,
+    -5e-9,
+    -1e-8,
+    -1e-7,
+    -1e-6,
+    -1e-4,
+    -5e-3,
+)
 """Of one feature above the other [units], from apart through touching to shallow overlaps."""
 NOISES = (1e-12, 1e-11, 1e-10, 1e-9, 1e-8, 1e-7, 1e-6, 1e-5)
 """Size of the motion from a pose to its neighbour: units of a translation, rad of a rotation."""
@@ -28,7 +44,14 @@ SIZES = (1e-3, 1.0, 1e3)
 VOXELS = 32
 """Along the longest side of a shape with a field."""
 HULL = np.array(
-    [[-0.5, -0.5, -0.5], [0.5, -0.5, -0.5], [0.5, 0.5, -0.5], [-0.5, 0.5, -0.5], [-0.5, 0.0, 0.5], [0.5, 0.0, 0.5]]
+    [
+        [-0.5, -0.5, -0.5],
+        [0.5, -0.5, -0.5],
+        [0.5, 0.5, -0.5],
+        [-0.5, 0.5, -0.5],
+        [-0.5, 0.0, 0.5],
+        [0.5, 0.0, 0.5],
+    ]
 )
 """A roof: a rectangle, two slopes that meet in an edge, and two triangles [units]."""
 BOX_HALVES = (0.5, 0.5, 0.25)
@@ -38,7 +61,8 @@ ROUND_SIZES = {"cylinder": (0.5, 0.5), "capsule": (0.25, 0.5), "cone": (0.5, 0.5
 
 @dataclass(frozen=True)
 class Features:
-    """Points float64[n, 3] of a surface [units], a unit vector of the normal cone, and a tangent."""
+    """Points float64[n, 3] of a surface [units], a unit vector of the normal cone, and a
+    tangent."""
 
     point: np.ndarray
     normal: np.ndarray
@@ -47,10 +71,11 @@ class Features:
 
 @dataclass(frozen=True)
 class AlignedShape:
-    """One shape of a class. add: adds it to a body of a builder, at a size [m/unit], with a configuration.
+    """One shape of a class. add: adds it to a body of a builder, at a size [m/unit], with a
+    configuration.
 
-    reach: greatest distance of its points from its body's origin [units]. extent: its largest half extent.
-    has_field: of distances. is_ridged: of a surface, whether it has a ridge.
+    reach: greatest distance of its points from its body's origin [units]. extent: its largest half
+    extent. has_field: of distances. is_ridged: of a surface, whether it has a ridge.
     """
 
     name: str
@@ -64,7 +89,8 @@ class AlignedShape:
 
 
 def surface_features(mesh: Mesh, only_salient: bool = True, is_open: bool = False) -> Features:
-    """Faces, edges and vertices of a mesh, with tangents along an edge; faces have one feature a triangle.
+    """Faces, edges and vertices of a mesh, with tangents along an edge; faces have one feature a
+    triangle.
 
     only_salient: those alone at which the whole mesh lies below the plane across the normal.
     """
@@ -79,7 +105,8 @@ def surface_features(mesh: Mesh, only_salient: bool = True, is_open: bool = Fals
     edges, which = np.unique(ends, axis=0, return_inverse=True)
     of_edge = np.zeros((len(edges), 3))
     np.add.at(of_edge, which.reshape(-1), owner)
-    start, end = vertices[edges[:, 0]], vertices[edges[:, 1]]
+    start = vertices[edges[:, 0]]
+    end = vertices[edges[:, 1]]
     found.append((0.5 * (start + end), of_edge, end - start))
     of_vertex = np.zeros_like(vertices)
     tangent = np.zeros_like(vertices)
@@ -90,10 +117,14 @@ def surface_features(mesh: Mesh, only_salient: bool = True, is_open: bool = Fals
     point, normal, tangent = (np.concatenate(column) for column in zip(*found, strict=True))
     length = np.linalg.norm(normal, axis=1)
     kept = (length > 1e-6) & (np.linalg.norm(tangent, axis=1) > 1e-6)
-    point, normal, tangent = point[kept], normal[kept] / length[kept, None], tangent[kept]
+    point = point[kept]
+    normal = normal[kept] / length[kept, None]
+    tangent = tangent[kept]
     if only_salient:
         below = ((vertices[None] - point[:, None]) * normal[:, None]).sum(axis=2).max(axis=1) < 1e-9
-        point, normal, tangent = point[below], normal[below], tangent[below]
+        point = point[below]
+        normal = normal[below]
+        tangent = tangent[below]
     return Features(point, normal, tangent)
 
 
@@ -126,9 +157,15 @@ def round_features(kind: str) -> Features:
         for side in (-1.0, 1.0):
             end = side * half * up
             if kind == "cylinder":
-                rows += [(end, side * up, radial), (radius * radial + end, radial + side * up, around)]
+                rows += [
+                    (end, side * up, radial),
+                    (radius * radial + end, radial + side * up, around),
+                ]
             else:
-                rows += [(end + side * radius * up, side * up, radial), (radius * radial + end, radial, up)]
+                rows += [
+                    (end + side * radius * up, side * up, radial),
+                    (radius * radial + end, radial, up),
+                ]
     return _listed(rows)
 
 
@@ -163,20 +200,25 @@ def _convex(name: str) -> AlignedShape:
         def add(builder, body, size, cfg):
             builder.add_shape_box(body, hx=size * hx, hy=size * hy, hz=size * hz, cfg=cfg)
 
-        return AlignedShape(name, add, surface_features(mesh), float(np.hypot(np.hypot(hx, hy), hz)), hx, True)
+        return AlignedShape(
+            name, add, surface_features(mesh), float(np.hypot(np.hypot(hx, hy), hz)), hx, True
+        )
     if name == "hull":
         hull = ConvexHull(HULL)
         faces = hull.simplices.copy()
         corners = HULL[faces]
-        inwards = (np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0]) * hull.equations[:, :3]).sum(
-            1
-        ) < 0
+        inwards = (
+            np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
+            * hull.equations[:, :3]
+        ).sum(1) < 0
         faces[inwards] = faces[inwards][:, ::-1]
 
         def add(builder, body, size, cfg):
             builder.add_shape_convex_hull(body, size * HULL, cfg=cfg)
 
-        return AlignedShape(name, add, surface_features((HULL, faces)), float(np.sqrt(0.75)), 0.5, True)
+        return AlignedShape(
+            name, add, surface_features((HULL, faces)), float(np.sqrt(0.75)), 0.5, True
+        )
     sizes = ROUND_SIZES[name]
     keys = ("radius", "half_height")[: len(sizes)]
 
@@ -187,7 +229,12 @@ def _convex(name: str) -> AlignedShape:
     extent = sum(sizes) if name == "capsule" else max(sizes)
     reach = extent if name != "cylinder" else float(np.hypot(*sizes))
     return AlignedShape(
-        name, add, round_features(name), max(reach, float(np.hypot(*sizes)) if name == "cone" else 0.0), extent, True
+        name,
+        add,
+        round_features(name),
+        max(reach, float(np.hypot(*sizes)) if name == "cone" else 0.0),
+        extent,
+        True,
     )
 
 
@@ -214,7 +261,8 @@ CONVEX = ("box", "cylinder", "capsule", "cone", "sphere", "hull")
 SHEETS = ("sheet", "one-sided sheet")
 SURFACES = (*SHEETS, "heightfield")
 INNER = 0.5
-"""Half size of the part of a one-sided sheet on which shapes stand [units]; of the sheet it is 1."""
+"""Half size of the part of a one-sided sheet on which shapes stand [units]; of the sheet it is
+1."""
 CLASSES = (*SURFACES, "mesh", "field", *CONVEX, "particle")
 """In the order of the first and the second shape of a pair."""
 
@@ -235,7 +283,9 @@ def aligned_shape(name: str, variant: int) -> AlignedShape:
         builder.add_shape_mesh(body, size * vertices, faces, cfg=cfg)
 
     reach = float(np.linalg.norm(vertices, axis=1).max())
-    return AlignedShape(name, add, surface_features((vertices, faces)), reach, 0.75, has_field=name == "field")
+    return AlignedShape(
+        name, add, surface_features((vertices, faces)), reach, 0.75, has_field=name == "field"
+    )
 
 
 @dataclass(frozen=True)
@@ -256,7 +306,9 @@ class AlignedPair:
             fields = {"sdf_max_resolution": VOXELS} if shape.has_field else {}
             if shape.has_field:
                 fields["sdf_narrow_band_range"] = (-0.5 * self.size, 0.5 * self.size)
-            shape.add(builder, builder.add_body(), self.size, ShapeConfig(gap=GAP * self.size, **fields))
+            shape.add(
+                builder, builder.add_body(), self.size, ShapeConfig(gap=GAP * self.size, **fields)
+            )
         return builder.finalize(world_count=world_count)
 
     @property
@@ -268,15 +320,17 @@ class AlignedPair:
 def aligned_poses(pair: AlignedPair, rng: np.random.Generator, count: int) -> np.ndarray:
     """float64[count, 7]: poses of the second shape in the first one's frame [units].
 
-    A feature of the one lies on a feature of the other, its tangent along the other's or turned by eighths
-    of a turn, moved across it by quarters of a unit or not at all, at one of HEIGHTS. One in eight poses
-    of two solids is of a lattice: quarter turns and quarters of a unit, equal poses among them.
+    A feature of the one lies on a feature of the other, its tangent along the other's or turned by
+    eighths of a turn, moved across it by quarters of a unit or not at all, at one of HEIGHTS. One
+    in eight poses of two solids is of a lattice: quarter turns and quarters of a unit, equal poses
+    among them.
 
-    The definition is discontinuous where a sheet has been passed, and beside the border of a one-sided one,
-    behind which nothing has a contact: two sheets are apart, and what stands on a one-sided sheet stands
-    inside its border.
+    The definition is discontinuous where a sheet has been passed, and beside the border of a
+    one-sided one, behind which nothing has a contact: two sheets are apart, and what stands on a
+    one-sided sheet stands inside its border.
     """
-    first, second = pair.first.features, pair.second.features
+    first = pair.first.features
+    second = pair.second.features
     is_sheet_pair = pair.first.name in SHEETS and pair.second.name in SHEETS
     k = rng.integers(len(first.point), size=count)
     m = rng.integers(len(second.point), size=count)
@@ -292,7 +346,14 @@ def aligned_poses(pair: AlignedPair, rng: np.random.Generator, count: int) -> np
         if pair.first.name in SHEETS:
             point[:, 2] = ridged(point[:, 0], 0.0) if pair.first.is_ridged else 0.0
     pose = facing_poses(
-        point, normal, second.point[m], second.normal[m], turn, height, first.tangent[k], second.tangent[m]
+        point,
+        normal,
+        second.point[m],
+        second.normal[m],
+        turn,
+        height,
+        first.tangent[k],
+        second.tangent[m],
     )
     if pair.first.name in SURFACES or pair.second.name == "particle":
         return pose
@@ -309,9 +370,9 @@ def aligned_poses(pair: AlignedPair, rng: np.random.Generator, count: int) -> np
 class Neighbours:
     """Poses of a pair and their neighbours.
 
-    local: float64[n, 7], poses of the second shape in the first one's frame [units]. base: int64[n], the
-    row that each is a neighbour of; its own row of a pose. motion: float64[n], bound of the motion of any
-    point of the second shape [units]. turn: float64[n], of the rotation alone.
+    local: float64[n, 7], poses of the second shape in the first one's frame [units]. base:
+    int64[n], the row that each is a neighbour of; its own row of a pose. motion: float64[n], bound
+    of the motion of any point of the second shape [units]. turn: float64[n], of the rotation alone.
     """
 
     local: np.ndarray
@@ -320,12 +381,16 @@ class Neighbours:
     turn: np.ndarray
 
     def poses(self, rng: np.random.Generator, size: float, is_turned: bool) -> np.ndarray:
-        """float64[n, 1, 2, 7]: world poses of both bodies [m]; is_turned: a general pose of the first."""
+        """float64[n, 1, 2, 7]: world poses of both bodies [m]; is_turned: a general pose of the
+        first."""
         frame = np.zeros((len(self.local), 7))
         frame[:, 6] = 1.0
         if is_turned:
             frame[:] = np.concatenate(
-                [rng.normal(size=3), Rotation.random(random_state=int(rng.integers(2**31))).as_quat()]
+                [
+                    rng.normal(size=3),
+                    Rotation.random(random_state=int(rng.integers(2**31))).as_quat(),
+                ]
             )
         local = self.local.copy()
         local[:, :3] *= size
@@ -333,7 +398,9 @@ class Neighbours:
         return np.stack([frame, compose_poses(frame, local)], axis=1)[:, None]
 
 
-def neighbours_of(pose: np.ndarray, reach: float, rng: np.random.Generator, copies: int) -> Neighbours:
+def neighbours_of(
+    pose: np.ndarray, reach: float, rng: np.random.Generator, copies: int
+) -> Neighbours:
     """Each pose [n, 7], then its neighbours; reach: of the second shape from its origin [units]."""
     count = len(pose)
     base = np.repeat(np.arange(count), copies)

@@ -38,7 +38,8 @@ GAPS = (0.0, 1e-3, 1e-2, 0.1, 1.0)
 """Of the unit size."""
 SWEEP_TOLERANCE = 1e-6
 """At this distance or less a sweep has a touch, of the unit size."""
-LEAST, MOST = 1e-9, 0.3
+LEAST = 1e-9
+MOST = 0.3
 """Distances of facing features, of the unit size."""
 
 
@@ -59,10 +60,11 @@ class PairCase:
 class Answers:
     """Of N configurations, lengths in parts of their scale; G gaps.
 
-    case, row: of each configuration. least: float64[G, N], of the contacts; inf without any. normal: float64[G, N, 3],
-    point: float64[G, N, 2, 3], of the deepest contact. touch_only: bool[G, N]. clearance, error: float64[N].
-    nearest, toward: float64[N, 2, 3], float64[N, 3], the witness points and the normal of `clearance`, in world.
-    swept: int[N], of a sweep at rest: 1 touches, 0 apart, -1 undecided.
+    case, row: of each configuration. least: float64[G, N], of the contacts; inf without any.
+    normal: float64[G, N, 3], point: float64[G, N, 2, 3], of the deepest contact. touch_only:
+    bool[G, N]. clearance, error: float64[N]. nearest, toward: float64[N, 2, 3], float64[N, 3], the
+    witness points and the normal of `clearance`, in world. swept: int[N], of a sweep at rest: 1
+    touches, 0 apart, -1 undecided.
     """
 
     case: np.ndarray
@@ -78,22 +80,31 @@ class Answers:
     swept: np.ndarray
 
 
-def random_case(rng: np.random.Generator, first: Form, second: Form, scale: float, count: int) -> PairCase:
-    """A case of `count` poses: features that face each other, apart, touching and overlapping; some anywhere."""
+def random_case(
+    rng: np.random.Generator, first: Form, second: Form, scale: float, count: int
+) -> PairCase:
+    """A case of `count` poses: features that face each other, apart, touching and overlapping; some
+    anywhere."""
     apart = 10.0 ** rng.uniform(np.log10(LEAST), np.log10(MOST), count)
     kind = rng.uniform(size=count)
     apart = np.where(kind < 0.1, 0.0, np.where(kind < 0.5, -apart, apart))
-    a, b = first.sample(count, rng), second.sample(count, rng)
-    side = np.where(rng.uniform(size=count) < (0.3 if first.mesh is not None else 0.0), -1.0, 1.0)[:, None]
+    a = first.sample(count, rng)
+    b = second.sample(count, rng)
+    side = np.where(rng.uniform(size=count) < (0.3 if first.mesh is not None else 0.0), -1.0, 1.0)[
+        :, None
+    ]
     spin = np.where(rng.uniform(size=count) < 0.2, 0.0, rng.uniform(0.0, 2.0 * np.pi, count))
-    pose_b = facing_poses(a.point, side * a.normal, b.point, b.normal, spin, apart, a.tangent, b.tangent)
+    pose_b = facing_poses(
+        a.point, side * a.normal, b.point, b.normal, spin, apart, a.tangent, b.tangent
+    )
     anywhere = rng.uniform(size=count) < 0.15
     turn = rng.normal(size=(count, 4))
     turn /= np.linalg.norm(turn, axis=1, keepdims=True)
     place = rng.uniform(-1.2, 1.2, (count, 3)) * (first.extent + second.extent)
     pose_b[anywhere] = np.concatenate([place, turn], 1)[anywhere]
     poses = np.zeros((count, 2, 7))
-    poses[:, 0, 6], poses[:, 1] = 1.0, pose_b
+    poses[:, 0, 6] = 1.0
+    poses[:, 1] = pose_b
     return PairCase(first, second, scale, poses)
 
 
@@ -122,14 +133,18 @@ def placed(cases: Sequence[PairCase]) -> np.ndarray:
 
 
 def deepest(contacts: collidecli.Contacts) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The least distance of each cell, inf without a contact, and that contact's normal and points."""
+    """The least distance of each cell, inf without a contact, and that contact's normal and
+    points."""
     count = len(contacts.cell_start) - 1
-    least, normal, point = np.full(count, np.inf), np.zeros((count, 3)), np.zeros((count, 2, 3))
+    least = np.full(count, np.inf)
+    normal = np.zeros((count, 3))
+    point = np.zeros((count, 2, 3))
     cell = np.repeat(np.arange(count), np.diff(contacts.cell_start))
     order = np.lexsort((contacts.distance, cell))
     found, first = np.unique(cell[order], return_index=True)
     rows = order[first]
-    least[found], normal[found] = contacts.distance[rows], contacts.normal[rows]
+    least[found] = contacts.distance[rows]
+    normal[found] = contacts.normal[rows]
     point[found] = np.stack([contacts.point0[rows], contacts.point1[rows]], 1)
     return least, normal, point
 
@@ -138,7 +153,8 @@ def answers(cases: Sequence[PairCase], gaps: Sequence[float] = GAPS) -> Answers:
     """What contacts, touch_only, clearance and sweep return."""
     counts = [len(case.poses) for case in cases]
     scale = np.repeat([case.scale for case in cases], counts)
-    model, body_q = model_of(cases, *gaps), placed([*cases] * len(gaps))
+    model = model_of(cases, *gaps)
+    body_q = placed([*cases] * len(gaps))
     shape = len(gaps), len(scale)
     least, normal, point = deepest(collidecli.collide(model, body_q))
     pairs = collidecli.collide(model, body_q, touch_only=True).groups["touches"]
@@ -152,7 +168,8 @@ def answers(cases: Sequence[PairCase], gaps: Sequence[float] = GAPS) -> Answers:
         touch_only=np.reshape(pairs.cell_counts, shape) > 0,
         clearance=near.distance[0, world, item] / scale,
         error=near.error[0, world, item] / scale,
-        nearest=np.stack([near.point0[0, world, item], near.point1[0, world, item]], 1) / scale[:, None, None],
+        nearest=np.stack([near.point0[0, world, item], near.point1[0, world, item]], 1)
+        / scale[:, None, None],
         toward=near.normal[0, world, item],
         swept=swept_at_rest(cases, scale),
     )
@@ -166,7 +183,8 @@ def clearances(cases: Sequence[PairCase]) -> tuple[collidecli.Clearances, np.nda
 
 
 def swept_at_rest(cases: Sequence[PairCase], scale: np.ndarray) -> np.ndarray:
-    """See `Answers`. scale: of each configuration; those of one scale are swept together, with one tolerance."""
+    """See `Answers`. scale: of each configuration; those of one scale are swept together, with one
+    tolerance."""
     swept = np.zeros(len(scale), int)
     for one in np.unique(scale):
         chosen = [case for case in cases if case.scale == one]
@@ -189,9 +207,11 @@ SIZES = {
 
 @dataclass(frozen=True, eq=False)
 class Form:
-    """A shape of about unit size. size: of a convex one. mesh: triangles of the surface, in the body's frame.
+    """A shape of about unit size. size: of a convex one. mesh: triangles of the surface, in the
+    body's frame.
 
-    terrain: of a heightfield, whose solid `mesh` is. voxels: along the longest side, of a signed distance field.
+    terrain: of a heightfield, whose solid `mesh` is. voxels: along the longest side, of a signed
+    distance field.
     """
 
     name: str
@@ -207,28 +227,41 @@ class Form:
         """Adds the shape, `scale` times as large, with a gap of `gap` of the unit size."""
         cfg = ShapeConfig(gap=gap * scale, is_solid=self.is_solid)
         if self.voxels:
-            cfg = cfg.changed(sdf_max_resolution=self.voxels, sdf_narrow_band_range=(-0.4 * scale, 0.4 * scale))
+            cfg = cfg.changed(
+                sdf_max_resolution=self.voxels, sdf_narrow_band_range=(-0.4 * scale, 0.4 * scale)
+            )
         if self.terrain is not None:
             here = self.terrain.scaled(scale)
-            return builder.add_shape_heightfield(body, here.heights, here.hx, here.hy, here.base, cfg=cfg)
+            return builder.add_shape_heightfield(
+                body, here.heights, here.hx, here.hy, here.base, cfg=cfg
+            )
         if self.type == ShapeType.CONVEX_MESH:
             return builder.add_shape_convex_hull(body, scale * self.vertices, cfg=cfg)
         if self.mesh is not None:
-            return builder.add_shape_mesh(body, scale * self.vertices, self.mesh[1], cfg=cfg, two_sided=self.two_sided)
+            return builder.add_shape_mesh(
+                body, scale * self.vertices, self.mesh[1], cfg=cfg, two_sided=self.two_sided
+            )
         return builder.add_shape(body, self.type, [scale * one for one in self.size], cfg=cfg)
 
     def shape(self, scale: float) -> collidecli.Shape:
         """The shape of `collidecli.distance` and `signed_distance`."""
         if self.terrain is not None:
             here = self.terrain.scaled(scale)
-            return collidecli.Shape("heightfield", heights=here.heights, hx=here.hx, hy=here.hy, base=here.base)
+            return collidecli.Shape(
+                "heightfield", heights=here.heights, hx=here.hx, hy=here.hy, base=here.base
+            )
         if self.type == ShapeType.CONVEX_MESH:
             return collidecli.Shape("convex_hull", vertices=scale * self.vertices)
         if self.mesh is not None:
-            given = {"vertices": scale * self.vertices, "faces": self.mesh[1], "two_sided": self.two_sided}
+            given = {
+                "vertices": scale * self.vertices,
+                "faces": self.mesh[1],
+                "two_sided": self.two_sided,
+            }
             return collidecli.Shape("mesh", **given, cfg=ShapeConfig(is_solid=self.is_solid))
         return collidecli.Shape(
-            self.type.label, **{k: scale * v for k, v in zip(SIZES[self.type], self.size, strict=True)}
+            self.type.label,
+            **{k: scale * v for k, v in zip(SIZES[self.type], self.size, strict=True)},
         )
 
     @property
@@ -270,23 +303,30 @@ class Form:
     def sample(self, count: int, rng: np.random.Generator) -> FeatureSample:
         """Points of faces, edges and vertices, or of the primitive's features, in equal parts."""
         if self.type == ShapeType.CONVEX_MESH:
-            kinds = [self._hull.sample(one, np.zeros(count, int), rng) for one in FEATURES[self.type]]
+            kinds = [
+                self._hull.sample(one, np.zeros(count, int), rng) for one in FEATURES[self.type]
+            ]
         elif self.mesh is not None:
             kinds = [triangle_features(self.corners, corner, count, rng) for corner in (1, 2, 3)]
         else:
             size = np.tile(self.full_size, (count, 1))
             kinds = [sample_feature(self.type, one, size, rng) for one in FEATURES[self.type]]
-        which, row = rng.integers(len(kinds), size=count), np.arange(count)
+        which = rng.integers(len(kinds), size=count)
+        row = np.arange(count)
         columns = (
-            np.stack([getattr(one, name) for one in kinds])[which, row] for name in ("point", "normal", "tangent")
+            np.stack([getattr(one, name) for one in kinds])[which, row]
+            for name in ("point", "normal", "tangent")
         )
         return FeatureSample.of(*columns)
 
 
-def triangle_features(corners: np.ndarray, dimension: int, count: int, rng: np.random.Generator) -> FeatureSample:
+def triangle_features(
+    corners: np.ndarray, dimension: int, count: int, rng: np.random.Generator
+) -> FeatureSample:
     """Points inside faces (3), on edges (2) and at vertices (1) of triangles [F, 3, 3].
 
-    The normal is that of the face; off an edge or a vertex, a mean of those of all faces there by random weights.
+    The normal is that of the face; off an edge or a vertex, a mean of those of all faces there by
+    random weights.
     """
     row = rng.integers(len(corners), size=count)
     weight = np.zeros((count, 3))
@@ -308,7 +348,9 @@ def triangle_features(corners: np.ndarray, dimension: int, count: int, rng: np.r
 
 
 def _mesh(name: str, mesh: Mesh, **fields: object) -> Form:
-    return Form(name, ShapeType.MESH, mesh=(np.asarray(mesh[0], np.float64), np.asarray(mesh[1])), **fields)
+    return Form(
+        name, ShapeType.MESH, mesh=(np.asarray(mesh[0], np.float64), np.asarray(mesh[1])), **fields
+    )
 
 
 def _terrain(name: str, terrain: Terrain) -> Form:
@@ -325,7 +367,9 @@ def forms() -> dict[str, tuple[Form, ...]]:
     """Shapes by class."""
     rng = np.random.default_rng(8)
     hull = rng.normal(size=(14, 3))
-    dented, ring, elbow = ("dented", blob(rng, 6, 8, 0.4)), ("ring", torus(12, 7)), ("elbow", ELBOW)
+    dented = ("dented", blob(rng, 6, 8, 0.4))
+    ring = ("ring", torus(12, 7))
+    elbow = ("elbow", ELBOW)
     sheets = (
         ("flat", grid(4, 2.0)),
         ("waves", grid(5, 2.0, lambda x, y: 0.25 * np.sin(3.0 * x) * np.cos(2.0 * y))),
@@ -339,12 +383,18 @@ def forms() -> dict[str, tuple[Form, ...]]:
             Form("cylinder", ShapeType.CYLINDER, (0.3, 0.3)),
             Form("cone", ShapeType.CONE, (0.3, 0.4)),
             Form("ellipsoid", ShapeType.ELLIPSOID, (0.4, 0.3, 0.2)),
-            Form("hull", ShapeType.CONVEX_MESH, mesh=(0.4 * hull / np.abs(hull).max(), np.zeros((0, 3), int))),
+            Form(
+                "hull",
+                ShapeType.CONVEX_MESH,
+                mesh=(0.4 * hull / np.abs(hull).max(), np.zeros((0, 3), int)),
+            ),
         ),
         "closed": tuple(_mesh(*one) for one in (dented, ring, elbow)),
         "crossing": (
             _mesh("knot", (0.5 * knot()[0], knot()[1])),
-            _mesh("pierced", joined((0.5 * knot()[0], knot()[1]), box(0.2, 0.1, 0.1, (1.5, 0.0, 0.5)))),
+            _mesh(
+                "pierced", joined((0.5 * knot()[0], knot()[1]), box(0.2, 0.1, 0.1, (1.5, 0.0, 0.5)))
+            ),
         ),
         "open": (
             *(_mesh(*one) for one in sheets),
@@ -363,21 +413,24 @@ ROUNDING = 1e-9
 CONTACT = 1e-7
 """Of the size: the bound of a contact's distance in docs/explanation/accuracy.md."""
 TOUCH_FROM_BEHIND = 1e-8
-"""Of the size: an overlap of a one-sided triangle up to twice the error of the depth of touching shapes, which is 2e-9
-of the sum of their sizes, is a touch."""
+"""Of the size: an overlap of a one-sided triangle up to twice the error of the depth of touching
+shapes, which is 2e-9 of the sum of their sizes, is a touch."""
 FLOAT32 = 2.0**-23
-"""Of a number: one unit in the last place of a contact's distance; a rounded float64 may fall to either side."""
+"""Of a number: one unit in the last place of a contact's distance; a rounded float64 may fall to
+either side."""
 LISTED = 6
 """Configurations of a message."""
 Broken = tuple[str, np.ndarray]
 """A rule and where it does not hold, bool[N]."""
 
 
-def rules(cases: Sequence[PairCase], found: Answers, gaps: Sequence[float] = GAPS) -> Iterator[Broken]:
+def rules(
+    cases: Sequence[PairCase], found: Answers, gaps: Sequence[float] = GAPS
+) -> Iterator[Broken]:
     """Every rule of shapes against each other, and where it does not hold.
 
-    A shape that touches a one-sided mesh from behind is free of it or deep in it: at a touch to rounding only the rule
-    of touch_only holds.
+    A shape that touches a one-sided mesh from behind is free of it or deep in it: at a touch to
+    rounding only the rule of touch_only holds.
     """
     judged = ~touches_a_back(cases, found)
     for rule, where in all_rules(cases, found, gaps):
@@ -385,34 +438,53 @@ def rules(cases: Sequence[PairCase], found: Answers, gaps: Sequence[float] = GAP
 
 
 def touches_a_back(cases: Sequence[PairCase], found: Answers) -> np.ndarray:
-    """bool[N]: of pairs with a one-sided mesh, whether they touch to rounding if it has two sides."""
+    """bool[N]: of pairs with a one-sided mesh, whether they touch to rounding if it has two
+    sides."""
     sided = [k for k, case in enumerate(cases) if not case.first.two_sided]
     result = np.zeros(len(found.case), bool)
     if sided:
         twins = [replace(cases[k], first=replace(cases[k].first, two_sided=True)) for k in sided]
         near, world, item = clearances(twins)
         scale = np.repeat([case.scale for case in twins], [len(case.poses) for case in twins])
-        result[np.isin(found.case, sided)] = np.abs(near.distance[0, world, item]) <= TOUCH_FROM_BEHIND * scale
+        result[np.isin(found.case, sided)] = (
+            np.abs(near.distance[0, world, item]) <= TOUCH_FROM_BEHIND * scale
+        )
     return result
 
 
 def all_rules(cases: Sequence[PairCase], found: Answers, gaps: Sequence[float]) -> Iterator[Broken]:
     """See `rules`."""
     voxel = np.array([0.5 * max(case.first.voxel, case.second.voxel) for case in cases])[found.case]
-    rounding = np.array([ROUNDING * max(1.0, case.first.extent, case.second.extent) for case in cases])[found.case]
+    rounding = np.array(
+        [ROUNDING * max(1.0, case.first.extent, case.second.extent) for case in cases]
+    )[found.case]
     slack = rounding + FLOAT32 * np.abs(found.clearance) + voxel
     present = np.isfinite(found.least)
     hidden = np.array([not case.first.two_sided for case in cases])[found.case]
-    must, may = ~hidden, np.ones_like(hidden)
+    must = ~hidden
+    may = np.ones_like(hidden)
     if hidden.any():
         front, back = sides(cases, found)
-        must[hidden], may[hidden] = front[hidden], ~back[hidden]
+        must[hidden] = front[hidden]
+        may[hidden] = ~back[hidden]
     for k, gap in enumerate(gaps):
-        yield f"a contact within the gap {gap:g}", must & ~present[k] & (found.clearance < gap - slack)
+        yield (
+            f"a contact within the gap {gap:g}",
+            must & ~present[k] & (found.clearance < gap - slack),
+        )
         yield f"no contact beyond the gap {gap:g}", present[k] & (found.clearance > gap + slack)
-        yield f"no contact behind a front, gap {gap:g}", present[k] & ~may & (found.clearance > slack)
-        yield f"no distance of the gap {gap:g} or more", present[k] & (found.least[k] >= gap + slack)
-        yield f"touch_only has the pairs of contacts, gap {gap:g}", found.touch_only[k] != present[k]
+        yield (
+            f"no contact behind a front, gap {gap:g}",
+            present[k] & ~may & (found.clearance > slack),
+        )
+        yield (
+            f"no distance of the gap {gap:g} or more",
+            present[k] & (found.least[k] >= gap + slack),
+        )
+        yield (
+            f"touch_only has the pairs of contacts, gap {gap:g}",
+            found.touch_only[k] != present[k],
+        )
     reach = np.array([*gaps])[:, None]
     off = np.where(present, np.abs(np.where(present, found.least, 0.0) - found.clearance), 0.0)
     yield "contacts have the clearance", (off > slack + CONTACT / ROUNDING * rounding).any(0)
@@ -425,15 +497,26 @@ def all_rules(cases: Sequence[PairCase], found: Answers, gaps: Sequence[float]) 
     yield (
         "the sign of contacts is that of the clearance",
         (
-            ((found.least < -slack) & (found.clearance > slack)) | ((found.least > slack) & (found.clearance < -slack))
+            ((found.least < -slack) & (found.clearance > slack))
+            | ((found.least > slack) & (found.clearance < -slack))
         ).any(0),
     )
     yield (
         "a distance of 0 is a touch",
-        ((found.clearance == 0.0) & present[-1] & (np.abs(np.where(present[-1], found.least[-1], 0.0)) > slack)),
+        (
+            (found.clearance == 0.0)
+            & present[-1]
+            & (np.abs(np.where(present[-1], found.least[-1], 0.0)) > slack)
+        ),
     )
-    yield "a sweep at rest touches", (found.swept != 1) & (found.clearance < SWEEP_TOLERANCE - rounding)
-    yield "a sweep at rest is apart", (found.swept != 0) & (found.clearance > SWEEP_TOLERANCE + rounding)
+    yield (
+        "a sweep at rest touches",
+        (found.swept != 1) & (found.clearance < SWEEP_TOLERANCE - rounding),
+    )
+    yield (
+        "a sweep at rest is apart",
+        (found.swept != 0) & (found.clearance > SWEEP_TOLERANCE + rounding),
+    )
     inner, radius, within = inner_distances(cases, found)
     yield "no farther than a point of the shape", found.clearance > inner - radius + slack
     least = np.where(present, found.least, np.inf).min(0)
@@ -446,15 +529,20 @@ def all_rules(cases: Sequence[PairCase], found: Answers, gaps: Sequence[float]) 
 
 
 def sides(cases: Sequence[PairCase], found: Answers) -> tuple[np.ndarray, np.ndarray]:
-    """Whether the second shape is in front of all triangles at the nearest point of the first mesh; behind all."""
-    front, back = np.zeros(len(found.case), bool), np.zeros(len(found.case), bool)
+    """Whether the second shape is in front of all triangles at the nearest point of the first mesh;
+    behind all."""
+    front = np.zeros(len(found.case), bool)
+    back = np.zeros(len(found.case), bool)
     for row, case in enumerate(found.case):
         form = cases[case].first
         if form.type != ShapeType.MESH:
             continue
         height = np.array(triangle_heights(form, found.nearest[row, 0], found.toward[row]))
         crosses = found.clearance[row] < 0.0
-        front[row], back[row] = crosses or bool((height > 1e-6).all()), not crosses and bool((height < -1e-6).all())
+        front[row], back[row] = (
+            crosses or bool((height > 1e-6).all()),
+            not crosses and bool((height < -1e-6).all()),
+        )
     return front, back
 
 
@@ -465,24 +553,34 @@ def triangle_heights(form: Form, point: np.ndarray, toward: np.ndarray) -> list[
     return list(normal @ toward / np.linalg.norm(normal, axis=1))
 
 
-def inner_distances(cases: Sequence[PairCase], found: Answers) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The least signed distance from the first shape of points of the second, the radius of a ball about each, and
-    whether that ball is the whole shape.
+def inner_distances(
+    cases: Sequence[PairCase], found: Answers
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The least signed distance from the first shape of points of the second, the radius of a ball
+    about each, and whether that ball is the whole shape.
 
     The points are the centre of a convex shape and the vertices of a mesh.
     """
-    least, radius, whole = np.full(len(found.case), np.inf), np.zeros(len(found.case)), np.zeros(len(found.case), bool)
+    least = np.full(len(found.case), np.inf)
+    radius = np.zeros(len(found.case))
+    whole = np.zeros(len(found.case), bool)
     for k, case in enumerate(cases):
         rows = np.flatnonzero(found.case == k)
         second = case.second
-        points = np.zeros((1, 3)) if second.mesh is None else second.vertices[np.unique(second.mesh[1])]
+        points = (
+            np.zeros((1, 3)) if second.mesh is None else second.vertices[np.unique(second.mesh[1])]
+        )
         if second.type == ShapeType.CONVEX_MESH:
             points = second.vertices
         pose = case.poses[found.row[rows], 1]
         world = np.einsum("pij,vj->pvi", rotation_of(pose), points) + pose[:, None, :3]
-        distance = collidecli.signed_distance(case.scale * world.reshape(-1, 3), case.first.shape(case.scale))
+        distance = collidecli.signed_distance(
+            case.scale * world.reshape(-1, 3), case.first.shape(case.scale)
+        )
         least[rows] = np.asarray(distance).reshape(len(rows), -1).min(1) / case.scale
-        radius[rows], whole[rows] = (second.size[0], True) if second.type == ShapeType.SPHERE else (0.0, False)
+        radius[rows], whole[rows] = (
+            (second.size[0], True) if second.type == ShapeType.SPHERE else (0.0, False)
+        )
     return least, radius, whole
 
 

@@ -1,4 +1,5 @@
-"""Batches of small recordings, `collide` in its own process, Dask clusters, a Slurm of one node, a failing network."""
+"""Batches of small recordings, `collide` in its own process, Dask clusters, a Slurm of one node, a
+failing network."""
 
 import json
 import os
@@ -54,13 +55,21 @@ def dataset(collide: Any, folder: str) -> str:
     return collide.result("batch gather", folder, "-o", output, "--force")["dataset_sha256"]
 
 
-COLLIDE = (sys.executable, "-c", "from collidecli.cli.guard import command; raise SystemExit(command())")
+COLLIDE = (
+    sys.executable,
+    "-c",
+    "from collidecli.cli.guard import command; raise SystemExit(command())",
+)
 REPOSITORY = Path(__file__).parents[2]
 
 
 def environment(**more: str) -> dict[str, str]:
     """The variables of this process; Python finds what this one finds."""
-    return {**os.environ, "PYTHONPATH": os.pathsep.join([str(REPOSITORY), *filter(None, sys.path)]), **more}
+    return {
+        **os.environ,
+        "PYTHONPATH": os.pathsep.join([str(REPOSITORY), *filter(None, sys.path)]),
+        **more,
+    }
 
 
 def start(*words: str, **more: str) -> subprocess.Popen[bytes]:
@@ -103,11 +112,13 @@ def _command(process: psutil.Process) -> str:
 
 
 class Cluster:
-    """A Dask scheduler with a dashboard, and workers: each a process of its own, ended by `close`."""
+    """A Dask scheduler with a dashboard, and workers: each a process of its own, ended by
+    `close`."""
 
     def __init__(self, folder: Path, workers: int = 2, threads: int = 1) -> None:
         self.file = folder / "scheduler.json"
-        self._folder, self._processes = folder, []
+        self._folder = folder
+        self._processes = []
         self.scheduler = self._start(
             "scheduler", "--scheduler-file", str(self.file), "--host", "127.0.0.1", "--port", "0",
             "--dashboard-address", "127.0.0.1:0",
@@ -118,14 +129,26 @@ class Cluster:
     def add_worker(self, threads: int = 1) -> subprocess.Popen[bytes]:
         """Starts one more worker."""
         return self._start(
-            "worker", "--scheduler-file", str(self.file), "--nthreads", str(threads), "--no-dashboard",
-            "--local-directory", str(self._folder / "scratch"), "--host", "127.0.0.1",
-        )  # fmt: skip
+            "worker",
+            "--scheduler-file",
+            str(self.file),
+            "--nthreads",
+            str(threads),
+            "--no-dashboard",
+            "--local-directory",
+            str(self._folder / "scratch"),
+            "--host",
+            "127.0.0.1",
+        )
 
     def _start(self, *words: str) -> subprocess.Popen[bytes]:
         log = (self._folder / f"dask-{words[0]}-{len(self._processes)}.log").open("wb")
         process = subprocess.Popen(
-            [sys.executable, "-m", "dask", *words], stdout=log, stderr=log, env=environment(), cwd=self._folder
+            [sys.executable, "-m", "dask", *words],
+            stdout=log,
+            stderr=log,
+            env=environment(),
+            cwd=self._folder,
         )
         log.close()
         self._processes.append(process)
@@ -195,7 +218,8 @@ PartitionName=main Nodes=ALL Default=YES MaxTime=INFINITE State=UP
 
 
 def missing_programs() -> list[str]:
-    """Programs of Slurm and Munge that are not installed. Debian: slurmctld slurmd slurm-client munge."""
+    """Programs of Slurm and Munge that are not installed. Debian: slurmctld slurmd slurm-client
+    munge."""
     path = os.pathsep.join([os.environ.get("PATH", ""), "/usr/sbin", "/sbin"])
     return [name for name in PROGRAMS if shutil.which(name, path=path) is None]
 
@@ -208,10 +232,12 @@ def free_port() -> int:
 
 
 class Slurm:
-    """The three daemons, started now and ended by `close`. folder: short, as sockets have short paths."""
+    """The three daemons, started now and ended by `close`. folder: short, as sockets have short
+    paths."""
 
     def __init__(self, folder: Path, variables: dict[str, str]) -> None:
-        self._folder, self._daemons = folder, []
+        self._folder = folder
+        self._daemons = []
         for name in ("state", "spool"):
             (folder / name).mkdir()
         folder.chmod(0o755)
@@ -242,18 +268,24 @@ class Slurm:
 
     def _start(self, *words: str) -> None:
         with (self._folder / f"{words[0]}.out").open("wb") as log:
-            self._daemons.append(subprocess.Popen(words, env=self.variables, stdout=log, stderr=log))
+            self._daemons.append(
+                subprocess.Popen(words, env=self.variables, stdout=log, stderr=log)
+            )
 
     def run(self, *words: str, check: bool = True) -> str:
         """Standard output of a program of Slurm."""
-        done = subprocess.run(words, env=self.variables, capture_output=True, text=True, timeout=60, check=False)
+        done = subprocess.run(
+            words, env=self.variables, capture_output=True, text=True, timeout=60, check=False
+        )
         assert not check or done.returncode == 0, done.stderr
         return done.stdout.strip()
 
     def state(self, job: str) -> list[str]:
         """States of a job, or of the tasks of an array."""
         found = self.run("scontrol", "show", "job", job)
-        return [word.removeprefix("JobState=") for word in found.split() if word.startswith("JobState=")]
+        return [
+            word.removeprefix("JobState=") for word in found.split() if word.startswith("JobState=")
+        ]
 
     def close(self) -> None:
         """Cancels all jobs and ends the daemons."""
@@ -319,7 +351,8 @@ class KillsOn:
     """`work_shard` whose process gets a signal where the episode with this key begins."""
 
     def __init__(self, key: str, number: int = signal.SIGKILL) -> None:
-        self.key, self.number = key, number
+        self.key = key
+        self.number = number
 
     def __call__(self, *arguments: Any) -> ShardReport:
         real = work_module.work_episode
@@ -335,7 +368,8 @@ class KillsOn:
 
 @contextmanager
 def two_mounts(folder: Path) -> Iterator[tuple[Path, Path]]:
-    """Two mounts of `folder/shared` by bindfs, which keeps locks to each mount. Skips where it cannot be mounted."""
+    """Two mounts of `folder/shared` by bindfs, which keeps locks to each mount. Skips where it
+    cannot be mounted."""
     if shutil.which("bindfs") is None:
         pytest.skip("needs the program bindfs (Debian: bindfs)")
     shared, *mounts = (folder / name for name in ("shared", "mount_a", "mount_b"))
@@ -357,14 +391,20 @@ def endpoint(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     """The environment of a running object store with an empty bucket; yields its address."""
     fsspec = pytest.importorskip("fsspec")
     pytest.importorskip("s3fs")
-    running = pytest.importorskip("moto.server").ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
+    running = pytest.importorskip("moto.server").ThreadedMotoServer(
+        ip_address="127.0.0.1", port=0, verbose=False
+    )
     running.start()
     host, port = running.get_host_and_port()
     address = f"http://{host}:{port}"
     keys = {"ACCESS_KEY_ID": "user", "SECRET_ACCESS_KEY": "secret"}
-    for name, value in (keys | {"DEFAULT_REGION": "us-east-1", "MAX_ATTEMPTS": "1", "ENDPOINT_URL": address}).items():
+    for name, value in (
+        keys | {"DEFAULT_REGION": "us-east-1", "MAX_ATTEMPTS": "1", "ENDPOINT_URL": address}
+    ).items():
         monkeypatch.setenv(f"AWS_{name}", value)
-    urllib.request.urlopen(urllib.request.Request(f"{address}/moto-api/reset", method="POST")).close()
+    urllib.request.urlopen(
+        urllib.request.Request(f"{address}/moto-api/reset", method="POST")
+    ).close()
     fsspec.filesystem("s3", skip_instance_cache=True).mkdir("bucket")
     fsspec.get_filesystem_class("s3").clear_instance_cache()
     yield address

@@ -1,8 +1,10 @@
-"""Proofs of reported distances that need no search, for arrays of poses of two convex shapes; float64 NumPy.
+"""Proofs of reported distances that need no search, for arrays of poses of two convex shapes;
+float64 NumPy.
 
-For unit n from a to b, s(n) = min of n.x over b - max of n.x over a is at most the signed distance. The distance of a
-point of a and a point of b is at least the distance of shapes that are apart. Where both are the reported distance, it
-is exact. Shapes overlap where some point is in both; s(n) then bounds the depth from above.
+For unit n from a to b, s(n) = min of n.x over b - max of n.x over a is at most the signed distance.
+The distance of a point of a and a point of b is at least the distance of shapes that are apart.
+Where both are the reported distance, it is exact. Shapes overlap where some point is in both; s(n)
+then bounds the depth from above.
 """
 
 from __future__ import annotations
@@ -22,7 +24,8 @@ from tests.support.supports import support_height, support_point, surface_residu
 
 @dataclass(frozen=True)
 class Shapes:
-    """P shapes of one type. size: float64[P, 3]. which: their number in `hulls`, for convex meshes."""
+    """P shapes of one type. size: float64[P, 3]. which: their number in `hulls`, for convex
+    meshes."""
 
     type: ShapeType
     size: np.ndarray
@@ -33,15 +36,20 @@ class Shapes:
         return len(self.size)
 
     def __getitem__(self, rows) -> Shapes:
-        return Shapes(self.type, self.size[rows], self.hulls, None if self.which is None else self.which[rows])
+        return Shapes(
+            self.type, self.size[rows], self.hulls, None if self.which is None else self.which[rows]
+        )
 
     def height(self, n: np.ndarray) -> np.ndarray:
-        """The largest n.x over each shape [P, D], n [P, D, 3] in its frame; infinite for planes unless n is up."""
+        """The largest n.x over each shape [P, D], n [P, D, 3] in its frame; infinite for planes
+        unless n is up."""
         if self.type == ShapeType.PLANE:
             return np.where(n[..., 2] > 1.0 - 1e-14, 0.0, np.inf)
         if self.type != ShapeType.CONVEX_MESH:
             return support_height(self.type, self.size, n)
-        return np.stack([(m @ self.hulls.vertex[w].T).max(1) for m, w in zip(n, self.which, strict=True)])
+        return np.stack(
+            [(m @ self.hulls.vertex[w].T).max(1) for m, w in zip(n, self.which, strict=True)]
+        )
 
     def farthest(self, n: np.ndarray) -> np.ndarray:
         """Points [D, 3] of the first shape that are farthest along n [D, 3]."""
@@ -51,7 +59,8 @@ class Shapes:
         return support_point(self.type, self.size[:1], n[None])[0]
 
     def outside(self, point: np.ndarray) -> np.ndarray:
-        """How far points [P, 3], in the shapes' frames, are from the surfaces: above 0 outside, negative inside."""
+        """How far points [P, 3], in the shapes' frames, are from the surfaces: above 0 outside,
+        negative inside."""
         if self.type != ShapeType.CONVEX_MESH:
             return surface_residual(self.type, self.size, point)
         plane = self.hulls.plane[self.which]
@@ -71,7 +80,8 @@ class Shapes:
 class Scene:
     """P pairs of shapes; pose [P, 7] of b in a's frame.
 
-    apart: the distance [m] where it is not negative; below 0, the shapes are at least that far apart, or no deeper.
+    apart: the distance [m] where it is not negative; below 0, the shapes are at least that far
+    apart, or no deeper.
     """
 
     a: Shapes
@@ -88,7 +98,9 @@ class Scene:
     def gap_along(self, n: np.ndarray) -> np.ndarray:
         """s(n) [P, D] of unit directions [P, D, 3], a's frame."""
         into_b = np.einsum("pji,pdj->pdi", rotation_of(self.pose), n)
-        return np.einsum("pdi,pi->pd", n, self.pose[:, :3]) - self.b.height(-into_b) - self.a.height(n)
+        return (
+            np.einsum("pdi,pi->pd", n, self.pose[:, :3]) - self.b.height(-into_b) - self.a.height(n)
+        )
 
     def in_b(self, point: np.ndarray) -> np.ndarray:
         return np.einsum("pji,pj->pi", rotation_of(self.pose), point - self.pose[:, :3])
@@ -116,12 +128,14 @@ class Scene:
 
 @dataclass(frozen=True)
 class Report:
-    """What the engine reported of P pairs, beside what is proved; lengths are shares of the pairs' sizes.
+    """What the engine reported of P pairs, beside what is proved; lengths are shares of the pairs'
+    sizes.
 
-    missed, phantom: bool[P]. unproved: overlaps for which no point in both shapes was found. distance: error of the
-    distance where the construction gives it. short: by how much the gap along the normal misses the distance.
-    too_deep: by how much a depth is above the one that the construction proves. off_surface: of the witness points.
-    coincident: the least distance of two contacts, on both shapes; infinite where there are none.
+    missed, phantom: bool[P]. unproved: overlaps for which no point in both shapes was found.
+    distance: error of the distance where the construction gives it. short: by how much the gap
+    along the normal misses the distance. too_deep: by how much a depth is above the one that the
+    construction proves. off_surface: of the witness points. coincident: the least distance of two
+    contacts, on both shapes; infinite where there are none.
     """
 
     least: np.ndarray
@@ -143,10 +157,13 @@ PROVED = 1e-8
 
 def examine(scene: Scene, contacts: PairContacts) -> Report:
     """Holds contacts that were asked for at any distance against what can be proved of them."""
-    scale, rows = scene.scale(), np.arange(len(scene.pose))
+    scale = scene.scale()
+    rows = np.arange(len(scene.pose))
     separation = np.where(contacts.used, contacts.separation, np.inf)
     best = separation.argmin(1)
-    least, normal, point = separation[rows, best], contacts.normal[rows, best], contacts.point[rows, best]
+    least = separation[rows, best]
+    normal = contacts.normal[rows, best]
+    point = contacts.point[rows, best]
     missed = contacts.count == 0
     present = ~missed
     along = scene.gap_along(np.where(present[:, None], normal, [0.0, 0.0, 1.0])[:, None])[:, 0]
@@ -157,7 +174,10 @@ def examine(scene: Scene, contacts: PairContacts) -> Report:
     np.maximum.at(off_surface, pair, off / scale[pair])
     phantom = present & (least < -1e-7 * scale) & (scene.apart >= 0.0)
     doubtful = np.flatnonzero(present & (least < -1e-7 * scale) & (scene.apart < 0.0))
-    in_common = _common(scene[doubtful], point[doubtful], normal[doubtful], least[doubtful]) / scale[doubtful]
+    in_common = (
+        _common(scene[doubtful], point[doubtful], normal[doubtful], least[doubtful])
+        / scale[doubtful]
+    )
     unproved = np.zeros(len(rows), bool)
     unproved[doubtful] = in_common > PROVED
     # Distances that the construction leaves open: apart, the witnesses bound them from above.
@@ -179,7 +199,8 @@ def examine(scene: Scene, contacts: PairContacts) -> Report:
 def _off_surface(scene: Scene, contacts: PairContacts) -> tuple[np.ndarray, np.ndarray]:
     """How far every witness is from its shape's surface [m], and of which pair it is."""
     pair, _ = np.nonzero(contacts.used)
-    point, normal = contacts.point[contacts.used], contacts.normal[contacts.used]
+    point = contacts.point[contacts.used]
+    normal = contacts.normal[contacts.used]
     here = scene[pair]
     off_a = np.abs(here.a.outside(point)) if len(pair) else np.zeros(0)
     point_b = here.in_b(point + contacts.separation[contacts.used][:, None] * normal)
@@ -188,7 +209,8 @@ def _off_surface(scene: Scene, contacts: PairContacts) -> tuple[np.ndarray, np.n
 
 
 def _common(scene: Scene, point: np.ndarray, normal: np.ndarray, least: np.ndarray) -> np.ndarray:
-    """How far the best point that is found is outside of a or of b [m]: at most 0 proves that they overlap."""
+    """How far the best point that is found is outside of a or of b [m]: at most 0 proves that they
+    overlap."""
     best = np.full(len(point), np.inf)
     for t in np.linspace(0.0, 1.0, 33):
         at = point + (t * least)[:, None] * normal
@@ -199,18 +221,24 @@ def _common(scene: Scene, point: np.ndarray, normal: np.ndarray, least: np.ndarr
 
 
 def _origin_outside(scene: Scene, normal: np.ndarray) -> float:
-    """How far the origin is outside the hull of points of a - b [m]: at most 0 proves that one pair overlaps."""
+    """How far the origin is outside the hull of points of a - b [m]: at most 0 proves that one pair
+    overlaps."""
     rng = np.random.default_rng(0)
     around = normal + 10.0 ** rng.uniform(-8.0, 0.5, (1500, 1)) * rng.normal(size=(1500, 3))
     n = unit(np.concatenate([around, rng.normal(size=(500, 3))]))
     into_b = -n @ rotation_of(scene.pose)[0]
-    points = scene.a.farthest(n) - scene.b.farthest(into_b) @ rotation_of(scene.pose)[0].T - scene.pose[0, :3]
+    points = (
+        scene.a.farthest(n)
+        - scene.b.farthest(into_b) @ rotation_of(scene.pose)[0].T
+        - scene.pose[0, :3]
+    )
     size = np.abs(points).max()
     return float(Qhull(np.unique(points / size, axis=0)).equations[:, 3].max() * size)
 
 
 def _least_between(contacts: PairContacts) -> np.ndarray:
-    """The least distance of two contacts of a pair, on both shapes [P] [m]; infinite for fewer than two."""
+    """The least distance of two contacts of a pair, on both shapes [P] [m]; infinite for fewer than
+    two."""
     point = np.where(contacts.used[..., None], contacts.point, np.nan)
     point_b = point + contacts.separation[..., None] * contacts.normal
     least = np.full(len(point), np.inf)
@@ -225,15 +253,23 @@ def _least_between(contacts: PairContacts) -> np.ndarray:
     return least
 
 
-def better_direction(scene: Scene, contacts: PairContacts, rng: np.random.Generator, count: int = 400) -> np.ndarray:
-    """By how much some direction passes the reported distances [P], as a share of the sizes: all around, and near."""
+def better_direction(
+    scene: Scene, contacts: PairContacts, rng: np.random.Generator, count: int = 400
+) -> np.ndarray:
+    """By how much some direction passes the reported distances [P], as a share of the sizes: all
+    around, and near."""
     rows = np.arange(len(scene.pose))
     separation = np.where(contacts.used, contacts.separation, np.inf)
     best = separation.argmin(1)
-    normal, least = contacts.normal[rows, best], separation[rows, best]
+    normal = contacts.normal[rows, best]
+    least = separation[rows, best]
     noise = rng.normal(size=(len(rows), count, 3))
-    step = np.where(np.arange(count) % 2 == 0, np.inf, 10.0 ** rng.uniform(-6.0, -0.5, count))[None, :, None]
-    tried = np.where(np.isinf(step), noise, normal[:, None] + np.where(np.isinf(step), 0.0, step) * noise)
+    step = np.where(np.arange(count) % 2 == 0, np.inf, 10.0 ** rng.uniform(-6.0, -0.5, count))[
+        None, :, None
+    ]
+    tried = np.where(
+        np.isinf(step), noise, normal[:, None] + np.where(np.isinf(step), 0.0, step) * noise
+    )
     tried /= np.linalg.norm(tried, axis=-1, keepdims=True)
     return np.maximum(scene.gap_along(tried).max(1) - least, 0.0) / scene.scale()
 
@@ -250,7 +286,8 @@ def resting_scene(
     rng: np.random.Generator,
     hulls: HullSet | None = None,
 ) -> Scene:
-    """Pairs at which the two features face each other, apart or overlapping by OFFSETS of the size; see FEATURES."""
+    """Pairs at which the two features face each other, apart or overlapping by OFFSETS of the size;
+    see FEATURES."""
     unit = rng.choice([1e-3, 1.0, 1e3], count)
     a, sample_a = _drawn(type_a, feature_a, count, rng, hulls, unit)
     b, sample_b = _drawn(type_b, feature_b, count, rng, hulls, unit)
@@ -258,7 +295,9 @@ def resting_scene(
     aligned = np.round(spin / (np.pi / 2)) * (np.pi / 2)
     kind = rng.uniform(size=count)
     spin = np.where(kind < 0.3, aligned, spin)
-    spin = np.where((kind > 0.3) & (kind < 0.4), aligned + 10.0 ** rng.uniform(-10.0, -2.0, count), spin)
+    spin = np.where(
+        (kind > 0.3) & (kind < 0.4), aligned + 10.0 ** rng.uniform(-10.0, -2.0, count), spin
+    )
     scale = np.maximum(a.extent(), b.extent())
     apart = scale * rng.choice(OFFSETS, count) * np.where(rng.uniform(size=count) < 0.3, -1.0, 1.0)
     apart *= np.where(rng.uniform(size=count) < 0.5, 1.0, rng.uniform(0.3, 1.0, count))
@@ -269,7 +308,9 @@ def resting_scene(
     return Scene(a, b, pose, apart)
 
 
-def _drawn(kind: ShapeType, feature: str, count: int, rng: np.random.Generator, hulls: HullSet | None, unit):
+def _drawn(
+    kind: ShapeType, feature: str, count: int, rng: np.random.Generator, hulls: HullSet | None, unit
+):
     if kind == ShapeType.CONVEX_MESH:
         kinds = len(hulls.hulls) // 3
         which = rng.integers(0, kinds, count) + kinds * np.searchsorted([1e-3, 1.0, 1e3], unit)

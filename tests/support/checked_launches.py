@@ -1,13 +1,15 @@
-"""Kernels on the CPU as a GPU executes them: threads in any order, one value per lane; and each access recorded.
+"""Kernels on the CPU as a GPU executes them: threads in any order, one value per lane; and each
+access recorded.
 
-`install` must be called before Warp is initialized, in a process of its own with a kernel cache of its own, since it
-changes the C++ that Warp writes for every kernel:
+`install` must be called before Warp is initialized, in a process of its own with a kernel cache of
+its own, since it changes the C++ that Warp writes for every kernel:
 
 - The loop over a launch's threads visits them in an order that is chosen at run time (`set_order`).
-- Clang's thread sanitizer inserts a call at each load and store. The calls keep, for every byte, the thread that last
-  wrote it, the threads that read it in this launch, and a state. So they find two threads of one launch that use a
-  byte, where one of them writes and the accesses are not both atomic; a read of what nobody wrote; and an access beside
-  an array. Kernels have no barriers: for the given input these are all.
+- Clang's thread sanitizer inserts a call at each load and store. The calls keep, for every byte,
+  the thread that last wrote it, the threads that read it in this launch, and a state. So they find
+  two threads of one launch that use a byte, where one of them writes and the accesses are not both
+  atomic; a read of what nobody wrote; and an access beside an array. Kernels have no barriers: for
+  the given input these are all.
 - The C++ for lanes is that of a GPU (SCALAR_LANES).
 
 It uses private names of Warp, of the version that it is checked against (KNOWN_WARP).
@@ -23,18 +25,34 @@ import warp as wp
 from warp._src import codegen
 
 KNOWN_WARP = "1.19."
-CONTROL, CONTROL_BYTES = 0x0F00_0000_0000, 1 << 20
-ACCESS, STATE = 0x1000_0000_0000, 0x2000_0000_0000
-"""Addresses of the control block, of eight bytes of record for each byte of memory, and of one byte each with its
-state. Memory is reserved, and exists where it is used."""
+CONTROL = 0x0F00_0000_0000
+CONTROL_BYTES = 1 << 20
+ACCESS = 0x1000_0000_0000
+STATE = 0x2000_0000_0000
+"""Addresses of the control block, of eight bytes of record for each byte of memory, and of one byte
+each with its state. Memory is reserved, and exists where it is used."""
 ADDRESS_BITS = 40
 """Of an address, the lowest bits number its records: two arrays 1 TiB apart would share them."""
 MOST_THREADS = (1 << 20) - 3
 MOST_RECORDS = 1000
-EPOCH, MODE, FACTOR, SHIFT, RECORDS, THREAD, ATOMIC, STACK, FOUND, LAUNCHES, THREADS, ACCESSES, NAME, LARGEST = range(
-    14
-)
-FIRST_RECORD, RECORD_NUMBERS = 16, 5
+(
+    EPOCH,
+    MODE,
+    FACTOR,
+    SHIFT,
+    RECORDS,
+    THREAD,
+    ATOMIC,
+    STACK,
+    FOUND,
+    LAUNCHES,
+    THREADS,
+    ACCESSES,
+    NAME,
+    LARGEST,
+) = range(14)
+FIRST_RECORD = 16
+RECORD_NUMBERS = 5
 ORDERS = {"ascending": 0, "descending": 1, "permuted": 2}
 WRITE_WRITE, READ_WRITE, NO_VALUE, BEYOND = range(4)
 KINDS = (
@@ -165,8 +183,8 @@ UNCHECKED unsigned long __tsan_atomic64_compare_exchange_val(
 }
 UNCHECKED void __tsan_atomic64_store(volatile unsigned long* slot, unsigned long value, int) { *slot = value; }
 """
-"""The only atomic operations that are not Warp's: slots of memory that one thread after the other holds
-(convex.scratch_pool)."""
+"""The only atomic operations that are not Warp's: slots of memory that one thread after the other
+holds (convex.scratch_pool)."""
 
 CALLS = """
 UNCHECKED void __tsan_init() {}
@@ -219,23 +237,34 @@ CHECKED_LOOP = """    collide_checks::Launch launch("{name}", dim->size, __built
 def install() -> None:
     """Changes the C++ of kernels compiled from now on, and reserves the memory of the records."""
     if not wp.config.version.startswith(KNOWN_WARP):
-        raise RuntimeError(f"these checks were written for Warp {KNOWN_WARP}, this is {wp.config.version}")
+        raise RuntimeError(
+            f"these checks were written for Warp {KNOWN_WARP}, this is {wp.config.version}"
+        )
     if LOOP not in codegen.cpu_module_template_forward:
         raise RuntimeError("Warp's loop over the threads of a launch has another form")
     from collidecli.engine.narrowphase.convex.epa import SLOT_BYTES
 
     added = PREAMBLE + 'extern "C" {' + CALLS + SLOTS.replace("SLOT_BYTES", str(SLOT_BYTES)) + "}\n"
     codegen.cpu_module_header += added.replace("{", "{{").replace("}", "}}")
-    codegen.cpu_module_template_forward = codegen.cpu_module_template_forward.replace(LOOP, CHECKED_LOOP)
+    codegen.cpu_module_template_forward = codegen.cpu_module_template_forward.replace(
+        LOOP, CHECKED_LOOP
+    )
     # Without vectorization: of a vector of 32 bytes the sanitizer reports no access.
     wp.config.cpu_compiler_flags = "-fsanitize=thread -DSCALAR_LANES"
     wp.config.optimization_level = 1
-    for address, size in ((CONTROL, CONTROL_BYTES), (ACCESS, 8 << ADDRESS_BITS), (STATE, 1 << ADDRESS_BITS)):
+    for address, size in (
+        (CONTROL, CONTROL_BYTES),
+        (ACCESS, 8 << ADDRESS_BITS),
+        (STATE, 1 << ADDRESS_BITS),
+    ):
         _reserve(address, size)
 
 
 def _reserve(address: int, size: int) -> None:
-    private, anonymous, no_reserve, exactly_there = 0x02, 0x20, 0x4000, 0x100000
+    private = 0x02
+    anonymous = 0x20
+    no_reserve = 0x4000
+    exactly_there = 0x100000
     libc = ctypes.CDLL(None, use_errno=True)
     libc.mmap.restype = ctypes.c_void_p
     libc.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, *[ctypes.c_int] * 3, ctypes.c_long]
@@ -250,7 +279,8 @@ def control() -> np.ndarray:
 
 
 def set_order(name: str, seed: int = 0) -> None:
-    """The order of the threads of later launches: a name of ORDERS; of "permuted" each seed gives another one."""
+    """The order of the threads of later launches: a name of ORDERS; of "permuted" each seed gives
+    another one."""
     factor, shift = np.random.default_rng(seed).integers(1, 1 << 30, 2)
     control()[[MODE, FACTOR, SHIFT]] = ORDERS[name], factor, shift
 
@@ -262,7 +292,8 @@ def set_state(pointer: int, size: int, state: int) -> None:
 
 @dataclass(frozen=True)
 class Finding:
-    """An access that is not allowed, of a thread of a kernel; other: the thread of the earlier access."""
+    """An access that is not allowed, of a thread of a kernel; other: the thread of the earlier
+    access."""
 
     kind: str
     kernel: str
@@ -282,9 +313,15 @@ def recording() -> Iterator[list[Finding]]:
     finally:
         block[RECORDS] = 0
         if block[LARGEST] > MOST_THREADS:
-            raise RuntimeError(f"a launch of {block[LARGEST]} threads; records tell {MOST_THREADS} apart")
+            raise RuntimeError(
+                f"a launch of {block[LARGEST]} threads; records tell {MOST_THREADS} apart"
+            )
         count = min(int(block[FOUND]), MOST_RECORDS)
-        rows = block[FIRST_RECORD : FIRST_RECORD + RECORD_NUMBERS * count].reshape(count, RECORD_NUMBERS).tolist()
+        rows = (
+            block[FIRST_RECORD : FIRST_RECORD + RECORD_NUMBERS * count]
+            .reshape(count, RECORD_NUMBERS)
+            .tolist()
+        )
         for kind, address, thread, other, name in rows:
             kernel = ctypes.string_at(name).decode()
             findings.append(Finding(KINDS[kind], kernel, address, thread, other))

@@ -18,8 +18,9 @@ LEAST_AREA = 1e-3
 class ContactHull:
     """The hull of the contact points near a plane, in units of the size.
 
-    least: distance of the deepest contact; normal: unit, its normal; level: height of its point along the normal.
-    extremes: float64[8], greatest coordinates along tangents an eighth of a turn apart. area, perimeter: of the hull.
+    least: distance of the deepest contact; normal: unit, its normal; level: height of its point
+    along the normal. extremes: float64[8], greatest coordinates along tangents an eighth of a turn
+    apart. area, perimeter: of the hull.
     """
 
     least: float
@@ -37,11 +38,14 @@ class ContactHull:
 def hull_near(
     contacts: Contacts, row: int, size: float, reach: float, plane: tuple[float, np.ndarray, float]
 ) -> ContactHull:
-    """The hull of the contacts of a row within `reach` [units] of a plane and of the deepest contact."""
+    """The hull of the contacts of a row within `reach` [units] of a plane and of the deepest
+    contact."""
     least, normal, level = plane
     rows = slice(contacts.cell_start[row], contacts.cell_start[row + 1])
     point = 0.5 * (contacts.point0[rows] + contacts.point1[rows]) / size
-    is_near = (np.abs(point @ normal - level) < reach) & (contacts.distance[rows] / size < least + reach)
+    is_near = (np.abs(point @ normal - level) < reach) & (
+        contacts.distance[rows] / size < least + reach
+    )
     first = np.cross(normal, np.eye(3)[np.argmin(np.abs(normal))])
     first /= np.linalg.norm(first)
     flat = point[is_near] @ np.stack([first, np.cross(normal, first)], axis=1)

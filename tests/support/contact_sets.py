@@ -56,16 +56,29 @@ PARTICLES = Particles(
 
 
 def small_model(world_count: int = 3, forced: bool = False) -> Model:
-    """A global plane and four moving shapes of template 0, and PARTICLES; pair (1, 2) is forced with a margin of 0.5
-    if asked.
+    """A global plane and four moving shapes of template 0, and PARTICLES; pair (1, 2) is forced
+    with a margin of 0.5 if asked.
     """
-    shape_count, body_count = 5, 4
+    shape_count = 5
+    body_count = 4
     pairs = np.array([[1, 2], [2, 4]], np.int32) if forced else np.zeros((0, 2), np.int32)
     return Model(
-        Bodies(tuple(f"body{i}" for i in range(body_count)), np.zeros(body_count, np.int32), np.zeros((body_count, 7))),
+        Bodies(
+            tuple(f"body{i}" for i in range(body_count)),
+            np.zeros(body_count, np.int32),
+            np.zeros((body_count, 7)),
+        ),
         Shapes(
             path=("ground", "ball", "bøx", "pin", "egg"),
-            type=np.array([ShapeType.PLANE, ShapeType.SPHERE, ShapeType.BOX, ShapeType.CAPSULE, ShapeType.ELLIPSOID]),
+            type=np.array(
+                [
+                    ShapeType.PLANE,
+                    ShapeType.SPHERE,
+                    ShapeType.BOX,
+                    ShapeType.CAPSULE,
+                    ShapeType.ELLIPSOID,
+                ]
+            ),
             body=np.array([-1, 0, 1, 2, 3], np.int32),
             template=np.array([-1, 0, 0, 0, 0], np.int32),
             pose=np.zeros((shape_count, 7)),
@@ -78,7 +91,13 @@ def small_model(world_count: int = 3, forced: bool = False) -> Model:
             heightfield=np.full(shape_count, -1, np.int32),
             sdf=np.full(shape_count, -1, np.int32),
         ),
-        PairFilter(np.zeros(shape_count, np.int32), np.ones((1, 1), bool), np.zeros((0, 2), np.int32), (), pairs),
+        PairFilter(
+            np.zeros(shape_count, np.int32),
+            np.ones((1, 1), bool),
+            np.zeros((0, 2), np.int32),
+            (),
+            pairs,
+        ),
         np.zeros(world_count, np.int32),
         forced_gap=np.array([np.nan, 0.3]) if forced else np.zeros(0),
         forced_margin=np.array([0.5, np.nan]) if forced else np.zeros(0),
@@ -88,28 +107,43 @@ def small_model(world_count: int = 3, forced: bool = False) -> Model:
 
 def pair_margin(model: Model, shape0: int, shape1: int) -> float:
     forced = [tuple(pair) for pair in model.pair_filter.forced]
-    if (shape0, shape1) in forced and not np.isnan(own := model.forced_margin[forced.index((shape0, shape1))]):
+    if (shape0, shape1) in forced and not np.isnan(
+        own := model.forced_margin[forced.index((shape0, shape1))]
+    ):
         return float(own)
     return float(model.shapes.margin[shape0] + model.shapes.margin[shape1])
 
 
 def made_up_block(
-    model: Model, frame_count: int, contacts_per_cell: int = 8, float_type: str = "float64", seed: int = 5
+    model: Model,
+    frame_count: int,
+    contacts_per_cell: int = 8,
+    float_type: str = "float64",
+    seed: int = 5,
 ) -> ContactBlock:
     """All cells in one block; up to `contacts_per_cell` in each, and some with none."""
     rng = np.random.default_rng(seed)
     counts = rng.integers(0, contacts_per_cell + 1, frame_count * model.world_count)
     shape_count = len(model.shapes)
     every_pair = [(a, b) for a in range(shape_count) for b in range(a + 1, shape_count)]
-    keys = [(*every_pair[p], f0, f1) for p in range(len(every_pair)) for f0 in (-1, 3) for f1 in (-1, 0, 7)]
-    chosen = [keys[i] for count in counts for i in sorted(rng.choice(len(keys), count, replace=False))]
+    keys = [
+        (*every_pair[p], f0, f1)
+        for p in range(len(every_pair))
+        for f0 in (-1, 3)
+        for f1 in (-1, 0, 7)
+    ]
+    chosen = [
+        keys[i] for count in counts for i in sorted(rng.choice(len(keys), count, replace=False))
+    ]
     shape0, shape1, feature0, feature1 = np.array(chosen, np.int32).reshape(-1, 4).T
     n = len(shape0)
 
     normal = rng.normal(size=(n, 3))
     normal /= np.linalg.norm(normal, axis=1, keepdims=True)
     distance = rng.uniform(-0.2, 0.05, n)
-    margin = np.array([pair_margin(model, int(a), int(b)) for a, b in zip(shape0, shape1, strict=True)])
+    margin = np.array(
+        [pair_margin(model, int(a), int(b)) for a, b in zip(shape0, shape1, strict=True)]
+    )
     point0 = rng.normal(size=(n, 3))
     point1 = point0 + normal * (distance + margin)[:, None]
     columns = {
@@ -126,7 +160,9 @@ def made_up_block(
         "kind": rng.integers(0, 3, n),
     }
     types = {column.name: column.dtype_for(np.dtype(float_type)) for column in RIGID_COLUMNS}
-    return ContactBlock(0, counts.astype(np.int64), {name: columns[name].astype(types[name]) for name in types})
+    return ContactBlock(
+        0, counts.astype(np.int64), {name: columns[name].astype(types[name]) for name in types}
+    )
 
 
 def split(block: ContactBlock, cells_per_block: int) -> list[ContactBlock]:
@@ -137,20 +173,32 @@ def split(block: ContactBlock, cells_per_block: int) -> list[ContactBlock]:
     blocks = []
     for first in range(0, len(block.cell_counts), cells_per_block):
         last = min(first + cells_per_block, len(block.cell_counts))
-        columns = {name: values[start[first] : start[last]] for name, values in block.columns.items()}
+        columns = {
+            name: values[start[first] : start[last]] for name, values in block.columns.items()
+        }
         groups = groups_of_cells(block.groups, np.arange(first, last))
-        blocks.append(ContactBlock(block.first_cell + first, block.cell_counts[first:last], columns, groups))
+        blocks.append(
+            ContactBlock(block.first_cell + first, block.cell_counts[first:last], columns, groups)
+        )
     return blocks
 
 
 def write_contact_set(
-    path: Path, model: Model, block: ContactBlock, cells_per_block: int = 10**9, timing: dict | None = None, **options
+    path: Path,
+    model: Model,
+    block: ContactBlock,
+    cells_per_block: int = 10**9,
+    timing: dict | None = None,
+    **options,
 ) -> None:
     frame_count = len(block.cell_counts) // model.world_count
-    time, step = np.arange(frame_count) * 0.01, np.arange(frame_count) * 5
+    time = np.arange(frame_count) * 0.01
+    step = np.arange(frame_count) * 5
     float_type = block.columns["point0"].dtype
     options.setdefault("groups", [GROUPS_BY_NAME[name] for name in block.groups])
-    with ContactWriter(path, model, frame_count, time, step, float_type, ATTRIBUTES, **options) as writer:
+    with ContactWriter(
+        path, model, frame_count, time, step, float_type, ATTRIBUTES, **options
+    ) as writer:
         for part in split(block, cells_per_block):
             writer.append(part)
         writer.end_contacts()
@@ -159,24 +207,38 @@ def write_contact_set(
 
 
 def documented_hash(file: h5py.File, block_rows: int | None = None) -> tuple[str, bytes]:
-    """Content hash and hashes of blocks by the definition, with h5py and hashlib alone; of format 1 without
-    block_rows.
+    """Content hash and hashes of blocks by the definition, with h5py and hashlib alone; of format 1
+    without block_rows.
     """
-    lines, blocks = {}, {}
+    lines = {}
+    blocks = {}
 
     def visit(name: str, item: h5py.Group | h5py.Dataset) -> None:
-        if not isinstance(item, h5py.Dataset) or name.split("/")[0] in ("timing", block_rows and "content_hash"):
+        if not isinstance(item, h5py.Dataset) or name.split("/")[0] in (
+            "timing",
+            block_rows and "content_hash",
+        ):
             return
-        values, key = item[()], f"/{name}".encode()
-        parts = [values[k : k + block_rows] for k in range(0, len(values), block_rows)] if block_rows else [values]
+        values = item[()]
+        key = f"/{name}".encode()
+        parts = (
+            [values[k : k + block_rows] for k in range(0, len(values), block_rows)]
+            if block_rows
+            else [values]
+        )
         is_text = h5py.check_string_dtype(item.dtype) is not None
         hashed = [
-            hashlib.sha256(b"".join(v + b"\0" for v in part) if is_text else part.tobytes()).digest() for part in parts
+            hashlib.sha256(
+                b"".join(v + b"\0" for v in part) if is_text else part.tobytes()
+            ).digest()
+            for part in parts
         ]
         blocks[key] = b"".join(hashed)
         digest = hashlib.sha256(blocks[key]).hexdigest() if block_rows else hashed[0].hex()
         shape = ",".join(map(str, item.shape))
-        lines[key] = f"/{name}\t{'utf8' if is_text else item.dtype.str}\t{shape}\t{digest}\n".encode()
+        lines[key] = (
+            f"/{name}\t{'utf8' if is_text else item.dtype.str}\t{shape}\t{digest}\n".encode()
+        )
 
     file.visititems(visit)
     content = hashlib.sha256(b"".join(lines[key] for key in sorted(lines))).hexdigest()
@@ -187,7 +249,9 @@ OF_CELLS = tuple(group for group in GROUPS if group.name not in OF_STEPS)
 """The groups of contacts in a frame."""
 
 
-def with_groups(block: ContactBlock, model: Model, seed: int = 11, groups: tuple[ContactGroup, ...] = OF_CELLS):
+def with_groups(
+    block: ContactBlock, model: Model, seed: int = 11, groups: tuple[ContactGroup, ...] = OF_CELLS
+):
     """The block with rows of `groups`; some cells have none of a group."""
     made = made_up_groups(model, len(block.cell_counts), block.columns["point0"].dtype, seed)
     return replace(block, groups={group.name: made[group.name] for group in groups})
@@ -201,34 +265,51 @@ def block_with_groups(
     groups: tuple[ContactGroup, ...] = OF_CELLS,
 ) -> ContactBlock:
     """All cells in one block, with rows of `groups`."""
-    return with_groups(made_up_block(model, frame_count, float_type=float_type, seed=seed), model, seed, groups)
+    return with_groups(
+        made_up_block(model, frame_count, float_type=float_type, seed=seed), model, seed, groups
+    )
 
 
-def made_up_groups(model: Model, cell_count: int, float_type: np.dtype, seed: int) -> dict[str, GroupRows]:
+def made_up_groups(
+    model: Model, cell_count: int, float_type: np.dtype, seed: int
+) -> dict[str, GroupRows]:
     rng = np.random.default_rng(seed)
     shape_count = len(model.shapes)
     pairs = np.array([(a, b) for a in range(shape_count) for b in range(a + 1, shape_count)])
     patches = _keys(rng, cell_count, pairs, 3)
     face_counts = rng.integers(0, 4, sum(map(len, patches)))
     faces_of = np.split(face_counts, np.cumsum([len(rows) for rows in patches])[:-1])
-    total, (cloth, _) = int(model.particles.first[-1]), np.diff(model.particles.first)
-    soft = np.array([(0, p, -1, -1, s, f) for p in range(total) for s in range(shape_count) for f in (-1, 2)])
+    total = int(model.particles.first[-1])
+    cloth, _ = np.diff(model.particles.first)
+    soft = np.array(
+        [(0, p, -1, -1, s, f) for p in range(total) for s in range(shape_count) for f in (-1, 2)]
+    )
     triples = [(1, p, p + 1, -1, s, 4) for p in range(cloth - 1) for s in range(shape_count)]
     soft = np.concatenate([soft, triples])
     faces = [(0, p, cloth, cloth + 1, cloth + 2) for p in range(cloth)]
     self_keys = np.array([*faces, *((1, p, p + 1, cloth + 1, cloth + 2) for p in range(cloth - 1))])
-    soft_rows, self_rows = _keys(rng, cell_count, soft, 5), _keys(rng, cell_count, self_keys, 2)
+    soft_rows = _keys(rng, cell_count, soft, 5)
+    self_rows = _keys(rng, cell_count, self_keys, 2)
     touches = _keys(np.random.default_rng(seed), cell_count, pairs, 3)
-    shapes, soft_key, self_key = np.concatenate(patches), np.concatenate(soft_rows), np.concatenate(self_rows)
+    shapes = np.concatenate(patches)
+    soft_key = np.concatenate(soft_rows)
+    self_key = np.concatenate(self_rows)
     given = {
-        "hydro_patches": {"shape0": shapes[:, 0], "shape1": shapes[:, 1], "face_count": face_counts},
+        "hydro_patches": {
+            "shape0": shapes[:, 0],
+            "shape1": shapes[:, 1],
+            "face_count": face_counts,
+        },
         "hydro_faces": {"patch": np.repeat(np.arange(len(shapes)), face_counts)},
         "soft_contacts": {
-            "kind": soft_key[:, 0], "indices": soft_key[:, 1:4], "shape": soft_key[:, 4], "feature": soft_key[:, 5]
+            "kind": soft_key[:, 0],
+            "indices": soft_key[:, 1:4],
+            "shape": soft_key[:, 4],
+            "feature": soft_key[:, 5],
         },
         "self_contacts": {"kind": self_key[:, 0], "indices": self_key[:, 1:5]},
         "touches": dict(zip(("shape0", "shape1"), np.concatenate(touches).T, strict=True)),
-    }  # fmt: skip
+    }
 
     def of_steps(rng: np.random.Generator, keys: np.ndarray, most: int) -> list[np.ndarray]:
         """As `_keys`, for the cells but those of the last frame, which have no step after them."""
@@ -237,31 +318,46 @@ def made_up_groups(model: Model, cell_count: int, float_type: np.dtype, seed: in
 
     swept = of_steps(np.random.default_rng(seed + 1), pairs, 2)
     pair = np.concatenate(swept)
-    given["sweep"] = {"shape0": pair[:, 0], "shape1": pair[:, 1]} | _swept(np.random.default_rng(seed + 2), len(pair))
+    given["sweep"] = {"shape0": pair[:, 0], "shape1": pair[:, 1]} | _swept(
+        np.random.default_rng(seed + 2), len(pair)
+    )
     of_soft, of_selves = (np.random.default_rng(seed + more) for more in (3, 4))
     soft_swept = of_steps(of_soft, soft[soft[:, 5] >= 0], 4)
     key = np.concatenate(soft_swept)
-    given["soft_sweep"] = {"kind": key[:, 0], "indices": key[:, 1:4], "shape": key[:, 4]} | _swept(of_soft, len(key))
+    given["soft_sweep"] = {"kind": key[:, 0], "indices": key[:, 1:4], "shape": key[:, 4]} | _swept(
+        of_soft, len(key)
+    )
     self_swept = of_steps(of_selves, self_keys, 3)
     key = np.concatenate(self_swept)
-    given["self_sweep"] = {"kind": key[:, 0], "indices": key[:, 1:5]} | _swept(of_selves, len(key), least=1.0)
-    rows = {"hydro_patches": patches, "soft_contacts": soft_rows, "self_contacts": self_rows, "touches": touches}
+    given["self_sweep"] = {"kind": key[:, 0], "indices": key[:, 1:5]} | _swept(
+        of_selves, len(key), least=1.0
+    )
+    rows = {
+        "hydro_patches": patches,
+        "soft_contacts": soft_rows,
+        "self_contacts": self_rows,
+        "touches": touches,
+    }
     rows |= {"sweep": swept, "soft_sweep": soft_swept, "self_sweep": self_swept}
     counts = {name: list(map(len, cells)) for name, cells in rows.items()}
     counts["hydro_faces"] = [int(cell.sum()) for cell in faces_of]
     return {
-        group.name: _rows(rng, group, np.array(counts[group.name], np.int64), given[group.name], float_type)
+        group.name: _rows(
+            rng, group, np.array(counts[group.name], np.int64), given[group.name], float_type
+        )
         for group in GROUPS
     }
 
 
 def _swept(rng: np.random.Generator, count: int, least: float = -np.inf) -> dict[str, np.ndarray]:
-    """Columns of rows of steps: some are in contact at the begin of the step, some at its end, some are undecided.
+    """Columns of rows of steps: some are in contact at the begin of the step, some at its end, some
+    are undecided.
 
     least: of the least distances [m].
     """
     times = np.sort(np.clip(rng.uniform(-0.5, 1.5, (count, 2)), 0.0, 1.0), axis=1)
-    status, found = rng.integers(1, 3, count), np.maximum(rng.normal(size=count), least)
+    status = rng.integers(1, 3, count)
+    found = np.maximum(rng.normal(size=count), least)
     tunnel = (status == 1) & (times[:, 0] > 0.0) & (times[:, 1] < 1.0)
     return {
         "status": status, "tunnel": tunnel, "enter": times[:, 0],
@@ -269,10 +365,15 @@ def _swept(rng: np.random.Generator, count: int, least: float = -np.inf) -> dict
     }  # fmt: skip
 
 
-def _keys(rng: np.random.Generator, cell_count: int, keys: np.ndarray, most: int) -> list[np.ndarray]:
+def _keys(
+    rng: np.random.Generator, cell_count: int, keys: np.ndarray, most: int
+) -> list[np.ndarray]:
     """Up to `most` different rows of `keys` for each cell, in ascending order."""
     keys = keys[np.lexsort(keys.T[::-1])]
-    return [keys[np.sort(rng.choice(len(keys), rng.integers(0, most + 1), replace=False))] for _ in range(cell_count)]
+    return [
+        keys[np.sort(rng.choice(len(keys), rng.integers(0, most + 1), replace=False))]
+        for _ in range(cell_count)
+    ]
 
 
 def _rows(
@@ -294,13 +395,16 @@ def _rows(
             found = np.abs(found)
         return (found if column.width > 1 else found[:, 0]).astype(column.dtype_for(float_type))
 
-    if group.name in ("soft_contacts", "soft_sweep"):  # weights of as many particles as the kind has
+    # weights of as many particles as the kind has
+    if group.name in ("soft_contacts", "soft_sweep"):
         held = (given["indices"] >= 0) * rng.uniform(0.1, 1.0, (count, 3))
         given = {**given, "barycentric": held / held.sum(axis=1, keepdims=True)}
     columns = {
-        column.name: given[column.name].astype(column.dtype_for(float_type))
-        if column.name in given
-        else values(column, count)
+        column.name: (
+            given[column.name].astype(column.dtype_for(float_type))
+            if column.name in given
+            else values(column, count)
+        )
         for column in group.columns
     }
     lists = {}
@@ -319,14 +423,32 @@ def changed(block, group, column, row, amount):
     return replace(block, groups={**block.groups, group: other})
 
 
-STEP, TIME_STEP = 5, 0.01
-COLUMNS = ("shape0", "shape1", "distance", "normal", "point0", "point1", "offset0", "offset1", "feature0", "feature1")
-PAIRED = (("shape0", "shape1"), ("point0", "point1"), ("offset0", "offset1"), ("feature0", "feature1"))
+STEP = 5
+TIME_STEP = 0.01
+COLUMNS = (
+    "shape0",
+    "shape1",
+    "distance",
+    "normal",
+    "point0",
+    "point1",
+    "offset0",
+    "offset1",
+    "feature0",
+    "feature1",
+)
+PAIRED = (
+    ("shape0", "shape1"),
+    ("point0", "point1"),
+    ("offset0", "offset1"),
+    ("feature0", "feature1"),
+)
 
 
 @dataclass
 class Edited:
-    """cell: int64[n]; columns: by name. The rest is the model and the frames. Rows are sorted when it is written."""
+    """cell: int64[n]; columns: by name. The rest is the model and the frames. Rows are sorted when
+    it is written."""
 
     cell: np.ndarray
     columns: dict[str, np.ndarray]
@@ -347,7 +469,9 @@ class Edited:
 
     def copy(self) -> Edited:
         columns = {name: values.copy() for name, values in self.columns.items()}
-        return replace(self, cell=self.cell.copy(), columns=columns, path=list(self.path), type=list(self.type))
+        return replace(
+            self, cell=self.cell.copy(), columns=columns, path=list(self.path), type=list(self.type)
+        )
 
     def rows(self, wanted: np.ndarray) -> Edited:
         columns = {name: values[wanted] for name, values in self.columns.items()}
@@ -357,8 +481,11 @@ class Edited:
         """Shape order[k] comes k-th; contacts whose shapes change places have 0 and 1 exchanged."""
         new = self.copy()
         place = np.argsort(order).astype(np.int32)
-        new.path, new.type = [self.path[k] for k in order], [self.type[k] for k in order]
-        new.body, new.margin, new.gap = self.body[order], self.margin[order], self.gap[order]
+        new.path = [self.path[k] for k in order]
+        new.type = [self.type[k] for k in order]
+        new.body = self.body[order]
+        new.margin = self.margin[order]
+        new.gap = self.gap[order]
         for name in ("shape0", "shape1"):
             new.columns[name] = place[self.columns[name]]
         for row in np.flatnonzero(new.columns["shape0"] > new.columns["shape1"]):
@@ -376,7 +503,12 @@ class Edited:
         order = np.lexsort((*keys, self.cell))
         counts = np.bincount(self.cell, minlength=self.frames * self.worlds)
         with h5py.File(path, "w") as file:
-            sources = {"scene": "s", "scene_sha256": "5" * 64, "trajectory_sha256": "", "config": '{"frames": ""}'}
+            sources = {
+                "scene": "s",
+                "scene_sha256": "5" * 64,
+                "trajectory_sha256": "",
+                "config": '{"frames": ""}',
+            }
             for name, value in {**sources, "creator": "a test"}.items():
                 file.attrs[name] = value
             file.attrs["format"] = "collide-contacts"
@@ -387,26 +519,42 @@ class Edited:
             file.attrs["complete"] = 1
             file.create_group("model").attrs.update({"gap_rule": "max", "up_axis": "Z"})
             strings = {"/model/shape/path": self.path, "/model/shape/type": self.type}
-            strings["/model/body/path"] = [f"body{n}" for n in range(int(self.body.max(initial=-1)) + 1)]
+            strings["/model/body/path"] = [
+                f"body{n}" for n in range(int(self.body.max(initial=-1)) + 1)
+            ]
             for name, values in strings.items():
-                file.create_dataset(name, (len(values),), h5py.string_dtype(), data=np.array(values, object))
+                file.create_dataset(
+                    name, (len(values),), h5py.string_dtype(), data=np.array(values, object)
+                )
             file["/model/shape/body"] = self.body.astype(np.int32)
             file["/model/shape/template"] = np.where(self.body < 0, -1, 0).astype(np.int32)
             file["/model/shape/margin"] = self.margin.astype(np.float32)
             file["/model/shape/gap"] = self.gap.astype(np.float32)
             file["/model/world/template"] = np.zeros(self.worlds, np.int32)
-            file["/time/step"], file["/time/time"] = self.step, self.time
-            file["/rigid_contacts/cell_start"] = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+            file["/time/step"] = self.step
+            file["/time/time"] = self.time
+            file["/rigid_contacts/cell_start"] = np.concatenate([[0], np.cumsum(counts)]).astype(
+                np.int64
+            )
             for name, values in (self.columns | self.optional).items():
-                options = {"chunks": (packed, *values.shape[1:]), "maxshape": (None, *values.shape[1:])}
+                options = {
+                    "chunks": (packed, *values.shape[1:]),
+                    "maxshape": (None, *values.shape[1:]),
+                }
                 options |= {"shuffle": True, "compression": "gzip", "fletcher32": True}
                 held = values[order]
-                file.create_dataset(f"/rigid_contacts/{name}", data=held, **(options if packed else {}))
+                file.create_dataset(
+                    f"/rigid_contacts/{name}", data=held, **(options if packed else {})
+                )
         return str(path)
 
 
 def _edited(
-    worlds: int, cell: np.ndarray, columns: dict[str, np.ndarray], step: np.ndarray, time: np.ndarray
+    worlds: int,
+    cell: np.ndarray,
+    columns: dict[str, np.ndarray],
+    step: np.ndarray,
+    time: np.ndarray,
 ) -> Edited:
     """Contacts of the shapes of `small_model`: a static plane, and four bodies of one shape."""
     shapes = small_model(worlds).shapes
@@ -431,10 +579,15 @@ class Touch(NamedTuple):
     distance: float
 
 
-def touching_set(rows: Sequence[Touch], frames: int, worlds: int, time: Sequence[float] | None = None) -> Edited:
+def touching_set(
+    rows: Sequence[Touch], frames: int, worlds: int, time: Sequence[float] | None = None
+) -> Edited:
     """A set with these contacts."""
     n = len(rows)
-    columns = {name: np.array([getattr(row, name) for row in rows], np.int32) for name in ("shape0", "shape1")}
+    columns = {
+        name: np.array([getattr(row, name) for row in rows], np.int32)
+        for name in ("shape0", "shape1")
+    }
     columns["distance"] = np.array([row.distance for row in rows], np.float32)
     columns["normal"] = np.tile(np.array([0, 0, 1], np.float32), (n, 1))
     for name, kind in (("point0", "f8"), ("point1", "f8"), ("offset0", "f4"), ("offset1", "f4")):
@@ -445,7 +598,9 @@ def touching_set(rows: Sequence[Touch], frames: int, worlds: int, time: Sequence
     columns["kind"] = np.zeros(n, np.uint8)
     cell = np.array([row.frame * worlds + row.world for row in rows], np.int64)
     steps = np.arange(frames, dtype=np.int64)
-    return _edited(worlds, cell, columns, steps, steps * 0.25 if time is None else np.array(time, float))
+    return _edited(
+        worlds, cell, columns, steps, steps * 0.25 if time is None else np.array(time, float)
+    )
 
 
 def intervals(
@@ -458,7 +613,8 @@ def intervals(
 ) -> list[dict]:
     """What `collide events` should say of each interval, by begin, world and pair of names.
 
-    frames: those looked at. continues: of two places in `frames`, the last touch and the next. name: of a shape.
+    frames: those looked at. continues: of two places in `frames`, the last touch and the next.
+    name: of a shape.
     """
     met: dict[tuple, dict[int, list[float]]] = {}
     for row in rows:
@@ -475,7 +631,8 @@ def intervals(
             else:
                 runs.append([place])
         for run in runs:
-            first, last = run[0], run[-1]
+            first = run[0]
+            last = run[-1]
             least = min(min(places[place]) for place in run)
             deepest = next(place for place in run if least in places[place])
             known = last + 1 < len(frames)
@@ -503,7 +660,8 @@ def intervals(
 
 
 def ordered(found: Iterable[dict]) -> list[dict]:
-    """One order for what is compared: by begin, world, pair, whichever of its two names came first."""
+    """One order for what is compared: by begin, world, pair, whichever of its two names came
+    first."""
     plain = []
     for one in found:
         row = dict(one)

@@ -1,8 +1,9 @@
-"""python -m tests.support.device_checks [SCENE ...]: scenes on a device's path under checked launches, as JSON.
+"""python -m tests.support.device_checks [SCENE ...]: scenes on a device's path under checked
+launches, as JSON.
 
-The CPU is treated as a device with a memory of its own; kernels visit their threads in several orders, and each access
-is recorded (`checked_launches`). Scratch arrays are exactly as long as requested, and hold nothing when a chunk begins.
-WARP_CACHE_PATH must be a folder of its own.
+The CPU is treated as a device with a memory of its own; kernels visit their threads in several
+orders, and each access is recorded (`checked_launches`). Scratch arrays are exactly as long as
+requested, and hold nothing when a chunk begins. WARP_CACHE_PATH must be a folder of its own.
 """
 
 import json
@@ -22,7 +23,8 @@ ORDERS = [("ascending", 0), ("descending", 0), *(("permuted", seed) for seed in 
 
 
 class Scratch:
-    """Scratch arrays of workspaces, exactly as long as requested, between guards, and without values at first."""
+    """Scratch arrays of workspaces, exactly as long as requested, between guards, and without
+    values at first."""
 
     def __init__(self) -> None:
         self._held: dict[int, tuple[np.ndarray, int]] = {}
@@ -51,13 +53,19 @@ class Scratch:
         self._held.clear()
 
     def install(self) -> None:
-        """Replaces the allocation of workspaces, and marks what the host and Warp's own functions write."""
+        """Replaces the allocation of workspaces, and marks what the host and Warp's own functions
+        write."""
         from collidecli.engine.pipeline import CollisionPipeline
         from collidecli.engine.runtime.warp_internals import RecordedLaunches
         from collidecli.engine.runtime.workspace import Workspace
 
-        start, fill, sort, packed = Workspace.__init__, Workspace.fill, Workspace.sort, Workspace.packed_table
-        scan, copy, collide = RecordedLaunches.scan, wp.copy, CollisionPipeline.collide
+        start = Workspace.__init__
+        fill = Workspace.fill
+        sort = Workspace.sort
+        packed = Workspace.packed_table
+        scan = RecordedLaunches.scan
+        copy = wp.copy
+        collide = CollisionPipeline.collide
 
         def filled(workspace, target, value):
             fill(workspace, target, value)
@@ -84,16 +92,24 @@ class Scratch:
             copy(dest, src, dest_offset, src_offset, count, stream)
             size = wp.types.type_size_in_bytes(dest.dtype)
             if dest.ptr in self._held:
-                checks.set_state(dest.ptr + dest_offset * size, (count or src.size) * size, checks.HAS_VALUE)
+                checks.set_state(
+                    dest.ptr + dest_offset * size, (count or src.size) * size, checks.HAS_VALUE
+                )
 
         def collided(pipeline, batch, workspace):
             self.begin_chunk()
             return collide(pipeline, batch, workspace)
 
-        Workspace.__init__ = lambda workspace, device, limit, exact=True: start(workspace, device, limit, True)
+        Workspace.__init__ = lambda workspace, device, limit, exact=True: start(
+            workspace, device, limit, True
+        )
         Workspace._allocated = lambda _, count, dtype, needed: self.empty(count, dtype)
-        Workspace.fill, Workspace.sort, Workspace.packed_table = filled, sorted_, packed_table
-        RecordedLaunches.scan, wp.copy, CollisionPipeline.collide = scanned, copied, collided
+        Workspace.fill = filled
+        Workspace.sort = sorted_
+        Workspace.packed_table = packed_table
+        RecordedLaunches.scan = scanned
+        wp.copy = copied
+        CollisionPipeline.collide = collided
 
 
 def _bytes(array: wp.array) -> int:
@@ -125,7 +141,9 @@ def check_scene(name: str, scratch: Scratch) -> dict[str, Any]:
                 findings.update((each.kind, each.kernel) for each in found)
                 cells += len(scene.poses) * scene.model.world_count
                 scratch.release()
-    launches, threads, accesses = (block[[checks.LAUNCHES, checks.THREADS, checks.ACCESSES]] - before).tolist()
+    launches, threads, accesses = (
+        block[[checks.LAUNCHES, checks.THREADS, checks.ACCESSES]] - before
+    ).tolist()
     return {
         "hashes": hashes,
         "findings": [[*key, count] for key, count in sorted(findings.items())],

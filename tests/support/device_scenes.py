@@ -1,4 +1,5 @@
-"""Scenes for the path of a device, their pipelines, content hashes and differences between devices."""
+"""Scenes for the path of a device, their pipelines, content hashes and differences between
+devices."""
 
 import hashlib
 from collections.abc import Callable, Sequence
@@ -16,19 +17,29 @@ from collidecli.scene.options import ContactOptions
 from collidecli.scene.shape_config import ShapeConfig
 from collidecli.scene.shape_types import ShapeType
 from collidecli.scene.tables import ContactBlock, consecutive_groups
-from tests.support.engine_runs import MEMORY, add_planes, add_shapes, mixed_builder, pipeline_of, random_poses
+from tests.support.engine_runs import (
+    MEMORY,
+    add_planes,
+    add_shapes,
+    mixed_builder,
+    pipeline_of,
+    random_poses,
+)
 from tests.support.fields import HULL, RING, add
 from tests.support.hydroelastic import soft
 from tests.support.meshes import box, grid, rough, tube
 
 FRAMES = 3
 PHASES = ("nxn", "sap", "explicit")
-REDUCED = ContactOptions(reduce_contacts=True, reduce_pairs="all", normal_matching=True, moment_matching=True)
+REDUCED = ContactOptions(
+    reduce_contacts=True, reduce_pairs="all", normal_matching=True, moment_matching=True
+)
 
 
 @dataclass(frozen=True)
 class Scene:
-    """A model in motion. poses: float64[F, W, B, 7]. positions: float64[F, W, P, 3] of particles, or None."""
+    """A model in motion. poses: float64[F, W, B, 7]. positions: float64[F, W, P, 3] of particles,
+    or None."""
 
     model: Model
     poses: np.ndarray
@@ -46,7 +57,12 @@ def closed_forms(options: ContactOptions) -> Scene:
     """Spheres, capsules and boxes over two planes, in two worlds."""
     builder = ModelBuilder()
     add_planes(builder)
-    add_shapes(builder, np.random.default_rng(0), 14, types=(ShapeType.SPHERE, ShapeType.CAPSULE, ShapeType.BOX))
+    add_shapes(
+        builder,
+        np.random.default_rng(0),
+        14,
+        types=(ShapeType.SPHERE, ShapeType.CAPSULE, ShapeType.BOX),
+    )
     return _of(builder, 0.4, options, worlds=2)
 
 
@@ -56,7 +72,8 @@ def primitives(options: ContactOptions) -> Scene:
 
 
 def meshes(options: ContactOptions) -> Scene:
-    """Closed and open meshes, and a convex one, with each other and with convex shapes and a plane."""
+    """Closed and open meshes, and a convex one, with each other and with convex shapes and a
+    plane."""
     builder = ModelBuilder()
     builder.default_gap = 0.1
     builder.add_ground_plane(-0.6)
@@ -104,7 +121,9 @@ def terrains(options: ContactOptions) -> Scene:
     builder.add_ground_plane(-0.3)
     for seed in range(4):
         terrain = rough(seed, 5, 6)
-        builder.add_shape_heightfield(builder.add_body(), terrain.heights, terrain.hx, terrain.hy, terrain.base)
+        builder.add_shape_heightfield(
+            builder.add_body(), terrain.heights, terrain.hx, terrain.hy, terrain.base
+        )
     return _of(builder, 0.7, options)
 
 
@@ -114,7 +133,12 @@ def fields(options: ContactOptions) -> Scene:
     builder.default_gap = 0.1
     builder.add_ground_plane(-0.6)
     for index, name in enumerate(("ring", "box", "sphere", "hull", "blob")):
-        add(builder, builder.add_body(), name, ShapeConfig(sdf_max_resolution=16) if index < 3 else None)
+        add(
+            builder,
+            builder.add_body(),
+            name,
+            ShapeConfig(sdf_max_resolution=16) if index < 3 else None,
+        )
     return _of(builder, 0.7, options)
 
 
@@ -123,14 +147,19 @@ def hydroelastic(options: ContactOptions) -> Scene:
     builder = ModelBuilder()
     builder.add_ground_plane(cfg=soft(5e6))
     for index in range(6):
-        body, cfg = builder.add_body(), soft(1e6 * (1 + index))
+        body = builder.add_body()
+        cfg = soft(1e6 * (1 + index))
         if index % 3 == 0:
             builder.add_shape_box(body, hx=0.2, hy=0.3, hz=0.25, cfg=cfg)
         elif index % 3 == 1:
             builder.add_shape_sphere(body, radius=0.3, cfg=cfg)
         else:
             builder.add_shape_convex_hull(body, vertices=HULL * 0.4, cfg=cfg)
-    changed = {"hydro_surface": True, "hydro_reduce": not options.reduce_contacts, "hydro_resolution": 8}
+    changed = {
+        "hydro_surface": True,
+        "hydro_reduce": not options.reduce_contacts,
+        "hydro_resolution": 8,
+    }
     return _of(builder, 0.3, ContactOptions(**{**vars(options), **changed}))
 
 
@@ -149,7 +178,12 @@ def particles(options: ContactOptions, soft_elements: str = "vertices") -> Scene
     changed = {"soft_gap": 0.05, "self_contacts": 0.08, "soft_elements": soft_elements}
     scene = _of(builder, 0.8, ContactOptions(**{**vars(options), **changed}))
     resting = scene.model.particles.position
-    return Scene(scene.model, scene.poses, scene.options, resting + rng.normal(size=(FRAMES, 1, *resting.shape)) * 0.1)
+    return Scene(
+        scene.model,
+        scene.poses,
+        scene.options,
+        resting + rng.normal(size=(FRAMES, 1, *resting.shape)) * 0.1,
+    )
 
 
 def elements(options: ContactOptions) -> Scene:
@@ -171,30 +205,45 @@ SCENES: dict[str, Callable[[ContactOptions], Scene]] = {
 CONVEX = ("primitives", "templates")
 """Scenes whose depths are one minimum each."""
 RECORDED = {"closed_forms": closed_forms, **SCENES}
-"""Scenes of which every access is recorded: before all a small one, whose kernels are compiled soon."""
+"""Scenes of which every access is recorded: before all a small one, whose kernels are compiled
+soon."""
 
 
-def scene_pipeline(scene: Scene, phase: str, device: str = "cpu", float_type: str = "float64") -> CollisionPipeline:
-    """The pipeline of a scene with a broad phase. float_type: of the motion, and of the witness points."""
-    return pipeline_of(scene.model, scene.poses, scene.options, float_type, device, broad_phase=phase)
+def scene_pipeline(
+    scene: Scene, phase: str, device: str = "cpu", float_type: str = "float64"
+) -> CollisionPipeline:
+    """The pipeline of a scene with a broad phase. float_type: of the motion, and of the witness
+    points."""
+    return pipeline_of(
+        scene.model, scene.poses, scene.options, float_type, device, broad_phase=phase
+    )
 
 
-def scene_blocks(pipeline: CollisionPipeline, scene: Scene, chunk: int = 0, threads: int = 1) -> list[ContactBlock]:
+def scene_blocks(
+    pipeline: CollisionPipeline, scene: Scene, chunk: int = 0, threads: int = 1
+) -> list[ContactBlock]:
     """The contacts of a scene. chunk: cells of a batch, 0 for all."""
     cells = len(scene.poses) * scene.model.world_count
     step = chunk or cells
     batches = [
-        PoseBatch(first, min(step, cells - first), 0, scene.poses, scene.positions) for first in range(0, cells, step)
+        PoseBatch(first, min(step, cells - first), 0, scene.poses, scene.positions)
+        for first in range(0, cells, step)
     ]
     with Workers(pipeline, threads, MEMORY) as pool:
         return [block for block, _ in pool.collide(batches)]
 
 
-def answer(pipeline: CollisionPipeline, scene: Scene, chunk: int = 0, threads: int = 1) -> tuple[str, int]:
+def answer(
+    pipeline: CollisionPipeline, scene: Scene, chunk: int = 0, threads: int = 1
+) -> tuple[str, int]:
     """Hash of all rows of all groups, and their number. chunk: cells of a batch, 0 for all."""
     blocks = scene_blocks(pipeline, scene, chunk, threads)
-    digest, rows = hashlib.sha256(), 0
-    columns = {name: np.concatenate([block.columns[name] for block in blocks]) for name in blocks[0].columns}
+    digest = hashlib.sha256()
+    rows = 0
+    columns = {
+        name: np.concatenate([block.columns[name] for block in blocks])
+        for name in blocks[0].columns
+    }
     columns["cell_counts"] = np.concatenate([block.cell_counts for block in blocks])
     rows += int(columns["cell_counts"].sum())
 
@@ -213,24 +262,26 @@ def answer(pipeline: CollisionPipeline, scene: Scene, chunk: int = 0, threads: i
 ROUNDING = 1e-6
 """Distances are stored in float32, with an error of 1e-7 of some metres here [m]."""
 SUM_ROUNDING = 1e-4
-"""Largest difference of the sum of a column of a group, in parts of the sum of its absolute values."""
+"""Largest difference of the sum of a column of a group, in parts of the sum of its absolute
+values."""
 MOST_BEYOND = 0.03
-"""Part of the pairs of meshes, or of groups' rows, that may differ beyond rounding; of convex pairs none may. A change
-of the poses by 1e-12 m does that to at most 1 of 63 pairs of a kind."""
+"""Part of the pairs of meshes, or of groups' rows, that may differ beyond rounding; of convex pairs
+none may. A change of the poses by 1e-12 m does that to at most 1 of 63 pairs of a kind."""
 
 TIED = ("normal", "point_body", "point_world", "point0", "point1")
-"""Columns of groups that are not compared: the deepest point of an edge is where two faces of a shape are equally near,
-and rounding decides whose normal it has."""
+"""Columns of groups that are not compared: the deepest point of an edge is where two faces of a
+shape are equally near, and rounding decides whose normal it has."""
 
 
 @dataclass
 class Difference:
     """Difference of the contacts of two devices.
 
-    pairs: pairs of shapes with contacts, counted once a cell. contacts: on the first device. largest: difference of the
-    least distances of a pair [m]. beyond: pairs that differ by more than ROUNDING, or that one device alone reports
-    farther than ROUNDING from the largest reported distance. other_counts: pairs with another number of contacts.
-    groups: of each group the rows on both devices, and the largest difference of a column's sum, relative.
+    pairs: pairs of shapes with contacts, counted once a cell. contacts: on the first device.
+    largest: difference of the least distances of a pair [m]. beyond: pairs that differ by more than
+    ROUNDING, or that one device alone reports farther than ROUNDING from the largest reported
+    distance. other_counts: pairs with another number of contacts. groups: of each group the rows on
+    both devices, and the largest difference of a column's sum, relative.
     """
 
     pairs: int = 0
@@ -256,8 +307,11 @@ class Difference:
 
 def difference(here: Sequence[ContactBlock], there: Sequence[ContactBlock]) -> Difference:
     """Difference of the contacts of the same cells on two devices."""
-    ours, theirs = _least_distances(here), _least_distances(there)
-    found = Difference(pairs=len(ours.keys() | theirs.keys()), contacts=sum(block.contact_count for block in here))
+    ours = _least_distances(here)
+    theirs = _least_distances(there)
+    found = Difference(
+        pairs=len(ours.keys() | theirs.keys()), contacts=sum(block.contact_count for block in here)
+    )
     edge = max((least for least, _ in (*ours.values(), *theirs.values())), default=0.0)
     for pair in ours.keys() | theirs.keys():
         if pair in ours and pair in theirs:
@@ -267,34 +321,52 @@ def difference(here: Sequence[ContactBlock], there: Sequence[ContactBlock]) -> D
             found.other_counts += ours[pair][1] != theirs[pair][1]
         else:
             least, _ = ours.get(pair) or theirs[pair]
-            found.beyond += least < edge - ROUNDING  # at the gap a contact may be on either side of it
+            # at the gap a contact may be on either side of it
+            found.beyond += least < edge - ROUNDING
             found.other_counts += 1
     found.groups = _groups(here, there)
     return found
 
 
-def _least_distances(blocks: Sequence[ContactBlock]) -> dict[tuple[int, int, int], tuple[float, int]]:
+def _least_distances(
+    blocks: Sequence[ContactBlock],
+) -> dict[tuple[int, int, int], tuple[float, int]]:
     """The least distance [m] and number of contacts of each cell, shape0, shape1."""
     least: dict[tuple[int, int, int], tuple[float, int]] = {}
     for block in blocks:
         cells = block.first_cell + np.repeat(np.arange(len(block.cell_counts)), block.cell_counts)
-        columns = (cells, block.columns["shape0"], block.columns["shape1"], block.columns["distance"])
-        for cell, shape0, shape1, distance in zip(*(column.tolist() for column in columns), strict=True):
+        columns = (
+            cells,
+            block.columns["shape0"],
+            block.columns["shape1"],
+            block.columns["distance"],
+        )
+        for cell, shape0, shape1, distance in zip(
+            *(column.tolist() for column in columns), strict=True
+        ):
             before, count = least.get((cell, shape0, shape1), (np.inf, 0))
             least[cell, shape0, shape1] = min(before, distance), count + 1
     return least
 
 
-def _groups(here: Sequence[ContactBlock], there: Sequence[ContactBlock]) -> dict[str, dict[str, Any]]:
-    """Rows and sums of the groups; faces of a surface are ordered alike, their sums do not depend on the order."""
-    ours, theirs = (consecutive_groups([block.groups for block in blocks]) for blocks in (here, there))
+def _groups(
+    here: Sequence[ContactBlock], there: Sequence[ContactBlock]
+) -> dict[str, dict[str, Any]]:
+    """Rows and sums of the groups; faces of a surface are ordered alike, their sums do not depend
+    on the order."""
+    ours, theirs = (
+        consecutive_groups([block.groups for block in blocks]) for blocks in (here, there)
+    )
     assert ours.keys() == theirs.keys()
     found = {}
     for name, group in ours.items():
         largest = 0.0
         for key, values in group.columns.items():
             if values.dtype.kind == "f" and key not in TIED:
-                sums = values.sum(axis=0, dtype=np.float64), theirs[name].columns[key].sum(axis=0, dtype=np.float64)
+                sums = (
+                    values.sum(axis=0, dtype=np.float64),
+                    theirs[name].columns[key].sum(axis=0, dtype=np.float64),
+                )
                 scale = np.abs(values).sum(dtype=np.float64) or 1.0
                 largest = max(largest, float(np.abs(sums[0] - sums[1]).max()) / float(scale))
         found[name] = {"rows": [group.row_count, theirs[name].row_count], "largest": largest}

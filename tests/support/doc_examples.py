@@ -1,4 +1,5 @@
-"""Examples of the documentation: their blocks, and comparison of shown with real output by meaning."""
+"""Examples of the documentation: their blocks, and comparison of shown with real output by
+meaning."""
 
 import re
 
@@ -17,7 +18,8 @@ SIZES = {"B", "KiB", "MiB"}
 
 
 def words(line: str) -> list[str]:
-    """Words of a line; digit groups are joined, rules of tables and hashes are reduced to one sign."""
+    """Words of a line; digit groups are joined, rules of tables and hashes are reduced to one
+    sign."""
     joined = GROUPED.sub(lambda found: found[1].replace(" ", ""), line)
     joined = HASH.sub("<hash>", re.sub("─+", "─", joined))
     kept = [word.strip(EDGES) if word.strip(EDGES) else word for word in joined.split()]
@@ -30,8 +32,10 @@ def value(word: str) -> float | None:
 
 
 def agree(shown: str, real: str, unit: str = "") -> bool:
-    """Whether two words have one meaning: equal texts, or numbers within the tolerance of their kind."""
-    a, b = value(shown), value(real)
+    """Whether two words have one meaning: equal texts, or numbers within the tolerance of their
+    kind."""
+    a = value(shown)
+    b = value(real)
     if a is None or b is None:
         return shown == real
     if unit in SIZES:
@@ -52,7 +56,10 @@ def check_output(shown: str, real: str, whole: bool = True) -> None:
         assert len(shown_lines) == len(real_lines), f"shown:\n{shown}\nreal:\n{real}"
     assert len(shown_lines) <= len(real_lines)
     for a, b in zip(shown_lines, real_lines, strict=False):
-        left, right = words(a), words(b)
+        left = words(a)
+        right = words(b)
         units = [*right[1:], ""]
         assert len(left) == len(right), f"shown: {a}\nreal:  {b}"
-        assert all(agree(x, y, unit) for x, y, unit in zip(left, right, units, strict=True)), f"shown: {a}\nreal:  {b}"
+        assert all(agree(x, y, unit) for x, y, unit in zip(left, right, units, strict=True)), (
+            f"shown: {a}\nreal:  {b}"
+        )

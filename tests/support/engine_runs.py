@@ -47,13 +47,19 @@ class EveryPair:
     def find(self, chunk: Chunk, workspace: Workspace) -> BlockPairs:
         width = self._model.layout.width
         templates, sizes = (
-            a.numpy()[: chunk.block_count] for a in (chunk.cells.block_template, chunk.cells.block_size)
+            a.numpy()[: chunk.block_count]
+            for a in (chunk.cells.block_template, chunk.cells.block_size)
         )
         pairs = [self._pairs[template] + block * width for block, template in enumerate(templates)]
-        mask = [np.full(len(each), (1 << int(size)) - 1) for each, size in zip(pairs, sizes, strict=True)]
+        mask = [
+            np.full(len(each), (1 << int(size)) - 1)
+            for each, size in zip(pairs, sizes, strict=True)
+        ]
         found = np.concatenate(pairs).astype(np.int32)
         slots = wp.array(found, dtype=wp.vec2i, device=workspace.device)
-        masks = wp.array(np.concatenate(mask).astype(np.uint32), dtype=wp.uint32, device=workspace.device)
+        masks = wp.array(
+            np.concatenate(mask).astype(np.uint32), dtype=wp.uint32, device=workspace.device
+        )
         return BlockPairs(slots, masks, len(found))
 
     def kernels(self) -> list:
@@ -73,18 +79,30 @@ def pipeline_of(
     options = replace(EngineOptions(), **engine)
     where = find_device(device)
     return build_pipeline(
-        model, contact or ContactOptions(), options, where, lambda: sample, np.dtype(float_type), store
+        model,
+        contact or ContactOptions(),
+        options,
+        where,
+        lambda: sample,
+        np.dtype(float_type),
+        store,
     )[0]
 
 
 def contacts_of(
-    pipeline: CollisionPipeline, poses: np.ndarray, chunk: int = 0, threads: int = 1, memory: int = MEMORY
+    pipeline: CollisionPipeline,
+    poses: np.ndarray,
+    chunk: int = 0,
+    threads: int = 1,
+    memory: int = MEMORY,
 ) -> Contacts:
     """The contacts of poses float64[F, W, B, 7] in chunks of `chunk` cells; 0 is one chunk."""
     world_count = pipeline.device_model.model.world_count
     cells = len(poses) * world_count
     step = chunk or cells
-    batches = [PoseBatch(first, min(step, cells - first), 0, poses) for first in range(0, cells, step)]
+    batches = [
+        PoseBatch(first, min(step, cells - first), 0, poses) for first in range(0, cells, step)
+    ]
     with Workers(pipeline, threads, memory) as pool:
         blocks = [block for block, _ in pool.collide(batches)]
     return merged_contacts(blocks, len(poses), world_count)
@@ -102,7 +120,9 @@ def candidates_of(pipeline: CollisionPipeline, poses: np.ndarray) -> np.ndarray:
     buckets = table.of_kinds, table.kind_count, max(1, len(table.colliders))
     listed = expand(pipeline.device_model, chunk, found, buckets, "candidate", workspace)
     cell = np.repeat(np.arange(cells), np.diff(workspace.host(listed.cell_end, cells), prepend=0))
-    return np.column_stack([cell, workspace.host(listed.row, listed.count).reshape(-1, 2)]).astype(np.int64)
+    return np.column_stack([cell, workspace.host(listed.row, listed.count).reshape(-1, 2)]).astype(
+        np.int64
+    )
 
 
 def cells_of(contacts: Contacts) -> np.ndarray:
@@ -114,7 +134,8 @@ def assert_identical(first: Contacts, second: Contacts) -> None:
     """Bit for bit, all columns and the cells."""
     np.testing.assert_array_equal(first.cell_start, second.cell_start)
     for column in RIGID_COLUMNS:
-        ours, theirs = getattr(first, column.name), getattr(second, column.name)
+        ours = getattr(first, column.name)
+        theirs = getattr(second, column.name)
         assert ours.dtype == theirs.dtype
         # As bytes: -0.0 is not 0.0 then.
         assert ours.tobytes() == theirs.tobytes(), column.name
@@ -135,7 +156,9 @@ class ArrayMotion:
         self.time = np.arange(len(poses), dtype=float)
         self.step = np.arange(len(poses))
         self.world_count, self.float_type, self.sha256 = poses.shape[1], np.dtype(np.float64), ""
-        self.warnings, self.kinematics_seconds, self.episodes = (), 0.0, episodes
+        self.warnings = ()
+        self.kinematics_seconds = 0.0
+        self.episodes = episodes
 
     def read(self, frames: range) -> np.ndarray:
         return self.poses[frames.start : frames.stop]
@@ -160,7 +183,8 @@ Config = Callable[[int], ShapeConfig | None]
 
 
 def random_poses(rng: np.random.Generator, counts: Sequence[int], spread: float) -> np.ndarray:
-    """float64[*counts, 7]: positions within `spread` of the origin along each axis, uniform rotations."""
+    """float64[*counts, 7]: positions within `spread` of the origin along each axis, uniform
+    rotations."""
     total = int(np.prod(counts))
     position = rng.uniform(-spread, spread, (total, 3))
     return np.concatenate([position, random_quaternions(rng, total)], 1).reshape(*counts, 7)
@@ -174,14 +198,17 @@ def add_shapes(
     types: Sequence[ShapeType] = ROUND_AND_FLAT,
     name: str = "s",
 ) -> None:
-    """`count` bodies of one shape each, of sizes 0.05 to 0.3 m, every third one off its body's origin."""
+    """`count` bodies of one shape each, of sizes 0.05 to 0.3 m, every third one off its body's
+    origin."""
     for index in range(count):
         shape_type = types[index % len(types)]
         size = rng.uniform(0.05, 0.3, SIZE_COUNTS.get(shape_type, 2))
         local = random_poses(rng, (1,), 0.1)[0] if index % 3 == 0 else None
         body = builder.add_body(key=f"{name}{index}")
         if shape_type == ShapeType.CONVEX_MESH:
-            builder.add_shape_convex_hull(body, random_cloud(rng), local, config(index), key=f"{name}{index}")
+            builder.add_shape_convex_hull(
+                body, random_cloud(rng), local, config(index), key=f"{name}{index}"
+            )
         else:
             builder.add_shape(body, shape_type, size, local, config(index), key=f"{name}{index}")
 

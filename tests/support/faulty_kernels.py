@@ -1,4 +1,5 @@
-"""Kernels with faults, each of which is right where threads run one after the other, in ascending order.
+"""Kernels with faults, each of which is right where threads run one after the other, in ascending
+order.
 
 To be imported after `checked_launches.install`, as all kernels.
 """
@@ -21,7 +22,10 @@ def end_of_cell(candidate_end: wp.array[wp.int32], end: wp.array[wp.int32], cell
 
 @kernel
 def every_cell_writes(
-    candidate_end: wp.array[wp.int32], width: int, end: wp.array[wp.int32], cell_end: wp.array[wp.int32]
+    candidate_end: wp.array[wp.int32],
+    width: int,
+    end: wp.array[wp.int32],
+    cell_end: wp.array[wp.int32],
 ):
     """Not its own end alone, also those of later cells."""
     cell = wp.tid()
@@ -31,7 +35,10 @@ def every_cell_writes(
 
 @kernel
 def reads_before_it_writes(
-    candidate_end: wp.array[wp.int32], width: int, end: wp.array[wp.int32], cell_end: wp.array[wp.int32]
+    candidate_end: wp.array[wp.int32],
+    width: int,
+    end: wp.array[wp.int32],
+    cell_end: wp.array[wp.int32],
 ):
     """The previous chunk's end, which the result does not depend on."""
     cell = wp.tid()
@@ -41,7 +48,10 @@ def reads_before_it_writes(
 
 @kernel
 def writes_one_too_many(
-    candidate_end: wp.array[wp.int32], width: int, end: wp.array[wp.int32], cell_end: wp.array[wp.int32]
+    candidate_end: wp.array[wp.int32],
+    width: int,
+    end: wp.array[wp.int32],
+    cell_end: wp.array[wp.int32],
 ):
     """The end of a cell behind the last one."""
     cell = wp.tid()
@@ -52,7 +62,8 @@ def writes_one_too_many(
 
 @kernel
 def writes_by_turns(width: int, words_per_slot: int, hits: HitWords, slots: wp.array[wp.vec2i]):
-    """A thread whose turn is not its number writes the pairs of its word from the last to the first."""
+    """A thread whose turn is not its number writes the pairs of its word from the last to the
+    first."""
     thread = wp.tid()
     word = hits.word[thread]
     turn = wp.atomic_add(hits.count, 0, 1) - bit_count(hits.word[0])

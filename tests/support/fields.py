@@ -29,12 +29,20 @@ def _sample(grids: SdfGrids, number: int, point: wp.array[Vec3], out: wp.array2d
     out[thread, 4] = wp.float64(found.inside)
 
 
-def sampled(grids: list[SdfGrid], points: np.ndarray, number: int = 0) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Value float64[n], gradient float64[n, 3] and whether the grid reaches there, at points of the shape's frame."""
+def sampled(
+    grids: list[SdfGrid], points: np.ndarray, number: int = 0
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Value float64[n], gradient float64[n, 3] and whether the grid reaches there, at points of the
+    shape's frame."""
     device = find_device("cpu")
     held = upload_grids(grids, device)
     out = wp.zeros((len(points), 5), dtype=wp.float64, device=device)
-    wp.launch(_sample, len(points), [held, number, wp.array(points, dtype=Vec3, device=device), out], device=device)
+    wp.launch(
+        _sample,
+        len(points),
+        [held, number, wp.array(points, dtype=Vec3, device=device), out],
+        device=device,
+    )
     table = out.numpy()
     return table[:, 0], table[:, 1:4], table[:, 4] > 0.0
 
@@ -55,14 +63,16 @@ def field_of(
 
 
 def bowl(opening: tuple[float, float, float] = (0.0, 0.0, 1.0), below: float = 0.0) -> TriangleMesh:
-    """The part of a unit ball's surface, by default a half, that is not farther than `below` towards its opening."""
+    """The part of a unit ball's surface, by default a half, that is not farther than `below`
+    towards its opening."""
     vertices, faces = blob(np.random.default_rng(0), 16, 24, 0.0)
     kept = vertices[faces].mean(axis=1) @ opening < below
     return triangle_mesh(vertices, faces[kept], "bowl")
 
 
 def dirty(seed: int = 3) -> TriangleMesh:
-    """Two blobs through each other, with holes, doubled triangles, triangles turned over, and shreds between them."""
+    """Two blobs through each other, with holes, doubled triangles, triangles turned over, and
+    shreds between them."""
     rng = np.random.default_rng(seed)
     (v, f), (w, g) = blob(rng, 10, 14, 0.2), blob(rng, 10, 14, 0.2)
     shreds = rng.uniform(-0.4, 0.4, size=(6, 3))
@@ -108,7 +118,9 @@ def add(builder: ModelBuilder, body: int, name: str, cfg: ShapeConfig | None = N
     return getattr(builder, f"add_shape_{name}")(body, cfg=cfg, **sizes[name])
 
 
-def pair_model(first: str, second: str, fields: tuple[bool, bool], resolution: int = 32, gap: float = 0.3) -> Model:
+def pair_model(
+    first: str, second: str, fields: tuple[bool, bool], resolution: int = 32, gap: float = 0.3
+) -> Model:
     """Two bodies with a shape each. fields: which of the two have a signed distance field."""
     builder = ModelBuilder()
     builder.default_gap = gap
@@ -126,7 +138,9 @@ def random_poses(count: int, spread: float, seed: int = 0) -> np.ndarray:
 def least(contacts: Contacts, count: int) -> np.ndarray:
     """float64[count]: the least distance of each frame, inf where there is no contact."""
     result = np.full(count, np.inf)
-    np.minimum.at(result, np.repeat(np.arange(count), np.diff(contacts.cell_start)), contacts.distance)
+    np.minimum.at(
+        result, np.repeat(np.arange(count), np.diff(contacts.cell_start)), contacts.distance
+    )
     return result
 
 

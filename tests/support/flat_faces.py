@@ -1,4 +1,5 @@
-"""Bodies with a flat base on flat surfaces: scenes, poses on the surface's grid lines, and an exact clipping."""
+"""Bodies with a flat base on flat surfaces: scenes, poses on the surface's grid lines, and an exact
+clipping."""
 
 from dataclasses import dataclass
 
@@ -20,8 +21,26 @@ GAP = 1e-3
 """Of both shapes [units]."""
 RECTANGLE = ((0.0, 0.0), (2.0, 0.0), (2.0, 1.0), (0.0, 1.0))
 LETTER_L = ((0.0, 0.0), (3.0, 0.0), (3.0, 1.0), (1.0, 1.0), (1.0, 3.0), (0.0, 3.0))
-LETTER_T = ((0.0, 0.0), (3.0, 0.0), (3.0, 1.0), (2.0, 1.0), (2.0, 3.0), (1.0, 3.0), (1.0, 1.0), (0.0, 1.0))
-LETTER_U = ((0.0, 0.0), (3.0, 0.0), (3.0, 3.0), (2.0, 3.0), (2.0, 1.0), (1.0, 1.0), (1.0, 3.0), (0.0, 3.0))
+LETTER_T = (
+    (0.0, 0.0),
+    (3.0, 0.0),
+    (3.0, 1.0),
+    (2.0, 1.0),
+    (2.0, 3.0),
+    (1.0, 3.0),
+    (1.0, 1.0),
+    (0.0, 1.0),
+)
+LETTER_U = (
+    (0.0, 0.0),
+    (3.0, 0.0),
+    (3.0, 3.0),
+    (2.0, 3.0),
+    (2.0, 1.0),
+    (1.0, 1.0),
+    (1.0, 3.0),
+    (0.0, 3.0),
+)
 PARTS = {
     RECTANGLE: (RECTANGLE,),
     LETTER_L: (((0, 0), (3, 0), (3, 1), (0, 1)), ((0, 0), (1, 0), (1, 3), (0, 3))),
@@ -48,7 +67,8 @@ def upright_prism(outline: tuple[tuple[float, float], ...], height: float = 1.0)
 
 
 def dented_slab() -> Mesh:
-    """A closed slab, one unit thick, whose top is the grid; a dent below keeps it from being a hull."""
+    """A closed slab, one unit thick, whose top is the grid; a dent below keeps it from being a
+    hull."""
     vertices, faces = grid(CELLS, float(CELLS))
     count = len(vertices)
     row = np.arange(count).reshape(CELLS + 1, CELLS + 1)
@@ -60,7 +80,9 @@ def dented_slab() -> Mesh:
         np.stack([border, border + count, after + count], axis=1),
         np.stack([border, after + count, after], axis=1),
     ]
-    return np.concatenate([vertices, below]), np.concatenate([faces, faces[:, ::-1] + count, *walls])
+    return np.concatenate([vertices, below]), np.concatenate(
+        [faces, faces[:, ::-1] + count, *walls]
+    )
 
 
 def add_surface(builder: ModelBuilder, kind: str, size: float, config: ShapeConfig) -> None:
@@ -106,8 +128,8 @@ def flat_scene(surface: str, body: str, size: float = 1.0) -> Model:
 def offsets_on_grid(rng: np.random.Generator, placing: str, count: int) -> np.ndarray:
     """float64[count, 2]: places of a body whose walls stand on grid lines, or between them.
 
-    placing: inside, on grid lines away from the border; border, on grid lines anywhere; half, some of
-    the walls on grid lines.
+    placing: inside, on grid lines away from the border; border, on grid lines anywhere; half, some
+    of the walls on grid lines.
     """
     if placing == "inside":
         return rng.integers(1 - CELLS // 2, CELLS // 2 - 3, (count, 2)).astype(float)
@@ -121,8 +143,9 @@ def offsets_on_grid(rng: np.random.Generator, placing: str, count: int) -> np.nd
 class Standing:
     """Poses of a body on a surface, in units.
 
-    offset: float64[n, 2]. height: float64[n], of the base's plane at the body's origin. yaw: float64[n]
-    [rad]. tilt: float64[n, 3], a small rotation [rad] about the body's origin, after the others.
+    offset: float64[n, 2]. height: float64[n], of the base's plane at the body's origin. yaw:
+    float64[n] [rad]. tilt: float64[n, 3], a small rotation [rad] about the body's origin, after the
+    others.
     """
 
     offset: np.ndarray
@@ -131,8 +154,10 @@ class Standing:
     tilt: np.ndarray
 
     def turned(self, points: np.ndarray, k: int) -> np.ndarray:
-        """float64[m, 2]: points of the base's plane in the frame of the surface, without the tilt."""
-        cosine, sine = np.cos(self.yaw[k]), np.sin(self.yaw[k])
+        """float64[m, 2]: points of the base's plane in the frame of the surface, without the
+        tilt."""
+        cosine = np.cos(self.yaw[k])
+        sine = np.sin(self.yaw[k])
         return points @ np.array([[cosine, sine], [-sine, cosine]]) + self.offset[k]
 
     def heights_at(self, points: np.ndarray, k: int) -> np.ndarray:
@@ -143,7 +168,9 @@ class Standing:
     def local_poses(self, size: float) -> np.ndarray:
         """float64[n, 7]: poses of the body in the surface's frame [m]."""
         turn = Rotation.from_rotvec(self.tilt) * Rotation.from_euler("z", self.yaw[:, None])
-        return np.concatenate([size * self.offset, size * self.height[:, None], turn.as_quat()], axis=1)
+        return np.concatenate(
+            [size * self.offset, size * self.height[:, None], turn.as_quat()], axis=1
+        )
 
     def poses(self, rng: np.random.Generator, size: float, turned: bool) -> np.ndarray:
         """float64[n, 1, 2, 7]: poses of surface and body; turned: both by the same general pose."""
@@ -184,10 +211,11 @@ def hull_area(points: np.ndarray) -> float:
 
 
 def contact_patch(body: str, standing: Standing, k: int) -> np.ndarray | None:
-    """float64[m, 2]: points whose hull is that of the base's part over the surface; empty where there is none.
+    """float64[m, 2]: points whose hull is that of the base's part over the surface; empty where
+    there is none.
 
-    None where the answer depends on what is infinitely thin: where a part of the base has a side, and
-    no more, or a concave corner on the border.
+    None where the answer depends on what is infinitely thin: where a part of the base has a side,
+    and no more, or a concave corner on the border.
     """
     outline = BODIES[body]
     parts = [clipped(standing.turned(np.array(part, float), k)) for part in PARTS[outline]]

@@ -1,8 +1,9 @@
-"""Least translations of convex shapes to the front of one-sided sheets, in float64, without the engine.
+"""Least translations of convex shapes to the front of one-sided sheets, in float64, without the
+engine.
 
-A sheet is closed by walls and a base far below it. A shape that crosses the sheet far from its border is in front of
-it where it overlaps that solid no longer: of polytopes FCL tells, and of what is round, a row of balls about the points
-of its core, their signed distances.
+A sheet is closed by walls and a base far below it. A shape that crosses the sheet far from its
+border is in front of it where it overlaps that solid no longer: of polytopes FCL tells, and of what
+is round, a row of balls about the points of its core, their signed distances.
 """
 
 from __future__ import annotations
@@ -34,7 +35,8 @@ FREE = 1e-7
 
 def closed_below(mesh: Mesh) -> Mesh:
     """A sheet with a front upwards, and walls from its border down to a base."""
-    vertices, faces = np.asarray(mesh[0], np.float64), np.asarray(mesh[1])
+    vertices = np.asarray(mesh[0], np.float64)
+    faces = np.asarray(mesh[1])
     edges = np.concatenate([faces[:, [0, 1]], faces[:, [1, 2]], faces[:, [2, 0]]])
     ahead = {tuple(edge) for edge in edges.tolist()}
     border = np.array([edge for edge in sorted(ahead) if edge[::-1] not in ahead])
@@ -44,7 +46,9 @@ def closed_below(mesh: Mesh) -> Mesh:
     middle = np.full(len(border), 2 * count)
     walls = [np.stack([q, p, p + count], 1), np.stack([q, p + count, q + count], 1)]
     base = np.stack([q + count, p + count, middle], 1)
-    return np.concatenate([vertices, low, [[0.0, 0.0, -BELOW]]]), np.concatenate([faces, *walls, base])
+    return np.concatenate([vertices, low, [[0.0, 0.0, -BELOW]]]), np.concatenate(
+        [faces, *walls, base]
+    )
 
 
 def folded(outline: list[tuple[float, float]]) -> Mesh:
@@ -54,7 +58,8 @@ def folded(outline: list[tuple[float, float]]) -> Mesh:
 
 @dataclass(frozen=True)
 class FrontOracle:
-    """A convex shape, placed, against a sheet closed below: a polytope of these points, or balls about them.
+    """A convex shape, placed, against a sheet closed below: a polytope of these points, or balls
+    about them.
 
     The shape contains them: their translations are no more than `short` less than its own.
     """
@@ -68,7 +73,8 @@ class FrontOracle:
     @staticmethod
     def of(form: Form, pose: np.ndarray, solid: Mesh) -> FrontOracle:
         if form.type in (ShapeType.SPHERE, ShapeType.CAPSULE):
-            radius, half = form.size[0], (*form.size, 0.0)[1]
+            radius = form.size[0]
+            half = (*form.size, 0.0)[1]
             along = np.linspace(-half, half, BALLS + 1 if half else 1)
             core = np.stack([0 * along, 0 * along, along], 1)
             short = radius - np.sqrt(radius**2 - (half / BALLS) ** 2)
@@ -83,7 +89,8 @@ class FrontOracle:
         """bool[D]: whether the shape, moved by each of the vectors [D, 3], is in front."""
         if self.pair is not None:
             return np.array([not self.pair.overlaps(shift) for shift in shifts])
-        corners, places = self.solid[0][self.solid[1]], (self.points + shifts[:, None]).reshape(-1, 3)
+        corners = self.solid[0][self.solid[1]]
+        places = (self.points + shifts[:, None]).reshape(-1, 3)
         needed = (self.radius - signed_distances(corners, places)).reshape(len(shifts), -1).max(1)
         return needed < FREE
 
@@ -100,7 +107,10 @@ class FrontOracle:
             crossed = np.flatnonzero(apart < self.radius)
         faces = self.solid[1][crossed]
         joined = np.eye(len(faces), dtype=bool)
-        for i, j in zip(*np.nonzero((faces[:, None, :, None] == faces[None, :, None, :]).any((2, 3))), strict=True):
+        for i, j in zip(
+            *np.nonzero((faces[:, None, :, None] == faces[None, :, None, :]).any((2, 3))),
+            strict=True,
+        ):
             shared = np.intersect1d(faces[i], faces[j])
             joined[i, j] = self._overlaps(*self.solid[0][shared[[0, -1]]])
         return int(connected_components(csr_matrix(joined), directed=False)[0])
@@ -109,10 +119,15 @@ class FrontOracle:
         """Whether the shape overlaps a segment, or a point twice."""
         if self.pair is None:
             along = end - start
-            t = np.clip((self.points - start) @ along / max(along @ along, np.finfo(float).tiny), 0.0, 1.0)
-            return bool(np.linalg.norm(self.points - start - t[:, None] * along, axis=1).min() < self.radius)
+            t = np.clip(
+                (self.points - start) @ along / max(along @ along, np.finfo(float).tiny), 0.0, 1.0
+            )
+            return bool(
+                np.linalg.norm(self.points - start - t[:, None] * along, axis=1).min() < self.radius
+            )
         planes = Qhull(self.points).equations
-        at_start, rate = planes @ [*start, 1.0], planes[:, :3] @ (end - start)
+        at_start = planes @ [*start, 1.0]
+        rate = planes[:, :3] @ (end - start)
         with np.errstate(divide="ignore", invalid="ignore"):
             crossing = -at_start / rate
         low = max(0.0, crossing[rate < 0.0].max(initial=0.0))
@@ -129,14 +144,19 @@ def outline(form: Form) -> Mesh:
     radius, half = form.size
     turn = np.arange(SIDES) / SIDES * 2.0 * np.pi
     low = np.stack([radius * np.cos(turn), radius * np.sin(turn), np.full(SIDES, -half)], 1)
-    here, after = np.arange(SIDES), np.roll(np.arange(SIDES), -1)
-    middle, top = np.full(SIDES, SIDES), np.full(SIDES, SIDES + 1)
+    here = np.arange(SIDES)
+    after = np.roll(np.arange(SIDES), -1)
+    middle = np.full(SIDES, SIDES)
+    top = np.full(SIDES, SIDES + 1)
     ends = np.array([[0.0, 0.0, -half], [0.0, 0.0, half]])
     base = np.stack([after, here, middle], 1)
     if form.type == ShapeType.CONE:
         return np.concatenate([low, ends]), np.concatenate([base, np.stack([here, after, top], 1)])
     high = SIDES + 2
-    sides = [np.stack([here, after, after + high], 1), np.stack([here, after + high, here + high], 1)]
+    sides = [
+        np.stack([here, after, after + high], 1),
+        np.stack([here, after + high, here + high], 1),
+    ]
     lid = np.stack([here + high, after + high, top], 1)
     return np.concatenate([low, ends, low * [1.0, 1.0, -1.0]]), np.concatenate([base, *sides, lid])
 
@@ -144,9 +164,11 @@ def outline(form: Form) -> Mesh:
 def signed_distances(corners: np.ndarray, points: np.ndarray) -> np.ndarray:
     """float64[P]: of points [P, 3] from a closed surface [T, 3, 3], negative inside.
 
-    Of triangles that no point is within REACH of there may be no distance; a point is inside by those above it.
+    Of triangles that no point is within REACH of there may be no distance; a point is inside by
+    those above it.
     """
-    low, high = points.min(0) - REACH, points.max(0) + REACH
+    low = points.min(0) - REACH
+    high = points.max(0) + REACH
     near = corners[((corners.min(1) <= high) & (corners.max(1) >= low)).all(1)]
     best = np.full(len(points), REACH)
     p, q, r = (near[None, :, k] for k in range(3))
@@ -169,18 +191,24 @@ def signed_distances(corners: np.ndarray, points: np.ndarray) -> np.ndarray:
 
 
 def is_below(corners: np.ndarray, points: np.ndarray) -> np.ndarray:
-    """bool[P]: whether the triangles above each point, counted by their orientation, are more than none."""
+    """bool[P]: whether the triangles above each point, counted by their orientation, are more than
+    none."""
     flat = corners[:, :, :2]
     area = _cross(flat[:, 1] - flat[:, 0], flat[:, 2] - flat[:, 0])
     seen = np.abs(area) > 1e-12
-    flat, area, corners = flat[seen], area[seen], corners[seen]
+    flat = flat[seen]
+    area = area[seen]
+    corners = corners[seen]
     places = points[:, :2] + OFF_EDGES
     weights = [
-        _cross(flat[:, (k + 2) % 3] - flat[:, (k + 1) % 3], places[:, None] - flat[:, (k + 1) % 3]) / area
+        _cross(flat[:, (k + 2) % 3] - flat[:, (k + 1) % 3], places[:, None] - flat[:, (k + 1) % 3])
+        / area
         for k in range(3)
     ]
     height = sum(weight * corners[:, k, 2] for k, weight in enumerate(weights))
-    above = (np.minimum(np.minimum(weights[0], weights[1]), weights[2]) > 0.0) & (height > points[:, 2:])
+    above = (np.minimum(np.minimum(weights[0], weights[1]), weights[2]) > 0.0) & (
+        height > points[:, 2:]
+    )
     return (above * np.sign(area)).sum(1) > 0.5
 
 

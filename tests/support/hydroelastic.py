@@ -40,7 +40,9 @@ def collided(
     poses = model.resting_poses()[None] if body_q is None else body_q
     device = find_device("cpu")
     contact = ContactOptions(**{"hydro_surface": True, **options}).checked()
-    pipeline, _ = build_pipeline(model, contact, EngineOptions(), device, lambda: poses, np.dtype(np.float64))
+    pipeline, _ = build_pipeline(
+        model, contact, EngineOptions(), device, lambda: poses, np.dtype(np.float64)
+    )
     batch = PoseBatch(0, len(poses) * model.world_count, 0, np.ascontiguousarray(poses))
     return pipeline.collide(batch, Workspace(device, 4 << 30))[0]
 

@@ -1,4 +1,5 @@
-"""Pairs of shapes, each with copies whose vertices and positions have noise, collided in one run."""
+"""Pairs of shapes, each with copies whose vertices and positions have noise, collided in one
+run."""
 
 from __future__ import annotations
 
@@ -23,7 +24,8 @@ class NoisyShape:
     add: Callable[[ModelBuilder, int], object] | None = None
 
     def add_to(self, builder: ModelBuilder, noise: float, rng: np.random.Generator) -> None:
-        """Adds the shape on a body of its own, each vertex of a mesh moved by up to the noise [m]."""
+        """Adds the shape on a body of its own, each vertex of a mesh moved by up to the noise
+        [m]."""
         body = builder.add_body()
         if self.add is not None:
             self.add(builder, body)

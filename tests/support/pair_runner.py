@@ -1,4 +1,5 @@
-"""Runs colliders, the manifold and `separate` over arrays of poses; checks contacts against contract and oracle."""
+"""Runs colliders, the manifold and `separate` over arrays of poses; checks contacts against
+contract and oracle."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -15,7 +16,12 @@ from collidecli.engine.geometry.hulls import upload_hulls
 from collidecli.engine.geometry.primitives import Primitive
 from collidecli.engine.geometry.real import Pose, Real, Vec3
 from collidecli.engine.narrowphase.collider import Bucket, closed_form_kernel
-from collidecli.engine.narrowphase.convex.manifold import MAX_CONTACTS, MAX_MANIFOLD, Witness, contact_manifold
+from collidecli.engine.narrowphase.convex.manifold import (
+    MAX_CONTACTS,
+    MAX_MANIFOLD,
+    Witness,
+    contact_manifold,
+)
 from collidecli.engine.narrowphase.convex.penetration import separate, separate_by_mpr
 from collidecli.engine.narrowphase.dispatch import collider
 from collidecli.engine.runtime.kernel import kernel
@@ -29,7 +35,8 @@ from tests.support.supports import extents, surface_residual
 
 @dataclass(frozen=True)
 class PairContacts:
-    """Contacts that a collider emitted for P pairs: count int[P]; the rest [P, K, ...], unused from count on.
+    """Contacts that a collider emitted for P pairs: count int[P]; the rest [P, K, ...], unused from
+    count on.
 
     inexact: in how many pairs the depth is an upper bound.
     """
@@ -66,15 +73,19 @@ def launch_collider(
     hull_a=-1,
     hull_b=-1,
 ) -> PairContacts:
-    """The collider's contacts at poses [P, 7] of b in a's frame; sizes, max_separation and hull numbers are broadcast.
+    """The collider's contacts at poses [P, 7] of b in a's frame; sizes, max_separation and hull
+    numbers are broadcast.
 
-    type_a must not come after type_b, as the query would swap the two; closed-form colliders do not read them.
+    type_a must not come after type_b, as the query would swap the two; closed-form colliders do not
+    read them.
     """
     assert type_a <= type_b
     pose = np.atleast_2d(np.asarray(pose_b_to_a, np.float64))
     pairs = len(pose)
     with wp.ScopedDevice(device):
-        out, candidates, bucket = _contact_buffer(pairs, max_contacts), _candidates(pairs), Bucket()
+        out = _contact_buffer(pairs, max_contacts)
+        candidates = _candidates(pairs)
+        bucket = Bucket()
         bucket.order = wp.array(np.arange(pairs), dtype=wp.int32)
         bucket.inexact = wp.zeros(1, dtype=wp.int32)
         rows, margins = _rows(pairs, (type_a, type_b), (size_a, size_b), max_separation)
@@ -83,7 +94,9 @@ def launch_collider(
             rows.hull = wp.array(numbers.ravel().astype(np.int32), dtype=wp.int32)
             rows.hulls = upload_hulls(hulls, wp.get_device(device))
         instances = Instances()
-        instances.pose = wp.array(_beside(np.array([0, 0, 0, 0, 0, 0, 1.0]), pose, pairs), dtype=Pose)
+        instances.pose = wp.array(
+            _beside(np.array([0, 0, 0, 0, 0, 0, 1.0]), pose, pairs), dtype=Pose
+        )
         shared = [rows, margins, instances, candidates]
         if len(kernel.adj.args) > len([*shared, bucket, out]):
             shared += [_lanes(pairs), 0, 1]
@@ -102,10 +115,13 @@ def launch_collider(
 
 def _lanes(pairs: int) -> PairLanes:
     """Pairs of slots 2 i and 2 i + 1, with one lane each."""
-    lanes, both = PairLanes(), np.arange(2 * pairs, dtype=np.int32).reshape(-1, 2)
+    lanes = PairLanes()
+    both = np.arange(2 * pairs, dtype=np.int32).reshape(-1, 2)
     lanes.slots, lanes.row = (wp.array(both, dtype=wp.vec2i) for _ in range(2))
     lanes.mask = wp.array(np.ones(pairs, np.uint32), dtype=wp.uint32)
-    lanes.first, lanes.order = (wp.array(np.arange(pairs, dtype=np.int32), dtype=wp.int32) for _ in range(2))
+    lanes.first, lanes.order = (
+        wp.array(np.arange(pairs, dtype=np.int32), dtype=wp.int32) for _ in range(2)
+    )
     return lanes
 
 
@@ -115,9 +131,12 @@ def _beside(of_a, of_b, pairs: int) -> np.ndarray:
     return np.stack(both, 1).reshape(2 * pairs, *both[0].shape[1:])
 
 
-def _rows(pairs: int, types: tuple[int, int], sizes: tuple, max_separation) -> tuple[ShapeRows, Margins]:
+def _rows(
+    pairs: int, types: tuple[int, int], sizes: tuple, max_separation
+) -> tuple[ShapeRows, Margins]:
     """Rows 2 i and 2 i + 1 are pair i. The reach is a gap: no shape has a margin."""
-    rows, margins = ShapeRows(), Margins()
+    rows = ShapeRows()
+    margins = Margins()
     rows.type = wp.array(np.tile(types, pairs), dtype=wp.int32)
     of_a, of_b = (np.broadcast_to(np.asarray(size, np.float64), (pairs, 3)) for size in sizes)
     rows.size = wp.array(_beside(of_a, of_b, pairs), dtype=Vec3)
@@ -145,13 +164,17 @@ def _contact_buffer(pairs: int, max_contacts: int) -> ContactBuffer:
     records["kind"] = 77
     out = ContactBuffer()
     out.contact = wp.array(records, dtype=ContactRecord)
-    out.start, out.most, out.pair_count = 0, max_contacts, pairs
+    out.start = 0
+    out.most = max_contacts
+    out.pair_count = pairs
     return out
 
 
 DISTANCE_TOLERANCE = 1e-8  # of the pair's scale; the contract asks for 1e-5
 SURFACE_TOLERANCE = (
-    2e-6  # of the pair's scale: manifold points of nearly parallel shapes are off by a square of the angle
+    # of the pair's scale: manifold points of nearly parallel shapes are off by a square of the
+    # angle
+    2e-6
 )
 
 SHAPES = {
@@ -186,25 +209,40 @@ def _kernel(collider: Callable) -> wp.Kernel:
 
 
 def run_collider(
-    collider: Callable, max_contacts: int, size_a, size_b, pose_b_to_a, max_separation, device: str = "cpu"
+    collider: Callable,
+    max_contacts: int,
+    size_a,
+    size_b,
+    pose_b_to_a,
+    max_separation,
+    device: str = "cpu",
 ) -> PairContacts:
-    """A closed-form collider at poses [P, 7]; size_a, size_b, max_separation are broadcast to them."""
-    return launch_collider(_kernel(collider), max_contacts, 0, size_a, 0, size_b, pose_b_to_a, max_separation, device)
+    """A closed-form collider at poses [P, 7]; size_a, size_b, max_separation are broadcast to
+    them."""
+    return launch_collider(
+        _kernel(collider), max_contacts, 0, size_a, 0, size_b, pose_b_to_a, max_separation, device
+    )
 
 
 def pair_scale(type_a, size_a, type_b, size_b) -> float:
-    """Length that tolerances of this pair are shares of: the larger shape's largest half extent [m]."""
+    """Length that tolerances of this pair are shares of: the larger shape's largest half extent
+    [m]."""
     kinds = ((type_a, size_a), (type_b, size_b))
-    return max(extents(t, np.asarray(s, np.float64)[None]).max() for t, s in kinds if t != ShapeType.PLANE)
+    return max(
+        extents(t, np.asarray(s, np.float64)[None]).max() for t, s in kinds if t != ShapeType.PLANE
+    )
 
 
 def check_contract(
     type_a, size_a, type_b, size_b, pose, max_separation, contacts: PairContacts, tolerance: float
 ) -> None:
-    """Asserts the parts of the colliders' contract that need no oracle; `tolerance` in metres, of surfaces."""
+    """Asserts the parts of the colliders' contract that need no oracle; `tolerance` in metres, of
+    surfaces."""
     used = contacts.used
     pair = np.nonzero(used)[0]
-    point, normal, separation = contacts.point[used], contacts.normal[used], contacts.separation[used]
+    point = contacts.point[used]
+    normal = contacts.normal[used]
+    separation = contacts.separation[used]
     assert np.all(contacts.count <= used.shape[1])
     assert np.all(np.isnan(contacts.separation[~used])), "a row beyond the count was written"
     assert np.all(np.isfinite(point))
@@ -215,9 +253,15 @@ def check_contract(
     point_b = point + separation[:, None] * normal - pose[pair, :3]
     point_b = np.einsum("pji,pj->pi", rotation_of(pose[pair]), point_b)
     for shape_type, size, witness in ((type_a, size_a, point), (type_b, size_b, point_b)):
-        off = np.abs(surface_residual(shape_type, np.tile(np.asarray(size, np.float64), (len(pair), 1)), witness))
+        off = np.abs(
+            surface_residual(
+                shape_type, np.tile(np.asarray(size, np.float64), (len(pair), 1)), witness
+            )
+        )
         worst = int(np.argmax(off)) if len(off) else 0
-        assert np.all(off <= tolerance), f"witness on {shape_type.label} is {off[worst]} off, pose {pose[pair[worst]]}"
+        assert np.all(off <= tolerance), (
+            f"witness on {shape_type.label} is {off[worst]} off, pose {pose[pair[worst]]}"
+        )
     features = {(p, *f) for p, f in zip(pair, contacts.feature[used].tolist(), strict=True)}
     assert len(features) == len(pair), "two contacts of one pair have the same features"
     assert set(contacts.kind[used].tolist()) <= {0, 1, 2}
@@ -226,12 +270,15 @@ def check_contract(
 def check_against_oracle(
     type_a, size_a, type_b, size_b, pose, max_separation, contacts, distance, scale: float
 ) -> None:
-    """Asserts that contacts are there where the oracle's `distance` [P] is below reach, with that distance and normal.
+    """Asserts that contacts are there where the oracle's `distance` [P] is below reach, with that
+    distance and normal.
 
     A normal is right when it attains the distance: the right question also where it is not unique.
     """
     tolerance = DISTANCE_TOLERANCE * scale
-    assert np.all(contacts.count[distance < max_separation - tolerance] > 0), "a contact below reach is missing"
+    assert np.all(contacts.count[distance < max_separation - tolerance] > 0), (
+        "a contact below reach is missing"
+    )
     assert np.all(contacts.count[distance > max_separation + tolerance] == 0), (
         "a contact beyond the maximum separation was written"
     )
@@ -246,11 +293,16 @@ def check_against_oracle(
     attained = separation_along(type_a, size_a, type_b, size_b, pose, normal)
     short = np.where(contacts.used, distance[:, None] - attained, 0.0).max(1)
     worst = int(np.argmax(short))
-    assert short[worst] <= 10 * tolerance, f"normal falls short by {short[worst]} at pose {pose[worst]!r}"
+    assert short[worst] <= 10 * tolerance, (
+        f"normal falls short by {short[worst]} at pose {pose[worst]!r}"
+    )
 
 
-def check_collider(collider: Callable, max_contacts: int, type_a, size_a, type_b, size_b, pose) -> PairContacts:
-    """Runs a collider on poses [P, 7] with a large maximum separation and one amid the distances; returns the first."""
+def check_collider(
+    collider: Callable, max_contacts: int, type_a, size_a, type_b, size_b, pose
+) -> PairContacts:
+    """Runs a collider on poses [P, 7] with a large maximum separation and one amid the distances;
+    returns the first."""
     scale = pair_scale(type_a, size_a, type_b, size_b)
     distance, _ = signed_distance(type_a, size_a, type_b, size_b, pose)
     results = []
@@ -268,15 +320,23 @@ def scaled(size, scale: float) -> np.ndarray:
 
 
 def size_cases(type_a: ShapeType, type_b: ShapeType) -> list:
-    """pytest parameters (size_a, size_b): every scale of the ordinary sizes, and slender and flat shapes."""
+    """pytest parameters (size_a, size_b): every scale of the ordinary sizes, and slender and flat
+    shapes."""
     scales = SCALES if SIZE_COUNT[type_a] else [(1.0, 1e-3), (1.0, 1.0), (1.0, 1e3)]
-    cases = [pytest.param(scaled(SHAPES[type_a], x), scaled(SHAPES[type_b], y), id=f"{x:g}-{y:g}") for x, y in scales]
+    cases = [
+        pytest.param(scaled(SHAPES[type_a], x), scaled(SHAPES[type_b], y), id=f"{x:g}-{y:g}")
+        for x, y in scales
+    ]
     kinds = {"thin-thin": (THIN, THIN), "thin-plain": (THIN, SHAPES), "plain-thin": (SHAPES, THIN)}
-    return cases + [pytest.param(scaled(a[type_a], 1), scaled(b[type_b], 1), id=k) for k, (a, b) in kinds.items()]
+    return cases + [
+        pytest.param(scaled(a[type_a], 1), scaled(b[type_b], 1), id=k)
+        for k, (a, b) in kinds.items()
+    ]
 
 
 def poses_for(type_a, size_a, type_b, size_b, count: int = 200) -> np.ndarray:
-    """`count` poses [count, 7] drawn from `pose_set`, others for every size; about half of them degenerate."""
+    """`count` poses [count, 7] drawn from `pose_set`, others for every size; about half of them
+    degenerate."""
     poses = pose_set(type_a, size_a, type_b, size_b, count // 6)
     drawn = 3 * (count // 6)
     rng = np.random.default_rng(abs(hash((float(np.sum(size_a)), float(np.sum(size_b))))))
@@ -318,14 +378,25 @@ def _manifold_kernel() -> wp.Kernel:
 def run_manifold(
     type_a, size_a, type_b, size_b, pose, max_separation, separation, normal, point_a=None
 ) -> PairContacts:
-    """`contact_manifold` where separation [P] is below reach; without point_a, a contact at the witness is nan."""
+    """`contact_manifold` where separation [P] is below reach; without point_a, a contact at the
+    witness is nan."""
     pose = np.atleast_2d(np.asarray(pose, np.float64))
     point = np.full((len(pose), 3), np.nan) if point_a is None else np.atleast_2d(point_a)
     out = _contact_buffer(len(pose) * MAX_MANIFOLD, 1)
     count = wp.zeros(len(pose), dtype=int)
     inputs = [
-        *(int(type_a), int(type_b), Vec3(*size_a), Vec3(*size_b), max_separation, wp.array(pose, dtype=Pose)),
-        *(wp.array(np.atleast_1d(separation), dtype=Real), wp.array(np.atleast_2d(normal), dtype=Vec3)),
+        *(
+            int(type_a),
+            int(type_b),
+            Vec3(*size_a),
+            Vec3(*size_b),
+            max_separation,
+            wp.array(pose, dtype=Pose),
+        ),
+        *(
+            wp.array(np.atleast_1d(separation), dtype=Real),
+            wp.array(np.atleast_2d(normal), dtype=Vec3),
+        ),
         *(wp.array(point, dtype=Vec3), out, count),
     ]
     wp.launch(_manifold_kernel(), dim=len(pose), inputs=inputs)
@@ -335,19 +406,24 @@ def run_manifold(
 def run_convex(type_a, size_a, type_b, size_b, pose, max_separation) -> PairContacts:
     """The general collider, by GJK, at poses [P, 7]."""
     kernel = collider(ShapeType.CYLINDER, ShapeType.CYLINDER, "gjk").kernel
-    return launch_collider(kernel, MAX_CONTACTS, int(type_a), size_a, int(type_b), size_b, pose, max_separation)
+    return launch_collider(
+        kernel, MAX_CONTACTS, int(type_a), size_a, int(type_b), size_b, pose, max_separation
+    )
 
 
 def both_points(pose, contacts: PairContacts, i: int = 0) -> np.ndarray:
     """Witness pairs of pair i, float64[count, 6]: a's point, then b's point, both in a's frame."""
     n = contacts.count[i]
-    point, normal, separation = contacts.point[i, :n], contacts.normal[i, :n], contacts.separation[i, :n]
+    point = contacts.point[i, :n]
+    normal = contacts.normal[i, :n]
+    separation = contacts.separation[i, :n]
     return np.concatenate([point, point + separation[:, None] * normal], -1)
 
 
 def same_points(found: np.ndarray, expected: np.ndarray, tolerance: float) -> bool:
     """Whether two sets of points [N, D], [M, D] are the same, in any order."""
-    found, expected = np.atleast_2d(found), np.atleast_2d(np.asarray(expected, np.float64))
+    found = np.atleast_2d(found)
+    expected = np.atleast_2d(np.asarray(expected, np.float64))
     if found.shape != expected.shape:
         return False
     distance = np.abs(found[:, None] - expected[None]).max(-1)
@@ -358,11 +434,23 @@ def _contacts(out: ContactBuffer, count: wp.array, rows: int) -> PairContacts:
     contact = out.contact.numpy().reshape(len(count), rows)
     feature = np.stack([contact["feature_a"], contact["feature_b"]], -1)
     return PairContacts(
-        count.numpy(), contact["point"], contact["normal"], contact["separation"], feature, contact["kind"]
+        count.numpy(),
+        contact["point"],
+        contact["normal"],
+        contact["separation"],
+        feature,
+        contact["kind"],
     )
 
 
-CONVEX = (ShapeType.SPHERE, ShapeType.CAPSULE, ShapeType.BOX, ShapeType.CYLINDER, ShapeType.CONE, ShapeType.ELLIPSOID)
+CONVEX = (
+    ShapeType.SPHERE,
+    ShapeType.CAPSULE,
+    ShapeType.BOX,
+    ShapeType.CYLINDER,
+    ShapeType.CONE,
+    ShapeType.ELLIPSOID,
+)
 SIZES = {
     ShapeType.SPHERE: (0.5, 0.0, 0.0),
     ShapeType.CAPSULE: (0.3, 0.6, 0.0),
@@ -400,7 +488,9 @@ def _separate_kernel(separate: Callable) -> wp.Kernel:
         exact: wp.array[int],
     ):
         i = wp.tid()
-        found = separate(Primitive(type_a, size_a), Primitive(type_b, size_b), pose_b_to_a[i], max_separation)
+        found = separate(
+            Primitive(type_a, size_a), Primitive(type_b, size_b), pose_b_to_a[i], max_separation
+        )
         separation[i] = found.separation
         normal[i] = found.normal
         point_a[i] = found.point_a
@@ -409,12 +499,23 @@ def _separate_kernel(separate: Callable) -> wp.Kernel:
     return run_separate
 
 
-def run_separate(type_a, size_a, type_b, size_b, poses, max_separation=1e300, by_mpr=False) -> Found:
+def run_separate(
+    type_a, size_a, type_b, size_b, poses, max_separation=1e300, by_mpr=False
+) -> Found:
     """`separate`, or `separate_by_mpr`, at poses [P, 7] of b in a's frame."""
     poses = np.ascontiguousarray(np.atleast_2d(poses), np.float64)
     count = len(poses)
     out = [wp.zeros(count, dtype=dtype, device="cpu") for dtype in (Real, Vec3, Vec3, int)]
     pose_array = wp.array(poses, dtype=Pose, device="cpu")
-    inputs = [int(type_a), Vec3(*size_a), int(type_b), Vec3(*size_b), pose_array, Real(max_separation)]
-    wp.launch(_separate_kernel(separate_by_mpr if by_mpr else separate), count, inputs, out, device="cpu")
+    inputs = [
+        int(type_a),
+        Vec3(*size_a),
+        int(type_b),
+        Vec3(*size_b),
+        pose_array,
+        Real(max_separation),
+    ]
+    wp.launch(
+        _separate_kernel(separate_by_mpr if by_mpr else separate), count, inputs, out, device="cpu"
+    )
     return Found(*(x.numpy() for x in out))

@@ -1,4 +1,5 @@
-"""Signed distances of points and integrals of pressures by brute force in float64, without the engine."""
+"""Signed distances of points and integrals of pressures by brute force in float64, without the
+engine."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -10,7 +11,15 @@ from collidecli.scene.builder import ModelBuilder
 from collidecli.scene.shape_config import ShapeConfig
 from collidecli.scene.shape_types import ShapeType
 from tests.support.hydroelastic import moved, random_rotation, rotated
-from tests.support.meshes import Terrain, hull_mesh, rough, sheet, torus, triangle_distances, windings
+from tests.support.meshes import (
+    Terrain,
+    hull_mesh,
+    rough,
+    sheet,
+    torus,
+    triangle_distances,
+    windings,
+)
 from tests.support.oracle import rotation_of, unit
 from tests.support.supports import surface_residual
 
@@ -21,7 +30,8 @@ CUBE = np.array([[x, y, z] for x in (-1.0, 1.0) for y in (-1.0, 1.0) for z in (-
 
 @dataclass(frozen=True)
 class Solid:
-    """A shape of about unit size, and its signed distance. places: points of special features, unit size.
+    """A shape of about unit size, and its signed distance. places: points of special features, unit
+    size.
 
     add: adds it to a builder, static, at a pose, at a size, with a configuration.
     """
@@ -50,7 +60,8 @@ def of_ellipsoid(half: np.ndarray) -> Distance:
         for _ in range(100):
             middle = 0.5 * (low + high)
             above = ((half * y / (half**2 + middle[:, None])) ** 2).sum(axis=1) > 1.0
-            low, high = np.where(above, middle, low), np.where(above, high, middle)
+            low = np.where(above, middle, low)
+            high = np.where(above, high, middle)
         found = np.linalg.norm(y - half**2 * y / (half**2 + high[:, None]), axis=1)
         return np.where(((y / half) ** 2).sum(axis=1) > 1.0, found, -found)
 
@@ -58,7 +69,8 @@ def of_ellipsoid(half: np.ndarray) -> Distance:
 
 
 def of_triangles(corners: np.ndarray, closed: bool = True) -> Distance:
-    low, high = corners.min(axis=(0, 1)), corners.max(axis=(0, 1))
+    low = corners.min(axis=(0, 1))
+    high = corners.max(axis=(0, 1))
 
     def distance(p: np.ndarray) -> np.ndarray:
         least = triangle_distances(p, corners)
@@ -77,7 +89,9 @@ def solids() -> list[Solid]:
 
 def primitives() -> list[Solid]:
     half = np.array([0.9, 0.6, 0.4])
-    rim = np.array([[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 0.0], [0.0, 0.0, 1.0], [0.7, 0.7, 0.5]])
+    rim = np.array(
+        [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 0.0], [0.0, 0.0, 1.0], [0.7, 0.7, 0.5]]
+    )
     around = np.array([[0.7, 0.0, 0.4], [0.7, 0.0, 0.0], [0.0, 0.0, 0.4], [0.3, 0.0, 0.39]])
     ends = np.array([[0.7, 0.0, -0.6], [0.0, 0.0, 0.6], [0.35, 0.0, 0.0], [0.0, 0.0, -0.6]])
     kinds = {
@@ -97,7 +111,9 @@ def _primitive(kind: ShapeType, size: np.ndarray, places: np.ndarray) -> Solid:
         return surface_residual(kind, np.tile([*size, 0.0, 0.0, 0.0][:3], (len(p), 1)), p)
 
     exact = of_ellipsoid(size) if kind == ShapeType.ELLIPSOID else distance
-    return Solid(kind.label, lambda b, x, s, c: b.add_shape(-1, kind, s * size, x, c), exact, places)
+    return Solid(
+        kind.label, lambda b, x, s, c: b.add_shape(-1, kind, s * size, x, c), exact, places
+    )
 
 
 def surfaces() -> list[Solid]:
@@ -148,7 +164,8 @@ CHUNK = 1 << 15
 
 @dataclass(frozen=True)
 class Integrals:
-    """Area, force on solid 1, torque on it about the origin, and the least sum of distances on the surface."""
+    """Area, force on solid 1, torque on it about the origin, and the least sum of distances on the
+    surface."""
 
     area: float
     force: np.ndarray
@@ -170,11 +187,15 @@ class PressurePair:
         flat = points.reshape(-1, 3)
         parts = [flat[k : k + CHUNK] for k in range(0, len(flat), CHUNK)]
         shape = points.shape[:-1]
-        both = [np.concatenate([phi(part) for part in parts]).reshape(shape) for phi in (self.phi0, self.phi1)]
+        both = [
+            np.concatenate([phi(part) for part in parts]).reshape(shape)
+            for phi in (self.phi0, self.phi1)
+        ]
         return both[0], both[1]
 
     def difference(self, points: np.ndarray) -> np.ndarray:
-        """A function that is zero where the pressures are equal, and increases from solid 0 to solid 1."""
+        """A function that is zero where the pressures are equal, and increases from solid 0 to
+        solid 1."""
         phi0, phi1 = self.distances(points)
         if np.isinf(self.k0) or np.isinf(self.k1):
             return phi0 if np.isinf(self.k0) else -phi1
@@ -186,8 +207,11 @@ class PressurePair:
         return -self.k0 * phi0 if self.k0 <= self.k1 else -self.k1 * phi1
 
 
-def overlap_box(pair: PressurePair, center: np.ndarray, radius: float) -> tuple[np.ndarray, np.ndarray]:
-    """Box around the points of a cube that may be in both solids: distances change by no more than their argument."""
+def overlap_box(
+    pair: PressurePair, center: np.ndarray, radius: float
+) -> tuple[np.ndarray, np.ndarray]:
+    """Box around the points of a cube that may be in both solids: distances change by no more than
+    their argument."""
     axis = np.linspace(-radius, radius, COARSE)
     points = center + np.stack(np.meshgrid(axis, axis, axis, indexing="ij"), axis=-1).reshape(-1, 3)
     near = np.maximum(*pair.distances(points)) < np.sqrt(0.75) * (axis[1] - axis[0])
@@ -196,42 +220,57 @@ def overlap_box(pair: PressurePair, center: np.ndarray, radius: float) -> tuple[
 
 
 def crossings(pair: PressurePair, low: np.ndarray, high: np.ndarray) -> np.ndarray:
-    """Points between low and high [n, 3], where the difference has different signs, at which it is zero; Illinois."""
-    g_low, g_high = pair.difference(low), pair.difference(high)
+    """Points between low and high [n, 3], where the difference has different signs, at which it is
+    zero; Illinois."""
+    g_low = pair.difference(low)
+    g_high = pair.difference(high)
     for _ in range(ROOT_STEPS):
         t = (g_low / (g_low - g_high))[:, None]
         middle = low + t * (high - low)
         g = pair.difference(middle)
         same = (g < 0.0) == (g_low < 0.0)
-        g_low, g_high = np.where(same, g, 0.5 * g_low), np.where(same, 0.5 * g_high, g)
-        low, high = np.where(same[:, None], middle, low), np.where(same[:, None], high, middle)
+        g_low = np.where(same, g, 0.5 * g_low)
+        g_high = np.where(same, 0.5 * g_high, g)
+        low = np.where(same[:, None], middle, low)
+        high = np.where(same[:, None], high, middle)
     return middle
 
 
 def normals(pair: PressurePair, points: np.ndarray, step: float) -> np.ndarray:
     """Unit normals of the surface at points [n, 3], by central differences."""
-    slope = np.stack([pair.difference(points + e) - pair.difference(points - e) for e in step * np.eye(3)], axis=1)
+    slope = np.stack(
+        [pair.difference(points + e) - pair.difference(points - e) for e in step * np.eye(3)],
+        axis=1,
+    )
     return slope / np.maximum(np.linalg.norm(slope, axis=1), 1e-300)[:, None]
 
 
 def pressure_integrals(
     pair: PressurePair, center: np.ndarray, radius: float, count: int, turn: np.ndarray
 ) -> Integrals:
-    """Integrals over the surface, by `count` lines along the longest side of the overlap, for each axis.
+    """Integrals over the surface, by `count` lines along the longest side of the overlap, for each
+    axis.
 
-    center, radius: a cube that contains one of the solids. turn: rotation matrix of the lines, so that they are not
-    along a flat side.
+    center, radius: a cube that contains one of the solids. turn: rotation matrix of the lines, so
+    that they are not along a flat side.
     """
-    turned = PressurePair(lambda p: pair.phi0(p @ turn.T), lambda p: pair.phi1(p @ turn.T), pair.k0, pair.k1)
+    turned = PressurePair(
+        lambda p: pair.phi0(p @ turn.T), lambda p: pair.phi1(p @ turn.T), pair.k0, pair.k1
+    )
     lower, upper = overlap_box(turned, center @ turn, np.sqrt(3.0) * radius)
     side = (upper - lower).max() / count
     axes = [
-        low + side * np.arange(int(np.ceil((high - low) / side)) + 1) for low, high in zip(lower, upper, strict=True)
+        low + side * np.arange(int(np.ceil((high - low) / side)) + 1)
+        for low, high in zip(lower, upper, strict=True)
     ]
     grid = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1)
     phi0, phi1 = turned.distances(grid)
-    negative, near = turned.difference(grid) < 0.0, np.maximum(phi0, phi1) < side
-    area, force, torque, depth = 0.0, np.zeros(3), np.zeros(3), 0.0
+    negative = turned.difference(grid) < 0.0
+    near = np.maximum(phi0, phi1) < side
+    area = 0.0
+    force = np.zeros(3)
+    torque = np.zeros(3)
+    depth = 0.0
     for axis in range(3):
         ends = [np.moveaxis(each, axis, 0) for each in (grid, negative, near)]
         passes = (ends[1][1:] != ends[1][:-1]) & (ends[2][1:] | ends[2][:-1])
@@ -239,7 +278,8 @@ def pressure_integrals(
         sign = np.where(ends[1][:-1][passes], 1.0, -1.0)
         pressure = turned.pressure(points)
         held = pressure > 0.0
-        points, load = points[held], (sign * pressure)[held]
+        points = points[held]
+        load = (sign * pressure)[held]
         e = np.eye(3)[axis]
         force += load.sum() * side**2 * e
         torque += load @ np.cross(points, e) * side**2
@@ -277,13 +317,15 @@ def pressure_solids() -> list[Solid]:
         Solid(
             "hull",
             lambda b, x, s, c: b.add_shape_convex_hull(-1, cloud * s, x, c),
-            lambda p: (p @ normal.T - offset).max(axis=1),  # of inner points; a lower bound of others
+            # of inner points; a lower bound of others
+            lambda p: (p @ normal.T - offset).max(axis=1),
             cloud,
         ),
         Solid(
             "mesh",
             lambda b, x, s, c: b.add_shape_mesh(-1, vertices * s, faces, x, c),
-            # Of inner points: the nearest point of either box that is not of the mesh is beyond one of the other.
+            # Of inner points: the nearest point of either box that is not of the mesh is beyond one
+            # of the other.
             lambda p: np.maximum(of_box(np.full(3, 0.5))(p), -of_box(np.full(3, 0.25))(p - 0.375)),
             vertices,
         ),
@@ -296,17 +338,26 @@ def pressure_solids() -> list[Solid]:
     ]
 
 
-def overlapping_poses(a: Solid, b: Solid, rng: np.random.Generator, depth: float) -> tuple[np.ndarray, np.ndarray]:
-    """Random poses of two solids, in which a point is `depth` inside both, and none is deeper in both."""
+def overlapping_poses(
+    a: Solid, b: Solid, rng: np.random.Generator, depth: float
+) -> tuple[np.ndarray, np.ndarray]:
+    """Random poses of two solids, in which a point is `depth` inside both, and none is deeper in
+    both."""
     pose_a = np.array([*(0.3 * rng.normal(size=3)), *random_rotation(rng)])
-    towards, start, low, high = rng.normal(size=3), np.zeros(3), 0.0, 3.0
+    towards = rng.normal(size=3)
+    start = np.zeros(3)
+    low = 0.0
+    high = 3.0
     if a.name in ("plane", "heightfield"):
-        towards, start, low = np.array([0.0, 0.0, 1.0]), np.array([*rng.uniform(-0.3, 0.3, 2), 0.0]), -0.5
+        towards = np.array([0.0, 0.0, 1.0])
+        start = np.array([*rng.uniform(-0.3, 0.3, 2), 0.0])
+        low = -0.5
     towards /= np.linalg.norm(towards)
     turn_b = random_rotation(rng)
     cloud = rng.uniform(-1.1, 1.1, size=(4000, 3))
     inner = b.distance(cloud)
-    cloud, inner = cloud[inner < 0.0], inner[inner < 0.0]
+    cloud = cloud[inner < 0.0]
+    inner = inner[inner < 0.0]
     for _ in range(30):
         middle = 0.5 * (low + high)
         placed = rotated(turn_b, cloud) + start + middle * towards

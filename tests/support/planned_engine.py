@@ -31,12 +31,16 @@ FALL = """<mujoco><worldbody>
 
 @pytest.fixture(scope="module")
 def falling(tmp_path_factory) -> tuple[str, str]:
-    """A scene of three bodies and five frames, in each of which each body sinks by another length."""
+    """A scene of three bodies and five frames, in each of which each body sinks by another
+    length."""
     scene, motion = (tmp_path_factory.mktemp("falling") / name for name in ("fall.xml", "fall.h5"))
     scene.write_text(FALL)
     poses = np.tile([0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0], (5, 1, 3, 1))
     poses[:, 0, 2, 0] = 2.0
-    poses[..., 2] = np.array([0.09, 0.28, 0.215]) - np.outer(np.arange(5) ** 1.2, [0.002, 0.005, 0.0007])[:, None]
+    poses[..., 2] = (
+        np.array([0.09, 0.28, 0.215])
+        - np.outer(np.arange(5) ** 1.2, [0.002, 0.005, 0.0007])[:, None]
+    )
     with TrajectoryWriter(motion, body_names=("low", "high", "far")) as writer:
         writer.append(0.1 * np.arange(5), np.arange(5), body_q=poses)
     return str(scene), str(motion)
@@ -44,7 +48,9 @@ def falling(tmp_path_factory) -> tuple[str, str]:
 
 @cache
 def is_installed(name: str) -> bool:
-    return not subprocess.run([ENGINES_PYTHON, "-c", f"import {MODULES[name]}"], capture_output=True).returncode
+    return not subprocess.run(
+        [ENGINES_PYTHON, "-c", f"import {MODULES[name]}"], capture_output=True
+    ).returncode
 
 
 def need(name: str) -> None:
@@ -63,14 +69,24 @@ np.savez(sys.argv[2], **answers)
 
 @pytest.fixture(scope="module")
 def planned(falling) -> dict[str, np.ndarray]:
-    """The rows of an engine without a fault: each touching pair has one contact, by our own distances."""
+    """The rows of an engine without a fault: each touching pair has one contact, by our own
+    distances."""
     problem = load_problem(EngineRequest(scenes=[falling[0]], trajectory=falling[1]))
-    pair, pose = problem.arrays["pair"], problem.arrays["pose"]
+    pair = problem.arrays["pair"]
+    pose = problem.arrays["pose"]
     cell, row = (each.ravel() for each in np.indices((len(pose), len(pair))))
-    found = PairDistances(problem.model, find_device(""), pair).measure(pair[row], pose[cell[:, None], pair[row]])
+    found = PairDistances(problem.model, find_device(""), pair).measure(
+        pair[row], pose[cell[:, None], pair[row]]
+    )
     near = found.distance < 0.02
     assert 0 < near.sum() < len(near)
-    texts = {"format": packing.ROWS, "engine": "planned", "version": "1", "options": "{}", "interpreter": "3"}
+    texts = {
+        "format": packing.ROWS,
+        "engine": "planned",
+        "version": "1",
+        "options": "{}",
+        "interpreter": "3",
+    }
     return {
         **{name: np.array(value) for name, value in texts.items()},
         "point_rule": np.array("midpoint"),
@@ -105,11 +121,14 @@ def saved(tmp_path: Path):
 
 
 def some(rows: dict[str, np.ndarray], kept) -> dict[str, np.ndarray]:
-    return rows | {name: rows[name][kept] for name in ("cell", "pair", "distance", "normal", "point")}
+    return rows | {
+        name: rows[name][kept] for name in ("cell", "pair", "distance", "normal", "point")
+    }
 
 
 def imported(scene: tuple[str, str], path: str | Path, layout: str = "rows", **options) -> str:
     """The contact set of a file of rows or of a log, beside it."""
-    output, given = str(Path(path).with_suffix(".h5")), {"source": str(path), "layout": layout} | options
+    output = str(Path(path).with_suffix(".h5"))
+    given = {"source": str(path), "layout": layout} | options
     import_contacts(ImportRequest(scenes=[scene[0]], trajectory=scene[1], output=output, **given))
     return output

@@ -1,7 +1,9 @@
-"""python -m tests.support.planted_faults: faults that only a GPU shows, planted in turn in a pipeline under the checks.
+"""python -m tests.support.planted_faults: faults that only a GPU shows, planted in turn in a
+pipeline under the checks.
 
-Each (`faulty_kernels`) is right on the CPU, where threads run one after the other. Prints, as JSON, what the checks of
-`device_checks` find of each: kinds of accesses, and the number of different answers over the orders of threads.
+Each (`faulty_kernels`) is right on the CPU, where threads run one after the other. Prints, as JSON,
+what the checks of `device_checks` find of each: kinds of accesses, and the number of different
+answers over the orders of threads.
 """
 
 import json

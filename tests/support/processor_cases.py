@@ -1,7 +1,9 @@
-"""python -m tests.support.processor_cases FOLDER [NAME ...]: content hashes of all or of the named cases, as JSON.
+"""python -m tests.support.processor_cases FOLDER [NAME ...]: content hashes of all or of the named
+cases, as JSON.
 
-The cases cover the path from files to contacts: scenes of every kind, recordings of every kind, tracking, reduction.
-Their inputs are written once, by `write_cases`: what makes them may depend on the processor, what reads them must not.
+The cases cover the path from files to contacts: scenes of every kind, recordings of every kind,
+tracking, reduction. Their inputs are written once, by `write_cases`: what makes them may depend on
+the processor, what reads them must not.
 """
 
 import contextlib
@@ -73,19 +75,48 @@ ROBOT_URDF = """<robot name="arm">{links}
 
 
 def write_cases(folder: Path) -> None:
-    """Writes the inputs, and cases.json: the arguments of `collide run` of each case by its name."""
+    """Writes the inputs, and cases.json: the arguments of `collide run` of each case by its
+    name."""
     cases: dict[str, list[str]] = {}
     for name in ("01_usd_pile", "02_humanoid", "03_regression_tests/scenes", "04_meshes"):
         shutil.copytree(SAMPLES / name, folder / name, dirs_exist_ok=True)
     cases["pile"] = ["01_usd_pile/pile.usda", "--frames", "::6"]
-    cases["pile, tracked"] = [*cases["pile"], "--sticky-contacts", "0.002", "--contact-ids", "--columns", "friction"]
+    cases["pile, tracked"] = [
+        *cases["pile"],
+        "--sticky-contacts",
+        "0.002",
+        "--contact-ids",
+        "--columns",
+        "friction",
+    ]
     cases["pile, mpr"] = [*cases["pile"], "--narrow-phase", "mpr"]
-    cases["humanoid"] = ["02_humanoid/humanoid.xml", "-t", "02_humanoid/motion.h5", "--frames", "::4"]
-    cases["crates"] = ["03_regression_tests/scenes/crates.xml", "-t", "03_regression_tests/scenes/fall.h5"]
+    cases["humanoid"] = [
+        "02_humanoid/humanoid.xml",
+        "-t",
+        "02_humanoid/motion.h5",
+        "--frames",
+        "::4",
+    ]
+    cases["crates"] = [
+        "03_regression_tests/scenes/crates.xml",
+        "-t",
+        "03_regression_tests/scenes/fall.h5",
+    ]
     cases["meshes"] = ["04_meshes/meshes.usda", "--gap", "0.005", "--frames", "::9"]
-    reduced = ["--reduce-contacts", "--reduce-pairs", "all", "--normal-matching", "--moment-matching"]
+    reduced = [
+        "--reduce-contacts",
+        "--reduce-pairs",
+        "all",
+        "--normal-matching",
+        "--moment-matching",
+    ]
     cases["meshes, reduced"] = [*cases["meshes"], *reduced]
-    cases["meshes, reduced by powers of depth"] = [*cases["meshes"], "--reduce-contacts", "--betas", "-0.7,-2"]
+    cases["meshes, reduced by powers of depth"] = [
+        *cases["meshes"],
+        "--reduce-contacts",
+        "--betas",
+        "-0.7,-2",
+    ]
     _write_usd(folder, cases)
     _write_mjcf(folder, cases)
     _write_urdf(folder, cases)
@@ -94,7 +125,8 @@ def write_cases(folder: Path) -> None:
 
 
 def _write_usd(folder: Path, cases: dict[str, list[str]]) -> None:
-    """Every operation of a transform, between samples too; units; meshes of every approximation; a field."""
+    """Every operation of a transform, between samples too; units; meshes of every approximation; a
+    field."""
     rng = np.random.default_rng(5)
 
     def samples(width: int, size: float, shift: tuple[float, ...] = ()) -> str:
@@ -104,7 +136,8 @@ def _write_usd(folder: Path, cases: dict[str, list[str]]) -> None:
     kinds = ["XYZ", "XZY", "YXZ", "YZX", "ZXY", "ZYX", "X", "Y", "Z"]
     bodies = []
     for k, kind in enumerate(kinds):
-        name, value = f"xformOp:rotate{kind}", "float3" if len(kind) == 3 else "float"
+        name = f"xformOp:rotate{kind}"
+        value = "float3" if len(kind) == 3 else "float"
         place = _tuple((40.0 * (k % 3), 40.0 * (k // 3), 30.0))
         turns = samples(3, 200.0) if len(kind) == 3 else samples(1, 200.0)
         bodies.append(f"""def Cube "turned{k}" ({BODY}) {{
@@ -169,16 +202,24 @@ over "tilted" {{
 def _usd_meshes(rng: np.random.Generator) -> list[str]:
     """Turned meshes of every approximation, and a face with a dent."""
     texts = []
-    for k, approximation in enumerate(("none", "convexHull", "boundingCube", "boundingSphere", "sdf")):
+    for k, approximation in enumerate(
+        ("none", "convexHull", "boundingCube", "boundingSphere", "sdf")
+    ):
         ops = f"""double3 xformOp:translate = {_tuple((25.0 * k, 90.0, 20.0))}
             double3 xformOp:rotateZYX = {_tuple(rng.normal(size=3) * 90)}
             uniform token[] xformOpOrder = ["xformOp:translate", "xformOp:rotateZYX"]"""
-        ops += "\nuniform int physxSDFMeshCollision:sdfResolution = 24" if approximation == "sdf" else ""
+        ops += (
+            "\nuniform int physxSDFMeshCollision:sdfResolution = 24"
+            if approximation == "sdf"
+            else ""
+        )
         vertices, faces = bumpy(rng, 5, 7, 12.0)
         texts.append(mesh(f"mesh{k}", vertices, faces.tolist(), approximation, ops))
     # A face with a dent, on a stretched prim: cut by ears.
     dent = [(0, 0, 0), (10, 2, 0), (20, 0, 0), (20, 20, 0), (10, 5, 0), (0, 20, 0)]
-    texts.append(mesh("dent", dent, [list(range(6))], "none", placed((0, 70, 25), (10, 20, 30), (1, 2, 3))))
+    texts.append(
+        mesh("dent", dent, [list(range(6))], "none", placed((0, 70, 25), (10, 20, 30), (1, 2, 3)))
+    )
     return texts
 
 
@@ -194,21 +235,30 @@ def _write_mjcf(folder: Path, cases: dict[str, list[str]]) -> None:
     for joint in range(model.njnt):
         start = {0: 3, 1: 0}.get(int(model.jnt_type[joint]))
         if start is not None:
-            part = slice(int(model.jnt_qposadr[joint]) + start, int(model.jnt_qposadr[joint]) + start + 4)
+            part = slice(
+                int(model.jnt_qposadr[joint]) + start, int(model.jnt_qposadr[joint]) + start + 4
+            )
             qpos[:, part] /= np.linalg.norm(qpos[:, part], axis=1)[:, None]
-    states = np.concatenate([np.arange(FRAMES)[:, None] * 0.01, qpos, np.zeros((FRAMES, model.nv))], axis=1)
+    states = np.concatenate(
+        [np.arange(FRAMES)[:, None] * 0.01, qpos, np.zeros((FRAMES, model.nv))], axis=1
+    )
     np.save(folder / "states.npy", states)
     with h5py.File(folder / "demos.hdf5", "w") as file:
         for k in range(2):
             group = file.create_group(f"data/demo_{k}")
-            group["states"], group.attrs["model_file"] = states[k:], text
+            group["states"] = states[k:]
+            group.attrs["model_file"] = text
     cases["mjcf"] = ["robot.xml", "--gap", "0.05"]
     cases["mujoco-states"] = ["robot.xml", "-t", "states.npy", "--gap", "0.05"]
     cases["robosuite"] = ["robot.xml", "-t", "demos.hdf5", "--uneven-demos", "cut", "--gap", "0.05"]
 
 
 def _write_urdf(folder: Path, cases: dict[str, list[str]]) -> None:
-    geometries = ('<box size="0.2 0.1 0.3"/>', '<cylinder radius="0.1" length="0.4"/>', '<sphere radius="0.12"/>')
+    geometries = (
+        '<box size="0.2 0.1 0.3"/>',
+        '<cylinder radius="0.1" length="0.4"/>',
+        '<sphere radius="0.12"/>',
+    )
     rpy = ("0.1 0.2 0.3", "1.3 -0.4 0.2", "0 0.5 0")
     links = "".join(
         LINK.format(name=f"l{k}", rpy=turn, geometry=shape)
@@ -217,7 +267,8 @@ def _write_urdf(folder: Path, cases: dict[str, list[str]]) -> None:
     (folder / "arm.urdf").write_text(ROBOT_URDF.format(links=links))
     rng = np.random.default_rng(8)
     rows = np.concatenate(
-        [np.zeros((FRAMES, 3)), np.tile([0.0, 0, 0, 1], (FRAMES, 1)), rng.normal(size=(FRAMES, 2))], 1
+        [np.zeros((FRAMES, 3)), np.tile([0.0, 0, 0, 1], (FRAMES, 1)), rng.normal(size=(FRAMES, 2))],
+        1,
     )
     header = "x,y,z,qx,qy,qz,qw,j0,j1"
     np.savetxt(folder / "arm.csv", rows, delimiter=",", header=header, comments="")
@@ -234,7 +285,13 @@ def _write_named(folder: Path, cases: dict[str, list[str]]) -> None:
     write_isaac_lab(folder / "isaac_mjcf.hdf5", [demo], 1, robot="base")
     axes = [f"{name}_{axis}" for name, axis in zip(demo.names, demo.axes, strict=True)]
     common = ["--fps", "60", "--gap", "0.5", "--joint-names"]
-    cases["isaac-lab, usd"] = ["twins/robot.usda", "-t", "isaac.hdf5", *common, ",".join(demo.names)]
+    cases["isaac-lab, usd"] = [
+        "twins/robot.usda",
+        "-t",
+        "isaac.hdf5",
+        *common,
+        ",".join(demo.names),
+    ]
     cases["isaac-lab, mjcf"] = ["twins/robot.xml", "-t", "isaac_mjcf.hdf5", *common, ",".join(axes)]
 
 
@@ -244,13 +301,25 @@ def _tuple(numbers) -> str:
 
 
 def run_cases(folder: Path, names: Sequence[str] = ()) -> dict[str, str]:
-    """Content hash and number of contacts of each case, or what was wrong. names: of the cases, all where empty."""
-    found, cases = {}, json.loads((folder / "cases.json").read_text())
+    """Content hash and number of contacts of each case, or what was wrong. names: of the cases, all
+    where empty."""
+    found = {}
+    cases = json.loads((folder / "cases.json").read_text())
     for name in names or cases:
         arguments = cases[name]
         paths = [str(folder / word) if (folder / word).exists() else word for word in arguments]
-        out, err = io.StringIO(), io.StringIO()
-        options = ["-o", str(folder / "out.h5"), "--force", "--json", "--device", "cpu", "--cache-limit", "0B"]
+        out = io.StringIO()
+        err = io.StringIO()
+        options = [
+            "-o",
+            str(folder / "out.h5"),
+            "--force",
+            "--json",
+            "--device",
+            "cpu",
+            "--cache-limit",
+            "0B",
+        ]
         with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
             code = collide(["run", *paths, *options])
         if code:

@@ -26,7 +26,8 @@ FIELDS = ("point", "normal", "separation", "feature_a", "feature_b", "kind")
 
 @dataclass(frozen=True)
 class EmittedContacts:
-    """Contacts of one pair, a's frame. point, normal: float64[n, 3]. separation: float64[n]. Others: int32[n]."""
+    """Contacts of one pair, a's frame. point, normal: float64[n, 3]. separation: float64[n].
+    Others: int32[n]."""
 
     point: np.ndarray
     normal: np.ndarray
@@ -56,14 +57,19 @@ def emitted(array: np.ndarray) -> EmittedContacts:
 
 
 def reduced(
-    pairs: list[EmittedContacts], radii: tuple[float, float] | None = None, turn: Any = (0.0, 0, 0, 1), **options: Any
+    pairs: list[EmittedContacts],
+    radii: tuple[float, float] | None = None,
+    turn: Any = (0.0, 0, 0, 1),
+    **options: Any,
 ) -> tuple[list[EmittedContacts], np.ndarray]:
-    """What the engine keeps of each of several pairs of a box and a mesh, and float32[pairs, 2] scales of friction.
+    """What the engine keeps of each of several pairs of a box and a mesh, and float32[pairs, 2]
+    scales of friction.
 
     The scales are those of the contacts and of the anchor, 1 where moments are not matched.
 
-    The mesh is shape0 and a the box, so that features are ordered by feature_b first. With `radii` both are meshes of
-    these sizes, and a is shape0. turn: quaternion xyzw of shape1 in the frame of shape0.
+    The mesh is shape0 and a the box, so that features are ordered by feature_b first. With `radii`
+    both are meshes of these sizes, and a is shape0. turn: quaternion xyzw of shape1 in the frame of
+    shape0.
     """
     device = find_device("cpu")
     builder = ModelBuilder()
@@ -100,7 +106,10 @@ def reduced(
     scale = reduction.reduce(model, chunk.instances, candidates, count, held, workspace)
     workspace.finish()
     found = held.numpy()
-    kept = [emitted(found[place::count][:size]) for place, size in enumerate(candidates.found.numpy()[:count])]
+    kept = [
+        emitted(found[place::count][:size])
+        for place, size in enumerate(candidates.found.numpy()[:count])
+    ]
     return kept, np.ones((count, 2), np.float32) if scale is None else scale.numpy()[:count]
 
 
@@ -114,7 +123,8 @@ def led_by_a(pair: EmittedContacts) -> EmittedContacts:
     return pair.rows(np.lexsort((pair.feature_b, pair.feature_a)))
 
 
-NORMALS, DIRECTIONS = bin_normals(), bin_directions().reshape(20, 6, 3)
+NORMALS = bin_normals()
+DIRECTIONS = bin_directions().reshape(20, 6, 3)
 
 
 def along(vectors: np.ndarray, axis: np.ndarray) -> np.ndarray:
@@ -123,13 +133,19 @@ def along(vectors: np.ndarray, axis: np.ndarray) -> np.ndarray:
 
 
 def kept_contacts(
-    normal: np.ndarray, middle: np.ndarray, depth: np.ndarray, betas: tuple[float, ...] = (10.0, -0.5)
+    normal: np.ndarray,
+    middle: np.ndarray,
+    depth: np.ndarray,
+    betas: tuple[float, ...] = (10.0, -0.5),
 ) -> list[int]:
-    """Ascending numbers of the contacts that stay. normal, middle: float64[n, 3]. depth: float64[n], below 0 apart.
+    """Ascending numbers of the contacts that stay. normal, middle: float64[n, 3]. depth:
+    float64[n], below 0 apart.
 
     The contacts are in canonical order, in the frame of the reduction.
     """
-    bins = np.argmax(np.stack([along(normal, n).astype(np.float32) for n in NORMALS], axis=1), axis=1)
+    bins = np.argmax(
+        np.stack([along(normal, n).astype(np.float32) for n in NORMALS], axis=1), axis=1
+    )
     kept: set[int] = set()
     for k in np.unique(bins):
         rows = np.flatnonzero(bins == k)
@@ -142,7 +158,9 @@ def kept_contacts(
                 if beta >= 0.0:
                     score = place + depth[rows] * beta
                 elif deep.any():
-                    score = np.where(deep, place * np.where(deep, depth[rows], 1.0) ** -beta, -np.inf)
+                    score = np.where(
+                        deep, place * np.where(deep, depth[rows], 1.0) ** -beta, -np.inf
+                    )
                 else:
                     score = place
                 kept.add(int(rows[np.argmax(score.astype(np.float32))]))
@@ -163,7 +181,8 @@ def cosine(force: np.ndarray, direction: np.ndarray) -> float:
 
 
 def _balanced(kept: set[int], normal: np.ndarray, depth: np.ndarray) -> list[int]:
-    """With what turns the force of those kept to within a degree of that of all: deep ones first, at last any."""
+    """With what turns the force of those kept to within a degree of that of all: deep ones first,
+    at last any."""
     whole = total_force(normal, depth)
     strength = math.sqrt(along(whole[None], whole)[0])
     if strength <= 1e-6 * np.maximum(depth, 0.0).sum():
@@ -183,5 +202,6 @@ def _balanced(kept: set[int], normal: np.ndarray, depth: np.ndarray) -> list[int
             then = cosine(moved, direction)
             if then > now + 1e-9 or least is None:
                 kept.add(row)
-                force, now = moved, then
+                force = moved
+                now = then
     return sorted(kept)

@@ -16,7 +16,8 @@ REST = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0)
 
 
 def step_of(*bodies) -> np.ndarray:
-    """float64[2, 1, bodies, 7] of pairs of poses, at the begin and the end; None rests at the origin."""
+    """float64[2, 1, bodies, 7] of pairs of poses, at the begin and the end; None rests at the
+    origin."""
     pairs = [(REST, REST) if pair is None else pair for pair in bodies]
     return np.array(pairs, np.float64).transpose(1, 0, 2)[:, None]
 
@@ -28,16 +29,21 @@ def turned(axis, angle: float, position=(0.0, 0.0, 0.0)) -> np.ndarray:
 
 
 def sampled_poses(model: Model, poses: np.ndarray, time: np.ndarray) -> np.ndarray:
-    """float64[samples, shapes, 7]: poses of shapes, of which body k has the k-th, in a step float64[2, 1, bodies, 7].
+    """float64[samples, shapes, 7]: poses of shapes, of which body k has the k-th, in a step
+    float64[2, 1, bodies, 7].
 
     By SciPy's slerp.
     """
     begin, end = poses[:, 0]
     found = np.empty((len(time), len(begin), 7))
     for body, local in enumerate(model.shapes.pose):
-        slerp = Slerp([0.0, 1.0], Rotation.from_quat(np.stack([begin[body, 3:], end[body, 3:]])))(time)
+        slerp = Slerp([0.0, 1.0], Rotation.from_quat(np.stack([begin[body, 3:], end[body, 3:]])))(
+            time
+        )
         found[:, body, :3] = (
-            begin[body, :3] + time[:, None] * (end[body, :3] - begin[body, :3]) + slerp.apply(local[:3].copy())
+            begin[body, :3]
+            + time[:, None] * (end[body, :3] - begin[body, :3])
+            + slerp.apply(local[:3].copy())
         )
         found[:, body, 3:] = (slerp * Rotation.from_quat(local[3:].copy())).as_quat()
     return found
@@ -60,7 +66,8 @@ ADDERS = (
 
 
 def star(random: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-    """Vertices and outward triangles of a star-shaped closed mesh: points of a sphere moved along their radii."""
+    """Vertices and outward triangles of a star-shaped closed mesh: points of a sphere moved along
+    their radii."""
     vertices, faces = hull_mesh(unit(random.normal(size=(20, 3))))
     return vertices * random.uniform(0.15, 0.5, (20, 1)), faces
 
@@ -82,16 +89,18 @@ def random_scene(random: np.random.Generator, with_meshes: bool, world_count: in
 
 
 def random_step(random: np.random.Generator) -> np.ndarray:
-    """float64[2, 1, BODIES, 7]: bodies that pass the origin about the middle of the step, and turn by up to 3.1 rad."""
-    middle, shift = (
-        random.normal(size=(BODIES, 3)) * 0.3,
-        random.normal(size=(BODIES, 3)) * 10.0 ** random.uniform(-1, 1, (BODIES, 1)),
-    )
+    """float64[2, 1, BODIES, 7]: bodies that pass the origin about the middle of the step, and turn
+    by up to 3.1 rad."""
+    middle = random.normal(size=(BODIES, 3)) * 0.3
+    shift = random.normal(size=(BODIES, 3)) * 10.0 ** random.uniform(-1, 1, (BODIES, 1))
     turn = random.normal(size=(BODIES, 3))
     turn *= (random.uniform(0.0, 3.1, BODIES) / np.linalg.norm(turn, axis=1))[:, None]
     begin = Rotation.random(BODIES, random_state=random.integers(2**31))
     end = Rotation.from_rotvec(turn) * begin
-    ends = [np.concatenate([middle + s * shift, r.as_quat()], axis=1) for s, r in ((-0.5, begin), (0.5, end))]
+    ends = [
+        np.concatenate([middle + s * shift, r.as_quat()], axis=1)
+        for s, r in ((-0.5, begin), (0.5, end))
+    ]
     return np.stack(ends)[:, None]
 
 
@@ -99,7 +108,8 @@ class OnBody:
     """Adds shapes to a body of a builder in place of the static world."""
 
     def __init__(self, builder: ModelBuilder, body: int) -> None:
-        self._builder, self._body = builder, body
+        self._builder = builder
+        self._body = body
 
     def __getattr__(self, name: str):
         return lambda _, *arguments: getattr(self._builder, name)(self._body, *arguments)
@@ -111,7 +121,8 @@ def moves(begin, end) -> np.ndarray:
 
 
 def random_motion(rng: np.random.Generator, solid: Solid, size: float, count: int):
-    """Poses float64[2, 1, 1, 7] of a body, and positions of particles that pass features of the solid on it."""
+    """Poses float64[2, 1, 1, 7] of a body, and positions of particles that pass features of the
+    solid on it."""
     poses = random_poses(rng, size)
     time, at = random_places(rng, poses, solid, size, count)
     shift = rng.normal(size=(count, 3)) * size * 10.0 ** rng.uniform(-2, 1, (count, 1))
@@ -120,7 +131,8 @@ def random_motion(rng: np.random.Generator, solid: Solid, size: float, count: in
 
 def random_poses(rng: np.random.Generator, size: float) -> np.ndarray:
     """float64[2, 1, 1, 7]: poses of a body that turns by up to 2.5 rad."""
-    begin, end = np.zeros(7), np.zeros(7)
+    begin = np.zeros(7)
+    end = np.zeros(7)
     turn = Rotation.from_rotvec(rng.normal(size=3) / np.sqrt(3.0) * rng.uniform(0.0, 2.5))
     first = Rotation.random(random_state=rng.integers(2**31))
     for pose, rotation in ((begin, first), (end, turn * first)):
@@ -128,17 +140,24 @@ def random_poses(rng: np.random.Generator, size: float) -> np.ndarray:
     return np.stack([begin, end])[:, None, None]
 
 
-def random_places(rng, poses: np.ndarray, solid: Solid, size: float, count: int) -> tuple[np.ndarray, np.ndarray]:
-    """Times float64[n] of the step, and points float64[n, 3] of the world near features of the solid then."""
+def random_places(
+    rng, poses: np.ndarray, solid: Solid, size: float, count: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Times float64[n] of the step, and points float64[n, 3] of the world near features of the
+    solid then."""
     time = rng.uniform(0.2, 0.8, count)
-    places = solid.places[rng.integers(0, len(solid.places), count)] * rng.uniform(0.5, 1.05, (count, 1))
+    places = solid.places[rng.integers(0, len(solid.places), count)] * rng.uniform(
+        0.5, 1.05, (count, 1)
+    )
     begin, end = poses[:, 0, 0]
-    return time, begin[:3] + time[:, None] * (end - begin)[:3] + _turned(poses)(time).apply(places * size)
+    return time, begin[:3] + time[:, None] * (end - begin)[:3] + _turned(poses)(time).apply(
+        places * size
+    )
 
 
 def random_triangles(rng: np.random.Generator, solid: Solid, size: float, count: int):
-    """Poses float64[2, 1, 1, 7] of a body, and positions float64[2, n, 3, 3] of triangles of which an inner point
-    passes a feature of the solid on it."""
+    """Poses float64[2, 1, 1, 7] of a body, and positions float64[2, n, 3, 3] of triangles of which
+    an inner point passes a feature of the solid on it."""
     poses = random_poses(rng, size)
     time, at = random_places(rng, poses, solid, size, count)
     shape = rng.normal(size=(count, 3, 3)) * size * 10.0 ** rng.uniform(-0.5, 1, (count, 1, 1))
@@ -151,7 +170,8 @@ def random_triangles(rng: np.random.Generator, solid: Solid, size: float, count:
 
 
 def in_shape(poses: np.ndarray, points: np.ndarray, time: np.ndarray) -> np.ndarray:
-    """float64[n, 3]: positions of a particle, of both frames, in the frame of the body at times of the step."""
+    """float64[n, 3]: positions of a particle, of both frames, in the frame of the body at times of
+    the step."""
     begin, end = poses[:, 0, 0]
     at = points[0] + time[:, None] * (points[1] - points[0])
     return _turned(poses)(time).inv().apply(at - begin[:3] - time[:, None] * (end - begin)[:3])
@@ -167,18 +187,22 @@ INTERVALS = 1 << 16
 class SweptMeshes:
     """The meshes of a model, one a body, in a step float64[2, 1, bodies, 7].
 
-    Times at which two surfaces cannot meet are passed over: their distance at one time, divided by the largest
-    relative speed of their points, which is constant for a body that turns at a constant rate.
+    Times at which two surfaces cannot meet are passed over: their distance at one time, divided by
+    the largest relative speed of their points, which is constant for a body that turns at a
+    constant rate.
     """
 
     def __init__(self, model: Model, step: np.ndarray) -> None:
         meshes = [model.meshes[row] for row in model.shapes.mesh]
         self._objects = [fcl.CollisionObject(bvh((mesh.vertex, mesh.face))) for mesh in meshes]
         self._path = sampled_poses(model, step, np.linspace(0.0, 1.0, INTERVALS + 1))
-        self._model, self._step = model, step
+        self._model = model
+        self._step = step
         begin, end = step[:, 0]
         self._shift = end[:, :3] - begin[:, :3]
-        turns = (Rotation.from_quat(end[:, 3:]) * Rotation.from_quat(begin[:, 3:]).inv()).magnitude()
+        turns = (
+            Rotation.from_quat(end[:, 3:]) * Rotation.from_quat(begin[:, 3:]).inv()
+        ).magnitude()
         in_bodies = [
             Rotation.from_quat(pose[3:].copy()).apply(mesh.vertex) + pose[:3]
             for pose, mesh in zip(model.shapes.pose, meshes, strict=True)
@@ -186,8 +210,11 @@ class SweptMeshes:
         self._turning = turns * [np.linalg.norm(each, axis=1).max() for each in in_bodies]
 
     def touch(self, a: int, b: int) -> np.ndarray | None:
-        """float64[2]: the first and the last of the times at which the surfaces of two bodies meet; None without."""
-        speed = np.linalg.norm(self._shift[a] - self._shift[b]) + self._turning[a] + self._turning[b]
+        """float64[2]: the first and the last of the times at which the surfaces of two bodies meet;
+        None without."""
+        speed = (
+            np.linalg.norm(self._shift[a] - self._shift[b]) + self._turning[a] + self._turning[b]
+        )
         advance = (1.0 - 1e-6) * INTERVALS / max(speed, 1e-30)
         first = self._next(a, b, 0, 1, advance)
         if first is None:
@@ -213,6 +240,10 @@ class SweptMeshes:
 
     def _distance(self, a: int, b: int, poses: np.ndarray) -> float:
         for body in (a, b):
-            self._objects[body].setTransform(fcl.Transform(poses[body, [6, 3, 4, 5]], poses[body, :3]))
+            self._objects[body].setTransform(
+                fcl.Transform(poses[body, [6, 3, 4, 5]], poses[body, :3])
+            )
         request = fcl.DistanceRequest(enable_nearest_points=False)
-        return float(fcl.distance(self._objects[a], self._objects[b], request, fcl.DistanceResult()))
+        return float(
+            fcl.distance(self._objects[a], self._objects[b], request, fcl.DistanceResult())
+        )

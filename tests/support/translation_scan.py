@@ -1,4 +1,5 @@
-"""Free translations of two closed meshes along a direction, from all pairs of triangles in NumPy."""
+"""Free translations of two closed meshes along a direction, from all pairs of triangles in
+NumPy."""
 
 from __future__ import annotations
 
@@ -47,7 +48,8 @@ def is_nested(corners_a: np.ndarray, corners_b: np.ndarray) -> bool:
 
 
 def first_free(corners_a: np.ndarray, corners_b: np.ndarray, direction: np.ndarray) -> float:
-    """The least translation of b along a unit direction at which nothing crosses or is inside [m]."""
+    """The least translation of b along a unit direction at which nothing crosses or is inside
+    [m]."""
     start, end = overlap_intervals(corners_a, corners_b, direction)
     counts = (end > start) & (end > 0.0)
     at = 0.0

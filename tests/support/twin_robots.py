@@ -17,14 +17,19 @@ from collidecli.importers.usd.scene import add_usd
 from collidecli.scene.builder import ModelBuilder
 
 QUATERNION = ("x", "y", "z", "w")
-USD_TYPE = {"fixed": "PhysicsFixedJoint", "spherical": "PhysicsSphericalJoint", "d6": "PhysicsJoint"}
+USD_TYPE = {
+    "fixed": "PhysicsFixedJoint",
+    "spherical": "PhysicsSphericalJoint",
+    "d6": "PhysicsJoint",
+}
 
 
 @dataclass(frozen=True)
 class Link:
     """A body and the joint that holds it: axes such as ("rotZ",), QUATERNION, () for a fixed one.
 
-    parent: another link's name, "world", or "" for a root that nothing holds. backward: the joint's body0 is the link.
+    parent: another link's name, "world", or "" for a root that nothing holds. backward: the joint's
+    body0 is the link.
     """
 
     name: str
@@ -50,7 +55,11 @@ class Link:
 
     @property
     def coordinates(self) -> tuple[str, ...]:
-        return (self.joint,) if len(self.axes) == 1 else tuple(f"{self.joint}:{axis}" for axis in self.axes)
+        return (
+            (self.joint,)
+            if len(self.axes) == 1
+            else tuple(f"{self.joint}:{axis}" for axis in self.axes)
+        )
 
 
 @dataclass
@@ -62,7 +71,9 @@ class Pose:
     written: np.ndarray | None = None
 
     def __matmul__(self, other: Pose) -> Pose:
-        return Pose(self.position + self.rotation.apply(other.position), self.rotation * other.rotation)
+        return Pose(
+            self.position + self.rotation.apply(other.position), self.rotation * other.rotation
+        )
 
     def inverse(self) -> Pose:
         back = self.rotation.inv()
@@ -71,7 +82,8 @@ class Pose:
 
 @dataclass
 class Twins:
-    """Both files. names: of the joints' coordinates, in the links' order. moved: body names, roots first."""
+    """Both files. names: of the joints' coordinates, in the links' order. moved: body names, roots
+    first."""
 
     usd: Path
     mjcf: Path
@@ -85,7 +97,8 @@ class Twins:
         self.mj_model = mujoco.MjModel.from_xml_path(str(self.mjcf))
 
     def random_coordinates(self, count: int, rng: np.random.Generator) -> np.ndarray:
-        """float64[count, k]: every angle of a turn and shifts of half a metre, unit quaternions xyzw."""
+        """float64[count, k]: every angle of a turn and shifts of half a metre, unit quaternions
+        xyzw."""
         parts = []
         for link in self.links:
             if link.type == "spherical":
@@ -127,7 +140,8 @@ class Twins:
             mujoco.mj_kinematics(self.mj_model, data)
             for name, poses in out.items():
                 body = self.mj_model.body(name).id
-                poses[row, :3], poses[row, 3:] = data.xpos[body], data.xquat[body][[1, 2, 3, 0]]
+                poses[row, :3] = data.xpos[body]
+                poses[row, 3:] = data.xquat[body][[1, 2, 3, 0]]
         return out
 
 
@@ -144,7 +158,9 @@ def write_twins(
     folder.mkdir(parents=True, exist_ok=True)
     frames: dict[str, tuple[Pose, Pose]] = {}
     world: dict[str, Pose] = {"world": Pose(np.zeros(3), Rotation.identity())}
-    usd, alone, texts = [], [], {}
+    usd = []
+    alone = []
+    texts = {}
     for link in links:
         locals_ = [_local(rng, metres_per_unit) for _ in (0, 1)]
         scales = [1.0, 1.0]
@@ -155,21 +171,30 @@ def write_twins(
         else:
             parent_scale = next((other.scale for other in links if other.name == link.parent), 1.0)
             scales = [link.scale, parent_scale] if link.backward else [parent_scale, link.scale]
-            frame0, frame1 = (_in_metres(p, metres_per_unit * s) for p, s in zip(locals_, scales, strict=True))
+            frame0, frame1 = (
+                _in_metres(p, metres_per_unit * s) for p, s in zip(locals_, scales, strict=True)
+            )
             frames[link.name] = (frame0, frame1)
             near, far = (frame1, frame0) if link.backward else (frame0, frame1)
             world[link.name] = world[link.parent] @ near @ far.inverse()
             texts[link.name] = _mjcf_joints(link, far)
             usd.append(_usd_joint(link, locals_))
         lonely = link.parent == "" and all(other.parent != link.name for other in links)
-        (alone if lonely else usd).append(_usd_body(link, world[link.name], metres_per_unit, lonely))
-    xml = _mjcf_bodies(links, world, texts, "", geom) + _mjcf_bodies(links, world, texts, "world", geom)
+        (alone if lonely else usd).append(
+            _usd_body(link, world[link.name], metres_per_unit, lonely)
+        )
+    xml = _mjcf_bodies(links, world, texts, "", geom) + _mjcf_bodies(
+        links, world, texts, "world", geom
+    )
     plane = '<geom name="ground" type="plane" size="0 0 1"/>' if ground else ""
     (folder / "robot.xml").write_text(
-        f'<mujoco><compiler angle="radian"/><option gravity="0 0 -9.81"/><worldbody>{plane}{xml}</worldbody></mujoco>'
+        '<mujoco><compiler angle="radian"/><option gravity="0 0'
+        f' -9.81"/><worldbody>{plane}{xml}</worldbody></mujoco>'
     )
     held = all(link.parent for link in links)
-    (folder / "robot.usda").write_text(_usd_stage("\n".join(usd), "".join(alone), metres_per_unit, ground, held))
+    (folder / "robot.usda").write_text(
+        _usd_stage("\n".join(usd), "".join(alone), metres_per_unit, ground, held)
+    )
     return Twins(folder / "robot.usda", folder / "robot.xml", tuple(links), frames)
 
 
@@ -192,8 +217,12 @@ def _mjcf_joints(link: Link, far: Pose) -> str:
     text = []
     for axis in reversed(link.axes) if link.backward else link.axes:
         kind = "hinge" if axis.startswith("rot") else "slide"
-        direction = " ".join(f"{x!r}" for x in far.rotation.apply(np.eye(3)["XYZ".index(axis[-1])]).tolist())
-        text.append(f'<joint name="{link.joint}_{axis}" type="{kind}" pos="{place}" axis="{direction}"/>')
+        direction = " ".join(
+            f"{x!r}" for x in far.rotation.apply(np.eye(3)["XYZ".index(axis[-1])]).tolist()
+        )
+        text.append(
+            f'<joint name="{link.joint}_{axis}" type="{kind}" pos="{place}" axis="{direction}"/>'
+        )
     return "".join(text)
 
 
@@ -209,14 +238,19 @@ def _mjcf_bodies(
         place = " ".join(repr(v) for v in local.position.tolist())
         shape = geom or '<geom type="sphere" size="0.05"/>'
         below = _mjcf_bodies(links, world, joints, link.name, geom)
-        out += f'<body name="{link.name}" pos="{place}" quat="{w} {x} {y} {z}">{joints[link.name]}{shape}{below}</body>'
+        out += (
+            f'<body name="{link.name}" pos="{place}" quat="{w} {x} {y}'
+            f' {z}">{joints[link.name]}{shape}{below}</body>'
+        )
     return out
 
 
 def _usd_body(link: Link, pose: Pose, unit: float, alone: bool) -> str:
     columns = pose.rotation.as_matrix() * link.scale
     rows = [*columns.T.tolist(), (pose.position / unit).tolist()]
-    matrix = ", ".join(f"({', '.join(map(repr, row))}, {int(k == 3)})" for k, row in enumerate(rows))
+    matrix = ", ".join(
+        f"({', '.join(map(repr, row))}, {int(k == 3)})" for k, row in enumerate(rows)
+    )
     radius = 0.05 / unit / link.scale
     api = ', "PhysicsArticulationRootAPI"' if link.parent == "" and not alone else ""
     return f"""
@@ -234,25 +268,36 @@ def _usd_body(link: Link, pose: Pose, unit: float, alone: bool) -> str:
 
 def _usd_joint(link: Link, local: list[Pose]) -> str:
     parent = "" if link.parent == "world" else f"/World/robot/{link.parent}"
-    ends = [f"/World/robot/{link.name}", parent] if link.backward else [parent, f"/World/robot/{link.name}"]
+    ends = (
+        [f"/World/robot/{link.name}", parent]
+        if link.backward
+        else [parent, f"/World/robot/{link.name}"]
+    )
     lines = []
     for k, (body, pose) in enumerate(zip(ends, local, strict=True)):
         assert pose.written is not None
         x, y, z, w = (repr(v) for v in pose.written.tolist())
         place = ", ".join(repr(v) for v in pose.position.tolist())
         lines += [f"rel physics:body{k} = <{body}>"] if body else []
-        lines += [f"point3f physics:localPos{k} = ({place})", f"quatf physics:localRot{k} = ({w}, {x}, {y}, {z})"]
+        lines += [
+            f"point3f physics:localPos{k} = ({place})",
+            f"quatf physics:localRot{k} = ({w}, {x}, {y}, {z})",
+        ]
     schemas = ""
     if link.type in ("revolute", "prismatic"):
         lines.append(f'uniform token physics:axis = "{link.axes[0][-1]}"')
         if link.type == "revolute":
             lines += ["float physics:lowerLimit = -180", "float physics:upperLimit = 180"]
     if link.type == "d6":
-        locked = [a for a in ("transX", "transY", "transZ", "rotX", "rotY", "rotZ") if a not in link.axes]
+        locked = [
+            a for a in ("transX", "transY", "transZ", "rotX", "rotY", "rotZ") if a not in link.axes
+        ]
         schemas = ", ".join(f'"PhysicsLimitAPI:{axis}"' for axis in locked)
         schemas = f"(prepend apiSchemas = [{schemas}])" if locked else ""
         lines += [
-            f"float limit:{axis}:physics:{side} = {v}" for axis in locked for side, v in (("low", 1), ("high", -1))
+            f"float limit:{axis}:physics:{side} = {v}"
+            for axis in locked
+            for side, v in (("low", 1), ("high", -1))
         ]
     kind = USD_TYPE.get(link.type, f"Physics{link.type.capitalize()}Joint")
     body = "\n            ".join(lines)
@@ -301,7 +346,8 @@ HUMANOID = (
     Link("right_thigh", "pelvis", ("transX", "transY", "transZ", "rotX", "rotY", "rotZ")),
     Link("right_shin", "right_thigh", backward=True),
 )
-"""A branched tree with every kind of joint, odd frames, reversed joints and scaled bodies, nothing holding its root."""
+"""A branched tree with every kind of joint, odd frames, reversed joints and scaled bodies, nothing
+holding its root."""
 
 ARM = (
     Link("base", "world"),
@@ -351,7 +397,9 @@ MJCF = """<mujoco>
   </worldbody>
 </mujoco>
 """
-FRAMES, WORLDS, STEPS = 60, 2, 4
+FRAMES = 60
+WORLDS = 2
+STEPS = 4
 RATE = 50.0
 """Frames a second: four steps of 5 ms."""
 
@@ -362,8 +410,8 @@ USD_ROOT = "/World"
 class SteppedMotion:
     """What MuJoCo did in each world.
 
-    time: float64[F] [s]. qpos, qvel: float64[W, F, nq], [W, F, nv]. states: float64[W, F, size], FULLPHYSICS.
-    body_q: float64[F, W, B, 7], xyzw, of the bodies after the world.
+    time: float64[F] [s]. qpos, qvel: float64[W, F, nq], [W, F, nv]. states: float64[W, F, size],
+    FULLPHYSICS. body_q: float64[F, W, B, 7], xyzw, of the bodies after the world.
     """
 
     mj_model: mujoco.MjModel
@@ -380,7 +428,8 @@ def stepped(worlds: int = WORLDS, frames: int = FRAMES) -> SteppedMotion:
     model = mujoco.MjModel.from_xml_string(MJCF)
     spec = mujoco.mjtState.mjSTATE_FULLPHYSICS
     time = np.zeros(frames)
-    qpos, qvel = np.zeros((worlds, frames, model.nq)), np.zeros((worlds, frames, model.nv))
+    qpos = np.zeros((worlds, frames, model.nq))
+    qvel = np.zeros((worlds, frames, model.nv))
     states = np.zeros((worlds, frames, mujoco.mj_stateSize(model, spec)))
     body_q = np.zeros((frames, worlds, model.nbody - 1, 7))
     for world in range(worlds):
@@ -392,7 +441,8 @@ def stepped(worlds: int = WORLDS, frames: int = FRAMES) -> SteppedMotion:
             mujoco.mj_normalizeQuat(model, data.qpos)
             mujoco.mj_kinematics(model, data)
             time[frame] = data.time
-            qpos[world, frame], qvel[world, frame] = data.qpos, data.qvel
+            qpos[world, frame] = data.qpos
+            qvel[world, frame] = data.qvel
             mujoco.mj_getState(model, data, states[world, frame], spec)
             body_q[frame, world, :, :3] = data.xpos[1:]
             body_q[frame, world, :, 3:] = data.xquat[1:, [1, 2, 3, 0]]
@@ -405,15 +455,24 @@ def usd_scene(model: mujoco.MjModel, metres_per_unit: float = 1.0) -> str:
     data = mujoco.MjData(model)
     mujoco.mj_kinematics(model, data)
     unit = 1.0 / metres_per_unit
-    parts = [f'#usda 1.0\n(\n metersPerUnit = {metres_per_unit}\n upAxis = "Z"\n)\ndef Xform "World" {{\n']
+    parts = [
+        f'#usda 1.0\n(\n metersPerUnit = {metres_per_unit}\n upAxis = "Z"\n)\ndef Xform "World"'
+        " {\n"
+    ]
     for geom in range(model.ngeom):
         if model.geom_bodyid[geom] == 0:
             parts.append(_geom(model, geom, unit))
     for body in range(1, model.nbody):
-        geoms = "".join(_geom(model, geom, unit) for geom in range(model.ngeom) if model.geom_bodyid[geom] == body)
+        geoms = "".join(
+            _geom(model, geom, unit)
+            for geom in range(model.ngeom)
+            if model.geom_bodyid[geom] == body
+        )
         ops = pose_ops(data.xpos[body] * unit, data.xquat[body])
         apis = '(prepend apiSchemas = ["PhysicsRigidBodyAPI"])'
-        parts.append(f'def Xform "{model.body(body).name}" {apis} {{\n{ops}\n{_order()}\n{geoms}}}\n')
+        parts.append(
+            f'def Xform "{model.body(body).name}" {apis} {{\n{ops}\n{_order()}\n{geoms}}}\n'
+        )
     for joint in range(model.njnt):
         if model.jnt_type[joint] != mujoco.mjtJoint.mjJNT_FREE:
             parts.append(_joint(model, joint, unit))
@@ -425,7 +484,8 @@ def usd_layer(motion: SteppedMotion, world: int, rate: float, metres_per_unit: f
     unit = 1.0 / metres_per_unit
     parts = [f'#usda 1.0\n(\n timeCodesPerSecond = {rate}\n)\nover "World" {{\n']
     for row, name in enumerate(motion.body_names):
-        places, turns = [], []
+        places = []
+        turns = []
         for frame, pose in enumerate(motion.body_q[:, world, row]):
             code = repr(frame * rate / RATE)
             places.append(f"{code}: {_tuple(pose[:3] * unit)}")
@@ -446,7 +506,11 @@ def _joint(model: mujoco.MjModel, joint: int, unit: float) -> str:
     body = int(model.jnt_bodyid[joint])
     parent = int(model.body_parentid[body])
     kinds = mujoco.mjtJoint
-    kind = {kinds.mjJNT_HINGE: "Revolute", kinds.mjJNT_SLIDE: "Prismatic", kinds.mjJNT_BALL: "Spherical"}
+    kind = {
+        kinds.mjJNT_HINGE: "Revolute",
+        kinds.mjJNT_SLIDE: "Prismatic",
+        kinds.mjJNT_BALL: "Spherical",
+    }
     assert not model.jnt_pos[joint].any()
     lines = [f"rel physics:body1 = <{USD_ROOT}/{model.body(body).name}>"]
     if parent:
@@ -458,7 +522,10 @@ def _joint(model: mujoco.MjModel, joint: int, unit: float) -> str:
         assert sorted(axis) == [0.0, 0.0, 1.0]
         lines.append(f'uniform token physics:axis = "{"XYZ"[axis.index(1.0)]}"')
     text = "\n".join(lines)
-    return f'def Physics{kind[kinds(model.jnt_type[joint])]}Joint "{model.joint(joint).name}" {{\n{text}\n}}\n'
+    return (
+        f'def Physics{kind[kinds(model.jnt_type[joint])]}Joint "{model.joint(joint).name}"'
+        f" {{\n{text}\n}}\n"
+    )
 
 
 def _order(*more: str) -> str:
@@ -476,8 +543,16 @@ def _geom(model: mujoco.MjModel, geom: int, unit: float) -> str:
     kind, inside, scale = {
         kinds.mjGEOM_PLANE: ("Plane", 'uniform token axis = "Z"', None),
         kinds.mjGEOM_SPHERE: ("Sphere", f"double radius = {size[0]!r}", None),
-        kinds.mjGEOM_CAPSULE: ("Capsule", f"double radius = {size[0]!r}\ndouble height = {2 * size[1]!r}", None),
-        kinds.mjGEOM_CYLINDER: ("Cylinder", f"double radius = {size[0]!r}\ndouble height = {2 * size[1]!r}", None),
+        kinds.mjGEOM_CAPSULE: (
+            "Capsule",
+            f"double radius = {size[0]!r}\ndouble height = {2 * size[1]!r}",
+            None,
+        ),
+        kinds.mjGEOM_CYLINDER: (
+            "Cylinder",
+            f"double radius = {size[0]!r}\ndouble height = {2 * size[1]!r}",
+            None,
+        ),
         kinds.mjGEOM_BOX: ("Cube", "double size = 2", size),
         kinds.mjGEOM_ELLIPSOID: ("Sphere", "double radius = 1", size),
     }[kinds(model.geom_type[geom])]
@@ -505,7 +580,8 @@ TIME_STEP = 0.01
 
 @dataclass(frozen=True)
 class Demo:
-    """A motion of ROBOT. root, puck: float64[F, 7] xyzw. joints: float64[F, k] of names, which move along axes.
+    """A motion of ROBOT. root, puck: float64[F, 7] xyzw. joints: float64[F, k] of names, which move
+    along axes.
 
     poses: of each body by name.
     """
@@ -528,7 +604,8 @@ def target_of(path: Path, worlds: int | None = None) -> Target:
 
 
 def stepped_demo(twins: Twins, frames: int, seed: int = 0) -> Demo:
-    """Drops the robot with random velocities; the columns of joints are in another order than the file's."""
+    """Drops the robot with random velocities; the columns of joints are in another order than the
+    file's."""
     model = twins.mj_model
     model.opt.timestep = TIME_STEP
     data = mujoco.MjData(model)
@@ -541,7 +618,9 @@ def stepped_demo(twins: Twins, frames: int, seed: int = 0) -> Demo:
     jointed = [link for link in reversed(twins.links) if link.axes]
     places = [model.jnt_qposadr[model.joint(f"{link.joint}_{link.axes[0]}").id] for link in jointed]
     free = {name: int(model.jnt_qposadr[model.joint(f"{name}_free").id]) for name in ("base", PUCK)}
-    root, puck = (held[:, start : start + 7][:, [0, 1, 2, 4, 5, 6, 3]] for start in (free["base"], free[PUCK]))
+    root, puck = (
+        held[:, start : start + 7][:, [0, 1, 2, 4, 5, 6, 3]] for start in (free["base"], free[PUCK])
+    )
     return Demo(
         root=root,
         puck=puck,
@@ -554,14 +633,18 @@ def stepped_demo(twins: Twins, frames: int, seed: int = 0) -> Demo:
 
 
 def check_poses(poses: np.ndarray, truth: np.ndarray, tolerance: float) -> None:
-    """Poses float64[F, 7] are those of the truth; a quaternion and its negative are one rotation."""
+    """Poses float64[F, 7] are those of the truth; a quaternion and its negative are one
+    rotation."""
     np.testing.assert_allclose(poses[:, :3], truth[:, :3], atol=tolerance)
     sign = np.sign(np.sum(poses[:, 3:] * truth[:, 3:], axis=1, keepdims=True))
     np.testing.assert_allclose(poses[:, 3:] * sign, truth[:, 3:], atol=tolerance)
 
 
-def write_isaac_lab(path: Path, demos: list[Demo], version: int | None, robot: str = "robot") -> Path:
-    """A file as Isaac Lab's HDF5DatasetFileHandler writes it: float32, gzip, the first frame as the initial state."""
+def write_isaac_lab(
+    path: Path, demos: list[Demo], version: int | None, robot: str = "robot"
+) -> Path:
+    """A file as Isaac Lab's HDF5DatasetFileHandler writes it: float32, gzip, the first frame as the
+    initial state."""
     with h5py.File(path, "w") as file:
         data = file.create_group("data")
         data.attrs["total"] = sum(len(demo.root) - 1 for demo in demos)
@@ -574,7 +657,10 @@ def write_isaac_lab(path: Path, demos: list[Demo], version: int | None, robot: s
             group.create_dataset("actions", data=np.zeros((len(demo.root) - 1, 2), np.float32))
             for part, rows in (("initial_state", slice(0, 1)), ("states", slice(1, None))):
                 assets = {
-                    f"articulation/{robot}": {"root_pose": demo.root, "joint_position": demo.joints},
+                    f"articulation/{robot}": {
+                        "root_pose": demo.root,
+                        "joint_position": demo.joints,
+                    },
                     f"rigid_object/{PUCK}": {"root_pose": demo.puck},
                 }
                 for asset, arrays in assets.items():
@@ -584,5 +670,7 @@ def write_isaac_lab(path: Path, demos: list[Demo], version: int | None, robot: s
                             kept = kept[:, [0, 1, 2, 6, 3, 4, 5]]
                         width = (None, kept.shape[1])
                         place = f"{part}/{asset}/{name}"
-                        group.create_dataset(place, data=kept.astype(np.float32), maxshape=width, compression="gzip")
+                        group.create_dataset(
+                            place, data=kept.astype(np.float32), maxshape=width, compression="gzip"
+                        )
     return path

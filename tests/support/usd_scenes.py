@@ -1,4 +1,5 @@
-"""USD stages written as text, with meshes and environments, and world poses by USD's own resolver."""
+"""USD stages written as text, with meshes and environments, and world poses by USD's own
+resolver."""
 
 import math
 import re
@@ -49,7 +50,8 @@ def load(
 def check_refused(
     call: Callable[[], object], said: Iterable[str], capfd: pytest.CaptureFixture[str] | None = None
 ) -> None:
-    """The call ends with an InputError that says all of these and what to do; USD prints nothing of its own."""
+    """The call ends with an InputError that says all of these and what to do; USD prints nothing of
+    its own."""
     with pytest.raises(InputError) as error:
         call()
     for words in said:
@@ -85,19 +87,28 @@ def sphere(name: str, inside: str = "", apis: str = BOTH) -> str:
 
 CUBE_POINTS = np.array(list(product([-1.0, 1.0], repeat=3)))
 CUBE_FACES = ((0, 1, 3, 2), (4, 6, 7, 5), (0, 4, 5, 1), (2, 3, 7, 6), (0, 2, 6, 4), (1, 5, 7, 3))
-L_POINTS = np.array([(*xy, z) for z in (0, 0.5) for xy in ((1, 3), (0, 3), (0, 0), (2, 0), (2, 1), (1, 1))], float)
-L_FACES = (tuple(range(5, -1, -1)), tuple(range(6, 12)), *((k, (k + 1) % 6, (k + 1) % 6 + 6, k + 6) for k in range(6)))
+L_POINTS = np.array(
+    [(*xy, z) for z in (0, 0.5) for xy in ((1, 3), (0, 3), (0, 0), (2, 0), (2, 1), (1, 1))], float
+)
+L_FACES = (
+    tuple(range(5, -1, -1)),
+    tuple(range(6, 12)),
+    *((k, (k + 1) % 6, (k + 1) % 6 + 6, k + 6) for k in range(6)),
+)
 """A plate that is an L of area 4, begun at a corner whose fan does not cover it."""
 APIS = '(prepend apiSchemas = ["PhysicsCollisionAPI", "PhysicsMeshCollisionAPI"])'
-BODY_APIS = '(prepend apiSchemas = ["PhysicsRigidBodyAPI", "PhysicsCollisionAPI", "PhysicsMeshCollisionAPI"])'
+BODY_APIS = (
+    '(prepend apiSchemas = ["PhysicsRigidBodyAPI", "PhysicsCollisionAPI",'
+    ' "PhysicsMeshCollisionAPI"])'
+)
 
 
 def placed(translate=(0, 0, 0), rotate=(0, 0, 0), scale=(1, 1, 1)) -> str:
     """A prim's own transform; the rotation in degrees."""
     return (
-        f"double3 xformOp:translate = {translate}\ndouble3 xformOp:rotateXYZ = {rotate}\n"
-        f"double3 xformOp:scale = {scale}\n"
-        'uniform token[] xformOpOrder = ["xformOp:translate", "xformOp:rotateXYZ", "xformOp:scale"]\n'
+        f"double3 xformOp:translate = {translate}\ndouble3 xformOp:rotateXYZ = {rotate}\ndouble3"
+        f' xformOp:scale = {scale}\nuniform token[] xformOpOrder = ["xformOp:translate",'
+        ' "xformOp:rotateXYZ", "xformOp:scale"]\n'
     )
 
 
@@ -106,7 +117,9 @@ MIRRORED = placed((1, -2, 3), (10, 20, 30), (1, -2, 3))
 SHEARED = placed((3, 2, 1), (40, -70, 20), (0.2, 1, 3))
 
 
-def mesh(name, points=CUBE_POINTS, faces=CUBE_FACES, approximation="convexHull", inside="", apis=APIS) -> str:
+def mesh(
+    name, points=CUBE_POINTS, faces=CUBE_FACES, approximation="convexHull", inside="", apis=APIS
+) -> str:
     """A mesh collider; without `faces` each three points are one."""
     points = np.asarray(points)
     if faces is None:
@@ -121,16 +134,20 @@ def mesh(name, points=CUBE_POINTS, faces=CUBE_FACES, approximation="convexHull",
 
 
 def points_in_world(file: str | Path, path: str) -> np.ndarray:
-    """float64[n, 3] [stage units]: the points of a mesh by its own world matrix, of the first time sample."""
+    """float64[n, 3] [stage units]: the points of a mesh by its own world matrix, of the first time
+    sample."""
     stage = Usd.Stage.Open(str(file))
     prim = stage.GetPrimAtPath(path)
     point = np.array(UsdGeom.Mesh(prim).GetPointsAttr().Get(), np.float64)
-    matrix = np.array(UsdGeom.Xformable(prim).ComputeLocalToWorldTransform(Usd.TimeCode.EarliestTime()))
+    matrix = np.array(
+        UsdGeom.Xformable(prim).ComputeLocalToWorldTransform(Usd.TimeCode.EarliestTime())
+    )
     return point @ matrix[:3, :3] + matrix[3, :3]
 
 
 def check_supports(model: Model, path: str, points: np.ndarray, share: float = 1e-9) -> None:
-    """The shape reaches as far as points [n, 3] in the world [m], in 1000 directions, to a share of their size."""
+    """The shape reaches as far as points [n, 3] in the world [m], in 1000 directions, to a share of
+    their size."""
     direction = np.random.default_rng(0).normal(size=(1000, 3))
     direction /= np.linalg.norm(direction, axis=1)[:, None]
     low, high = low_and_high(model, model.bodies.pose, model.shapes.path.index(path), direction)
@@ -144,7 +161,8 @@ CORNERS = np.array([[x, y, z, 1.0] for x in (-1, 1) for y in (-1, 1) for z in (-
 
 
 def world_corners(model: Model, path: str, body_pose: np.ndarray | None = None) -> np.ndarray:
-    """float64[8, 3]: the corners of a box shape in the world; of the bodies at rest, or at `body_pose` [B, 7]."""
+    """float64[8, 3]: the corners of a box shape in the world; of the bodies at rest, or at
+    `body_pose` [B, 7]."""
     row = model.shapes.path.index(path)
     points = CORNERS[:, :3] * model.shapes.size[row]
     for pose in (model.shapes.pose[row], *_body_pose(model, row, body_pose)):
@@ -164,7 +182,8 @@ def check_corners(ours: np.ndarray, matrix, half: float = 1.0, atol: float = 1e-
 
 
 def instance_matrices(path: Path, instancer: str, time: float) -> list[np.ndarray]:
-    """float64[4, 4] of each instance in the world, its prototype's own transform included, by pxr alone."""
+    """float64[4, 4] of each instance in the world, its prototype's own transform included, by pxr
+    alone."""
     stage = Usd.Stage.Open(str(path))
     schema = UsdGeom.PointInstancer(stage.GetPrimAtPath(instancer))
     _normalize(schema)
@@ -176,11 +195,14 @@ def instance_matrices(path: Path, instancer: str, time: float) -> list[np.ndarra
 
 
 def _normalize(schema: UsdGeom.PointInstancer) -> None:
-    """Makes quaternions unit: pxr takes those in half precision as they are, a thousandth off a rotation."""
+    """Makes quaternions unit: pxr takes those in half precision as they are, a thousandth off a
+    rotation."""
     halves = schema.GetOrientationsAttr()
     if schema.GetOrientationsfAttr().Get(Usd.TimeCode.EarliestTime()):
         return
-    for time in halves.GetTimeSamples() or ([Usd.TimeCode.Default()] if halves.HasAuthoredValue() else []):
+    for time in halves.GetTimeSamples() or (
+        [Usd.TimeCode.Default()] if halves.HasAuthoredValue() else []
+    ):
         unit = [Gf.Quatf(Gf.Quatd(q).GetNormalized()) for q in halves.Get(time)]
         schema.CreateOrientationsfAttr().Set(Vt.QuatfArray(unit), time)
 
@@ -191,7 +213,8 @@ def contacts_of(imported, model: Model) -> Contacts:
 
 def check_same_contacts(ours: tuple, theirs: tuple) -> None:
     """Two (import, model), shapes in the same order, have the same contacts, and have some."""
-    a, b = contacts_of(*ours), contacts_of(*theirs)
+    a = contacts_of(*ours)
+    b = contacts_of(*theirs)
     assert a.rigid_contact_count
     for name in ("cell_start", "shape0", "shape1", "feature0", "feature1", "kind"):
         np.testing.assert_array_equal(getattr(a, name), getattr(b, name))
@@ -209,7 +232,8 @@ ENVIRONMENTS = "/World/envs"
 
 
 def write_robot(folder: Path, links: int = 12, name: str = "robot.usda") -> Path:
-    """A chain of `links` bodies with two colliders each, jointed into an articulation; returns its file."""
+    """A chain of `links` bodies with two colliders each, jointed into an articulation; returns its
+    file."""
     path = folder / name
     stage = Usd.Stage.CreateNew(str(path))
     UsdGeom.SetStageMetersPerUnit(stage, 1.0)
@@ -238,11 +262,14 @@ def write_robot(folder: Path, links: int = 12, name: str = "robot.usda") -> Path
     return path
 
 
-def write_environments(folder: Path, robot: Path, count: int, how: str = "reference", name: str = "envs.usda") -> Path:
+def write_environments(
+    folder: Path, robot: Path, count: int, how: str = "reference", name: str = "envs.usda"
+) -> Path:
     """`count` environments on a grid around a global ground; returns the stage's file.
 
-    how: "reference", each references the robot; "inherit", all but the first inherit the first; "copy", each holds
-    specs of its own, as a cloner that copies from the source leaves them. Each has a static shelf beside its robot.
+    how: "reference", each references the robot; "inherit", all but the first inherit the first;
+    "copy", each holds specs of its own, as a cloner that copies from the source leaves them. Each
+    has a static shelf beside its robot.
     """
     path = folder / name
     layer = Sdf.Layer.CreateNew(str(path))
@@ -287,12 +314,15 @@ def place(layer: Sdf.Layer, path: str, position: tuple[float, float, float]) -> 
         if name in spec.properties:
             spec.RemoveProperty(spec.properties[name])
     _attribute(spec, "xformOp:translate", Sdf.ValueTypeNames.Double3, Gf.Vec3d(*position))
-    order = Sdf.AttributeSpec(spec, "xformOpOrder", Sdf.ValueTypeNames.TokenArray, Sdf.VariabilityUniform)
+    order = Sdf.AttributeSpec(
+        spec, "xformOpOrder", Sdf.ValueTypeNames.TokenArray, Sdf.VariabilityUniform
+    )
     order.default = ["xformOp:translate"]
 
 
 def add_isaac_groups(layer: Sdf.Layer, count: int, inverted: bool = True) -> None:
-    """A collision group for each environment, which meets itself and the ground alone, as Isaac Lab writes them."""
+    """A collision group for each environment, which meets itself and the ground alone, as Isaac Lab
+    writes them."""
     everywhere = add_group(layer, "/World/collisions/global_group", ["/World/ground"], inverted)
     filtered = [everywhere]
     for k in range(count):
@@ -370,7 +400,8 @@ def flattened_alone(path, root, folder):
 
 
 def rows(contacts, model):
-    """Contacts in an order that does not depend on that of the shapes: two names, then distance and a point.
+    """Contacts in an order that does not depend on that of the shapes: two names, then distance and
+    a point.
 
     Names are without the environment; the point is that on the shape whose name comes first.
     """
@@ -379,7 +410,9 @@ def rows(contacts, model):
     swapped = np.array([first > second for first, second in names], bool)
     point = np.where(swapped[:, None], contacts.point1, contacts.point0)
     order = sorted(range(len(names)), key=lambda k: (*sorted(names[k]), *point[k].round(5)))
-    return [sorted(names[k]) for k in order], np.concatenate([contacts.distance[:, None], point], axis=1)[order]
+    return [sorted(names[k]) for k in order], np.concatenate(
+        [contacts.distance[:, None], point], axis=1
+    )[order]
 
 
 def check_against_alone(path, folder):
@@ -390,7 +423,8 @@ def check_against_alone(path, folder):
     for world, root in enumerate(model.world_path):
         single = load(folder, flattened_alone(path, root, folder), environments="none")[1]
         expected = collidecli.collide(single, device="cpu")
-        ours, theirs = rows(together.cell(0, world), model), rows(expected, single)
+        ours = rows(together.cell(0, world), model)
+        theirs = rows(expected, single)
         assert ours[0] == theirs[0], root
         # Poses are composed in float64 from the first environment's; distance is a float32 column.
         np.testing.assert_allclose(ours[1], theirs[1], rtol=0.0, atol=2e-7)

@@ -1,8 +1,9 @@
-"""python -m tests.support.warm: adds the kernels that the tests need to Warp's cache, compiled once, on all cores.
+"""python -m tests.support.warm: adds the kernels that the tests need to Warp's cache, compiled
+once, on all cores.
 
-Each process that compiles anything first reads Warp's headers, for some 2 s, and two workers that miss the same kernel
-both compile it. So on an empty cache the tests begin here.
-A kernel that is not among these is compiled where it is first needed.
+Each process that compiles anything first reads Warp's headers, for some 2 s, and two workers that
+miss the same kernel both compile it. So on an empty cache the tests begin here. A kernel that is
+not among these is compiled where it is first needed.
 """
 
 from collections.abc import Iterator

@@ -1,4 +1,5 @@
-"""Every benchmark that `make bench` names can be started, and every table of the documentation has one."""
+"""Every benchmark that `make bench` names can be started, and every table of the documentation has
+one."""
 
 import inspect
 import re

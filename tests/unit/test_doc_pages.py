@@ -67,7 +67,8 @@ class Follower:
     pending: set[str] = field(default_factory=set)
 
     def follow(self, line: str, capsys: pytest.CaptureFixture[str]) -> None:
-        """Runs a command; it may need a file of the reader, but never has its output made before."""
+        """Runs a command; it may need a file of the reader, but never has its output made
+        before."""
         typed, _, target = line.partition(" > ")
         words = shlex.split(COMMENT.sub("", typed))[1:]
         new = self.outputs(words) | {target.strip()} - {""}
@@ -98,7 +99,8 @@ class Follower:
             return set()
         found = {str(given.params[name]) for name in OUTPUTS if given.params.get(name)}
         if words[0] == "run" and not given.params.get("output"):
-            scenes, motions = given.params["scenes"], given.params["trajectory"]
+            scenes = given.params["scenes"]
+            motions = given.params["trajectory"]
             motion = motions[0] if isinstance(motions, tuple) and motions else motions or None
             found.add(default_output(scenes, motion, ENDING))
         return found - {"True", "-"}

@@ -1,4 +1,5 @@
-"""Pages of the documentation: their examples are run, their output compared by meaning, their tables held to code."""
+"""Pages of the documentation: their examples are run, their output compared by meaning, their
+tables held to code."""
 
 import contextlib
 import importlib
@@ -63,7 +64,11 @@ def page(name: str) -> str:
 
 def blocks(text: str, language: str = "") -> list[str]:
     """Fenced code blocks of a language."""
-    return [body for name, body in re.findall(r"^```(\w*)\n(.*?)^```", text, re.S | re.M) if name == language]
+    return [
+        body
+        for name, body in re.findall(r"^```(\w*)\n(.*?)^```", text, re.S | re.M)
+        if name == language
+    ]
 
 
 def table(text: str, heading: str) -> list[list[str]]:
@@ -79,7 +84,8 @@ VERBS = verbs_of(CONTEXT)
 
 def context_of(name: str, arguments: list[str]) -> click.Context:
     """A verb's options as they would be for these arguments; nothing is run."""
-    parent, command = CONTEXT, cli.group.get_command(CONTEXT, name)
+    parent = CONTEXT
+    command = cli.group.get_command(CONTEXT, name)
     while isinstance(command, click.Group):
         parent = click.Context(command, info_name=name, parent=parent)
         name, *arguments = arguments
@@ -102,7 +108,9 @@ def here(tmp_path, monkeypatch) -> Path:
     return tmp_path
 
 
-ALL_COMMANDS = sorted({(path, line) for path in PAGES for line in commands(path.read_text(encoding="utf-8"))})
+ALL_COMMANDS = sorted(
+    {(path, line) for path in PAGES for line in commands(path.read_text(encoding="utf-8"))}
+)
 
 
 def test_there_are_commands_to_check():
@@ -114,11 +122,17 @@ def test_there_are_commands_to_check():
 def test_commands_parse(path, line):
     words = shlex.split(line)
     if words[1].startswith("--"):
-        assert words[1] in {name for option in cli.group.params for name in option.opts} | {"--help"}
+        assert words[1] in {name for option in cli.group.params for name in option.opts} | {
+            "--help"
+        }
         return
     context_of(words[1], words[2:])
     for word in words:
-        assert not word.startswith("samples/") or (ROOT / word).exists() or "-o" in words[: words.index(word)], word
+        assert (
+            not word.startswith("samples/")
+            or (ROOT / word).exists()
+            or "-o" in words[: words.index(word)]
+        ), word
 
 
 def test_table_of_verbs():
@@ -134,10 +148,16 @@ def test_table_of_verbs():
 
 def test_table_of_options_of_run():
     common = {option.name for option in VERBS["check"].params} - {"files"}
-    options = {o.name: o for o in VERBS["run"].params if isinstance(o, click.Option) and o.name not in common}
+    options = {
+        o.name: o
+        for o in VERBS["run"].params
+        if isinstance(o, click.Option) and o.name not in common
+    }
     rows = table(page("docs/reference/cli.md"), "## Options of run")
     name_of = {flag: name for name, option in options.items() for flag in option.opts}
-    named = {name_of.get(flag := re.findall(r"`(--[a-z-]+)`", row[0])[0], flag): row for row in rows}
+    named = {
+        name_of.get(flag := re.findall(r"`(--[a-z-]+)`", row[0])[0], flag): row for row in rows
+    }
     assert list(named) == list(options), "the order of the help"
     for name, option in options.items():
         assert {f"`{o}`" for o in option.opts} == set(re.findall(r"`[^`]+`", named[name][0]))
@@ -160,7 +180,9 @@ def test_the_auto_rule():
     assert phases == [*choices.BROAD_PHASES[1:], "auto"]
     for name in ("docs/reference/cli.md", "docs/adr/0010-broad-phases.md"):
         assert f"more than {pipeline.ENUMERATED_SHAPES} shapes" in page(name)
-        assert re.search(rf"over\s{pipeline.SWEEP_PAIRS_PER_SHAPE}\sallowed\spairs\sper\sshape", page(name))
+        assert re.search(
+            rf"over\s{pipeline.SWEEP_PAIRS_PER_SHAPE}\sallowed\spairs\sper\sshape", page(name)
+        )
 
 
 def test_configuration_example(here):
@@ -185,8 +207,12 @@ def test_table_of_methods():
 
 
 def test_limits_and_order_of_rules():
-    assert f"{LENGTH_LIMIT:.0e}".replace("e+0", "e") + " m" in page("docs/explanation/narrow-phase.md")
-    assert f"{POSITION_LIMIT:.0e}".replace("e+", "e") + " m" in page("docs/explanation/narrow-phase.md")
+    assert f"{LENGTH_LIMIT:.0e}".replace("e+0", "e") + " m" in page(
+        "docs/explanation/narrow-phase.md"
+    )
+    assert f"{POSITION_LIMIT:.0e}".replace("e+", "e") + " m" in page(
+        "docs/explanation/narrow-phase.md"
+    )
     # Static, planes, disabled, bodies, groups, two masks, USD groups, articulations, joints.
     assert len(filter_rules.SCHEMES) == 10
     shapes = [row[0] for row in table(page("docs/reference/conventions.md"), "## Shapes")]
@@ -196,7 +222,9 @@ def test_limits_and_order_of_rules():
 def test_dependencies_are_explained():
     listed = re.search(r"^dependencies = \[(.*?)^\]", page("pyproject.toml"), re.S | re.M)
     needed = set(re.findall(r'^    "([\w-]+)', listed[1], re.M))
-    assert {row[0] for row in table(page("docs/explanation/architecture.md"), "## Dependencies")} == needed
+    assert {
+        row[0] for row in table(page("docs/explanation/architecture.md"), "## Dependencies")
+    } == needed
 
 
 def test_decision_records():
@@ -247,12 +275,19 @@ def test_readme_shows_a_real_run(capsys):
     (shown,) = blocks(page("README.md"), "text")
     scene = ROOT / "samples/01_usd_pile/pile.usda"
     with contextlib.suppress(SystemExit):
-        assert cli.main(["run", str(scene), "-o", "pile.contacts.h5", "--threads", "2", "--device", "cpu"]) == 0
+        assert (
+            cli.main(
+                ["run", str(scene), "-o", "pile.contacts.h5", "--threads", "2", "--device", "cpu"]
+            )
+            == 0
+        )
     real = capsys.readouterr().out
     assert words_of(shown) == words_of(real)
     # All but times is equal on every machine.
     labels = ("scene ", "broad phase ", "gap ", "candidates ", "contacts ", "deepest ", "content ")
-    equal = [[line for line in text.splitlines() if line.startswith(labels)] for text in (shown, real)]
+    equal = [
+        [line for line in text.splitlines() if line.startswith(labels)] for text in (shown, real)
+    ]
     assert (len(equal[0]), equal[0]) == (len(labels), equal[1])
     check_output(shown.splitlines()[1], real.splitlines()[1])
     assert np.all([len(line) < 130 for line in shown.splitlines()])
@@ -260,17 +295,26 @@ def test_readme_shows_a_real_run(capsys):
 
 @pytest.fixture
 def check(capsys, monkeypatch):
-    """check(folder, was, now): exit code and output of check.py with tables of these contents by recording."""
-    (script,) = (body for _, _, body in FENCE.findall(page("docs/howto/ci.md")) if "read_parquet" in body)
+    """check(folder, was, now): exit code and output of check.py with tables of these contents by
+    recording."""
+    (script,) = (
+        body for _, _, body in FENCE.findall(page("docs/howto/ci.md")) if "read_parquet" in body
+    )
 
     def call(folder: Path, was: dict[str, str], now: dict[str, str]) -> tuple[object, str]:
         for name, contents in (("was", was), ("now", now)):
             (folder / name).mkdir()
             rows = [
-                {"job": "j", "motion": f"/{name}/demos/{motion}.h5", "demo": "", "content_sha256": content,
-                 "contacts": 7, "file": f"{name}/{content}.h5"}
+                {
+                    "job": "j",
+                    "motion": f"/{name}/demos/{motion}.h5",
+                    "demo": "",
+                    "content_sha256": content,
+                    "contacts": 7,
+                    "file": f"{name}/{content}.h5",
+                }
                 for motion, content in contents.items()
-            ]  # fmt: skip
+            ]
             for row in rows:
                 (folder / row["file"]).write_text(row["content_sha256"])
             pd.DataFrame(rows).to_parquet(folder / f"{name}.parquet")
@@ -283,11 +327,17 @@ def check(capsys, monkeypatch):
     return call
 
 
-def test_equal_tables_are_counted_and_differences_are_listed_with_their_files(check, tmp_path, tmp_path_factory):
+def test_equal_tables_are_counted_and_differences_are_listed_with_their_files(
+    check, tmp_path, tmp_path_factory
+):
     equal = tmp_path_factory.mktemp("equal")
     assert check(equal, {"a": "0", "b": "1"}, {"b": "1", "a": "0"}) == (0, "equal: 2 recordings\n")
     assert not (equal / "different").exists()
-    code, out = check(tmp_path, {"equal": "0", "edited": "1", "old": "2"}, {"equal": "0", "edited": "3", "new": "4"})
+    code, out = check(
+        tmp_path,
+        {"equal": "0", "edited": "1", "old": "2"},
+        {"equal": "0", "edited": "3", "new": "4"},
+    )
     assert code == 1
     assert all(f"demos/{name}.h5" in out for name in ("edited", "old", "new"))
     assert "equal" not in out
@@ -311,13 +361,18 @@ def test_the_table_of_columns():
     frames = Frames(none, none.astype(float), Episodes((), none, none, none))
     columns = interval_rows(Intervals.none(), frames, PairKeys.of_shapes((), 1), "shapes")
     rows = table(page("docs/howto/list-touches.md"), "## Output")
-    assert [name for row in rows for name in re.findall(r"`(\w+)`", row[0])] == [*columns, *TIMES, MISSED]
+    assert [name for row in rows for name in re.findall(r"`(\w+)`", row[0])] == [
+        *columns,
+        *TIMES,
+        MISSED,
+    ]
 
 
 EXPORT_PAGE = page("docs/howto/export-contacts.md")
 LAYOUTS = [name for name, each in choices.EXPORT_FORMATS.items() if each.endings == (".npz",)]
 MADE_UP = {"N": 5, "V": 12, "E": 30, "F": 3, "W": 1, "S": 3, "B": 2, "M": 5, "number of geoms": 3}
-"""Extents of the example: contacts, velocities, entries of the Jacobian, frames, worlds, shapes, bodies, manifolds."""
+"""Extents of the example: contacts, velocities, entries of the Jacobian, frames, worlds, shapes,
+bodies, manifolds."""
 
 
 @pytest.fixture(scope="module")
@@ -325,18 +380,26 @@ def folder(tmp_path_factory) -> Path:
     """crates.xml and out.h5 of the example."""
     found = tmp_path_factory.mktemp("export")
     (found / "crates.xml").write_text(blocks(EXPORT_PAGE, "xml")[0])
-    assert cli.main(["run", str(found / "crates.xml"), "-o", str(found / "out.h5"), "-q", "--device", "cpu"]) == 0
+    assert (
+        cli.main(
+            ["run", str(found / "crates.xml"), "-o", str(found / "out.h5"), "-q", "--device", "cpu"]
+        )
+        == 0
+    )
     return found
 
 
 def expected(heading: str) -> dict[str, tuple[str, tuple[int, ...]]]:
-    """Type and shape of each array that a table names; one type or shape in a cell is that of every name beside it."""
+    """Type and shape of each array that a table names; one type or shape in a cell is that of every
+    name beside it."""
     found = {}
     for names, types, shapes, *_ in table(EXPORT_PAGE, heading):
         arrays = re.findall(r"`(\w+)`", names)
-        kinds, extents = types.split(", "), re.findall(r"\[([^\]]*)\]", shapes)
+        kinds = types.split(", ")
+        extents = re.findall(r"\[([^\]]*)\]", shapes)
         for k, name in enumerate(arrays):
-            kind, extent = kinds[min(k, len(kinds) - 1)], extents[min(k, len(extents) - 1)]
+            kind = kinds[min(k, len(kinds) - 1)]
+            extent = extents[min(k, len(extents) - 1)]
             found[name] = (kind, tuple(size(one) for one in extent.split(", ") if one))
     return found
 
@@ -352,7 +415,9 @@ def size(text: str) -> int:
 def test_the_table_of_each_layout(name, folder, monkeypatch):
     monkeypatch.chdir(folder)
     scene = ["--scene", "crates.xml"] if name in ("mujoco", "jacobian") else []
-    assert cli.main(["export", "out.h5", "--to", name, "-o", f"table.{name}.npz", "-q", *scene]) == 0
+    assert (
+        cli.main(["export", "out.h5", "--to", name, "-o", f"table.{name}.npz", "-q", *scene]) == 0
+    )
     known = {**expected("## Arrays in NPZ"), **expected(f"### {name}")}
     if name == "npz":
         for column in RIGID_COLUMNS:
@@ -369,12 +434,15 @@ def test_the_table_of_each_layout(name, folder, monkeypatch):
 
 def test_the_table_of_formats():
     rows = table(EXPORT_PAGE, "# Export contacts")
-    found = {re.findall(r"`(\w+)`", row[0])[0]: tuple(re.findall(r"`([.\w]+)`", row[1])) for row in rows}
+    found = {
+        re.findall(r"`(\w+)`", row[0])[0]: tuple(re.findall(r"`([.\w]+)`", row[1])) for row in rows
+    }
     assert found == {name: each.endings for name, each in choices.EXPORT_FORMATS.items()}
 
 
 def run_page(text: str, capsys: pytest.CaptureFixture[str], whole: bool = False) -> None:
-    """Runs the blocks of a page in order, with its files; a `text` block is the output of the last command.
+    """Runs the blocks of a page in order, with its files; a `text` block is the output of the last
+    command.
 
     whole: all of its output; else the beginning.
     """
@@ -403,20 +471,34 @@ def run_page(text: str, capsys: pytest.CaptureFixture[str], whole: bool = False)
 
 GUIDES = [f"tutorial/{name}" for name in ("first-contact-set", "contact-pressure", "cloth")]
 GUIDES += [
-    f"howto/{name}" for name in ("label-contacts", "audit-a-motion", "measure-clearance", "find-missed-contacts")
+    f"howto/{name}"
+    for name in ("label-contacts", "audit-a-motion", "measure-clearance", "find-missed-contacts")
 ]
 GUIDES += ["index", "install", "howto/compare-engines"]
-REFERENCE = [f"reference/{name}" for name in ("scenes", "mjcf", "urdf", "usd-composition", "usd-filters", "usd-meshes")]
-FIRST = [f"howto/{name}" for name in ("compare-contact-sets", "list-touches", "export-contacts", "merge", "view")]
+REFERENCE = [
+    f"reference/{name}"
+    for name in ("scenes", "mjcf", "urdf", "usd-composition", "usd-filters", "usd-meshes")
+]
+FIRST = [
+    f"howto/{name}"
+    for name in ("compare-contact-sets", "list-touches", "export-contacts", "merge", "view")
+]
 """Pages whose examples before the first section are run."""
-HUMANOIDS_PAGE = page("docs/howto/label-contacts.md").split("\n## The motion of a humanoid")[1].split("\n## ")[0]
+HUMANOIDS_PAGE = (
+    page("docs/howto/label-contacts.md").split("\n## The motion of a humanoid")[1].split("\n## ")[0]
+)
 CONFIGS = dict(re.findall(r"`(\w+\.toml)`, for.*?```toml\n(.*?)```", HUMANOIDS_PAGE, re.S))
-REPORT_PAGE, RECORDINGS = page("docs/howto/report.md"), page("docs/reference/recordings.md")
+REPORT_PAGE = page("docs/howto/report.md")
+RECORDINGS = page("docs/reference/recordings.md")
 SECTIONS = dict(re.findall(r"^### (.*?)\n(.*?)(?=^##|\Z)", RECORDINGS, re.S | re.M))
 WHOLE = {name: page(f"docs/{name}.md") for name in REFERENCE}
 WHOLE |= {name: page(f"docs/{name}.md").split("\n## ")[0] for name in FIRST}
-WHOLE["report"] = "".join(part for part in REPORT_PAGE.split("\n## ") if part.startswith(("# ", "Draw one chart")))
-EXAMPLES = {name: page(f"docs/{name}.md").split("\n## The motion of a humanoid")[0] for name in GUIDES}
+WHOLE["report"] = "".join(
+    part for part in REPORT_PAGE.split("\n## ") if part.startswith(("# ", "Draw one chart"))
+)
+EXAMPLES = {
+    name: page(f"docs/{name}.md").split("\n## The motion of a humanoid")[0] for name in GUIDES
+}
 EXAMPLES |= SECTIONS | WHOLE
 EXAMPLES["humanoids"] = re.sub(r"```(sh|toml)\n.*?```", "", HUMANOIDS_PAGE, flags=re.S).replace(
     "np.savez(", "print(0)  # 0\nnp.savez("
@@ -439,8 +521,14 @@ def test_the_examples_of_a_page_run(name, here, monkeypatch, capsys):
 def test_pages_show_the_output_of_their_examples_and_every_kind_of_recording_has_a_section():
     for text in map(WHOLE.__getitem__, REFERENCE):
         assert len(blocks(text)) == len(blocks(text, "text")) >= 2
-    anchors = re.findall(r"\]\(#(.*?)\)", "".join(row[0] for row in table(RECORDINGS, "## Kinds of recordings")))
-    assert anchors == [re.sub(r"[^\w -]", "", name).lower().replace(" ", "-") for name in SECTIONS] != []
+    anchors = re.findall(
+        r"\]\(#(.*?)\)", "".join(row[0] for row in table(RECORDINGS, "## Kinds of recordings"))
+    )
+    assert (
+        anchors
+        == [re.sub(r"[^\w -]", "", name).lower().replace(" ", "-") for name in SECTIONS]
+        != []
+    )
     assert all("\ncollide run" in text for text in SECTIONS.values())
 
 
@@ -501,7 +589,9 @@ def _robots() -> Path:
     from importlib.metadata import PackageNotFoundError, files
 
     try:
-        found = next(f for f in files("example-robot-data") or () if f.name == "g1_29dof_rev_1_0.urdf")
+        found = next(
+            f for f in files("example-robot-data") or () if f.name == "g1_29dof_rev_1_0.urdf"
+        )
     except (PackageNotFoundError, StopIteration):
         pytest.skip("example-robot-data is not installed")
     return Path(str(found.locate())).resolve().parents[2]
@@ -528,16 +618,21 @@ EPISODES = Episodes(("a",), ONE.astype(np.int32), ONE, ONE + 2)
 
 def write_contacts(path: Path, rule: str, major: int = 1) -> None:
     model = sets.small_model(1, forced=True)
-    count, none = len(model.shapes), np.zeros(0, np.int32)
+    count = len(model.shapes)
+    none = np.zeros(0, np.int32)
     pairs = PairMaterials.of([PairMaterial(condim=3) if rule == "mujoco" else None, None])
-    shapes = replace(model.shapes, material=Materials.of([Material(friction=1.0, contact_ke=2.0)] * count))
+    shapes = replace(
+        model.shapes, material=Materials.of([Material(friction=1.0, contact_ke=2.0)] * count)
+    )
     model = replace(model, shapes=shapes, material_rule=rule, forced_material=pairs)
     block = sets.block_with_groups(model, 2, groups=GROUPS)
     for column in OPTIONAL_COLUMNS:
         shape = (block.contact_count, column.width)[: 1 + (column.width > 1)]
         block.columns[column.name] = np.zeros(shape, column.dtype)
     rules = (True, "both", "plain", True)
-    engine = EngineRecord("e", "1", "{}", "3", "float32", *rules, ("exact",) * count, ("",) * count, none, none)
+    engine = EngineRecord(
+        "e", "1", "{}", "3", "float32", *rules, ("exact",) * count, ("",) * count, none, none
+    )
     options = {"columns": (*RIGID_COLUMNS, *OPTIONAL_COLUMNS), "episodes": EPISODES, "major": major}
     options |= {"timing": TimingReport().as_tables(), "engine": engine if major > 1 else None}
     sets.write_contact_set(path, model, block, **options)
@@ -551,29 +646,45 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> set[str]:
     for major, rule in enumerate(("combine", "mujoco"), 1):
         write_contacts(folder / f"{rule}.h5", rule, major)
     sizes = {"coordinate_count": 3, "mocap_count": 1, "episodes": EPISODES}
-    for name, coordinates in (("a", {"body_q": pose}), (None, {"joint_q": np.zeros((2, 1, 3)), "mocap_q": pose})):
-        with TrajectoryWriter(folder / f"{name}.h5", world_count=1, body_names=name, **sizes) as writer:
+    for name, coordinates in (
+        ("a", {"body_q": pose}),
+        (None, {"joint_q": np.zeros((2, 1, 3)), "mocap_q": pose}),
+    ):
+        with TrajectoryWriter(
+            folder / f"{name}.h5", world_count=1, body_names=name, **sizes
+        ) as writer:
             writer.append(np.arange(2.0), np.arange(2), **coordinates)
     times = {"repeats": [1.0]}
     counts = dict.fromkeys(("candidates", "touching_pairs", "contacts"), 1)
-    phase = {"name": "nxn", "skipped": "", "compute_seconds": times, "wall_seconds": times, "contacts_sha256": "a"}
+    phase = {
+        "name": "nxn",
+        "skipped": "",
+        "compute_seconds": times,
+        "wall_seconds": times,
+        "contacts_sha256": "a",
+    }
     phases = [phase | counts | {"stages": {"order": times}}]
     write_profile_h5(folder / "profile.h5", {"repeats": 1, "phases": phases}, False)
     balls = '<body><freejoint/><geom size="1"/></body>' * 2
     (folder / "balls.xml").write_text(f"<mujoco><worldbody>{balls}</worldbody></mujoco>")
-    clearance(ClearanceRequest(scenes=[str(folder / "balls.xml")], output=str(folder / "clearance.h5")))
+    clearance(
+        ClearanceRequest(scenes=[str(folder / "balls.xml")], output=str(folder / "clearance.h5"))
+    )
     slipping = str(folder / "combine.h5")
     label(LabelRequest(slipping, str(folder / "labels.h5"), LabelOptions(slip=True)))
     write_mask(str(folder / "mask.h5"), run_audit(AuditRequest(contacts=slipping)), False)
     found: set[str] = set()
     for path in folder.glob("*.h5"):
         with h5py.File(path) as file:
-            file.visititems(lambda name, item: found.add(f"/{name}") if isinstance(item, h5py.Dataset) else None)
+            file.visititems(
+                lambda name, item: found.add(f"/{name}") if isinstance(item, h5py.Dataset) else None
+            )
     return found
 
 
 def documented() -> set[str]:
-    """Every dataset of a table of the page: `/group/name`, with `name` after it of the group before."""
+    """Every dataset of a table of the page: `/group/name`, with `name` after it of the group
+    before."""
     found: set[str] = set()
     group = ""
     for line in TEXT.splitlines():
@@ -593,7 +704,9 @@ def documented() -> set[str]:
 
 def prose(group: str) -> set[str]:
     """Names in backticks of the paragraphs that begin with or mention a group or its datasets."""
-    parts = [part for part in TEXT.split("\n\n") if f"`{group}" in part and not part.startswith("|")]
+    parts = [
+        part for part in TEXT.split("\n\n") if f"`{group}" in part and not part.startswith("|")
+    ]
     return {f"{group}/{name}" for part in parts for name in re.findall(r"`([a-z]\w*)`", part)}
 
 
@@ -606,7 +719,9 @@ def test_datasets_and_root_attributes_of_the_page_are_those_that_are_written(wri
     assert paths - written - groups == READ_ONLY
     named = tables | prose("/timing") | prose("/timing/chunk") | prose("/model/forced_pair")
     named |= set(re.findall(r"`(/(?:time|content_hash)/\w+)`", TEXT))
-    stages = {path for path in written if path.startswith("/timing/chunk/") and path.endswith("_seconds")}
+    stages = {
+        path for path in written if path.startswith("/timing/chunk/") and path.endswith("_seconds")
+    }
     assert "`<stage>_seconds`" in TEXT
     assert written - named - stages == set()
     write_contacts(tmp_path / "a.h5", "combine", 2)
@@ -617,7 +732,8 @@ def test_datasets_and_root_attributes_of_the_page_are_those_that_are_written(wri
 
 
 OF_OTHERS = {
-    *("--force-regen", "--regen-all", "--with-test-class-names", "--basetemp"),  # pytest and pytest-regressions
+    # pytest and pytest-regressions
+    *("--force-regen", "--regen-all", "--with-test-class-names", "--basetemp"),
     *("--clock", "--into"),  # tests.bench and tests.matrix
     *("--no-deps", "--only-binary", "--python-version", "--platform"),  # pip
     *("--nthreads", "--cpus-per-task", "--mem-per-cpu", "--array"),  # dask worker and sbatch
@@ -625,14 +741,22 @@ OF_OTHERS = {
 
 
 def options(verb: click.Command) -> set[str]:
-    return {name for option in verb.get_params(CONTEXT) for name in (*option.opts, *option.secondary_opts)}
+    return {
+        name
+        for option in verb.get_params(CONTEXT)
+        for name in (*option.opts, *option.secondary_opts)
+    }
 
 
 def check_options(lines: list[str]) -> None:
     """Every option of a line `VERB ...` of collide is one of that verb."""
     for line in lines:
         for verb in [verb for verb in VERBS if line.startswith(f"{verb} ")]:
-            given = set(re.findall(r"(?<!\S)--?[a-z][a-z0-9-]*(?=[ =]|$)", line.split("|")[0].split(" #")[0]))
+            given = set(
+                re.findall(
+                    r"(?<!\S)--?[a-z][a-z0-9-]*(?=[ =]|$)", line.split("|")[0].split(" #")[0]
+                )
+            )
             assert given <= options(VERBS[verb]), line
 
 
@@ -643,8 +767,15 @@ def test_links_source_files_options_and_variables_of_a_page_exist(path):
         if not re.match(r"[a-z]+:|#", target):
             assert (path.parent / target.split("#")[0]).exists(), target
     for name in re.findall(r"`((?:[a-z_0-9]+/)*[a-z_0-9]+\.(?:py|js|sh))`", text):
-        assert any(ROOT.glob(f"{top}/**/{name}") for top in ("collidecli", "tests", "docs")) or "my_" in name, name
-    known = {name for verb in VERBS.values() for name in options(verb)} | {"--version", "--help"} | OF_OTHERS
+        assert (
+            any(ROOT.glob(f"{top}/**/{name}") for top in ("collidecli", "tests", "docs"))
+            or "my_" in name
+        ), name
+    known = (
+        {name for verb in VERBS.values() for name in options(verb)}
+        | {"--version", "--help"}
+        | OF_OTHERS
+    )
     assert set(re.findall(r"(?<![-\w])--[a-z][a-z0-9-]+", text)) <= known
     variables = {name for words, verb in VERBS.items() for name in variables_of(verb, words)}
     assert set(re.findall(r"\bCOLLIDE_[A-Z_]*[A-Z]\b", text)) <= variables
@@ -657,7 +788,9 @@ def test_help_is_complete(words):
     assert verb.help
     assert f"collide {words}" in (verb.epilog or ""), "an example"
     for option in verb.params:
-        assert not isinstance(option, click.Option) or option.help.lstrip("[") == option.help != "", option.name
+        assert (
+            not isinstance(option, click.Option) or option.help.lstrip("[") == option.help != ""
+        ), option.name
     check_options(re.findall(r"^collide (.+)$", verb.epilog or "", re.M))
 
 
@@ -676,13 +809,18 @@ def test_page_begins_with_its_use_and_is_in_the_index_of_its_kind(path):
     title, opening = path.read_text(encoding="utf-8").split("\n\n")[:2]
     assert re.fullmatch(r"# .*", title)
     assert re.match(OPENING[path.parent.name], opening), opening
-    assert path.stem in ("index", *path.with_name("index.md").read_text(encoding="utf-8").splitlines())
+    assert path.stem in (
+        "index",
+        *path.with_name("index.md").read_text(encoding="utf-8").splitlines(),
+    )
 
 
 def test_every_figure_is_used_and_the_readme_is_short():
     assert len(page("README.md").splitlines()) <= 120
     text = "".join(path.read_text(encoding="utf-8") for path in SITE_PAGES)
-    script = "".join(path.read_text(encoding="utf-8") for path in (FOLDER / "figures").glob("make_*.py"))
+    script = "".join(
+        path.read_text(encoding="utf-8") for path in (FOLDER / "figures").glob("make_*.py")
+    )
     for figure in (FOLDER / "figures").glob("*.svg"):
         assert f"figures/{figure.name})" in text, figure.name
         assert f'"{figure.stem}")' in script, figure.name
@@ -692,7 +830,18 @@ def test_site_builds_without_warnings(tmp_path):
     for name in ("sphinx", "myst_parser", "pydata_sphinx_theme", "sphinx_click"):
         if importlib.util.find_spec(name) is None:
             pytest.skip(f"{name} is not installed: pip install '.[docs]'")
-    command = [sys.executable, "-m", "sphinx", "-b", "html", "-W", "--keep-going", "-q", str(FOLDER), str(tmp_path)]
+    command = [
+        sys.executable,
+        "-m",
+        "sphinx",
+        "-b",
+        "html",
+        "-W",
+        "--keep-going",
+        "-q",
+        str(FOLDER),
+        str(tmp_path),
+    ]
     done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT)
     assert done.returncode == 0, done.stderr
     assert (tmp_path / "searchindex.js").exists()

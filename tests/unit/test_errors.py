@@ -26,6 +26,10 @@ def test_a_pickled_error_keeps_message_location_and_remedy(kind):
     """Workers of a batch send their errors to the process that prints them."""
     error = pickle.loads(pickle.dumps(kind("no body 'arm'", "robot.xml", "give one of: hand, leg")))
     assert type(error) is kind
-    assert (error.what, error.where, error.fix) == ("no body 'arm'", "robot.xml", "give one of: hand, leg")
+    assert (error.what, error.where, error.fix) == (
+        "no body 'arm'",
+        "robot.xml",
+        "give one of: hand, leg",
+    )
     assert str(error) == "robot.xml: no body 'arm'\n  give one of: hand, leg"
     assert error.exit_code == kind.exit_code

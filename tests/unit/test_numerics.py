@@ -1,4 +1,5 @@
-"""Elementary functions against arithmetic of more digits, in units of the last place; products against NumPy's."""
+"""Elementary functions against arithmetic of more digits, in units of the last place; products
+against NumPy's."""
 
 import math
 from fractions import Fraction
@@ -14,19 +15,25 @@ from collidecli.numerics.trigonometry import MODERATE, acos, atan2, cos, sin, si
 
 COUNT = 250_000
 Long = np.longdouble
-needs_long = pytest.mark.skipif(np.finfo(Long).nmant < 63, reason="long double has no more digits here")
+needs_long = pytest.mark.skipif(
+    np.finfo(Long).nmant < 63, reason="long double has no more digits here"
+)
 
 
 def ulps(found: np.ndarray, truth: np.ndarray) -> float:
     """The largest error in units of the last place of what was found."""
     usual = np.abs(found) > 1e-300
-    return float(np.max(np.abs(found[usual].astype(Long) - truth[usual]) / np.spacing(np.abs(found[usual]))))
+    return float(
+        np.max(np.abs(found[usual].astype(Long) - truth[usual]) / np.spacing(np.abs(found[usual])))
+    )
 
 
 def angles() -> np.ndarray:
     rng = np.random.default_rng(0)
     multiples = np.arange(-4000, 4001) * (0.25 * np.pi)
-    near = np.concatenate([np.nextafter(multiples, np.inf), multiples, np.nextafter(multiples, -np.inf)])
+    near = np.concatenate(
+        [np.nextafter(multiples, np.inf), multiples, np.nextafter(multiples, -np.inf)]
+    )
     drawn = [rng.uniform(-size, size, COUNT) for size in (1.0, 10.0, 1e3, MODERATE)]
     small = 10.0 ** rng.uniform(-300, 0, COUNT)
     return np.concatenate([near, *drawn, small])
@@ -47,12 +54,16 @@ def exact_sine(angle: float) -> float:
     one = 10**420
 
     def atan_of_inverse(n: int) -> int:
-        return sum((1 if k % 2 == 0 else -1) * (one // ((2 * k + 1) * n ** (2 * k + 1))) for k in range(700))
+        return sum(
+            (1 if k % 2 == 0 else -1) * (one // ((2 * k + 1) * n ** (2 * k + 1)))
+            for k in range(700)
+        )
 
     pi = Fraction(4 * (4 * atan_of_inverse(5) - atan_of_inverse(239)), one)
     x = Fraction(angle) % (2 * pi)
     x = Fraction(round((x if x <= pi else x - 2 * pi) * 2**160), 2**160)
-    total, term = Fraction(0), x
+    total = Fraction(0)
+    term = x
     for k in range(1, 40):
         total += term
         term = Fraction(round(-term * x * x / ((2 * k) * (2 * k + 1)) * 2**200), 2**200)
@@ -60,7 +71,17 @@ def exact_sine(angle: float) -> float:
 
 
 @pytest.mark.parametrize(
-    "angle", [MODERATE, MODERATE * 1.0000001, 1e7 + 0.1, 1e15, 1e22, 6381956970095103 * 2.0**797, 1.7e308, -3e100]
+    "angle",
+    [
+        MODERATE,
+        MODERATE * 1.0000001,
+        1e7 + 0.1,
+        1e15,
+        1e22,
+        6381956970095103 * 2.0**797,
+        1.7e308,
+        -3e100,
+    ],
 )
 def test_huge_angles(angle):
     sine, cosine = (float(x) for x in sincos(np.array(angle)))
@@ -86,9 +107,25 @@ def test_arc_tangent():
 
 
 def test_special_vectors():
-    special = [0.0, -0.0, np.inf, -np.inf, np.nan, 1.0, -1.0, 5e-324, -5e-324, 1e308, -1e308, 2.2e-308, 0.5, 1e-9]
+    special = [
+        0.0,
+        -0.0,
+        np.inf,
+        -np.inf,
+        np.nan,
+        1.0,
+        -1.0,
+        5e-324,
+        -5e-324,
+        1e308,
+        -1e308,
+        2.2e-308,
+        0.5,
+        1e-9,
+    ]
     y, x = np.meshgrid(special, special)
-    found, truth = atan2(y, x), np.arctan2(y, x)
+    found = atan2(y, x)
+    truth = np.arctan2(y, x)
     np.testing.assert_allclose(found, truth, rtol=3e-16, atol=5e-324)
     number = ~np.isnan(truth)
     np.testing.assert_array_equal(np.signbit(found[number]), np.signbit(truth[number]))
@@ -100,7 +137,9 @@ def test_arc_cosine():
     near = 1.0 - 10.0 ** rng.uniform(-16, 0, COUNT)
     cosine = np.concatenate([rng.uniform(-1, 1, 2 * COUNT), near, -near, [1.0, -1.0, 0.0]])
     assert ulps(acos(cosine), np.arccos(cosine.astype(Long))) < 0.75
-    np.testing.assert_array_equal(acos(np.array([1.0, -1.0, 1.0000001, -2.0, np.nan])), [0, np.pi, *[np.nan] * 3])
+    np.testing.assert_array_equal(
+        acos(np.array([1.0, -1.0, 1.0000001, -2.0, np.nan])), [0, np.pi, *[np.nan] * 3]
+    )
 
 
 @kernel
@@ -117,12 +156,14 @@ def test_functions_of_kernels():
     rng = np.random.default_rng(3)
     a = np.abs(rng.normal(size=COUNT)) * 10.0 ** rng.uniform(-8, 3, COUNT)
     b = 3.0 * rng.normal(size=COUNT)
-    a[:4], b[4:8] = [1e-310, 1.0, 2.0, 1e308], [700.0, -700.0, 1.0, 0.0]
+    a[:4] = [1e-310, 1.0, 2.0, 1e308]
+    b[4:8] = [700.0, -700.0, 1.0, 0.0]
     given = [wp.array(each, dtype=wp.float64, device="cpu") for each in (a, b)]
     out = wp.zeros((4, COUNT), dtype=wp.float64, device="cpu")
     wp.launch(evaluate, COUNT, [*given, out], device="cpu")
     angle, logarithm, exponential, power = out.numpy()
-    long_a, long_b = a.astype(Long), b.astype(Long)
+    long_a = a.astype(Long)
+    long_b = b.astype(Long)
     assert ulps(angle, np.arctan2(long_a, long_b)) < 2.0
     assert ulps(logarithm, np.log(long_a)) < 1.0
     assert ulps(exponential, np.exp(long_b)) < 1.0
@@ -135,13 +176,17 @@ def test_functions_of_kernels():
 
 def test_products_are_numpys():
     rng = np.random.default_rng(0)
-    a, b, v = rng.normal(size=(7, 3, 4)), rng.normal(size=(7, 4, 2)), rng.normal(size=(7, 4))
+    a = rng.normal(size=(7, 3, 4))
+    b = rng.normal(size=(7, 4, 2))
+    v = rng.normal(size=(7, 4))
     np.testing.assert_allclose(products.matmul(a, b), a @ b, rtol=1e-13)
     np.testing.assert_allclose(products.matvec(a, v), (a @ v[..., None])[..., 0], rtol=1e-12)
     np.testing.assert_allclose(products.matvec(a[0], v), v @ a[0].T, rtol=1e-12)
     np.testing.assert_allclose(products.dot(v, v[0]), v @ v[0], rtol=1e-12)
     np.testing.assert_allclose(products.norm(v), np.linalg.norm(v, axis=1), rtol=1e-15)
-    np.testing.assert_array_equal(products.cross(a[:, :, 0], a[:, :, 1]), np.cross(a[:, :, 0], a[:, :, 1]))
+    np.testing.assert_array_equal(
+        products.cross(a[:, :, 0], a[:, :, 1]), np.cross(a[:, :, 0], a[:, :, 1])
+    )
     assert products.length([3.0, 4.0]) == 5.0
 
 
@@ -152,7 +197,10 @@ def test_powers(base, exponent):
 
 
 def test_powers_beyond_the_range():
-    found = [products.integer_power(base, exponent) for base, exponent in ((1e200, 2), (-1e200, 3), (1e-200, 2))]
+    found = [
+        products.integer_power(base, exponent)
+        for base, exponent in ((1e200, 2), (-1e200, 3), (1e-200, 2))
+    ]
     assert found == [math.inf, -math.inf, 0.0]
 
 
@@ -163,7 +211,9 @@ def test_eigenvectors():
         matrix = half.T @ half
         values, vectors = products.symmetric_eigen(matrix)
         assert (np.diff(values) >= 0.0).all()
-        np.testing.assert_allclose(vectors @ np.diag(values) @ vectors.T, matrix, atol=1e-14 * np.abs(matrix).max())
+        np.testing.assert_allclose(
+            vectors @ np.diag(values) @ vectors.T, matrix, atol=1e-14 * np.abs(matrix).max()
+        )
         np.testing.assert_allclose(vectors.T @ vectors, np.eye(3), atol=1e-14)
 
 
@@ -176,7 +226,9 @@ def test_polar_decomposition():
         nearest = left @ right * np.sign(np.linalg.det(left @ right))
         np.testing.assert_allclose(rotation, nearest, atol=1e-8)
         np.testing.assert_allclose(rotation @ rotation.T, np.eye(3), atol=2e-15)
-        np.testing.assert_allclose(rotation @ stretch, matrix, rtol=0, atol=1e-14 * np.abs(matrix).max())
+        np.testing.assert_allclose(
+            rotation @ stretch, matrix, rtol=0, atol=1e-14 * np.abs(matrix).max()
+        )
 
 
 def test_a_singular_matrix_is_its_own_stretch():

@@ -33,7 +33,8 @@ def test_aligned_boxes_are_pushed_out_along_the_thinnest_overlap():
 @pytest.mark.parametrize("type_a", SIZES)
 @pytest.mark.parametrize("type_b", [ShapeType.BOX, ShapeType.CONE, ShapeType.ELLIPSOID])
 def test_swapping_the_shapes_keeps_the_distance(type_a, type_b):
-    size_a, size_b = SIZES[type_a], SIZES[type_b]
+    size_a = SIZES[type_a]
+    size_b = SIZES[type_b]
     pose = pose_set(type_a, size_a, type_b, size_b, 20)[:160]
     back = pose.copy()
     back[:, :3] = -np.einsum("pji,pj->pi", rotation_of(pose), pose[:, :3])
@@ -42,4 +43,6 @@ def test_swapping_the_shapes_keeps_the_distance(type_a, type_b):
     swapped, _ = signed_distance(type_b, size_b, type_a, size_a, back)
     np.testing.assert_allclose(distance, swapped, atol=1e-9)
     np.testing.assert_allclose(np.linalg.norm(normal, axis=1), 1.0, atol=1e-12)
-    np.testing.assert_allclose(separation_along(type_a, size_a, type_b, size_b, pose, normal), distance, atol=1e-12)
+    np.testing.assert_allclose(
+        separation_along(type_a, size_a, type_b, size_b, pose, normal), distance, atol=1e-12
+    )

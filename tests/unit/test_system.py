@@ -1,4 +1,5 @@
-"""Free memory and processors under control groups of both versions, from copies of its files; temporary folders."""
+"""Free memory and processors under control groups of both versions, from copies of its files;
+temporary folders."""
 
 import os
 import signal
@@ -84,16 +85,25 @@ CASES = {
 }
 
 
-@pytest.mark.parametrize(("mounts", "groups", "files", "memory", "processors"), CASES.values(), ids=CASES)
-def test_free_memory_and_processors_of_control_groups(tmp_path, monkeypatch, mounts, groups, files, memory, processors):
-    """mounts: root, point and names of each; groups: lines of /proc/self/cgroup; files: texts by path."""
+@pytest.mark.parametrize(
+    ("mounts", "groups", "files", "memory", "processors"), CASES.values(), ids=CASES
+)
+def test_free_memory_and_processors_of_control_groups(
+    tmp_path, monkeypatch, mounts, groups, files, memory, processors
+):
+    """mounts: root, point and names of each; groups: lines of /proc/self/cgroup; files: texts by
+    path."""
     lines = system._lines
     monkeypatch.setattr(os, "sched_getaffinity", lambda process: set(range(16)), raising=False)
     rows = [
-        f"32 31 0:29 {root} {tmp_path}/{point} rw,relatime - {'cgroup2' if not names else 'cgroup'} x rw,{names}"
+        f"32 31 0:29 {root} {tmp_path}/{point} rw,relatime - {'cgroup2' if not names else 'cgroup'}"
+        f" x rw,{names}"
         for root, point, names in mounts
     ]
-    proc = {"/proc/self/mountinfo": ["31 23 0:28 / /sys rw - tmpfs tmpfs rw", *rows], "/proc/self/cgroup": groups}
+    proc = {
+        "/proc/self/mountinfo": ["31 23 0:28 / /sys rw - tmpfs tmpfs rw", *rows],
+        "/proc/self/cgroup": groups,
+    }
     proc["/proc/meminfo"] = ["MemTotal: 5 kB", f"MemAvailable:   {MACHINE >> 10} kB"]
     monkeypatch.setattr(system, "_lines", lambda path: proc[path] if path in proc else lines(path))
     for name, text in files.items():
@@ -110,7 +120,8 @@ def test_the_files_of_this_machine_are_read():
 
 
 def test_without_the_files_of_linux_psutil_counts(monkeypatch):
-    """Private memory then has shared pages too, of libraries and of what other processes map as well."""
+    """Private memory then has shared pages too, of libraries and of what other processes map as
+    well."""
     expected = private_memory()
     memory = psutil.Process().memory_info()
     assert abs(expected + memory.shared - memory.rss) < 512 * MIB
@@ -120,10 +131,15 @@ def test_without_the_files_of_linux_psutil_counts(monkeypatch):
     assert abs(private_memory() - psutil.Process().memory_info().rss) < 512 * MIB
 
 
-# Temporary folders: none without use, none left at the end, those of killed processes removed, live ones kept.
+# Temporary folders: none without use, none left at the end, those of killed processes removed, live
+# ones kept.
 
-PURPOSE, PREFIX = "test", "collide_test_"
-USE = f"from collidecli.temporary_folders import TemporaryFolder\nfolder = TemporaryFolder({PURPOSE!r})\n"
+PURPOSE = "test"
+PREFIX = "collide_test_"
+USE = (
+    "from collidecli.temporary_folders import TemporaryFolder\nfolder ="
+    f" TemporaryFolder({PURPOSE!r})\n"
+)
 
 
 @pytest.fixture
@@ -134,15 +150,21 @@ def temporary(tmp_path: Path, monkeypatch) -> Path:
 
 
 def test_a_process_without_use_makes_none_and_one_with_use_leaves_none(temporary: Path):
-    for more in ("", "import os\nopen(os.path.join(folder.name, 'a'), 'w').close()\nprint(folder.name)"):
-        done = subprocess.run([sys.executable, "-c", USE + more], check=True, capture_output=True, text=True)
+    for more in (
+        "",
+        "import os\nopen(os.path.join(folder.name, 'a'), 'w').close()\nprint(folder.name)",
+    ):
+        done = subprocess.run(
+            [sys.executable, "-c", USE + more], check=True, capture_output=True, text=True
+        )
         assert done.stdout.startswith(str(temporary / PREFIX) if more else "")
         assert list(temporary.iterdir()) == []
 
 
 @pytest.fixture(params=["one view", "two mounts"])
 def views(request, temporary: Path, monkeypatch) -> Iterator[tuple[Path, Path]]:
-    """Two paths of one folder. Neither sees the locks of the other: as on two machines that mount it by NFS."""
+    """Two paths of one folder. Neither sees the locks of the other: as on two machines that mount
+    it by NFS."""
     if request.param == "one view":
         monkeypatch.setattr("fcntl.flock", lambda *arguments: None)
         monkeypatch.setattr("fcntl.lockf", lambda *arguments: None)
@@ -152,7 +174,9 @@ def views(request, temporary: Path, monkeypatch) -> Iterator[tuple[Path, Path]]:
         yield mounts
 
 
-def test_those_of_killed_processes_are_removed_and_those_of_live_ones_are_not(views: tuple[Path, Path]):
+def test_those_of_killed_processes_are_removed_and_those_of_live_ones_are_not(
+    views: tuple[Path, Path],
+):
     code = f"{USE}import sys\nprint(folder.name, flush=True)\nsys.stdin.read()"
     process = subprocess.Popen(
         [sys.executable, "-c", code.replace("'test'", f"'test', {str(views[0])!r}")],
@@ -164,7 +188,9 @@ def test_those_of_killed_processes_are_removed_and_those_of_live_ones_are_not(vi
     assert (folder / "a").exists(), "of a process that lives"
     process.send_signal(signal.SIGKILL)
     process.communicate()
-    others = [views[1] / name for name in ("other", "collide_test_of_a_user", "collide_results_12345678")]
+    others = [
+        views[1] / name for name in ("other", "collide_test_of_a_user", "collide_results_12345678")
+    ]
     for other in others:
         other.mkdir()
     assert Path(TemporaryFolder("second", str(views[1])).name).is_dir()
@@ -180,7 +206,9 @@ def test_those_of_killed_processes_are_removed_and_those_of_live_ones_are_not(vi
         ("0" * 12, "1", 8, True),
     ],
 )
-def test_a_folder_of_another_process_or_machine(temporary: Path, monkeypatch, machine, start, days, removed):
+def test_a_folder_of_another_process_or_machine(
+    temporary: Path, monkeypatch, machine, start, days, removed
+):
     """Age is by the clock of the file system: this machine's own may be wrong."""
     with TemporaryFolder(PURPOSE) as name:
         ours, process, _, number = Path(name).name.split("_")[2].split("-")
@@ -205,7 +233,9 @@ def test_a_context_removes_its_folder_and_may_be_entered_again(temporary: Path):
 
 def test_a_link_is_not_followed(temporary: Path):
     (temporary / "other").mkdir()
-    (temporary / f"{PREFIX}{'0' * 12}-1-1-{'0' * 8}").symlink_to(temporary / "other", target_is_directory=True)
+    (temporary / f"{PREFIX}{'0' * 12}-1-1-{'0' * 8}").symlink_to(
+        temporary / "other", target_is_directory=True
+    )
     remove_abandoned(now=1e12)
     assert (temporary / "other").exists()
     assert len(list(temporary.iterdir())) == 2

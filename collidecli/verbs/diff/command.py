@@ -40,8 +40,8 @@ collide diff baselines/ now/ --atol 1e-6 --junit-xml diff.xml
 collide diff ours.h5 mujoco.h5 --by-pair --band 0.1mm --max-angle 1deg
 collide diff baseline.h5 now.h5 --pairs-only --exclude '*/ground' --junit-xml diff.xml
 \b
-Exit codes: 0 no difference beyond the allowed ones; 1 a difference, or a contact set of a folder that has
-no partner or cannot be used; 2 an input that cannot be used.
+Exit codes: 0 no difference beyond the allowed ones; 1 a difference, or a contact set of a folder
+that has no partner or cannot be used; 2 an input that cannot be used.
 """
 
 

@@ -44,7 +44,8 @@ if TYPE_CHECKING:
     from collidecli.pages.progress import FrameProgress
 
 EPILOG = """An environment variable, such as COLLIDE_THREADS=4, or a key in collide.toml, such as
-"threads = 4", can set an option. A flag takes precedence over a variable, and a variable over the file.
+"threads = 4", can set an option. A flag takes precedence over a variable,
+and a variable over the file.
 
 \b
 collide run pile.usda

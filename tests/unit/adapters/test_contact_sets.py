@@ -25,8 +25,10 @@ DEPTHS = 0.01 + np.arange(5) ** 1.2 * 0.002
 
 @pytest.mark.parametrize("rule", ["both", "midpoint", "on0", "on1", "unspecified"])
 def test_import_of_rows(rule: str, falling, rows, saved):
-    """Depths are those of the motion, points are on both surfaces, and `fidelity` finds no fault in the set."""
-    middle, half = rows["point"], 0.5 * rows["distance"][:, None] * rows["normal"]
+    """Depths are those of the motion, points are on both surfaces, and `fidelity` finds no fault in
+    the set."""
+    middle = rows["point"]
+    half = 0.5 * rows["distance"][:, None] * rows["normal"]
     points = {"on0": middle - half, "on1": middle + half, "both": middle - half}
     rows |= {"point": points.get(rule, middle), "point_rule": np.array(rule)}
     rows |= {"point1": middle + half} if rule == "both" else {}
@@ -39,7 +41,12 @@ def test_import_of_rows(rule: str, falling, rows, saved):
     with ContactSet.open(path) as contacts:
         assert contacts.version == (1, 5)
         engine = contacts.engine
-        assert (engine.name, engine.point_rule, engine.stateful, engine.reports_gap) == ("planned", rule, False, None)
+        assert (engine.name, engine.point_rule, engine.stateful, engine.reports_gap) == (
+            "planned",
+            rule,
+            False,
+            None,
+        )
         assert contacts.shapes.path[:2] == ("floor", "low")
         block = contacts.cells(0, contacts.cell_count)
         floor = (block.shape0 == 0) & (block.shape1 == 1)
@@ -50,7 +57,11 @@ def test_import_of_rows(rule: str, falling, rows, saved):
             assert np.abs(block.point0[floor][:, 2]).max() < 1e-9
             assert np.abs(block.offset1[floor][:, 2] + 0.1).max() < 1e-7
     found = fidelity(FidelityRequest(scenes=[falling[0]], trajectory=falling[1], engines=[path]))
-    assert all(one[name] == 0 for one in found.rows for name in ("missed", "phantom", "unusable_rows", "not_asked"))
+    assert all(
+        one[name] == 0
+        for one in found.rows
+        for name in ("missed", "phantom", "unusable_rows", "not_asked")
+    )
     assert max(one["depth_error"]["worst"] for one in found.rows if one["depth_error"]) < 1e-8
     edit(path, attribute("format_version", np.array([1, 4], np.int32)))
     with ContactSet.open(path) as contacts:
@@ -58,7 +69,8 @@ def test_import_of_rows(rule: str, falling, rows, saved):
 
 
 def test_rows_of_an_engine_are_kept_as_they_are(falling, rows, saved, tmp_path: Path):
-    """Wrong rows are notes with their number; equal pairs are ordered by distance, then by point."""
+    """Wrong rows are notes with their number; equal pairs are ordered by distance, then by
+    point."""
     extent = len(rows["cell"])
     doubled = some(rows, np.tile(np.arange(extent), 2))
     doubled["point"][extent:, 0] -= 0.01
@@ -74,7 +86,9 @@ def test_rows_of_an_engine_are_kept_as_they_are(falling, rows, saved, tmp_path: 
         block = contacts.cells(0, contacts.cell_count)
         assert block.contact_count == 2 * extent
         assert (np.linalg.norm(block.normal, axis=1) == 0.0).sum() == 1
-        same = (np.diff(block.cell) == 0) & (np.diff(block.shape0) == 0) & (np.diff(block.shape1) == 0)
+        same = (
+            (np.diff(block.cell) == 0) & (np.diff(block.shape0) == 0) & (np.diff(block.shape1) == 0)
+        )
         assert same.any()
         assert (np.diff(block.distance)[same] >= 0.0).all()
     assert "engine name planned" in contact_text(path)
@@ -86,16 +100,31 @@ def test_rows_of_an_engine_are_kept_as_they_are(falling, rows, saved, tmp_path: 
 
 
 @pytest.mark.parametrize("value", [np.nan, -np.inf])
-def test_the_deepest_contact_has_a_finite_distance(value: float, falling, rows, saved, tmp_path, capsys):
+def test_the_deepest_contact_has_a_finite_distance(
+    value: float, falling, rows, saved, tmp_path, capsys
+):
     """Of rows of which some, and then all, have distances that are not finite numbers."""
     deepest = rows["distance"].argmin()
     rows["distance"][deepest] = value
-    words = ["import", "--scene", falling[0], "-t", falling[1], "-o", str(tmp_path / "set.h5"), "--force"]
+    words = [
+        "import",
+        "--scene",
+        falling[0],
+        "-t",
+        falling[1],
+        "-o",
+        str(tmp_path / "set.h5"),
+        "--force",
+    ]
     for expected in (rows["distance"][np.isfinite(rows["distance"])].min(), None):
         assert main([*words, saved(rows)]) == 0
         assert main([*words, saved(rows), "--json"]) == 0
         found = json.loads(capsys.readouterr().out.splitlines()[-1])["deepest"]
-        assert found is None if expected is None else found["distance"] == pytest.approx(expected, abs=1e-7)
+        assert (
+            found is None
+            if expected is None
+            else found["distance"] == pytest.approx(expected, abs=1e-7)
+        )
         rows["distance"][:] = value
 
 
@@ -123,14 +152,25 @@ def test_damaged_engine_groups(change, what: str, falling, rows, saved):
     [
         (["--engine", "{adapter}"], 0, ""),
         (["--engine", "{adapter}", "--engine-option", "fast=1"], 2, "did not use 'fast=1'"),
-        (["--engine", "{adapter}", "--broad-phase", "sap"], 2, "--broad-phase has no effect with --engine"),
-        (["--engine", "{adapter}", "--columns", "friction"], 2, "--columns has no effect with --engine"),
+        (
+            ["--engine", "{adapter}", "--broad-phase", "sap"],
+            2,
+            "--broad-phase has no effect with --engine",
+        ),
+        (
+            ["--engine", "{adapter}", "--columns", "friction"],
+            2,
+            "--columns has no effect with --engine",
+        ),
         (["--engine-option", "fast=1"], 2, "--engine-option has no effect without --engine"),
         (["--engine", "mujoko"], 2, "there is no adapter of 'mujoko'"),
     ],
 )
-def test_run_of_an_engine(options, code: int, what: str, falling, rows, saved, tmp_path: Path, capsys):
-    adapter, output = tmp_path / "planned.py", tmp_path / "out.h5"
+def test_run_of_an_engine(
+    options, code: int, what: str, falling, rows, saved, tmp_path: Path, capsys
+):
+    adapter = tmp_path / "planned.py"
+    output = tmp_path / "out.h5"
     adapter.write_text(PLAN.format(answers=saved(rows)))
     call = ["run", falling[0], "-t", falling[1], "-o", str(output), "--json"]
     assert main([*call, *(option.format(adapter=adapter) for option in options)]) == code

@@ -25,29 +25,43 @@ CONVENTIONS = """<mujoco>
   <body pos="0 0 -0.76"><freejoint/><geom name="lid" type="box" size="0.3 0.3 0.06"/></body>
   <body pos="1 0 -0.72"><freejoint/><geom name="upper" type="box" size="0.05 0.05 0.1"/></body>
 </worldbody></mujoco>"""
-TOUCHING = {("floor", "ball"), ("floor", "crate"), ("floor", "can"), ("ball", "lid"), ("crate", "upper")}
+TOUCHING = {
+    ("floor", "ball"),
+    ("floor", "crate"),
+    ("floor", "can"),
+    ("ball", "lid"),
+    ("crate", "upper"),
+}
 TOUCHING |= {("ground", "marble")}
-"""Overlaps of DEPTH along z, the second shape above the first. coal computes heightfields at z = 0 alone correctly."""
+"""Overlaps of DEPTH along z, the second shape above the first. coal computes heightfields at z = 0
+alone correctly."""
 
 
 @pytest.mark.parametrize("name", MODULES)
 def test_conventions_of_an_adapter(name: str, tmp_path: Path):
     """The sign of the distance, the direction of the normal, and the rule of the points."""
     need(name)
-    scene, problem, rows = (str(tmp_path / file) for file in ("scene.xml", "problem.npz", "rows.npz"))
+    scene, problem, rows = (
+        str(tmp_path / file) for file in ("scene.xml", "problem.npz", "rows.npz")
+    )
     Path(scene).write_text(CONVENTIONS)
     assert main(["engine", "pack", scene, "-o", problem, "-q"]) == 0
     # As a user runs the file: where it lies, its own name must not hide the engine.
-    subprocess.run([ENGINES_PYTHON, processes.adapter_of(name), problem, rows], check=True, capture_output=True)
+    subprocess.run(
+        [ENGINES_PYTHON, processes.adapter_of(name), problem, rows], check=True, capture_output=True
+    )
     with np.load(problem) as arrays:
-        names, pair = arrays["shape_name"], arrays["pair"]
+        names = arrays["shape_name"]
+        pair = arrays["pair"]
         found = rows_module.read_rows(rows, (len(arrays["pose"]), len(names), len(pair)))
     middle = dict.fromkeys(TOUCHING, -1.005) | {("ball", "lid"): -0.815, ("crate", "upper"): -0.815}
     middle |= {("ground", "marble"): -0.005}
     assert (found.engine, found.point_rule, bool(found.version)) == (name, "midpoint", True)
     asked = TOUCHING if name in WITH_HEIGHTFIELDS else TOUCHING - {("ground", "marble")}
     is_ground = np.array([name.endswith("ground") for name in names.tolist()])
-    assert np.array_equal(found.asked, np.full(len(pair), True) if asked == TOUCHING else ~is_ground[pair].any(axis=1))
+    assert np.array_equal(
+        found.asked, np.full(len(pair), True) if asked == TOUCHING else ~is_ground[pair].any(axis=1)
+    )
     assert set(found.treated[~is_ground].tolist()) == {"exact"}
     touching = found.distance < 0.0
     texts = [tuple(str(names[row]).rsplit("/", 1)[-1] for row in pair[k]) for k in found.pair]
@@ -75,4 +89,6 @@ def test_conventions_of_an_adapter(name: str, tmp_path: Path):
 def test_rows_that_do_not_fit_are_refused(name: str, value: object, what: str, rows, saved):
     values = {"cell": rows["cell"] + 5, "pair_asked": ~rows["pair_asked"]}.get(name, value)
     with pytest.raises(InputError, match=what):
-        rows_module.read_rows(saved(rows | {name: np.array(values)}), (5, 4, len(rows["pair_asked"])))
+        rows_module.read_rows(
+            saved(rows | {name: np.array(values)}), (5, 4, len(rows["pair_asked"]))
+        )

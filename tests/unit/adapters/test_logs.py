@@ -16,12 +16,14 @@ from tests.support.planned_engine import imported
 
 @pytest.mark.parametrize("layout", LOG_FORMATS)
 def test_export_and_import_of_a_log(layout: str, falling: tuple[str, str], tmp_path: Path):
-    ours, log = str(tmp_path / "ours.h5"), tmp_path / "log.npz"
+    ours = str(tmp_path / "ours.h5")
+    log = tmp_path / "log.npz"
     options = ["--margin", "2mm", "--gap", "5mm"]
     assert main(["run", falling[0], "-t", falling[1], "-o", ours, "-q", *options]) == 0
     scene = ["--scene", falling[0]] if layout == "mujoco" else []
     assert main(["export", ours, "--to", layout, "-o", str(log), "-q", *scene]) == 0
-    if layout == "newton":  # as Newton has it: the point of a sphere is its centre, and the radius is in the margin
+    # as Newton has it: the point of a sphere is its centre, and the radius is in the margin
+    if layout == "newton":
         with np.load(log) as file:
             arrays = dict(file)
         for k in (0, 1):
@@ -30,7 +32,20 @@ def test_export_and_import_of_a_log(layout: str, falling: tuple[str, str], tmp_p
             arrays[f"rigid_contact_margin{k}"][ball] += 0.1
         np.savez(log, **arrays)
     path = str(tmp_path / "logged.h5")
-    call = ["import", str(log), "--layout", layout, "--scene", falling[0], "-t", falling[1], "-o", path, "-q", *options]
+    call = [
+        "import",
+        str(log),
+        "--layout",
+        layout,
+        "--scene",
+        falling[0],
+        "-t",
+        falling[1],
+        "-o",
+        path,
+        "-q",
+        *options,
+    ]
     assert main(call) == 0
     assert check(path).good
     fields = ("distance", "normal", "point0", "point1", "offset0", "offset1")

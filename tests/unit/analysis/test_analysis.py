@@ -13,7 +13,14 @@ from collidecli.analysis.contact_matching import Contacts, contacts_of, match_co
 from collidecli.analysis.deviations import deviations
 from collidecli.analysis.labelled_runs import LabelRule, labelled_runs
 from collidecli.analysis.overlap_volume import overlap_volume
-from collidecli.analysis.summary import DepthHistogram, FrameSums, PairMap, PairTotals, TimeBins, touches_of
+from collidecli.analysis.summary import (
+    DepthHistogram,
+    FrameSums,
+    PairMap,
+    PairTotals,
+    TimeBins,
+    touches_of,
+)
 from collidecli.analysis.touches import (
     NO_TEMPLATE,
     Frames,
@@ -79,15 +86,30 @@ def cap(radius: float, depth: float) -> float:
         (box(1, 1, 1), sphere(0.25), (0, 0, 1.1, *EYE), cap(0.25, 0.15)),
         (box(1, 1, 1), sphere(0.25), (0, 0, 3, *EYE), 0.0),
         (box(1, 1, 1), sphere(0.25), (0, 0, 0, *EYE), 4 / 3 * math.pi * 0.25**3),
-        (box(2, 2, 1), shape("cylinder", radius=0.5, half_height=0.4), (0, 0, 1.3, *EYE), math.pi * 0.25 * 0.1),
-        (box(2, 2, 1), shape("cone", radius=0.5, half_height=0.4), (0, 0, 0, *EYE), math.pi * 0.25 * 0.8 / 3),
+        (
+            box(2, 2, 1),
+            shape("cylinder", radius=0.5, half_height=0.4),
+            (0, 0, 1.3, *EYE),
+            math.pi * 0.25 * 0.1,
+        ),
+        (
+            box(2, 2, 1),
+            shape("cone", radius=0.5, half_height=0.4),
+            (0, 0, 0, *EYE),
+            math.pi * 0.25 * 0.8 / 3,
+        ),
         (
             box(2, 2, 1),
             shape("capsule", radius=0.2, half_height=0.4),
             (0, 0, 0, *EYE),
             math.pi * 0.04 * (0.8 + 0.8 / 3),
         ),
-        (box(2, 2, 1), shape("ellipsoid", rx=0.2, ry=0.3, rz=0.4), (0, 0, 1, *EYE), 2 / 3 * math.pi * 0.024),
+        (
+            box(2, 2, 1),
+            shape("ellipsoid", rx=0.2, ry=0.3, rz=0.4),
+            (0, 0, 1, *EYE),
+            2 / 3 * math.pi * 0.024,
+        ),
     ],
 )
 def test_closed_forms(one, other, at, expected):
@@ -100,8 +122,13 @@ def test_closed_forms(one, other, at, expected):
 
 def test_meshes_and_heightfields():
     vertex, face = meshes.box(0.5, 0.5, 0.5)
-    cube, rest, aside = box(0.5, 0.5, 0.5), (0, 0, 0, *EYE), (0.25, 0, 0, *EYE)
-    for solid in (shape("mesh", vertices=vertex, faces=face), shape("convex_hull", vertices=vertex)):
+    cube = box(0.5, 0.5, 0.5)
+    rest = (0, 0, 0, *EYE)
+    aside = (0.25, 0, 0, *EYE)
+    for solid in (
+        shape("mesh", vertices=vertex, faces=face),
+        shape("convex_hull", vertices=vertex),
+    ):
         found = volume_of(cube, solid, rest, aside)
         assert (found.volume, found.error) == (pytest.approx(0.75, rel=1e-12), 0.0)
     flat = shape("heightfield", heights=np.zeros((3, 4)), hx=2.0, hy=2.0, base=1.0)
@@ -114,7 +141,8 @@ def test_meshes_and_heightfields():
         assert reason in found.reason
 
 
-FRAMES, WORLDS = 11, 3
+FRAMES = 11
+WORLDS = 3
 SHAPES = 5
 
 
@@ -127,7 +155,9 @@ ROWS = list(zip(*(column.tolist() for column in COLUMNS), strict=True))
 
 @pytest.mark.parametrize("cells", [1, 4, 1000])
 def test_touches_frames_and_pairs_do_not_depend_on_blocks(cells):
-    found, sums, none = [], FrameSums(FRAMES, WORLDS), np.zeros(0, np.int64)
+    found = []
+    sums = FrameSums(FRAMES, WORLDS)
+    none = np.zeros(0, np.int64)
     pairs = PairTotals(none, none, none, none, none, none.astype(float), none)
     keys = np.unique([row[1] * SHAPES + row[2] for row in ROWS])[1::2]
     bin_of = TimeBins(FRAMES, 4).of
@@ -155,12 +185,20 @@ def test_touches_frames_and_pairs_do_not_depend_on_blocks(cells):
     assert set(pairs.key.tolist()) == {row[1] * SHAPES + row[2] for row in ROWS}
     for n, key in enumerate(pairs.key.tolist()):
         here = [row for row in ROWS if row[1] * SHAPES + row[2] == key]
-        cells_of, least = [row[0] for row in here], min(row[3] for row in here)
+        cells_of = [row[0] for row in here]
+        least = min(row[3] for row in here)
         assert (pairs.contacts[n], pairs.touches[n]) == (len(here), len(set(cells_of)))
         assert (pairs.first[n], pairs.last[n]) == (min(cells_of), max(cells_of))
-        assert (pairs.least[n], pairs.at[n]) == (least, min(row[0] for row in here if row[3] == least))
+        assert (pairs.least[n], pairs.at[n]) == (
+            least,
+            min(row[0] for row in here if row[3] == least),
+        )
     for (n, key), b in product(enumerate(keys.tolist()), range(bin_of[-1] + 1)):
-        here = [row[3] for row in ROWS if row[1] * SHAPES + row[2] == key and bin_of[row[0] // WORLDS] == b]
+        here = [
+            row[3]
+            for row in ROWS
+            if row[1] * SHAPES + row[2] == key and bin_of[row[0] // WORLDS] == b
+        ]
         assert (held.contacts[n, b], held.least[n, b]) == (len(here), min(here, default=np.inf))
 
 
@@ -191,16 +229,22 @@ def test_a_contact_of_distance_0_does_not_penetrate():
 
 
 def state_machine(distance: np.ndarray, rule: LabelRule) -> np.ndarray:
-    """bool[F] of distances float32[F] of one episode, infinite without a contact; frame by frame."""
-    touching, found = False, ""
+    """bool[F] of distances float32[F] of one episode, infinite without a contact; frame by
+    frame."""
+    touching = False
+    found = ""
     for d in distance:
         touching = bool(d <= np.float32(rule.leave if touching else rule.enter))
         found += "x" if touching else "."
     inside = found.strip(".")
     before = len(found) - len(found.lstrip("."))
-    pauses = "".join(part.replace(".", "x") if len(part) < rule.min_frames else part for part in parts(inside))
+    pauses = "".join(
+        part.replace(".", "x") if len(part) < rule.min_frames else part for part in parts(inside)
+    )
     labels = "." * before + pauses + "." * (len(found) - before - len(inside))
-    kept = "".join(part if len(part) >= rule.min_frames else "." * len(part) for part in parts(labels))
+    kept = "".join(
+        part if len(part) >= rule.min_frames else "." * len(part) for part in parts(labels)
+    )
     return np.array([c == "x" for c in kept], bool)
 
 
@@ -209,7 +253,8 @@ def parts(text: str) -> list[str]:
 
 
 def labels_of(distance: np.ndarray, rule: LabelRule, end: int | None = None) -> np.ndarray:
-    """bool[P, F] of distances float32[P, F], by `labelled_runs`. end: frame between two episodes."""
+    """bool[P, F] of distances float32[P, F], by `labelled_runs`. end: frame between two
+    episodes."""
     key, frame = np.nonzero(np.isfinite(distance))
     ends = None if end is None else np.where(frame < end, end, distance.shape[1])
     runs = labelled_runs(key, frame, distance[key, frame], rule, ends)
@@ -223,7 +268,9 @@ def labels_of(distance: np.ndarray, rule: LabelRule, end: int | None = None) -> 
 @pytest.mark.parametrize("least", [1, 2, 3, 5])
 def test_against_a_state_machine(seed, least):
     rng = np.random.default_rng(seed)
-    walk = np.cumsum(rng.normal(scale=0.004, size=(12, 60)), axis=1) + rng.normal(scale=0.01, size=(12, 1))
+    walk = np.cumsum(rng.normal(scale=0.004, size=(12, 60)), axis=1) + rng.normal(
+        scale=0.01, size=(12, 1)
+    )
     walk[rng.random(walk.shape) < 0.1] = np.inf
     distance = np.round(walk, 3).astype(np.float32)  # values at the limits themselves
     for enter, leave in ((0.0, 0.0), (0.0, 0.004), (-0.003, 0.002), (0.001, 0.001)):
@@ -231,8 +278,14 @@ def test_against_a_state_machine(seed, least):
         expected = np.array([state_machine(row, rule) for row in distance])
         assert expected.any()
         np.testing.assert_array_equal(labels_of(distance, rule), expected)
-        halves = [state_machine(row[part], rule) for row in distance for part in (slice(0, 25), slice(25, None))]
-        np.testing.assert_array_equal(labels_of(distance, rule, 25), np.concatenate(halves).reshape(distance.shape))
+        halves = [
+            state_machine(row[part], rule)
+            for row in distance
+            for part in (slice(0, 25), slice(25, None))
+        ]
+        np.testing.assert_array_equal(
+            labels_of(distance, rule, 25), np.concatenate(halves).reshape(distance.shape)
+        )
 
 
 def test_no_rows_have_no_labels():
@@ -242,7 +295,9 @@ def test_no_rows_have_no_labels():
 
 def test_names_are_merged_where_no_world_has_two():
     template = np.array([-1, 0, 0, 0, 1, 1, -1, 1, NO_TEMPLATE])
-    names = Names.of(["floor", "cup", "pin", "pin", "cup", "floor", "wall", "wall2", "cup"], template)
+    names = Names.of(
+        ["floor", "cup", "pin", "pin", "cup", "floor", "wall", "wall2", "cup"], template
+    )
     assert names.row.tolist() == [0, 1, 2, 3, 1, 5, 6, 7, 1]
     merged = (
         "floor",
@@ -257,11 +312,16 @@ def test_names_are_merged_where_no_world_has_two():
     )
     assert names.text == merged
     assert [side.tolist() for side in names.pair(np.array([4]), np.array([0]))] == [[0], [1]]
-    # Paths of one template stay as they are; particles and shapes, and a body and its namesake in one world, differ.
+    # Paths of one template stay as they are; particles and shapes, and a body and its namesake in
+    # one world, differ.
     assert Names.of(["pin", "pin"], np.zeros(2, int)).text == ("pin", "pin")
     keys = PairKeys.of_bodies(["a", "b", "a"], ["x", "b", "y", "b"], np.array([0, -1, 2, 1]), 2)
     keys = keys.with_more(["b"], ["cloth"], 2).by_name(np.array([0, 1, 1, 0, 1]))
-    assert list(zip(keys.paths, keys.kinds, strict=True)) == [("a", "body"), ("b", "body"), ("b", "cloth")]
+    assert list(zip(keys.paths, keys.kinds, strict=True)) == [
+        ("a", "body"),
+        ("b", "body"),
+        ("b", "cloth"),
+    ]
     assert keys.number.tolist() == [0, 1, 0, 1, 2]
 
 
@@ -277,7 +337,8 @@ def contacts(points: np.ndarray, features: np.ndarray, cell: int = 0) -> Contact
 def test_the_least_cost_is_found(n, m):
     rng = np.random.default_rng(n * 10 + m)
     for _ in range(20):
-        a, b = rng.normal(size=(n, 3)), rng.normal(size=(m, 3))
+        a = rng.normal(size=(n, 3))
+        b = rng.normal(size=(m, 3))
         found = match_contacts(contacts(a, np.arange(n)), contacts(b, 100 + np.arange(m)), 2)
         cost = np.linalg.norm(a[:, None] - b[None], axis=-1)
         best = cost[linear_sum_assignment(cost)].sum()
@@ -290,13 +351,16 @@ def test_the_least_cost_is_found(n, m):
 
 def test_features_come_before_places():
     points = np.array([[0.0, 0.0, 0.0], [1.0, 0.0, 0.0], [2.0, 0.0, 0.0]])
-    found = match_contacts(contacts(points, np.array([1, 2, 3])), contacts(points[::-1], np.array([1, 2, 9])), 2)
+    found = match_contacts(
+        contacts(points, np.array([1, 2, 3])), contacts(points[::-1], np.array([1, 2, 9])), 2
+    )
     assert list(zip(found.a.tolist(), found.b.tolist(), strict=True)) == [(0, 0), (1, 1), (2, 2)]
 
 
 def test_a_pair_in_one_cell_only():
     points = np.zeros((2, 3))
-    here, there = contacts(points, np.arange(2), cell=0), contacts(points, np.arange(2), cell=1)
+    here = contacts(points, np.arange(2), cell=0)
+    there = contacts(points, np.arange(2), cell=1)
     found = match_contacts(here, there, 2)
     assert (len(found.a), list(found.missing), list(found.extra)) == (0, [0, 1], [0, 1])
     assert (list(found.missing_pairs), list(found.extra_pairs)) == ([0], [0])
@@ -306,7 +370,9 @@ def test_a_crowded_pair_is_matched_in_order_and_told(monkeypatch):
     monkeypatch.setattr(contact_matching, "MOST_COSTS", 10)
     points = np.zeros((6, 3))
     points[:, 1] = [3.0, 1.0, 2.0, 5.0, 4.0, 0.0]
-    found = match_contacts(contacts(points, np.arange(6)), contacts(points[::-1], 100 + np.arange(6)), 2)
+    found = match_contacts(
+        contacts(points, np.arange(6)), contacts(points[::-1], 100 + np.arange(6)), 2
+    )
     assert found.crowded == 1
     assert list(found.b) == [5, 4, 3, 2, 1, 0]
 
@@ -318,14 +384,19 @@ def test_pairs_that_stand_the_other_way_round_are_turned():
     turned = contacts_of(np.array([2]), columns, np.array([1, 0, 2]))
     assert (list(turned.first), list(turned.second)) == ([0, 1], [1, 2])
     assert (list(turned.columns["feature0"]), list(turned.columns["feature1"])) == ([7, 6], [5, 8])
-    expected = {"point0": np.eye(3)[[1, 1]], "point1": np.eye(3)[[0, 2]], "normal": [[0.0, 0.0, -1.0], [1.0, 0.0, 0.0]]}
+    expected = {
+        "point0": np.eye(3)[[1, 1]],
+        "point1": np.eye(3)[[0, 2]],
+        "normal": [[0.0, 0.0, -1.0], [1.0, 0.0, 0.0]],
+    }
     for name, values in expected.items():
         assert np.array_equal(turned.columns[name], values)
 
 
 @pytest.mark.parametrize("angle", [1e-9, 1e-3, 1.0, 3.0])
 def test_angles_between_normals(angle):
-    a, b = np.array([[1.0, 0.0, 0.0]]), np.array([[np.cos(angle), np.sin(angle), 0.0]])
+    a = np.array([[1.0, 0.0, 0.0]])
+    b = np.array([[np.cos(angle), np.sin(angle), 0.0]])
     # Near a half turn the arc sine is steep: at 3 rad rounding counts 14 times.
     assert deviations("normal", a, b)[0][0] == pytest.approx(angle, rel=1e-13, abs=1e-16)
 
@@ -334,7 +405,8 @@ def test_angles_between_normals(angle):
 @pytest.mark.parametrize("block", [1, 7, 60])
 def test_pauses_no_longer_than_the_merge_gap_are_bridged(block, gap):
     rows = np.flatnonzero(np.random.default_rng(gap).uniform(size=60) < 0.6)
-    tracker, parts = IntervalTracker(Frames(np.arange(60), np.arange(60.0)), MergeGap(frames=gap)), []
+    tracker = IntervalTracker(Frames(np.arange(60), np.arange(60.0)), MergeGap(frames=gap))
+    parts = []
     for first in range(0, 60, block):
         part = rows[(rows >= first) & (rows < first + block)]
         found = touches(np.zeros(len(part), np.int64), part, np.full(len(part), -0.1, np.float32))

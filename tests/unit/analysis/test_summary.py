@@ -16,7 +16,9 @@ from tests.support.contact_sets import block_with_groups, small_model
 
 
 @pytest.mark.parametrize("shapes", [2, 20, 256, 257, 3000])
-@pytest.mark.parametrize(("most", "held"), [(MAX_TABLE_SIZE, HELD_ROWS), (MAX_TABLE_SIZE, 60), (4, 1)])
+@pytest.mark.parametrize(
+    ("most", "held"), [(MAX_TABLE_SIZE, HELD_ROWS), (MAX_TABLE_SIZE, 60), (4, 1)]
+)
 def test_pairs_and_the_deepest_of_several_blocks(shapes, most, held, monkeypatch):
     """Added up at the end alone, again and again, and with two blocks at a time."""
     assert 256**2 <= MAX_TABLE_SIZE < 257**2  # both ways are tried
@@ -24,19 +26,25 @@ def test_pairs_and_the_deepest_of_several_blocks(shapes, most, held, monkeypatch
     if shapes**2 > MAX_TABLE_SIZE:
         monkeypatch.setattr(totals, "MAX_TABLE_SIZE", most)
     rng = np.random.default_rng(shapes)
-    tally, rows = Tally(Names(np.arange(shapes), ())), []
+    tally = Tally(Names(np.arange(shapes), ()))
+    rows = []
     for first in range(0, 30, 10):
         counts = rng.integers(0, 9, 10) if first != 10 else np.zeros(10, np.int64)
         cell = np.repeat(np.arange(first, first + 10), counts)
         shape0 = rng.integers(0, shapes - 1, len(cell)).astype(np.int32)
         shape1 = rng.integers(shape0 + 1, shapes).astype(np.int32)
         order = np.lexsort((shape1, shape0, cell))
-        shape0, shape1 = shape0[order], shape1[order]
+        shape0 = shape0[order]
+        shape1 = shape1[order]
         distance = rng.normal(size=len(cell)).astype(np.float32)
-        tally.add(ContactBlock(first, counts, {"shape0": shape0, "shape1": shape1, "distance": distance}))
+        tally.add(
+            ContactBlock(first, counts, {"shape0": shape0, "shape1": shape1, "distance": distance})
+        )
         rows += zip(*(values.tolist() for values in (distance, shape0, shape1, cell)), strict=True)
     touches = [row for row in rows if row[0] <= 0.0]
-    wanted, touching = (Counter((one, other) for _, one, other, _ in some) for some in (rows, touches))
+    wanted, touching = (
+        Counter((one, other) for _, one, other, _ in some) for some in (rows, touches)
+    )
     found = tally.pairs()
     assert found == {pair: (number, touching[pair]) for pair, number in wanted.items()}
     assert [number for number, _ in found.values()] == sorted(wanted.values(), reverse=True)
@@ -48,13 +56,25 @@ def test_pairs_and_the_deepest_of_several_blocks(shapes, most, held, monkeypatch
 def test_touching_and_near_contacts_are_told_apart():
     """Pairs 0-1 and 0-2 touch, 1-2 only comes near; a distance of 0 is a touch."""
     model = small_model(1)
-    columns = {"shape0": [0, 0, 0, 1, 0], "shape1": [1, 1, 2, 2, 1], "distance": [-0.1, 0.02, 0.0, 0.01, 0.03]}
-    columns = {name: np.array(values, "f4" if name == "distance" else "i4") for name, values in columns.items()}
+    columns = {
+        "shape0": [0, 0, 0, 1, 0],
+        "shape1": [1, 1, 2, 2, 1],
+        "distance": [-0.1, 0.02, 0.0, 0.01, 0.03],
+    }
+    columns = {
+        name: np.array(values, "f4" if name == "distance" else "i4")
+        for name, values in columns.items()
+    }
     tally = Tally(Names.of(model.shapes.path, model.shapes.template))
     tally.add(ContactBlock(0, np.array([4, 1]), columns))
     found = tally.counts(model.world_count, None)
     assert (found.contacts, found.touching_contacts, found.near_contacts) == (5, 2, 3)
-    pairs = (found.contact_pair_count, found.touching_pair_count, found.contact_pair_cells, found.touching_pair_cells)
+    pairs = (
+        found.contact_pair_count,
+        found.touching_pair_count,
+        found.contact_pair_cells,
+        found.touching_pair_cells,
+    )
     assert pairs == (3, 2, 4, 2)
     assert [(pair.contacts, pair.touching) for pair in found.top_pairs] == [(3, 1), (1, 1), (1, 0)]
     words = "5: 2 touching (2 pairs of shapes), 3 near, in the gap (1 more pair of shapes)"
@@ -69,8 +89,18 @@ def test_counts_of_groups_do_not_depend_on_the_blocks():
     for edges in ((0, cells), (0, 1, 4, cells)):
         tally = GroupTally()
         for first, end in pairwise(edges):
-            tally.add(replace(block, first_cell=first, groups=groups_of_cells(block.groups, np.arange(first, end))))
-        tallies.append(tally.counts(Names.of(model.shapes.path, model.shapes.template), model.world_count, None))
+            tally.add(
+                replace(
+                    block,
+                    first_cell=first,
+                    groups=groups_of_cells(block.groups, np.arange(first, end)),
+                )
+            )
+        tallies.append(
+            tally.counts(
+                Names.of(model.shapes.path, model.shapes.template), model.world_count, None
+            )
+        )
     assert tallies[0] == tallies[1]
     for name, held in block.groups.items():
         found = tallies[0][name]
@@ -79,9 +109,15 @@ def test_counts_of_groups_do_not_depend_on_the_blocks():
             assert found.deepest is None
             continue
         column = held.columns["depth" if name == "hydro_patches" else "distance"]
-        row, deepest = int(np.argmin(column)), found.deepest
+        row = int(np.argmin(column))
+        deepest = found.deepest
         cell = int(np.repeat(np.arange(cells), held.cell_counts)[row])
-        assert (deepest.distance, deepest.frame, deepest.world) == (column[row], *divmod(cell, model.world_count))
-        shapes = [held.columns[key][row] for key in ("shape0", "shape1", "shape") if key in held.columns]
+        assert (deepest.distance, deepest.frame, deepest.world) == (
+            column[row],
+            *divmod(cell, model.world_count),
+        )
+        shapes = [
+            held.columns[key][row] for key in ("shape0", "shape1", "shape") if key in held.columns
+        ]
         names = [name for name in (deepest.shape0, deepest.shape1) if name]
         assert names == [model.shapes.path[shape] for shape in shapes]

@@ -1,4 +1,5 @@
-"""Cells, blocks, chunks and parts of cells: poses in each, sizes, order, halving and refusal by the memory limit."""
+"""Cells, blocks, chunks and parts of cells: poses in each, sizes, order, halving and refusal by the
+memory limit."""
 
 from contextlib import nullcontext
 from dataclasses import replace
@@ -69,7 +70,8 @@ FRAMES = 3
 
 
 def scene() -> Model:
-    """In each of two worlds a moving and a static sphere; for both a global body's sphere and a global static one."""
+    """In each of two worlds a moving and a static sphere; for both a global body's sphere and a
+    global static one."""
     builder = ModelBuilder()
     builder.add_shape_sphere(builder.add_body())
     builder.add_shape_sphere(-1, (7.0, 8.0, 9.0, 0.0, 0.0, 0.0, 1.0))
@@ -93,15 +95,20 @@ def motion(recorded: int) -> np.ndarray:
 @pytest.mark.parametrize("first_frame", [0, 5])
 @pytest.mark.parametrize(("first", "count"), [(0, 2 * FRAMES), (1, 3), (3, 2)])
 def test_shapes_are_where_their_bodies_and_worlds_are(recorded, first_frame, first, count):
-    """Bit for bit where distances are measured, which may decide between two depths that are nearly least.
+    """Bit for bit where distances are measured, which may decide between two depths that are nearly
+    least.
 
-    A recorded world is moved to each world, its global bodies are not; `first` cells of the batch come before."""
-    model, poses = scene(), motion(recorded)
+    A recorded world is moved to each world, its global bodies are not; `first` cells of the batch
+    come before."""
+    model = scene()
+    poses = motion(recorded)
     device_model = pipeline_of(model, poses, broad_phase="nxn").device_model
     batch = PoseBatch(2 * first_frame + first, count, first_frame, poses)
     workspace = Workspace(device_model.device, 1 << 40)
     instances = transform_chunk(device_model, batch, workspace).instances
-    found = workspace.host(instances.pose, count * device_model.layout.width).reshape(count, -1, 7)[:, :4]
+    found = workspace.host(instances.pose, count * device_model.layout.width).reshape(count, -1, 7)[
+        :, :4
+    ]
     is_global = model.bodies.template < 0
     assert is_global.tolist() == [True, False]
     for cell in range(count):
@@ -109,25 +116,37 @@ def test_shapes_are_where_their_bodies_and_worlds_are(recorded, first_frame, fir
         place = np.array(PLACES[world])
         body = poses[frame, world % recorded]
         own = body[1] if recorded == 2 else compose_poses(place, body[1])
-        expected = [body[0], model.shapes.pose[1], own, compose_poses(place, np.array([1.0, 2.0, 3.0, 0, 0, 0, 1.0]))]
+        expected = [
+            body[0],
+            model.shapes.pose[1],
+            own,
+            compose_poses(place, np.array([1.0, 2.0, 3.0, 0, 0, 0, 1.0])),
+        ]
         np.testing.assert_allclose(found[cell], expected, atol=1e-12)
-        np.testing.assert_array_equal(found[cell], shape_poses(model, poses)[frame, world], "the bits of distances")
+        np.testing.assert_array_equal(
+            found[cell], shape_poses(model, poses)[frame, world], "the bits of distances"
+        )
 
 
 def test_chunks_of_whole_blocks_share_a_layout():
-    """Chunks of fewer blocks read the beginning of a larger chunk's arrays; a last, incomplete block has its own."""
+    """Chunks of fewer blocks read the beginning of a larger chunk's arrays; a last, incomplete
+    block has its own."""
     builder = ModelBuilder()
     builder.add_shape_sphere(builder.add_body())
-    model, poses = builder.finalize(), np.tile(IDENTITY, (200, 1, 1, 1))
+    model = builder.finalize()
+    poses = np.tile(IDENTITY, (200, 1, 1, 1))
     poses[:, 0, 0, 0] = np.arange(200)
     device_model = pipeline_of(model, poses[:2], broad_phase="nxn").device_model
     workspace = Workspace(device_model.device, 1 << 40)
-    first_cell, layouts = 0, []
+    first_cell = 0
+    layouts = []
     for count in (96, 32, 64, 8):
         batch = PoseBatch(first_cell, count, 0, poses)
         chunk = transform_chunk(device_model, batch, workspace, BlockShape(5))
         width = device_model.layout.width
-        pose = workspace.host(chunk.instances.pose, count * width).reshape(chunk.block_count, width, chunk.lanes, 7)
+        pose = workspace.host(chunk.instances.pose, count * width).reshape(
+            chunk.block_count, width, chunk.lanes, 7
+        )
         x = pose[:, 0, :, 0].reshape(-1)
         np.testing.assert_array_equal(x, np.arange(first_cell, first_cell + count))
         assert (chunk.block_count, chunk.lanes) == (max(1, count // 32), min(count, 32))
@@ -180,7 +199,9 @@ def test_every_cell_is_one_lane_of_a_block_of_its_template(templates, first, shi
         (16, [0, 1], False, 8),
     ],
 )
-def test_blocks_hold_the_cells_that_may_share_one_and_are_not_larger(cells, templates, of_one_world, lanes):
+def test_blocks_hold_the_cells_that_may_share_one_and_are_not_larger(
+    cells, templates, of_one_world, lanes
+):
     shape = block_shape(cells, np.array(templates), BlockShape(MAX_SHIFT, of_one_world))
     assert shape.lanes == lanes
     assert shape.lanes == 1 or shape.lanes >= MIN_LANES
@@ -194,7 +215,8 @@ def in_blocks(pipeline: CollisionPipeline, shape: BlockShape) -> CollisionPipeli
 @pytest.mark.parametrize("phase", ["nxn", "sap", "explicit"])
 @pytest.mark.parametrize("moving", [0.01, 1.0])
 def test_contacts_do_not_depend_on_the_size_of_blocks(phase, moving):
-    """Slow motion, and one in which every shape jumps by several sizes a frame; the last block is not full."""
+    """Slow motion, and one in which every shape jumps by several sizes a frame; the last block is
+    not full."""
     model = mixed_builder(3, 24).finalize()
     rng = np.random.default_rng(5)
     poses = random_poses(rng, (1, 1, 24), 0.8) + np.zeros((45, 1, 1, 1))
@@ -207,7 +229,9 @@ def test_contacts_do_not_depend_on_the_size_of_blocks(phase, moving):
         assert_identical(found[0], other)
 
 
-@pytest.mark.parametrize(("speed", "lanes"), [(0.0, 32), (0.01, 32), (0.03, 16), (0.06, 8), (10.0, 8)])
+@pytest.mark.parametrize(
+    ("speed", "lanes"), [(0.0, 32), (0.01, 32), (0.03, 16), (0.06, 8), (10.0, 8)]
+)
 def test_blocks_follow_the_motion(speed, lanes):
     """speed: extents a frame of most shapes; a tenth is at rest."""
     model = mixed_builder(3, 24).finalize()
@@ -215,7 +239,9 @@ def test_blocks_follow_the_motion(speed, lanes):
     lower[:, : int(0.9 * len(model.shapes)), 1] = speed * 0.2 * np.arange(8)[:, None]
     expected = BlockShape(lanes.bit_length() - 1, of_one_world=True)
     assert blocks_of_motion(model, lower, lower + 0.2, of_one_world=True) == expected
-    assert blocks_of_motion(model, lower[:1], lower[:1] + 0.2, of_one_world=False) == BlockShape(MAX_SHIFT)
+    assert blocks_of_motion(model, lower[:1], lower[:1] + 0.2, of_one_world=False) == BlockShape(
+        MAX_SHIFT
+    )
 
 
 @kernel
@@ -229,23 +255,32 @@ def box_of_shapes(
 ):
     """The boxes of the scalar functions."""
     thread = wp.tid()
-    box = bounding_box(shape_type[thread], size[thread], pose[thread], wp.float64(inflation[thread]))
+    box = bounding_box(
+        shape_type[thread], size[thread], pose[thread], wp.float64(inflation[thread])
+    )
     lower[thread] = rounded_down(box.lower)
     upper[thread] = rounded_up(box.upper)
 
 
 @pytest.mark.parametrize("shift", [0, 3, 5])
 def test_poses_and_boxes_in_lanes_are_those_of_the_scalar_functions(shift):
-    """To the bit, in vectors and in single lanes, for every type of `mixed_builder`; the last block is not full."""
-    model, frames = mixed_builder(3, 24).finalize(), 45
+    """To the bit, in vectors and in single lanes, for every type of `mixed_builder`; the last block
+    is not full."""
+    model = mixed_builder(3, 24).finalize()
+    frames = 45
     poses = random_poses(np.random.default_rng(6), (frames, 1, 24), 3.0)
     device_model = pipeline_of(model, poses, broad_phase="nxn").device_model
     workspace = Workspace(device_model.device, 1 << 40)
-    chunk = transform_chunk(device_model, PoseBatch(0, frames, 0, poses), workspace, BlockShape(shift))
-    count, width = len(model.shapes), device_model.layout.width
+    chunk = transform_chunk(
+        device_model, PoseBatch(0, frames, 0, poses), workspace, BlockShape(shift)
+    )
+    count = len(model.shapes)
+    width = device_model.layout.width
     # Only the first block's lanes, which are consecutive frames.
     first = width * chunk.lanes
-    bound = workspace.host(chunk.instances.bound, BOUND_NUMBERS * first).reshape(-1, BOUND_NUMBERS, LANES)
+    bound = workspace.host(chunk.instances.bound, BOUND_NUMBERS * first).reshape(
+        -1, BOUND_NUMBERS, LANES
+    )
     bound = bound.transpose(0, 2, 1).reshape(width, chunk.lanes, BOUND_NUMBERS)[:count]
     found = workspace.host(chunk.instances.pose, first).reshape(width, chunk.lanes, 7)[:count]
     rows = device_model.rows
@@ -301,7 +336,8 @@ def test_cells_of_batches_blocks_and_workers(function, arguments, expected):
 
 def test_a_batch_is_cut_into_equal_chunks():
     for batch, most in ((1000, 300), (1000, 999), (1000, 1000), (1, 5), (7, 1)):
-        left, sizes = batch, []
+        left = batch
+        sizes = []
         while left:
             sizes.append(chunk_cells(left, UNLIMITED, most, 1, 1))
             left -= sizes[-1]
@@ -312,7 +348,8 @@ def test_a_batch_is_cut_into_equal_chunks():
 
 @pytest.mark.parametrize("workers", [2, 4])
 def test_the_last_chunks_of_a_run_are_smaller(workers):
-    left, sizes = 10**5, []
+    left = 10**5
+    sizes = []
     while left:
         sizes.append(chunk_cells(left, left, 5000, 50, workers))
         left -= sizes[-1]
@@ -321,13 +358,15 @@ def test_the_last_chunks_of_a_run_are_smaller(workers):
     assert chunk_cells(10**4, 10**4, 5000, 50, 1) == 5000
 
 
-# A cell that is collided in parts of its candidates: every candidate once, in order, for parts of any size.
+# A cell that is collided in parts of its candidates: every candidate once, in order, for parts of
+# any size.
 
 LIMIT = 1 << 24
 
 
 def row_of_spheres(count: int) -> tuple[CollisionPipeline, PoseBatch]:
-    """`count` spheres in the ground, each as deep as its number, in frame 1 of 2: `count` candidates."""
+    """`count` spheres in the ground, each as deep as its number, in frame 1 of 2: `count`
+    candidates."""
     builder = ModelBuilder()
     builder.add_ground_plane()
     for _ in range(count):
@@ -380,7 +419,10 @@ def test_a_candidate_that_does_not_fit_is_refused_and_parts_of_one_cell_are_join
         pipeline.collide_in_parts(batch, LIMIT)
     assert seen == [5, 2, 1]
     assert caught.value.needed == 12345 + 5 * 8, "and the candidates, 8 bytes each"
-    columns = [{"shape0": np.full(n, n, np.int32), "normal": np.full((n, 3), n, np.float32)} for n in (2, 0, 3)]
+    columns = [
+        {"shape0": np.full(n, n, np.int32), "normal": np.full((n, 3), n, np.float32)}
+        for n in (2, 0, 3)
+    ]
     parts = [ContactBlock(7, np.array([len(held["shape0"])]), held) for held in columns]
     one = joined_parts(parts)
     assert (one.first_cell, one.cell_counts.tolist()) == (7, [5])
@@ -388,7 +430,8 @@ def test_a_candidate_that_does_not_fit_is_refused_and_parts_of_one_cell_are_join
     assert one.columns["normal"][:, 0].tolist() == [2, 2, 3, 3, 3]
 
 
-# Sweep and prune of worlds that stand apart: the columns go with each world, and candidates are those of all pairs.
+# Sweep and prune of worlds that stand apart: the columns go with each world, and candidates are
+# those of all pairs.
 
 HALF_TURN = (0.0, 0.0, 1.0, 0.0)
 PLACES_OF_WORLDS = (
@@ -399,7 +442,8 @@ PLACES_OF_WORLDS = (
 
 
 def crowd(count: int) -> Model:
-    """Boxes on a floor, in three worlds of one template, over a plane and a slab that are in all."""
+    """Boxes on a floor, in three worlds of one template, over a plane and a slab that are in
+    all."""
     rng = np.random.default_rng(4)
     builder = ModelBuilder()
     builder.default_gap = 0.0
@@ -433,7 +477,13 @@ def test_candidates_are_those_of_all_pairs_and_columns_go_with_the_worlds(record
 
 
 def test_steps_are_within_the_episodes_of_their_world():
-    batch = PoseBatch(1, 5, 0, np.zeros((3, 1, 0, 7)), has_step=np.array([[True, False], [False, True], [True, True]]))
+    batch = PoseBatch(
+        1,
+        5,
+        0,
+        np.zeros((3, 1, 0, 7)),
+        has_step=np.array([[True, False], [False, True], [True, True]]),
+    )
     model = SimpleNamespace(world_count=2)
     assert has_step(model, batch).tolist() == [False, False, True, False, False]  # pyright: ignore[reportArgumentType]
 
@@ -451,7 +501,8 @@ def test_offsets_are_those_of_the_middle_body(recorded):
 def test_offsets_without_bodies_and_of_worlds_that_only_the_recording_sets_apart():
     without = world_offset(crowd(0), np.zeros((1, 1, 0, 7)))
     np.testing.assert_allclose(without, [place[:3] for place in PLACES_OF_WORLDS])
-    one, several = ModelBuilder(), ModelBuilder()
+    one = ModelBuilder()
+    several = ModelBuilder()
     one.add_shape_sphere(one.add_body())
     several.add_world(one, count=3)
     model = several.finalize()
@@ -465,14 +516,22 @@ def test_offsets_without_bodies_and_of_worlds_that_only_the_recording_sets_apart
 
 
 class Stub:
-    """Pipeline whose cell c has c contacts, or none, and allocates `needs[c]`: bytes by array name."""
+    """Pipeline whose cell c has c contacts, or none, and allocates `needs[c]`: bytes by array
+    name."""
 
-    def __init__(self, needs: list[dict[str, int]], contacts: bool = True, seconds: float = 0.0) -> None:
-        self.cell_width, self.block_cells = 8, 1
+    def __init__(
+        self, needs: list[dict[str, int]], contacts: bool = True, seconds: float = 0.0
+    ) -> None:
+        self.cell_width = 8
+        self.block_cells = 1
         self.device_model: Any = SimpleNamespace(
-            device=find_device("cpu"), layout=SimpleNamespace(width=8), model=SimpleNamespace(world_count=1)
+            device=find_device("cpu"),
+            layout=SimpleNamespace(width=8),
+            model=SimpleNamespace(world_count=1),
         )
-        self.needs, self.contacts, self.seconds = needs, contacts, seconds
+        self.needs = needs
+        self.contacts = contacts
+        self.seconds = seconds
         self.sizes: list[int] = []
         self.alone: list[int] = []
         self.inside = 0
@@ -483,10 +542,14 @@ class Stub:
             workspace.array(name, sum(self.needs[cell].get(name, 0) for cell in cells), wp.uint8)
         self.sizes.append(batch.cell_count)
         counts = np.array(cells, np.int64) * self.contacts
-        report = ChunkReport(len(cells), seconds={**ChunkReport().seconds, "transforms": self.seconds * len(cells)})
+        report = ChunkReport(
+            len(cells), seconds={**ChunkReport().seconds, "transforms": self.seconds * len(cells)}
+        )
         return ContactBlock(batch.first_cell, counts, {"shape0": np.repeat(counts, counts)}), report
 
-    def collide_in_parts(self, batch: PoseBatch, memory_limit: int) -> tuple[ContactBlock, ChunkReport]:
+    def collide_in_parts(
+        self, batch: PoseBatch, memory_limit: int
+    ) -> tuple[ContactBlock, ChunkReport]:
         assert batch.cell_count == 1
         self.alone.append(batch.first_cell)
         self.inside += 1
@@ -498,19 +561,25 @@ class Stub:
 
 def blocks_of(stub: Stub, part: int, step: int, threads: int = 1) -> list[ContactBlock]:
     cells = len(stub.needs)
-    batches = [PoseBatch(first, min(step, cells - first), 0, np.zeros(0)) for first in range(0, cells, step)]
+    batches = [
+        PoseBatch(first, min(step, cells - first), 0, np.zeros(0))
+        for first in range(0, cells, step)
+    ]
     limit = part * (2 * threads + WAITING_BLOCKS)
     with Workers(stub, threads, limit) as pool:  # pyright: ignore[reportArgumentType]
         return [block for block, _ in pool.collide(batches)]
 
 
 def whole_of(blocks: list[ContactBlock], count: int) -> list[int]:
-    """Cells of each block; asserts that they hold cells 0 to `count` once and in order, cell c with c contacts."""
+    """Cells of each block; asserts that they hold cells 0 to `count` once and in order, cell c with
+    c contacts."""
     sizes = [len(block.cell_counts) for block in blocks]
     assert [block.first_cell for block in blocks] == [0, *np.cumsum(sizes)[:-1]]
     cells = np.arange(count)
     np.testing.assert_array_equal(np.concatenate([block.cell_counts for block in blocks]), cells)
-    np.testing.assert_array_equal(np.concatenate([b.columns["shape0"] for b in blocks]), np.repeat(cells, cells))
+    np.testing.assert_array_equal(
+        np.concatenate([b.columns["shape0"] for b in blocks]), np.repeat(cells, cells)
+    )
     return sizes
 
 
@@ -548,13 +617,16 @@ def test_the_middle_cell_of_an_odd_chunk_is_collided_alone():
     stub = Stub([{"x": 1000}] * 35)
     whole_of(blocks_of(stub, 4500, 7), 35)
     assert stub.sizes[:3] == [3, 3, 1]
-    assert max(stub.sizes[2 * (1 + 2) :]) <= 3, "chunks that were cut before the first result are halved too"
+    assert max(stub.sizes[2 * (1 + 2) :]) <= 3, (
+        "chunks that were cut before the first result are halved too"
+    )
 
 
 @pytest.mark.parametrize("least", [1, 500, 2000])
 def test_the_last_chunks_of_several_workers_are_smaller(least):
     """A chunk takes at least MIN_SECONDS; all cells have equal cost here."""
-    cells, step = 48000, 8000
+    cells = 48000
+    step = 8000
     assert step > ON_CPU.probe_instances // 8
     batches = [PoseBatch(first, step, 0, np.zeros(0)) for first in range(0, cells, step)]
     sizes = {}
@@ -582,12 +654,15 @@ def test_one_cell_too_large_is_refused_arrays_of_earlier_cells_are_freed_and_rep
 
 @pytest.mark.parametrize("threads", [1, 3])
 def test_a_cell_above_a_workers_memory_is_collided_alone(threads):
-    """The limit is 2 threads + 6 parts of 1000 bytes; a worker has one part, a cell alone half of all."""
+    """The limit is 2 threads + 6 parts of 1000 bytes; a worker has one part, a cell alone half of
+    all."""
     needs = [{"x": 1000}, {"x": 3900}, {"y": 1000}, {"z": 2500}, {"x": 10}] * 20
     stub = Stub(needs)
     blocks = blocks_of(stub, 1000, 1, threads)
     assert [block.first_cell for block in blocks] == list(range(100))
-    assert sorted(stub.alone) == [cell for cell in range(100) if needs[cell].get("x", 0) > 1000 or "z" in needs[cell]]
+    assert sorted(stub.alone) == [
+        cell for cell in range(100) if needs[cell].get("x", 0) > 1000 or "z" in needs[cell]
+    ]
 
 
 def test_an_error_of_a_chunk_drops_its_scratch_memory():
@@ -613,11 +688,14 @@ def test_an_error_of_a_chunk_drops_its_scratch_memory():
 
 @pytest.mark.parametrize("error", [MemoryError, KeyboardInterrupt])
 def test_after_an_error_no_queued_copy_is_executed(error):
-    """A chunk fails between its queued copies; the next chunk of the same worker must not fill its arrays."""
+    """A chunk fails between its queued copies; the next chunk of the same worker must not fill its
+    arrays."""
     copied: list[np.ndarray] = []
 
     class Failing(Stub):
-        def collide(self, batch: PoseBatch, workspace: Workspace) -> tuple[ContactBlock, ChunkReport]:
+        def collide(
+            self, batch: PoseBatch, workspace: Workspace
+        ) -> tuple[ContactBlock, ChunkReport]:
             numbers = workspace.array("numbers", 64, wp.int32)
             if batch.first_cell == 0:
                 workspace.fill(numbers, 7)

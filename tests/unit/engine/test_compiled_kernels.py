@@ -1,4 +1,5 @@
-"""Which kernels a pipeline compiles and when, what primitives do not pay for, and the kernels in the package."""
+"""Which kernels a pipeline compiles and when, what primitives do not pay for, and the kernels in
+the package."""
 
 import os
 import subprocess
@@ -26,7 +27,8 @@ MEMORY = 1 << 26
 
 
 def scene() -> tuple[Model, np.ndarray]:
-    """Two spheres that touch, two boxes apart, a cylinder that touches a box in the second of two frames."""
+    """Two spheres that touch, two boxes apart, a cylinder that touches a box in the second of two
+    frames."""
     builder = ModelBuilder()
     for _ in range(2):
         builder.add_shape_sphere(builder.add_body(), radius=0.5)
@@ -45,7 +47,14 @@ def built(on_demand: bool, broad_phase: str = "explicit") -> tuple[CollisionPipe
     options = EngineOptions(broad_phase=broad_phase)
     sample = lambda: poses  # noqa: E731
     made = build_pipeline(
-        model, ContactOptions(), options, find_device("cpu"), sample, np.dtype(np.float64), None, on_demand
+        model,
+        ContactOptions(),
+        options,
+        find_device("cpu"),
+        sample,
+        np.dtype(np.float64),
+        None,
+        on_demand,
     )
     return made[0], poses
 
@@ -67,16 +76,25 @@ def test_every_kernel_that_is_launched_is_compiled_before(monkeypatch, broad_pha
 
 
 def test_colliders_are_compiled_when_they_have_candidates(monkeypatch):
-    before, during = [], []
-    monkeypatch.setattr(pipeline_builder, "load_kernels", lambda kernels, device: before.extend(kernels))
+    before = []
+    during = []
+    monkeypatch.setattr(
+        pipeline_builder, "load_kernels", lambda kernels, device: before.extend(kernels)
+    )
     pipeline, poses = built(True)
-    colliders = {collider.name: collider.kernel for collider in pipeline.narrow_phase.table.colliders}
+    colliders = {
+        collider.name: collider.kernel for collider in pipeline.narrow_phase.table.colliders
+    }
     assert not set(before) & set(colliders.values())
     assert set(before) | set(colliders.values()) == set(pipeline.kernels())
     load = dispatch.load_kernels
-    monkeypatch.setattr(dispatch, "is_loaded", lambda kernel, device: any(kernel in kernels for kernels in during))
     monkeypatch.setattr(
-        dispatch, "load_kernels", lambda kernels, device: (during.append(kernels), load(kernels, device))
+        dispatch, "is_loaded", lambda kernel, device: any(kernel in kernels for kernels in during)
+    )
+    monkeypatch.setattr(
+        dispatch,
+        "load_kernels",
+        lambda kernels, device: (during.append(kernels), load(kernels, device)),
     )
     found = contacts_of(pipeline, poses, chunk=1)
     assert during == [[colliders["sphere_sphere"]], [colliders["convex_convex_gjk"]]]
@@ -100,7 +118,8 @@ def test_time_of_compilation_is_in_no_stage(monkeypatch):
     assert end - begin >= 1.0
 
 
-# What a scene of primitives does not pay for: kernels of meshes, heightfields, fields and reduction.
+# What a scene of primitives does not pay for: kernels of meshes, heightfields, fields and
+# reduction.
 
 CODE = """
 import sys
@@ -131,13 +150,23 @@ def test_a_scene_of_primitives_imports_no_collider_of_other_shapes():
 
 def test_a_quiet_run_imports_neither_a_window_library_nor_tables(tmp_path):
     code = "import sys; from collidecli.cli.main import main; main(sys.argv[1:])\n"
-    code += "print([name for name in ('mujoco', 'glfw', 'rich', 'scipy', 'pxr') if name in sys.modules])"
-    args = ["run", "samples/02_humanoid/humanoid.xml", *f"--frames 0 -o {tmp_path}/x.contacts.h5 --quiet".split()]
-    done = subprocess.run([sys.executable, "-c", code, *args], capture_output=True, text=True, check=True)
+    code += (
+        "print([name for name in ('mujoco', 'glfw', 'rich', 'scipy', 'pxr') if name in"
+        " sys.modules])"
+    )
+    args = [
+        "run",
+        "samples/02_humanoid/humanoid.xml",
+        *f"--frames 0 -o {tmp_path}/x.contacts.h5 --quiet".split(),
+    ]
+    done = subprocess.run(
+        [sys.executable, "-c", code, *args], capture_output=True, text=True, check=True
+    )
     assert done.stdout.endswith("['mujoco']\n"), done.stdout
 
 
-# The kernels that come with the package are those that a fresh compilation of the same sources gives, to the byte.
+# The kernels that come with the package are those that a fresh compilation of the same sources
+# gives, to the byte.
 
 BUILD = """
 import sys
@@ -160,4 +189,6 @@ def test_the_archive_has_what_an_empty_cache_compiles(tmp_path):
     different = [name for name in built if name in carried and built[name] != carried[name]]
     assert not different
     missing = [name for name in objects if name not in carried]
-    assert len(missing) < len(objects) / 2, "most of the carried kernels are of other sources: make kernels"
+    assert len(missing) < len(objects) / 2, (
+        "most of the carried kernels are of other sources: make kernels"
+    )

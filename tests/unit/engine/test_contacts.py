@@ -1,4 +1,5 @@
-"""Where contacts of a pair begin, and which stay: limits, gap rules and the reduction against its oracle."""
+"""Where contacts of a pair begin, and which stay: limits, gap rules and the reduction against its
+oracle."""
 
 import numpy as np
 import pytest
@@ -24,14 +25,18 @@ from tests.support.reduction import (
 )
 
 
-def cloud(rng: np.random.Generator, count: int, spread: float, apart: float = 0.3) -> EmittedContacts:
+def cloud(
+    rng: np.random.Generator, count: int, spread: float, apart: float = 0.3
+) -> EmittedContacts:
     """Contacts around a bumpy surface: normals about z, `spread` wide; a share is apart."""
     normal = np.array([0.0, 0.0, 1.0]) + spread * rng.normal(size=(count, 3))
     normal /= np.linalg.norm(normal, axis=1, keepdims=True)
     place = np.stack([*rng.uniform(-1.0, 1.0, (2, count)), 0.1 * rng.normal(size=count)], axis=1)
     separation = MARGIN + 0.05 * (apart - rng.uniform(size=count))
     features = rng.permutation(4 * count)[:count].astype(np.int32)
-    return EmittedContacts(place, normal, separation, features % 7, features // 7, (features % 3).astype(np.int32))
+    return EmittedContacts(
+        place, normal, separation, features % 7, features // 7, (features % 3).astype(np.int32)
+    )
 
 
 def lattice(count: int) -> EmittedContacts:
@@ -41,14 +46,21 @@ def lattice(count: int) -> EmittedContacts:
     flat = np.zeros(count * count)
     normal = np.tile([0.0, 0.0, 1.0], (count * count, 1))
     order = np.arange(count * count, dtype=np.int32)
-    return EmittedContacts(np.stack([x, y, flat], 1), normal, flat + MARGIN - 0.01, order % 5, order, 0 * order)
+    return EmittedContacts(
+        np.stack([x, y, flat], 1), normal, flat + MARGIN - 0.01, order % 5, order, 0 * order
+    )
 
 
 @pytest.fixture(scope="module")
 def pairs() -> list[EmittedContacts]:
     rng = np.random.default_rng(0)
     found = [
-        cloud(rng, int(rng.integers(2, 300)), rng.choice([0.0, 0.02, 0.5, 3.0]), rng.choice([0.0, 0.3, 2.0]))
+        cloud(
+            rng,
+            int(rng.integers(2, 300)),
+            rng.choice([0.0, 0.02, 0.5, 3.0]),
+            rng.choice([0.0, 0.3, 2.0]),
+        )
         for _ in range(60)
     ]
     return [*found, lattice(7), lattice(20), cloud(rng, 1, 0.0), cloud(rng, 3000, 2.0)]
@@ -65,13 +77,17 @@ def angle(a: np.ndarray, b: np.ndarray) -> float:
 
 
 def test_the_bins_are_an_icosahedron():
-    normals, directions = bin_normals(), bin_directions().reshape(20, 6, 3)
+    normals = bin_normals()
+    directions = bin_directions().reshape(20, 6, 3)
     np.testing.assert_allclose(np.linalg.norm(normals, axis=1), 1.0, atol=1e-15)
     cosines = np.sort(normals @ normals.T, axis=1)
-    np.testing.assert_allclose(cosines[:, -4:-1], 5.0**0.5 / 3.0, atol=1e-12)  # three neighbours each
+    # three neighbours each
+    np.testing.assert_allclose(cosines[:, -4:-1], 5.0**0.5 / 3.0, atol=1e-12)
     np.testing.assert_allclose(normals, -normals[::-1], atol=1e-15)
     np.testing.assert_allclose(np.einsum("kdi,ki->kd", directions, normals), 0.0, atol=1e-15)
-    np.testing.assert_allclose(np.einsum("kdi,kdi->kd", directions, np.roll(directions, 1, axis=1)), 0.5, atol=1e-15)
+    np.testing.assert_allclose(
+        np.einsum("kdi,kdi->kd", directions, np.roll(directions, 1, axis=1)), 0.5, atol=1e-15
+    )
     np.testing.assert_array_equal(directions, directions[::-1])
 
 
@@ -94,12 +110,17 @@ def test_the_oracle_keeps_the_same_to_the_bit(pairs, betas):
         assert_rows(ours, in_order(pair.rows(rows)))
 
 
-@pytest.mark.parametrize(("radii", "b_leads"), [((1.0, 2.0), True), ((2.0, 1.0), False), ((1.0, 1.0), False)])
+@pytest.mark.parametrize(
+    ("radii", "b_leads"), [((1.0, 2.0), True), ((2.0, 1.0), False), ((1.0, 1.0), False)]
+)
 def test_of_two_meshes_the_larger_leads(pairs, radii, b_leads):
-    """In its frame and in the order of its features, to the bit: a turn by a third about (1, 1, 1) has no rounding."""
+    """In its frame and in the order of its features, to the bit: a turn by a third about (1, 1, 1)
+    has no rounding."""
     kept, _ = reduced(pairs, radii, (0.5, 0.5, 0.5, 0.5))
     for ours, pair in zip(kept, map(in_order if b_leads else led_by_a, pairs), strict=True):
-        normal, middle = (rows[:, [1, 2, 0]] if b_leads else rows for rows in (pair.normal, pair.middle))
+        normal, middle = (
+            rows[:, [1, 2, 0]] if b_leads else rows for rows in (pair.normal, pair.middle)
+        )
         rows = kept_contacts(normal, middle, pair.depth, (10.0, -0.5))
         assert_rows(ours, led_by_a(pair.rows(rows)))
 
@@ -151,8 +172,11 @@ def test_matched_normals_turn_all_alike_and_keep_depths(pairs):
         assert len(ours) == len(before)
         np.testing.assert_array_equal(ours.separation, before.separation)
         np.testing.assert_array_equal(ours.feature_b, before.feature_b)
-        # One rotation of all normals keeps what they have among each other; middles stay where they are.
-        np.testing.assert_allclose(ours.normal @ ours.normal.T, before.normal @ before.normal.T, atol=1e-14)
+        # One rotation of all normals keeps what they have among each other; middles stay where they
+        # are.
+        np.testing.assert_allclose(
+            ours.normal @ ours.normal.T, before.normal @ before.normal.T, atol=1e-14
+        )
         np.testing.assert_allclose(ours.middle, before.middle, atol=1e-14)
         whole = total_force(pair.normal, pair.depth)
         if np.linalg.norm(whole) > 1e-6 * np.maximum(pair.depth, 0.0).sum():
@@ -190,7 +214,8 @@ def test_scales_of_friction_keep_moment_and_force(pairs):
         if ours.kind[-1] != 3:
             assert (of_kept, of_anchor) == (1.0, 1.0)
             continue
-        axis, center = ours.normal[-1], ours.middle[-1]
+        axis = ours.normal[-1]
+        center = ours.middle[-1]
 
         def moment(of: EmittedContacts, axis=axis, center=center) -> np.ndarray:
             arm = np.linalg.norm(np.cross(of.middle - center, axis), axis=1)
@@ -216,7 +241,10 @@ HOW = ("normal_matching", "moment_matching", "anchor_contact")
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        *(({"reduce_contacts": True, "betas": betas}, "betas") for betas in ((), (np.nan,), (1.0,) * 9)),
+        *(
+            ({"reduce_contacts": True, "betas": betas}, "betas")
+            for betas in ((), (np.nan,), (1.0,) * 9)
+        ),
         ({"reduce_contacts": True, "reduce_pairs": "hulls"}, "reduce_pairs"),
         *(({name: True}, f"{name} applies to the reduction") for name in HOW),
     ],
@@ -226,7 +254,8 @@ def test_what_is_no_reduction_is_refused(options, words):
         ContactOptions(**options).checked()
 
 
-# --max-contacts-per-pair: the deepest contacts stay, of equally deep ones the first by features, shape0's first.
+# --max-contacts-per-pair: the deepest contacts stay, of equally deep ones the first by features,
+# shape0's first.
 
 TILTED = (np.sin(0.01), 0.0, 0.0, np.cos(0.01))
 """About x: two corners of a box are deeper than the other two, and each two are equally deep."""
@@ -239,11 +268,20 @@ BODIES = {
 }
 GROUNDS = {
     "plane": lambda builder: builder.add_ground_plane(),
-    "box": lambda builder: builder.add_shape_box(-1, hx=2.0, hy=2.0, hz=1.0, xform=(0, 0, -1, 0, 0, 0, 1)),
+    "box": lambda builder: builder.add_shape_box(
+        -1, hx=2.0, hy=2.0, hz=1.0, xform=(0, 0, -1, 0, 0, 0, 1)
+    ),
 }
 
 
-def contacts(body: str, ground: str, ground_first: bool, rotation=(0, 0, 0, 1), depth: float = 0.25, limit: int = 0):
+def contacts(
+    body: str,
+    ground: str,
+    ground_first: bool,
+    rotation=(0, 0, 0, 1),
+    depth: float = 0.25,
+    limit: int = 0,
+):
     """Contacts of a body of half size 0.5 that is `depth` deep in the ground at z = 0."""
     builder = ModelBuilder()
     if ground_first:
@@ -252,8 +290,11 @@ def contacts(body: str, ground: str, ground_first: bool, rotation=(0, 0, 0, 1), 
     if not ground_first:
         GROUNDS[ground](builder)
     pose = np.zeros((1, 1, 1, 7))
-    pose[..., 2], pose[..., 3:] = 0.5 - depth, rotation
-    return collidecli.collide(builder.finalize(), pose, gap=0.1, max_contacts_per_pair=limit).cell(0)
+    pose[..., 2] = 0.5 - depth
+    pose[..., 3:] = rotation
+    return collidecli.collide(builder.finalize(), pose, gap=0.1, max_contacts_per_pair=limit).cell(
+        0
+    )
 
 
 @pytest.mark.parametrize("ground_first", [True, False])
@@ -270,7 +311,9 @@ def contacts(body: str, ground: str, ground_first: bool, rotation=(0, 0, 0, 1), 
         ("cylinder", "plane", (0, 0, 0, 1), 4, 1),
     ],
 )
-def test_of_equally_deep_contacts_the_first_by_features_stay(body, ground, rotation, count, distinct, ground_first):
+def test_of_equally_deep_contacts_the_first_by_features_stay(
+    body, ground, rotation, count, distinct, ground_first
+):
     depth = 1.25 if count == 8 else 0.25
     every = contacts(body, ground, ground_first, rotation, depth)
     assert every.rigid_contact_count == count
@@ -284,11 +327,15 @@ def test_of_equally_deep_contacts_the_first_by_features_stay(body, ground, rotat
         kept = contacts(body, ground, ground_first, rotation, depth, limit)
         expected = np.sort(by_depth[:limit])
         for column in RIGID_COLUMNS:
-            found, whole = getattr(kept, column.name), getattr(every, column.name)
-            np.testing.assert_array_equal(found, whole[expected], err_msg=f"{column.name}, limit {limit}")
+            found = getattr(kept, column.name)
+            whole = getattr(every, column.name)
+            np.testing.assert_array_equal(
+                found, whole[expected], err_msg=f"{column.name}, limit {limit}"
+            )
 
 
-# A convex shape on a grid of triangles: one contact for each place within the pair, and all of its corners.
+# A convex shape on a grid of triangles: one contact for each place within the pair, and all of its
+# corners.
 
 SHAPES = {
     ShapeType.BOX: ((0.25, 0.25, 0.1), 0.1),
@@ -299,14 +346,17 @@ LYING = (0.5**0.5, 0.0, 0.0, 0.5**0.5)
 
 
 def resting(shape_type: ShapeType, surface: str, size: float, place: tuple[float, float]):
-    """Contacts of a shape that overlaps a flat grid, 8 cells of 0.125 a side, by 1e-4 of the size."""
+    """Contacts of a shape that overlaps a flat grid, 8 cells of 0.125 a side, by 1e-4 of the
+    size."""
     sizes, rest = SHAPES[shape_type]
     builder = ModelBuilder()
     if surface == "mesh":
         vertices, faces = grid(8)
         builder.add_shape_mesh(-1, size * vertices, faces)
     else:
-        builder.add_shape_heightfield(-1, np.zeros((9, 9), np.float32), hx=0.5 * size, hy=0.5 * size, base=size)
+        builder.add_shape_heightfield(
+            -1, np.zeros((9, 9), np.float32), hx=0.5 * size, hy=0.5 * size, base=size
+        )
     builder.add_shape(builder.add_body(), shape_type, [size * x for x in sizes])
     pose = np.zeros((1, 1, 1, 7))
     pose[..., :3] = size * np.array([*place, rest - 1e-4])
@@ -331,10 +381,14 @@ def test_no_two_contacts_coincide(shape_type, surface, size, place):
     }
     if shape_type in ends:
         away = size * (np.array(ends[shape_type]) + place)[:, None] - cell.point1[None, :, :2]
-        assert np.linalg.norm(away, axis=2).min(axis=1).max() < (1e-6 if shape_type == ShapeType.BOX else 1e-5) * size
+        assert (
+            np.linalg.norm(away, axis=2).min(axis=1).max()
+            < (1e-6 if shape_type == ShapeType.BOX else 1e-5) * size
+        )
 
 
-# Where contacts of a pair begin: at the sum of its margins plus its gap, for both gap rules and orders of shapes.
+# Where contacts of a pair begin: at the sum of its margins plus its gap, for both gap rules and
+# orders of shapes.
 
 STEP = 1e-6
 
@@ -344,7 +398,9 @@ def contacts_at(surface: float, gaps: tuple[float, float], rule: str, margins=(0
     builder = ModelBuilder()
     builder.gap_rule = rule
     for gap, margin in zip(gaps, margins, strict=True):
-        builder.add_shape_sphere(builder.add_body(), radius=0.5, cfg=ShapeConfig(gap=gap, margin=margin))
+        builder.add_shape_sphere(
+            builder.add_body(), radius=0.5, cfg=ShapeConfig(gap=gap, margin=margin)
+        )
     pose = np.zeros((1, 1, 2, 7))
     pose[..., 6] = 1.0
     pose[0, 0, 1, 0] = 1.0 + surface

@@ -1,4 +1,5 @@
-"""Kernels are one source for CPU and CUDA: NVRTC compiles them to PTX, within the budget of registers and stack."""
+"""Kernels are one source for CPU and CUDA: NVRTC compiles them to PTX, within the budget of
+registers and stack."""
 
 import pytest
 import warp as wp
@@ -29,7 +30,13 @@ from collidecli.engine.narrowphase.triangles.heightfield_solid import (
     surfaces_kernel,
 )
 from collidecli.engine.narrowphase.triangles.mesh_mesh import MESHES
-from collidecli.engine.particles import self_contacts, self_sweep, soft_contacts, swept_elements, swept_points
+from collidecli.engine.particles import (
+    self_contacts,
+    self_sweep,
+    soft_contacts,
+    swept_elements,
+    swept_points,
+)
 from collidecli.engine.particles.surfaces import fit_boxes
 from collidecli.engine.pipeline import find_device
 from collidecli.engine.reduction import reduce_contacts
@@ -76,7 +83,9 @@ KERNELS = {
     "capsule_capsule": collider(ShapeType.CAPSULE, ShapeType.CAPSULE, "gjk").kernel,
     "fill_rows_of_mesh": fill_rows_of_mesh,
     "settle_of_mesh": collider(ShapeType.BOX, ShapeType.MESH, "gjk").region_depths,
-    "settle_of_hull_in_field": collider(ShapeType.CONVEX_MESH, ShapeType.HEIGHTFIELD, "gjk").region_depths,
+    "settle_of_hull_in_field": (
+        collider(ShapeType.CONVEX_MESH, ShapeType.HEIGHTFIELD, "gjk").region_depths
+    ),
     "find_of_sdf": SDF.search,
     "sdf": collider(ShapeType.BOX, ShapeType.BOX, "gjk", has_field=True).kernel,
     "join_sdf": SDF.merge,
@@ -119,30 +128,69 @@ KERNELS = {
 }
 
 HEAVY = {
-    *("touch", "touch_hulls", "touch_on_mesh", "touch_hull_on_field", "test_pairs", "test_all", "test_unswept"),
+    *(
+        "touch",
+        "touch_hulls",
+        "touch_on_mesh",
+        "touch_hull_on_field",
+        "test_pairs",
+        "test_all",
+        "test_unswept",
+    ),
     *("find_on_mesh", "find_on_heightfield", "sphere_field", "hulls", "convex", "reduce_contacts"),
-    *("convex_triangles", "find_on_meshes", "find_of_sdf", "sdf", "meshes", "convex_field", "hull_field"),
+    *(
+        "convex_triangles",
+        "find_on_meshes",
+        "find_of_sdf",
+        "sdf",
+        "meshes",
+        "convex_field",
+        "hull_field",
+    ),
     *("find_on_ground", "ground", "deepen_meshes", "deepen_on_ground", "settle_of_mesh"),
-    *("settle_of_hull_in_field", "cut_voxels", "sample_corners", "nearest_of_convex", "nearest_of_hull"),
-    *("minimize_primitives", "minimize_hulls", "minimize_meshes", "minimize_heightfields", "sample_polygons"),
-    *("sample_heightfields", "sample_primitives", "write_self_columns", "nearest_of_surfaces", "touch_of_meshes"),
+    *(
+        "settle_of_hull_in_field",
+        "cut_voxels",
+        "sample_corners",
+        "nearest_of_convex",
+        "nearest_of_hull",
+    ),
+    *(
+        "minimize_primitives",
+        "minimize_hulls",
+        "minimize_meshes",
+        "minimize_heightfields",
+        "sample_polygons",
+    ),
+    *(
+        "sample_heightfields",
+        "sample_primitives",
+        "write_self_columns",
+        "nearest_of_surfaces",
+        "touch_of_meshes",
+    ),
     *("compact_soft", *(name for name in KERNELS if "_past_" in name)),
 }
 """Take a core two seconds to half a minute each: `make test-slow`."""
 
 
 @pytest.mark.share(4)
-@pytest.mark.parametrize("name", [pytest.param(name, marks=[pytest.mark.slow] * (name in HEAVY)) for name in KERNELS])
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[pytest.mark.slow] * (name in HEAVY)) for name in KERNELS]
+)
 def test_kernel_compiles_for_cuda(name, tmp_path, monkeypatch):
     find_device("cpu")
     monkeypatch.setattr(wp.config, "optimization_level", 0)  # whether it compiles, not how well
     if not wp.get_cuda_supported_archs():
         pytest.skip("this build of Warp has no CUDA compiler")
-    built = wp.compile_aot_module(KERNELS[name].module, arch=ARCHITECTURE, module_dir=tmp_path, use_ptx=True)
+    built = wp.compile_aot_module(
+        KERNELS[name].module, arch=ARCHITECTURE, module_dir=tmp_path, use_ptx=True
+    )
     assert any(path.stat().st_size > 0 for path in built)
 
 
-# Registers, stack, spills, local arrays and by-value arguments of kernels stay within tests/gpu/kernel_budget.json.
+# Registers, stack, spills, local arrays and by-value arguments of kernels stay within
+# tests/gpu/kernel_budget.json.
 
 LIGHT = {"capsule_capsule", "compact", "count_lanes", "measure_grid", "sweep"}
 """Take half a second of a core each to compile, the others up to two minutes: `make test-slow`."""
@@ -173,7 +221,12 @@ ptxas info    : Function properties for deep
 
 def test_numbers_are_read_from_ptx_and_from_ptxas():
     assert numbers_of_ptx(PTX) == {"local": 800, "argument": 176}
-    assert numbers_of_ptxas(REPORT) == {"registers": 52, "stack": 1024, "spill_stores": 20, "spill_loads": 28}
+    assert numbers_of_ptxas(REPORT) == {
+        "registers": 52,
+        "stack": 1024,
+        "spill_stores": 20,
+        "spill_loads": 28,
+    }
 
 
 def test_each_kernel_has_a_budget():
@@ -191,21 +244,33 @@ def test_a_larger_number_is_named_with_how_to_renew_the_budget():
 
 
 @pytest.mark.parametrize(
-    "names", [pytest.param(LIGHT, id="light"), pytest.param(set(KERNELS) - LIGHT, id="heavy", marks=pytest.mark.slow)]
+    "names",
+    [
+        pytest.param(LIGHT, id="light"),
+        pytest.param(set(KERNELS) - LIGHT, id="heavy", marks=pytest.mark.slow),
+    ],
 )
 def test_kernels_are_within_their_budget(names):
     find_device("cpu")
     if not wp.get_cuda_supported_archs():
         pytest.skip("this build of Warp has no CUDA compiler")
-    budget, versions = read_budget(), tool_versions()
+    budget = read_budget()
+    versions = tool_versions()
     if versions["warp"] != budget["warp"]:
-        pytest.skip(f"the budget was measured with Warp {budget['warp']}, here is {versions['warp']}")
+        pytest.skip(
+            f"the budget was measured with Warp {budget['warp']}, here is {versions['warp']}"
+        )
     is_whole = versions["ptxas"] == budget["ptxas"]
     found = dict(measure(sorted(names), is_whole))
     assert set(found) == names
-    too_large = [line for name in sorted(names) for line in excess(name, found[name], budget["kernels"][name])]
+    too_large = [
+        line
+        for name in sorted(names)
+        for line in excess(name, found[name], budget["kernels"][name])
+    ]
     assert not too_large, "\n".join(too_large)
     if not is_whole:
         pytest.skip(
-            f"ptxas: {versions['ptxas']}, of the budget {budget['ptxas']}; only {' and '.join(OF_PTX)} compared"
+            f"ptxas: {versions['ptxas']}, of the budget {budget['ptxas']}; only"
+            f" {' and '.join(OF_PTX)} compared"
         )

@@ -1,4 +1,5 @@
-"""Clearance, fields, heightfields and the inside of meshes on the device, against exact distances."""
+"""Clearance, fields, heightfields and the inside of meshes on the device, against exact
+distances."""
 
 import itertools
 
@@ -17,10 +18,22 @@ from collidecli.engine.geometry.heightfields import (
     upload_heightfields,
 )
 from collidecli.engine.geometry.heightfields import field_of as heightfield_of
-from collidecli.engine.geometry.meshes import EDGE_PART, FACE_PART, Meshes, nearest_triangle_point, upload_meshes
+from collidecli.engine.geometry.meshes import (
+    EDGE_PART,
+    FACE_PART,
+    Meshes,
+    nearest_triangle_point,
+    upload_meshes,
+)
 from collidecli.engine.geometry.primitives import Primitive
 from collidecli.engine.geometry.real import Real, Vec3
-from collidecli.engine.geometry.signed_distance import SdfGrid, arrays_of, build_sdf, field_key, grid_of
+from collidecli.engine.geometry.signed_distance import (
+    SdfGrid,
+    arrays_of,
+    build_sdf,
+    field_key,
+    grid_of,
+)
 from collidecli.engine.narrowphase.triangles.convex_least_translation import depth_in_shape
 from collidecli.engine.narrowphase.triangles.heightfield_traversal import Traversal, range_of
 from collidecli.engine.pipeline import find_device
@@ -33,7 +46,18 @@ from collidecli.scene.shape_types import ShapeType
 from collidecli.scene.signed_distance import SdfShape
 from collidecli.scene.triangle_mesh import triangle_mesh
 from tests.support.fields import bowl, dirty, exact_of_mesh, field_of, ring, sampled
-from tests.support.meshes import Terrain, blob, box, grid, joined, knot, rough, torus, triangle_distances, windings
+from tests.support.meshes import (
+    Terrain,
+    blob,
+    box,
+    grid,
+    joined,
+    knot,
+    rough,
+    torus,
+    triangle_distances,
+    windings,
+)
 from tests.support.oracle import directions_on_sphere
 from tests.support.pair_runner import SIZES as PRIMITIVES
 from tests.support.supports import surface_residual
@@ -110,8 +134,9 @@ def bounds() -> dict[tuple[str, float], dict[str, np.ndarray]]:
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("name", list(MESHES))
 def test_bounds_hold_and_empty_balls_contain_no_triangle(bounds, name, size):
-    """The free ball is never too large, and absent inside; the distance is below its bound, within a cell. The empty
-    ball is on either side of the surface; some balls inside solids are empty too."""
+    """The free ball is never too large, and absent inside; the distance is below its bound,
+    within a cell. The empty ball is on either side of the surface; some balls inside solids are
+    empty too."""
     values = bounds[name, size]
     assert np.all(values["free"] <= np.where(values["inside"], 0.0, values["distance"]))
     assert np.all(values["bound"] > values["distance"])
@@ -161,13 +186,16 @@ def random_points(shape: SdfShape, count: int) -> np.ndarray:
     spread = rng.uniform(-1.0, 1.0, size=(count, 3)) * (half + 0.15)
     if shape.surface is None:
         return spread
-    corners = shape.surface.vertex[shape.surface.face][rng.integers(len(shape.surface.face), size=count // 2)]
+    corners = shape.surface.vertex[shape.surface.face][
+        rng.integers(len(shape.surface.face), size=count // 2)
+    ]
     near = np.einsum("nk,nki->ni", rng.dirichlet((1.0, 1.0, 1.0), size=count // 2), corners)
     return np.concatenate([spread[: count - count // 2], near + rng.normal(size=near.shape) * 0.04])
 
 
 def is_torn(shape: SdfShape, points: np.ndarray, values: np.ndarray) -> np.ndarray:
-    """Points where the exact field is discontinuous within a voxel: at the lid of an open surface."""
+    """Points where the exact field is discontinuous within a voxel: at the lid of an open
+    surface."""
     torn = np.zeros(len(points), bool)
     for offset in itertools.product((-1.0, 1.0), repeat=3):
         step = shape.voxel * np.array(offset)
@@ -183,7 +211,8 @@ def grids() -> dict[str, SdfGrid]:
 @pytest.mark.share(3)
 @pytest.mark.parametrize("name", SHAPES)
 def test_distance_is_within_half_a_voxel(name, grids):
-    shape, points = SHAPES[name], random_points(SHAPES[name], 500)
+    shape = SHAPES[name]
+    points = random_points(SHAPES[name], 500)
     values, _, reached = sampled([grids[name]], points)
     truth = signed(shape, points)
     here = reached & (truth > BAND[0]) & (truth < BAND[1])
@@ -199,10 +228,12 @@ def test_distance_is_within_half_a_voxel(name, grids):
 
 def test_distance_is_within_half_a_voxel_far_from_the_surface_too(grids):
     for name in ("sphere", "torus"):
-        shape, points = SHAPES[name], random_points(SHAPES[name], 300)
+        shape = SHAPES[name]
+        points = random_points(SHAPES[name], 300)
         values, _, reached = sampled([grids[name]], points)
         truth = signed(shape, points)
-        # Except the centre of the torus's tube and of the ball, where the error is at most 0.87 voxels.
+        # Except the centre of the torus's tube and of the ball, where the error is at most 0.87
+        # voxels.
         middle = shape.size[0] if name == "sphere" else 0.3
         deep = reached & (truth > -middle + 2.0 * shape.voxel)
         assert (np.abs(values - truth)[deep] <= HALF_A_VOXEL * shape.voxel).all()
@@ -215,7 +246,9 @@ def test_signs_of_an_open_mesh_are_those_of_its_winding_number(side, below):
     points = random_points(shape, 1000)
     values, _, reached = sampled([build_sdf(shape, DEVICE)], points)
     truth = signed(shape, points)
-    wrong = np.flatnonzero(reached & (np.sign(values) != np.sign(truth)) & (np.abs(truth) > shape.voxel))
+    wrong = np.flatnonzero(
+        reached & (np.sign(values) != np.sign(truth)) & (np.abs(truth) > shape.voxel)
+    )
     assert is_torn(shape, points[wrong], truth[wrong]).all()
     assert np.sum(truth < -shape.voxel) > 30
 
@@ -242,7 +275,9 @@ def test_a_point_beyond_the_grid_has_no_value_and_several_fields_are_in_one_uplo
         assert one.tobytes() == other.tobytes()
 
 
-def test_bits_do_not_depend_on_threads_and_arrays_of_other_contents_are_no_field(grids, monkeypatch):
+def test_bits_do_not_depend_on_threads_and_arrays_of_other_contents_are_no_field(
+    grids, monkeypatch
+):
     monkeypatch.setattr(signed_distance, "ROWS_AT_ONCE", 1000)
     again = build_sdf(SHAPES["bowl"], DEVICE)
     for name, values in arrays_of(grids["bowl"]).items():
@@ -258,7 +293,9 @@ def test_bits_do_not_depend_on_threads_and_arrays_of_other_contents_are_no_field
 
 
 def test_large_fields_are_sparse():
-    shape = field_of(ShapeType.BOX, (1.0, 0.9, 1.0), max_resolution=256, narrow_band_range=(-0.02, 0.02))
+    shape = field_of(
+        ShapeType.BOX, (1.0, 0.9, 1.0), max_resolution=256, narrow_band_range=(-0.02, 0.02)
+    )
     grid = build_sdf(shape, DEVICE)
     # Most of them are where sides of the box are equally far, inside.
     assert 0 < len(grid.fine) < 0.45 * grid.slot.size
@@ -307,9 +344,12 @@ def test_keys_differ_if_values_differ():
 
 
 def test_an_open_mesh_is_warned_of_and_one_turned_inside_out_turned_back():
-    vertices, faces = bowl().vertex, bowl().face
+    vertices = bowl().vertex
+    faces = bowl().face
     cfg = ShapeConfig(sdf_max_resolution=8)
-    with pytest.warns(UserWarning, match="'dish': an open mesh, which its signed distance field treats as solid"):
+    with pytest.warns(
+        UserWarning, match="'dish': an open mesh, which its signed distance field treats as solid"
+    ):
         ModelBuilder().add_shape_mesh(-1, vertices, faces, cfg=cfg, key="dish")
     with pytest.warns(UserWarning, match="1 inside-out body is turned over"):
         ModelBuilder().add_shape_mesh(-1, ring().vertex, ring().face[:, ::-1], cfg=cfg)
@@ -342,7 +382,9 @@ def _triangles(
 
 
 @kernel
-def _ranges(fields: Heightfields, number: int, square: wp.array[wp.vec3i], out: wp.array2d[wp.float64]):
+def _ranges(
+    fields: Heightfields, number: int, square: wp.array[wp.vec3i], out: wp.array2d[wp.float64]
+):
     thread = wp.tid()
     traversal = Traversal()
     traversal.level = square[thread][0]
@@ -370,14 +412,17 @@ def fields() -> Heightfields:
 
 
 def triangles(fields: Heightfields, number: int) -> tuple[np.ndarray, np.ndarray]:
-    """float64[n, 3, 3] corners and int32[n, 7] features of every triangle of a cell, wall or the base."""
+    """float64[n, 3, 3] corners and int32[n, 7] features of every triangle of a cell, wall or the
+    base."""
     count = wp.zeros(1, dtype=wp.int32, device=DEVICE)
     wp.launch(_count, 1, [fields, number, count], device=DEVICE)
     total = int(count.numpy()[0])
     rows, cols = TERRAINS[number].heights.shape
     v = np.arange(rows * cols)
     exists = np.repeat((v // cols < rows - 1) & (v % cols < cols - 1), 2)
-    numbers = np.flatnonzero(np.concatenate([exists, np.ones(total - len(exists), bool)])).astype(np.int32)
+    numbers = np.flatnonzero(np.concatenate([exists, np.ones(total - len(exists), bool)])).astype(
+        np.int32
+    )
     corner = wp.zeros((len(numbers), 3), dtype=Vec3, device=DEVICE)
     feature = wp.zeros((len(numbers), 7), dtype=wp.int32, device=DEVICE)
     arguments = [fields, number, wp.array(numbers, dtype=wp.int32, device=DEVICE), corner, feature]
@@ -387,10 +432,12 @@ def triangles(fields: Heightfields, number: int) -> tuple[np.ndarray, np.ndarray
 
 @pytest.mark.parametrize("number", range(len(TERRAINS)))
 def test_every_feature_has_one_place_and_every_place_one_feature(fields, number):
-    """Vertices, and edges by their ends; an edge belongs to two triangles, which traverse it in opposite directions."""
+    """Vertices, and edges by their ends; an edge belongs to two triangles, which traverse it in
+    opposite directions."""
     corner, feature = triangles(fields, number)
     place = [[tuple(p.round(9).tolist()) for p in triangle] for triangle in corner]
-    vertices, edges = {}, {}
+    vertices = {}
+    edges = {}
     for points, names in zip(place, feature.tolist(), strict=True):
         for k in range(3):
             vertices.setdefault(names[k], set()).add(points[k])
@@ -416,11 +463,14 @@ def test_every_feature_has_one_place_and_every_place_one_feature(fields, number)
 
 @pytest.mark.parametrize("number", range(len(TERRAINS)))
 def test_ranges_are_those_of_the_heights(fields, number):
-    """Of every square of every level, its border included; none below the finest level or above the coarsest."""
+    """Of every square of every level, its border included; none below the finest level or above the
+    coarsest."""
     heights = solid(TERRAINS[number]).heights
     rows, cols = heights.shape
-    squares, expected = [(FIRST_LEVEL - 1, 0, 0)], [(0.0, 0.0, 0.0)]
-    level, is_last = FIRST_LEVEL, False
+    squares = [(FIRST_LEVEL - 1, 0, 0)]
+    expected = [(0.0, 0.0, 0.0)]
+    level = FIRST_LEVEL
+    is_last = False
     while not is_last:
         side = 1 << level
         is_last = side >= max(rows, cols) - 1
@@ -438,7 +488,8 @@ def test_ranges_are_those_of_the_heights(fields, number):
     np.testing.assert_allclose(out.numpy(), expected, atol=1e-12)
 
 
-# Closest points of single triangles, against points of each feature's region that are known by construction.
+# Closest points of single triangles, against points of each feature's region that are known by
+# construction.
 
 COUNT = 40
 
@@ -463,16 +514,22 @@ def _nearest(
 
 @pytest.mark.parametrize("size", [1e-3, 1.0, 1e3])
 def test_points_over_every_feature(size):
-    """A foot inside a corner, side or face, and a point along a direction of that feature's normal cone."""
+    """A foot inside a corner, side or face, and a point along a direction of that feature's normal
+    cone."""
     rng = np.random.default_rng(6)
-    triangle, point, foot, part = [], [], [], []
+    triangle = []
+    point = []
+    foot = []
+    part = []
     for _ in range(COUNT):
         corners = rng.normal(size=(3, 3)) * size
         normal = np.cross(corners[1] - corners[0], corners[2] - corners[0])
         normal /= np.linalg.norm(normal)
         outward = [np.cross(corners[(k + 1) % 3] - corners[k], normal) for k in range(3)]
         outward = [way / np.linalg.norm(way) for way in outward]
-        t, u, up = rng.uniform(0.1, 0.9), rng.uniform(0.1, 1.0, 2), size * rng.uniform(-1.0, 1.0) * normal
+        t = rng.uniform(0.1, 0.9)
+        u = rng.uniform(0.1, 1.0, 2)
+        up = size * rng.uniform(-1.0, 1.0) * normal
         weights = rng.dirichlet((2.0, 2.0, 2.0))
         for k in range(3):
             # Between the perpendiculars of its two sides, and perpendicular to one.
@@ -486,10 +543,14 @@ def test_points_over_every_feature(size):
         foot.append(weights @ corners)
         point.append(foot[-1] + up)
         part.append(int(FACE_PART))
-    device, count = find_device("cpu"), len(point)
+    device = find_device("cpu")
+    count = len(point)
     found = wp.zeros(count, dtype=Vec3, device=device)
-    parts, square = wp.zeros(count, dtype=int, device=device), wp.zeros(count, dtype=float, device=device)
-    arguments = [wp.array(np.array(values), dtype=Vec3, device=device) for values in (triangle, point)]
+    parts = wp.zeros(count, dtype=int, device=device)
+    square = wp.zeros(count, dtype=float, device=device)
+    arguments = [
+        wp.array(np.array(values), dtype=Vec3, device=device) for values in (triangle, point)
+    ]
     wp.launch(_nearest, count, [*arguments, found, parts, square], device=device)
     np.testing.assert_array_equal(parts.numpy(), part)
     np.testing.assert_allclose(found.numpy(), foot, atol=1e-11 * size)
@@ -497,7 +558,8 @@ def test_points_over_every_feature(size):
     np.testing.assert_allclose(square.numpy(), (off**2).sum(axis=1), rtol=1e-6)
 
 
-# What is inside a mesh: hulls whose frame has its origin outside them, and meshes that cross themselves.
+# What is inside a mesh: hulls whose frame has its origin outside them, and meshes that cross
+# themselves.
 
 
 @kernel
@@ -507,7 +569,8 @@ def _depths(shape_type: int, size: Vec3, point: wp.array[Vec3], depth: wp.array[
 
 @pytest.mark.parametrize("kind", PRIMITIVES, ids=lambda kind: kind.label)
 def test_the_depth_of_a_point_in_a_shape_is_that_of_its_surface_or_less(kind):
-    size, count = np.array([PRIMITIVES[kind]]), 200
+    size = np.array([PRIMITIVES[kind]])
+    count = 200
     point = np.random.default_rng(3).uniform(-1.0, 1.0, (count, 3)) * size.max()
     truth = -surface_residual(kind, np.repeat(size, count, axis=0), point)
     depth = wp.zeros(count, dtype=Real, device=DEVICE)
@@ -526,7 +589,8 @@ def test_the_depth_of_a_point_in_a_shape_is_that_of_its_surface_or_less(kind):
 @pytest.mark.filterwarnings("ignore:shape 0")
 @pytest.mark.parametrize("gap", [0, 1])
 def test_a_hull_is_not_inside_where_its_box_is(gap):
-    """The middle of the box of a corner tetrahedron is 0.5 / sqrt(3) beyond its face; a mesh around it is apart."""
+    """The middle of the box of a corner tetrahedron is 0.5 / sqrt(3) beyond its face; a mesh around
+    it is apart."""
     builder = collidecli.ModelBuilder()
     vertices, faces = box(0.1, 0.1, 0.1)
     dent = vertices * np.where(np.arange(8)[:, None] == 7, 0.3, 1.0)

@@ -1,4 +1,5 @@
-"""Least distances of pairs without a cutoff: against a float64 oracle, brute force and exact gaps."""
+"""Least distances of pairs without a cutoff: against a float64 oracle, brute force and exact
+gaps."""
 
 from itertools import combinations
 
@@ -50,7 +51,9 @@ def measured(builder: ModelBuilder, poses, rows=None, **options):
     model = builder.finalize()
     poses = np.asarray(poses, np.float64).reshape(-1, 2, 7)
     rows = np.tile([0, 1], (len(poses), 1)) if rows is None else rows
-    return PairDistances(model, find_device("cpu"), np.unique(rows, axis=0), **options).measure(rows, poses)
+    return PairDistances(model, find_device("cpu"), np.unique(rows, axis=0), **options).measure(
+        rows, poses
+    )
 
 
 def add(builder: ModelBuilder, kind: str, size: float = 1.0) -> int:
@@ -64,7 +67,9 @@ def add(builder: ModelBuilder, kind: str, size: float = 1.0) -> int:
     if kind == "hull":
         return builder.add_shape_convex_hull(body, size * blob(np.random.default_rng(3), 4, 5)[0])
     shape_type = ShapeType[kind.upper()]
-    return builder.add_shape(body, shape_type, size * np.array([x for x in SHAPES[shape_type] if x > 0.0]))
+    return builder.add_shape(
+        body, shape_type, size * np.array([x for x in SHAPES[shape_type] if x > 0.0])
+    )
 
 
 def corners_of(builder: ModelBuilder, row: int, pose: np.ndarray) -> np.ndarray:
@@ -80,7 +85,8 @@ def spread_poses(seed: int, count: int, spread: float) -> np.ndarray:
 
 @pytest.mark.parametrize("size", [1e-3, 1.0, 1e3])
 def test_convex_pairs_have_the_oracles_distance_and_a_certified_error(size):
-    builder, count = ModelBuilder(), 4
+    builder = ModelBuilder()
+    count = 4
     for shape_type in TYPES:
         add(builder, shape_type.label, size)
     pairs = list(combinations(range(len(TYPES)), 2))
@@ -92,7 +98,8 @@ def test_convex_pairs_have_the_oracles_distance_and_a_certified_error(size):
         sizes = [size * np.array(SHAPES[TYPES[row]]) for row in (a, b)]
         inverse = poses[part, 0] * [1, 1, 1, -1, -1, -1, 1]
         relative = compose_poses(
-            inverse, np.concatenate([poses[part, 1, :3] - poses[part, 0, :3], poses[part, 1, 3:]], 1)
+            inverse,
+            np.concatenate([poses[part, 1, :3] - poses[part, 0, :3], poses[part, 1, 3:]], 1),
         )
         relative[:, :3] -= compose_poses(inverse, np.tile(IDENTITY, (count, 1)))[:, :3]
         truth, _ = signed_distance(TYPES[a], sizes[0], TYPES[b], sizes[1], relative)
@@ -118,13 +125,17 @@ def test_witness_points_and_normals_run_from_shape0_to_shape1():
     np.testing.assert_allclose(np.linalg.norm(found.normal, axis=1), 1.0, atol=1e-12)
     np.testing.assert_allclose(off, found.distance[:, None] * found.normal, atol=1e-12)
     apart = found.distance > 0.0
-    np.testing.assert_allclose(np.linalg.norm(off[apart], axis=1), found.distance[apart], atol=1e-12)
+    np.testing.assert_allclose(
+        np.linalg.norm(off[apart], axis=1), found.distance[apart], atol=1e-12
+    )
 
 
 def test_shapes_far_apart_have_a_distance_without_margins_and_gaps_and_two_planes_none():
     builder = ModelBuilder()
     for _ in range(2):
-        builder.add_shape_sphere(builder.add_body(), radius=1.0, cfg=ShapeConfig(margin=0.1, gap=0.3))
+        builder.add_shape_sphere(
+            builder.add_body(), radius=1.0, cfg=ShapeConfig(margin=0.1, gap=0.3)
+        )
         builder.add_shape(-1, ShapeType.PLANE, ())
     found = measured(builder, [[IDENTITY, at(3e5, 4e5, 0.0)]], np.array([[0, 2]]))
     assert abs(found.distance[0] - 499_998.0) < 1e-9
@@ -178,7 +189,9 @@ def test_round_shapes_and_boxes_have_the_distance_of_a_meshs_triangles():
             truth[k] = point_distances(triangles, pose[1, :3]).min() - 0.2
         elif row == 2:
             half = 0.5 * rotation_of(pose[1])[:, 2]
-            truth[k] = segment_distances(triangles, pose[1, :3] - half, pose[1, :3] + half).min() - 0.1
+            truth[k] = (
+                segment_distances(triangles, pose[1, :3] - half, pose[1, :3] + half).min() - 0.1
+            )
         else:
             corners = CUBE[0][CUBE[1]] @ rotation_of(pose[1]).T + pose[1, :3]
             truth[k] = mesh_distance(triangles, corners)
@@ -232,16 +245,29 @@ def test_too_little_memory_halves_a_batch_and_refuses_a_single_pair(monkeypatch)
         measured(builder, poses)
 
 
-# Convex shapes a small gap above large triangles: distances, their bounds, sweeps and touches against exact gaps.
+# Convex shapes a small gap above large triangles: distances, their bounds, sweeps and touches
+# against exact gaps.
 
-SIZES = [(0.05, 100.0), (1.0, 1.0), (1e3, 1e3), (1e-3, 1e-3), (0.05, 1e3), (1e-3, 1.0), (1e3, 1.0), (1.0, 10.0),
-         (1.0, 1e3), (1e-3, 1e3)]  # fmt: skip
+SIZES = [
+    (0.05, 100.0),
+    (1.0, 1.0),
+    (1e3, 1e3),
+    (1e-3, 1e-3),
+    (0.05, 1e3),
+    (1e-3, 1.0),
+    (1e3, 1.0),
+    (1.0, 10.0),
+    (1.0, 1e3),
+    (1e-3, 1e3),
+]
 """Half extents of the shapes and of the sheets [m]."""
 ROUNDING = 4e-15
-"""Of a distance relative to the sizes and coordinates it is computed from: 18 units in the last place, of two poses,
-the corners that they move, and a weighted mean of four differences of corners. The bound that the engine adds."""
+"""Of a distance relative to the sizes and coordinates it is computed from: 18 units in the last
+place, of two poses, the corners that they move, and a weighted mean of four differences of corners.
+The bound that the engine adds."""
 LOOSE = 1.01e-12
-"""`distance_bounds.LOOSE`: difference of both bounds relative to the largest half extents, and its rounding."""
+"""`distance_bounds.LOOSE`: difference of both bounds relative to the largest half extents, and its
+rounding."""
 
 
 def check_bounds(model: Model, rows: tuple[int, int], poses: np.ndarray, truth: np.ndarray) -> None:
@@ -249,7 +275,9 @@ def check_bounds(model: Model, rows: tuple[int, int], poses: np.ndarray, truth: 
     measured = PairDistances(model, find_device("cpu"), np.array([rows]))
     found = measured.measure(np.tile(rows, (len(poses), 1)), poses)
     size = model.shapes.size[list(rows)]
-    rounding = ROUNDING * (np.linalg.norm(size, axis=1).sum() + np.linalg.norm(poses[:, :, :3], axis=2).sum(axis=1))
+    rounding = ROUNDING * (
+        np.linalg.norm(size, axis=1).sum() + np.linalg.norm(poses[:, :, :3], axis=2).sum(axis=1)
+    )
     assert (found.distance - found.error <= truth).all()
     assert (truth <= found.distance + rounding).all()
     assert (found.error <= LOOSE * (size.max(axis=1).sum() + found.distance) + 2.0 * rounding).all()
@@ -266,24 +294,33 @@ def top_of(model: Model, row: int) -> float:
 @pytest.mark.parametrize("is_field", [False, True], ids=["mesh", "field"])
 @pytest.mark.parametrize("shape_type", TYPES_ABOVE_SHEETS, ids=lambda each: each.label)
 def test_a_distance_and_its_bound_enclose_the_gap(shape_type, is_field, size, half):
-    builder, count = ModelBuilder(), 100
+    builder = ModelBuilder()
+    count = 100
     rows = add_sheet(builder, half, is_field), add_convex(builder, shape_type, size)
     model = builder.finalize()
     gap = size * 10.0 ** np.linspace(-9.0, -2.0, count)
-    poses = poses_above(np.random.default_rng(5), shape_type, size, half, gap, top_of(model, rows[0]))
+    poses = poses_above(
+        np.random.default_rng(5), shape_type, size, half, gap, top_of(model, rows[0])
+    )
     check_bounds(model, rows, poses, gap_above(shape_type, size, poses, top_of(model, rows[0])))
 
 
 @pytest.mark.parametrize(("size", "half"), [(1.0, 1.0), (1e3, 1e-3), (1e-3, 0.1)])
-@pytest.mark.parametrize("shape_type", [ShapeType.BOX, ShapeType.CYLINDER, ShapeType.CONE], ids=lambda each: each.label)
+@pytest.mark.parametrize(
+    "shape_type", [ShapeType.BOX, ShapeType.CYLINDER, ShapeType.CONE], ids=lambda each: each.label
+)
 def test_corners_and_edges_below_a_flat_face(shape_type, size, half):
-    """An open cube of triangles, which is no hull, below a base; half of the cubes have an edge parallel to it."""
-    builder, rng, count = ModelBuilder(), np.random.default_rng(6), 60
+    """An open cube of triangles, which is no hull, below a base; half of the cubes have an edge
+    parallel to it."""
+    builder = ModelBuilder()
+    rng = np.random.default_rng(6)
+    count = 60
     row = add_convex(builder, shape_type, size)
     vertex, faces = box(half, half, half)
     other = builder.add_shape_mesh(builder.add_body(), vertex, faces[2:])
     model = builder.finalize()
-    vertex, depth = model.meshes[0].vertex, PROPORTIONS[shape_type][2 if shape_type == ShapeType.BOX else 1] * size
+    vertex = model.meshes[0].vertex
+    depth = PROPORTIONS[shape_type][2 if shape_type == ShapeType.BOX else 1] * size
     turned = Rotation.random(count, random_state=1).as_quat()
     turned[::2] = Rotation.from_euler("x", rng.uniform(0.0, 6.0, (count // 2, 1))).as_quat()
     corners = np.stack([each.apply(vertex) for each in Rotation.from_quat(turned)])
@@ -294,15 +331,21 @@ def test_corners_and_edges_below_a_flat_face(shape_type, size, half):
     poses = np.stack([above, compose_poses(above, local)], axis=1)
     exact = poses.astype(np.longdouble)
     matrix = exact_rotations(exact[..., 3:])
-    points = np.einsum("nij,pj->npi", matrix[:, 1], vertex) + (exact[:, 1, :3] - exact[:, 0, :3])[:, None]
+    points = (
+        np.einsum("nij,pj->npi", matrix[:, 1], vertex)
+        + (exact[:, 1, :3] - exact[:, 0, :3])[:, None]
+    )
     height = np.einsum("npi,ni->np", points, matrix[:, 0, :, 2])
     check_bounds(model, (row, other), poses, -depth - height.max(axis=1))
 
 
 @pytest.mark.parametrize(("half", "gap"), [(100.0, 1e-5), (1e3, 1e-4)])
 def test_a_resting_body_above_a_sheet_does_not_touch_it(half, gap):
-    """Shapes of 5 cm at rest: in a sweep and in a set of touches those touch that overlap or are below its limit."""
-    builder, rng, count = ModelBuilder(), np.random.default_rng(7), 32
+    """Shapes of 5 cm at rest: in a sweep and in a set of touches those touch that overlap or are
+    below its limit."""
+    builder = ModelBuilder()
+    rng = np.random.default_rng(7)
+    count = 32
     add_sheet(builder, half, False)
     poses = [sheet_poses(rng, 1.0, 1)]
     gaps = np.tile([gap, gap, 4e-7, -1e-4], count // 4)
@@ -310,13 +353,16 @@ def test_a_resting_body_above_a_sheet_does_not_touch_it(half, gap):
         for _ in range(count):
             add_convex(builder, shape_type, 0.05)
         poses.append(compose_poses(poses[0], local_poses_above(rng, shape_type, 0.05, half, gaps)))
-    model, frame = builder.finalize(), np.concatenate(poses)[None]
+    model = builder.finalize()
+    frame = np.concatenate(poses)[None]
     expected = 1 + np.flatnonzero(np.tile(gaps, 3) < gap)
     swept = collidecli.sweep(model, np.stack([frame, frame]))
     assert swept.touches.all()
     assert (swept.shape0 == 0).all()
     np.testing.assert_array_equal(np.sort(swept.shape1), expected)
-    touching = touches(collidecli.collide(model, frame[None], device="cpu", gap=1e-6, touch_only=True))
+    touching = touches(
+        collidecli.collide(model, frame[None], device="cpu", gap=1e-6, touch_only=True)
+    )
     full = pairs_of_contacts(collidecli.collide(model, frame[None], device="cpu", gap=1e-6))
     np.testing.assert_array_equal(np.sort(full["shape1"]), expected)
     assert (touching == full).all()
@@ -324,7 +370,9 @@ def test_a_resting_body_above_a_sheet_does_not_touch_it(half, gap):
 
 def test_shapes_just_beyond_the_gap_of_a_large_sheet_do_not_touch_it():
     """GJK calls some of them an overlap; the set of touches has the pairs of the contacts."""
-    builder, rng, count = ModelBuilder(), np.random.default_rng(1), 200
+    builder = ModelBuilder()
+    rng = np.random.default_rng(1)
+    count = 200
     add_sheet(builder, 1e3, False)
     poses = [sheet_poses(rng, 1.0, 1)]
     for shape_type in (ShapeType.CYLINDER, ShapeType.BOX, ShapeType.CONE):
@@ -332,7 +380,8 @@ def test_shapes_just_beyond_the_gap_of_a_large_sheet_do_not_touch_it():
             add_convex(builder, shape_type, 0.05)
         gaps = 10.0 ** rng.uniform(-8.0, -4.0, count)
         poses.append(compose_poses(poses[0], local_poses_above(rng, shape_type, 0.05, 1e3, gaps)))
-    model, frame = builder.finalize(), np.concatenate(poses)[None, None]
+    model = builder.finalize()
+    frame = np.concatenate(poses)[None, None]
     for gap in (1e-8, 1e-7):
         full = pairs_of_contacts(collidecli.collide(model, frame, device="cpu", gap=gap))
         found = touches(collidecli.collide(model, frame, device="cpu", gap=gap, touch_only=True))

@@ -1,4 +1,5 @@
-"""Contacts of particles and of elements with shapes and themselves, against brute force over all pairs."""
+"""Contacts of particles and of elements with shapes and themselves, against brute force over all
+pairs."""
 
 from contextlib import suppress
 
@@ -18,8 +19,21 @@ from tests.support.engine_runs import pipeline_of
 from tests.support.hydroelastic import random_rotation
 from tests.support.hydroelastic import rotated as turned
 from tests.support.mesh_pairs import mesh_distance
-from tests.support.meshes import grid, nearest_to_segments, point_distances, segment_distances, torus
-from tests.support.particle_oracle import Distance, Solid, deep_terrain, notched_cube, pressure_solids, solids
+from tests.support.meshes import (
+    grid,
+    nearest_to_segments,
+    point_distances,
+    segment_distances,
+    torus,
+)
+from tests.support.particle_oracle import (
+    Distance,
+    Solid,
+    deep_terrain,
+    notched_cube,
+    pressure_solids,
+    solids,
+)
 
 SOLIDS = {solid.name: solid for solid in solids()}
 
@@ -33,15 +47,19 @@ def sampled(solid: Solid, rng: np.random.Generator, count: int) -> np.ndarray:
     """Points around a solid of unit size: anywhere, close to its features, and on them."""
     places = solid.places[rng.integers(0, len(solid.places), count)]
     near = places + rng.normal(size=(count, 3)) * 10.0 ** rng.uniform(-6.0, -1.0, (count, 1))
-    return np.concatenate([rng.uniform(-1.5, 1.5, (count, 3)), near, solid.places, 0.5 * solid.places])
+    return np.concatenate(
+        [rng.uniform(-1.5, 1.5, (count, 3)), near, solid.places, 0.5 * solid.places]
+    )
 
 
 @pytest.mark.share(3)
 @pytest.mark.parametrize("size", [1e-3, 1.0, 1e3])
 @pytest.mark.parametrize("name", SOLIDS)
 def test_particles_touch_exactly_where_the_distance_is_below_the_gap(name, size):
-    solid, rng = SOLIDS[name], np.random.default_rng(len(name) + int(size))
-    margin, gap = 0.02 * size, 0.15 * size
+    solid = SOLIDS[name]
+    rng = np.random.default_rng(len(name) + int(size))
+    margin = 0.02 * size
+    gap = 0.15 * size
     rotation = rng.normal(size=4)
     pose = np.array([*rng.normal(size=3) * size * 3.0, *(rotation / np.linalg.norm(rotation))])
     local = sampled(solid, rng, 300)
@@ -62,7 +80,8 @@ def test_particles_touch_exactly_where_the_distance_is_below_the_gap(name, size)
 
 
 def check_geometry(rows, builder, pose, size, margin, radius) -> None:
-    """Unit normals; the surface point, the particle and the distance agree; rows in the order of particles."""
+    """Unit normals; the surface point, the particle and the distance agree; rows in the order of
+    particles."""
     particle = rows["indices"][:, 0]
     normal = rows["normal"].astype(float)
     assert np.abs(np.linalg.norm(normal, axis=1) - 1.0).max() < 1e-6
@@ -75,13 +94,19 @@ def check_geometry(rows, builder, pose, size, margin, radius) -> None:
     assert np.all(rows["indices"][:, 1:] == -1)
 
 
-# Contacts of edges and faces of cloths with every type of shape, compared with minima by brute force.
+# Contacts of edges and faces of cloths with every type of shape, compared with minima by brute
+# force.
 
-STARTS, ROUNDS, SHRINK = 2, 28, 0.6
-"""Searches from the best points of a grid, their windows, and the size of a window in that before it."""
+STARTS = 2
+ROUNDS = 28
+SHRINK = 0.6
+"""Searches from the best points of a grid, their windows, and the size of a window in that before
+it."""
 OF_TRIANGLES = ("mesh", "heightfield")
-TRIANGLE_ROUNDS, TRIANGLE_SLACK = 17, 4e-4
-"""Their distance takes long: windows down to 4 / 20 * 0.6^17 = 3e-5 of an element, within what is compared."""
+TRIANGLE_ROUNDS = 17
+TRIANGLE_SLACK = 4e-4
+"""Their distance takes long: windows down to 4 / 20 * 0.6^17 = 3e-5 of an element, within what is
+compared."""
 
 
 def weights_of(count: int, steps: int) -> np.ndarray:
@@ -97,13 +122,16 @@ def weights_of(count: int, steps: int) -> np.ndarray:
 def least(
     distance: Distance, corners: np.ndarray, radius: np.ndarray, rounds: int = ROUNDS
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Least values [N] of distance less radius over edges or triangles [N, 2 or 3, 3], and their weights: by grids that
-    shrink."""
+    """Least values [N] of distance less radius over edges or triangles [N, 2 or 3, 3], and their
+    weights: by grids that shrink."""
     count = corners.shape[1]
 
     def values_at(weights: np.ndarray) -> np.ndarray:
         points = weights @ corners[:, None]
-        return distance(points.reshape(-1, 3)).reshape(points.shape[:-1]) - (weights @ radius[:, None, :, None])[..., 0]
+        return (
+            distance(points.reshape(-1, 3)).reshape(points.shape[:-1])
+            - (weights @ radius[:, None, :, None])[..., 0]
+        )
 
     steps = 40 if count == 2 else 20
     window = weights_of(count, 12 if count == 2 else 7) - 1.0 / count
@@ -111,32 +139,43 @@ def least(
     grid = weights_of(count, steps)
     values = values_at(grid[None, None])[:, 0]
     start = np.argsort(values, axis=1, kind="stable")[:, :STARTS]
-    here, at = np.take_along_axis(values, start, 1), grid[start]
+    here = np.take_along_axis(values, start, 1)
+    at = grid[start]
     for k in range(rounds):
         near = (at[:, :, None] + window * (4.0 / steps) * SHRINK**k).clip(0.0)
         near /= near.sum(axis=-1, keepdims=True)
         values = values_at(near)
         best = values.argmin(axis=-1)[..., None]
-        value, weights = np.take_along_axis(values, best, 2)[..., 0], np.take_along_axis(near, best[..., None], 2)
+        value = np.take_along_axis(values, best, 2)[..., 0]
+        weights = np.take_along_axis(near, best[..., None], 2)
         at = np.where((value < here)[..., None], weights[:, :, 0], at)
         here = np.minimum(here, value)
-    first, rows = here.argmin(axis=1), np.arange(len(corners))
+    first = here.argmin(axis=1)
+    rows = np.arange(len(corners))
     return here[rows, first], at[rows, first]
 
 
 def sampled_faces(solid: Solid, rng: np.random.Generator, count: int) -> np.ndarray:
-    """Triangles float64[n, 3, 3] near a solid of unit size: of any size, and through its features."""
+    """Triangles float64[n, 3, 3] near a solid of unit size: of any size, and through its
+    features."""
     middles = np.concatenate(
-        [rng.uniform(-1.2, 1.2, (count, 3)), solid.places[rng.integers(0, len(solid.places), count)]]
+        [
+            rng.uniform(-1.2, 1.2, (count, 3)),
+            solid.places[rng.integers(0, len(solid.places), count)],
+        ]
     )
     middles[1::3] *= 0.3
     sizes = 10.0 ** rng.uniform(-1.0, 0.5, (2 * count, 1, 1))
     return middles[:, None] + rng.normal(size=(2 * count, 3, 3)) * sizes
 
 
-def check(name: str, faces: np.ndarray, radius: np.ndarray, size: float, gap: float, margin: float) -> dict:
-    """Compares the contacts of separate triangles with minima; returns counts of contacts by kind."""
-    solid, rng = SOLIDS[name], np.random.default_rng(int(size) + len(name))
+def check(
+    name: str, faces: np.ndarray, radius: np.ndarray, size: float, gap: float, margin: float
+) -> dict:
+    """Compares the contacts of separate triangles with minima; returns counts of contacts by
+    kind."""
+    solid = SOLIDS[name]
+    rng = np.random.default_rng(int(size) + len(name))
     rotation = rng.normal(size=4)
     pose = np.array([*rng.normal(size=3) * size * 3.0, *(rotation / np.linalg.norm(rotation))])
     builder = ModelBuilder()
@@ -148,14 +187,18 @@ def check(name: str, faces: np.ndarray, radius: np.ndarray, size: float, gap: fl
     found = {}
     for row in np.flatnonzero(rows["kind"] > 0):
         found[tuple(sorted(k for k in rows["indices"][row].tolist() if k >= 0))] = row
-    counts, corners = {1: 0, 2: 0}, faces.reshape(-1, 3)
+    counts = {1: 0, 2: 0}
+    corners = faces.reshape(-1, 3)
     slack, rounds = (TRIANGLE_SLACK, TRIANGLE_ROUNDS) if name in OF_TRIANGLES else (1e-6, ROUNDS)
     elements = [indices[:, [0, 1]], indices[:, [1, 2]], indices[:, [0, 2]], indices]
-    minima = [least(solid.distance, corners[each], radius.ravel()[each], rounds) for each in elements]
+    minima = [
+        least(solid.distance, corners[each], radius.ravel()[each], rounds) for each in elements
+    ]
     for k in range(len(indices)):
         boundary = np.inf
         for each, (values, weights) in zip(elements, minima, strict=True):
-            element, value = each[k].tolist(), values[k]
+            element = each[k].tolist()
+            value = values[k]
             ends = float((solid.distance(corners[element]) - radius.ravel()[element]).min())
             held = min(boundary, ends) if len(element) == 3 else ends
             boundary = min(boundary, value)
@@ -169,7 +212,9 @@ def check(name: str, faces: np.ndarray, radius: np.ndarray, size: float, gap: fl
             counts[len(element) - 1] += 1
             order = rows["indices"][row][: len(element)]
             share = rows["barycentric"][row].astype(float)[: len(element)]
-            here = float(solid.distance((share @ corners[order])[None])[0] - share @ radius.ravel()[order])
+            here = float(
+                solid.distance((share @ corners[order])[None])[0] - share @ radius.ravel()[order]
+            )
             # The search above may end above the minimum, never below.
             assert here < held + near
             assert here < min(value, gap + margin) + near, (element, here, value)
@@ -178,9 +223,12 @@ def check(name: str, faces: np.ndarray, radius: np.ndarray, size: float, gap: fl
     return counts
 
 
-def check_row(rows, row: int, points: np.ndarray, margin: float, radius: np.ndarray, size: float) -> None:
+def check_row(
+    rows, row: int, points: np.ndarray, margin: float, radius: np.ndarray, size: float
+) -> None:
     """The point of the element, the surface point, the normal and the distance agree."""
-    kind, weights = int(rows["kind"][row]), rows["barycentric"][row].astype(float)
+    kind = int(rows["kind"][row])
+    weights = rows["barycentric"][row].astype(float)
     element = rows["indices"][row][: kind + 1]
     assert abs(weights.sum() - 1.0) < 1e-6
     assert (weights[: kind + 1] >= 0.0).all()
@@ -192,7 +240,10 @@ def check_row(rows, row: int, points: np.ndarray, margin: float, radius: np.ndar
     assert abs(np.linalg.norm(normal) - 1.0) < 1e-6
     off = point - rows["point_world"][row]
     along = off @ normal
-    assert abs(along - margin - weights[: kind + 1] @ radius[element] - rows["distance"][row]) < 2e-6 * scale
+    assert (
+        abs(along - margin - weights[: kind + 1] @ radius[element] - rows["distance"][row])
+        < 2e-6 * scale
+    )
     assert np.linalg.norm(off - along * normal) < 2e-6 * scale
 
 
@@ -200,7 +251,8 @@ def check_row(rows, row: int, points: np.ndarray, margin: float, radius: np.ndar
 @pytest.mark.parametrize("size", [1e-3, 1.0, 1e3])
 @pytest.mark.parametrize("name", SOLIDS)
 def test_contacts_are_minima_in_the_interior_of_edges_and_faces(name, size):
-    solid, rng = SOLIDS[name], np.random.default_rng(len(name) + int(size))
+    solid = SOLIDS[name]
+    rng = np.random.default_rng(len(name) + int(size))
     slow = name in ("ellipsoid", "convex_mesh", "mesh", "open_mesh", "heightfield")
     count = 1 if name in OF_TRIANGLES else 3 if slow or size != 1.0 else 12
     faces = sampled_faces(solid, rng, count)
@@ -208,11 +260,14 @@ def test_contacts_are_minima_in_the_interior_of_edges_and_faces(name, size):
     if size == 1.0:
         radius = rng.uniform(0.0, 0.05, (2 * count, 3))
     counts = check(name, faces, radius, size, gap=0.15, margin=0.02)
-    assert slow or size != 1.0 or name == "plane" or (counts[1] >= 5 and sum(counts.values()) >= 8), counts
+    assert (
+        slow or size != 1.0 or name == "plane" or (counts[1] >= 5 and sum(counts.values()) >= 8)
+    ), counts
 
 
 def test_a_pole_between_the_vertices_of_a_coarse_cloth():
-    """A capsule across a triangle of 1 m: inside it by its radius, and near the sides by their distance."""
+    """A capsule across a triangle of 1 m: inside it by its radius, and near the sides by their
+    distance."""
     builder = ModelBuilder()
     builder.add_shape_capsule(-1, [0.2, 0.3, 0, 0, 0, 0, 1], 0.02, 0.5)
     corners = [[0, 0, 0], [1, 0, 0], [0, 1, 0], [1, 1, 0]]
@@ -235,7 +290,9 @@ def test_a_pole_between_the_vertices_of_a_coarse_cloth():
 def test_a_triangle_that_touches_a_base_from_below_is_not_in_the_terrain():
     builder = ModelBuilder()
     builder.add_shape_heightfield(-1, np.full((3, 3), 0.25), base=0.75)
-    builder.add_cloth_mesh(vertices=[[0.7, -0.5, -0.9], [0.7, -0.4, -0.5], [0.7, -0.7, -1]], indices=[0, 1, 2])
+    builder.add_cloth_mesh(
+        vertices=[[0.7, -0.5, -0.9], [0.7, -0.4, -0.5], [0.7, -0.7, -1]], indices=[0, 1, 2]
+    )
     assert soft_rows(builder.finalize()).columns["indices"].tolist() == [[1, -1, -1]]
 
 
@@ -247,7 +304,9 @@ def test_elements_without_extent_have_no_contact_of_their_own(name):
     SOLIDS[name].add(builder, None, 1.0, ShapeConfig())
     flat = points[:, None] + np.array([[0.0, 0.0, 0.0], [0.3, 0.0, 0.0], [0.6, 0.0, 0.0]])
     vertices = np.concatenate([np.repeat(points, 3, axis=0), flat.reshape(-1, 3)])
-    builder.add_cloth_mesh(vertices=vertices, indices=np.arange(len(vertices)), particle_radius=0.01)
+    builder.add_cloth_mesh(
+        vertices=vertices, indices=np.arange(len(vertices)), particle_radius=0.01
+    )
     rows = soft_rows(builder.finalize(), 0.1).columns
     assert all(np.isfinite(values).all() for values in rows.values())
     assert (rows["kind"] != 2).all()
@@ -255,7 +314,8 @@ def test_elements_without_extent_have_no_contact_of_their_own(name):
     assert not on_point.any()
 
 
-# Distances of edges and triangles from a mesh and a heightfield, against exact distances of triangles and segments.
+# Distances of edges and triangles from a mesh and a heightfield, against exact distances of
+# triangles and segments.
 
 EXACT_SOLIDS = {solid.name: solid for solid in pressure_solids()}
 VERTICES, FACES = notched_cube()
@@ -263,8 +323,8 @@ TERRAIN_VERTICES, TERRAIN_FACES = deep_terrain().solid()
 TRIANGLES = {"mesh": VERTICES[FACES], "heightfield": TERRAIN_VERTICES[TERRAIN_FACES]}
 ROUND_SOLIDS = {"mesh": (), "heightfield": (17,)}
 OUTSIDE = 1e-7
-"""Of distances outside, as a fraction of the larger one of shape and element: particles and rows have float32's
-precision."""
+"""Of distances outside, as a fraction of the larger one of shape and element: particles and rows
+have float32's precision."""
 DEPTH_PRECISION = 1e-4
 """Of depths, as a fraction of the element's longest side (adr 0098)."""
 
@@ -272,32 +332,44 @@ DEPTH_PRECISION = 1e-4
 @pytest.mark.parametrize("size", [1e-3, 1.0, 1e3])
 @pytest.mark.parametrize(("name", "count"), [("mesh", 40), ("heightfield", 16)])
 def test_distances_of_elements_from_surfaces(name, count, size):
-    """Exact outside; inside the depth is never too large, and too small by DEPTH_PRECISION at most: 6e-4 m of 6 m."""
-    solid, rng = EXACT_SOLIDS[name], np.random.default_rng(3)
+    """Exact outside; inside the depth is never too large, and too small by DEPTH_PRECISION at most:
+    6e-4 m of 6 m."""
+    solid = EXACT_SOLIDS[name]
+    rng = np.random.default_rng(3)
     middles = rng.uniform(-0.9, 0.9, (count, 1, 3))
     faces = middles + rng.normal(size=(count, 3, 3)) * 10.0 ** rng.uniform(-1.0, 0.5, (count, 1, 1))
-    turn, place = random_rotation(rng), rng.normal(size=3) * size
+    turn = random_rotation(rng)
+    place = rng.normal(size=3) * size
     builder = ModelBuilder()
     solid.add(builder, np.array([*place, *turn]), size, ShapeConfig())
     points = turned(turn, faces.reshape(-1, 3) * size) + place
-    builder.add_cloth_mesh(vertices=points, indices=np.arange(3 * count).reshape(-1, 3), particle_radius=1e-9 * size)
+    builder.add_cloth_mesh(
+        vertices=points, indices=np.arange(3 * count).reshape(-1, 3), particle_radius=1e-9 * size
+    )
     model = builder.finalize()
     rows = soft_rows(model, 0.5 * size).columns
     local = turned(turn * (-1.0, -1.0, -1.0, 1.0), model.particles.position - place) / size
-    outside, inside = 0, 0
+    outside = 0
+    inside = 0
     for row in np.flatnonzero(rows["kind"] > 0):
         element = local[rows["indices"][row][: rows["kind"][row] + 1]]
         longest = max(np.linalg.norm(a - b) for a in element for b in element)
-        rounding, found = OUTSIDE * max(longest, 1.0), rows["distance"][row] / size
+        rounding = OUTSIDE * max(longest, 1.0)
+        found = rows["distance"][row] / size
         if found > 0.0:
             outside += 1
             sides = segment_distances(TRIANGLES[name], *element[:2])
-            truth = sides.min() if len(element) == 2 else mesh_distance(element[None], TRIANGLES[name])
+            truth = (
+                sides.min() if len(element) == 2 else mesh_distance(element[None], TRIANGLES[name])
+            )
             assert abs(found - truth) < rounding
         else:
             inside += 1
-            truth = least(solid.distance, element[None], np.zeros((1, len(element))), *ROUND_SOLIDS[name])[0][0]
-            # The search for the truth may end above it, so what is found is compared with the depth of its point too.
+            truth = least(
+                solid.distance, element[None], np.zeros((1, len(element))), *ROUND_SOLIDS[name]
+            )[0][0]
+            # The search for the truth may end above it, so what is found is compared with the depth
+            # of its point too.
             weights = rows["barycentric"][row][: len(element)].astype(float)
             assert abs(found - solid.distance((weights @ element)[None])[0]) < rounding
             assert found - truth < DEPTH_PRECISION * longest + rounding
@@ -312,9 +384,12 @@ def rows_of(model, positions: np.ndarray, **options):
     return collidecli.collide(model, None, particle_q=positions, **options).groups["self_contacts"]
 
 
-def all_pairs(model, position: np.ndarray, distance: float, rings: int, rest: float) -> dict[tuple, float]:
+def all_pairs(
+    model, position: np.ndarray, distance: float, rings: int, rest: float
+) -> dict[tuple, float]:
     """Distance by kind and particles of every pair that is in contact."""
-    particles, edges = model.particles, model.particles.edge
+    particles = model.particles
+    edges = model.particles.edge
     joined = np.eye(len(particles), dtype=bool)
     joined[edges[:, 0], edges[:, 1]] = joined[edges[:, 1], edges[:, 0]] = True
     near = np.linalg.matrix_power(joined.astype(int), rings) > 0
@@ -331,9 +406,19 @@ def all_pairs(model, position: np.ndarray, distance: float, rings: int, rest: fl
             if kind == 0 or i < j:
                 found[kind, *first[i].tolist(), *second[j].tolist()] = here[i, j]
 
-    take(0, vertices, triangles, lambda x: np.stack([point_distances(x[triangles], x[k]) for k in vertices[:, 0]]))
+    take(
+        0,
+        vertices,
+        triangles,
+        lambda x: np.stack([point_distances(x[triangles], x[k]) for k in vertices[:, 0]]),
+    )
     starts, ends = edges.T
-    take(1, edges, edges, lambda x: np.stack([nearest_to_segments(x[a], x[b], x[starts], x[ends]) for a, b in edges]))
+    take(
+        1,
+        edges,
+        edges,
+        lambda x: np.stack([nearest_to_segments(x[a], x[b], x[starts], x[ends]) for a, b in edges]),
+    )
     return found
 
 
@@ -344,12 +429,18 @@ def crumpled(size: float, seed: int):
     builder = ModelBuilder()
     builder.add_cloth_mesh(vertices=vertices * size, indices=faces)
     builder.add_cloth_mesh(vertices=vertices * size, indices=faces, pos=(0.0, 0.0, 0.5 * size))
-    cube = np.array([[x, y, z] for x in (0.0, 1.0) for y in (0.0, 1.0) for z in (0.0, 1.0)]) * 0.5 * size
+    cube = (
+        np.array([[x, y, z] for x in (0.0, 1.0) for y in (0.0, 1.0) for z in (0.0, 1.0)])
+        * 0.5
+        * size
+    )
     tetrahedra = [[0, 1, 3, 5], [0, 3, 2, 6], [0, 5, 4, 6], [3, 5, 6, 7], [0, 3, 5, 6]]
     builder.add_soft_mesh(vertices=cube, indices=tetrahedra)
     builder.add_particles([[0.0, 0.0, 0.0]])
     model = builder.finalize()
-    return model, model.particles.position + rng.normal(size=(len(model.particles), 3)) * 0.25 * size
+    return model, model.particles.position + rng.normal(
+        size=(len(model.particles), 3)
+    ) * 0.25 * size
 
 
 @pytest.mark.share(3)
@@ -367,21 +458,31 @@ def test_contacts_are_those_of_all_pairs(size, rings, rest):
     assert keys == sorted(expected)
     assert sum(key[0] == 0 for key in keys) > 20
     assert sum(key[0] == 1 for key in keys) > 20
-    np.testing.assert_allclose(columns["distance"], [expected[key] for key in keys], atol=1e-6 * size)
+    np.testing.assert_allclose(
+        columns["distance"], [expected[key] for key in keys], atol=1e-6 * size
+    )
     check_self_geometry(columns, position, size)
 
 
 def check_self_geometry(columns, position: np.ndarray, size: float) -> None:
-    kind, corners, weights = columns["kind"], position[columns["indices"]], columns["barycentric"].astype(float)
+    kind = columns["kind"]
+    corners = position[columns["indices"]]
+    weights = columns["barycentric"].astype(float)
     parts = np.where(kind == 0, 1, 2)
     first = np.arange(4) < parts[:, None]
     for of, point in ((first, columns["point0"]), (~first, columns["point1"])):
         held = np.where(of, weights, 0.0)
         np.testing.assert_allclose(held.sum(axis=1), 1.0, atol=1e-6)
-        np.testing.assert_allclose((held[:, :, None] * corners).sum(axis=1), point, atol=1e-5 * size)
+        np.testing.assert_allclose(
+            (held[:, :, None] * corners).sum(axis=1), point, atol=1e-5 * size
+        )
     between = columns["point1"] - columns["point0"]
-    np.testing.assert_allclose(np.linalg.norm(between, axis=1), columns["distance"], atol=1e-6 * size)
-    np.testing.assert_allclose(columns["normal"] * columns["distance"][:, None], between, atol=1e-5 * size)
+    np.testing.assert_allclose(
+        np.linalg.norm(between, axis=1), columns["distance"], atol=1e-6 * size
+    )
+    np.testing.assert_allclose(
+        columns["normal"] * columns["distance"][:, None], between, atol=1e-5 * size
+    )
     np.testing.assert_allclose(np.linalg.norm(columns["normal"], axis=1), 1.0, atol=1e-6)
 
 
@@ -402,7 +503,10 @@ def test_parallel_edges_meet_in_the_middle_of_their_overlap():
         np.testing.assert_allclose(rows["point0"][edges], [[middle, 0, 0]], atol=1e-12)
         np.testing.assert_allclose(rows["point1"][edges], [[middle, 0.1, 0]], atol=1e-12)
         np.testing.assert_allclose(rows["normal"][edges], [[0, 1, 0]], atol=1e-7)
-    for second in ([[0.5, -0.5, -1], [0.5, 0.5, 1], [3, 3, 1]], [[0.2, -0.2, 0], [1, 0, 1], [1, 1, 1]]):
+    for second in (
+        [[0.5, -0.5, -1], [0.5, 0.5, 1], [3, 3, 1]],
+        [[0.2, -0.2, 0], [1, 0, 1], [1, 1, 1]],
+    ):
         model, positions = two_triangles(second)
         rows = rows_of(model, positions, self_contacts=1e-9).columns
         assert len(rows["kind"]) >= 1
@@ -427,7 +531,8 @@ def test_triangles_without_area_and_edges_of_length_zero_have_finite_rows():
         np.testing.assert_allclose(np.linalg.norm(columns["normal"], axis=1), 1.0, atol=1e-6)
 
 
-# Contacts of particles do not depend on chunks, threads, memory, templates, or on other particles and shapes.
+# Contacts of particles do not depend on chunks, threads, memory, templates, or on other particles
+# and shapes.
 
 FRAMES = 2
 CONTACT = ContactOptions(soft_gap=0.05, self_contacts=0.08)
@@ -449,7 +554,9 @@ def scene(worlds: int = 3):
     model = builder.finalize(worlds)
     poses = np.tile(model.bodies.pose, (FRAMES, worlds, 1, 1))
     poses[..., :3] += rng.normal(size=(*poses.shape[:3], 3)) * 0.2
-    particles = model.particles.position + rng.normal(size=(FRAMES, worlds, len(model.particles), 3)) * 0.1
+    particles = (
+        model.particles.position + rng.normal(size=(FRAMES, worlds, len(model.particles), 3)) * 0.1
+    )
     return model, poses, particles
 
 
@@ -499,13 +606,16 @@ def test_every_world_has_the_contacts_of_its_own_positions():
 
 
 def test_one_recording_moves_with_the_origins_of_its_worlds():
-    """Worlds of one template with different origins: the rows are those of the positions moved to each world."""
+    """Worlds of one template with different origins: the rows are those of the positions moved to
+    each world."""
     rng = np.random.default_rng(7)
     builder = ModelBuilder()
     first = builder.begin_world("a", [1, 2, 3, 0, 0, 0, 1])
     builder.add_shape_box(-1, [1, 2, 3, 0, 0, 0, 1], 0.5, 0.5, 0.5)
     vertices, triangles = grid(5)
-    builder.add_cloth_mesh((1.0, 2.0, 3.5), vertices=vertices, indices=triangles, particle_radius=0.02)
+    builder.add_cloth_mesh(
+        (1.0, 2.0, 3.5), vertices=vertices, indices=triangles, particle_radius=0.02
+    )
     builder.end_world()
     half = np.sqrt(0.5)
     builder.repeat_world(first, "b", [-4, 0, 9, 0, half, 0, half])
@@ -517,15 +627,19 @@ def test_one_recording_moves_with_the_origins_of_its_worlds():
     moved = model.particles_moved_with_worlds(recorded)
     assert np.abs(moved[:, 1, 1:] - recorded[:, 0, 1:]).max() > 1.0
     np.testing.assert_array_equal(moved[:, 1, 0], recorded[:, 0, 0])
-    shared, own = groups_of(model, poses, recorded), groups_of(model, poses, moved)
+    shared = groups_of(model, poses, recorded)
+    own = groups_of(model, poses, moved)
     for name, rows in shared.items():
         np.testing.assert_array_equal(rows.cell_counts, own[name].cell_counts)
         assert rows.row_count > 10
-        # A deepest point is equally near to several features: rounding decides which of them the row has.
+        # A deepest point is equally near to several features: rounding decides which of them the
+        # row has.
         alone = rows.columns["kind"] == 0 if name == "soft_contacts" else slice(None)
         for column, values in rows.columns.items():
             if column in ("kind", "indices", "shape", "distance"):
-                np.testing.assert_allclose(values, own[name].columns[column], atol=1e-6, err_msg=f"{name} {column}")
+                np.testing.assert_allclose(
+                    values, own[name].columns[column], atol=1e-6, err_msg=f"{name} {column}"
+                )
             theirs = own[name].columns[column][alone]
             np.testing.assert_allclose(values[alone], theirs, atol=1e-6, err_msg=f"{name} {column}")
     # The global particle touches the box of world 0 alone.
@@ -539,7 +653,8 @@ def rows_of_particle(rows, particle: int) -> list[int]:
 
 
 def test_templates_worlds_and_global_elements():
-    """Particles touch the shapes of their own world and the global ones; global particles those of every world."""
+    """Particles touch the shapes of their own world and the global ones; global particles those of
+    every world."""
     ball = ModelBuilder()
     ball.add_shape_sphere(-1, None, 0.5)
     ball.add_particles([[0.0, 0.0, 0.5]], radius=0.0)
@@ -556,7 +671,15 @@ def test_templates_worlds_and_global_elements():
     np.testing.assert_array_equal(rows.cell_counts, [2, 2, 3])
     cell = np.repeat(np.arange(3), rows.cell_counts)
     found = np.column_stack([cell, rows.columns["indices"][:, 0], rows.columns["shape"]]).tolist()
-    assert list(map(tuple, found)) == [(0, 0, 0), (0, 2, 1), (1, 0, 0), (1, 2, 1), (2, 0, 0), (2, 1, 2), (2, 3, 2)]
+    assert list(map(tuple, found)) == [
+        (0, 0, 0),
+        (0, 2, 1),
+        (1, 0, 0),
+        (1, 2, 1),
+        (2, 0, 0),
+        (2, 1, 2),
+        (2, 3, 2),
+    ]
 
 
 @pytest.mark.parametrize(

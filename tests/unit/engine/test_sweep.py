@@ -1,4 +1,5 @@
-"""Touches between two frames: closed forms, and random motions against the distance at many times."""
+"""Touches between two frames: closed forms, and random motions against the distance at many
+times."""
 
 import math
 
@@ -11,7 +12,15 @@ from collidecli import ModelBuilder, ShapeConfig
 from collidecli.engine.distances import PairDistances
 from collidecli.engine.pipeline import find_device
 from collidecli.engine.sweep import soft_stages
-from collidecli.engine.sweep.motion import UNDECIDED, Advance, PairSteps, ShapeSteps, Supports, Sweeper, turning_radius
+from collidecli.engine.sweep.motion import (
+    UNDECIDED,
+    Advance,
+    PairSteps,
+    ShapeSteps,
+    Supports,
+    Sweeper,
+    turning_radius,
+)
 from tests.support.meshes import box, grid, prism
 from tests.support.oracle import rotation_of
 from tests.support.particle_oracle import Solid, solids
@@ -54,8 +63,12 @@ def test_two_spheres_touch_at_the_roots_of_a_quadratic(begin, end, margin):
     builder.add_shape_sphere(one, radius=0.5, cfg=cfg)
     builder.add_shape_sphere(other, radius=0.2, cfg=cfg)
     found = collidecli.sweep(builder.finalize(), step_of(None, (moved(*begin), moved(*end))))
-    radius, start, shift = 0.7 + 2.0 * margin, np.array(begin), np.subtract(end, begin)
-    a, b, c = shift @ shift, 2.0 * start @ shift, start @ start - radius**2
+    radius = 0.7 + 2.0 * margin
+    start = np.array(begin)
+    shift = np.subtract(end, begin)
+    a = shift @ shift
+    b = 2.0 * start @ shift
+    c = start @ start - radius**2
     roots = np.sort(np.roots([a, b, c]))
     nearest = start - (start @ shift) / a * shift
     assert len(found) == 1
@@ -70,7 +83,9 @@ def test_two_spheres_touch_at_the_roots_of_a_quadratic(begin, end, margin):
     least = np.linalg.norm(nearest) - radius
     assert found.least_bound[0] <= least <= found.least[0] + 1e-12
     assert found.least[0] <= least + 2e-3
-    assert np.allclose(found.normal[0], (start + found.enter[0] * shift) / np.linalg.norm(start + roots[0] * shift))
+    assert np.allclose(
+        found.normal[0], (start + found.enter[0] * shift) / np.linalg.norm(start + roots[0] * shift)
+    )
     assert found.enter_time[0] == found.enter[0]
     past = moved(-3.0, radius + 1e-5, 0.0), moved(3.0, radius + 1e-5, 0.0)
     without = collidecli.sweep(builder.finalize(), step_of(None, past))
@@ -83,9 +98,11 @@ def test_a_bullet_through_a_wall_is_found():
     builder.add_shape_box(-1, hx=0.0005, hy=1.0, hz=1.0)
     builder.add_shape_sphere(builder.add_body(key="bullet"), radius=0.004)
     poses = np.zeros((6, 1, 1, 7))
-    poses[:, 0, 0, 0], poses[..., 6] = -4.0 + 100.0 / 60.0 * np.arange(6), 1.0
+    poses[:, 0, 0, 0] = -4.0 + 100.0 / 60.0 * np.arange(6)
+    poses[..., 6] = 1.0
     found = collidecli.sweep(builder.finalize(), poses)
-    enter, leave = (4.0 - 0.0045) / 100.0, (4.0 + 0.0045) / 100.0
+    enter = (4.0 - 0.0045) / 100.0
+    leave = (4.0 + 0.0045) / 100.0
     assert found.frame.tolist() == [2]
     assert found.tunnel.tolist() == [True]
     assert (found.frame[0] + found.enter[0]) / 60.0 == pytest.approx(enter, abs=1e-6)
@@ -98,7 +115,8 @@ def test_the_edge_of_a_spinning_cube_touches_a_plane():
     builder = ModelBuilder()
     builder.add_ground_plane()
     builder.add_shape_box(builder.add_body(), hx=0.5, hy=0.5, hz=0.5)
-    height, angle = 0.66, 1.5
+    height = 0.66
+    angle = 1.5
     ends = turned((1, 0, 0), 0.0, (0, 0, height)), turned((1, 0, 0), angle, (0, 0, height))
     found = collidecli.sweep(builder.finalize(), step_of(ends))
     half = math.acos(height / math.sqrt(0.5))
@@ -125,7 +143,9 @@ def test_a_plane_that_turns_touches_a_resting_sphere():
 def test_a_box_that_turns_just_over_a_plane_does_not_touch_it(plane_first):
     builder, board, body = two_bodies()
     for is_plane in (plane_first, not plane_first):
-        builder.add_shape_plane(board) if is_plane else builder.add_shape_box(body, hx=0.1, hy=0.1, hz=0.1)
+        builder.add_shape_plane(board) if is_plane else builder.add_shape_box(
+            body, hx=0.1, hy=0.1, hz=0.1
+        )
     ends = turned((0, 0, 1), 0.0, (-1.0, 0.0, 0.1001)), turned((0, 0, 1), 1.0, (1.0, 0.0, 0.1001))
     assert len(collidecli.sweep(builder.finalize(), step_of(None, ends))) == 0
 
@@ -138,21 +158,31 @@ def test_static_shapes_of_all_worlds_stay_where_they_are_and_those_of_one_go_wit
     builder.end_world()
     builder.repeat_world(0, "there", moved(3.0, 0.0, 0.5))
     builder.add_shape_box(-1, moved(3.0, 0.0, 1.6), hx=0.5, hy=0.5, hz=0.2)
-    found = collidecli.sweep(builder.finalize(), step_of((moved(0.0, 0.0, 3.0), moved(0.0, 0.0, -1.0))))
-    # A step down by 4 m: through each world's own box, and in the second world first through that of all, shape 0.
+    found = collidecli.sweep(
+        builder.finalize(), step_of((moved(0.0, 0.0, 3.0), moved(0.0, 0.0, -1.0)))
+    )
+    # A step down by 4 m: through each world's own box, and in the second world first through that
+    # of all, shape 0.
     expected = [(0, 1, 2, 2.7 / 4), (1, 0, 1, (3.5 - 1.9) / 4), (1, 1, 2, 2.7 / 4)]
-    rows = list(zip(found.world.tolist(), found.shape0.tolist(), found.shape1.tolist(), strict=True))
+    rows = list(
+        zip(found.world.tolist(), found.shape0.tolist(), found.shape1.tolist(), strict=True)
+    )
     assert rows == [tuple(row[:3]) for row in expected]
     np.testing.assert_allclose(found.enter, [row[3] for row in expected], atol=2e-6)
 
 
 def test_no_corner_of_a_box_is_farther_from_its_axis_than_the_turning_radius():
-    rng, builder = np.random.default_rng(1), ModelBuilder()
+    rng = np.random.default_rng(1)
+    builder = ModelBuilder()
     for x, y, z in rng.uniform(0.1, 1.0, (40, 3)):
         builder.add_shape_box(builder.add_body(), hx=x, hy=y, hz=z)
-    arm, turn, still = 0.1 * rng.normal(size=(40, 3)), rng.normal(size=(40, 3)), np.zeros((40, 3))
-    supports, steps = Supports(builder.finalize()), ShapeSteps(still, arm, random_quaternions(rng, 40), still, turn)
-    axis, rotation = turn / np.linalg.norm(turn, axis=1, keepdims=True), rotation_of(steps.at(np.zeros(40)))
+    arm = 0.1 * rng.normal(size=(40, 3))
+    turn = rng.normal(size=(40, 3))
+    still = np.zeros((40, 3))
+    supports = Supports(builder.finalize())
+    steps = ShapeSteps(still, arm, random_quaternions(rng, 40), still, turn)
+    axis = turn / np.linalg.norm(turn, axis=1, keepdims=True)
+    rotation = rotation_of(steps.at(np.zeros(40)))
     for signs in np.ndindex(2, 2, 2):
         corner = np.einsum("nij,nj->ni", rotation, supports.half * (2 * np.array(signs) - 1)) + arm
         away = np.linalg.norm(np.cross(corner, axis), axis=1)
@@ -174,7 +204,8 @@ def test_a_box_of_any_kind_touches_at_one_time(kind):
     found = collidecli.sweep(builder.finalize(), step_of((REST, REST), ends))
     assert len(found) == 1
     assert found.touches[0]
-    # The leading corner of the turning box is at -2 + 4 t + 0.1 (cos t + sin t), the face of the other at -0.3.
+    # The leading corner of the turning box is at -2 + 4 t + 0.1 (cos t + sin t), the face of the
+    # other at -0.3.
     enter = brentq(lambda t: -1.7 + 4.0 * t + 0.1 * (math.cos(t) + math.sin(t)), 0.0, 0.5)
     assert found.enter[0] == pytest.approx(enter, abs=1e-6)
     assert found.enter[0] < enter
@@ -200,8 +231,10 @@ def test_the_bound_holds_of_a_ball_that_passes_a_side_that_is_no_exit(speed):
     else:
         builder.add_shape_mesh(ground, *grid(2, 2.0), two_sided=False)
     builder.add_shape_sphere(ball, radius=0.1)
-    model, step = builder.finalize(), step_of(None, (moved(0.1, 0.2, -speed), moved(0.1, 0.2, speed)))
-    found, time = collidecli.sweep(model, step), np.linspace(0.0, 1.0, 513)
+    model = builder.finalize()
+    step = step_of(None, (moved(0.1, 0.2, -speed), moved(0.1, 0.2, speed)))
+    found = collidecli.sweep(model, step)
+    time = np.linspace(0.0, 1.0, 513)
     measured = PairDistances(model, find_device("cpu"))
     check_row(found, 0, time, distances(measured, [0, 1], sampled_poses(model, step, time)))
 
@@ -212,18 +245,27 @@ SLOW = [pytest.param(seed, marks=pytest.mark.slow) for seed in range(2, 6)]
 """Seeds of larger draws."""
 
 
-def check_pairs(seed: int, with_meshes: bool, pair_count: int, sample_count: int) -> tuple[int, int]:
-    """Compares pairs with samples; returns the numbers of compared pairs and of those that touch in a sample."""
+def check_pairs(
+    seed: int, with_meshes: bool, pair_count: int, sample_count: int
+) -> tuple[int, int]:
+    """Compares pairs with samples; returns the numbers of compared pairs and of those that touch in
+    a sample."""
     random = np.random.default_rng(seed)
     model = random_scene(random, with_meshes)
     rows = np.stack(np.triu_indices(BODIES, 1), axis=1).astype(np.int32)
     rows = rows[:: max(1, len(rows) // pair_count)]
     measured = PairDistances(model, find_device("cpu"), rows)
-    steps, touching = -(-pair_count // len(rows)), 0
+    steps = -(-pair_count // len(rows))
+    touching = 0
     for _ in range(steps):
         step = random_step(random)
         found = collidecli.sweep(model, step)
-        row_of = {pair: row for row, pair in enumerate(zip(found.shape0.tolist(), found.shape1.tolist(), strict=True))}
+        row_of = {
+            pair: row
+            for row, pair in enumerate(
+                zip(found.shape0.tolist(), found.shape1.tolist(), strict=True)
+            )
+        }
         time = np.linspace(0.0, 1.0, sample_count)
         poses = sampled_poses(model, step, time)
         ends = sampled_poses(model, step, np.concatenate([found.enter, found.leave]))
@@ -243,7 +285,9 @@ def check_pairs(seed: int, with_meshes: bool, pair_count: int, sample_count: int
 
 def distances(measured: PairDistances, pair: list[int], poses: np.ndarray) -> np.ndarray:
     """float64[n]: distance of two shapes at poses [n, shapes, 7]."""
-    return measured.measure(np.tile(np.array([pair], np.int32), (len(poses), 1)), poses[:, pair]).distance
+    return measured.measure(
+        np.tile(np.array([pair], np.int32), (len(poses), 1)), poses[:, pair]
+    ).distance
 
 
 def check_row(found: collidecli.Sweep, row: int, time: np.ndarray, distance: np.ndarray) -> None:
@@ -251,7 +295,9 @@ def check_row(found: collidecli.Sweep, row: int, time: np.ndarray, distance: np.
     outside = (time < found.enter[row]) | (time > found.leave[row])
     assert (distance[outside] > 0.5 * TOLERANCE - 1e-12).all()
     assert found.least_bound[row] <= min(distance.min(), found.least[row]) + 1e-12
-    assert found.tunnel[row] == (found.touches[row] and found.enter[row] > 0.0 and found.leave[row] < 1.0)
+    assert found.tunnel[row] == (
+        found.touches[row] and found.enter[row] > 0.0 and found.leave[row] < 1.0
+    )
 
 
 @pytest.mark.parametrize("seed", [1, *SLOW])
@@ -263,10 +309,14 @@ def test_no_touch_is_missed(with_meshes, seed):
 
 
 def test_a_certain_touch_is_searched_to_its_ends(monkeypatch):
-    """Pairs that are undecided after a few distances, and found to touch between the ends that are known."""
+    """Pairs that are undecided after a few distances, and found to touch between the ends that are
+    known."""
     random = np.random.default_rng(1)
-    model, step = random_scene(random, False), random_step(random)
-    expected, undecided, advance = collidecli.sweep(model, step), [], Sweeper.advance
+    model = random_scene(random, False)
+    step = random_step(random)
+    expected = collidecli.sweep(model, step)
+    undecided = []
+    advance = Sweeper.advance
 
     def hasty(self: Sweeper, pairs: PairSteps, rounds: int = 3) -> Advance:
         found = advance(self, pairs, rounds)
@@ -278,40 +328,52 @@ def test_a_certain_touch_is_searched_to_its_ends(monkeypatch):
     assert undecided[0] > 3
     pairs = enumerate(zip(found.shape0, found.shape1, strict=True))
     touches = {pair: row for row, pair in pairs if found.touches[row]}
-    rows = [touches[pair] for pair in zip(expected.shape0, expected.shape1, strict=True) if pair in touches]
+    rows = [
+        touches[pair]
+        for pair in zip(expected.shape0, expected.shape1, strict=True)
+        if pair in touches
+    ]
     kept = [pair in touches for pair in zip(expected.shape0, expected.shape1, strict=True)]
     assert np.sum(kept) > 0.8 * len(expected)
     for name in ("enter", "leave", "point0", "normal"):
         np.testing.assert_array_equal(getattr(found, name)[rows], getattr(expected, name)[kept])
 
 
-# Particles that touch shapes between frames: closed forms, and random motions against the distance at many times.
+# Particles that touch shapes between frames: closed forms, and random motions against the distance
+# at many times.
 
 SOLIDS = {solid.name: solid for solid in solids()}
 TRIANGLE_SAMPLES = {"mesh": (6, 7, 15), "heightfield": (6, 7, 15)}
-"""Number of triangles, parts of a side of a sampled triangle, and sampled times; fewer where brute force is slow."""
+"""Number of triangles, parts of a side of a sampled triangle, and sampled times; fewer where brute
+force is slow."""
 
 
 def swept(builder: ModelBuilder, begin, end, body_q=None, **options) -> collidecli.ParticleSweep:
-    found = collidecli.sweep(builder.finalize(), body_q, particle_q=moves(begin, end), **options).particles
+    found = collidecli.sweep(
+        builder.finalize(), body_q, particle_q=moves(begin, end), **options
+    ).particles
     assert found is not None
     return found
 
 
 @pytest.mark.parametrize("kind", ["box", "mesh"])
 def test_a_grain_through_a_thin_plate(kind):
-    """10 m/s recorded at 60 Hz: the grain is above a plate of 1 mm in one frame and below it in the next."""
+    """10 m/s recorded at 60 Hz: the grain is above a plate of 1 mm in one frame and below it in the
+    next."""
     builder = ModelBuilder()
     if kind == "box":
         builder.add_shape_box(-1, hx=1.0, hy=1.0, hz=0.0005)
     else:
-        builder.add_shape_mesh(-1, *prism([(-1.0, -5e-4), (1.0, -5e-4), (1.0, 5e-4), (-1.0, 5e-4)], 1.0))
+        builder.add_shape_mesh(
+            -1, *prism([(-1.0, -5e-4), (1.0, -5e-4), (1.0, 5e-4), (-1.0, 5e-4)], 1.0)
+        )
     builder.add_particles([[0.1, 0.2, 0.1], [0.1, 0.2, 0.1]], radius=[0.0, 0.002])
     found = swept(builder, [[0.1, 0.2, 0.1]] * 2, [[0.1, 0.2, 0.1 - 1.0 / 6.0]] * 2)
     assert found.particle.tolist() == [0, 1]
     assert found.tunnel.all()
     for row, radius in enumerate((0.0, 0.002)):
-        enter, leave = 6.0 * (0.1 - 0.0005 - radius), 6.0 * (0.1 + 0.0005 + radius)
+        enter = 6.0 * (0.1 - 0.0005 - radius)
+        leave = 6.0 * (0.1 + 0.0005 + radius)
         assert found.enter[row] == pytest.approx(enter, abs=7e-6)
         assert found.leave[row] == pytest.approx(leave, abs=7e-6)
         assert found.enter[row] < enter
@@ -323,17 +385,26 @@ def test_a_grain_through_a_thin_plate(kind):
 
 
 def check_particles(name: str, size: float, seed: int, count: int, samples: int) -> tuple[int, int]:
-    """Compares particles with samples; returns the numbers of those that touch in a sample and that only tunnel."""
-    solid, rng = SOLIDS[name], np.random.default_rng(seed)
+    """Compares particles with samples; returns the numbers of those that touch in a sample and that
+    only tunnel."""
+    solid = SOLIDS[name]
+    rng = np.random.default_rng(seed)
     poses, positions = random_motion(rng, solid, size, count)
-    margin, radius = 0.02 * size, rng.uniform(0.0, 0.05, count) * size * rng.integers(0, 2, count)
+    margin = 0.02 * size
+    radius = rng.uniform(0.0, 0.05, count) * size * rng.integers(0, 2, count)
     builder = ModelBuilder()
-    solid.add(OnBody(builder, builder.add_body()), np.array([0, 0, 0, 0, 0, 0, 1.0]), size, ShapeConfig(margin=margin))
+    solid.add(
+        OnBody(builder, builder.add_body()),
+        np.array([0, 0, 0, 0, 0, 0, 1.0]),
+        size,
+        ShapeConfig(margin=margin),
+    )
     builder.add_particles(positions[0, 0], radius=radius)
     found = collidecli.sweep(builder.finalize(), poses, particle_q=positions).particles
     assert found is not None
     row_of = {particle: row for row, particle in enumerate(found.particle.tolist())}
-    time, touching = np.linspace(0.0, 1.0, samples), 0
+    time = np.linspace(0.0, 1.0, samples)
+    touching = 0
     rounding = (1e-7 if name == "heightfield" else 1e-12) * size  # heights are float32
     for particle in range(count):
         points = positions[:, 0, particle]
@@ -362,12 +433,15 @@ LARGE = [pytest.param((1.0, seed, 400, 1025), marks=pytest.mark.slow) for seed i
 @pytest.mark.parametrize("name", SOLIDS)
 def test_no_touch_of_a_particle_is_missed(name, draw):
     size, seed, count, samples = draw
-    touching, tunnels = check_particles(name, size, seed, count // (2 if name in TRIANGLE_SAMPLES else 1), samples)
+    touching, tunnels = check_particles(
+        name, size, seed, count // (2 if name in TRIANGLE_SAMPLES else 1), samples
+    )
     assert touching > count // 8
     assert tunnels > (0 if name == "plane" else 5)
 
 
-# Triangles that touch shapes between frames where no vertex does: closed forms, and random motions by brute force.
+# Triangles that touch shapes between frames where no vertex does: closed forms, and random motions
+# by brute force.
 
 UP = np.array([0.0, 0.0, 1.0])
 
@@ -379,7 +453,8 @@ def barycentric_grid(parts: int) -> np.ndarray:
 
 
 def sampled(solid: Solid, size: float, poses, corners, inflation, time, weights) -> np.ndarray:
-    """float64[times, weights]: distances of points of a triangle, with the inflation of each corner."""
+    """float64[times, weights]: distances of points of a triangle, with the inflation of each
+    corner."""
     inside = np.stack([in_shape(poses, corners[:, k], time) for k in range(3)], axis=1)
     points = np.einsum("wk,tkc->twc", weights, inside)
     distance = solid.distance(points.reshape(-1, 3) / size).reshape(points.shape[:2]) * size
@@ -389,26 +464,42 @@ def sampled(solid: Solid, size: float, poses, corners, inflation, time, weights)
 def check_triangles(
     name: str, size: float, seed: int, count: int, cells: int, samples: int, radii: bool
 ) -> tuple[int, int]:
-    """Compares triangles with samples; returns the numbers of those that touch in a sample without a row of a vertex,
-    and of the rows of triangles."""
-    solid, rng = SOLIDS[name], np.random.default_rng(seed)
+    """Compares triangles with samples; returns the numbers of those that touch in a sample without
+    a row of a vertex, and of the rows of triangles."""
+    solid = SOLIDS[name]
+    rng = np.random.default_rng(seed)
     poses, positions = random_triangles(rng, solid, size, count)
     margin = 0.02 * size
-    radius = rng.uniform(0.0, 0.05, (count, 3)) * size if radii else np.tile(rng.uniform(0, 0.05, (count, 1)), 3) * size
+    radius = (
+        rng.uniform(0.0, 0.05, (count, 3)) * size
+        if radii
+        else np.tile(rng.uniform(0, 0.05, (count, 1)), 3) * size
+    )
     builder = ModelBuilder()
-    solid.add(OnBody(builder, builder.add_body()), np.array([0, 0, 0, 0, 0, 0, 1.0]), size, ShapeConfig(margin=margin))
+    solid.add(
+        OnBody(builder, builder.add_body()),
+        np.array([0, 0, 0, 0, 0, 0, 1.0]),
+        size,
+        ShapeConfig(margin=margin),
+    )
     corner = np.arange(3 * count)
-    builder.add_cloth_mesh(vertices=positions[0].reshape(-1, 3), indices=corner, particle_radius=radius.reshape(-1))
+    builder.add_cloth_mesh(
+        vertices=positions[0].reshape(-1, 3), indices=corner, particle_radius=radius.reshape(-1)
+    )
     moved = moves(positions[0].reshape(-1, 3), positions[1].reshape(-1, 3))
     found = collidecli.sweep(builder.finalize(), poses, particle_q=moved).particles
     assert found is not None
     told = {int(particle) // 3 for particle in found.particle[found.kind == 0]}
     row_of = {int(found.particle[row]) // 3: row for row in np.flatnonzero(found.kind == 2)}
     assert not told & set(row_of)
-    grid, time, touching = barycentric_grid(cells), np.linspace(0.0, 1.0, samples), 0
+    grid = barycentric_grid(cells)
+    time = np.linspace(0.0, 1.0, samples)
+    touching = 0
     rounding = (1e-7 if name == "heightfield" else 1e-12) * size  # heights are float32
     for triangle in set(range(count)) - told:
-        corners, inflation, row = positions[:, triangle], radius[triangle] + margin, row_of.get(triangle)
+        corners = positions[:, triangle]
+        inflation = radius[triangle] + margin
+        row = row_of.get(triangle)
 
         def apart(at, weights, corners=corners, inflation=inflation) -> np.ndarray:
             return sampled(solid, size, poses, corners, inflation, at, weights)
@@ -432,12 +523,15 @@ def check_triangles(
 
 
 @pytest.mark.parametrize(
-    ("size", "seed"), [(1e-3, 1), (1e3, 1), *(pytest.param(1.0, *k.values, marks=k.marks) for k in SLOW)]
+    ("size", "seed"),
+    [(1e-3, 1), (1e3, 1), *(pytest.param(1.0, *k.values, marks=k.marks) for k in SLOW)],
 )
 @pytest.mark.parametrize("name", SOLIDS)
 def test_no_touch_of_a_triangle_is_missed(name, size, seed):
     count, cells, samples = TRIANGLE_SAMPLES.get(name, (14, 12, 33)) if seed == 1 else (60, 12, 65)
-    touching, rows = check_triangles(name, size, seed, count, cells, samples, radii=size > 1.0 or seed in (2, 4))
+    touching, rows = check_triangles(
+        name, size, seed, count, cells, samples, radii=size > 1.0 or seed in (2, 4)
+    )
     assert rows >= touching
     assert touching > (-1 if name == "plane" else count // 5)
 
@@ -453,7 +547,9 @@ PEGS = {
 TRIANGLE = np.array([[-1.0, -1.0, 0.0], [1.0, -1.0, 0.0], [0.0, 1.2, 0.0]])
 
 
-def swept_triangle(builder: ModelBuilder, begin, end, body_q=None, radius=0.0) -> collidecli.ParticleSweep:
+def swept_triangle(
+    builder: ModelBuilder, begin, end, body_q=None, radius=0.0
+) -> collidecli.ParticleSweep:
     """The rows of one triangle from three positions to three others."""
     builder.add_cloth_mesh(vertices=begin, indices=[0, 1, 2], particle_radius=radius)
     found = collidecli.sweep(builder.finalize(), body_q, particle_q=moves(begin, end)).particles
@@ -465,13 +561,15 @@ def swept_triangle(builder: ModelBuilder, begin, end, body_q=None, radius=0.0) -
 @pytest.mark.parametrize("kind", PEGS)
 def test_a_thin_peg_through_the_middle_of_a_triangle(kind, radius):
     """A cloth falls at 100 m/s, recorded at 60 Hz, past a peg that is 0.4 m long."""
-    builder, fall = ModelBuilder(), 100.0 / 60.0
+    builder = ModelBuilder()
+    fall = 100.0 / 60.0
     PEGS[kind](builder)
     found = swept_triangle(builder, TRIANGLE + UP, TRIANGLE + (1.0 - fall) * UP, radius=radius)
     assert found.kind.tolist() == [2]
     assert found.indices.tolist() == [[0, 1, 2]]
     assert found.tunnel.all()
-    enter, leave = (1.0 - 0.2 - radius) / fall, (1.0 + 0.2 + radius) / fall
+    enter = (1.0 - 0.2 - radius) / fall
+    leave = (1.0 + 0.2 + radius) / fall
     assert found.enter[0] < enter
     assert leave < found.leave[0]
     assert found.enter[0] == pytest.approx(enter, abs=1e-6)
@@ -494,7 +592,9 @@ def test_a_side_over_an_edge(kind):
         turn = [0.0, np.sin(np.pi / 8.0), 0.0, np.cos(np.pi / 8.0)]
         builder.add_shape_box(-1, [0.0, 0.0, 0.0, *turn], half, 0.5, half)
     elif kind == "hull":
-        builder.add_shape_convex_hull(-1, np.array([(x, y, z) for x, z in corners for y in (-0.5, 0.5)]))
+        builder.add_shape_convex_hull(
+            -1, np.array([(x, y, z) for x, z in corners for y in (-0.5, 0.5)])
+        )
     else:
         builder.add_shape_mesh(-1, *prism(corners.tolist(), 0.5))
     begin = np.array([[-2.0, 0.1, 0.7], [2.0, 0.1, 0.7], [0.0, 0.4, 3.0]])
@@ -518,11 +618,14 @@ def test_a_triangle_that_stays_on_a_peg_touches_from_0_to_1(kind):
 
 
 def test_rows_do_not_depend_on_blocks(monkeypatch):
-    rng, solid = np.random.default_rng(3), SOLIDS["box"]
+    rng = np.random.default_rng(3)
+    solid = SOLIDS["box"]
     poses, positions = random_triangles(rng, solid, 1.0, 40)
     begin, end = (each.reshape(-1, 3) for each in positions)
     builder = ModelBuilder()
-    solid.add(OnBody(builder, builder.add_body()), np.array([0, 0, 0, 0, 0, 0, 1.0]), 1.0, ShapeConfig())
+    solid.add(
+        OnBody(builder, builder.add_body()), np.array([0, 0, 0, 0, 0, 0, 1.0]), 1.0, ShapeConfig()
+    )
     builder.add_cloth_mesh(vertices=begin, indices=np.arange(120), particle_radius=0.01)
     model = builder.finalize()
     found = []

@@ -29,9 +29,16 @@ from collidecli.storage.trajectory_writer import TrajectoryWriter
 from collidecli.verbs.export.export import export
 from collidecli.verbs.export.request import ExportRequest
 from collidecli.verbs.run.run import RunRequest, run
-from tests.support.contact_sets import made_up, made_up_block, pair_margin, small_model, write_contact_set
+from tests.support.contact_sets import (
+    made_up,
+    made_up_block,
+    pair_margin,
+    small_model,
+    write_contact_set,
+)
 
-FRAMES, WORLDS = 7, 3
+FRAMES = 7
+WORLDS = 3
 BLOCK = made_up_block(small_model(WORLDS, forced=True), FRAMES)
 SHAPE_BODY = np.array([-1, 0, 1, 2, 3])
 ALL = [
@@ -63,14 +70,20 @@ def made(layout: Layout) -> dict[str, np.ndarray]:
     """Every array of a layout, its pieces put together."""
     found = {}
     for array in layout.arrays:
-        found[array.name] = np.concatenate([*array.pieces(), np.zeros((0, *array.shape[1:]), array.dtype)])
-        assert (found[array.name].shape, found[array.name].dtype) == (array.shape, array.dtype), array.name
+        found[array.name] = np.concatenate(
+            [*array.pieces(), np.zeros((0, *array.shape[1:]), array.dtype)]
+        )
+        assert (found[array.name].shape, found[array.name].dtype) == (
+            array.shape,
+            array.dtype,
+        ), array.name
     return found
 
 
 @pytest.mark.parametrize("layout", ALL, ids=lambda layout: layout.__name__)
 def test_npz_reads_back(layout, select, contacts, tmp_path):
-    """numpy.load, which takes no pickles, gives the arrays; written again the file has the same bytes."""
+    """numpy.load, which takes no pickles, gives the arrays; written again the file has the same
+    bytes."""
     picked = select(range(1, 6, 2), (0, 2))
     for name in ("a.npz", "b.npz"):
         with AtomicOutput(tmp_path / name) as output:
@@ -96,7 +109,8 @@ def test_npz_reads_back(layout, select, contacts, tmp_path):
 
 
 def test_newtons_separation_and_surfaces(select):
-    """dot(normal, point1 - point0) - margins is the distance, with the world points; here the points are in bodies."""
+    """dot(normal, point1 - point0) - margins is the distance, with the world points; here the
+    points are in bodies."""
     model = small_model(WORLDS, forced=True)
     layout = newton.newton_layout(select())
     found = made(layout)
@@ -108,7 +122,9 @@ def test_newtons_separation_and_surfaces(select):
     way = BLOCK.columns["point1"] - BLOCK.columns["point0"]
     separation = np.einsum("ni,ni->n", way, BLOCK.columns["normal"].astype(float)) - margins
     assert np.allclose(separation, BLOCK.columns["distance"], atol=1e-6)
-    assert found["rigid_contact_count"].tolist() == BLOCK.cell_counts.reshape(FRAMES, WORLDS).tolist()
+    assert (
+        found["rigid_contact_count"].tolist() == BLOCK.cell_counts.reshape(FRAMES, WORLDS).tolist()
+    )
     assert found["shape_body"].tolist() == SHAPE_BODY.tolist()
     assert any("rigid_contact_offset0" in text for text in layout.left_out)
     assert "rigid_contact_offset0" not in found
@@ -118,8 +134,11 @@ def test_newtons_offsets_without_margins_and_friction_without_surfaces(tmp_path)
     edited = made_up()
     edited.margin[:] = 0.0
     with ContactSet.open(edited.write(tmp_path / "a.h5")) as contacts:
-        picked = SelectedContacts(contacts, range(contacts.frame_count), np.arange(contacts.world_count), None)
-        layout, of_genesis = newton.newton_layout(picked), genesis.genesis_layout(picked)
+        picked = SelectedContacts(
+            contacts, range(contacts.frame_count), np.arange(contacts.world_count), None
+        )
+        layout = newton.newton_layout(picked)
+        of_genesis = genesis.genesis_layout(picked)
         found = made(layout)
         assert "friction" not in made(of_genesis)
         assert "friction: a contact set of version 1.0 has no materials" in of_genesis.left_out
@@ -143,14 +162,19 @@ def test_genesis(select, contacts):
     # In the middle: as far from one witness point as from the other, and on the line between them.
     one, other = (found["pos"] - BLOCK.columns[name] for name in ("point0", "point1"))
     assert np.allclose(one, -other, atol=1e-15)
-    assert np.all(found["friction"] == 1.0), "every shape of the set has friction 1, and the mean of them is 1"
+    assert np.all(found["friction"] == 1.0), (
+        "every shape of the set has friction 1, and the mean of them is 1"
+    )
     assert "sol_params" not in found
-    assert any(text.startswith("sol_params: the material rule 'combine'") for text in layout.left_out)
+    assert any(
+        text.startswith("sol_params: the material rule 'combine'") for text in layout.left_out
+    )
     assert found["n_contacts"].sum() == contacts.contact_count
 
 
 def test_dart(select):
-    """Manifolds are runs of a cell and a pair; their types those of their contacts; positive depth, normal 2 to 1."""
+    """Manifolds are runs of a cell and a pair; their types those of their contacts; positive depth,
+    normal 2 to 1."""
     found = made(dart.dart_layout(select()))
     cell = np.repeat(np.arange(FRAMES * WORLDS), BLOCK.cell_counts)
     keys = list(zip(cell, BLOCK.columns["shape0"], BLOCK.columns["shape1"], strict=True))
@@ -174,16 +198,23 @@ def test_dart(select):
 
 
 def test_raisim(select):
-    """Rows are axes: z the normal from B to A, right-handed, orthonormal; world vectors go into the frame."""
+    """Rows are axes: z the normal from B to A, right-handed, orthonormal; world vectors go into the
+    frame."""
     found = made(raisim.raisim_layout(select()))
-    frames, normal = found["contact_frame"], -BLOCK.columns["normal"].astype(float)
+    frames = found["contact_frame"]
+    normal = -BLOCK.columns["normal"].astype(float)
     assert np.allclose(frames @ np.swapaxes(frames, 1, 2), np.eye(3), atol=1e-12)
     assert np.allclose(np.linalg.det(frames), 1.0)
     length = np.linalg.norm(normal, axis=1)
-    assert np.allclose(np.einsum("nij,nj->ni", frames, normal), np.outer(length, [0.0, 0.0, 1.0]), atol=1e-12)
+    assert np.allclose(
+        np.einsum("nij,nj->ni", frames, normal), np.outer(length, [0.0, 0.0, 1.0]), atol=1e-12
+    )
     assert np.array_equal(found["body_a"], SHAPE_BODY[BLOCK.columns["shape0"]])
     upright = raisim.contact_frames({"normal": np.array([[0, 0, -1], [0, 0, 1]], np.float32)})
-    assert upright.tolist() == [[[1, 0, 0], [0, 1, 0], [0, 0, 1]], [[1, 0, 0], [0, -1, 0], [0, 0, -1]]]
+    assert upright.tolist() == [
+        [[1, 0, 0], [0, 1, 0], [0, 0, 1]],
+        [[1, 0, 0], [0, -1, 0], [0, 0, -1]],
+    ]
 
 
 def test_two_arrays_of_one_name_and_fewer_rows_than_were_said_are_faults(tmp_path):
@@ -213,23 +244,34 @@ SCENE = """
   </worldbody>
 </mujoco>
 """
-JACOBIAN_FRAMES, STEP = 12, 1e-4
+JACOBIAN_FRAMES = 12
+STEP = 1e-4
 
 
 @pytest.fixture(scope="module")
 def recorded(tmp_path_factory):
-    """The scene, its model, random joint positions [F, 1, nq], and its contact set with a gap that has every pair."""
+    """The scene, its model, random joint positions [F, 1, nq], and its contact set with a gap that
+    has every pair."""
     folder = tmp_path_factory.mktemp("jacobian")
-    scene, motion, output = folder / "scene.xml", folder / "motion.h5", folder / "out.h5"
+    scene = folder / "scene.xml"
+    motion = folder / "motion.h5"
+    output = folder / "out.h5"
     scene.write_text(SCENE)
     model = mujoco.MjModel.from_xml_string(SCENE)
-    rng, qpos = np.random.default_rng(0), np.tile(model.qpos0, (JACOBIAN_FRAMES, 1))
+    rng = np.random.default_rng(0)
+    qpos = np.tile(model.qpos0, (JACOBIAN_FRAMES, 1))
     for frame in range(JACOBIAN_FRAMES):
         mujoco.mj_integratePos(model, qpos[frame], rng.uniform(-0.6, 0.6, model.nv), 1.0)
     with TrajectoryWriter(motion, coordinate_count=model.nq) as writer:
-        writer.append(np.arange(JACOBIAN_FRAMES) * 0.1, np.arange(JACOBIAN_FRAMES), joint_q=qpos[:, None])
+        writer.append(
+            np.arange(JACOBIAN_FRAMES) * 0.1, np.arange(JACOBIAN_FRAMES), joint_q=qpos[:, None]
+        )
     contact = ContactOptions(gap=2.0)
-    run(RunRequest(scenes=(str(scene),), trajectory=str(motion), output=str(output), contact=contact))
+    run(
+        RunRequest(
+            scenes=(str(scene),), trajectory=str(motion), output=str(output), contact=contact
+        )
+    )
     return folder, model, qpos
 
 
@@ -256,7 +298,8 @@ def test_rows_are_those_of_mj_jac(recorded):
         mujoco.mj_kinematics(model, data)
         mujoco.mj_comPos(model, data)
         for side, jacobian in enumerate(jacobians):
-            shape, point = block.columns[f"shape{side}"][row], block.columns[f"point{side}"][row]
+            shape = block.columns[f"shape{side}"][row]
+            point = block.columns[f"point{side}"][row]
             mujoco.mj_jac(model, data, jacobian, None, point.astype(float), body[shape])
         expected = block.normal[row].astype(float) @ (jacobians[1] - jacobians[0])
         assert matrix[row] == pytest.approx(expected, abs=1e-12)
@@ -271,7 +314,9 @@ def test_a_selection_has_the_rows_of_its_contacts(recorded):
     with ContactSet.open(str(folder / "out.h5")) as contacts:
         (block,) = contacts.blocks()
         arm = contacts.shapes.path.index("arm")
-    kept = np.isin(frame, (3, 5, 7)) & ((block.columns["shape0"] == arm) | (block.columns["shape1"] == arm))
+    kept = np.isin(frame, (3, 5, 7)) & (
+        (block.columns["shape0"] == arm) | (block.columns["shape1"] == arm)
+    )
     assert 0 < len(part) < len(whole)
     assert (part == whole[kept]).all()
     assert (selected["distance"] == block.distance[kept]).all()
@@ -279,14 +324,20 @@ def test_a_selection_has_the_rows_of_its_contacts(recorded):
 
 def test_a_scene_at_rest_has_its_initial_joint_positions(recorded, tmp_path):
     folder, model, _ = recorded
-    output, target = str(tmp_path / "rest.h5"), tmp_path / "rest.npz"
-    run(RunRequest(scenes=(str(folder / "scene.xml"),), output=output, contact=ContactOptions(gap=2.0)))
+    output = str(tmp_path / "rest.h5")
+    target = tmp_path / "rest.npz"
+    run(
+        RunRequest(
+            scenes=(str(folder / "scene.xml"),), output=output, contact=ContactOptions(gap=2.0)
+        )
+    )
     export(ExportRequest(output, "jacobian", str(target), str(folder / "scene.xml")))
     matrix = scipy.sparse.load_npz(target).toarray()
     with ContactSet.open(output) as contacts:
         (block,) = contacts.blocks()
         path = contacts.shapes.path
-    # The cart is a sphere on a rail along x: its distance from the floor does not change, from the base by the normal.
+    # The cart is a sphere on a rail along x: its distance from the floor does not change, from the
+    # base by the normal.
     rail = list(np.load(target)["velocity_name"]).index("rail")
     for row in range(len(matrix)):
         names = [path[block.columns[f"shape{side}"][row]] for side in (0, 1)]
@@ -299,18 +350,33 @@ def test_a_root_pose_and_joints_by_name(recorded, tmp_path):
     """The matrix is that of the joint positions of MuJoCo, which have the same poses."""
     folder, model, qpos = recorded
     names = ["yaw", "pitch", *(f"ball:{axis}" for axis in "xyzw")]
-    root, yaw, pitch, ball, rail = (model.joint(name).qposadr[0] for name in ("free", "yaw", "pitch", "ball", "rail"))
+    root, yaw, pitch, ball, rail = (
+        model.joint(name).qposadr[0] for name in ("free", "yaw", "pitch", "ball", "rail")
+    )
     joints = qpos[:, [yaw, pitch, ball + 1, ball + 2, ball + 3, ball]]
     moved = qpos.copy()
     moved[:, rail] = model.qpos0[rail]
     with TrajectoryWriter(tmp_path / "q.h5", coordinate_count=model.nq) as writer:
-        writer.append(np.arange(JACOBIAN_FRAMES) * 0.1, np.arange(JACOBIAN_FRAMES), joint_q=moved[:, None])
-    arrays = {"root_pos": qpos[:, root : root + 3], "root_quat_wxyz": qpos[:, root + 3 : root + 7], "dof_pos": joints}
+        writer.append(
+            np.arange(JACOBIAN_FRAMES) * 0.1, np.arange(JACOBIAN_FRAMES), joint_q=moved[:, None]
+        )
+    arrays = {
+        "root_pos": qpos[:, root : root + 3],
+        "root_quat_wxyz": qpos[:, root + 3 : root + 7],
+        "dof_pos": joints,
+    }
     np.savez(tmp_path / "named.npz", **arrays, joint_names=np.array(names), fps=np.array(10.0))
-    found, scene = [], str(folder / "scene.xml")
+    found = []
+    scene = str(folder / "scene.xml")
     for name in ("q.h5", "named.npz"):
-        output, target, motion = str(tmp_path / f"{name}.out.h5"), str(tmp_path / f"{name}.m.npz"), str(tmp_path / name)
-        run(RunRequest(scenes=(scene,), trajectory=motion, output=output, contact=ContactOptions(gap=2.0)))
+        output = str(tmp_path / f"{name}.out.h5")
+        target = str(tmp_path / f"{name}.m.npz")
+        motion = str(tmp_path / name)
+        run(
+            RunRequest(
+                scenes=(scene,), trajectory=motion, output=output, contact=ContactOptions(gap=2.0)
+            )
+        )
         export(ExportRequest(output, "jacobian", target, scene, motion))
         found.append(scipy.sparse.load_npz(target).toarray())
     assert np.abs(found[0]).max() >= 1.0
@@ -318,14 +384,18 @@ def test_a_root_pose_and_joints_by_name(recorded, tmp_path):
 
 
 def test_recordings_of_body_poses_are_refused(recorded):
-    folder, scene = recorded[0], str(recorded[0] / "scene.xml")
-    output, motion = str(folder / "poses.contacts.h5"), str(folder / "poses.h5")
+    folder = recorded[0]
+    scene = str(recorded[0] / "scene.xml")
+    output = str(folder / "poses.contacts.h5")
+    motion = str(folder / "poses.h5")
     poses = np.tile([0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0], (2, 1, 5, 1))
     with TrajectoryWriter(motion, body_names=("base", "arm", "wrist", "cart", "hand")) as writer:
         writer.append(np.arange(2.0), np.arange(2), body_q=poses)
     run(RunRequest(scenes=(scene,), trajectory=motion, output=output))
     target = folder / "none.npz"
-    with pytest.raises(InputError, match=r"(?s)the recording has body poses.*collide record --joint"):
+    with pytest.raises(
+        InputError, match=r"(?s)the recording has body poses.*collide record --joint"
+    ):
         export(ExportRequest(output, "jacobian", str(target), scene, motion))
     with pytest.raises(InputError, match="hashes differ"):
         export(ExportRequest(output, "jacobian", str(target), scene, str(folder / "motion.h5")))
@@ -363,29 +433,48 @@ def rows(written):
         return list(csv.DictReader(file))
 
 
-def test_csv_has_every_contact_with_its_frame_world_and_bodies_and_reads_back_to_the_bit(rows, select, contacts):
-    expected = list(select(*PICK).blocks(("shape0", "shape1", "distance", "normal", "point0", "feature1", "kind")))
-    columns = {name: np.concatenate([b.columns[name] for b in expected]) for name in expected[0].columns}
+def test_csv_has_every_contact_with_its_frame_world_and_bodies_and_reads_back_to_the_bit(
+    rows, select, contacts
+):
+    expected = list(
+        select(*PICK).blocks(
+            ("shape0", "shape1", "distance", "normal", "point0", "feature1", "kind")
+        )
+    )
+    columns = {
+        name: np.concatenate([b.columns[name] for b in expected]) for name in expected[0].columns
+    }
     assert len(rows) == len(columns["shape0"])
     paths = contacts.shapes.path
     assert [row["shape0"] for row in rows] == [paths[k] for k in columns["shape0"]]
-    assert [row["kind"] for row in rows] == [("point", "edge", "face", "patch")[k] for k in columns["kind"]]
+    assert [row["kind"] for row in rows] == [
+        ("point", "edge", "face", "patch")[k] for k in columns["kind"]
+    ]
     assert [int(row["feature1"]) for row in rows] == columns["feature1"].tolist()
     for name, values in (
         ("distance", columns["distance"]),
         ("normal_z", columns["normal"][:, 2]),
         ("point0_y", columns["point0"][:, 1]),
     ):
-        assert np.array_equal(np.array([values.dtype.type(row[name]) for row in rows]), values), name
+        assert np.array_equal(np.array([values.dtype.type(row[name]) for row in rows]), values), (
+            name
+        )
     picked = select(*PICK)
     counts = np.concatenate([b.cell_counts for b in picked.blocks(())]).reshape(3, 2)
-    expected = [(f, w) for i, f in enumerate(PICK[0]) for j, w in enumerate(PICK[1]) for _ in range(counts[i, j])]
+    expected = [
+        (f, w)
+        for i, f in enumerate(PICK[0])
+        for j, w in enumerate(PICK[1])
+        for _ in range(counts[i, j])
+    ]
     assert [(int(row["frame"]), int(row["world"])) for row in rows] == expected
     assert all(int(row["step"]) == 5 * int(row["frame"]) for row in rows)
     assert all(float(row["time"]) == contacts.time[int(row["frame"])] for row in rows)
     shapes = zip(contacts.shapes.path, contacts.shapes.body, strict=True)
     body = {path: "" if k < 0 else f"body{k}" for path, k in shapes}
-    assert all((row["body0"], row["body1"]) == (body[row["shape0"]], body[row["shape1"]]) for row in rows)
+    assert all(
+        (row["body0"], row["body1"]) == (body[row["shape0"]], body[row["shape1"]]) for row in rows
+    )
 
 
 def test_parquet_is_the_same_table(rows, written):
@@ -396,12 +485,18 @@ def test_parquet_is_the_same_table(rows, written):
         kind = str if isinstance(values[0], str) else (int if isinstance(values[0], int) else float)
         texts = [row[name] for row in rows]
         single = table.schema.field(name).type == "float"
-        assert [np.float32(t) for t in texts] == values if single else [kind(t) for t in texts] == values, name
+        assert (
+            [np.float32(t) for t in texts] == values
+            if single
+            else [kind(t) for t in texts] == values
+        ), name
     assert table.schema.field("distance").metadata == {b"unit": b"m"}
     assert table.schema.metadata[b"scene"] == b"made_up.xml"
 
 
-def test_blocks_do_not_show_and_names_that_need_quotes_have_them(select, monkeypatch, written, tmp_path):
+def test_blocks_do_not_show_and_names_that_need_quotes_have_them(
+    select, monkeypatch, written, tmp_path
+):
     monkeypatch.setattr(flat_tables, "CSV_LINES", 3)
     write_rows(tmp_path / "a.csv", select(*PICK), csv_table)
     assert (tmp_path / "a.csv").read_bytes() == (written / "a.csv").read_bytes()
@@ -409,27 +504,41 @@ def test_blocks_do_not_show_and_names_that_need_quotes_have_them(select, monkeyp
     edited = made_up()
     edited.path = ['a,"b"', "two\nlines", " spaced", "plain", "e"]
     with ContactSet.open(edited.write(tmp_path / "a.h5")) as contacts:
-        write_rows(tmp_path / "a.csv", SelectedContacts(contacts, range(6), np.arange(3), None), csv_table)
+        write_rows(
+            tmp_path / "a.csv", SelectedContacts(contacts, range(6), np.arange(3), None), csv_table
+        )
     with (tmp_path / "a.csv").open(newline="", encoding="utf-8") as file:
         assert {row["shape0"] for row in csv.DictReader(file)} <= set(edited.path)
 
 
 def test_every_number_is_spelt_as_numpy_spells_it(tmp_path):
-    """Equal numbers are spelt once: among them are 0 and -0, which compare equal, and NaN, which does not."""
+    """Equal numbers are spelt once: among them are 0 and -0, which compare equal, and NaN, which
+    does not."""
     random = np.random.default_rng(5)
     bits = random.integers(0, 1 << 63, 3000, dtype=np.uint64).view(np.float64)
-    values = np.concatenate([bits, 10.0 ** random.uniform(-20, 20, 3000), [0.0, -0.0, 1e16, 1e-4, np.inf, np.nan] * 2])
+    values = np.concatenate(
+        [bits, 10.0 ** random.uniform(-20, 20, 3000), [0.0, -0.0, 1e16, 1e-4, np.inf, np.nan] * 2]
+    )
     with np.errstate(over="ignore"):
         held = {"double": values, "single": values.astype(np.float32), "sign": values > 1.0}
     columns = [TableColumn(name, column.dtype) for name, column in held.items()]
     write(tmp_path / "a.csv", columns, [held], csv_table)
     lines = [line.split(",") for line in (tmp_path / "a.csv").read_text().splitlines()[1:]]
-    expected = zip(values.astype(str), held["single"].astype(str), np.where(held["sign"], "true", "false"), strict=True)
+    expected = zip(
+        values.astype(str),
+        held["single"].astype(str),
+        np.where(held["sign"], "true", "false"),
+        strict=True,
+    )
     assert lines == [list(line) for line in expected]
 
 
 def test_no_value_is_an_empty_cell_and_a_null(tmp_path):
-    held = {"end": np.array([0.5, np.nan]), "known": np.array([True, False]), "who": np.array([1, 0])}
+    held = {
+        "end": np.array([0.5, np.nan]),
+        "known": np.array([True, False]),
+        "who": np.array([1, 0]),
+    }
     columns = (
         TableColumn("end", np.dtype(np.float64), "s", nan_is_none=True),
         TableColumn("known", np.dtype(bool)),
@@ -458,17 +567,26 @@ def test_rows_of_every_pick(select, contacts, include, exclude, max_rows):
     for frames, worlds in itertools.product(FRAME_PICKS, WORLD_PICKS):
         picked = select(frames, worlds, include, exclude)
         wanted_worlds = sorted(set(worlds)) or list(range(WORLDS))
-        cells, rows = [], []
+        cells = []
+        rows = []
         for k, (frame, world) in enumerate(itertools.product(frames, wanted_worlds)):
             for row in np.flatnonzero(all_cells == frame * WORLDS + world):
                 pair = [names[BLOCK.columns[name][row]] for name in ("shape0", "shape1")]
-                met = [any(fnmatchcase(path, glob) for path in both for glob in include) for both in pair]
-                out = [any(fnmatchcase(path, glob) for path in both for glob in exclude) for both in pair]
+                met = [
+                    any(fnmatchcase(path, glob) for path in both for glob in include)
+                    for both in pair
+                ]
+                out = [
+                    any(fnmatchcase(path, glob) for path in both for glob in exclude)
+                    for both in pair
+                ]
                 if (any(met) or not include) and not any(out):
                     cells.append(k)
                     rows.append(row)
         found = list(picked.blocks(NAMES, max_rows))
-        assert [b.first_cell for b in found] == np.cumsum([0, *(len(b.cell_counts) for b in found)])[:-1].tolist()
+        assert [b.first_cell for b in found] == np.cumsum(
+            [0, *(len(b.cell_counts) for b in found)]
+        )[:-1].tolist()
         counts = np.concatenate([b.cell_counts for b in found])
         assert counts.tolist() == np.bincount(cells, minlength=picked.cell_count).tolist()
         assert picked.contact_count == len(rows)

@@ -1,4 +1,5 @@
-"""The first run on a GPU, rehearsed on the CPU: every step that needs no GPU, without USD and MuJoCo."""
+"""The first run on a GPU, rehearsed on the CPU: every step that needs no GPU, without USD and
+MuJoCo."""
 
 import json
 import os
@@ -32,21 +33,41 @@ sys.exit(main(sys.argv[1:]))
 def test_rehearsal_without_usd_and_mujoco(tmp_path):
     output = tmp_path / "first.json"
     made = subprocess.run(
-        [sys.executable, "-c", WITHOUT_PACKAGES, "--device", "cpu", "--output", str(output), "--steps", STEPS],
+        [
+            sys.executable,
+            "-c",
+            WITHOUT_PACKAGES,
+            "--device",
+            "cpu",
+            "--output",
+            str(output),
+            "--steps",
+            STEPS,
+        ],
         cwd=ROOT,
-        env={**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), *filter(None, sys.path)]), "PATH": ""},
+        env={
+            **os.environ,
+            "PYTHONPATH": os.pathsep.join([str(ROOT), *filter(None, sys.path)]),
+            "PATH": "",
+        },
         capture_output=True,
         text=True,
         check=False,
     )
     assert made.returncode == 0, made.stdout + made.stderr
     record = json.loads(output.read_text())
-    assert (record["schema"], record["verdict"], record["rehearsal"]) == (first.SCHEMA, "passed", True)
+    assert (record["schema"], record["verdict"], record["rehearsal"]) == (
+        first.SCHEMA,
+        "passed",
+        True,
+    )
     assert [step["name"] for step in record["steps"]] == STEPS.split(",")
     by_name = {step["name"]: step for step in record["steps"]}
     for name, step in by_name.items():
         assert f"{name}: {step['status']}" in made.stdout
-        assert step["status"] == ("not run" if name in ("sanitizer", "mujoco_warp") else "passed"), step
+        assert step["status"] == (
+            "not run" if name in ("sanitizer", "mujoco_warp") else "passed"
+        ), step
         assert bool(step["reason"]) == (step["status"] == "not run")
     assert by_name["machine"]["result"]["cores"] >= 1
     kernels = {row["kernel"] for row in by_name["kernels"]["result"]["kernels"]}
@@ -55,15 +76,24 @@ def test_rehearsal_without_usd_and_mujoco(tmp_path):
     assert all(row["largest"] == 0.0 for row in by_name["pairs"]["result"]["pairs"])
     for row in by_name["hashes"]["result"]["scenes"]:
         assert list(row["hashes"]) == [row["cpu"]]
-        assert len(next(iter(row["hashes"].values()))) == 3 * 2 * (5 + 2)  # broad phases, blocks, runs and chunks
-    assert by_name["copies"]["result"]["bytes_per_second"].keys() == {"upload", "download", "upload_of_pageable_memory"}
+        # broad phases, blocks, runs and chunks
+        assert len(next(iter(row["hashes"].values()))) == 3 * 2 * (5 + 2)
+    assert by_name["copies"]["result"]["bytes_per_second"].keys() == {
+        "upload",
+        "download",
+        "upload_of_pageable_memory",
+    }
     for row in by_name["stages"]["result"]["cases"]:
         assert row["device"]["contacts"] == row["cpu"]["contacts"] > 0
         assert row["device"]["stage_seconds"]["narrow_phase"] > 0.0
-        assert row["device"]["frames_per_second"] == pytest.approx(row["frames"] / row["device"]["seconds"])
+        assert row["device"]["frames_per_second"] == pytest.approx(
+            row["frames"] / row["device"]["seconds"]
+        )
 
 
-def test_absent_device_ends_the_run_at_the_first_step_and_an_unknown_step_is_refused(tmp_path, capsys):
+def test_absent_device_ends_the_run_at_the_first_step_and_an_unknown_step_is_refused(
+    tmp_path, capsys
+):
     output = tmp_path / "first.json"
     assert first.main(["--output", str(output), "--steps", "machine,speed"]) == first.EXIT_USAGE
     assert "no step 'speed'" in capsys.readouterr().err
@@ -83,7 +113,11 @@ def test_absent_device_ends_the_run_at_the_first_step_and_an_unknown_step_is_ref
     ],
 )
 def test_first_failure_ends_the_run(tmp_path, monkeypatch, error, reason, result):
-    steps = {"a": Mock(side_effect=NotRun("no tool")), "b": Mock(side_effect=error), "c": Mock(side_effect=error)}
+    steps = {
+        "a": Mock(side_effect=NotRun("no tool")),
+        "b": Mock(side_effect=error),
+        "c": Mock(side_effect=error),
+    }
     monkeypatch.setattr(first, "steps", lambda: steps)
     record = first.run_steps(Run("cpu", tmp_path / "first.json", True), list(steps))
     assert record == json.loads((tmp_path / "first.json").read_text())
@@ -109,7 +143,9 @@ def test_record_remains_when_a_step_ends_the_process(tmp_path, monkeypatch):
 )
 def test_pairs_that_differ_or_have_no_contacts_fail(tmp_path, monkeypatch, found, words):
     of_kinds = {PAIRS[0]: found}
-    monkeypatch.setattr(answers, "pair_difference", lambda *given: of_kinds.get(given[2], Difference(pairs=100)))
+    monkeypatch.setattr(
+        answers, "pair_difference", lambda *given: of_kinds.get(given[2], Difference(pairs=100))
+    )
     with pytest.raises(StepFailed, match=words) as raised:
         answers.compare_pairs(Run("cpu", tmp_path / "first.json", True))
     assert raised.value.result["pairs"][0]["largest"] == found.largest
@@ -126,7 +162,10 @@ def test_every_pair_of_kinds_and_scenes_of_timings_have_contacts():
     assert len(PAIRS) == 63
     assert sum(part_beyond(kinds) == 0.0 for kinds in PAIRS) == 35
     scenes = [(pair_scene(kinds, 8), "explicit", 0) for kinds in PAIRS[:4]]
-    scenes += [(case.scene, "sap", len(case.scene.poses) * case.scene.model.world_count) for case in cases(True)]
+    scenes += [
+        (case.scene, "sap", len(case.scene.poses) * case.scene.model.world_count)
+        for case in cases(True)
+    ]
     for scene, broad_phase, least in scenes:
         blocks = scene_blocks(scene_pipeline(scene, broad_phase), scene)
         assert sum(block.contact_count for block in blocks) > least

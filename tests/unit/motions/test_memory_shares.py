@@ -25,9 +25,17 @@ def model_and_motion(bodies: int, worlds: int = 1, recorded: int = 1):
 @pytest.mark.parametrize("limit", [8 * MIB, 64 * MIB, 256 * MIB])
 @pytest.mark.parametrize(("bodies", "worlds", "recorded"), [(3, 1, 1), (50, 64, 64), (50, 64, 1)])
 def test_the_shares_add_up_to_the_limit(limit, bodies, worlds, recorded):
-    shares = memory_shares.shared_out(limit, *model_and_motion(bodies, worlds, recorded), 10_000 * worlds)
+    shares = memory_shares.shared_out(
+        limit, *model_and_motion(bodies, worlds, recorded), 10_000 * worlds
+    )
     row_bytes = sum(c.width * c.dtype_for(np.dtype(np.float64)).itemsize for c in RIGID_COLUMNS)
-    poses = memory_shares.HELD_BATCHES * -(-shares.chunk_cells // worlds) * memory_shares.POSE_BYTES * bodies * recorded
+    poses = (
+        memory_shares.HELD_BATCHES
+        * -(-shares.chunk_cells // worlds)
+        * memory_shares.POSE_BYTES
+        * bodies
+        * recorded
+    )
     held = memory_shares.HELD_CHUNKS * shares.chunk_rows * row_bytes
     assert poses + held + memory_shares.WRITING_BYTES + shares.engine_bytes == limit
     assert shares.engine_bytes >= limit // 2

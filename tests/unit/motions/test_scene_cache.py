@@ -36,20 +36,32 @@ def here(tmp_path: Path, monkeypatch) -> Path:
 @pytest.fixture
 def imported(monkeypatch) -> list[str]:
     """Paths of the scenes that are imported, in order."""
-    found, add = [], scenes.add_scene
-    monkeypatch.setattr(scenes, "add_scene", lambda *given: (found.append(given[1]), add(*given))[1])
+    found = []
+    add = scenes.add_scene
+    monkeypatch.setattr(
+        scenes, "add_scene", lambda *given: (found.append(given[1]), add(*given))[1]
+    )
     return found
 
 
 def request(trajectory: str | None, **changes) -> RunRequest:
-    engine, contact = EngineOptions(threads=1, device="cpu"), ContactOptions(gap=0.02)
-    made = RunRequest(scenes=("scene.xml",), trajectory=trajectory, output="kept.h5", contact=contact, engine=engine)
+    engine = EngineOptions(threads=1, device="cpu")
+    contact = ContactOptions(gap=0.02)
+    made = RunRequest(
+        scenes=("scene.xml",),
+        trajectory=trajectory,
+        output="kept.h5",
+        contact=contact,
+        engine=engine,
+    )
     return replace(made, **{"force": True, **changes})
 
 
 def both(cache: SceneCache, wanted: RunRequest) -> str:
-    """Content hash of a run with the cache, which is that of a run without it; the files agree on all but times."""
-    kept, alone = run(wanted, cache=cache), run(replace(wanted, output="alone.h5"))
+    """Content hash of a run with the cache, which is that of a run without it; the files agree on
+    all but times."""
+    kept = run(wanted, cache=cache)
+    alone = run(replace(wanted, output="alone.h5"))
     assert kept.content_sha256 == alone.content_sha256
     for name in ("scene_sha256", "scene", "worlds", "contacts"):
         assert getattr(kept, name) == getattr(alone, name)
@@ -96,7 +108,8 @@ def test_what_differs_is_not_taken_from_before(here, changed):
 def test_a_scene_of_a_file_with_a_time_in_the_future_is_kept_from_its_second_load(here, imported):
     def write(scene: str, ahead: float) -> None:
         (here / "scene.xml").write_text(scene)
-        os.utime(here / "scene.xml", (0.0, time.time() + ahead))  # as by a file server with another clock
+        # as by a file server with another clock
+        os.utime(here / "scene.xml", (0.0, time.time() + ahead))
 
     write(SCENE, 86400.0)
     cache = SceneCache()
@@ -107,7 +120,9 @@ def test_a_scene_of_a_file_with_a_time_in_the_future_is_kept_from_its_second_loa
     assert (len(first), imported) == (1, ["scene.xml"] * 4)
 
 
-def test_a_scene_whose_file_changes_while_it_is_loaded_is_imported_again(here, imported, monkeypatch):
+def test_a_scene_whose_file_changes_while_it_is_loaded_is_imported_again(
+    here, imported, monkeypatch
+):
     counted = scenes.add_scene
 
     def changing(builder, path, options):
@@ -123,14 +138,27 @@ def test_a_scene_whose_file_changes_while_it_is_loaded_is_imported_again(here, i
 
 
 def test_a_recording_of_demonstrations_is_opened_once_unless_it_changes(here, monkeypatch):
-    states, opened, real = falling(), [], kinds.open_recording
+    states = falling()
+    opened = []
+    real = kinds.open_recording
     monkeypatch.setattr(kinds, "open_recording", lambda path: (opened.append(path), real(path))[1])
-    write_demos(here / "demos.hdf5", {"demo_0": states, "demo_1": states[:7]}, {"demo_0": SCENE, "demo_1": SCENE})
+    write_demos(
+        here / "demos.hdf5",
+        {"demo_0": states, "demo_1": states[:7]},
+        {"demo_0": SCENE, "demo_1": SCENE},
+    )
     cache = SceneCache()
-    demos = [request("demos.hdf5", scenes=(), recording=RecordingOptions(demos=(f"demo_{n}",))) for n in (0, 1, 0)]
+    demos = [
+        request("demos.hdf5", scenes=(), recording=RecordingOptions(demos=(f"demo_{n}",)))
+        for n in (0, 1, 0)
+    ]
     found = [run(demo, cache=cache).content_sha256 for demo in demos]
     assert opened == ["demos.hdf5"]
-    write_demos(here / "new.hdf5", {"demo_0": states[:9], "demo_1": states}, {"demo_0": SCENE, "demo_1": SCENE})
+    write_demos(
+        here / "new.hdf5",
+        {"demo_0": states[:9], "demo_1": states},
+        {"demo_0": SCENE, "demo_1": SCENE},
+    )
     (here / "new.hdf5").replace(here / "demos.hdf5")
     assert [run(demo, cache=cache).content_sha256 for demo in demos[:2]] != found[:2]
     assert opened == ["demos.hdf5"] * 2

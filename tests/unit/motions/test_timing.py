@@ -6,9 +6,16 @@ from collidecli.motions.timing import TimingReport, covered_seconds
 
 
 def test_covered_seconds():
-    cases = [([], 0.0), ([(1.0, 3.0)], 2.0), ([(1.0, 3.0), (5.0, 6.0)], 3.0), ([(2.0, 12.0), (0.0, 10.0)], 12.0)]
+    cases = [
+        ([], 0.0),
+        ([(1.0, 3.0)], 2.0),
+        ([(1.0, 3.0), (5.0, 6.0)], 3.0),
+        ([(2.0, 12.0), (0.0, 10.0)], 12.0),
+    ]
     cases += [([(0.0, 10.0), (2.0, 3.0)], 10.0), ([(0.0, 1.0), (1.0, 2.0)], 2.0)]
-    assert [covered_seconds(intervals) for intervals, _ in cases] == [seconds for _, seconds in cases]
+    assert [covered_seconds(intervals) for intervals, _ in cases] == [
+        seconds for _, seconds in cases
+    ]
 
 
 def test_time_of_compilation_is_no_time_of_the_run(monkeypatch):

@@ -11,13 +11,30 @@ from collidecli.pages.quantities import length_unit, short_length, short_number
 def test_units_of_lengths():
     units = {2.0: "m", 1.0: "m", 0.99: "mm", 1e-3: "mm", 0.99e-3: "µm", 0.99e-6: "nm", 0.0: "mm"}
     factors = {"m": 1.0, "mm": 1e3, "µm": 1e6, "nm": 1e9}
-    assert [length_unit(metres) for metres in units] == [(factors[unit], unit) for unit in units.values()]
+    assert [length_unit(metres) for metres in units] == [
+        (factors[unit], unit) for unit in units.values()
+    ]
 
 
-LENGTHS = {1.0: "1 m", 10.0: "10 m", 0.1: "100 mm", 1e-3: "1 mm", 1e-5: "10 µm", 1e-6: "1 µm", 1e-8: "10 nm"}
+LENGTHS = {
+    1.0: "1 m",
+    10.0: "10 m",
+    0.1: "100 mm",
+    1e-3: "1 mm",
+    1e-5: "10 µm",
+    1e-6: "1 µm",
+    1e-8: "10 nm",
+}
 COUNTS = {
-    12: "12", 9999: "9999", 1e4: "10k", 123456: "123k", 1e6: "1M", 2.5e9: "2.5G", -2e4: "-20k", 0.5: "0.5",
-}  # fmt: skip
+    12: "12",
+    9999: "9999",
+    1e4: "10k",
+    123456: "123k",
+    1e6: "1M",
+    2.5e9: "2.5G",
+    -2e4: "-20k",
+    0.5: "0.5",
+}
 
 
 @pytest.mark.parametrize(("text", "words"), [(short_length, LENGTHS), (short_number, COUNTS)])
@@ -29,19 +46,38 @@ LENGTHS = {
     0.0: "0 m", -0.0149612: "-14.96 mm", 0.00099999: "1 mm", 0.99999: "1 m", -3.25e-6: "-3.25 µm",
     2.54e-16: "2.54e-16 m", 123456.7: "123457 m",
 }  # fmt: skip
-TIMES = {0.0: "0 s", 0.9997: "1 s", 0.0009996: "1 ms", 0.0361: "36.1 ms", 123.4: "123 s", 5e-8: "50 ns"}
+TIMES = {
+    0.0: "0 s",
+    0.9997: "1 s",
+    0.0009996: "1 ms",
+    0.0361: "36.1 ms",
+    123.4: "123 s",
+    5e-8: "50 ns",
+}
 RATES = {0.514: "0.514", 38.26: "38.3", 1483.4: "1 483"}
-PRESSURES = {2e5: "200 kPa", 999.99: "1 kPa", 7.25e9: "7.25 GPa", 0.5: "500 mPa", 0.0: "0 Pa", 1e-6: "1e-06 Pa"}
+PRESSURES = {
+    2e5: "200 kPa",
+    999.99: "1 kPa",
+    7.25e9: "7.25 GPa",
+    0.5: "500 mPa",
+    0.0: "0 Pa",
+    1e-6: "1e-06 Pa",
+}
 
 
 QUANTITIES = [(quantities.length, LENGTHS), (quantities.seconds, TIMES), (quantities.rate, RATES)]
 
 
-@pytest.mark.parametrize(("text", "words"), [*QUANTITIES, (partial(quantities.with_prefix, unit="Pa"), PRESSURES)])
+@pytest.mark.parametrize(
+    ("text", "words"), [*QUANTITIES, (partial(quantities.with_prefix, unit="Pa"), PRESSURES)]
+)
 def test_words_of_quantities_and_numbers_of_shapes(text, words):
     assert {value: text(value) for value in words} == words
     types = {"convex_mesh": 1, "box": 2, "mesh": 3, "plane": 1, "heightfield": 1200}
-    assert quantities.shape_counts(types) == "1 200 heightfields, 3 meshes, 2 boxes, 1 convex mesh, 1 plane"
+    assert (
+        quantities.shape_counts(types)
+        == "1 200 heightfields, 3 meshes, 2 boxes, 1 convex mesh, 1 plane"
+    )
 
 
 @pytest.mark.parametrize(

@@ -84,22 +84,42 @@ def test_labels_are_distinct(most):
         "right_shoulder_pitch_link_with_a_longer_name/collision",
         "right_shoulder_pitch_link_with_a_long_name/visual",
     )
-    labels = names_module.pair_labels(pairs(*((f"/World/robot/{end}", "/World/ground/plane") for end in ends)), most)
+    labels = names_module.pair_labels(
+        pairs(*((f"/World/robot/{end}", "/World/ground/plane") for end in ends)), most
+    )
     assert len(set(labels)) == 4, labels
     assert all(len(label) <= most for label in labels)
 
 
 PATHS = ("/World/Objects/cylinder_03", "/World/Objects/a_box_of_a_longer_name")
-TOUCH = {"shape0": PATHS[0], "shape1": PATHS[1], "world": 0, "begin_frame": 1100, "last_frame": 1215}
+TOUCH = {
+    "shape0": PATHS[0],
+    "shape1": PATHS[1],
+    "world": 0,
+    "begin_frame": 1100,
+    "last_frame": 1215,
+}
 TOUCH |= {"begin_known": True, "end_known": True, "begin_time": 18.3333333, "seconds": 0.0667}
-TOUCH |= {"touching_frames": 11_600, "contacts": 23_200, "least_distance": -0.01165, "deepest_frame": 1187}
+TOUCH |= {
+    "touching_frames": 11_600,
+    "contacts": 23_200,
+    "least_distance": -0.01165,
+    "deepest_frame": 1187,
+}
 WHOLE = ("1100 to 1215", "18.3333 s", "66.7 ms", "-11.65 mm", "1187")
 
 
 def events(worlds: int = 1) -> dict[str, Any]:
     return {
         "file": "a.h5",
-        "frames": {"count": 2, "first": 0, "last": 1, "begin_time": 0.0, "last_time": 1.0, "episodes": None},
+        "frames": {
+            "count": 2,
+            "first": 0,
+            "last": 1,
+            "begin_time": 0.0,
+            "last_time": 1.0,
+            "episodes": None,
+        },
         "worlds": {"count": worlds, "looked_at": worlds},
         "intervals": {"count": 3, "begins": 3, "ends": 3, "pairs": 1, "pairs_and_worlds": 1},
         "contacts": {"asked_for": 9, "touching": 9},
@@ -121,7 +141,8 @@ def printed(result: dict[str, Any], width: int) -> list[str]:
 
 
 @pytest.mark.parametrize(
-    ("width", "worlds"), [(60, 1), *((width, worlds) for width in (80, 100, 120, 200) for worlds in (1, 2))]
+    ("width", "worlds"),
+    [(60, 1), *((width, worlds) for width in (80, 100, 120, 200) for worlds in (1, 2))],
 )
 def test_numbers_are_whole_and_lines_fit(width, worlds):
     """A narrow terminal leaves the begin out."""
@@ -139,8 +160,12 @@ def test_no_character_is_lost_on_any_terminal(width):
     lines = printed(events(2), width)
     assert max(map(len, lines)) <= width
     rule = next(k for k, line in enumerate(lines) if "───" in line)
-    left_out = next(k for k, line in enumerate(lines) if line.startswith(f"not in {width} columns: "))
-    digits = sorted(character for line in lines[rule:left_out] for character in line if character.isdigit())
+    left_out = next(
+        k for k, line in enumerate(lines) if line.startswith(f"not in {width} columns: ")
+    )
+    digits = sorted(
+        character for line in lines[rule:left_out] for character in line if character.isdigit()
+    )
     assert digits == sorted("".join(filter(str.isdigit, f"{PATHS} 0 1100 1215 66.7 11.65 1187 2")))
     table = tables_module.listing(("name", "left"), ("first", "right"), ("second", "right"))
     table.add_row("abcdefghijklmnop", "123456789", "987654321")
@@ -153,7 +178,8 @@ TITLES = ("distance", "begin", "touching in", "contacts")
 
 def test_a_wide_terminal_has_every_column_and_a_narrow_one_the_names_above_each_other():
     columns = {width: "\n".join(printed(events(), width)) for width in (200, *range(60, 160))}
-    wide, narrow = columns.pop(200), columns[80]
+    wide = columns.pop(200)
+    narrow = columns[80]
     for text in ("  contacts  ", "23 200", f"{PATHS[0]}   {PATHS[1]}"):
         assert text in wide
         assert text not in narrow
@@ -162,19 +188,28 @@ def test_a_wide_terminal_has_every_column_and_a_narrow_one_the_names_above_each_
     assert PATHS[1] in joined
     assert "not in 80 columns: contacts, touching in" in narrow
     assert "not in" not in wide
-    held = {name: min(width for width, text in columns.items() if f" {name} " in text) for name in TITLES}
+    held = {
+        name: min(width for width, text in columns.items() if f" {name} " in text)
+        for name in TITLES
+    }
     assert list(held) == sorted(held, key=held.__getitem__), "the least important is left out first"
     for name, width in held.items():
-        assert max(map(len, columns[width].splitlines())) > width - 2, f"{name} would fit in fewer columns"
+        assert max(map(len, columns[width].splitlines())) > width - 2, (
+            f"{name} would fit in fewer columns"
+        )
 
 
 @pytest.mark.parametrize("width", [24, 30, 44])
 def test_names_break_after_slashes_and_underscores(width):
     for table in (
         tables_module.name_value_table([("in", PATHS[1])]),
-        tables_module.rows_table([("x", "left", str), ("n", "right", lambda name: "39")], [PATHS[1]]),
+        tables_module.rows_table(
+            [("x", "left", str), ("n", "right", lambda name: "39")], [PATHS[1]]
+        ),
     ):
-        cells = (re.sub(r"^in|^ x +n| 39", "", line).strip(" ─") for line in on_terminal(table, width))
+        cells = (
+            re.sub(r"^in|^ x +n| 39", "", line).strip(" ─") for line in on_terminal(table, width)
+        )
         pieces = [cell for cell in cells if cell]
         assert "".join(pieces) == PATHS[1]
         assert all(piece.endswith(("/", "_", "name")) for piece in pieces)

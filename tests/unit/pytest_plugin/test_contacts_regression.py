@@ -32,14 +32,17 @@ BASELINE = "tests/test_contacts/fall.h5"
 
 @pytest.fixture(scope="module")
 def loaded(tmp_path_factory: pytest.TempPathFactory) -> None:
-    """Every module and kernel that the sample needs is here: what pytester's runs import they also forget."""
+    """Every module and kernel that the sample needs is here: what pytester's runs import they also
+    forget."""
     out = str(tmp_path_factory.mktemp("loaded") / "out.h5")
-    scene, motion = str(SAMPLE / "scenes/crates.xml"), str(SAMPLE / "scenes/fall.h5")
+    scene = str(SAMPLE / "scenes/crates.xml")
+    motion = str(SAMPLE / "scenes/fall.h5")
     for broad_phase in ("nxn", "sap", "explicit"):
         options = ["--broad-phase", broad_phase, "--device", "cpu", "--force", "-q"]
         assert main(["run", scene, "-t", motion, "-o", out, *options]) == 0
     assert main(["diff", out, str(SAMPLE / BASELINE), "--atol", "1e-6"]) == 0
-    assert main(["report", out, "-o", out + ".html"]) == 0  # two copies of matplotlib in a process do not work together
+    # two copies of matplotlib in a process do not work together
+    assert main(["report", out, "-o", out + ".html"]) == 0
 
 
 @pytest.fixture(autouse=True)
@@ -52,7 +55,9 @@ def no_pages(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) ->
 @pytest.fixture
 def sample(loaded, pytester: pytest.Pytester) -> Path:
     """A copy of the sample's repository; its tests are run from there."""
-    shutil.copytree(SAMPLE, pytester.path, dirs_exist_ok=True, ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(
+        SAMPLE, pytester.path, dirs_exist_ok=True, ignore=shutil.ignore_patterns("__pycache__")
+    )
     return pytester.path
 
 
@@ -77,7 +82,8 @@ def test_the_sample_passes_on_every_broad_phase(sample, pytester):
 
 
 def test_a_size_that_was_edited_fails_usefully(sample, pytester, monkeypatch):
-    monkeypatch.setenv("CI", "true")  # where pytest says each failure's whole message in its summary too
+    # where pytest says each failure's whole message in its summary too
+    monkeypatch.setenv("CI", "true")
     monkeypatch.setenv("GITHUB_ACTIONS", "true")
     monkeypatch.setenv("GITHUB_WORKSPACE", str(sample.parent))
     edit(sample, CRATE, 'type="box" size="0.1 0.1 0.12"')
@@ -89,8 +95,15 @@ def test_a_size_that_was_edited_fails_usefully(sample, pytester, monkeypatch):
         "different: * contacts extra, * contacts changed",
         "first     frame 22, world 0, t = 0.11 s",
         " crate_large   crate_small *",
-        f"::error file={sample.name}/tests/test_contacts.py,line=*,title=test_*[[]nxn]::contacts are not *",
-        "FAILED *[[]nxn] - contacts are not those of the baseline: 152 contacts extra, 595 contacts changed",
+        (
+            "::error"
+            f" file={sample.name}/tests/test_contacts.py,line=*,title=test_*[[]nxn]::contacts are"
+            " not *"
+        ),
+        (
+            "FAILED *[[]nxn] - contacts are not those of the baseline: 152 contacts extra, 595"
+            " contacts changed"
+        ),
     ]
     result.stdout.fnmatch_lines(shown)
     assert "Traceback" not in text
@@ -164,22 +177,33 @@ def test_a_baseline_that_is_missing_is_written(sample, pytester):
     shutil.rmtree(sample / "tests/test_contacts")
     result = run(pytester, "-k", "nxn or touches")
     result.assert_outcomes(failed=2, deselected=2)
-    result.stdout.fnmatch_lines(["Contact set not found beside the test, created:", "- *test_contacts?fall.h5"])
-    result.stdout.fnmatch_lines(["inspect it (collide inspect *test_contacts?fall.h5), and commit it*"])
+    result.stdout.fnmatch_lines(
+        ["Contact set not found beside the test, created:", "- *test_contacts?fall.h5"]
+    )
+    result.stdout.fnmatch_lines(
+        ["inspect it (collide inspect *test_contacts?fall.h5), and commit it*"]
+    )
     for name in ("fall.h5", "test_what_touches_at_rest.h5"):
-        assert content(sample / "tests/test_contacts" / name) == content(SAMPLE / "tests/test_contacts" / name)
+        assert content(sample / "tests/test_contacts" / name) == content(
+            SAMPLE / "tests/test_contacts" / name
+        )
 
 
 def test_regenerating(sample, pytester):
     edit(sample, CRATE, 'type="box" size="0.1 0.1 0.12"')
     baseline = sample / BASELINE
     rest = sample / "tests/test_contacts/test_what_touches_at_rest.h5"
-    before, untouched = content(baseline), rest.read_bytes()
+    before = content(baseline)
+    untouched = rest.read_bytes()
     result = run(pytester, "--force-regen", "-k", "nxn or touches")
     result.assert_outcomes(failed=1, passed=1, deselected=2)
-    result.stdout.fnmatch_lines(["Contacts differ and --force-regen set, regenerating file at:", f"- {baseline}"])
+    result.stdout.fnmatch_lines(
+        ["Contacts differ and --force-regen set, regenerating file at:", f"- {baseline}"]
+    )
     assert content(baseline) != before
-    assert rest.read_bytes() == untouched, "the same pairs touch: within what is allowed nothing is written"
+    assert rest.read_bytes() == untouched, (
+        "the same pairs touch: within what is allowed nothing is written"
+    )
     edit(sample, '0.1 0.1 0.12"', '0.1 0.1 0.1"')
     run(pytester, "--regen-all", "-k", "nxn").assert_outcomes(passed=1, deselected=3)
     assert content(baseline) == before
@@ -203,9 +227,14 @@ def test_{number}(contacts_regression):
 """
 
 
-def run_marked(sample: Path, pytester: pytest.Pytester, cases: list[tuple[str, str]]) -> pytest.RunResult:
+def run_marked(
+    sample: Path, pytester: pytest.Pytester, cases: list[tuple[str, str]]
+) -> pytest.RunResult:
     """Tests of these tolerances and options, compared with the sample's baseline."""
-    module = "import pytest\npytestmark = pytest.mark.contacts_tolerance(atol={'distance': 5e-3, '': 1.0}, rename=[])\n"
+    module = (
+        "import pytest\npytestmark = pytest.mark.contacts_tolerance(atol={'distance': 5e-3, '':"
+        " 1.0}, rename=[])\n"
+    )
     for number, (tolerances, options) in enumerate(cases):
         module += MARKED.format(tolerances=tolerances, number=number, options=options)
     (sample / "tests/test_marked.py").write_text(module)
@@ -225,18 +254,26 @@ def test_tolerances_by_marker(sample, pytester):
         "max_extra=0, atol=['distance=1e-5', 1.0], fields='normal'": "FAILED",
     }
     result = run_marked(sample, pytester, [(tolerances, "basename='fall'") for tolerances in cases])
-    result.stdout.fnmatch_lines([f"*::test_{number} {word} *" for number, word in enumerate(cases.values())])
+    result.stdout.fnmatch_lines(
+        [f"*::test_{number} {word} *" for number, word in enumerate(cases.values())]
+    )
 
 
 def test_what_is_refused_by_name(sample, pytester):
     cases = {
         ("atoll=1e-6", ""): "contacts_tolerance: 'atoll' is no tolerance",
-        ("1e-6", ""): "contacts_tolerance takes keyword arguments, such as atol=1e-6, and not 1e-06",
+        (
+            "1e-6",
+            "",
+        ): "contacts_tolerance takes keyword arguments, such as atol=1e-6, and not 1e-06",
         ("atol='speed=1'", ""): "--atol: 'speed' is no field with a tolerance of this kind",
         ("ignore_shallow=-1", ""): "contacts_tolerance: ignore_shallow is -1",
         ("allow_fraction=2", ""): "contacts_tolerance: allow_fraction is 2",
         ("match_frames='no'", ""): "contacts_tolerance: match_frames is 'no'",
-        ("", "broadphase='sap'"): "collide cannot run this: options: 'broadphase' is no option of a run",
+        (
+            "",
+            "broadphase='sap'",
+        ): "collide cannot run this: options: 'broadphase' is no option of a run",
         ("", "broad_phase='bvh'"): "collide cannot run this: options: broad_phase is 'bvh'",
         ("", "narrow_phase='sat'"): "collide cannot run this: options: narrow_phase is 'sat'",
     }
@@ -249,7 +286,9 @@ def test_what_is_refused_by_name(sample, pytester):
 
 def test_a_file_and_a_second_check(sample, pytester):
     check = '    contacts_regression.check_file("test_contacts/fall.h5", basename="kept")\n'
-    (sample / "tests/test_files.py").write_text(f"def test_file(contacts_regression):\n{check}{check}")
+    (sample / "tests/test_files.py").write_text(
+        f"def test_file(contacts_regression):\n{check}{check}"
+    )
     run(pytester, "tests/test_files.py").assert_outcomes(failed=1)
     assert (sample / "tests/test_files/kept.h5").read_bytes() == (sample / BASELINE).read_bytes()
     result = run(pytester, "tests/test_files.py")
@@ -271,8 +310,7 @@ def test_several_workers_write_one_baseline(sample, pytester, monkeypatch):
     """Their failures are annotated, and have no message of Warp among what pytest captures."""
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
     monkeypatch.setenv("GITHUB_ACTIONS", "true")
-    (sample / "tests/test_many.py").write_text(
-        """
+    (sample / "tests/test_many.py").write_text("""
 import pytest
 
 @pytest.mark.parametrize("number", range(6))
@@ -281,12 +319,16 @@ def test_file(contacts_regression, number):
 
 def test_run(contacts_regression):
     contacts_regression.check("../scenes/crates.xml", "../scenes/none.h5")
-"""
-    )
+""")
     done = pytester.runpytest_subprocess(*PLUGIN, *QUIET, "-n", "2", "tests/test_many.py")
     outcomes = done.parseoutcomes()
-    assert (outcomes["failed"], outcomes["passed"]) == (2, 5), "one worker writes, the others compare with it"
-    (line,) = re.findall(r"^::error file=tests/test_many.py,line=8,title=test_run::(.*)$", done.stdout.str(), re.M)
+    assert (outcomes["failed"], outcomes["passed"]) == (
+        2,
+        5,
+    ), "one worker writes, the others compare with it"
+    (line,) = re.findall(
+        r"^::error file=tests/test_many.py,line=8,title=test_run::(.*)$", done.stdout.str(), re.M
+    )
     assert "none.h5" in line
     assert "Warp" not in done.stdout.str()
     assert [path.name for path in (sample / "tests/test_many").iterdir()] == ["kept.h5"]

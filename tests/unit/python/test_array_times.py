@@ -10,7 +10,9 @@ from collidecli import InputError, ModelBuilder
 from collidecli.storage.contact_sets.check import check_file
 from tests.cli.conftest import CommandLine
 
-FRAMES, RATE, SPEED = 11, 100.0, 1.0
+FRAMES = 11
+RATE = 100.0
+SPEED = 1.0
 """Frames of a box that slides at SPEED [m/s], RATE of them in a second."""
 TOUCHES = range(3, 6)
 """Frames in which the box lies on the plane; in the others it is 5 cm above it."""
@@ -40,7 +42,9 @@ TIMED = ({"time": SECONDS}, {"time": SECONDS.tolist()}, {"fps": RATE}, {"fps": 1
 def test_speeds_and_durations_are_those_of_the_given_times(given):
     body_q = poses()
     body_q[..., 2] = 0.099
-    contacts = collidecli.collide(sliding_box(), body_q, columns=["slip", "normal_velocity"], **given)
+    contacts = collidecli.collide(
+        sliding_box(), body_q, columns=["slip", "normal_velocity"], **given
+    )
     np.testing.assert_allclose(contacts.columns["slip"], SPEED, rtol=1e-5)
     np.testing.assert_allclose(contacts.columns["normal_velocity"], 0.0, atol=1e-5)
     np.testing.assert_allclose(contacts.time, SECONDS, rtol=1e-12)
@@ -54,7 +58,8 @@ def test_speeds_and_durations_are_those_of_the_given_times(given):
 
 @pytest.mark.parametrize("given", TIMED)
 def test_times_of_clearances_sweeps_labels_and_audits(given):
-    model, body_q = sliding_box(), poses()
+    model = sliding_box()
+    body_q = poses()
     found = collidecli.clearance(model, body_q, **given)
     np.testing.assert_allclose(found.time, SECONDS, rtol=1e-12)
     np.testing.assert_allclose(found.events()["last_time"], [TOUCHES[-1] / RATE], rtol=1e-12)
@@ -109,7 +114,9 @@ def test_results_in_seconds_without_times_are_refused_by_name(result, name, tmp_
 
 
 def test_without_times_a_time_is_the_number_of_its_frame():
-    model, body_q, numbers = sliding_box(), poses(), np.arange(FRAMES)
+    model = sliding_box()
+    body_q = poses()
+    numbers = np.arange(FRAMES)
     contacts = collidecli.collide(model, body_q)
     events = contacts.events()
     assert "seconds" not in events

@@ -28,7 +28,9 @@ def contacts(path):
 
 
 COLUMNS = (EDITED.columns[name].tolist() for name in ("shape0", "shape1", "distance"))
-ROWS = [Touch(*divmod(cell, 3), *row) for cell, *row in zip(EDITED.cell.tolist(), *COLUMNS, strict=True)]
+ROWS = [
+    Touch(*divmod(cell, 3), *row) for cell, *row in zip(EDITED.cell.tolist(), *COLUMNS, strict=True)
+]
 
 
 def test_a_set_is_opened_and_iterated_over(contacts, path):
@@ -41,18 +43,24 @@ def test_a_set_is_opened_and_iterated_over(contacts, path):
     some = list(contacts.blocks(max_rows=4, first=5, last=11))
     assert sum(len(block.cell_counts) for block in some) == 6
     assert some[0].first_cell == 5
-    assert sum(block.contact_count for block in some) == ((EDITED.cell >= 5) & (EDITED.cell < 11)).sum()
+    assert (
+        sum(block.contact_count for block in some)
+        == ((EDITED.cell >= 5) & (EDITED.cell < 11)).sum()
+    )
 
 
 def test_columns_are_attributes(contacts):
     whole = contacts.cells(0, contacts.cell_count)
     for column in RIGID_COLUMNS:
         np.testing.assert_array_equal(getattr(whole, column.name), contacts.column(column.name))
-        assert getattr(type(whole), column.name).__doc__.startswith(("int32[n", "float32", "uint8[n"))
+        assert getattr(type(whole), column.name).__doc__.startswith(
+            ("int32[n", "float32", "uint8[n")
+        )
     depth = [max(0.0, -distance) for distance in contacts.column("distance").tolist()]
     assert (whole.depth.dtype, whole.depth.tolist(), max(depth) > 0.0) == (np.float32, depth, True)
     assert whole.cell.tolist() == sorted(EDITED.cell.tolist())
-    frame, world = 2, 1
+    frame = 2
+    world = 1
     alone = contacts.cell(frame, world)
     assert alone.cell.tolist() == [frame * 3 + world] * (EDITED.cell == frame * 3 + world).sum()
     with pytest.raises(KeyError, match="normal"):
@@ -68,14 +76,17 @@ def test_pairs_are_counted(contacts):
     for n, pair in enumerate(zip(pairs["row0"], pairs["row1"], strict=True)):
         of = [row for row in ROWS if (row.shape0, row.shape1) == pair]
         least = np.float32(min(row.distance for row in of))
-        found = tuple(pairs[name][n] for name in ("contacts", "cells", "least_distance", "shape0", "shape1"))
+        found = tuple(
+            pairs[name][n] for name in ("contacts", "cells", "least_distance", "shape0", "shape1")
+        )
         cells = len({(row.frame, row.world) for row in of})
         assert found == (len(of), cells, least, *(EDITED.path[row] for row in pair))
 
 
 def test_events_are_those_of_plain_python(contacts):
     events = contacts.events(merge_gap=1, threshold=0.01)
-    times, name_of = EDITED.time.tolist(), EDITED.path.__getitem__
+    times = EDITED.time.tolist()
+    name_of = EDITED.path.__getitem__
     expected = intervals(ROWS, range(7), times, lambda last, next: next - last <= 2, name_of, 0.01)
     found = events.to_pandas().to_dict("records")
     for row in found:
@@ -86,18 +97,30 @@ def test_events_are_those_of_plain_python(contacts):
 
 def test_patterns_are_a_text_with_commas_or_a_sequence(contacts):
     paths = contacts.shapes.path
-    first, second = (f"*{paths[row]}" for row in (contacts.pairs()["row0"][0], contacts.pairs()["row1"][0]))
+    first, second = (
+        f"*{paths[row]}" for row in (contacts.pairs()["row0"][0], contacts.pairs()["row1"][0])
+    )
     for name in ("include", "exclude"):
-        text, sequence = (contacts.events(**{name: value}) for value in (f"{first},{second}", [first, second]))
+        text, sequence = (
+            contacts.events(**{name: value}) for value in (f"{first},{second}", [first, second])
+        )
         assert text.row_count == sequence.row_count != contacts.events().row_count
     between = contacts.events(between=f"{first},{second}", threshold="any")
-    assert 0 < between.row_count == contacts.events(between=(first, second), threshold=np.inf).row_count
+    assert (
+        0
+        < between.row_count
+        == contacts.events(between=(first, second), threshold=np.inf).row_count
+    )
 
 
-@pytest.mark.parametrize(("given", "text"), [(slice(1, 6, 2), "1:6:2"), (slice(None, 4), ":4"), (3, "3"), (-1, "-1")])
+@pytest.mark.parametrize(
+    ("given", "text"), [(slice(1, 6, 2), "1:6:2"), (slice(None, 4), ":4"), (3, "3"), (-1, "-1")]
+)
 def test_frames_are_a_slice_a_number_or_a_text(contacts, given, text):
     assert contacts.to_pandas(given).equals(contacts.to_pandas(text))
-    assert contacts.events(frames=given).to_pandas().equals(contacts.events(frames=text).to_pandas())
+    assert (
+        contacts.events(frames=given).to_pandas().equals(contacts.events(frames=text).to_pandas())
+    )
 
 
 def test_data_of_pairs_that_patterns_select(contacts):
@@ -125,20 +148,33 @@ def test_export_is_that_of_the_command(contacts, tmp_path):
 
 @pytest.mark.parametrize("frames", [slice(None), slice(1, 6, 2), slice(3, 4)])
 def test_frames_of_data(contacts, frames):
-    order = np.lexsort((*[EDITED.columns[n] for n in ("feature1", "feature0", "shape1", "shape0")], EDITED.cell))
+    order = np.lexsort(
+        (*[EDITED.columns[n] for n in ("feature1", "feature0", "shape1", "shape0")], EDITED.cell)
+    )
     order = order[np.isin(EDITED.cell[order] // 3, range(7)[frames])]
-    table, data = contacts.to_pandas(frames), contacts.to_xarray(frames)
+    table = contacts.to_pandas(frames)
+    data = contacts.to_xarray(frames)
     cell = EDITED.cell[order]
     assert len(table) == data.sizes["contact"] == len(cell)
-    for name, values in (("frame", cell // 3), ("world", cell % 3), ("time", EDITED.time[cell // 3])):
+    for name, values in (
+        ("frame", cell // 3),
+        ("world", cell % 3),
+        ("time", EDITED.time[cell // 3]),
+    ):
         assert table[name].tolist() == data[name].to_numpy().tolist() == values.tolist()
-    words = {"kind": ("point", "edge", "face", "patch"), "shape0": EDITED.path, "shape1": EDITED.path}
+    words = {
+        "kind": ("point", "edge", "face", "patch"),
+        "shape0": EDITED.path,
+        "shape1": EDITED.path,
+    }
     for name, values in EDITED.columns.items():
         values = values[order]
         np.testing.assert_array_equal(data[name], values)
         assert data[name].dtype == values.dtype
         held = table[name] if values.ndim == 1 else table[[f"{name}_{axis}" for axis in "xyz"]]
-        np.testing.assert_array_equal(held, [words[name][row] for row in values] if name in words else values)
+        np.testing.assert_array_equal(
+            held, [words[name][row] for row in values] if name in words else values
+        )
     assert data["distance"].attrs["units"] == "m"
     assert data["shape_path"].to_numpy().tolist() == EDITED.path
 
@@ -178,7 +214,9 @@ def model(worlds: int = 1):
     builder = collidecli.ModelBuilder()
     body = builder.add_body()
     builder.add_shape_sphere(body, radius=0.5)
-    builder.add_cloth_mesh(vertices=[[0, 0, 2], [1, 0, 2], [0, 1, 2]], indices=[0, 1, 2], particle_radius=0.0)
+    builder.add_cloth_mesh(
+        vertices=[[0, 0, 2], [1, 0, 2], [0, 1, 2]], indices=[0, 1, 2], particle_radius=0.0
+    )
     return builder.finalize(worlds)
 
 
@@ -205,13 +243,29 @@ def test_positions_of_particles_and_their_contacts():
 )
 def test_positions_that_do_not_fit_are_refused(positions, said):
     with pytest.raises(InputError, match=said):
-        collidecli.collide(model(), np.array([[[[0, 0, 0, 0, 0, 0, 1.0]]]]), particle_q=positions, device="cpu")
+        collidecli.collide(
+            model(), np.array([[[[0, 0, 0, 0, 0, 0, 1.0]]]]), particle_q=positions, device="cpu"
+        )
 
 
 ADDERS = {
     "add_particles": ([[0, 0, 2]],),
-    "add_cloth_mesh": ((0, 0, 0), (0, 0, 0, 1), 1.0, None, [[0, 0, 2], [1, 0, 2], [0, 1, 2]], [0, 1, 2]),
-    "add_soft_mesh": ((0, 0, 0), (0, 0, 0, 1), 1.0, None, [[0, 0, 2], [1, 0, 2], [0, 1, 2], [0, 0, 3]], [0, 1, 2, 3]),
+    "add_cloth_mesh": (
+        (0, 0, 0),
+        (0, 0, 0, 1),
+        1.0,
+        None,
+        [[0, 0, 2], [1, 0, 2], [0, 1, 2]],
+        [0, 1, 2],
+    ),
+    "add_soft_mesh": (
+        (0, 0, 0),
+        (0, 0, 0, 1),
+        1.0,
+        None,
+        [[0, 0, 2], [1, 0, 2], [0, 1, 2], [0, 0, 3]],
+        [0, 1, 2, 3],
+    ),
 }
 
 
@@ -222,11 +276,15 @@ def test_a_margin_is_added_to_the_radii_and_a_gap_is_refused(name):
     radius = "radius" if name == "add_particles" else "particle_radius"
 
     def add(**cfg):
-        getattr(builder, name)(*ADDERS[name], **{radius: 0.25}, cfg=collidecli.ShapeConfig(**cfg) if cfg else None)
+        getattr(builder, name)(
+            *ADDERS[name], **{radius: 0.25}, cfg=collidecli.ShapeConfig(**cfg) if cfg else None
+        )
 
     add(margin=0.125)
     add()
-    with pytest.raises(InputError, match=r"gap of 0\.01 m, which has no effect on particles") as refused:
+    with pytest.raises(
+        InputError, match=r"gap of 0\.01 m, which has no effect on particles"
+    ) as refused:
         add(gap=0.01)
     assert "soft_gap" in refused.value.fix
     assert sorted(set(builder.finalize().particles.radius.tolist())) == [0.25, 0.375]
@@ -275,14 +333,23 @@ print("by Python", file=sys.stderr)
 """
 
 
-@pytest.mark.parametrize("run", [0, *(pytest.param(run, marks=pytest.mark.slow) for run in range(1, 20))])
+@pytest.mark.parametrize(
+    "run", [0, *(pytest.param(run, marks=pytest.mark.slow) for run in range(1, 20))]
+)
 def test_first_calls_from_eight_threads(run):
-    done = subprocess.run([sys.executable, "-c", CALLS], capture_output=True, text=True, timeout=600)
+    done = subprocess.run(
+        [sys.executable, "-c", CALLS], capture_output=True, text=True, timeout=600
+    )
     assert done.returncode == 0, done.stderr
-    assert (done.stdout, done.stderr) == ("", "by the descriptor\nby Python\n")  # Warp prints nothing
+    # Warp prints nothing
+    assert (done.stdout, done.stderr) == ("", "by the descriptor\nby Python\n")
 
 
-OF_PACKAGE = [("clearance", "betwen", "between"), ("sweep", "tolerence", "tolerance"), ("run", "gaps", "gap")]
+OF_PACKAGE = [
+    ("clearance", "betwen", "between"),
+    ("sweep", "tolerence", "tolerance"),
+    ("run", "gaps", "gap"),
+]
 OF_PACKAGE += [("audit", "max_dept", "max_depth"), ("label", "sensor", "sensors")]
 
 
@@ -326,16 +393,26 @@ def test_errors_of_contacts_in_memory_name_arguments(in_memory):
         (lambda: in_memory.events(between=("bx", "*")), between),
         (lambda: in_memory.events(threshold="1 mile"), "threshold: '1 mile' is not a length"),
         (lambda: in_memory.to_pandas(include="bx"), "include: 'bx'"),
-        (lambda: in_memory.export("jacobian"), "give scene and recording of the run with scene and trajectory"),
+        (
+            lambda: in_memory.export("jacobian"),
+            "give scene and recording of the run with scene and trajectory",
+        ),
         (lambda: collidecli.label(in_memory, sensors="bx"), "sensors: 'bx' matches no"),
-        (lambda: collidecli.label(in_memory, slip=True), "the contacts in memory: slip: the contact set has no column"),
+        (
+            lambda: collidecli.label(in_memory, slip=True),
+            "the contacts in memory: slip: the contact set has no column",
+        ),
         (lambda: collidecli.audit(in_memory, self=0.0), "self: a contact set has no joints"),
     ):
         with pytest.raises(InputError) as raised:
             call()
         assert told in str(raised.value)
         assert not re.search("[( ]--|/", str(raised.value))
-    assert in_memory.events(threshold="1cm").row_count == in_memory.events(threshold="any").row_count == 1
+    assert (
+        in_memory.events(threshold="1cm").row_count
+        == in_memory.events(threshold="any").row_count
+        == 1
+    )
 
 
 def test_representations_are_short(in_memory, contacts):

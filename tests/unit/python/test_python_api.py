@@ -47,22 +47,32 @@ def test_examples_and_public_names():
 
 
 def test_the_package_is_a_program():
-    done = subprocess.run([sys.executable, "-m", "collidecli", "--version"], capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-m", "collidecli", "--version"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
     assert done.stdout == f"collide {collidecli.__version__}\n"
 
 
 @pytest.mark.parametrize("float_type", ["float32", "float64"])
 def test_same_contacts_as_the_file_of_a_run(tmp_path, float_type):
     """Bodies are close to each other and to the floor; quaternions are off the unit by 1e-4."""
-    rng, builder = np.random.default_rng(0), ModelBuilder()
-    poses = np.concatenate([rng.uniform(0.0, 1.0, (5, 2, 3, 3)), rng.normal(size=(5, 2, 3, 4))], axis=-1)
+    rng = np.random.default_rng(0)
+    builder = ModelBuilder()
+    poses = np.concatenate(
+        [rng.uniform(0.0, 1.0, (5, 2, 3, 3)), rng.normal(size=(5, 2, 3, 4))], axis=-1
+    )
     poses[..., 3:] *= (1.0 + 1e-4) / np.linalg.norm(poses[..., 3:], axis=-1, keepdims=True)
     poses = poses.astype(float_type)
     write_poses(tmp_path / "motion.h5", poses, "abc")
     (tmp_path / "scene.xml").write_text(SCENE)
     builder.add_mjcf(tmp_path / "scene.xml")
     model = builder.finalize(world_count=2)
-    output, scene, motion = (str(tmp_path / name) for name in ("out.contacts.h5", "scene.xml", "motion.h5"))
+    output, scene, motion = (
+        str(tmp_path / name) for name in ("out.contacts.h5", "scene.xml", "motion.h5")
+    )
     run(RunRequest(scenes=[scene], output=output, trajectory=motion, worlds=2))
     contacts = collidecli.collide(model, poses)
     assert contacts.point0.dtype == float_type
@@ -70,10 +80,16 @@ def test_same_contacts_as_the_file_of_a_run(tmp_path, float_type):
         assert contacts.rigid_contact_count == written.contact_count > 20
         np.testing.assert_array_equal(contacts.cell_start, written.cell_start())
         for column in RIGID_COLUMNS:
-            np.testing.assert_array_equal(getattr(contacts, column.name), written.column(column.name))
-            assert getattr(contacts, column.name).dtype == written.column(column.name, slice(0, 0)).dtype
+            np.testing.assert_array_equal(
+                getattr(contacts, column.name), written.column(column.name)
+            )
+            assert (
+                getattr(contacts, column.name).dtype
+                == written.column(column.name, slice(0, 0)).dtype
+            )
         for frame, world in ((0, 0), (3, 1), (4, 1)):
-            cell, block = contacts.cell(frame, world), written.cell(frame, world)
+            cell = contacts.cell(frame, world)
+            block = written.cell(frame, world)
             assert cell.rigid_contact_count == block.contact_count == cell.cell_start[-1]
             np.testing.assert_array_equal(cell.distance, block.columns["distance"])
 
@@ -102,7 +118,9 @@ def test_a_model_without_bodies_and_a_builder_without_anything():
 def ball_on_floor() -> ModelBuilder:
     builder = ModelBuilder()
     builder.add_ground_plane()
-    builder.add_shape_sphere(builder.add_body(xform=(0, 0, 0.4, 0, 0, 0, 1), key="ball"), radius=0.5)
+    builder.add_shape_sphere(
+        builder.add_body(xform=(0, 0, 0.4, 0, 0, 0, 1), key="ball"), radius=0.5
+    )
     return builder
 
 
@@ -129,8 +147,20 @@ def test_poses_that_do_not_fit_are_refused(body_q, words):
 
 
 WRONG_OPTIONS = {
-    **{"broad_phase": "octree", "narrow_phase": "sat", "pipeline": "classic", "gap_rule": "mean", "gap": -0.1},
-    **{"margin": float("nan"), "max_contacts_per_pair": -1, "threads": 1.5, "chunk_cells": -2, "device": "abacus"},
+    **{
+        "broad_phase": "octree",
+        "narrow_phase": "sat",
+        "pipeline": "classic",
+        "gap_rule": "mean",
+        "gap": -0.1,
+    },
+    **{
+        "margin": float("nan"),
+        "max_contacts_per_pair": -1,
+        "threads": 1.5,
+        "chunk_cells": -2,
+        "device": "abacus",
+    },
     **{"hydro": "some", "hydro_stiffness": 0.0, "hydro_resolution": 0, "hydro_fallback": "box"},
 }
 
@@ -177,14 +207,18 @@ def test_files_of_another_kind_and_a_builder_in_place_of_a_model_are_refused(tmp
         (r"nothing\.h5", lambda: collidecli.open_contacts(tmp_path / "nothing.h5")),
         ("add_usd reads it", lambda: ModelBuilder().add_mjcf(tmp_path / "a.usda")),
         ("add_mjcf reads it", lambda: ModelBuilder().add_usd(tmp_path / "a.XML")),
-        (r"model is a ModelBuilder\n.*finalize", lambda: collidecli.collide(ball_on_floor(), device="cpu")),
+        (
+            r"model is a ModelBuilder\n.*finalize",
+            lambda: collidecli.collide(ball_on_floor(), device="cpu"),
+        ),
     ):
         with pytest.raises(InputError, match=words):
             call()
 
 
 def test_zeros_have_no_sign():
-    """Of a ball and the floor the normal is turned round, from the floor's: its zeros would be -0."""
+    """Of a ball and the floor the normal is turned round, from the floor's: its zeros would be
+    -0."""
     builder = ModelBuilder()
     builder.add_shape_sphere(builder.add_body((0, 0, 0.5, 0, 0, 0, 1)), radius=0.5)
     builder.add_ground_plane()
@@ -200,21 +234,31 @@ SAMPLE = Path(__file__).parents[3] / "samples" / "02_humanoid"
 
 def test_run_gives_the_contacts_of_the_command_with_their_tables(tmp_path):
     pandas = pytest.importorskip("pandas")
-    scene, motion, output = SAMPLE / "humanoid.xml", SAMPLE / "motion.h5", tmp_path / "out.h5"
+    scene = SAMPLE / "humanoid.xml"
+    motion = SAMPLE / "motion.h5"
+    output = tmp_path / "out.h5"
     options = {"frames": "0:40:2", "gap": "2cm", "device": "cpu", "columns": "friction"}
     assert collidecli.run(scene, motion, output, **options) == str(output)
     held = collidecli.run(scene, motion, **options)
-    assert repr(collidecli.run(scene, motion, **options | {"frames": slice(0, 40, 2)})) == repr(held)
+    assert repr(collidecli.run(scene, motion, **options | {"frames": slice(0, 40, 2)})) == repr(
+        held
+    )
     last = collidecli.run(scene, motion, **options | {"frames": 39, "gap": 0.02})
     assert repr(last).endswith("frames=1 worlds=1 columns=friction>")
     with collidecli.open_contacts(output) as written:
         assert held.shape_path == held.cell(19).shape_path == written.shapes.path
-        assert (held.frame_count, held.world_count) == (written.frame_count, written.world_count) == (20, 1)
+        assert (
+            (held.frame_count, held.world_count)
+            == (written.frame_count, written.world_count)
+            == (20, 1)
+        )
         np.testing.assert_array_equal(held.columns["friction"], written.column("friction"))
         assert (written.config["gap"], held.time.tolist()) == (0.02, written.time.tolist())
         assert held.cell(3).time.tolist() == written.time[3:4].tolist()
         assert len(held) == len(held.to_pandas()) == written.contact_count > 0
-        pandas.testing.assert_frame_equal(held.to_pandas(include="foot*"), written.to_pandas(include="foot*"))
+        pandas.testing.assert_frame_equal(
+            held.to_pandas(include="foot*"), written.to_pandas(include="foot*")
+        )
         np.testing.assert_equal(dict(held.events(by="bodies")), dict(written.events(by="bodies")))
         assert f'<td style="text-align: left">{len(held)}</td>' in held._repr_html_()
         labels = [collidecli.label(given).touch for given in (held, written, output)]
@@ -230,7 +274,10 @@ def test_run_gives_the_contacts_of_the_command_with_their_tables(tmp_path):
     with pytest.raises(collidecli.OutputError, match="exists already"):
         collidecli.run(scene, motion, output, **options)
     assert collidecli.run(scene, motion, output, force=True, **options) == str(output)
-    for given, words in (((scene,), "'gapp' is no option of a run"), ((None,), "neither a scene nor a recording")):
+    for given, words in (
+        ((scene,), "'gapp' is no option of a run"),
+        ((None,), "neither a scene nor a recording"),
+    ):
         with pytest.raises(InputError, match=words):
             collidecli.run(*given, **{"gapp": 1.0} if given[0] else {})
 
@@ -243,7 +290,9 @@ def test_a_recording_and_its_poses():
     with closing(motion):
         assert motion.read(range(0, 20)).shape == (20, 1, len(model.bodies.path), 7)
         contacts = collidecli.collide(model, motion, device="cpu")
-    same = collidecli.run(SAMPLE / "humanoid.xml", SAMPLE / "motion.h5", frames="10:30", device="cpu")
+    same = collidecli.run(
+        SAMPLE / "humanoid.xml", SAMPLE / "motion.h5", frames="10:30", device="cpu"
+    )
     np.testing.assert_array_equal(contacts.distance, same.distance)
     with pytest.raises(InputError):
         collidecli.open_recording(SAMPLE / "humanoid.xml")
@@ -251,9 +300,22 @@ def test_a_recording_and_its_poses():
 
 @pytest.mark.parametrize("form", [dict, lambda entries: [f"{old}={new}" for old, new in entries]])
 def test_every_method_for_files_takes_an_asset_map(tmp_path, form):
-    ball = '(\ndefaultPrim = "p"\n)\ndef Sphere "p" (prepend apiSchemas = ["PhysicsCollisionAPI"]) {}\n'
-    corners = ["v 0 0 0", "v 1 0 0", "v 0 1 0", "v 0 0 1", "f 1 3 2", "f 1 2 4", "f 1 4 3", "f 2 3 4"]
-    mesh, geom = '<mesh name="m" file="/gone/wedge.obj"/>', '<geom type="mesh" mesh="m"/>'
+    ball = (
+        '(\ndefaultPrim = "p"\n)\ndef Sphere "p" (prepend apiSchemas = ["PhysicsCollisionAPI"])'
+        " {}\n"
+    )
+    corners = [
+        "v 0 0 0",
+        "v 1 0 0",
+        "v 0 1 0",
+        "v 0 0 1",
+        "f 1 3 2",
+        "f 1 2 4",
+        "f 1 4 3",
+        "f 2 3 4",
+    ]
+    mesh = '<mesh name="m" file="/gone/wedge.obj"/>'
+    geom = '<geom type="mesh" mesh="m"/>'
     link = '<collision><geometry><mesh filename="/gone/wedge.obj"/></geometry></collision>'
     (tmp_path / "parts").mkdir()
     for name, text in {
@@ -280,14 +342,23 @@ def test_hydroelastic_surfaces_in_memory():
     contacts = collidecli.collide(builder.finalize(), hydro_surface=True)
     patches = contacts.groups["hydro_patches"]
     # p is 1e6 N/m^3 times the depth of 0.05 m, and falls to 0 at the rim.
-    np.testing.assert_allclose(patches.columns["force"], [[0.0, 0.0, 5e4 * (1 - 0.1 + 0.01 / 3)]], atol=1e-6)
-    assert contacts.cell(0).groups["hydro_faces"].row_count == contacts.groups["hydro_faces"].row_count == 5
+    np.testing.assert_allclose(
+        patches.columns["force"], [[0.0, 0.0, 5e4 * (1 - 0.1 + 0.01 / 3)]], atol=1e-6
+    )
+    assert (
+        contacts.cell(0).groups["hydro_faces"].row_count
+        == contacts.groups["hydro_faces"].row_count
+        == 5
+    )
 
 
 def test_an_open_mesh_that_cannot_be_hydroelastic_is_warned_of():
-    builder, cfg = ModelBuilder(), ShapeConfig(is_hydroelastic=True)
+    builder = ModelBuilder()
+    cfg = ShapeConfig(is_hydroelastic=True)
     builder.add_ground_plane(cfg=cfg)
-    builder.add_shape_mesh(builder.add_body(), np.eye(3), np.array([[0, 1, 2]]), cfg=cfg, key="sheet")
+    builder.add_shape_mesh(
+        builder.add_body(), np.eye(3), np.array([[0, 1, 2]]), cfg=cfg, key="sheet"
+    )
     with pytest.warns(RuntimeWarning, match="'sheet' is an open mesh"):
         collidecli.collide(builder.finalize())
     with pytest.raises(InputError, match="sheet"):
@@ -295,7 +366,12 @@ def test_an_open_mesh_that_cannot_be_hydroelastic_is_warned_of():
 
 
 FAR = (0.0, 0.0, 3.0, 0.0, 0.0, 0.0, 1.0)
-TURNED = (0.3, -0.2, 0.1, *(np.array([0.1, 0.7, -0.2, 0.6]) / np.linalg.norm([0.1, 0.7, -0.2, 0.6])).tolist())
+TURNED = (
+    0.3,
+    -0.2,
+    0.1,
+    *(np.array([0.1, 0.7, -0.2, 0.6]) / np.linalg.norm([0.1, 0.7, -0.2, 0.6])).tolist(),
+)
 
 
 def points(seed: int, spread: float = 2.0, count: int = 200) -> np.ndarray:
@@ -304,7 +380,9 @@ def points(seed: int, spread: float = 2.0, count: int = 200) -> np.ndarray:
 
 def of_solid(kind: str, sizes, given: np.ndarray) -> np.ndarray:
     """Signed distances of points from a shape of these sizes."""
-    return surface_residual(ShapeType[kind.upper()], np.tile([*sizes, 0.0, 0.0][:3], (len(given), 1)), given)
+    return surface_residual(
+        ShapeType[kind.upper()], np.tile([*sizes, 0.0, 0.0][:3], (len(given), 1)), given
+    )
 
 
 FORMS = {
@@ -320,18 +398,28 @@ FORMS = {
 @pytest.mark.parametrize("size", [1e-3, 1.0, 1e3])
 @pytest.mark.parametrize("kind", FORMS)
 def test_signed_distances_of_primitives_have_their_closed_form(kind, size):
-    given, pose, sizes = points(1), np.array(TURNED), FORMS[kind]
+    given = points(1)
+    pose = np.array(TURNED)
+    sizes = FORMS[kind]
     placed = size * (given @ rotation_of(pose).T + pose[:3])
-    shape = Shape(kind, xform=[*size * pose[:3], *pose[3:]], **{name: size * value for name, value in sizes.items()})
+    shape = Shape(
+        kind,
+        xform=[*size * pose[:3], *pose[3:]],
+        **{name: size * value for name, value in sizes.items()},
+    )
     found = collidecli.signed_distance(placed, shape)
-    np.testing.assert_allclose(found, size * of_solid(kind, sizes.values(), given), atol=1e-12 * size)
+    np.testing.assert_allclose(
+        found, size * of_solid(kind, sizes.values(), given), atol=1e-12 * size
+    )
     assert found.min() < 0.0 < found.max()
 
 
 @pytest.mark.parametrize("kind", ["ellipsoid", "convex_hull"])
 def test_signed_distances_of_other_convex_shapes_are_those_of_a_small_sphere(kind):
     sizes = {"ellipsoid": {"rx": 0.3, "ry": 0.6, "rz": 1.0}}
-    shape = Shape(kind, **sizes.get(kind, {"vertices": 4.0 * random_cloud(np.random.default_rng(2))}))
+    shape = Shape(
+        kind, **sizes.get(kind, {"vertices": 4.0 * random_cloud(np.random.default_rng(2))})
+    )
     given = points(3, 1.2, 100)
     poses = np.column_stack([given, np.tile([0.0, 0.0, 0.0, 1.0], (100, 1))])
     truth = collidecli.distance(shape, Shape("sphere", radius=1e-3), pose_b=poses).distance + 1e-3
@@ -357,10 +445,13 @@ def test_signed_distances_of_a_mesh_are_those_of_its_triangles_and_of_a_heightfi
 
 
 def test_distance_of_two_shapes_at_one_and_at_many_poses():
-    box, ball = Shape("box", hx=1.0, hy=1.0, hz=1.0), Shape("sphere", xform=FAR, radius=0.5)
+    box = Shape("box", hx=1.0, hy=1.0, hz=1.0)
+    ball = Shape("sphere", xform=FAR, radius=0.5)
     found = collidecli.distance(box, ball)
     assert found.distance == pytest.approx(1.5, abs=1e-14)
-    np.testing.assert_allclose([found.normal, found.point0, found.point1], np.outer([1, 1, 2.5], [0, 0, 1]), atol=1e-12)
+    np.testing.assert_allclose(
+        [found.normal, found.point0, found.point1], np.outer([1, 1, 2.5], [0, 0, 1]), atol=1e-12
+    )
     moved = np.array([[0, 0, z, 0, 0, 0, 1.0] for z in (-1.4, -2.0, 7.0)])
     many = collidecli.distance(ball, box, pose_a=moved)
     np.testing.assert_allclose(many.distance, [0.1, -0.5, 8.5], atol=1e-12)
@@ -372,7 +463,9 @@ def test_clearance_of_a_model_in_motion():
     builder = ModelBuilder()
     builder.add_ground_plane(cfg=ShapeConfig(margin=0.01))
     builder.add_shape_sphere(builder.add_body(key="ball"), radius=0.5, key="ball")
-    builder.add_shape_mesh(builder.add_body(key="blob"), *blob(np.random.default_rng(2), 6, 8), key="blob")
+    builder.add_shape_mesh(
+        builder.add_body(key="blob"), *blob(np.random.default_rng(2), 6, 8), key="blob"
+    )
     poses = np.zeros((3, 2, 2, 7))
     poses[..., 6] = 1.0
     poses[:, :, 0, 2] = [[1.0, 1.1], [0.7, 0.7], [0.4, 5.0]]
@@ -387,24 +480,38 @@ def test_clearance_of_a_model_in_motion():
     assert by_body.items == ("ball", "blob", "ground_plane")
     assert collidecli.clearance(model, poses, top=1).items == (("ground_plane", "ball"),)
     one = collidecli.clearance(model, poses, between=("ball", "*"), margin=0.0)
-    np.testing.assert_allclose(one.distance[2, :, 0], [-0.1, found.distance[2, 1, [0, 2]].min()], atol=0.011)
+    np.testing.assert_allclose(
+        one.distance[2, :, 0], [-0.1, found.distance[2, 1, [0, 2]].min()], atol=0.011
+    )
     assert (one.shape0[0, 0, 0], one.shape1[0, 0, 0]) == (0, 1)
     assert repr(found) == "<Clearances frames=3 worlds=2 items=3>"
     rows = found.to_pandas()
     assert len(rows) == len(found) == found.distance.size
     np.testing.assert_array_equal(rows.distance, found.distance.ravel())
-    assert rows.loc[3, ["frame", "world", "shape0", "shape1"]].tolist() == [0, 1, "ground_plane", "ball"]
-    assert rows.loc[3, ["point1_x", "point1_y", "point1_z"]].tolist() == found.point1[0, 1, 0].tolist()
+    assert rows.loc[3, ["frame", "world", "shape0", "shape1"]].tolist() == [
+        0,
+        1,
+        "ground_plane",
+        "ball",
+    ]
+    assert (
+        rows.loc[3, ["point1_x", "point1_y", "point1_z"]].tolist() == found.point1[0, 1, 0].tolist()
+    )
     touches = found.events("20cm").to_pandas()
-    of_ball = touches[touches.shape1 == "ball"][["world", "begin_frame", "last_frame", "begin_time", "last_time"]]
+    of_ball = touches[touches.shape1 == "ball"][
+        ["world", "begin_frame", "last_frame", "begin_time", "last_time"]
+    ]
     assert of_ball[:2].to_numpy().tolist() == [[0, 1, 2, 1.0, 2.0], [1, 1, 1, 1.0, 1.0]]
     assert by_body.events().to_pandas().body.tolist() == ["ball", "ground_plane"]
-    cells = '<th style="text-align: left">least distance</th><td style="text-align: left">-0.11 m</td>'
+    cells = (
+        '<th style="text-align: left">least distance</th><td style="text-align: left">-0.11 m</td>'
+    )
     assert cells in found._repr_html_()
 
 
 def test_environments_of_one_template_move_with_their_static_shapes():
-    builder, world = ModelBuilder(), ModelBuilder()
+    builder = ModelBuilder()
+    world = ModelBuilder()
     world.add_shape_box(-1, hx=1.0, hy=1.0, hz=0.1, key="table")
     world.add_shape_sphere(world.add_body((0, 0, 0.5, 0, 0, 0, 1)), radius=0.1, key="ball")
     builder.add_world(world, count=2)
@@ -426,7 +533,10 @@ def test_environments_of_one_template_move_with_their_static_shapes():
         (lambda box: collidecli.distance(box, 3), "type int is no shape"),
         (lambda box: collidecli.distance(box, box, pose_a=np.zeros((2, 7))), "quaternion"),
         (lambda box: collidecli.distance(box, box, pose_a=np.zeros((2, 6))), "pose_a has shape"),
-        (lambda box: collidecli.distance(box, box, pose_a=[FAR] * 2, pose_b=[FAR] * 3), "2 and 3 poses"),
+        (
+            lambda box: collidecli.distance(box, box, pose_a=[FAR] * 2, pose_b=[FAR] * 3),
+            "2 and 3 poses",
+        ),
         (lambda box: collidecli.distance(Shape("plane"), Shape("plane")), "two planes"),
         (lambda box: collidecli.clearance(3), "model is a int"),
         (lambda box: collidecli.clearance(ModelBuilder().finalize()), "no pair"),

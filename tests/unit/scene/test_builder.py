@@ -26,7 +26,9 @@ from tests.support.pair_runner import launch_collider
 IDENTITY = [0, 0, 0, 0, 0, 0, 1]
 
 
-def add_balls(builder: ModelBuilder, *configs: ShapeConfig | None, is_world: bool = False) -> ModelBuilder:
+def add_balls(
+    builder: ModelBuilder, *configs: ShapeConfig | None, is_world: bool = False
+) -> ModelBuilder:
     """A sphere on a body of its own for each config; is_world: in a world of their own."""
     if is_world:
         builder.begin_world()
@@ -68,13 +70,28 @@ def test_sizes_are_those_of_the_types():
     builder.add_shape_cylinder(body, radius=7, half_height=8)
     builder.add_shape_cone(body, radius=9, half_height=10)
     builder.add_shape_ellipsoid(body, rx=11, ry=12, rz=13)
-    builder.add_shape_convex_hull(body, [[14, 0, 0], [-14, 0, 0], [0, 15, 1], [0, -15, 1], [0, 0, 31]])
-    builder.add_shape_mesh(body, np.array([[0, 0, 0], [32, 0, 0], [0, 34, 0]]), np.array([[0, 1, 2]]))
+    builder.add_shape_convex_hull(
+        body, [[14, 0, 0], [-14, 0, 0], [0, 15, 1], [0, -15, 1], [0, 0, 31]]
+    )
+    builder.add_shape_mesh(
+        body, np.array([[0, 0, 0], [32, 0, 0], [0, 34, 0]]), np.array([[0, 1, 2]])
+    )
     builder.add_shape_heightfield(body, np.array([[1, 2, 3], [4, 5, 6]]), hx=18, hy=19, base=35)
     shapes = builder.finalize().shapes
     assert shapes.types() == list(ShapeType)
-    sizes = [[0, 0, 0], [1, 0, 0], [2, 3, 0], [4, 5, 6], [7, 8, 0], [9, 10, 0], [11, 12, 13], [14, 15, 15.5]]
-    np.testing.assert_allclose(shapes.size, [*sizes, [16, 17, 0], [18, 19, 20]], rtol=0, atol=1e-300)
+    sizes = [
+        [0, 0, 0],
+        [1, 0, 0],
+        [2, 3, 0],
+        [4, 5, 6],
+        [7, 8, 0],
+        [9, 10, 0],
+        [11, 12, 13],
+        [14, 15, 15.5],
+    ]
+    np.testing.assert_allclose(
+        shapes.size, [*sizes, [16, 17, 0], [18, 19, 20]], rtol=0, atol=1e-300
+    )
 
 
 def test_global_rows_come_first_and_indices_are_mapped_to_rows():
@@ -104,7 +121,8 @@ def test_global_rows_come_first_and_indices_are_mapped_to_rows():
 
 
 def test_replicas_share_a_template_and_a_changed_builder_or_another_one_makes_a_new_one():
-    builder, scene = ModelBuilder(), robot()
+    builder = ModelBuilder()
+    scene = robot()
     assert builder.add_world(scene, count=4094, xform=IDENTITY) == 0
     assert builder.add_world(scene) == 4094
     scene.add_shape_box(0)
@@ -195,7 +213,9 @@ def test_margin_gap_and_friction_come_from_the_config_and_the_builder_and_quater
     builder.default_shape_cfg.margin = 7.0
     model = builder.finalize()
     np.testing.assert_array_equal(model.bodies.pose, [[1, 2, 3, 0, 0, 0, 1]])
-    columns = [values.tolist() for values in (model.shapes.margin, model.shapes.gap, model.shapes.friction)]
+    columns = [
+        values.tolist() for values in (model.shapes.margin, model.shapes.gap, model.shapes.friction)
+    ]
     assert columns == [[0.01, 0.0], [0.05, 0.0], [0.9, 0.5]]
 
 
@@ -217,9 +237,18 @@ def test_arrays_are_frozen_and_the_builder_is_not():
     builder = robot()
     builder.add_shape_forced_pair(0, 2)
     model = builder.finalize()
-    arrays = (model.world_template, model.forced_gap, model.bodies.pose, model.shapes.size, model.shapes.template)
+    arrays = (
+        model.world_template,
+        model.forced_gap,
+        model.bodies.pose,
+        model.shapes.size,
+        model.shapes.template,
+    )
     pairs = model.pair_filter
-    assert not any(array.flags.writeable for array in (*arrays, pairs.class_table, pairs.excluded, pairs.forced))
+    assert not any(
+        array.flags.writeable
+        for array in (*arrays, pairs.class_table, pairs.excluded, pairs.forced)
+    )
     builder.add_shape_sphere(builder.add_body())
     assert (len(builder.finalize().shapes), len(model.shapes)) == (4, 3)
 
@@ -232,7 +261,9 @@ def test_filtered_pairs_that_no_world_holds_are_not_listed_and_allowed_ones_of_m
     builder.add_shape_collision_filter_pair(0, 2)
     assert builder.finalize().pair_filter.excluded.tolist() == [[0, 1], [0, 2], [3, 4]]
     count = 600
-    builder = add_balls(ModelBuilder(), *(ShapeConfig(collision_group=1 + k % 3) for k in range(count)))
+    builder = add_balls(
+        ModelBuilder(), *(ShapeConfig(collision_group=1 + k % 3) for k in range(count))
+    )
     builder.add_shape_forced_pair(0, 599)
     builder.add_shape_collision_filter_pair(597, 300)
     i, j = np.triu_indices(count, 1)
@@ -274,11 +305,20 @@ CONFIGS = [
 @pytest.mark.parametrize(
     ("call", "what"),
     [
-        *((lambda b, x=xform: b.add_body(xform=x, key="lamp"), what) for xform, what in POSES.items()),
-        *((lambda b, x=xform: b.add_shape_sphere(0, xform=x, key="lamp"), what) for xform, what in POSES.items()),
+        *(
+            (lambda b, x=xform: b.add_body(xform=x, key="lamp"), what)
+            for xform, what in POSES.items()
+        ),
+        *(
+            (lambda b, x=xform: b.add_shape_sphere(0, xform=x, key="lamp"), what)
+            for xform, what in POSES.items()
+        ),
         *((lambda b, x=shape: b.add_shape(0, *x, key="lamp"), "size") for shape in SIZES),
         *(
-            (lambda b, x=cfg: b.add_shape_sphere(0, cfg=ShapeConfig(**x), key="lamp"), next(iter(cfg)))
+            (
+                lambda b, x=cfg: b.add_shape_sphere(0, cfg=ShapeConfig(**x), key="lamp"),
+                next(iter(cfg)),
+            )
             for cfg in CONFIGS
         ),
     ],
@@ -312,7 +352,10 @@ ADDED.gap_rule = "sum"
         (lambda b: b.add_shape_forced_pair(-1, 1), "no shape -1"),
         (lambda b: b.add_shape_forced_pair(2, 3), "different worlds"),
         (lambda b: b.add_shape_forced_pair(0, 1, margin=-1.0), "margin is -1"),
-        (lambda b: b.add_shape_forced_pair(b.add_shape_plane(-1), b.add_shape_plane(0)), "two planes"),
+        (
+            lambda b: b.add_shape_forced_pair(b.add_shape_plane(-1), b.add_shape_plane(0)),
+            "two planes",
+        ),
         (lambda b: b.end_world(), "no world is open"),
         (lambda b: (b.begin_world(), b.begin_world()), "still open"),
         (lambda b: (b.begin_world(), b.finalize()), "still open"),
@@ -324,7 +367,10 @@ ADDED.gap_rule = "sum"
         (lambda b: b.add_world(OTHER, count=0), "count is 0"),
         (lambda b: b.add_world(ADDED), "gap_rule is 'sum'"),
         (lambda b: b.add_body(world=b.add_world(OTHER)), "copy of another builder"),
-        (lambda b: (b.add_world(OTHER), b.add_shape_sphere(b.body_count - 1)), "copy of another builder"),
+        (
+            lambda b: (b.add_world(OTHER), b.add_shape_sphere(b.body_count - 1)),
+            "copy of another builder",
+        ),
         (lambda b: b.add_body(world=2), "no world 2"),
         (lambda b: b.finalize(world_count=3), "world_count is 3"),
         (lambda b: ModelBuilder().finalize(world_count=0), "world_count is 0"),
@@ -343,7 +389,8 @@ def test_a_pair_is_forced_once_and_names_are_unique(builder):
     builder.add_shape_forced_pair(1, 0, gap=0.1)
     assert len(builder.finalize().forced_gap) == 1
     builder.add_shape_forced_pair(0, 1, gap=0.2)
-    cart, twice = ModelBuilder(), ModelBuilder()
+    cart = ModelBuilder()
+    twice = ModelBuilder()
     cart.begin_world()
     cart.end_world()
     cart.add_body(key="cart")
@@ -360,7 +407,8 @@ def test_a_pair_is_forced_once_and_names_are_unique(builder):
 
 
 @pytest.mark.parametrize(
-    ("name", "value"), [("gap_rule", "min"), ("up_axis", "z"), ("default_gap", -0.1), ("default_gap", math.nan)]
+    ("name", "value"),
+    [("gap_rule", "min"), ("up_axis", "z"), ("default_gap", -0.1), ("default_gap", math.nan)],
 )
 def test_options_that_are_not_known(builder, name, value):
     assert builder.finalize(world_count=2).world_count == 2
@@ -396,13 +444,22 @@ TRIANGLE = ([(0, 0, 0), (1, 0, 0), (0, 1, 0)], [(0, 1, 2)])
         (lambda b, x: b.add_shape_mesh(0, *TRIANGLE, two_sided=x), "two_sided"),
         (lambda b, x: b.add_shape_mesh(0, x, TRIANGLE[1]), "vertices"),
         (lambda b, x: b.add_shape_convex_hull(0, x), "points"),
-        (lambda b, x: b.add_shape_heightfield(0, [[0, 0], [0, 0]], base=x if x != 1.5 else -x), "base"),
+        (
+            lambda b, x: b.add_shape_heightfield(0, [[0, 0], [0, 0]], base=x if x != 1.5 else -x),
+            "base",
+        ),
         (lambda b, x: b.add_shape(0, x), "type"),
         (lambda b, x: b.add_shape(0, ShapeType.BOX, x), "size"),
         (lambda b, x: b.add_shape_sphere(0, radius=x if x != 1.5 else -x), "size"),
-        (lambda b, x: b.add_shape_sphere(0, cfg=ShapeConfig(friction=x if x != 1.5 else -x)), "friction"),
+        (
+            lambda b, x: b.add_shape_sphere(0, cfg=ShapeConfig(friction=x if x != 1.5 else -x)),
+            "friction",
+        ),
         (lambda b, x: b.add_shape_sphere(0, cfg=ShapeConfig(collision_group=x)), "collision_group"),
-        (lambda b, x: b.add_shape_sphere(0, cfg=ShapeConfig(has_shape_collision=x)), "has_shape_collision"),
+        (
+            lambda b, x: b.add_shape_sphere(0, cfg=ShapeConfig(has_shape_collision=x)),
+            "has_shape_collision",
+        ),
         (lambda b, x: b.add_shape_sphere(0, cfg=ShapeConfig(usd_groups=x)), "usd_groups"),
         (lambda b, x: b.add_joint(0, x), "body"),
         (lambda b, x: b.add_joint(0, 1, collision_filter_parent=x), "collision_filter_parent"),
@@ -415,7 +472,7 @@ TRIANGLE = ([(0, 0, 0), (1, 0, 0), (0, 1, 0)], [(0, 1, 2)])
         (lambda b, x: b.finalize(world_count=x), "world_count"),
         (lambda b, x: b.finalize(static_pairs=x), "static_pairs"),
     ],
-)  # fmt: skip
+)
 def test_values_of_another_kind(builder, call, argument, wrong):
     """The message names the argument and its value; nothing of the builder has changed."""
     before = builder.body_count, builder.shape_count, builder.world_count
@@ -439,13 +496,18 @@ SHELF = (0.1, 0.9, 0.4, 0.0, 0.0, 0.0, 1.0)
 def in_frame(origin, local) -> list[float]:
     """`local`, given in the frame of `origin`, in world: by SciPy, not by the code under test."""
     turn = Rotation.from_quat(origin[3:])
-    return [*(turn.apply(local[:3]) + origin[:3]), *(turn * Rotation.from_quat(local[3:])).as_quat()]
+    return [
+        *(turn.apply(local[:3]) + origin[:3]),
+        *(turn * Rotation.from_quat(local[3:])).as_quat(),
+    ]
 
 
 def add_contents(builder: ModelBuilder, origin) -> None:
     body = builder.add_body(in_frame(origin, BODY), key="robot")
     builder.add_shape_box(body, hx=0.4, hy=0.5, hz=0.5, key="box")
-    builder.add_shape_capsule(body, xform=(0.0, 0.0, 0.8, 0, 0, 0, 1), radius=0.2, half_height=0.3, key="head")
+    builder.add_shape_capsule(
+        body, xform=(0.0, 0.0, 0.8, 0, 0, 0, 1), radius=0.2, half_height=0.3, key="head"
+    )
     builder.add_shape_box(-1, in_frame(origin, SHELF), hx=0.3, hy=0.3, hz=0.3, key="shelf")
 
 
@@ -474,7 +536,9 @@ def alone_model(origin):
 
 def check_same(ours, theirs, names: str, error: float = 0.0) -> None:
     for name in names.split():
-        np.testing.assert_allclose(getattr(ours, name), getattr(theirs, name), rtol=0.0, atol=error, err_msg=name)
+        np.testing.assert_allclose(
+            getattr(ours, name), getattr(theirs, name), rtol=0.0, atol=error, err_msg=name
+        )
 
 
 @pytest.mark.parametrize("broad_phase", ["nxn", "sap", "explicit"])
@@ -483,7 +547,8 @@ def test_contacts_are_those_of_each_world_alone(broad_phase):
     together = collidecli.collide(model, broad_phase=broad_phase, device="cpu")
     found = []
     for world, origin in enumerate(ORIGINS):
-        ours, alone = together.cell(0, world), collidecli.collide(alone_model(origin), device="cpu")
+        ours = together.cell(0, world)
+        alone = collidecli.collide(alone_model(origin), device="cpu")
         found.append(ours.rigid_contact_count)
         check_same(ours, alone, "shape0 shape1 feature0 feature1 kind")
         # 1e-12: a pose in metres is composed in float64; the other columns are float32.
@@ -551,7 +616,9 @@ def test_a_shift_without_a_turn_is_exact_and_an_inverse_takes_back():
     pose = np.array((1.5, 2.5, 3.5, *TURN.as_quat()))
     np.testing.assert_array_equal(compose_poses(shift[1], pose)[3:], pose[3:])
     pose = np.array((1.5, -2.5, 3.5, *TURN.as_quat()))
-    np.testing.assert_allclose(compose_poses(inverse_poses(pose), pose), IDENTITY_POSE, rtol=0.0, atol=1e-15)
+    np.testing.assert_allclose(
+        compose_poses(inverse_poses(pose), pose), IDENTITY_POSE, rtol=0.0, atol=1e-15
+    )
 
 
 @pytest.mark.parametrize("broad_phase", ["nxn", "sap"])
@@ -574,7 +641,8 @@ def test_a_motion_of_one_world_moves_with_each_origin(broad_phase):
 
 @pytest.mark.parametrize("kind", SOLIDS)
 def test_what_is_stated_by_shape_type_is_of_one_solid(kind):
-    """The checklist of CONTRIBUTING.md, "Add a shape type": names, sizes, bounds, support, triangles and drawing."""
+    """The checklist of CONTRIBUTING.md, "Add a shape type": names, sizes, bounds, support,
+    triangles and drawing."""
     assert hasattr(ModelBuilder, f"add_shape_{distances.KINDS[kind]}")
     builder = ModelBuilder()
     builder.add_shape(builder.add_body(), kind, (0.4, 0.7, 0.5)[: SOLIDS[kind].sizes])
@@ -588,11 +656,18 @@ def test_what_is_stated_by_shape_type_is_of_one_solid(kind):
     assert group.planes == (kind == ShapeType.PLANE) == np.isinf([*height, *radius]).all()
     if group.planes:
         return
-    assert np.all(height <= np.minimum(radius[0], np.abs(direction) @ half_extents(kind, size[0])) + 1e-12)
+    assert np.all(
+        height <= np.minimum(radius[0], np.abs(direction) @ half_extents(kind, size[0])) + 1e-12
+    )
     pose = np.concatenate([np.zeros((len(size), 3)), turn.as_quat()], axis=1)
-    contacts = launch_collider(plane_collider(False).kernel, 1, 0, np.zeros(3), int(kind), size[0], pose, 1.0)
+    contacts = launch_collider(
+        plane_collider(False).kernel, 1, 0, np.zeros(3), int(kind), size[0], pose, 1.0
+    )
     np.testing.assert_allclose(contacts.least(), -height, atol=1e-12)
     triangles = facets(kind, size[0])
     assert (triangles is None) == (kind in (ShapeType.SPHERE, ShapeType.CAPSULE))
-    for vertex in (group.mesh.vertex * group.scale[0], *([] if triangles is None else [triangles.vertex])):
+    for vertex in (
+        group.mesh.vertex * group.scale[0],
+        *([] if triangles is None else [triangles.vertex]),
+    ):
         np.testing.assert_allclose((direction @ vertex.T).max(axis=1), height, rtol=0.02)

@@ -30,7 +30,9 @@ CUBE = np.array(list(product([-1.0, 1.0], repeat=3)))
 
 def prism(sides: int) -> np.ndarray:
     angle = np.arange(sides) * 2 * np.pi / sides
-    return np.concatenate([np.stack([np.cos(angle), np.sin(angle), np.full(sides, z)], -1) for z in (-1.0, 1.0)])
+    return np.concatenate(
+        [np.stack([np.cos(angle), np.sin(angle), np.full(sides, z)], -1) for z in (-1.0, 1.0)]
+    )
 
 
 @pytest.mark.parametrize("size", [1e-3, 1.0, 1e3, 1e6])
@@ -41,7 +43,9 @@ def test_triangles_of_one_plane_are_one_face(size):
     assert (len(hull.vertex), len(hull.edge), len(hull.face)) == (8, 12, 6)
     np.testing.assert_allclose(hull.center, size * offset, rtol=1e-12)
     np.testing.assert_allclose(hull.half_extents, [size] * 3, rtol=1e-12)
-    np.testing.assert_allclose(np.sort(np.abs(hull.face_normal), axis=1), [[0, 0, 1]] * 6, atol=1e-12)
+    np.testing.assert_allclose(
+        np.sort(np.abs(hull.face_normal), axis=1), [[0, 0, 1]] * 6, atol=1e-12
+    )
     for normal, outline in zip(hull.face_normal, hull.face, strict=True):
         assert half_width(hull.vertex, outline, normal) == pytest.approx(size)
 
@@ -53,12 +57,16 @@ def test_a_polytope_is_closed_convex_and_turns_outwards(seed):
     hull = convex_hull(points, "here")
     assert len(hull.vertex) - len(hull.edge) + len(hull.face) == 2  # Euler
     height = points @ hull.face_normal.T - hull.center @ hull.face_normal.T
-    offset = np.array([hull.vertex[f[0]] @ n for f, n in zip(hull.face, hull.face_normal, strict=True)])
+    offset = np.array(
+        [hull.vertex[f[0]] @ n for f, n in zip(hull.face, hull.face_normal, strict=True)]
+    )
     assert np.all(height <= offset + 1e-9)  # every point is inside
     for outline, normal in zip(hull.face, hull.face_normal, strict=True):
         p, q, r = hull.vertex[list(outline[:3])]
         assert np.dot(np.cross(q - p, r - p), normal) > 0.0  # counterclockwise from outside
-    assert {tuple(v) for v in hull.vertex + hull.center} <= {tuple(v) for v in np.round(points, 15)} or np.all(
+    assert {tuple(v) for v in hull.vertex + hull.center} <= {
+        tuple(v) for v in np.round(points, 15)
+    } or np.all(
         np.min(np.abs((hull.vertex + hull.center)[:, None] - points[None]).max(-1), axis=1) < 1e-12
     )
 
@@ -114,7 +122,11 @@ def test_faces_outlast_coordinates_in_float32(sides):
     for _ in range(10):
         turned = prism(sides) @ Rotation.random(rng=rng).as_matrix().T + rng.normal(size=3)
         hull = convex_hull(turned.astype(np.float32), "here")
-        assert (len(hull.vertex), len(hull.edge), len(hull.face)) == (2 * sides, 3 * sides, sides + 2)
+        assert (len(hull.vertex), len(hull.edge), len(hull.face)) == (
+            2 * sides,
+            3 * sides,
+            sides + 2,
+        )
 
 
 @pytest.mark.parametrize("thickness", [1e-4, 1e-6, 1e-7, 1e-8])
@@ -122,7 +134,11 @@ def test_a_thin_plate_keeps_its_two_sides(thickness):
     hull = convex_hull(CUBE * [1.0, 0.7, thickness], "here")
     assert len(hull.vertex) == 8
     assert len(hull.vertex) - len(hull.edge) + len(hull.face) == 2
-    flat = [outline for outline, normal in zip(hull.face, hull.face_normal, strict=True) if abs(normal[2]) > 0.5]
+    flat = [
+        outline
+        for outline, normal in zip(hull.face, hull.face_normal, strict=True)
+        if abs(normal[2]) > 0.5
+    ]
     assert len(flat) == 2
 
 
@@ -153,7 +169,11 @@ def test_the_vertices_are_those_of_qhull(kind, scale):
         points /= np.linalg.norm(points, axis=1)[:, None]
     if kind == "box":
         points = RNG.uniform(-1, 1, (FEW + 1, 3))
-    points = points * scale + [7 * scale, 0, 0] if kind != "around the origin" else np.concatenate([points, -points])
+    points = (
+        points * scale + [7 * scale, 0, 0]
+        if kind != "around the origin"
+        else np.concatenate([points, -points])
+    )
     assert hull_points(points[:FEW], "m").base is points, "few points stay as they are"
     kept = hull_points(points, "m")
     expected = points[ConvexHull(points).vertices]
@@ -168,7 +188,9 @@ def test_flat_points_are_left_for_the_hull_to_refuse(squeeze):
     assert np.ptp(kept, axis=0).tolist() == np.ptp(points, axis=0).tolist()
 
 
-@pytest.mark.parametrize(("limit", "said"), [("CANDIDATE_LIMIT", "points near its hull"), ("VERTEX_LIMIT", "vertices")])
+@pytest.mark.parametrize(
+    ("limit", "said"), [("CANDIDATE_LIMIT", "points near its hull"), ("VERTEX_LIMIT", "vertices")]
+)
 def test_too_many_are_refused(monkeypatch, limit, said):
     monkeypatch.setattr(module, limit, 1000)
     points = RNG.normal(size=(FEW + 1, 3))
@@ -209,7 +231,9 @@ def test_convex_meshes_are_hulls(size):
         found = surface_of(mesh, size)
         assert found is not None
         assert faces is None or len(found.hull.face) == faces
-        assert abs(found.hull.vertex).max() == pytest.approx(size * 0.5 * np.ptp(mesh[0], axis=0).max(), rel=1e-6)
+        assert abs(found.hull.vertex).max() == pytest.approx(
+            size * 0.5 * np.ptp(mesh[0], axis=0).max(), rel=1e-6
+        )
 
 
 @pytest.mark.parametrize("size", SIZES)
@@ -234,21 +258,32 @@ def test_others_are_not(size):
 def test_what_is_repaired_to_a_box_is_one(size):
     """Inside out, side by side with another, and with another inside."""
     vertices, faces = box(0.5, 0.4, 0.3)
-    beside, within = box(0.5, 0.4, 0.3, (1.0, 0.0, 0.0)), (0.9 * vertices, faces)
-    for mesh in ((vertices, faces[:, ::-1]), joined((vertices, faces), beside), joined((vertices, faces), within)):
+    beside = box(0.5, 0.4, 0.3, (1.0, 0.0, 0.0))
+    within = (0.9 * vertices, faces)
+    for mesh in (
+        (vertices, faces[:, ::-1]),
+        joined((vertices, faces), beside),
+        joined((vertices, faces), within),
+    ):
         assert len(surface_of(mesh, size).hull.vertex) == 8
 
 
-@pytest.mark.parametrize("mesh", [box(0.5, 0.4, 0.3), BALL, dented(0.0)], ids=["box", "ball", "cut"])
+@pytest.mark.parametrize(
+    "mesh", [box(0.5, 0.4, 0.3), BALL, dented(0.0)], ids=["box", "ball", "cut"]
+)
 def test_names_are_of_the_same_places(mesh):
-    """Each vertex stands where its name's does, each edge lies along its name's, each face in its name's plane."""
+    """Each vertex stands where its name's does, each edge lies along its name's, each face in its
+    name's plane."""
     vertices, faces = mesh
     solid = triangle_mesh(vertices, faces, "the test")
     found = convex_surface(solid)
     assert found is not None
-    hull, name = found.hull, found.name
+    hull = found.hull
+    name = found.name
     ends = np.zeros((solid.edge_count, 2), int)
-    ends[solid.face_edge.reshape(-1)] = np.stack([solid.face, np.roll(solid.face, -1, axis=1)], -1).reshape(-1, 2)
+    ends[solid.face_edge.reshape(-1)] = np.stack(
+        [solid.face, np.roll(solid.face, -1, axis=1)], -1
+    ).reshape(-1, 2)
     vertex = name[3 * np.arange(len(hull.vertex))]
     assert np.all(vertex % 3 == 0)
     np.testing.assert_allclose(solid.vertex[vertex // 3], hull.vertex, atol=1e-12)

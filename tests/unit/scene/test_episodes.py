@@ -11,12 +11,15 @@ from collidecli.scene.tables import CONTACT_ID
 from collidecli.wording import memory, numbered, plural
 from tests.support.contact_sets import made_up_block, small_model
 
-FRAMES, WORLDS = 20, 3
+FRAMES = 20
+WORLDS = 3
 
 
 def episodes(*rows: tuple[str, int, int, int]) -> Episodes:
     name, world, first, count = zip(*rows, strict=True)
-    return Episodes(name, np.array(world, np.int32), np.array(first, np.int64), np.array(count, np.int64))
+    return Episodes(
+        name, np.array(world, np.int32), np.array(first, np.int64), np.array(count, np.int64)
+    )
 
 
 TABLE = episodes(("late", 0, 9, 6), ("early", 0, 2, 5), ("none", 0, 9, 0), ("all", 2, 0, FRAMES))
@@ -81,8 +84,13 @@ def test_tracking_does_not_match_contacts_of_two_episodes():
     poses[..., 6] = 1.0
     table = episodes(("a", 0, 0, 3), ("b", 0, 3, 3))
     for distance in (0.0, 0.5):
-        ids = [ContactTracker(model, distance, held).follow(block, 0, poses).columns[CONTACT_ID.name].tolist()
-               for held in (None, table)]  # fmt: skip
+        ids = [
+            ContactTracker(model, distance, held)
+            .follow(block, 0, poses)
+            .columns[CONTACT_ID.name]
+            .tolist()
+            for held in (None, table)
+        ]
         assert ids == [[0] * 6, [0, 0, 0, 1, 1, 1]]
 
 
@@ -90,12 +98,15 @@ SHIFT = np.array([10.0, 0.0, 0.0])
 
 
 def model(attached: bool = True):
-    """Two worlds of one template, 10 m apart: a body with a sphere, two particles on another body, two loose ones."""
+    """Two worlds of one template, 10 m apart: a body with a sphere, two particles on another body,
+    two loose ones."""
     builder = ModelBuilder()
     builder.begin_world("one", [0, 0, 0, 0, 0, 0, 1])
     ball, carrier = (builder.add_body(key=key) for key in ("ball", "carrier"))
     builder.add_shape_sphere(ball, radius=0.5)
-    builder.add_particles([[0, 0, 2], [1, 0, 2]], radius=0.0, bodies=[carrier, carrier] if attached else None, key="a")
+    builder.add_particles(
+        [[0, 0, 2], [1, 0, 2]], radius=0.0, bodies=[carrier, carrier] if attached else None, key="a"
+    )
     builder.add_particles([[3, 0, 0.5], [0, 0, 5]], radius=0.0, key="b")
     builder.end_world()
     builder.repeat_world(0, "two", [*SHIFT, 0, 0, 0, 1])
@@ -103,7 +114,8 @@ def model(attached: bool = True):
 
 
 def poses(height: float = -1.499) -> np.ndarray:
-    """float64[2, 1, 2, 7]: in frame 1 the carrier is lower, so that its first particle is 1 mm above the ball."""
+    """float64[2, 1, 2, 7]: in frame 1 the carrier is lower, so that its first particle is 1 mm
+    above the ball."""
     found = np.zeros((2, 1, 2, 7))
     found[..., 6] = 1.0
     found[1, 0, 1, 2] = height
@@ -118,7 +130,10 @@ def in_worlds(first: np.ndarray, axes: int = 3) -> np.ndarray:
 
 
 LOOSE = np.array(
-    [[[[0, 0, 2], [1, 0, 2], [3, 0, 0.5], [0, 0, 0.504]]], [[[0, 0, 2], [1, 0, 2], [0, 0.507, 0], [0, 0, 5]]]]
+    [
+        [[[0, 0, 2], [1, 0, 2], [3, 0, 0.5], [0, 0, 0.504]]],
+        [[[0, 0, 2], [1, 0, 2], [0, 0.507, 0], [0, 0, 5]]],
+    ]
 )
 
 
@@ -133,10 +148,14 @@ LOOSE = np.array(
     ids=["one, one", "two, one", "one, two", "two, two"],
 )
 def test_contacts_of_either_world(body_q, particle_q):
-    rows = collidecli.collide(model(), body_q, particle_q=particle_q, device="cpu").groups["soft_contacts"]
+    rows = collidecli.collide(model(), body_q, particle_q=particle_q, device="cpu").groups[
+        "soft_contacts"
+    ]
     assert rows.cell_counts.tolist() == [1, 1, 2, 2]
     assert rows.columns["indices"][:, 0].tolist() == [3, 3, 0, 2, 0, 2]
-    np.testing.assert_allclose(rows.columns["distance"], [0.004, 0.004, 0.001, 0.007, 0.001, 0.007], atol=1e-6)
+    np.testing.assert_allclose(
+        rows.columns["distance"], [0.004, 0.004, 0.001, 0.007, 0.001, 0.007], atol=1e-6
+    )
     np.testing.assert_allclose(rows.columns["point_world"][[1, 4], 0], 10.0, atol=1e-9)
 
 
@@ -159,7 +178,11 @@ def test_positions_without_attached_particles_are_unchanged():
 
 @pytest.mark.parametrize(
     ("number", "counted", "places"),
-    [(0, "0 worlds", "no worlds"), (1, "1 world", "only world 0"), (12345, "12 345 worlds", "worlds 0 to 12344")],
+    [
+        (0, "0 worlds", "no worlds"),
+        (1, "1 world", "only world 0"),
+        (12345, "12 345 worlds", "worlds 0 to 12344"),
+    ],
 )
 def test_counts_and_places(number, counted, places):
     assert plural(number, "world") == counted
@@ -168,7 +191,13 @@ def test_counts_and_places(number, counted, places):
 
 @pytest.mark.parametrize(
     ("size", "words"),
-    [(12, "12 B"), (1010 << 10, "0.986 MiB"), (324 << 20, "324 MiB"), (3 << 30, "3 GiB"), (5000 << 30, "5 000 GiB")],
+    [
+        (12, "12 B"),
+        (1010 << 10, "0.986 MiB"),
+        (324 << 20, "324 MiB"),
+        (3 << 30, "3 GiB"),
+        (5000 << 30, "5 000 GiB"),
+    ],
 )
 def test_sizes(size, words):
     assert memory(size) == words

@@ -22,7 +22,8 @@ TETRAHEDRON = np.array([[0.0, 0.0, 0.0], [1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0,
 OUTWARD = np.array([[0, 2, 1], [0, 1, 3], [0, 3, 2], [1, 2, 3]])
 Mesh = tuple[np.ndarray, np.ndarray]
 SIZES = (1e-3, 1.0, 1e3)
-BOX, SMALL = box(1.0, 1.0, 1.0), box(0.5, 0.5, 0.5)
+BOX = box(1.0, 1.0, 1.0)
+SMALL = box(0.5, 0.5, 0.5)
 CORNER = box(0.5, 0.35, 0.35, (1.0, 0.85, 0.85))
 POKING = joined(BOX, CORNER)
 """A 2 m box, and a small one that pokes out of a corner of it."""
@@ -34,7 +35,9 @@ def test_a_closed_mesh_has_an_inside_equal_vertices_are_one_and_the_box_is_that_
     # A soup of triangles, each with corners of its own, is the surface that they make.
     soup = triangle_mesh(TETRAHEDRON[OUTWARD].reshape(-1, 3), np.arange(12).reshape(4, 3), "")
     assert (len(soup.vertex), soup.is_closed, soup.edge_count) == (4, True, 6)
-    np.testing.assert_allclose(soup.vertex[soup.face] + soup.center, TETRAHEDRON[OUTWARD], atol=1e-15)
+    np.testing.assert_allclose(
+        soup.vertex[soup.face] + soup.center, TETRAHEDRON[OUTWARD], atol=1e-15
+    )
     mesh = triangle_mesh(np.concatenate([TETRAHEDRON, [[9.0, 9.0, 9.0]]]), OUTWARD, "")
     np.testing.assert_allclose([mesh.half_extents, mesh.center], 0.5)
 
@@ -42,9 +45,16 @@ def test_a_closed_mesh_has_an_inside_equal_vertices_are_one_and_the_box_is_that_
 def test_repairs_are_said_and_equal_meshes_are_stored_once():
     builder = ModelBuilder()
     with pytest.warns(UserWarning, match="shape 'thing': 2 triangles without area are left out"):
-        builder.add_shape_mesh(-1, TETRAHEDRON, np.array([*OUTWARD, [1, 1, 2], [0, 1, 0]]), key="thing")
-    with pytest.warns(UserWarning, match="shape 'part': 1 duplicate triangle is left out; 2 overlapping bodies are"):
-        builder.add_shape_mesh(-1, POKING[0], np.concatenate([POKING[1], POKING[1][:1]]), key="part")
+        builder.add_shape_mesh(
+            -1, TETRAHEDRON, np.array([*OUTWARD, [1, 1, 2], [0, 1, 0]]), key="thing"
+        )
+    with pytest.warns(
+        UserWarning,
+        match="shape 'part': 1 duplicate triangle is left out; 2 overlapping bodies are",
+    ):
+        builder.add_shape_mesh(
+            -1, POKING[0], np.concatenate([POKING[1], POKING[1][:1]]), key="part"
+        )
     for scale in (1.0, 2.0, 1.0):
         builder.add_shape_mesh(-1, scale * TETRAHEDRON, OUTWARD)
     model = builder.finalize()
@@ -87,7 +97,9 @@ def test_the_tree_holds_every_triangle_in_its_boxes():
     tree = tree_of_triangles(mesh.vertex[mesh.face], float(mesh.half_extents.max()))
     assert sorted(tree.face[tree.face >= 0].tolist()) == list(range(len(mesh.face)))
     for node, (end, face) in enumerate(zip(tree.skip.tolist(), tree.face.tolist(), strict=True)):
-        corners = mesh.vertex[mesh.face[tree.face[node:end][tree.face[node:end] >= 0]]].reshape(-1, 3)
+        corners = mesh.vertex[mesh.face[tree.face[node:end][tree.face[node:end] >= 0]]].reshape(
+            -1, 3
+        )
         assert np.all(corners >= tree.lower[node])
         assert np.all(corners <= tree.upper[node])
         assert (face >= 0) == (end == node + 1)
@@ -110,22 +122,37 @@ def one_over() -> Mesh:
 
 REPAIRED = {
     "duplicate triangle": (with_faces(BOX, BOX[1][2:3]), {"duplicates": 1}, 8.0),
-    "duplicate from another corner": (with_faces(BOX, np.roll(BOX[1][2:3], 1, axis=1)), {"duplicates": 1}, 8.0),
+    "duplicate from another corner": (
+        with_faces(BOX, np.roll(BOX[1][2:3], 1, axis=1)),
+        {"duplicates": 1},
+        8.0,
+    ),
     "every triangle twice": (with_faces(BOX, BOX[1]), {"duplicates": 12}, 8.0),
     "opposite duplicate": (with_faces(BOX, BOX[1][2:3, ::-1]), {"opposite": 1}, 8.0),
     "fin": (fin(), {"fins": 1}, 8.0),
     "a triangle turned over": (one_over(), {"turned": 1}, 8.0),
     "inside out": (turned(BOX), {"inside_out": 1}, 8.0),
     "inside out with its cavity": (joined(turned(BOX), SMALL), {"inside_out": 2}, 7.0),
-    "one of two inside out": (joined(BOX, turned(box(0.5, 0.5, 0.5, (3.0, 0.0, 0.0)))), {"inside_out": 1}, 9.0),
+    "one of two inside out": (
+        joined(BOX, turned(box(0.5, 0.5, 0.5, (3.0, 0.0, 0.0)))),
+        {"inside_out": 1},
+        9.0,
+    ),
     "a poking box inside out": (joined(BOX, turned(CORNER)), {"inside_out": 1, "united": 2}, 8.365),
     "poking": (POKING, {"united": 2}, 8.365),
     "box in box": (joined(BOX, SMALL), {"united": 2}, 8.0),
     "touching over a face": (joined(BOX, box(1.0, 1.0, 1.0, (2.0, 0.0, 0.0))), {"united": 2}, 16.0),
-    "touching over part of a face": (joined(BOX, box(1.0, 0.5, 0.5, (2.0, 0.0, 0.0))), {"united": 2}, 10.0),
-    "a box in a wall with a cavity":
-        (joined(BOX, turned(SMALL), box(0.5, 0.1, 0.1, (0.5, 0.0, 0.0))), {"united": 2}, 7.0 + 0.5 * 0.2 * 0.2),
-}  # fmt: skip
+    "touching over part of a face": (
+        joined(BOX, box(1.0, 0.5, 0.5, (2.0, 0.0, 0.0))),
+        {"united": 2},
+        10.0,
+    ),
+    "a box in a wall with a cavity": (
+        joined(BOX, turned(SMALL), box(0.5, 0.1, 0.1, (0.5, 0.0, 0.0))),
+        {"united": 2},
+        7.0 + 0.5 * 0.2 * 0.2,
+    ),
+}
 AS_IT_IS = {
     "box": (BOX, 8.0),
     "cavity": (joined(BOX, turned(SMALL)), 7.0),
@@ -201,7 +228,8 @@ def test_a_crack_is_welded_and_a_gap_is_not():
 
 
 def test_open_meshes_stay_as_they_are():
-    """But for duplicates: what would not be closed is not welded, and what hangs on nothing is no fin."""
+    """But for duplicates: what would not be closed is not welded, and what hangs on nothing is no
+    fin."""
     vertices, faces = grid(6)
     rng = np.random.default_rng(0)
     soup = vertices[faces].reshape(-1, 3) + rng.uniform(-1e-9, 1e-9, (3 * len(faces), 3))
@@ -229,17 +257,22 @@ def test_united_bodies_keep_the_vertices_of_the_others():
 
 @pytest.mark.parametrize("size", SIZES)
 def test_a_body_that_crosses_itself_needs_the_winding_number(size):
-    """Its surface within itself is hidden where nothing crosses it; what is in it is not united with it."""
+    """Its surface within itself is hidden where nothing crosses it; what is in it is not united
+    with it."""
     found = made(knot(), size)
     assert found.is_closed
     assert not found.repairs
     assert found.needs_winding
-    between = (np.abs(found.vertex[found.face][:, :, 2] + found.center[2]) < 0.11 * size).all(axis=1)
+    between = (np.abs(found.vertex[found.face][:, :, 2] + found.center[2]) < 0.11 * size).all(
+        axis=1
+    )
     np.testing.assert_array_equal(found.hidden, between)
     assert found.hidden.sum() == 8
     together = made(joined(knot(), box(0.02, 0.02, 0.02, (2.0, 0.0, 0.0))), size)
     assert not together.repairs, "a body that crosses itself is not united"
-    np.testing.assert_array_equal(np.flatnonzero(together.hidden)[-12:], len(found.face) + np.arange(12))
+    np.testing.assert_array_equal(
+        np.flatnonzero(together.hidden)[-12:], len(found.face) + np.arange(12)
+    )
     assert together.hidden.sum() == 20
 
 
@@ -251,8 +284,13 @@ def test_crossings_are_found_and_a_ray_through_edges_and_vertices_is_counted_onc
     assert (pairs[:, 0] < 12).all()
     assert (pairs[:, 1] >= 12).all()
     vertices = np.array([[1, 0, 0], [-1, 0, 0], [0, 1, 0], [0, -1, 0], [0, 0, 1], [0, 0, -1.0]])
-    faces = np.array([[0, 2, 4], [2, 1, 4], [1, 3, 4], [3, 0, 4], [2, 0, 5], [1, 2, 5], [3, 1, 5], [0, 3, 5]])
-    points = np.array([[x, y, z] for x in (-2, -0.5, 0, 0.4) for y in (0, 0.5, 1) for z in (-1, -0.5, 0, 0.5)], float)
+    faces = np.array(
+        [[0, 2, 4], [2, 1, 4], [1, 3, 4], [3, 0, 4], [2, 0, 5], [1, 2, 5], [3, 1, 5], [0, 3, 5]]
+    )
+    points = np.array(
+        [[x, y, z] for x in (-2, -0.5, 0, 0.4) for y in (0, 0.5, 1) for z in (-1, -0.5, 0, 0.5)],
+        float,
+    )
     off = np.abs(np.abs(points).sum(axis=1) - 1.0) > 1e-12
     inside = np.abs(points).sum(axis=1) < 1.0
     np.testing.assert_array_equal(winding_at(points[off], vertices, faces), inside[off])
@@ -268,12 +306,17 @@ def in_space(flat: list[tuple[float, float]] | np.ndarray) -> np.ndarray:
 
 
 def star(rng: np.random.Generator, count: int) -> np.ndarray:
-    """A simple polygon about the origin, not convex; some of its corners are in the middle of a side."""
+    """A simple polygon about the origin, not convex; some of its corners are in the middle of a
+    side."""
     angle = np.sort(rng.choice(360, count, replace=False)) / 180.0 * np.pi
-    corners = rng.uniform(0.2, 1.0, count)[:, None] * np.stack([np.cos(angle), np.sin(angle)], axis=1)
+    corners = rng.uniform(0.2, 1.0, count)[:, None] * np.stack(
+        [np.cos(angle), np.sin(angle)], axis=1
+    )
     middle = 0.5 * (corners + np.roll(corners, -1, axis=0))
     kept = rng.uniform(size=count) < 0.3
-    return np.concatenate([[c, m] if k else [c] for c, m, k in zip(corners, middle, kept, strict=True)])
+    return np.concatenate(
+        [[c, m] if k else [c] for c, m, k in zip(corners, middle, kept, strict=True)]
+    )
 
 
 def comb(teeth: int) -> np.ndarray:
@@ -290,7 +333,8 @@ def check(points: np.ndarray) -> None:
     areas = area_vectors(points[triangles])
     size = np.linalg.norm(whole)
     assert (areas @ whole > 1e-9 * size**2).all(), "a triangle is turned over or flat"
-    # Together they have the area of the polygon, each side once, and all else between two of them: they cover it once.
+    # Together they have the area of the polygon, each side once, and all else between two of them:
+    # they cover it once.
     assert np.linalg.norm(areas, axis=1).sum() == pytest.approx(size, rel=1e-9)
     sides = Counter((int(t[k]), int(t[(k + 1) % 3])) for t in triangles for k in range(3))
     assert set(sides.values()) == {1}
@@ -314,7 +358,9 @@ def test_simple_polygons_of_any_shape_keep_corners_in_the_middle_of_sides():
 
 def test_a_polygon_with_a_bridge_to_its_hole():
     """Corners twice in one place: the outline goes in along a bridge, around the hole, and back."""
-    flat = np.array([(0, 0), (4, 0), (4, 4), (0, 4), (0, 0), (1, 1), (1, 3), (3, 3), (3, 1), (1, 1)], float)
+    flat = np.array(
+        [(0, 0), (4, 0), (4, 4), (0, 4), (0, 0), (1, 1), (1, 3), (3, 3), (3, 1), (1, 1)], float
+    )
     points = in_space(flat)
     triangles = triangulated(points, np.array([10]), np.arange(10), "")
     areas = area_vectors(points[triangles])
@@ -324,7 +370,9 @@ def test_a_polygon_with_a_bridge_to_its_hole():
 
 def test_convex_faces_are_fans_that_are_plane_or_not():
     points = np.array([[0.0, 0, 0], [1, 0, 0.1], [1, 1, 0], [0, 1, 0.1], [0.5, 2, 0]])
-    found = triangulated(points, np.array([4, 3, 5, 2]), np.array([0, 1, 2, 3, 2, 4, 3, 0, 1, 2, 4, 3, 0, 1]), "")
+    found = triangulated(
+        points, np.array([4, 3, 5, 2]), np.array([0, 1, 2, 3, 2, 4, 3, 0, 1, 2, 4, 3, 0, 1]), ""
+    )
     assert found.tolist() == [[0, 1, 2], [0, 2, 3], [2, 4, 3], [0, 1, 2], [0, 2, 4], [0, 4, 3]]
     points = np.array([[0.0, 0, 0], [1, 0, 0], [2, 0, 0], [3, 0, 0]])
     found = triangulated(points, np.array([4, 4]), np.array([0, 1, 2, 3, 1, 1, 1, 1]), "")
@@ -338,7 +386,8 @@ def test_convex_faces_are_fans_that_are_plane_or_not():
         [(0, 0), (1, 1), (1, 0), (0, 1)],  # a bow tie: no area in sum
         [(0, 0), (3, 3), (3, 0), (0, 1)],  # with a larger half
         [(np.cos(k * 0.8 * np.pi), np.sin(k * 0.8 * np.pi)) for k in range(5)],  # a pentagram
-        [(np.cos(k * 0.5 * np.pi), np.sin(k * 0.5 * np.pi)) for k in range(8)],  # a square, twice around
+        # a square, twice around
+        [(np.cos(k * 0.5 * np.pi), np.sin(k * 0.5 * np.pi)) for k in range(8)],
     ],
 )
 def test_faces_that_cross_themselves_are_refused(flat):
@@ -357,14 +406,21 @@ RNG = np.random.default_rng(0)
 
 
 def test_float32_is_held_as_it_is():
-    for far, dtype in ((0.0, np.float32), (0.0, float), (1e6, float)):  # float64 is held about the middle of its range
+    # float64 is held about the middle of its range
+    for far, dtype in ((0.0, np.float32), (0.0, float), (1e6, float)):
         heights = (far + RNG.uniform(-1.0, 3.0, (5, 7))).astype(dtype)
         field = heightfield(heights, 2.0, 1.0, 0.5, "")
-        assert (np.shares_memory(field.data, heights), field.data.flags.writeable) == (dtype == np.float32, False)
+        assert (np.shares_memory(field.data, heights), field.data.flags.writeable) == (
+            dtype == np.float32,
+            False,
+        )
         error = 1e-15 if dtype == np.float32 else 1.3e-7 + 1e-16 * far
         np.testing.assert_allclose(field.heights + field.center, heights, atol=error)
-        low, high = float(heights.min()) - 0.5, float(heights.max())
-        np.testing.assert_allclose((field.bottom + field.center, field.half_extents[2]), (low, (high - low) / 2), 3e-7)
+        low = float(heights.min()) - 0.5
+        high = float(heights.max())
+        np.testing.assert_allclose(
+            (field.bottom + field.center, field.half_extents[2]), (low, (high - low) / 2), 3e-7
+        )
 
 
 @pytest.mark.parametrize(
@@ -379,7 +435,11 @@ def test_float32_is_held_as_it_is():
         (np.zeros((2, 2)), (0, 1, 1), "hx = 0"),
         (np.zeros((2, 2)), (1, -1, 1), "hy = -1"),
         (np.zeros((2, 2)), (1, 1, np.nan), "base = nan"),
-        (np.broadcast_to(np.float32(0.0), (20000, 20000)), (1, 1, 1), "(?s)400000000 heights.*32-bit"),
+        (
+            np.broadcast_to(np.float32(0.0), (20000, 20000)),
+            (1, 1, 1),
+            "(?s)400000000 heights.*32-bit",
+        ),
     ],
 )
 def test_refused(heights, sizes, what):

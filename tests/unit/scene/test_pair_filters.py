@@ -73,13 +73,17 @@ def test_a_static_shape_is_in_group_63_by_default_under_masks_both():
     builder.add_shape_sphere(-1, cfg=ShapeConfig(mask_both=(None, None)))
     assert touching(builder) == {(1, 2)}
     # Masks rule where both shapes have them.
-    builder = moving_spheres(ShapeConfig(mask_either=(0, 0)), ShapeConfig(mask_both=(0, 0)), ShapeConfig())
+    builder = moving_spheres(
+        ShapeConfig(mask_either=(0, 0)), ShapeConfig(mask_both=(0, 0)), ShapeConfig()
+    )
     assert touching(builder) == {(0, 1), (0, 2), (1, 2)}
 
 
 def test_disabled_shapes_say_why():
     off = ShapeConfig(has_shape_collision=False), ShapeConfig(collision_group=0)
-    builder = moving_spheres(ShapeConfig(), *off, ShapeConfig(disabled_rule="collisionEnabled = false"), ShapeConfig())
+    builder = moving_spheres(
+        ShapeConfig(), *off, ShapeConfig(disabled_rule="collisionEnabled = false"), ShapeConfig()
+    )
     assert touching(builder) == {(0, 4)}
     assert rule(builder, 0, 1) == "has_shape_collision = False"
     assert rule(builder, 0, 2) == "group 0"
@@ -93,7 +97,9 @@ def test_filtered_pairs_name_their_rule_and_are_not_listed_where_the_classes_for
     builder.add_shape_collision_filter_pair(0, 2, rule="said again")
     assert touching(builder) == {(0, 1), (1, 2)}
     assert rule(builder, 0, 2) == "exclude 'hand'"
-    builder = moving_spheres(ShapeConfig(collision_group=1), ShapeConfig(collision_group=2), ShapeConfig())
+    builder = moving_spheres(
+        ShapeConfig(collision_group=1), ShapeConfig(collision_group=2), ShapeConfig()
+    )
     builder.add_shape_collision_filter_pair(0, 1)
     builder.add_shape_collision_filter_pair(0, 2)
     np.testing.assert_array_equal(builder.finalize().pair_filter.excluded, [[0, 2]])
@@ -103,7 +109,9 @@ def test_filtered_pairs_name_their_rule_and_are_not_listed_where_the_classes_for
 def test_rules_are_named():
     """Static shapes touch only when asked for, planes never."""
     builder = ModelBuilder()
-    base, arm, tip, ball, cart = (builder.add_body(key=name) for name in ("base", "arm", "tip", "ball", "cart"))
+    base, arm, tip, ball, cart = (
+        builder.add_body(key=name) for name in ("base", "arm", "tip", "ball", "cart")
+    )
     for body in (base, arm, tip, ball, cart):
         builder.add_shape_sphere(body)
     builder.add_shape_sphere(arm, cfg=ShapeConfig(collision_filter_parent=False))
@@ -153,7 +161,9 @@ def test_a_forced_pair_wins_over_every_rule():
 
 def test_masks_are_named_in_the_order_of_the_shapes():
     builder = moving_spheres(
-        ShapeConfig(mask_either=(1, 0)), ShapeConfig(mask_either=(2, 16)), ShapeConfig(mask_both=(1, 1))
+        ShapeConfig(mask_either=(1, 0)),
+        ShapeConfig(mask_either=(2, 16)),
+        ShapeConfig(mask_both=(1, 1)),
     )
     builder.add_shape_sphere(builder.add_body(), cfg=ShapeConfig(mask_both=(2, 2)))
     assert rule(builder, 1, 0) == "contype and conaffinity (0x1, 0x0) and (0x2, 0x10)"
@@ -185,7 +195,8 @@ BITS = st.integers(0, 7)
 
 @dataclass
 class Part:
-    """A shape as drawn: its world (-1 all), its body's place in that world's list (-1 static), its config."""
+    """A shape as drawn: its world (-1 all), its body's place in that world's list (-1 static), its
+    config."""
 
     world: int
     body: int
@@ -230,13 +241,21 @@ def scenes(draw):
     parts = []
     for _ in range(draw(st.integers(2, 9))):
         body = draw(st.integers(-1, len(bodies) - 1))
-        world = draw(st.sampled_from(worlds)) if body < 0 or bodies[body] == GLOBAL else bodies[body]
+        world = (
+            draw(st.sampled_from(worlds)) if body < 0 or bodies[body] == GLOBAL else bodies[body]
+        )
         parts.append(Part(world, body, draw(st.integers(0, 5)) == 0, draw(configs())))
-    ends = [(a, b) for a, b in itertools.combinations(range(len(bodies)), 2) if meet(bodies[a], bodies[b])]
+    ends = [
+        (a, b)
+        for a, b in itertools.combinations(range(len(bodies)), 2)
+        if meet(bodies[a], bodies[b])
+    ]
     ends += [(-1, b) for b in range(len(bodies))]
     couples = list(itertools.combinations(range(len(parts)), 2))
     forcible = [
-        (a, b) for a, b in couples if meet(parts[a].world, parts[b].world) and not (parts[a].plane and parts[b].plane)
+        (a, b)
+        for a, b in couples
+        if meet(parts[a].world, parts[b].world) and not (parts[a].plane and parts[b].plane)
     ]
     home = draw(st.sampled_from(worlds))
     return Scene(
@@ -246,24 +265,34 @@ def scenes(draw):
         articulation=[b for b in range(len(bodies)) if bodies[b] == home and draw(st.booleans())],
         filtered=draw(st.lists(st.sampled_from(couples), max_size=3)),
         forced=draw(st.lists(st.sampled_from(forcible), max_size=2)) if forcible else [],
-        usd_filtered=draw(st.lists(st.tuples(st.sampled_from("gh"), st.sampled_from("gh")), max_size=2)),
+        usd_filtered=draw(
+            st.lists(st.tuples(st.sampled_from("gh"), st.sampled_from("gh")), max_size=2)
+        ),
         static_pairs=draw(st.booleans()),
     )
 
 
 def build(scene: Scene) -> tuple[ModelBuilder, list[int]]:
-    """The builder, and each part's index in it; global shapes come last, so that rows differ from indices."""
+    """The builder, and each part's index in it; global shapes come last, so that rows differ from
+    indices."""
     builder = ModelBuilder()
-    body_index, part_index = {-1: -1}, {}
+    body_index = {-1: -1}
+    part_index = {}
 
     def add(world: int) -> None:
         for i, part in reversed(list(enumerate(scene.parts))):
             if part.world == world:
-                shape_type, size = (ShapeType.PLANE, ()) if part.plane else (ShapeType.SPHERE, (1.0,))
-                part_index[i] = builder.add_shape(body_index[part.body], shape_type, size, cfg=part.cfg)
+                shape_type, size = (
+                    (ShapeType.PLANE, ()) if part.plane else (ShapeType.SPHERE, (1.0,))
+                )
+                part_index[i] = builder.add_shape(
+                    body_index[part.body], shape_type, size, cfg=part.cfg
+                )
 
     def add_bodies(world: int) -> None:
-        body_index.update({i: builder.add_body() for i, held in enumerate(scene.bodies) if held == world})
+        body_index.update(
+            {i: builder.add_body() for i, held in enumerate(scene.bodies) if held == world}
+        )
 
     add_bodies(GLOBAL)
     for world in sorted({part.world for part in scene.parts} | set(scene.bodies)):
@@ -287,7 +316,8 @@ def build(scene: Scene) -> tuple[ModelBuilder, list[int]]:
 
 def oracle(scene: Scene, a: int, b: int) -> bool:
     """Whether parts a and b may touch, by the rules' own words."""
-    p, q = scene.parts[a], scene.parts[b]
+    p = scene.parts[a]
+    q = scene.parts[b]
     if not meet(p.world, q.world):
         return False
     if (a, b) in scene.forced or (b, a) in scene.forced:
@@ -309,15 +339,18 @@ def oracle(scene: Scene, a: int, b: int) -> bool:
 def attributes_allow(c: ShapeConfig, d: ShapeConfig, usd_filtered: list[tuple[str, str]]) -> bool:
     if not (c.has_shape_collision and d.has_shape_collision):
         return False
-    g, h = c.collision_group, d.collision_group
+    g = c.collision_group
+    h = d.collision_group
     if g == 0 or h == 0 or (g == h and g < 0) or (g != h and g > 0 and h > 0):
         return False
     if c.mask_either and d.mask_either:
-        (contype_c, affinity_c), (contype_d, affinity_d) = c.mask_either, d.mask_either
+        contype_c, affinity_c = c.mask_either
+        contype_d, affinity_d = d.mask_either
         if not (contype_c & affinity_d or contype_d & affinity_c):
             return False
     if c.mask_both and d.mask_both:
-        (group_c, mask_c), (group_d, mask_d) = c.mask_both, d.mask_both
+        group_c, mask_c = c.mask_both
+        group_d, mask_d = d.mask_both
         if not (group_c & mask_d and group_d & mask_c):
             return False
     combinations = set(itertools.product(c.usd_groups or (), d.usd_groups or ()))
@@ -325,7 +358,8 @@ def attributes_allow(c: ShapeConfig, d: ShapeConfig, usd_filtered: list[tuple[st
 
 
 def counted_as(rule: str) -> str:
-    """The rule that `explain` names, without values and names; shapes are disabled for two reasons here."""
+    """The rule that `explain` names, without values and names; shapes are disabled for two reasons
+    here."""
     named = ("signed groups", "contype and conaffinity", "collision group and mask", "joint")
     plain = next((name for name in named if rule.startswith(name)), rule)
     plain = "USD collision groups" if plain.startswith("collision groups") else plain
@@ -337,7 +371,8 @@ def counted_as(rule: str) -> str:
 def test_the_lowered_filter_says_what_the_rules_say(scene):
     """With bodies as classes and with bodies as pairs."""
     builder, part_index = build(scene)
-    row, models = builder.shape_rows()[part_index], []
+    row = builder.shape_rows()[part_index]
+    models = []
     for size in (1, 64):
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(filter_lowering, "LARGE_BODY", size)
@@ -347,16 +382,20 @@ def test_the_lowered_filter_says_what_the_rules_say(scene):
 
 
 def check_lowered(model, scene: Scene, row: np.ndarray) -> list[set[str]]:
-    """Pairs, rules and counts of a model are those of the oracle; the words of the rule of each pair, in any order."""
+    """Pairs, rules and counts of a model are those of the oracle; the words of the rule of each
+    pair, in any order."""
     couples = itertools.combinations(range(len(row)), 2)
-    expected = {tuple(sorted((int(row[a]), int(row[b])))) for a, b in couples if oracle(scene, a, b)}
+    expected = {
+        tuple(sorted((int(row[a]), int(row[b])))) for a, b in couples if oracle(scene, a, b)
+    }
     found = set()
     for template in set(model.world_template.tolist()):
         pairs = allowed_pairs(model, template)
         assert pairs.tolist() == [list(pair) for pair in sorted(set(map(tuple, pairs.tolist())))]
         found |= set(map(tuple, pairs.tolist()))
     assert found == expected
-    rules, words = {}, []
+    rules = {}
+    words = []
     for a, b in itertools.combinations(range(len(row)), 2):
         verdict = explain(model, int(row[a]), int(row[b]))
         assert verdict.may_touch == oracle(scene, a, b)
@@ -376,9 +415,23 @@ def check_lowered(model, scene: Scene, row: np.ndarray) -> list[set[str]]:
 
 
 FULL = Material(
-    0.25, 0.5, 0.01, 0.02, 0.75, "multiply", "max", 6, -3, 2.0, (-10.0, -1.0), (0.1, 0.2, 0.3, 0.4, 5.0), 1.0, 2.0, 3.0,
+    0.25,
+    0.5,
+    0.01,
+    0.02,
+    0.75,
+    "multiply",
+    "max",
+    6,
+    -3,
+    2.0,
+    (-10.0, -1.0),
+    (0.1, 0.2, 0.3, 0.4, 5.0),
+    1.0,
+    2.0,
+    3.0,
     0.0,
-)  # fmt: skip
+)
 
 
 def two_spheres(rule: str = "mujoco", a: Material = FULL, b: Material = Material()) -> ModelBuilder:
@@ -400,7 +453,12 @@ def test_columns_hold_what_was_given():
 
 def test_a_config_s_friction_stands_in_place_of_its_material_s():
     builder = ModelBuilder()
-    for cfg in (None, ShapeConfig(friction=0.9), ShapeConfig(material=FULL), ShapeConfig(friction=0.9, material=FULL)):
+    for cfg in (
+        None,
+        ShapeConfig(friction=0.9),
+        ShapeConfig(material=FULL),
+        ShapeConfig(friction=0.9, material=FULL),
+    ):
         builder.add_shape_sphere(-1, cfg=cfg)
     shapes = builder.finalize().shapes
     assert shapes.friction.tolist() == [0.5, 0.9, 0.25, 0.9]
@@ -410,9 +468,25 @@ def test_a_config_s_friction_stands_in_place_of_its_material_s():
 
 
 SCALARS = [
-    *(("friction", -0.1), ("friction", math.inf), ("static_friction", math.nan), ("torsional_friction", 1e19)),
-    *(("rolling_friction", -1.0), ("restitution", 1.1), ("friction_combine", "mean"), ("restitution_combine", None)),
-    *(("condim", 2), ("priority", 0.5), ("priority", 1 << 31), ("solmix", math.nan), ("solref", (0.02,))),
+    *(
+        ("friction", -0.1),
+        ("friction", math.inf),
+        ("static_friction", math.nan),
+        ("torsional_friction", 1e19),
+    ),
+    *(
+        ("rolling_friction", -1.0),
+        ("restitution", 1.1),
+        ("friction_combine", "mean"),
+        ("restitution_combine", None),
+    ),
+    *(
+        ("condim", 2),
+        ("priority", 0.5),
+        ("priority", 1 << 31),
+        ("solmix", math.nan),
+        ("solref", (0.02,)),
+    ),
     *(("contact_ke", -1.0), ("contact_ka", math.inf)),
 ]
 
@@ -431,10 +505,12 @@ SCALARS = [
 )
 def test_refusals_name_the_shape_or_the_pair(values, message):
     if isinstance(values, PairMaterial):
-        where, add = "forced pair of shapes 0 and 1", two_spheres().add_shape_forced_pair
+        where = "forced pair of shapes 0 and 1"
+        add = two_spheres().add_shape_forced_pair
         call = partial(add, 0, 1, material=values)
     else:
-        where, add = "shape 'ball'", ModelBuilder().add_shape_sphere
+        where = "shape 'ball'"
+        add = ModelBuilder().add_shape_sphere
         call = partial(add, -1, cfg=ShapeConfig(material=Material(**values)), key="ball")
     with pytest.raises(InputError) as error:
         call()
@@ -442,14 +518,19 @@ def test_refusals_name_the_shape_or_the_pair(values, message):
 
 
 def test_rules_and_pairs_that_do_not_fit():
-    combined, twice, outer = two_spheres("combine"), two_spheres(), ModelBuilder()
+    combined = two_spheres("combine")
+    twice = two_spheres()
+    outer = ModelBuilder()
     for builder, condim in ((combined, 1), (twice, 1), (twice, 3)):
         builder.add_shape_forced_pair(0, 1, material=PairMaterial(condim=condim))
     for call, what in (
         (combined.finalize, "a forced pair has a material of its own"),
         (two_spheres("newton").finalize, "material_rule is 'newton'"),
         (twice.finalize, "forced twice with different gap, margin or material"),
-        (partial(outer.add_world, two_spheres()), "material_rule is 'mujoco' there, 'combine' here"),
+        (
+            partial(outer.add_world, two_spheres()),
+            "material_rule is 'mujoco' there, 'combine' here",
+        ),
     ):
         with pytest.raises(InputError, match=what):
             call()
@@ -462,7 +543,9 @@ def test_names_of_columns():
     names = {column.name for column in OPTIONAL_COLUMNS} - set(BROUGHT_BY)
     assert set().union(*RULE_COLUMNS.values()) == names - {column.name for column in MOTION_COLUMNS}
     for name, option in BROUGHT_BY.items():
-        with pytest.raises(InputError, match=f"another option writes the column '{name}'\n.*{option}"):
+        with pytest.raises(
+            InputError, match=f"another option writes the column '{name}'\n.*{option}"
+        ):
             chosen_columns((name,), "combine")
     chosen = chosen_columns(("margin1", "friction", "margin1"), "combine")
     assert [column.name for column in chosen] == ["friction", "margin1"]
@@ -484,15 +567,21 @@ def test_a_pair_keeps_what_it_has_and_takes_the_rest_from_its_surfaces():
     surfaces = two_spheres(a=Material(0.25, priority=1), b=Material(0.75, condim=6))
     usual = mixed(surfaces)
     assert (usual["friction"], usual["condim"]) == (0.25, 3)
-    surfaces.add_shape_forced_pair(1, 0, margin=0.5, material=PairMaterial(condim=1, solref=(-7.0, -8.0)))
+    surfaces.add_shape_forced_pair(
+        1, 0, margin=0.5, material=PairMaterial(condim=1, solref=(-7.0, -8.0))
+    )
     own = mixed(surfaces)
     assert own == {**usual, "condim": 1, "solref": [-7.0, -8.0], "margin0": 0.25, "margin1": 0.25}
 
 
 def test_pairs_that_are_not_forced_have_their_surfaces_own():
     builder = two_spheres(a=Material(0.25), b=Material(0.75))
-    builder.add_shape_sphere(builder.add_body(), cfg=ShapeConfig(material=Material(0.5), margin=0.125))
-    builder.add_shape_forced_pair(0, 1, margin=0.5, material=PairMaterial(condim=1, friction=(9.0,) * 5))
+    builder.add_shape_sphere(
+        builder.add_body(), cfg=ShapeConfig(material=Material(0.5), margin=0.125)
+    )
+    builder.add_shape_forced_pair(
+        0, 1, margin=0.5, material=PairMaterial(condim=1, friction=(9.0,) * 5)
+    )
     mixing = ContactMixing.of_model(builder.finalize())
     found = mixing.of_pairs(np.array([0, 0, 1]), np.array([1, 2, 2]))
     assert found["friction"].tolist() == [9.0, 0.5, 0.75]
@@ -501,7 +590,11 @@ def test_pairs_that_are_not_forced_have_their_surfaces_own():
 
 
 def test_margins_are_each_shape_s_own_and_a_surface_never_slides_harder_than_it_sticks():
-    sticky = mixed(two_spheres("combine", Material(0.5, static_friction=0.0), Material(0.75, static_friction=1.0)))
+    sticky = mixed(
+        two_spheres(
+            "combine", Material(0.5, static_friction=0.0), Material(0.75, static_friction=1.0)
+        )
+    )
     assert (sticky["friction"], sticky["static_friction"]) == (0.625, 0.625)
     builder = moving_spheres(ShapeConfig(margin=0.125), ShapeConfig(margin=0.5))
     found = mixed(builder)
@@ -516,10 +609,16 @@ def test_contacts_that_stand_together_are_mixed_as_each_alone():
     builder.material_rule = "mujoco"
     for k in range(12):
         solref = tuple(rng.uniform(-1, 1, 2))
-        surface = Material(rng.uniform(), condim=int(rng.choice([1, 3, 4, 6])), solref=solref, priority=k % 2)
-        builder.add_shape_sphere(builder.add_body(), cfg=ShapeConfig(material=surface, margin=rng.uniform()))
+        surface = Material(
+            rng.uniform(), condim=int(rng.choice([1, 3, 4, 6])), solref=solref, priority=k % 2
+        )
+        builder.add_shape_sphere(
+            builder.add_body(), cfg=ShapeConfig(material=surface, margin=rng.uniform())
+        )
     for a in range(0, 12, 3):
-        builder.add_shape_forced_pair(a, a + 1, margin=0.1 * a, material=PairMaterial(friction=(a, 1.0, 2.0, 3.0, 4.0)))
+        builder.add_shape_forced_pair(
+            a, a + 1, margin=0.1 * a, material=PairMaterial(friction=(a, 1.0, 2.0, 3.0, 4.0))
+        )
     mixing = ContactMixing.of_model(builder.finalize())
     shape0 = np.sort(rng.integers(0, 11, 400)).astype(np.int32)
     shape1 = shape0 + 1

@@ -1,4 +1,5 @@
-"""Reading of HDF5: loops over arrays, unpacking, rules of attributes, hashes of files; the cache of fields."""
+"""Reading of HDF5: loops over arrays, unpacking, rules of attributes, hashes of files; the cache of
+fields."""
 
 import hashlib
 import json
@@ -37,7 +38,8 @@ from tests.unit.storage.contact_sets.test_check import NOT_UTF8, attribute, edit
 from tests.unit.storage.contact_sets.test_columns import store
 from tests.unit.storage.test_trajectories import random_poses, write
 
-LIMIT, TOLERANCE = 1e6, 1e-3
+LIMIT = 1e6
+TOLERANCE = 1e-3
 
 
 @pytest.fixture(scope="module", params=["numpy", "native"])
@@ -76,14 +78,22 @@ def test_fletcher32_at_row_ends_and_multiples_of_65535(by, length, fill):
     odd = data[1:]  # where no word is aligned
     both = [fletcher32_by_words(part.tobytes()) for part in (data, odd)]
     assert array_loops.fletcher32([data, odd]) == both
-    assert array_loops.fletcher32([data.tobytes(), bytearray(odd), memoryview(odd)]) == [*both, both[1]]
+    assert array_loops.fletcher32([data.tobytes(), bytearray(odd), memoryview(odd)]) == [
+        *both,
+        both[1],
+    ]
 
 
 @pytest.mark.parametrize("dtype", ["uint8", "int16", "float32", "int64"])
 @pytest.mark.parametrize("count", [0, 1, 15, 16, 17, 1000])
 def test_the_bytes_of_numbers_go_to_their_planes_and_nowhere_else(by, dtype, count):
     size = np.dtype(dtype).itemsize
-    columns = np.random.default_rng(count).integers(0, 256, (40, count * size)).astype(np.uint8).view(dtype)
+    columns = (
+        np.random.default_rng(count)
+        .integers(0, 256, (40, count * size))
+        .astype(np.uint8)
+        .view(dtype)
+    )
     columns.flags.writeable = count != 16
     planes = np.full((40, size, count + 40), 77, np.uint8)
     array_loops.shuffle([(column, own, 7) for column, own in zip(columns, planes, strict=True)])
@@ -96,7 +106,9 @@ def poses(count: int) -> np.ndarray:
     """float64[count, 7], quaternions nearly unit."""
     rng = np.random.default_rng(count)
     found = rng.normal(size=(count, 7))
-    found[:, 3:] *= ((1 + rng.uniform(-0.9, 0.9, count) * TOLERANCE) / np.linalg.norm(found[:, 3:], axis=1))[:, None]
+    found[:, 3:] *= (
+        (1 + rng.uniform(-0.9, 0.9, count) * TOLERANCE) / np.linalg.norm(found[:, 3:], axis=1)
+    )[:, None]
     return found
 
 
@@ -132,7 +144,8 @@ def test_the_limits_themselves_are_within_and_arrays_that_do_not_fit_are_refused
             array_loops.shuffle([(np.zeros(9, np.int32), np.zeros((4, 9), np.uint8), 1)])
 
 
-CHUNK, ROWS = 50, 173
+CHUNK = 50
+ROWS = 173
 WINDOWS = ((0, ROWS), (0, 1), (49, 51), (50, 100), (120, ROWS), (172, 173), (7, 7))
 KINDS = {
     "gzip": {"compression": "gzip", "shuffle": True, "fletcher32": True},
@@ -153,14 +166,18 @@ def values(dtype: str, width: int = 1) -> np.ndarray:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize(("dtype", "width"), [("f8", 3), ("f4", 3), ("i4", 1), ("u1", 1), (">f8", 1)])
+@pytest.mark.parametrize(
+    ("dtype", "width"), [("f8", 3), ("f4", 3), ("i4", 1), ("u1", 1), (">f8", 1)]
+)
 def test_rows_are_those_of_hdf5(tmp_path: Path, kind: str, dtype: str, width: int):
     if kind == "scaled" and dtype != "i4":
         return
     data = np.abs(values(dtype, width)).astype(dtype)
     with h5py.File(tmp_path / "a.h5", "w") as file:
         chunks = (CHUNK, *data.shape[1:])
-        dataset = file.create_dataset("x", data=data, chunks=chunks, maxshape=(None, *data.shape[1:]), **KINDS[kind])
+        dataset = file.create_dataset(
+            "x", data=data, chunks=chunks, maxshape=(None, *data.shape[1:]), **KINDS[kind]
+        )
         assert (Packing.of(dataset) is not None) == (kind in OURS and dtype[0] != ">")
         rows = ChunkRows(dataset)
         for first, last in (*WINDOWS, *reversed(WINDOWS)):
@@ -179,7 +196,9 @@ def test_what_our_writer_packs(tmp_path: Path, compression: str):
         np.testing.assert_array_equal(ChunkRows(file["x"]).read(slice(None)), data)
 
 
-@pytest.mark.parametrize("how", ["no chunks", "columns too", "strings", "never written", "a filter left out"])
+@pytest.mark.parametrize(
+    "how", ["no chunks", "columns too", "strings", "never written", "a filter left out"]
+)
 def test_what_is_left_to_hdf5(tmp_path: Path, how: str):
     data = values("f8", 3)
     with h5py.File(tmp_path / "a.h5", "w") as file:
@@ -188,7 +207,9 @@ def test_what_is_left_to_hdf5(tmp_path: Path, how: str):
         else:
             chunks = {"no chunks": None, "columns too": (CHUNK, 1)}.get(how, (CHUNK, 3))
             options = {"shuffle": True} if chunks else {}
-            dataset = file.create_dataset("x", (ROWS, 3), "f8", chunks=chunks, fillvalue=7.0, **options)
+            dataset = file.create_dataset(
+                "x", (ROWS, 3), "f8", chunks=chunks, fillvalue=7.0, **options
+            )
             if how != "never written":
                 dataset[:] = data
         if how == "a filter left out":
@@ -232,18 +253,25 @@ def test_the_same_bytes_are_the_same_rows(tmp_path: Path):
     other[120, 1] = np.nextafter(other[120, 1], np.inf)
     with h5py.File(tmp_path / "a.h5", "w") as file:
         made = {}
-        for name, kind in zip("abcdef", ("gzip", "gzip", "gzip", "plain", "lzf", "lzf"), strict=True):
+        for name, kind in zip(
+            "abcdef", ("gzip", "gzip", "gzip", "plain", "lzf", "lzf"), strict=True
+        ):
             held = other if name == "c" else data
-            made[name] = ChunkRows(file.create_dataset(name, data=held, chunks=(CHUNK, 3), **KINDS[kind]))
+            made[name] = ChunkRows(
+                file.create_dataset(name, data=held, chunks=(CHUNK, 3), **KINDS[kind])
+            )
         assert made["a"].same_as(made["b"], slice(0, ROWS))
         assert made["a"].same_as(made["c"], slice(3, 100))
         assert not made["a"].same_as(made["c"], slice(3, 121))
-        assert not made["a"].same_as(made["c"], slice(149, 150)), "the chunk may differ in a row that is not asked for"
+        assert not made["a"].same_as(made["c"], slice(149, 150)), (
+            "the chunk may differ in a row that is not asked for"
+        )
         assert not made["a"].same_as(made["d"], slice(0, ROWS)), "packed in another way"
         assert not made["e"].same_as(made["f"], slice(0, ROWS)), "only HDF5 knows"
     both = [damaged(tmp_path / name, "gzip") for name in ("p.h5", "q.h5")]
     with h5py.File(both[0]) as p, h5py.File(both[1]) as q:
-        one, two = ChunkRows(p["x"]), ChunkRows(q["x"])
+        one = ChunkRows(p["x"])
+        two = ChunkRows(q["x"])
         assert one.same_as(two, slice(0, CHUNK))
         assert not one.same_as(two, slice(0, ROWS)), "equally damaged"
 
@@ -251,7 +279,8 @@ def test_the_same_bytes_are_the_same_rows(tmp_path: Path):
 @pytest.fixture
 def read(monkeypatch) -> list[str]:
     """Paths of the files that are read for a hash, in order."""
-    found, whole = [], input_files.files_sha256
+    found = []
+    whole = input_files.files_sha256
 
     def counted(paths, texts=()):
         paths = list(paths)
@@ -263,7 +292,8 @@ def read(monkeypatch) -> list[str]:
 
 
 def later(monkeypatch) -> None:
-    """The clock that tells the age of a change is ahead by twice the age from which a file counts as unchanged."""
+    """The clock that tells the age of a change is ahead by twice the age from which a file counts
+    as unchanged."""
     now = time.time_ns
     monkeypatch.setattr(input_files.time, "time_ns", lambda: now() + 2 * SETTLED_NS)
 
@@ -288,12 +318,15 @@ def test_a_file_that_has_just_changed_is_read_each_time(tmp_path: Path, read):
     first = recording_sha256([path])
     before = path.stat()
     path.write_bytes(b"other")
-    os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))  # as on a file system with coarse times
+    # as on a file system with coarse times
+    os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
     assert recording_sha256([path]) == files_sha256([path]) != first
     assert read == ["new.hdf5"] * 2
 
 
-def test_a_hash_that_was_started_ahead_is_awaited_unless_the_content_changed(tmp_path: Path, monkeypatch, read):
+def test_a_hash_that_was_started_ahead_is_awaited_unless_the_content_changed(
+    tmp_path: Path, monkeypatch, read
+):
     path = tmp_path / "ahead.hdf5"
     path.write_bytes(b"first")
     later(monkeypatch)
@@ -330,15 +363,23 @@ UNWRITTEN = "declares 522 GiB as [10000000000, 7], and holds 0 of 156250000 chun
 @pytest.mark.parametrize(
     ("fill", "message"),
     [
-        (lambda file: file.create_dataset("a/b", (10**10, 7), "f8", chunks=(64, 7)), f"/a/b: {UNWRITTEN}"),
+        (
+            lambda file: file.create_dataset("a/b", (10**10, 7), "f8", chunks=(64, 7)),
+            f"/a/b: {UNWRITTEN}",
+        ),
         (lambda file: file.create_dataset("time", (10**9,), "f8"), f"/time: {MORE}"),
         (deep, "has groups more than 64 deep"),
         (
-            lambda file: file.create_dataset("time", data=ZEROS, chunks=ZEROS.shape, compression="gzip"),
+            lambda file: file.create_dataset(
+                "time", data=ZEROS, chunks=ZEROS.shape, compression="gzip"
+            ),
             "/time: has chunks of 2 MiB, and 1 MiB of memory are free",
         ),
         *(
-            (lambda file, at=at: file.__setitem__(at, h5py.ExternalLink("/secret.h5", "/")), f"{at}: links to another")
+            (
+                lambda file, at=at: file.__setitem__(at, h5py.ExternalLink("/secret.h5", "/")),
+                f"{at}: links to another",
+            )
             for at in ("/link", "/a/b/link")
         ),
         (
@@ -348,7 +389,9 @@ UNWRITTEN = "declares 522 GiB as [10000000000, 7], and holds 0 of 156250000 chun
         (lambda file: file.create_virtual_dataset("x", VIEW), "/x: its data lies in another file"),
     ],
 )
-def test_data_that_is_not_there_or_too_large_and_links_are_refused(tmp_path: Path, monkeypatch, fill, message):
+def test_data_that_is_not_there_or_too_large_and_links_are_refused(
+    tmp_path: Path, monkeypatch, fill, message
+):
     monkeypatch.setattr(h5_files, "free_memory", lambda: 1 << 20)
     with h5py.File(tmp_path / "x.h5", "w") as file:
         fill(file)
@@ -376,7 +419,11 @@ def test_groups_in_a_ring_and_many_paths_to_few_groups_are_read(tmp_path: Path):
     open_h5(tmp_path / "ring.h5").close()
 
 
-ARRAYS = {"place": np.arange(4.0), "fine": np.arange(24, dtype=np.float32).reshape(2, 3, 4), "none": np.zeros(0)}
+ARRAYS = {
+    "place": np.arange(4.0),
+    "fine": np.arange(24, dtype=np.float32).reshape(2, 3, 4),
+    "none": np.zeros(0),
+}
 
 
 @pytest.fixture
@@ -423,7 +470,14 @@ def test_a_damaged_entry_is_none(cache, damage):
 @pytest.mark.parametrize(
     "header",
     [
-        *(b"[" * 60_000, b'{"key": "a", "arrays": ' + b"[" * 60_000, b"[" * 100_000, b"7", b"null", b"{}"),
+        *(
+            b"[" * 60_000,
+            b'{"key": "a", "arrays": ' + b"[" * 60_000,
+            b"[" * 100_000,
+            b"7",
+            b"null",
+            b"{}",
+        ),
         b'{"key": "a", "arrays": 7}',
         b'{"key": "a", "arrays": [["x", "<f8", [1e400]]]}',
         b'{"key": "a", "arrays": [["x", "<f8", [1180591620717411303424]]]}',
@@ -436,7 +490,9 @@ def test_a_damaged_entry_is_none(cache, damage):
 )
 def test_a_header_that_no_program_wrote_is_none_though_its_hash_is_right(cache, header):
     body = header + b"\n" + bytes(8)
-    entry_of(cache, "a").write_bytes(MAGIC + hashlib.sha256(body).hexdigest().encode() + b"\n" + body)
+    entry_of(cache, "a").write_bytes(
+        MAGIC + hashlib.sha256(body).hexdigest().encode() + b"\n" + body
+    )
     assert cache.load("a") is None
 
 
@@ -492,14 +548,17 @@ assert not cache.notes, cache.notes
 
 
 def test_processes_share_a_folder(tmp_path):
-    commands = [[sys.executable, "-c", SAVE_AND_LOAD, str(tmp_path), str(number)] for number in range(3)]
+    commands = [
+        [sys.executable, "-c", SAVE_AND_LOAD, str(tmp_path), str(number)] for number in range(3)
+    ]
     running = [subprocess.Popen(command, cwd=Path(__file__).parents[3]) for command in commands]
     assert [process.wait() for process in running] == [0, 0, 0]
     assert not [path for path in (tmp_path / "fields").iterdir() if path.suffix != ".sdf"]
 
 
 def test_a_hit_is_the_field_that_was_built(tmp_path, monkeypatch):
-    shape, device = field_of(ShapeType.BOX, (1.0, 0.5, 0.5), max_resolution=8), find_device("cpu")
+    shape = field_of(ShapeType.BOX, (1.0, 0.5, 0.5), max_resolution=8)
+    device = find_device("cpu")
     cache = FieldCache(str(tmp_path))
     built = signed_distance.field_of(shape, device, cache)
     path = entry_of(cache, field_key(shape, device))
@@ -524,9 +583,24 @@ def test_where_the_platform_keeps_it(monkeypatch, tmp_path):
     assert cache_folder("here") == Path("here") / "fields"
 
 
-PROFILE: dict[str, Any] = {"schema": "collide.profile/1", "scene": "a.xml", "scene_sha256": "5" * 64, "repeats": 1}
-PROFILE |= {"versions": {"numpy": "2"}, "auto": {"choice": "nxn"}, "phases": [{"name": "nxn", "skipped": "too many"}]}
-RAN = {"name": "sap", "skipped": "", "compute_seconds": {"median": 1.0}, "candidates": 2, "touching_pairs": 1}
+PROFILE: dict[str, Any] = {
+    "schema": "collide.profile/1",
+    "scene": "a.xml",
+    "scene_sha256": "5" * 64,
+    "repeats": 1,
+}
+PROFILE |= {
+    "versions": {"numpy": "2"},
+    "auto": {"choice": "nxn"},
+    "phases": [{"name": "nxn", "skipped": "too many"}],
+}
+RAN = {
+    "name": "sap",
+    "skipped": "",
+    "compute_seconds": {"median": 1.0},
+    "candidates": 2,
+    "touching_pairs": 1,
+}
 
 
 def write_trajectory(path: Path) -> None:
@@ -540,20 +614,52 @@ CONTACTS: Kind = (lambda path: made_up().write(path), lambda path: ContactSet.op
 CASES = [
     (TRAJECTORY, attribute("creator", NOT_UTF8), "the root attribute creator is not UTF-8"),
     (TRAJECTORY, attribute("creator", 7.5), "the root attribute creator is not a string"),
-    (TRAJECTORY, attribute("creator", np.bytes_(NOT_UTF8)), "the root attribute creator is not UTF-8"),
-    (TRAJECTORY, attribute("unit", "ms", "/time"), "/time: the attribute unit is 'ms'; known values: 's'"),
-    (TRAJECTORY, attribute("unit", "mm", "/body_q"), "/body_q: the attribute unit is 'mm'; known values: 'm'"),
-    (TRAJECTORY, attribute("unit", 1, "/body_q"), "/body_q: the attribute unit is not a string; known values: 'm'"),
+    (
+        TRAJECTORY,
+        attribute("creator", np.bytes_(NOT_UTF8)),
+        "the root attribute creator is not UTF-8",
+    ),
+    (
+        TRAJECTORY,
+        attribute("unit", "ms", "/time"),
+        "/time: the attribute unit is 'ms'; known values: 's'",
+    ),
+    (
+        TRAJECTORY,
+        attribute("unit", "mm", "/body_q"),
+        "/body_q: the attribute unit is 'mm'; known values: 'm'",
+    ),
+    (
+        TRAJECTORY,
+        attribute("unit", 1, "/body_q"),
+        "/body_q: the attribute unit is not a string; known values: 'm'",
+    ),
     (PROFILES, attribute("creator", NOT_UTF8), "the root attribute creator is not UTF-8"),
     (PROFILES, attribute("scene", NOT_UTF8), "the root attribute scene is not UTF-8"),
-    (PROFILES, attribute("scene_sha256", "0" * 64), "the root attribute scene_sha256 is no SHA-256"),
+    (
+        PROFILES,
+        attribute("scene_sha256", "0" * 64),
+        "the root attribute scene_sha256 is no SHA-256",
+    ),
     (PROFILES, attribute("scene_sha256", None), "the root attribute scene_sha256 is missing"),
     (PROFILES, attribute("versions", "{"), "the root attribute versions is not JSON"),
     (PROFILES, attribute("versions", "[" * 30_000), "the root attribute versions is not JSON"),
     (PROFILES, attribute("auto", "7"), "the root attribute auto is no JSON object"),
-    (PROFILES, attribute("format_version", np.array([2, 0])), "format_version is 2.0; this program reads"),
-    (PROFILES, attribute("format_version", "1.0"), "the root attribute format_version is not two integers"),
-    (PROFILES, attribute("unit", "ms", "/compute_seconds"), "/compute_seconds: the attribute unit is 'ms'"),
+    (
+        PROFILES,
+        attribute("format_version", np.array([2, 0])),
+        "format_version is 2.0; this program reads",
+    ),
+    (
+        PROFILES,
+        attribute("format_version", "1.0"),
+        "the root attribute format_version is not two integers",
+    ),
+    (
+        PROFILES,
+        attribute("unit", "ms", "/compute_seconds"),
+        "/compute_seconds: the attribute unit is 'ms'",
+    ),
     (CONTACTS, attribute("scene", NOT_UTF8), "the root attribute scene is not UTF-8"),
 ]
 
@@ -580,7 +686,8 @@ def test_an_attribute_that_breaks_its_rule_is_refused(tmp_path: Path, kind: Kind
 def test_attributes_of_other_programs_are_accepted(tmp_path: Path):
     path = tmp_path / "a.h5"
     write_trajectory(path)
-    unit, other = attribute("unit", np.bytes_("s"), "time"), attribute("robot", 7)
+    unit = attribute("unit", np.bytes_("s"), "time")
+    other = attribute("robot", 7)
     edit(path, attribute("creator", np.bytes_("recorder")), unit, other)
     assert read_header(path).creator == "recorder"
     edit(path, attribute("creator", None), attribute("unit", None, "time"))
@@ -605,8 +712,18 @@ def test_a_profile_as_json_has_the_rules_of_the_other(tmp_path: Path, change, me
 
 def test_numbers_of_json_that_no_array_holds_fit_no_form():
     for form in (int, float):
-        assert [fits(value, form) for value in (7, 2**62, 10**400, True, "7")] == [True, True, False, False, False]
-    assert [fits(value, float) for value in (0.5, float("inf"), float("nan"))] == [True, False, False]
+        assert [fits(value, form) for value in (7, 2**62, 10**400, True, "7")] == [
+            True,
+            True,
+            False,
+            False,
+            False,
+        ]
+    assert [fits(value, float) for value in (0.5, float("inf"), float("nan"))] == [
+        True,
+        False,
+        False,
+    ]
 
 
 @pytest.mark.parametrize(
@@ -617,7 +734,8 @@ def test_numbers_of_json_that_no_array_holds_fit_no_form():
     ],
 )
 def test_attributes_that_cannot_be_listed_are_refused(tmp_path: Path, kind: Kind, where):
-    """The name of an attribute ends early: HDF5 opens the object and fails where its attributes are listed."""
+    """The name of an attribute ends early: HDF5 opens the object and fails where its attributes are
+    listed."""
     kind[0](tmp_path / "a.h5")
     edit(tmp_path / "a.h5", attribute("name_of_no_use", 1, where))
     data = (tmp_path / "a.h5").read_bytes()

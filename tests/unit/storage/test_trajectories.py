@@ -41,7 +41,9 @@ def random_poses(*shape, seed=0):
 
 def write(path, poses, names, time=None, **options):
     time = np.arange(len(poses)) * 0.25 if time is None else time
-    with trajectory_writer.TrajectoryWriter(path, world_count=poses.shape[1], body_names=names, **options) as writer:
+    with trajectory_writer.TrajectoryWriter(
+        path, world_count=poses.shape[1], body_names=names, **options
+    ) as writer:
         writer.append(time, np.arange(len(poses)) * 3, body_q=poses)
     return path
 
@@ -50,7 +52,9 @@ def write(path, poses, names, time=None, **options):
 @pytest.mark.parametrize("compression", ["none", "gzip"])
 def test_round_trip(tmp_path, float_type, compression):
     poses = random_poses(FRAMES, 2, 3)
-    path = write(tmp_path / "m.h5", poses, ("a", "b", "c"), float_type=float_type, compression=compression)
+    path = write(
+        tmp_path / "m.h5", poses, ("a", "b", "c"), float_type=float_type, compression=compression
+    )
     motion = open_trajectory(path, model_of(worlds=2))
     assert (motion.float_type, motion.world_count, motion.warnings) == (np.dtype(float_type), 2, ())
     np.testing.assert_array_equal(motion.time, np.arange(FRAMES) * 0.25)
@@ -58,13 +62,16 @@ def test_round_trip(tmp_path, float_type, compression):
     read = motion.read(range(FRAMES))
     # Rounding to the float type, and at most two more units of it for the quaternion's division.
     np.testing.assert_allclose(read, poses, rtol=0, atol=4 * 3 * np.finfo(float_type).eps)
-    np.testing.assert_allclose(np.linalg.norm(read[..., 3:], axis=-1), 1.0, rtol=0, atol=4 * np.finfo(float).eps)
+    np.testing.assert_allclose(
+        np.linalg.norm(read[..., 3:], axis=-1), 1.0, rtol=0, atol=4 * np.finfo(float).eps
+    )
     assert motion.sha256 == hashlib.sha256(path.read_bytes()).hexdigest()
     motion.close()
 
 
 def test_any_chunk_gives_the_same_bits_and_blocks_of_the_file_do_not_matter(tmp_path):
-    poses, by_frame = random_poses(FRAMES, 2, 3), tmp_path / "by_frame.h5"
+    poses = random_poses(FRAMES, 2, 3)
+    by_frame = tmp_path / "by_frame.h5"
     path = write(tmp_path / "m.h5", poses, "abc", float_type="float32")
     options = {"world_count": 2, "body_names": "abc", "float_type": "float32", "frames_expected": 4}
     with trajectory_writer.TrajectoryWriter(by_frame, **options) as writer:
@@ -114,7 +121,9 @@ def test_bodies_of_other_templates_are_not_read(tmp_path):
     read = open_trajectory(path, model).read(range(3))
     rows = {(model.bodies.template[k], name): k for k, name in enumerate(model.bodies.path)}
     for world, name, body in ((0, "b", 1), (1, "c", 2), (0, "a", 0), (1, "a", 0)):
-        np.testing.assert_allclose(read[:, world, rows[world, name]], poses[:, world, body], atol=1e-15)
+        np.testing.assert_allclose(
+            read[:, world, rows[world, name]], poses[:, world, body], atol=1e-15
+        )
     assert np.isfinite(read).all()
 
 
@@ -147,10 +156,14 @@ def test_positions_of_particles_are_read_and_their_number_is_checked(tmp_path):
     motion = opened("m.h5", positions)
     np.testing.assert_array_equal(motion.read_particles(range(1, 3)), positions[1:3].astype(float))
     assert motion.warnings == ()
-    with pytest.raises(InputError, match=r"n\.h5: /particle_q: the recording has 5 particles, the scene 6"):
+    with pytest.raises(
+        InputError, match=r"n\.h5: /particle_q: the recording has 5 particles, the scene 6"
+    ):
         opened("n.h5", positions, 6)
     positions[2, 0, 3, 1] = np.nan
-    with pytest.raises(InputError, match=r"/particle_q, frame 2, world 0, particle 3: the position is \(.*nan"):
+    with pytest.raises(
+        InputError, match=r"/particle_q, frame 2, world 0, particle 3: the position is \(.*nan"
+    ):
         opened("nan.h5", positions).read_particles(range(4))
     positions[2, 0, 3, 1] = 1e30
     (found,) = trajectory_check.check_trajectory(
@@ -160,19 +173,30 @@ def test_positions_of_particles_are_read_and_their_number_is_checked(tmp_path):
     assert found.what == "the position is not finite, or beyond 1e+12 m"
     with (
         pytest.raises(OutputError, match="particle_q, frame 0, world 0, column 0"),
-        trajectory_writer.TrajectoryWriter(tmp_path / "w.h5", body_names=("a",), particle_count=1) as writer,
+        trajectory_writer.TrajectoryWriter(
+            tmp_path / "w.h5", body_names=("a",), particle_count=1
+        ) as writer,
     ):
-        writer.append(np.zeros(1), np.zeros(1), body_q=random_poses(1, 1, 1), particle_q=np.full((1, 1, 1, 3), 1e30))
+        writer.append(
+            np.zeros(1),
+            np.zeros(1),
+            body_q=random_poses(1, 1, 1),
+            particle_q=np.full((1, 1, 1, 3), 1e30),
+        )
     still = opened("still.h5", None)
     assert still.read_particles(range(4)) is None
     assert still.warnings == ("the recording has no /particle_q: the scene's 5 particles rest",)
 
 
 def test_particles_are_refused_unless_they_are_ignored(tmp_path):
-    content = content_of(body_q=random_poses(4, 1, 1), body_name=["a"], particle_q=np.zeros((4, 1, 5, 3), np.float32))
+    content = content_of(
+        body_q=random_poses(4, 1, 1), body_name=["a"], particle_q=np.zeros((4, 1, 5, 3), np.float32)
+    )
     path = write_content(tmp_path / "m.h5", content)
     assert trajectory_header.read_header(path).particle_count == 5
-    with pytest.raises(InputError, match=r"m\.h5: /particle_q: the recording has 5 particles") as refused:
+    with pytest.raises(
+        InputError, match=r"m\.h5: /particle_q: the recording has 5 particles"
+    ) as refused:
         open_trajectory(path, model_of(("a",)))
     assert "--ignore-particles" in refused.value.fix
     motion = open_trajectory(path, model_of(("a",)), ignore_particles=True)
@@ -183,9 +207,14 @@ def test_particles_are_refused_unless_they_are_ignored(tmp_path):
 
 
 def content_of(**data):
-    """Every attribute and dataset of a good file as another program could write it, with these datasets."""
+    """Every attribute and dataset of a good file as another program could write it, with these
+    datasets."""
     time = np.arange(len(next(iter(data.values()))), dtype=float)
-    return {"@format": "collide-trajectory", "@format_version": np.array([1, 0], np.int32), "time": time} | data
+    return {
+        "@format": "collide-trajectory",
+        "@format_version": np.array([1, 0], np.int32),
+        "time": time,
+    } | data
 
 
 def write_content(path, content):
@@ -222,7 +251,9 @@ def test_joint_coordinates_make_poses(tmp_path, mjcf):
     qpos[..., 1:] = random_poses(5, 2)[..., 3:]
     mocap = random_poses(5, 2, 1, seed=1)
     path = tmp_path / "m.h5"
-    with trajectory_writer.TrajectoryWriter(path, world_count=2, coordinate_count=5, mocap_count=1) as writer:
+    with trajectory_writer.TrajectoryWriter(
+        path, world_count=2, coordinate_count=5, mocap_count=1
+    ) as writer:
         writer.append(np.arange(5), np.arange(5), joint_q=qpos, mocap_q=mocap)
     motion = open_trajectory(path, model, scene.kinematics)
     assert motion.float_type == np.float64
@@ -246,8 +277,18 @@ def joint_file(path, **data):
     ("name", "place", "value", "message"),
     [
         ("joint_q", (2, 1, 0), np.nan, r"frame 2, world 1, body 'cart': qpos\[0\] is nan"),
-        ("joint_q", (3, 0, 1), 1.01, "frame 3, world 0, body 'bob': the joint's quaternion has norm 1.01"),
-        ("joint_q", (2, 1, 1), 0.0, "frame 2, world 1, body 'bob': the joint's quaternion has norm 0"),
+        (
+            "joint_q",
+            (3, 0, 1),
+            1.01,
+            "frame 3, world 0, body 'bob': the joint's quaternion has norm 1.01",
+        ),
+        (
+            "joint_q",
+            (2, 1, 1),
+            0.0,
+            "frame 2, world 1, body 'bob': the joint's quaternion has norm 0",
+        ),
         ("joint_q", (3, 1, 4), np.inf, r"frame 3, world 1, body 'bob': qpos\[4\] is inf"),
         ("mocap_q", (3, 1, 0, 6), 1.01, r"frame 3, world 1, body 'hand': .*norm 1\.01"),
     ],
@@ -265,8 +306,14 @@ def test_bad_coordinates_and_mocap_are_named(tmp_path, mjcf, name, place, value,
 def test_coordinates_of_another_scene(tmp_path, mjcf):
     scene, model = mjcf
     for path, message in (
-        (joint_file(tmp_path / "m.h5", joint_q=np.ones((4, 2, 6))), r"6 coordinates, the scene 5 \(nq\)"),
-        (joint_file(tmp_path / "n.h5", joint_q=QPOS, mocap_q=random_poses(4, 2, 3)), "3 mocap bodies, the scene 1"),
+        (
+            joint_file(tmp_path / "m.h5", joint_q=np.ones((4, 2, 6))),
+            r"6 coordinates, the scene 5 \(nq\)",
+        ),
+        (
+            joint_file(tmp_path / "n.h5", joint_q=QPOS, mocap_q=random_poses(4, 2, 3)),
+            "3 mocap bodies, the scene 1",
+        ),
         (write_content(tmp_path / "o.h5", content_of(joint_q=QPOS)), "layout is missing"),
     ):
         with pytest.raises(InputError, match=message):
@@ -286,7 +333,10 @@ def test_a_welded_body_may_be_recorded_where_it_is(tmp_path, mjcf):
 
 
 def test_nothing_is_left_by_an_error(tmp_path):
-    with suppress(RuntimeError), trajectory_writer.TrajectoryWriter(tmp_path / "n.h5", body_names=("a",)) as writer:
+    with (
+        suppress(RuntimeError),
+        trajectory_writer.TrajectoryWriter(tmp_path / "n.h5", body_names=("a",)) as writer,
+    ):
         writer.append([0.0], [0], body_q=random_poses(1, 1, 1))
         raise RuntimeError
     with (
@@ -306,14 +356,18 @@ def test_the_writer_refuses_what_the_reader_would(tmp_path):
     with pytest.raises(OutputError, match="runs back"):
         writer.append([0.5], [1], body_q=poses[1:2])
     writer.abort()
-    for names, words in (("ab", r"shape is \(3, 1, 1, 7\), not \(3, 1, 2, 7\)"), ("a", "frame 1, world 0")):
+    for names, words in (
+        ("ab", r"shape is \(3, 1, 1, 7\), not \(3, 1, 2, 7\)"),
+        ("a", "frame 1, world 0"),
+    ):
         poses[1, 0, 0, 4] = np.nan
         with pytest.raises(OutputError, match=words):
             write(tmp_path / "m.h5", poses, names)
     assert os.listdir(tmp_path) == []
 
 
-ROWS_FRAMES, ROW = 103, (2, 5, 7)
+ROWS_FRAMES = 103
+ROW = (2, 5, 7)
 
 STRAIGHT = {
     "chunked": {"chunks": (10, *ROW)},
@@ -335,14 +389,19 @@ VALUES = np.random.default_rng(0).normal(size=(ROWS_FRAMES, *ROW))
 
 def ranges() -> list[range]:
     cuts = np.sort(np.random.default_rng(1).integers(0, ROWS_FRAMES + 1, (20, 2)), axis=1).tolist()
-    return [range(*cut) for cut in [(0, ROWS_FRAMES), (9, 11), (ROWS_FRAMES - 1, ROWS_FRAMES), (5, 5), *cuts]]
+    return [
+        range(*cut)
+        for cut in [(0, ROWS_FRAMES), (9, 11), (ROWS_FRAMES - 1, ROWS_FRAMES), (5, 5), *cuts]
+    ]
 
 
 @pytest.mark.parametrize("float_type", ["float64", "float32"])
 @pytest.mark.parametrize("layout", [*STRAIGHT, *BY_HDF5])
 def test_the_rows_are_those_that_hdf5_reads(tmp_path, layout, float_type):
     options = {"dtype": float_type, **STRAIGHT.get(layout, {}), **BY_HDF5.get(layout, {})}
-    with h5py.File(tmp_path / "a.h5", "w", userblock_size=512 * (layout == "behind a user block")) as file:
+    with h5py.File(
+        tmp_path / "a.h5", "w", userblock_size=512 * (layout == "behind a user block")
+    ) as file:
         wanted = file.create_dataset("body_q", data=VALUES, **options)[()]
     with h5py.File(tmp_path / "a.h5") as file:
         held = frame_rows.FrameRows(file, file["body_q"])
@@ -362,7 +421,8 @@ def test_the_rows_are_those_that_hdf5_reads(tmp_path, layout, float_type):
 def test_a_chunk_never_written_is_zeros_and_one_without_checksum_is_whole(tmp_path):
     with h5py.File(tmp_path / "a.h5", "w") as file:
         data = file.create_dataset("body_q", (30, *ROW), "float64", chunks=(10, *ROW))
-        data[:10], data[20:] = VALUES[:10], VALUES[20:30]
+        data[:10] = VALUES[:10]
+        data[20:] = VALUES[20:30]
     with h5py.File(tmp_path / "a.h5") as file:
         read = frame_rows.FrameRows(file, file["body_q"]).read(range(30))
     assert np.array_equal(read[10:20], np.zeros((10, *ROW)))
@@ -374,11 +434,15 @@ def test_pieces_are_of_whole_chunks_and_no_larger_than_they_must_be(tmp_path):
         data = file.create_dataset("body_q", (5000, *ROW), "float64", chunks=(100, *ROW))
         pieces = list(frame_rows.FrameRows(file, data).pieces(range(50, 5000)))
         assert pieces[0] == range(50, 1800)
-        assert {len(piece) * data[:1].nbytes <= frame_rows.PIECE_BYTES for piece in pieces} == {True}
+        assert {len(piece) * data[:1].nbytes <= frame_rows.PIECE_BYTES for piece in pieces} == {
+            True
+        }
 
 
 @pytest.mark.parametrize("count", [0, 1, 8191, 8192, 8193, 20_000])
-def test_normalizing_in_blocks_is_to_the_bit_what_it_is_at_once_and_a_fault_in_any_is_pointed_at(count):
+def test_normalizing_in_blocks_is_to_the_bit_what_it_is_at_once_and_a_fault_in_any_is_pointed_at(
+    count,
+):
     poses = random_poses(count, 1, seed=count)
     poses[..., 3:] *= 1.0 + 9e-4 * np.random.default_rng(1).uniform(-1, 1, (count, 1, 1))
     x, y, z, w = (poses[..., k] for k in range(3, 7))
@@ -386,7 +450,9 @@ def test_normalizing_in_blocks_is_to_the_bit_what_it_is_at_once_and_a_fault_in_a
     wanted[..., 3:] /= np.sqrt(x * x + y * y + z * z + w * w)[..., None]
     assert pose_checks.normalize(poses) is None
     assert np.array_equal(poses, wanted)
-    for row, value in product({0, 8191, 8192, count - 1} & set(range(count)), (np.nan, np.inf, -1e300, 1.5)):
+    for row, value in product(
+        {0, 8191, 8192, count - 1} & set(range(count)), (np.nan, np.inf, -1e300, 1.5)
+    ):
         poses[:] = [0.0, 0, 0, 0, 0, 0, 1]
         poses[row, :, 5] = value
         found = pose_checks.normalize(poses)
@@ -458,7 +524,11 @@ def refused(tmp_path, **changes):
         ("body_q", np.zeros((4, 2, 2, 7), int), "/body_q: the type is int64"),
         ("body_q", np.zeros((4, 2, 2, 7), np.float16), "/body_q: the type is float16"),
         ("joint_q", np.zeros((4, 2, 3)), "both /body_q and /joint_q"),
-        ("particle_q", np.zeros((4, 1, 5, 3), np.float32), "/particle_q: the shape is [4, 1, 5, 3]"),
+        (
+            "particle_q",
+            np.zeros((4, 1, 5, 3), np.float32),
+            "/particle_q: the shape is [4, 1, 5, 3]",
+        ),
     ],
 )
 def test_spoiled(tmp_path, name, value, message):
@@ -492,7 +562,9 @@ def test_bad_pose_names_the_body_as_recorded(tmp_path):
 
 
 @pytest.mark.parametrize("norm", [0.9991, 1.0, 1.0009])
-def test_norms_within_the_tolerance_newer_minor_versions_and_unknown_datasets_are_read(tmp_path, norm):
+def test_norms_within_the_tolerance_newer_minor_versions_and_unknown_datasets_are_read(
+    tmp_path, norm
+):
     content = good(weather=np.arange(3), body_name=np.array([b"a", b"b"], "S8"))
     content["@format_version"] = np.array([1, 7], np.int32)
     content["body_q"][..., 6] = norm
@@ -528,7 +600,10 @@ def test_damaged_chunk_names_its_frames(tmp_path):
 
 def test_a_group_in_a_datasets_place_and_a_dangling_link(tmp_path):
     path = write_content(tmp_path / "m.h5", good())
-    for change in (lambda file: file.create_group("time"), lambda file: file.update(time=h5py.SoftLink("/nowhere"))):
+    for change in (
+        lambda file: file.create_group("time"),
+        lambda file: file.update(time=h5py.SoftLink("/nowhere")),
+    ):
         with h5py.File(path, "a") as file:
             del file["time"]
             change(file)

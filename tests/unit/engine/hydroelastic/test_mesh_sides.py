@@ -5,7 +5,15 @@ import pytest
 from manifold3d import CrossSection, Manifold
 
 from collidecli.scene.builder import ModelBuilder
-from tests.support.hydroelastic import RIGID, moved, product, random_rotation, rotated, soft, surface
+from tests.support.hydroelastic import (
+    RIGID,
+    moved,
+    product,
+    random_rotation,
+    rotated,
+    soft,
+    surface,
+)
 
 IDENTITY = (0.0, 0.0, 0.0, 1.0)
 STIFFNESS = 1e7
@@ -19,7 +27,9 @@ def circle(count: int) -> np.ndarray:
 
 OUTLINES = {
     "box": np.array([[-0.3, -0.25], [0.3, -0.25], [0.3, 0.25], [-0.3, 0.25]]),
-    "angle": np.array([[-0.3, -0.25], [0.3, -0.25], [0.3, 0.0], [0.0, 0.0], [0.0, 0.25], [-0.3, 0.25]]),
+    "angle": np.array(
+        [[-0.3, -0.25], [0.3, -0.25], [0.3, 0.0], [0.0, 0.0], [0.0, 0.25], [-0.3, 0.25]]
+    ),
     "heptagon": circle(7),
     "drum": circle(48),
 }
@@ -45,9 +55,11 @@ def clipped(outline: np.ndarray, convex: np.ndarray) -> np.ndarray:
     kept = list(outline)
     for start, end in zip(convex, np.roll(convex, -1, axis=0), strict=True):
         outward = np.array([end[1] - start[1], start[0] - end[0]])
-        before, kept = kept, []
+        before = kept
+        kept = []
         for p, q in zip(before, before[1:] + before[:1], strict=True):
-            of_p, of_q = outward @ (p - start), outward @ (q - start)
+            of_p = outward @ (p - start)
+            of_q = outward @ (q - start)
             if of_p <= 0.0:
                 kept.append(p)
             if min(of_p, of_q) < 0.0 < max(of_p, of_q):
@@ -56,16 +68,24 @@ def clipped(outline: np.ndarray, convex: np.ndarray) -> np.ndarray:
 
 
 def pressed(outline: np.ndarray, x: float) -> float:
-    """Integral of the depth over a soft prism's base in a rigid plane, of min(x, distance from the sides) [m^3].
+    """Integral of the depth over a soft prism's base in a rigid plane, of min(x, distance from the
+    sides) [m^3].
 
-    It is the integral over t < x of the area whose distance from the sides exceeds t: each side takes t from it, convex
-    corners give the overlap of two strips back, and at concave ones the distance is round.
+    It is the integral over t < x of the area whose distance from the sides exceeds t: each side
+    takes t from it, convex corners give the overlap of two strips back, and at concave ones the
+    distance is round.
     """
     along = np.roll(outline, -1, axis=0) - outline
     before = np.roll(along, 1, axis=0)
-    turn = np.arctan2(before[:, 0] * along[:, 1] - before[:, 1] * along[:, 0], np.sum(before * along, axis=1))
+    turn = np.arctan2(
+        before[:, 0] * along[:, 1] - before[:, 1] * along[:, 0], np.sum(before * along, axis=1)
+    )
     corners = np.where(turn > 0.0, np.tan(turn / 2.0), turn / 2.0).sum()
-    return shoelace(outline) * x - np.linalg.norm(along, axis=1).sum() * x**2 / 2.0 + corners * x**3 / 3.0
+    return (
+        shoelace(outline) * x
+        - np.linalg.norm(along, axis=1).sum() * x**2 / 2.0
+        + corners * x**3 / 3.0
+    )
 
 
 def add_ground(builder: ModelBuilder, ground: str, body: int, cfg) -> None:
@@ -80,13 +100,16 @@ def add_ground(builder: ModelBuilder, ground: str, body: int, cfg) -> None:
 
 
 def standing(kind: str, outline: str, ground: str, x: float, soft_prism: bool, seed: int) -> tuple:
-    """A prism x deep in the ground, turned about its normal, in a frame of its own and a world that are turned too.
+    """A prism x deep in the ground, turned about its normal, in a frame of its own and a world that
+    are turned too.
 
     Returns the builder and the outline on the ground.
     """
     rng = np.random.default_rng(seed)
-    own, world = random_rotation(rng), (random_rotation(rng), rng.normal(size=3))
-    turn, shift = rng.uniform(0.0, 2.0 * np.pi), rng.uniform(-0.15, 0.15, 2)
+    own = random_rotation(rng)
+    world = (random_rotation(rng), rng.normal(size=3))
+    turn = rng.uniform(0.0, 2.0 * np.pi)
+    shift = rng.uniform(-0.15, 0.15, 2)
     about = np.array([0.0, 0.0, np.sin(turn / 2.0), np.cos(turn / 2.0)])
     back = own * np.array([-1.0, -1.0, -1.0, 1.0])
     builder = ModelBuilder()
@@ -94,7 +117,9 @@ def standing(kind: str, outline: str, ground: str, x: float, soft_prism: bool, s
     other = builder.add_body(moved((0.0, 0.0, 0.0, *IDENTITY), *world))
     vertices, faces = prism(OUTLINES[outline], 0.4)
     vertices = rotated(own, vertices)
-    cfg, ground_cfg = (soft(STIFFNESS if is_soft else RIGID) for is_soft in (soft_prism, not soft_prism))
+    cfg, ground_cfg = (
+        soft(STIFFNESS if is_soft else RIGID) for is_soft in (soft_prism, not soft_prism)
+    )
     if kind == "hull":
         builder.add_shape_convex_hull(body, vertices=vertices, cfg=cfg)
     else:
@@ -104,9 +129,14 @@ def standing(kind: str, outline: str, ground: str, x: float, soft_prism: bool, s
     return builder, OUTLINES[outline] @ matrix + shift
 
 
-def relative_error(case: tuple[str, str, str], x: float, soft_prism: bool, seed: int, resolution: int) -> float:
+def relative_error(
+    case: tuple[str, str, str], x: float, soft_prism: bool, seed: int, resolution: int
+) -> float:
     builder, outline = standing(*case, x, soft_prism, seed)
-    found = np.linalg.norm(surface(builder, hydro_resolution=resolution, hydro_surface=False).force) / STIFFNESS
+    found = (
+        np.linalg.norm(surface(builder, hydro_resolution=resolution, hydro_surface=False).force)
+        / STIFFNESS
+    )
     if case[2] == "block":
         return float(found / (shoelace(clipped(outline, LAPPED)) * x) - 1.0)
     return float(found / (pressed(outline, x) if soft_prism else shoelace(outline) * x) - 1.0)
@@ -128,8 +158,9 @@ CASES = [
 @pytest.mark.parametrize("soft_prism", [True, False])
 @pytest.mark.parametrize("case", CASES, ids="-".join)
 def test_the_rim_of_a_sampled_flat_face_is_not_lost(case, soft_prism):
-    """Off by 0.2 % or less at 64 voxels at every depth. What is left is from the few tetrahedra that no plane of a face
-    bounds: around concave corners and corners of many sides, whose part of a patch falls with the square of the voxel.
+    """Off by 0.2 % or less at 64 voxels at every depth. What is left is from the few tetrahedra
+    that no plane of a face bounds: around concave corners and corners of many sides, whose part of
+    a patch falls with the square of the voxel.
     """
     for seed in range(3):
         for x in (1e-5, 1e-4, 1e-3, 1e-2, 0.05):
@@ -166,15 +197,24 @@ def test_thin_flat_walls_have_their_force_and_no_more_depth(wall, resolution):
         own = random_rotation(np.random.default_rng(seed))
         outer = np.array([[-0.5, -0.5], [0.5, -0.5], [0.5, 0.5], [-0.5, 0.5]])
         tube = Manifold.extrude(CrossSection([outer * side]), 0.4)
-        tube -= Manifold.extrude(CrossSection([outer * (side - 2.0 * wall)]), 2.0).translate((0.0, 0.0, -1.0))
+        tube -= Manifold.extrude(CrossSection([outer * (side - 2.0 * wall)]), 2.0).translate(
+            (0.0, 0.0, -1.0)
+        )
         mesh = tube.to_mesh()
-        vertices = np.asarray(mesh.vert_properties, np.float64)[:, :3] - np.array([0.013, 0.017, 0.2])
+        vertices = np.asarray(mesh.vert_properties, np.float64)[:, :3] - np.array(
+            [0.013, 0.017, 0.2]
+        )
         builder = ModelBuilder()
         builder.add_shape_plane(-1, cfg=soft(RIGID))
         body = builder.add_body((0.0, 0.0, 0.0, *(own * np.array([-1.0, -1.0, -1.0, 1.0]))))
-        builder.add_shape_mesh(body, rotated(own, vertices), np.asarray(mesh.tri_verts), cfg=soft(1.0))
+        builder.add_shape_mesh(
+            body, rotated(own, vertices), np.asarray(mesh.tri_verts), cfg=soft(1.0)
+        )
         found = surface(builder, hydro_resolution=resolution, hydro_surface=False)
-        # Within a voxel of a corner of the ring four planes are the nearest ones, too many to be cut by.
-        assert found.force[2] == pytest.approx(ring(wall, side), rel=0.02 if resolution == 64 else 0.2)
+        # Within a voxel of a corner of the ring four planes are the nearest ones, too many to be
+        # cut by.
+        assert found.force[2] == pytest.approx(
+            ring(wall, side), rel=0.02 if resolution == 64 else 0.2
+        )
         # At the ring's corners the depth is sqrt(2) / (1 + sqrt(2)) of the wall.
         assert -found.depth <= np.sqrt(2.0) / (1.0 + np.sqrt(2.0)) * wall + 1e-3 * side / resolution

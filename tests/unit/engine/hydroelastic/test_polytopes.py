@@ -4,13 +4,23 @@ import numpy as np
 import pytest
 
 from collidecli.scene.builder import ModelBuilder
-from tests.support.hydroelastic import RIGID, collided, moved, random_rotation, rotated, soft, surface
+from tests.support.hydroelastic import (
+    RIGID,
+    collided,
+    moved,
+    random_rotation,
+    rotated,
+    soft,
+    surface,
+)
 
 IDENTITY = (0.0, 0.0, 0.0, 1.0)
 EXACT = {"rtol": 1e-9, "atol": 0.0}
 
 
-def box_on_half_space(side: float, depth: float, k0: float, k1: float, cube: str = "box") -> ModelBuilder:
+def box_on_half_space(
+    side: float, depth: float, k0: float, k1: float, cube: str = "box"
+) -> ModelBuilder:
     builder = ModelBuilder()
     builder.add_shape_plane(-1, cfg=soft(k0))
     body = builder.add_body((0.3 * side, -0.1 * side, side / 2 - depth, *IDENTITY))
@@ -25,12 +35,16 @@ def box_on_half_space(side: float, depth: float, k0: float, k1: float, cube: str
 
 @pytest.mark.parametrize("cube", ["box", "hull"])
 @pytest.mark.parametrize("size", [1e-3, 1.0, 1e3])
-@pytest.mark.parametrize(("k0", "k1"), [(3e6, 7e6), (1e10, 1e10), (1e6, 1e12), (1e12, 1e6), (RIGID, 2e5), (4e7, RIGID)])
+@pytest.mark.parametrize(
+    ("k0", "k1"), [(3e6, 7e6), (1e10, 1e10), (1e6, 1e12), (1e12, 1e6), (RIGID, 2e5), (4e7, RIGID)]
+)
 def test_box_in_a_half_space(size, k0, k1, cube):
-    side, depth = 0.4 * size, 0.05 * size
+    side = 0.4 * size
+    depth = 0.05 * size
     found = surface(box_on_half_space(side, depth, k0, k1, cube))
     if k1 == RIGID:  # the surface is the box's
-        pressure, area = k0 * depth, side**2 + 4 * side * depth
+        pressure = k0 * depth
+        area = side**2 + 4 * side * depth
         force = pressure * side**2
         # Of pressure, over the base and the sides.
         center = -depth * (side + 4 * depth / 3) / (side + 2 * depth)
@@ -44,18 +58,24 @@ def test_box_in_a_half_space(size, k0, k1, cube):
     np.testing.assert_allclose(found.force[2], force, **EXACT)
     np.testing.assert_allclose(found.area, area, **EXACT)
     np.testing.assert_allclose(found.force[:2], 0.0, atol=1e-9 * force)
-    np.testing.assert_allclose(found.center[:2], [0.3 * side, -0.1 * side], rtol=1e-9, atol=1e-12 * size)
+    np.testing.assert_allclose(
+        found.center[:2], [0.3 * side, -0.1 * side], rtol=1e-9, atol=1e-12 * size
+    )
     np.testing.assert_allclose(found.depth, -depth, **EXACT)
     np.testing.assert_allclose(found.torque, 0.0, atol=1e-9 * force * size)
 
 
 def test_aligned_boxes():
-    """Side faces in one plane: near the rim both pressures are equal in a volume; the surface counts once there."""
-    side, depth, k = 0.4, 0.02, 1e7
+    """Side faces in one plane: near the rim both pressures are equal in a volume; the surface
+    counts once there."""
+    side = 0.4
+    depth = 0.02
+    k = 1e7
     for seed in range(6):
         builder = stacked(side, depth, k, k, np.random.default_rng(seed))
         found = surface(builder)
-        z, pressure = depth / 2, k * depth / 2
+        z = depth / 2
+        pressure = k * depth / 2
         force = pressure * (side**2 - 2 * side * z + 4 * z**2 / 3)
         np.testing.assert_allclose(np.linalg.norm(found.force), force, rtol=1e-9)
         np.testing.assert_allclose(found.torque, 0.0, atol=1e-9 * force * side)
@@ -82,7 +102,8 @@ def hull_and_its_mirror_image(depth: float, size: float) -> ModelBuilder:
     builder = ModelBuilder()
     builder.add_shape_convex_hull(builder.add_body(), vertices=points, cfg=soft(1e6))
     model = builder.finalize()
-    hull, pose = model.hulls[0], model.shapes.pose[0]
+    hull = model.hulls[0]
+    pose = model.shapes.pose[0]
     normal = rotated(pose[3:], hull.face_normal[0])
     height = rotated(pose[3:], hull.vertex[hull.face[0][0]]) @ normal + pose[:3] @ normal
     image = points - 2.0 * (points @ normal - height)[:, None] * normal - depth * normal
@@ -98,9 +119,13 @@ def test_two_boxes_in_one_place_have_no_surface():
         assert collided(builder).groups["hydro_patches"].row_count == 0
 
 
-def stacked(side: float, depth: float, k0: float, k1: float, rng: np.random.Generator) -> ModelBuilder:
-    """Two cubes whose faces are aligned, as a whole in a random pose; in the identity pose for seed 0."""
-    q, t = random_rotation(rng), rng.normal(size=3)
+def stacked(
+    side: float, depth: float, k0: float, k1: float, rng: np.random.Generator
+) -> ModelBuilder:
+    """Two cubes whose faces are aligned, as a whole in a random pose; in the identity pose for seed
+    0."""
+    q = random_rotation(rng)
+    t = rng.normal(size=3)
     builder = ModelBuilder()
     for number, stiffness in enumerate((k0, k1)):
         body = builder.add_body(moved((0.0, 0.0, number * (side - depth), *IDENTITY), q, t))
@@ -113,7 +138,9 @@ def hull_points(rng: np.random.Generator, count: int) -> np.ndarray:
     return points / np.linalg.norm(points, axis=1)[:, None] * rng.uniform(0.7, 1.0, (count, 1))
 
 
-def hull_pair(seed: int, k0: float, k1: float, swap: bool = False, world=None, size: float = 1.0) -> ModelBuilder:
+def hull_pair(
+    seed: int, k0: float, k1: float, swap: bool = False, world=None, size: float = 1.0
+) -> ModelBuilder:
     """Two random hulls that overlap by a quarter of their size; `world` moves the whole scene."""
     rng = np.random.default_rng(seed)
     points = [hull_points(rng, 24), hull_points(rng, 40)]
@@ -122,7 +149,9 @@ def hull_pair(seed: int, k0: float, k1: float, swap: bool = False, world=None, s
     for number in (1, 0) if swap else (0, 1):
         pose = np.array(poses[number]) * np.array([size] * 3 + [1.0] * 4)
         body = builder.add_body(pose if world is None else moved(pose, *world))
-        builder.add_shape_convex_hull(body, vertices=size * points[number], cfg=soft((k0, k1)[number]))
+        builder.add_shape_convex_hull(
+            body, vertices=size * points[number], cfg=soft((k0, k1)[number])
+        )
     return builder
 
 
@@ -136,7 +165,8 @@ def test_swapped_and_moved(seed):
     np.testing.assert_allclose(swapped.center, found.center, atol=1e-9)
     assert swapped.area == pytest.approx(found.area, rel=1e-9)
     rng = np.random.default_rng(seed)
-    q, t = random_rotation(rng), rng.normal(size=3)
+    q = random_rotation(rng)
+    t = rng.normal(size=3)
     there = surface(hull_pair(seed, 1e6, 4e6, world=(q, t)))
     np.testing.assert_allclose(there.force, rotated(q, found.force), atol=1e-9 * scale)
     np.testing.assert_allclose(there.torque, rotated(q, found.torque), atol=1e-9 * scale)
@@ -148,7 +178,9 @@ def test_faces_add_up():
     found = surface(hull_pair(2, 1e6, 3e6))
     faces = found.faces
     force = (faces["pressure"] * faces["area"])[:, None] * faces["normal"].astype(float)
-    np.testing.assert_allclose(force.sum(axis=0), found.force, atol=1e-6 * np.linalg.norm(found.force))
+    np.testing.assert_allclose(
+        force.sum(axis=0), found.force, atol=1e-6 * np.linalg.norm(found.force)
+    )
     assert faces["area"].sum() == pytest.approx(found.area)
     assert faces["separation"].min() >= found.depth
     # p = k0 depth0 = k1 depth1, and the separation is the sum of both.
@@ -156,8 +188,10 @@ def test_faces_add_up():
 
 
 def test_through_the_medial_axis():
-    """A small box sinks through a large one: the force is continuous, and vanishes by symmetry at the centre."""
-    forces, flagged = [], []
+    """A small box sinks through a large one: the force is continuous, and vanishes by symmetry at
+    the centre."""
+    forces = []
+    flagged = []
     for height in np.linspace(0.62, 0.0, 63):
         builder = ModelBuilder()
         builder.add_shape_box(-1, hx=0.5, hy=0.5, hz=0.5, cfg=soft(1e6))
@@ -177,14 +211,17 @@ def test_through_the_medial_axis():
 
 
 def test_gradients_are_in_series_along_the_normal():
-    """On the flat part k0 k1 / (k0 + k1); on the oblique parts of the components of both gradients along the normal."""
-    k0, k1 = 3e6, 7e6
+    """On the flat part k0 k1 / (k0 + k1); on the oblique parts of the components of both gradients
+    along the normal."""
+    k0 = 3e6
+    k1 = 7e6
     faces = surface(box_on_half_space(0.4, 0.05, k0, k1)).faces
     normal = faces["normal"].astype(float)
     flat = normal[:, 2] > 0.999
     assert flat.sum() == 1
     np.testing.assert_allclose(faces["gradient"][flat], k0 * k1 / (k0 + k1), rtol=1e-12)
-    g0, g1 = k0 * normal[~flat, 2], k1 * np.hypot(normal[~flat, 0], normal[~flat, 1])
+    g0 = k0 * normal[~flat, 2]
+    g1 = k1 * np.hypot(normal[~flat, 0], normal[~flat, 1])
     np.testing.assert_allclose(faces["gradient"][~flat], g0 * g1 / (g0 + g1), rtol=1e-6)
     # In the cells of the box's sides the pressure does not change along the rigid plane's normal.
     rigid = surface(box_on_half_space(0.4, 0.05, RIGID, k1)).faces
@@ -195,7 +232,8 @@ def test_sampled_gradients_of_a_sphere():
     """Under a sphere's centre both gradients are along the normal."""
     from tests.unit.engine.test_hydroelastic import in_half_space, sphere
 
-    k0, k1 = 3e6, 7e6
+    k0 = 3e6
+    k1 = 7e6
     found = surface(in_half_space(0.02, k0, k1, sphere(0.5), 0.5))
     nearest = np.linalg.norm(found.faces["centroid"] - found.center, axis=1).argsort()[:20]
     np.testing.assert_allclose(found.faces["gradient"][nearest], k0 * k1 / (k0 + k1), rtol=1e-3)

@@ -33,13 +33,15 @@ from tests.support.poses import (
 )
 from tests.support.supports import surface_residual
 
-# GJK passes touching cores (2e-9 of the size) to EPA, and a flat valley's minimum may be 1e-8 of the size lower
-# than Newton's result; the size of a difference is up to 3 times the larger shape's.
+# GJK passes touching cores (2e-9 of the size) to EPA, and a flat valley's minimum may be 1e-8 of
+# the size lower than Newton's result; the size of a difference is up to 3 times the larger shape's.
 DISTANCE = 3e-8
-# The separation's own error, and a normal that is off by the rounding of touching cores times the size.
+# The separation's own error, and a normal that is off by the rounding of touching cores times the
+# size.
 ALONG_NORMAL = 5e-8
-# With sizes 1000 apart, what touches within 2e-9 of the larger one does so within 2e-6 of the smaller, and a normal's
-# rounding there, 1e-16 / 2e-9 = 5e-8 rad for polytopes, counts for all of the larger size.
+# With sizes 1000 apart, what touches within 2e-9 of the larger one does so within 2e-6 of the
+# smaller, and a normal's rounding there, 1e-16 / 2e-9 = 5e-8 rad for polytopes, counts for all of
+# the larger size.
 MIXED_DISTANCE = 1e-7
 MIXED_ALONG_NORMAL = 5e-7
 
@@ -53,28 +55,51 @@ def _sized(type_a, type_b, scale_a=1.0, scale_b=1.0):
 def _drawn(type_a, size_a, type_b, size_b, count, seed):
     rng = np.random.default_rng(seed)
     arguments = (type_a, size_a, type_b, size_b)
-    return np.concatenate([make(*arguments, count, rng) for make in (random_poses, grazing_poses, deep_poses)])
+    return np.concatenate(
+        [make(*arguments, count, rng) for make in (random_poses, grazing_poses, deep_poses)]
+    )
 
 
-def _compare(type_a, size_a, type_b, size_b, poses, size, found, distance_within=DISTANCE, along_within=ALONG_NORMAL):
+def _compare(
+    type_a,
+    size_a,
+    type_b,
+    size_b,
+    poses,
+    size,
+    found,
+    distance_within=DISTANCE,
+    along_within=ALONG_NORMAL,
+):
     distance, _ = signed_distance(type_a, size_a, type_b, size_b, poses)
     along = separation_along(type_a, size_a, type_b, size_b, poses, found.normal)
     assert np.abs(np.linalg.norm(found.normal, axis=1) - 1.0).max() < 1e-12
     worst = np.argmax(np.abs(found.separation - distance))
-    assert np.abs(found.separation - distance).max() <= distance_within * size, (poses[worst].tolist(), distance[worst])
+    assert np.abs(found.separation - distance).max() <= distance_within * size, (
+        poses[worst].tolist(),
+        distance[worst],
+    )
     worst = np.argmax(np.abs(found.separation - along))
-    assert np.abs(found.separation - along).max() <= along_within * size, (poses[worst].tolist(), along[worst])
+    assert np.abs(found.separation - along).max() <= along_within * size, (
+        poses[worst].tolist(),
+        along[worst],
+    )
 
 
 @pytest.mark.share(3)
 @pytest.mark.parametrize("scale", [1e-3, 1.0, 1e3])
-@pytest.mark.parametrize(("type_a", "type_b"), [pair for pair in PAIRS if max(pair) >= ShapeType.CYLINDER])
+@pytest.mark.parametrize(
+    ("type_a", "type_b"), [pair for pair in PAIRS if max(pair) >= ShapeType.CYLINDER]
+)
 def test_shallow_overlaps(type_a, type_b, scale):
-    """Overlaps of 1e-7 to 0.1 of the size, as of bodies at rest, which Newton's method decides from inset guesses."""
+    """Overlaps of 1e-7 to 0.1 of the size, as of bodies at rest, which Newton's method decides from
+    inset guesses."""
     size_a, size_b, size = _sized(type_a, type_b, scale, scale)
     rng = np.random.default_rng(8)
     poses = random_poses(type_a, size_a, type_b, size_b, 25, rng)
-    poses = touching_poses(type_a, size_a, type_b, size_b, poses, -size * 10.0 ** rng.uniform(-7.0, -1.0, 25))
+    poses = touching_poses(
+        type_a, size_a, type_b, size_b, poses, -size * 10.0 ** rng.uniform(-7.0, -1.0, 25)
+    )
     found = run_separate(type_a, size_a, type_b, size_b, poses)
     _compare(type_a, size_a, type_b, size_b, poses, size, found)
     assert np.all(found.exact == 1)
@@ -84,15 +109,16 @@ def test_shallow_overlaps(type_a, type_b, scale):
 @pytest.mark.parametrize(("type_a", "type_b"), PAIRS)
 def test_degenerate_poses(type_a, type_b):
     size_a, size_b, size = _sized(type_a, type_b)
-    poses = degenerate_poses(type_a, size_a, type_b, size_b)[::17]  # the first is none apart and not turned
+    # the first is none apart and not turned
+    poses = degenerate_poses(type_a, size_a, type_b, size_b)[::17]
     found = run_separate(type_a, size_a, type_b, size_b, poses)
     _compare(type_a, size_a, type_b, size_b, poses, size, found)
 
 
 WITNESS = 5e-8
-"""Share of the larger size by which a witness may be off: GJK's direction is good to 1e-6 of the gap that it sees, 1e-3
-of the size, and what counts as touching is 2e-9 of a difference's size, up to 3 times that; Newton's may miss by 1e-8
-of it."""
+"""Share of the larger size by which a witness may be off: GJK's direction is good to 1e-6 of the
+gap that it sees, 1e-3 of the size, and what counts as touching is 2e-9 of a difference's size, up
+to 3 times that; Newton's may miss by 1e-8 of it."""
 
 
 def _check_witnesses(type_a, size_a, type_b, size_b, poses):
@@ -101,7 +127,11 @@ def _check_witnesses(type_a, size_a, type_b, size_b, poses):
     in_b = np.einsum("pji,pj->pi", rotation_of(poses), on_b)
     for shape_type, size, point in ((type_a, size_a, found.point_a), (type_b, size_b, in_b)):
         off = np.abs(surface_residual(shape_type, np.tile(size, (len(poses), 1)), point))
-        assert off.max() <= WITNESS * max(*size_a, *size_b), (shape_type, poses[np.argmax(off)].tolist(), off.max())
+        assert off.max() <= WITNESS * max(*size_a, *size_b), (
+            shape_type,
+            poses[np.argmax(off)].tolist(),
+            off.max(),
+        )
 
 
 @pytest.mark.parametrize("scales", [(1.0, 1.0), (1e-3, 1.0), (1.0, 1e-3)])
@@ -117,13 +147,19 @@ def test_witnesses_are_on_both_shapes(type_a, type_b, scales):
 @pytest.mark.parametrize("type_a", [ShapeType.BOX, ShapeType.CYLINDER])
 @pytest.mark.parametrize("type_b", [ShapeType.CYLINDER, ShapeType.CONE])
 def test_witnesses_of_a_rim_barely_in_a_face(type_a, type_b):
-    """Overlaps of d along z and of d times a few across: where the origin is on the rim of the difference's flat."""
-    size_a, size_b = SIZES[type_a], SIZES[type_b]
+    """Overlaps of d along z and of d times a few across: where the origin is on the rim of the
+    difference's flat."""
+    size_a = SIZES[type_a]
+    size_b = SIZES[type_b]
     top = size_a[2] if type_a == ShapeType.BOX else size_a[1]
     poses = []
     for depth in (1e-4, 1e-6, 1e-8, 3e-9, 1e-10, 0.0, -1e-9, -1e-7):
         for share, angle in ((0.0, 0.0), (1.5, 0.3), (3.0, 1.0), (10.0, 4.0)):
-            x, y = (1.0, 0.3 * np.sin(angle)) if type_a == ShapeType.BOX else (np.cos(angle), np.sin(angle))
+            x, y = (
+                (1.0, 0.3 * np.sin(angle))
+                if type_a == ShapeType.BOX
+                else (np.cos(angle), np.sin(angle))
+            )
             across = size_a[0] + size_b[0] - share * abs(depth)
             for tilt in (0.0, 1e-9, 1e-7):
                 poses.append([across * x, across * y, top + size_b[1] - depth, tilt, 0.0, 0.0, 1.0])
@@ -179,8 +215,13 @@ def test_very_different_sizes(type_a, type_b, scale_b):
 @pytest.mark.parametrize(
     ("type_a", "scales", "picked"),
     [
-        (ShapeType.BOX, (1e-3, 1.0), slice(19)),  # three discontinuities cross, two of them about nearly one axis
-        *((t, s, slice(None, None, 16)) for t in (ShapeType.BOX, ShapeType.CONE) for s in ((1e-3, 1e3), (1e3, 1e-3))),
+        # three discontinuities cross, two of them about nearly one axis
+        (ShapeType.BOX, (1e-3, 1.0), slice(19)),
+        *(
+            (t, s, slice(None, None, 16))
+            for t in (ShapeType.BOX, ShapeType.CONE)
+            for s in ((1e-3, 1e3), (1e3, 1e-3))
+        ),
     ],
 )
 def test_a_millimetre_and_a_kilometre(type_a, scales, picked):
@@ -204,7 +245,8 @@ def test_rounding_of_a_sliver_is_no_distance():
 @pytest.mark.parametrize(
     ("type_a", "rotation", "normal"),
     [
-        (ShapeType.CAPSULE, (0, 0, 0, 1), (0, 1, 0)),  # parallel: perpendicular to z and x, the first it is least along
+        # parallel: perpendicular to z and x, the first it is least along
+        (ShapeType.CAPSULE, (0, 0, 0, 1), (0, 1, 0)),
         (ShapeType.CAPSULE, (1, 0, 0, 0), (0, 1, 0)),
         (ShapeType.CAPSULE, (0.5, 0.5, 0.5, 0.5), (0, 1, 0)),  # crossing: z of a times x, b's axis
         (ShapeType.CAPSULE, (-0.5, -0.5, 0.5, 0.5), (0, -1, 0)),
@@ -217,14 +259,17 @@ def test_normals_of_cores_without_volume(type_a, rotation, normal):
     found = run_separate(type_a, size_a, ShapeType.CAPSULE, (0.2, 1, 0), [0, 0, 0, *rotation])
     np.testing.assert_allclose(found.normal[0], normal, atol=1e-15)
     assert found.separation[0] == pytest.approx(-0.3)
-    found = run_separate(ShapeType.SPHERE, (0.5, 0, 0), ShapeType.SPHERE, (0.2, 0, 0), [0, 0, 0, 0, 0, 0, 1])
+    found = run_separate(
+        ShapeType.SPHERE, (0.5, 0, 0), ShapeType.SPHERE, (0.2, 0, 0), [0, 0, 0, 0, 0, 0, 1]
+    )
     assert (found.normal[0].tolist(), found.separation[0]) == ([0, 0, 1], pytest.approx(-0.7))
 
 
 @pytest.mark.parametrize("half_angle", [0.3, 0.5, 1.1])
 @pytest.mark.parametrize("is_flipped", [True, False])
 def test_cones_whose_axes_are_nearly_parallel(half_angle, is_flipped):
-    """The circles of directions of both lateral surfaces nearly coincide; cancellation once lost their crossing."""
+    """The circles of directions of both lateral surfaces nearly coincide; cancellation once lost
+    their crossing."""
     size = (2.0 * np.tan(half_angle), 1.0, 0.0)
     for tilt in (0.0, *np.logspace(-12.0, -3.0, 37)):
         quaternion = np.array([0.0, 1.0, tilt, 0.0] if is_flipped else [tilt, 0.0, 0.0, 1.0])
@@ -233,14 +278,17 @@ def test_cones_whose_axes_are_nearly_parallel(half_angle, is_flipped):
         moved = pose.copy()
         moved[:3] -= found.separation[0] * found.normal[0]
         touching = run_separate(ShapeType.CONE, size, ShapeType.CONE, size, moved)
-        assert found.exact[0] == 1 or not is_flipped, tilt  # near 1e-8 an exact depth of equal cones is not proven
+        # near 1e-8 an exact depth of equal cones is not proven
+        assert found.exact[0] == 1 or not is_flipped, tilt
         assert abs(touching.separation[0]) < 1e-8 * max(size), tilt
 
 
 # Penetration depth of a box and a cylinder for every kind of axis, against the oracle.
 
-BOX, CYLINDER = ShapeType.BOX, ShapeType.CYLINDER
-HALF, ROUND = (0.4, 0.5, 0.6), (0.5, 0.4, 0.0)
+BOX = ShapeType.BOX
+CYLINDER = ShapeType.CYLINDER
+HALF = (0.4, 0.5, 0.6)
+ROUND = (0.5, 0.4, 0.0)
 EXACT = 3e-12
 """For sizes around 1: a direction must beat those before it by 1e-12 of the sizes' sum."""
 
@@ -261,7 +309,9 @@ def test_every_kind_of_direction():
     count = 240
     direction = rng.standard_normal((count, 3))
     direction /= np.linalg.norm(direction, axis=1)[:, None]
-    poses = np.concatenate([direction * rng.uniform(0.5, 1.0, (count, 1)), random_quaternions(rng, count)], axis=1)
+    poses = np.concatenate(
+        [direction * rng.uniform(0.5, 1.0, (count, 1)), random_quaternions(rng, count)], axis=1
+    )
     found, overlap = _least(poses)
     normal = found.normal[overlap]
     across_axis = np.abs(np.einsum("pi,pi->p", rotation_of(poses[overlap])[..., 2], normal))
@@ -288,7 +338,8 @@ def test_a_corner_in_the_side():
 
 @pytest.mark.parametrize("turn", [[1, 0, 0], [0, 1, 0], [0.6, 0.8, 0]])
 def test_rims_nearly_in_a_face(turn):
-    """A cap or the side, slightly tilted against a face: projected along an edge the rim is nearly a line."""
+    """A cap or the side, slightly tilted against a face: projected along an edge the rim is nearly
+    a line."""
     poses = []
     for tilt in (0.0, 1e-15, 1e-12, 1e-9, 1e-6, 1e-3):
         for start in (0.0, np.pi / 2):
@@ -314,13 +365,22 @@ def test_of_equally_deep_directions_the_first(half, size, turned, normal):
     pose = [0, 0, 0, *((0.5, 0.5, 0.5, 0.5) if turned else (0, 0, 0, 1))]
     found = run_separate(BOX, half, CYLINDER, (*size, 0), pose)
     np.testing.assert_array_equal(np.abs(found.normal[0]), normal)
-    assert found.separation[0] == -min(half[k] + (size[1] if k == 2 - 2 * turned else size[0]) for k in range(3))
+    assert found.separation[0] == -min(
+        half[k] + (size[1] if k == 2 - 2 * turned else size[0]) for k in range(3)
+    )
 
 
-# `is_least_depth` against the oracle: it accepts no minimum but the least, and most of these at shallow overlaps.
+# `is_least_depth` against the oracle: it accepts no minimum but the least, and most of these at
+# shallow overlaps.
 
-CYLINDER_TYPE, CONE = ShapeType.CYLINDER, ShapeType.CONE
-CERTIFIED_PAIRS = [(CYLINDER_TYPE, CYLINDER_TYPE), (CYLINDER_TYPE, CONE), (CONE, CONE), (ShapeType.BOX, CONE)]
+CYLINDER_TYPE = ShapeType.CYLINDER
+CONE = ShapeType.CONE
+CERTIFIED_PAIRS = [
+    (CYLINDER_TYPE, CYLINDER_TYPE),
+    (CYLINDER_TYPE, CONE),
+    (CONE, CONE),
+    (ShapeType.BOX, CONE),
+]
 MINIMA = 5
 """Number of minima that are not the least, at least, in each test."""
 
@@ -343,24 +403,42 @@ def _kernel() -> wp.Kernel:
         is_least: wp.array[int],
     ):
         i = wp.tid()
-        difference = minkowski_difference(Primitive(type_a, size_a), Primitive(type_b, size_b), pose_b_to_a[i])
+        difference = minkowski_difference(
+            Primitive(type_a, size_a), Primitive(type_b, size_b), pose_b_to_a[i]
+        )
         minimum = minimum_on_disc(difference, start[i])
         if minimum.found == 0:
             minimum = descend(difference, start[i], 0, scale, Vec3())
         radii = difference.radius_a + difference.radius_b
         height[i] = minimum.height + radii
-        if minimum.found == 1 and minimum.missed <= Real(1.0e-9) * scale and minimum.height > Real(0.0):
+        if (
+            minimum.found == 1
+            and minimum.missed <= Real(1.0e-9) * scale
+            and minimum.height > Real(0.0)
+        ):
             is_least[i] = wp.where(is_least_depth(difference, minimum.normal, minimum.height), 2, 1)
 
     return run_certificate
 
 
 def _descents(type_a, size_a, type_b, size_b, poses, starts):
-    """Heights of the minima that descents reach; 2 where one is accepted, 1 where not, 0 where there is none."""
+    """Heights of the minima that descents reach; 2 where one is accepted, 1 where not, 0 where
+    there is none."""
     height = wp.zeros(len(poses), dtype=Real, device="cpu")
     state = wp.zeros(len(poses), dtype=int, device="cpu")
-    sizes = [int(type_a), Vec3(*size_a), int(type_b), Vec3(*size_b), Real(max(size_a) + max(size_b))]
-    arrays = [wp.array(poses, dtype=Pose, device="cpu"), wp.array(starts, dtype=Vec3, device="cpu"), height, state]
+    sizes = [
+        int(type_a),
+        Vec3(*size_a),
+        int(type_b),
+        Vec3(*size_b),
+        Real(max(size_a) + max(size_b)),
+    ]
+    arrays = [
+        wp.array(poses, dtype=Pose, device="cpu"),
+        wp.array(starts, dtype=Vec3, device="cpu"),
+        height,
+        state,
+    ]
     wp.launch(_kernel(), len(poses), [*sizes, *arrays], device="cpu")
     return height.numpy(), state.numpy()
 
@@ -369,22 +447,31 @@ def _descents(type_a, size_a, type_b, size_b, poses, starts):
 @pytest.mark.parametrize("scale", [1e-3, 1.0, 1e3])
 @pytest.mark.parametrize(("type_a", "type_b"), CERTIFIED_PAIRS)
 def test_only_the_least_minimum_is_accepted(type_a, type_b, scale):
-    """Descents from every side, and the flat ends of a, give many minima; the depths are 1e-6 to 1 of the size."""
+    """Descents from every side, and the flat ends of a, give many minima; the depths are 1e-6 to 1
+    of the size."""
     size_a, size_b = (tuple(scale * s for s in SIZES[t]) for t in (type_a, type_b))
     rng = np.random.default_rng(1)
-    count, starts = 40, 12
+    count = 40
+    starts = 12
     poses = random_poses(type_a, size_a, type_b, size_b, count, rng)
-    poses = touching_poses(type_a, size_a, type_b, size_b, poses, -scale * 10.0 ** rng.uniform(-6.0, 0.0, count))
+    poses = touching_poses(
+        type_a, size_a, type_b, size_b, poses, -scale * 10.0 ** rng.uniform(-6.0, 0.0, count)
+    )
     distance, normal = signed_distance(type_a, size_a, type_b, size_b, poses)
     towards = rng.normal(size=(starts, count, 3)) + 0.3 * normal
     towards /= np.linalg.norm(towards, axis=-1, keepdims=True)
     towards[:2] = [[[0.0, 0.0, 1.0]], [[0.0, 0.0, -1.0]]]
-    height, state = _descents(type_a, size_a, type_b, size_b, np.tile(poses, (starts, 1)), towards.reshape(-1, 3))
+    height, state = _descents(
+        type_a, size_a, type_b, size_b, np.tile(poses, (starts, 1)), towards.reshape(-1, 3)
+    )
     depth = np.tile(-distance, starts)
     accepted = state == 2
     assert np.all(height[accepted] <= depth[accepted] * (1.0 + UNCERTAIN) + 1e-9 * scale)
     assert np.all(height[accepted] >= depth[accepted] - 1e-8 * scale)
-    assert np.count_nonzero((state > 0) & (height > depth * (1.0 + UNCERTAIN) + 1e-6 * scale)) >= MINIMA
+    assert (
+        np.count_nonzero((state > 0) & (height > depth * (1.0 + UNCERTAIN) + 1e-6 * scale))
+        >= MINIMA
+    )
     least = (state > 0) & (height <= depth + 1e-8 * scale) & (depth < 0.02 * scale)
     assert np.count_nonzero(accepted & least) > 0.5 * np.count_nonzero(least) > 20
 
@@ -394,8 +481,8 @@ def test_only_the_least_minimum_is_accepted(type_a, type_b, scale):
 TINY = (4e-4, 6e-4, 0.0)
 HUGE = (400.0, 600.0, 0.0)
 ACROSS = [0.0, 0.0, 0.0, 0.5**0.5, 0.0, 0.0, 0.5**0.5]
-"""A cylinder of a millimetre across the centre of one of a kilometre: all around, the depth is equal to 1e-6, and EPA's
-polytope exceeds its capacity."""
+"""A cylinder of a millimetre across the centre of one of a kilometre: all around, the depth is
+equal to 1e-6, and EPA's polytope exceeds its capacity."""
 INEXACT_CYLINDER = ShapeType.CYLINDER
 
 
@@ -409,11 +496,14 @@ def test_the_collider_flags_it_and_still_gives_the_contact():
 
 
 def test_exact_pairs_and_those_beyond_max_separation_are_not_flagged():
-    solid, pose = (INEXACT_CYLINDER, (0.4, 0.6, 0.0)), [[0.3, 0.1, 0.2, 0.0, 0.6, 0.0, 0.8]]
+    solid = (INEXACT_CYLINDER, (0.4, 0.6, 0.0))
+    pose = [[0.3, 0.1, 0.2, 0.0, 0.6, 0.0, 0.8]]
     found = run_convex(*solid, *solid, pose, 1.0)
     assert found.inexact == 0
     assert 1 <= found.count[0] <= MAX_CONTACTS
-    found = run_convex(INEXACT_CYLINDER, TINY, INEXACT_CYLINDER, TINY, [[1.0, 0, 0, 0, 0, 0, 1]], 0.1)
+    found = run_convex(
+        INEXACT_CYLINDER, TINY, INEXACT_CYLINDER, TINY, [[1.0, 0, 0, 0, 0, 0, 1]], 0.1
+    )
     assert (found.inexact, found.count[0]) == (0, 0)
 
 
@@ -425,7 +515,9 @@ def test_the_pipeline_counts_them_and_keeps_their_contacts_and_the_run_warns():
     poses[:, 0, 1] = ACROSS
     poses[1, 0, 1, :3] = [0.0, 0.0, 2000.0]
     for radius, half_height, _ in (TINY, HUGE):
-        builder.add_shape_cylinder(builder.add_body(), radius=radius, half_height=half_height, cfg=config)
+        builder.add_shape_cylinder(
+            builder.add_body(), radius=radius, half_height=half_height, cfg=config
+        )
     pipeline = pipeline_of(builder.finalize(), poses)
     workspace = Workspace(pipeline.device_model.device, MEMORY)
     block, report = pipeline.collide(PoseBatch(0, 2, 0, poses), workspace)
@@ -439,7 +531,9 @@ def test_the_pipeline_counts_them_and_keeps_their_contacts_and_the_run_warns():
     for count in (2, 0, 3):
         timing.add_chunk(ChunkReport(inexact_count=count))
     assert timing.as_tables()["inexact_pair_count"] == 5
-    assert search_warnings(timing, []) == ("5 pairs hit the limit of the depth search; their depth is an upper bound",)
+    assert search_warnings(timing, []) == (
+        "5 pairs hit the limit of the depth search; their depth is an upper bound",
+    )
 
 
 # Slots of memory for EPA's arrays, as the CPU has them.

@@ -29,10 +29,17 @@ from tests.support.pair_runner import (
 from tests.support.poses import deep_poses, degenerate_poses, grazing_poses, random_poses
 from tests.support.supports import surface_residual
 
-CAPSULE, BOX, CYLINDER, CONE = ShapeType.CAPSULE, ShapeType.BOX, ShapeType.CYLINDER, ShapeType.CONE
+CAPSULE = ShapeType.CAPSULE
+BOX = ShapeType.BOX
+CYLINDER = ShapeType.CYLINDER
+CONE = ShapeType.CONE
 KINDS = [CAPSULE, BOX, CYLINDER, CONE, ShapeType.ELLIPSOID]
 PAIRS = list(combinations_with_replacement(KINDS, 2))
-SIZES = {"1-1": (1.0, 1.0, SHAPES, SHAPES), "1e-3-1e3": (1e-3, 1e3, SHAPES, SHAPES), "thin": (1.0, 1.0, THIN, SHAPES)}
+SIZES = {
+    "1-1": (1.0, 1.0, SHAPES, SHAPES),
+    "1e-3-1e3": (1e-3, 1e3, SHAPES, SHAPES),
+    "thin": (1.0, 1.0, THIN, SHAPES),
+}
 HALF = 0.5**0.5
 UP = (0.0, 0.0, 1.0)
 STANDING = (0.0, 0.0, 0.0, 1.0)
@@ -60,10 +67,13 @@ def points_of(found, i: int = 0) -> np.ndarray:
 def sampled(type_a, type_b, name):
     """Sizes and poses of a pair, with the oracle's distance and normal."""
     scale_a, scale_b, shapes_a, shapes_b = SIZES[name]
-    size_a, size_b = scaled(shapes_a[type_a], scale_a), scaled(shapes_b[type_b], scale_b)
+    size_a = scaled(shapes_a[type_a], scale_a)
+    size_b = scaled(shapes_b[type_b], scale_b)
     rng = np.random.default_rng(3)
     drawn = random_poses(type_a, size_a, type_b, size_b, 20, rng)
-    pose = np.concatenate([drawn, degenerate_poses(type_a, size_a, type_b, size_b)[rng.integers(475, size=25)]])
+    pose = np.concatenate(
+        [drawn, degenerate_poses(type_a, size_a, type_b, size_b)[rng.integers(475, size=25)]]
+    )
     return size_a, size_b, pose, *signed_distance(type_a, size_a, type_b, size_b, pose)
 
 
@@ -76,7 +86,9 @@ def test_contract_along_the_oracle_s_normal(type_a, type_b, name):
     # The witness is arbitrary here: that of the manifold's own contacts is checked below.
     for max_separation in (100 * max(np.max(size_a), np.max(size_b)), 0.2 * small):
         witness = np.zeros((len(pose), 3))
-        found = run_manifold(type_a, size_a, type_b, size_b, pose, max_separation, distance, normal, witness)
+        found = run_manifold(
+            type_a, size_a, type_b, size_b, pose, max_separation, distance, normal, witness
+        )
         used = found.used
         assert np.all((found.count > 0) == (distance < max_separation))
         assert np.all(found.separation[used] < max_separation)
@@ -93,12 +105,16 @@ def check_surfaces(type_a, size_a, type_b, size_b, pose, found):
     """Contacts other than the witness (here at a's origin) lie on both surfaces."""
     pair, row = np.nonzero(found.used & np.any(found.point != 0.0, -1))
     point = found.point[pair, row]
-    point_b = point + found.separation[pair, row][:, None] * found.normal[pair, row] - pose[pair, :3]
+    point_b = (
+        point + found.separation[pair, row][:, None] * found.normal[pair, row] - pose[pair, :3]
+    )
     point_b = np.einsum("pji,pj->pi", rotation_of(pose[pair]), point_b)
     largest = max(np.max(size_a), np.max(size_b))
     for shape_type, size, p in ((type_a, size_a, point), (type_b, size_b, point_b)):
         off = np.abs(surface_residual(shape_type, np.tile(size, (len(p), 1)), p))
-        assert np.all(off <= 1e-9 * np.max(size) + 1e-15 * largest), f"{shape_type.label} {pose[pair[np.argmax(off)]]}"
+        assert np.all(off <= 1e-9 * np.max(size) + 1e-15 * largest), (
+            f"{shape_type.label} {pose[pair[np.argmax(off)]]}"
+        )
 
 
 @pytest.mark.parametrize("scale", [1e-3, 1.0, 1e3])
@@ -135,7 +151,9 @@ def test_tilted_cylinder_has_its_lowest_rim_point_too():
     assert found.least()[0] == 0.0
     assert run_manifold(BOX, CUBE, CYLINDER, ROD, pose, 1e-3, 0.0, UP, lowest).count[0] == 1
     near = run_manifold(BOX, CUBE, CYLINDER, ROD, pose, 2e-3, 0.0, UP, lowest)
-    assert near.count[0] == 3, "the lowest point and the corners beside it, 0.02 * 0.5 * (1 - cos 30) higher"
+    assert near.count[0] == 3, (
+        "the lowest point and the corners beside it, 0.02 * 0.5 * (1 - cos 30) higher"
+    )
 
 
 @pytest.mark.parametrize("tilt", [0.0, 1e-12, 1e-9])
@@ -148,7 +166,9 @@ def test_a_tilt_by_rounding_adds_no_point(tilt):
 
 @pytest.mark.parametrize(("x", "ends"), [(0.1, (-0.4, 0.6)), (0.9, (0.4, 1.0))])
 def test_cylinder_lying_on_a_box(x, ends):
-    found = run_manifold(BOX, CUBE, CYLINDER, ROD, pose_of((x, 0, 1.51), LYING_ALONG_X), 0.1, 0.01, UP)
+    found = run_manifold(
+        BOX, CUBE, CYLINDER, ROD, pose_of((x, 0, 1.51), LYING_ALONG_X), 0.1, 0.01, UP
+    )
     assert same_points(points_of(found), [(e, 0, 1.0) for e in ends], 1e-12)
     assert found.kind[0, :2].tolist() == [1, 1]
     np.testing.assert_allclose(found.separation[0, :2], 0.01, rtol=1e-12)
@@ -160,13 +180,17 @@ def test_stacked_cylinders_rotated_by_30_degrees_have_twelve_contacts():
     # The hexagons' edges cross at the distance apothem / cos 15 degrees.
     r = 0.5 * np.cos(np.pi / 6) / np.cos(np.pi / 12)
     angle = np.pi / 12 + np.arange(12) * np.pi / 6
-    assert same_points(points_of(found), at_height(np.stack([r * np.cos(angle), r * np.sin(angle)], 1), 0.5), 1e-12)
+    assert same_points(
+        points_of(found), at_height(np.stack([r * np.cos(angle), r * np.sin(angle)], 1), 0.5), 1e-12
+    )
 
 
 def test_cylinders_side_by_side():
     pose = pose_of((0.99, 0, 0.2))
     found = run_manifold(CYLINDER, ROD, CYLINDER, ROD, pose, 0.1, -0.01, (1, 0, 0))
-    assert same_points(both_points(pose, found), [(0.5, 0, z, 0.49, 0, z) for z in (-0.3, 0.5)], 1e-12)
+    assert same_points(
+        both_points(pose, found), [(0.5, 0, z, 0.49, 0, z) for z in (-0.3, 0.5)], 1e-12
+    )
     assert sorted(found.feature[0, :2].tolist()) == [[2, 3], [4, 2]]
 
 
@@ -177,9 +201,12 @@ def test_cylinders_nearly_parallel_have_the_ends_and_the_crossing():
     assert found.count[0] == 3
     order = np.argsort(found.point[0, :3, 2])
     np.testing.assert_allclose(found.point[0, order, 2], [-0.5, 0, 0.5], atol=2e-3)
-    # Halfway between the lines each end is 0.5 * 0.001 off both: r - sqrt(r^2 - offset^2) below each surface.
+    # Halfway between the lines each end is 0.5 * 0.001 off both: r - sqrt(r^2 - offset^2) below
+    # each surface.
     deeper = 0.5 - np.sqrt(0.25 - 5e-4**2)
-    np.testing.assert_allclose(found.separation[0, order], [0.01 + 2 * deeper, 0.01, 0.01 + 2 * deeper], atol=1e-8)
+    np.testing.assert_allclose(
+        found.separation[0, order], [0.01 + 2 * deeper, 0.01, 0.01 + 2 * deeper], atol=1e-8
+    )
     check_surfaces(CYLINDER, np.array(ROD), CYLINDER, np.array(ROD), pose, found)
 
 
@@ -194,15 +221,23 @@ def test_cylinders_across_each_other(gap):
 def test_capsule_lying_on_a_cap_ends_at_its_ends_or_the_rim_polygon():
     # The capsule is a; the cylinder below it stands along the capsule's -x.
     pose = pose_of((-0.99, 0, 0.3), (0, HALF, 0, HALF))
-    found = run_manifold(CAPSULE, (0.5, 0.2, 0), CYLINDER, (2.0, 0.5, 0), pose, 0.1, -0.01, (-1, 0, 0))
+    found = run_manifold(
+        CAPSULE, (0.5, 0.2, 0), CYLINDER, (2.0, 0.5, 0), pose, 0.1, -0.01, (-1, 0, 0)
+    )
     assert same_points(points_of(found), [(-0.5, 0, -0.2), (-0.5, 0, 0.2)], 1e-12)
-    found = run_manifold(CAPSULE, (0.5, 3.0, 0), CYLINDER, (2.0, 0.5, 0), pose, 0.1, -0.01, (-1, 0, 0))
+    found = run_manifold(
+        CAPSULE, (0.5, 3.0, 0), CYLINDER, (2.0, 0.5, 0), pose, 0.1, -0.01, (-1, 0, 0)
+    )
     assert same_points(points_of(found), [(-0.5, 0, -1.7), (-0.5, 0, 2.3)], 1e-12)
 
 
 @pytest.mark.parametrize(
     ("below", "size", "above", "x", "height"),
-    [(CYLINDER, ROD, CYLINDER, 0.0, 0.5), (CYLINDER, (2.0, 0.5, 0.0), CYLINDER, 0.3, 0.5), (BOX, CUBE, CONE, 0.0, 1.0)],
+    [
+        (CYLINDER, ROD, CYLINDER, 0.0, 0.5),
+        (CYLINDER, (2.0, 0.5, 0.0), CYLINDER, 0.3, 0.5),
+        (BOX, CUBE, CONE, 0.0, 1.0),
+    ],
 )
 def test_rims_of_what_stands(below, size, above, x, height):
     found = run_manifold(below, size, above, ROD, pose_of((x, 0, height + 0.49)), 0.1, -0.01, UP)
@@ -211,19 +246,23 @@ def test_rims_of_what_stands(below, size, above, x, height):
 
 @pytest.mark.parametrize("gap", [-0.01, 0.01])
 def test_cone_lying_on_a_box_touches_along_its_side(gap):
-    radius, half_height = 0.3, 0.6
+    radius = 0.3
+    half_height = 0.6
     lean = np.arctan2(radius, 2 * half_height)
     turn = np.pi / 2 + lean  # about y: the axis from +z to below +x, by the side's slope
     height = half_height * np.sin(lean)
     pose = pose_of((0, 0, 1 + height + gap), (0, np.sin(turn / 2), 0, np.cos(turn / 2)))
     apex = half_height * np.cos(lean)
     found = run_manifold(BOX, CUBE, CONE, (radius, half_height, 0), pose, 0.1, gap, UP)
-    assert same_points(points_of(found), [(apex, 0, 1), (apex - np.hypot(radius, 2 * half_height), 0, 1)], 1e-12)
+    assert same_points(
+        points_of(found), [(apex, 0, 1), (apex - np.hypot(radius, 2 * half_height), 0, 1)], 1e-12
+    )
     assert sorted(found.feature[0, :2].tolist()) == [[22, 1], [22, 3]]
 
 
 def test_cones_upside_down_side_by_side_touch_along_a_line():
-    radius, half_height = 0.5, 0.5
+    radius = 0.5
+    half_height = 0.5
     side = np.array([2 * half_height, 0, radius]) / np.hypot(radius, 2 * half_height)
     # b is a turned over, so its side is parallel; a's apex is 0.5 above a's centre.
     distance = 2 * side @ [0, 0, half_height]
@@ -235,9 +274,10 @@ def test_cones_upside_down_side_by_side_touch_along_a_line():
 
 
 def test_a_flat_corner_is_kept_if_it_is_the_lowest():
-    # b's bottom is as wide as a's top and tilted about an axis between a's edge and b's, 2e-6 rad apart: they cross in
-    # the middle, at an angle too small to matter, but lower than either end.
-    tilt, turn = 0.1, 2e-6
+    # b's bottom is as wide as a's top and tilted about an axis between a's edge and b's, 2e-6 rad
+    # apart: they cross in the middle, at an angle too small to matter, but lower than either end.
+    tilt = 0.1
+    turn = 2e-6
     rotation = Rotation.from_euler("ZYZ", [turn / 2, tilt, turn / 2])
     size_b = np.array([1 / np.cos(tilt), 1.0, 1.0])
     bottom = rotation.apply([0.0, 0.0, -1.0])
@@ -245,11 +285,15 @@ def test_a_flat_corner_is_kept_if_it_is_the_lowest():
     lowest = 1.0 - np.tan(tilt)
     found = run_manifold(BOX, CUBE, BOX, size_b, pose, 5.0, lowest, UP)
     np.testing.assert_allclose(found.least()[0], lowest, atol=1e-10)
-    assert not np.any(np.isnan(points_of(found))), "the corner was dropped, and the witness had to stand in"
+    assert not np.any(np.isnan(points_of(found))), (
+        "the corner was dropped, and the witness had to stand in"
+    )
 
 
 def test_tip_on_a_face_has_one():
-    found = run_manifold(BOX, CUBE, CONE, ROD, pose_of((0.1, 0, 1.51), (1, 0, 0, 0)), 0.1, 0.01, UP, (0.1, 0, 1.0))
+    found = run_manifold(
+        BOX, CUBE, CONE, ROD, pose_of((0.1, 0, 1.51), (1, 0, 0, 0)), 0.1, 0.01, UP, (0.1, 0, 1.0)
+    )
     assert same_points(points_of(found), [(0.1, 0, 1.0)], 1e-12)
     assert found.feature[0, 0].tolist() == [22, 1]
 
@@ -257,10 +301,17 @@ def test_tip_on_a_face_has_one():
 def test_features_stay_while_the_shapes_move():
     rng = np.random.default_rng(2)
     step = rng.normal(size=(20, 3)) * 1e-3
-    pose = np.concatenate([np.array([0.3, -0.2, 1.49]) + step, np.tile([0.0, 0.0, 0.3, 0.9], (20, 1))], 1)
+    pose = np.concatenate(
+        [np.array([0.3, -0.2, 1.49]) + step, np.tile([0.0, 0.0, 0.3, 0.9], (20, 1))], 1
+    )
     pose[:, 3:] /= np.linalg.norm(pose[:, 3:], axis=1, keepdims=True)
-    found = run_manifold(BOX, CUBE, CYLINDER, ROD, pose, 0.1, pose[:, 2] - 1.5, np.tile(UP, (20, 1)))
-    names = {tuple(sorted(map(tuple, f[:n].tolist()))) for f, n in zip(found.feature, found.count, strict=True)}
+    found = run_manifold(
+        BOX, CUBE, CYLINDER, ROD, pose, 0.1, pose[:, 2] - 1.5, np.tile(UP, (20, 1))
+    )
+    names = {
+        tuple(sorted(map(tuple, f[:n].tolist())))
+        for f, n in zip(found.feature, found.count, strict=True)
+    }
     assert len(names) == 1
 
 
@@ -271,7 +322,8 @@ MAX_CONTACTS = CLOSED_FORM["box"]["box"]
 CUBE_SIZE = np.ones(3)
 EIGHTH = (np.sin(np.pi / 8), np.cos(np.pi / 8))
 CORNER_UP = np.array([1.0, -1.0, 0.0, np.sqrt(3) + 1])
-"""Rotates (1, 1, 1) onto z: axis (1, -1, 0), angle t with cos t = 1 / sqrt 3, tan(t / 2) = sqrt 2 / (sqrt 3 + 1)."""
+"""Rotates (1, 1, 1) onto z: axis (1, -1, 0), angle t with cos t = 1 / sqrt 3, tan(t / 2) = sqrt 2 /
+(sqrt 3 + 1)."""
 
 
 def collide(size_a, size_b, pose, max_separation):
@@ -308,7 +360,12 @@ def test_equal_faces_intersect_in_four_corners():
     assert same_points(both_points(pose, collide(CUBE_SIZE, CUBE_SIZE, pose, 0.0)), expected, 1e-12)
     pose = pose_of((0, 0, 1.99), (0, 0, *EIGHTH))
     t = np.sqrt(2) - 1
-    expected = [p for x in (-1, 1) for y in (-t, t) for p in ((x, y, 1.0, x, y, 0.99), (y, x, 1.0, y, x, 0.99))]
+    expected = [
+        p
+        for x in (-1, 1)
+        for y in (-t, t)
+        for p in ((x, y, 1.0, x, y, 0.99), (y, x, 1.0, y, x, 0.99))
+    ]
     found = collide(CUBE_SIZE, CUBE_SIZE, pose, 0.0)
     assert same_points(both_points(pose, found), expected, 1e-12)
     # Crossings are named by edges, whose numbers are odd.
@@ -332,7 +389,9 @@ def test_a_tilted_box_keeps_four_corners_below_max_separation(size_b, axis, tilt
 def test_edge_on_face_has_two(gap):
     pose = pose_of((0.2, 0.3, 1 + np.sqrt(2) + gap), (0, *EIGHTH[:1], 0, EIGHTH[1]))
     found = collide(CUBE_SIZE, CUBE_SIZE * [1, 0.5, 1], pose, 0.05)
-    assert same_points(both_points(pose, found), [(0.2, y, 1.0, 0.2, y, 1 + gap) for y in (-0.2, 0.8)], 1e-12)
+    assert same_points(
+        both_points(pose, found), [(0.2, y, 1.0, 0.2, y, 1 + gap) for y in (-0.2, 0.8)], 1e-12
+    )
     assert found.kind[0, :2].tolist() == [1, 1]
 
 
@@ -342,12 +401,15 @@ def test_vertex_on_face_has_one(gap):
     found = collide(CUBE_SIZE, CUBE_SIZE, pose, 0.05)
     assert same_points(both_points(pose, found), [(0.1, -0.2, 1.0, 0.1, -0.2, 1 + gap)], 1e-7)
     assert found.feature[0, 0, 0] == 22
-    assert all(digit in (0, 2) for digit in (found.feature[0, 0, 1] // place % 3 for place in (1, 3, 9)))
+    assert all(
+        digit in (0, 2) for digit in (found.feature[0, 0, 1] // place % 3 for place in (1, 3, 9))
+    )
 
 
 @pytest.mark.parametrize("gap", [-0.05, 0.05])
 def test_crossing_edges_have_one(gap):
-    # a turned by 45 degrees about x, its edge along x on top; b by 45 degrees about y, its edge along y at the bottom.
+    # a turned by 45 degrees about x, its edge along x on top; b by 45 degrees about y, its edge
+    # along y at the bottom.
     turn_a = np.array([EIGHTH[0], 0, 0, EIGHTH[1]])
     turn_b = np.array([0, EIGHTH[0], 0, EIGHTH[1]])
     world_b = pose_of((0, 0, 2 * np.sqrt(2) + gap), turn_b)
@@ -412,7 +474,8 @@ CASES = [
     if case.id in ("1-1", "0.001-1", "1000-1", "thin-thin")
 ]
 SURFACE_TOLERANCE = 1e-7
-"""Relative to the larger size: GJK's directions are accurate to 1e-6 rad, a rim point to 1e-6 of its distance."""
+"""Relative to the larger size: GJK's directions are accurate to 1e-6 rad, a rim point to 1e-6 of
+its distance."""
 
 
 @pytest.mark.share(3)
@@ -420,7 +483,9 @@ SURFACE_TOLERANCE = 1e-7
 def test_contract_and_oracle(type_a, type_b, size_a, size_b):
     rng = np.random.default_rng(11)
     arguments = (type_a, size_a, type_b, size_b)
-    pose = np.concatenate([make(*arguments, 8, rng) for make in (random_poses, grazing_poses, deep_poses)])
+    pose = np.concatenate(
+        [make(*arguments, 8, rng) for make in (random_poses, grazing_poses, deep_poses)]
+    )
     scale = pair_scale(*arguments)
     distance, _ = signed_distance(*arguments, pose)
     for max_separation in (100 * scale, 0.1 * scale, 0.0):

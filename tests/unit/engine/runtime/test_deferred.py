@@ -18,7 +18,12 @@ from collidecli.engine.pipeline import find_device
 from collidecli.engine.runtime import warp_internals
 from collidecli.engine.runtime.deferred_builtins import owned_process
 from collidecli.engine.runtime.kernel import kernel, load_kernels
-from collidecli.engine.runtime.warp_internals import PARSING, DeferredFunction, RecordedLaunches, defer_functions
+from collidecli.engine.runtime.warp_internals import (
+    PARSING,
+    DeferredFunction,
+    RecordedLaunches,
+    defer_functions,
+)
 from collidecli.engine.runtime.workspace import LaunchQueue, Workspace
 from collidecli.scene.shape_types import ShapeType
 from collidecli.scene.tables import RIGID_COLUMNS
@@ -102,7 +107,9 @@ FLAGS = "print(is_deferred, is_pending)"
 OF_COMMAND_LINE = {
     FLAGS: "True True",
     THREADS: "True True True True",
-    "print(is_pending, wp.dot(wp.vec3(1.0), wp.vec3(2.0)), hasattr(wp, 'no_such'))": "True 6.0 False",
+    "print(is_pending, wp.dot(wp.vec3(1.0), wp.vec3(2.0)), hasattr(wp, 'no_such'))": (
+        "True 6.0 False"
+    ),
     "print(is_pending, *wp.vec3(1.0) + wp.vec3(2.0))": "True 3.0 3.0 3.0",
     "wp.func = wp.func_native; wp.dot; print(is_pending, wp.func is wp.func_native)": "True True",
     "from warp import norm_l2; print(is_pending, norm_l2 is math.norm_l2)": "True True",
@@ -111,19 +118,31 @@ OF_COMMAND_LINE = {
 
 
 def printed(program: str, *arguments: str) -> str:
-    done = subprocess.run([sys.executable, "-c", program, *arguments], capture_output=True, text=True, timeout=300)
+    done = subprocess.run(
+        [sys.executable, "-c", program, *arguments], capture_output=True, text=True, timeout=300
+    )
     assert done.returncode == 0, done.stderr
     return done.stdout.strip()
 
 
 @pytest.fixture(scope="module")
 def told(tmp_path_factory):
-    """told(process, program): what a program prints in a fork of a process that has imported Warp alone."""
-    programs = {"owned": (TABLE, KERNEL, *OF_COMMAND_LINE), "api": (FLAGS, TABLE, KERNEL), "unknown": (FLAGS,)}
-    answers, folder = dict[tuple[str, str], str](), tmp_path_factory.mktemp("kernel")
+    """told(process, program): what a program prints in a fork of a process that has imported Warp
+    alone."""
+    programs = {
+        "owned": (TABLE, KERNEL, *OF_COMMAND_LINE),
+        "api": (FLAGS, TABLE, KERNEL),
+        "unknown": (FLAGS,),
+    }
+    answers = dict[tuple[str, str], str]()
+    folder = tmp_path_factory.mktemp("kernel")
     for process, run in programs.items():
-        texts = printed(IMPORT, process, f"{folder}/kernel_of_test.py", *run).split("END OF PROGRAM")
-        answers |= {(process, program): text.strip() for program, text in zip(run, texts, strict=False)}
+        texts = printed(IMPORT, process, f"{folder}/kernel_of_test.py", *run).split(
+            "END OF PROGRAM"
+        )
+        answers |= {
+            (process, program): text.strip() for program, text in zip(run, texts, strict=False)
+        }
     return lambda process, program: answers[process, program]
 
 
@@ -140,7 +159,8 @@ def test_tables_and_kernels_are_those_of_an_ordinary_import(told):
         assert told("owned", program) == told("api", program)
 
 
-# Deferred functions compute what functions of Warp's own decorator compute, and are parsed only if they are used.
+# Deferred functions compute what functions of Warp's own decorator compute, and are parsed only if
+# they are used.
 
 func = warp_internals._func
 
@@ -200,7 +220,11 @@ def test_only_functions_that_a_kernel_calls_are_parsed():
 
 
 def test_a_deferred_function_has_the_attributes_of_the_python_function():
-    assert (one_more.__name__, one_more.__doc__, one_more.__module__) == ("one_more", "One more.", __name__)
+    assert (one_more.__name__, one_more.__doc__, one_more.__module__) == (
+        "one_more",
+        "One more.",
+        __name__,
+    )
     with pytest.raises(AttributeError, match="no_such"):
         _ = one_more.no_such
     assert copy.copy(one_more).user_overloads is one_more.user_overloads
@@ -233,7 +257,9 @@ def test_an_error_in_a_function_is_raised_where_it_is_used():
 
 
 @pytest.mark.parametrize("condition", ["is_owned", "is_known_warp"])
-def test_functions_of_other_processes_and_of_an_unknown_warp_are_not_deferred(monkeypatch, condition):
+def test_functions_of_other_processes_and_of_an_unknown_warp_are_not_deferred(
+    monkeypatch, condition
+):
     monkeypatch.setattr(wp, "func", wp.func)  # restored at the end
     monkeypatch.setattr(wp, "func_native", wp.func_native)
     monkeypatch.setattr(warp_internals, condition, lambda: False)
@@ -258,7 +284,8 @@ def test_a_thread_that_hashes_and_one_that_declares_do_not_wait_for_each_other()
     holding = threading.Barrier(2, timeout=1.0)
 
     def meet():
-        with contextlib.suppress(threading.BrokenBarrierError):  # the other thread waits for the lock, as it should
+        # the other thread waits for the lock, as it should
+        with contextlib.suppress(threading.BrokenBarrierError):
             holding.wait()
 
     def hash_kernel():
@@ -298,7 +325,9 @@ def test_a_second_run_registers_and_parses_no_function(tmp_path):
 
 # Contacts without Warp's private names, and the module that alone uses them.
 
-PRIVATE = re.compile(r"warp\._src|__ctype__|_pch_dirs|\.hooks\b|\.adj\b|\.params\b\[|\.bounds\.(shape|size)")
+PRIVATE = re.compile(
+    r"warp\._src|__ctype__|_pch_dirs|\.hooks\b|\.adj\b|\.params\b\[|\.bounds\.(shape|size)"
+)
 
 
 def test_only_two_modules_use_private_names_of_warp():
@@ -320,11 +349,15 @@ def test_an_unknown_warp_disables_every_use(monkeypatch):
 
 
 def contacts_of_pile() -> dict[str, np.ndarray]:
-    """Contacts of spheres and boxes above a plane, in chunks of one frame: structs and arrays are reused."""
-    rng, builder = np.random.default_rng(3), collidecli.ModelBuilder()
+    """Contacts of spheres and boxes above a plane, in chunks of one frame: structs and arrays are
+    reused."""
+    rng = np.random.default_rng(3)
+    builder = collidecli.ModelBuilder()
     builder.add_shape_plane(-1)
     add_shapes(builder, rng, 24, types=(ShapeType.SPHERE, ShapeType.BOX))
-    contacts = collidecli.collide(builder.finalize(), random_poses(rng, (6, 1, 24), 0.7), gap=0.05, chunk_cells=1)
+    contacts = collidecli.collide(
+        builder.finalize(), random_poses(rng, (6, 1, 24), 0.7), gap=0.05, chunk_cells=1
+    )
     return {column.name: getattr(contacts, column.name) for column in RIGID_COLUMNS}
 
 
@@ -350,7 +383,9 @@ def test_the_numpy_type_of_a_struct_is_built_once_under_the_lock_of_warp(monkeyp
     warp_internals.keep_struct_dtypes()
     first = codegen.Struct.numpy_dtype("one")
     assert first is codegen.Struct.numpy_dtype("one")
-    assert first == np.dtype({"names": ["a"], "formats": [(np.float64, 3)], "offsets": [8], "itemsize": 32})
+    assert first == np.dtype(
+        {"names": ["a"], "formats": [(np.float64, 3)], "offsets": [8], "itemsize": 32}
+    )
     assert built == ["one"]
     monkeypatch.setattr(warp_internals, "KNOWN_WARP", ())
     before = codegen.Struct.numpy_dtype

@@ -28,7 +28,8 @@ def registered_modules(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """An empty folder of compiled kernels, in a process of the command line that knows no hashes."""
+    """An empty folder of compiled kernels, in a process of the command line that knows no
+    hashes."""
     initialize()
     monkeypatch.setattr(wp.config, "kernel_cache_dir", str(tmp_path))
     monkeypatch.setattr(kernel_cache, "FOLDER", str(tmp_path))
@@ -96,7 +97,9 @@ def test_kernels_with_stored_hashes_compute(folder):
     assert all(" 1:" in row and " 256:" in row for row in rows)  # the CPU uses block size 1
 
 
-def test_a_kernel_with_stored_hashes_is_not_hashed_and_one_declared_twice_is_one(folder, monkeypatch):
+def test_a_kernel_with_stored_hashes_is_not_hashed_and_one_declared_twice_is_one(
+    folder, monkeypatch
+):
     adder(3)
     kernel_hashes.save_hashes()
     new_process()
@@ -107,7 +110,9 @@ def test_a_kernel_with_stored_hashes_is_not_hashed_and_one_declared_twice_is_one
 
 
 def test_keys_depend_on_what_a_hash_depends_on(folder, monkeypatch):
-    def key(collide: Any = collide_sphere_sphere, kind: Any = wp.int32, **options: Any) -> str | None:
+    def key(
+        collide: Any = collide_sphere_sphere, kind: Any = wp.int32, **options: Any
+    ) -> str | None:
         def narrow_phase(size: Any):
             collide()
 
@@ -115,8 +120,19 @@ def test_keys_depend_on_what_a_hash_depends_on(folder, monkeypatch):
         narrow_phase.__module__ = "collidecli.engine.test"
         return kernel_hashes.kernel_key(narrow_phase, options)
 
-    keys = [key(), key(collide_sphere_capsule), key(collide=3), key(kind=wp.array[wp.int32]), key(mode="debug")]
-    keys += [key(kind=wp.array[wp.float32]), key(kind=wp.array2d[wp.int32]), key(kind=wp.vec3f), key(kind=wp.vec3d)]
+    keys = [
+        key(),
+        key(collide_sphere_capsule),
+        key(collide=3),
+        key(kind=wp.array[wp.int32]),
+        key(mode="debug"),
+    ]
+    keys += [
+        key(kind=wp.array[wp.float32]),
+        key(kind=wp.array2d[wp.int32]),
+        key(kind=wp.vec3f),
+        key(kind=wp.vec3d),
+    ]
     monkeypatch.setattr(wp.config, "verify_fp", True)
     keys += [key()]
     assert None not in keys
@@ -126,7 +142,8 @@ def test_keys_depend_on_what_a_hash_depends_on(folder, monkeypatch):
 
 
 def test_a_key_does_not_depend_on_whether_a_function_is_parsed(folder):
-    """Earlier kernels of the process parse functions, unless their hashes are stored: later runs had other keys."""
+    """Earlier kernels of the process parse functions, unless their hashes are stored: later runs
+    had other keys."""
 
     def add(a: float, b: float):
         return a + b
@@ -153,8 +170,12 @@ def test_a_key_does_not_depend_on_whether_a_function_is_parsed(folder):
     assert len({None, key(wp.min), key(wp.max)}) == 3  # builtin functions have different keys
 
 
-@pytest.mark.parametrize("module", ["tests.elsewhere", "collidecli.importers.usd", "is_owned", "is_known_warp"])
-def test_hashes_are_for_code_of_the_engine_on_the_command_line_with_a_known_warp(folder, monkeypatch, module):
+@pytest.mark.parametrize(
+    "module", ["tests.elsewhere", "collidecli.importers.usd", "is_owned", "is_known_warp"]
+)
+def test_hashes_are_for_code_of_the_engine_on_the_command_line_with_a_known_warp(
+    folder, monkeypatch, module
+):
     if module.startswith("is_"):
         monkeypatch.setattr(kernel_hashes, module, lambda: False)
     assert adder(3, module) if "." in module else adder(3)
@@ -185,7 +206,10 @@ def test_sections_of_native_code_take_values_by_name(tmp_path):
     (tmp_path / "a.h").write_text("// about\n// == A\nint a[${N}];\n// == B\n${A}b ${C[1]};\n")
     first = kernel_hashes.native(str(tmp_path / "a.py"), "A", N=4)
     assert first == "\nint a[4];\n"
-    assert kernel_hashes.native(str(tmp_path / "a.py"), "B", A=first, C=(1, 2.5)) == "\n\nint a[4];\nb 2.5;\n"
+    assert (
+        kernel_hashes.native(str(tmp_path / "a.py"), "B", A=first, C=(1, 2.5))
+        == "\n\nint a[4];\nb 2.5;\n"
+    )
     with pytest.raises(KeyError, match="N"):
         kernel_hashes.native(str(tmp_path / "a.py"), "A")
 
@@ -208,7 +232,9 @@ def test_damaged_rows_are_replaced(folder, damage):
     (path,) = tables(folder)
     (key,) = rows_of(path)
     expected = path.read_text()
-    path.write_bytes(f"{key} ".encode() + damage if isinstance(damage, bytes) else f"{key} {damage}\n".encode())
+    path.write_bytes(
+        f"{key} ".encode() + damage if isinstance(damage, bytes) else f"{key} {damage}\n".encode()
+    )
     new_process()
     assert kernel_hashes.known_hashes(key) is None
     assert hashes_of(adder(3)) == hashes_of(first)

@@ -1,4 +1,5 @@
-"""Kernels: declared one way, loaded by threads, their folder, and those that come with the package."""
+"""Kernels: declared one way, loaded by threads, their folder, and those that come with the
+package."""
 
 import errno
 import io
@@ -42,7 +43,13 @@ from collidecli.engine.runtime.kernel import (
     target_flags,
 )
 from collidecli.engine.runtime.kernel_files import digest, digest_name
-from collidecli.engine.runtime.warp_internals import PARSING, V3, KernelHashes, compiled_files, has_v3
+from collidecli.engine.runtime.warp_internals import (
+    PARSING,
+    V3,
+    KernelHashes,
+    compiled_files,
+    has_v3,
+)
 from collidecli.engine.runtime.workspace import execute_steps
 from collidecli.errors import OutputError
 from collidecli.scene.shape_types import ShapeType
@@ -59,20 +66,29 @@ PACKAGES = (Path(collidecli.__file__).parent, Path(pair_runner.__file__).parents
 
 def test_kernels_are_declared_in_one_place():
     declared = re.compile(r"@wp\.kernel|wp\.kernel\(")
-    sources = [path for package in PACKAGES for path in package.rglob("*.py") if path != Path(__file__)]
+    sources = [
+        path for package in PACKAGES for path in package.rglob("*.py") if path != Path(__file__)
+    ]
     assert [path.name for path in sources if declared.search(path.read_text())] == ["kernel.py"]
 
 
 @pytest.mark.parametrize(
-    "declared", [transform_shapes, reduce_contacts, collider(ShapeType.SPHERE, ShapeType.SPHERE, "gjk").kernel]
+    "declared",
+    [transform_shapes, reduce_contacts, collider(ShapeType.SPHERE, ShapeType.SPHERE, "gjk").kernel],
 )
 def test_a_kernel_is_compiled_by_warps_flags_and_ours(declared):
     module = declared.module
-    assert module.options["cpu_compiler_flags"].split() == [*TARGET, *wp.config.cpu_compiler_flags.split()[1:], *OURS]
+    assert module.options["cpu_compiler_flags"].split() == [
+        *TARGET,
+        *wp.config.cpu_compiler_flags.split()[1:],
+        *OURS,
+    ]
     assert list(module.kernels.values()) == [declared]
 
 
-@pytest.mark.parametrize(("flags", "first"), [("", []), (None, TARGET), ("-march=native -g", [*TARGET, "-g"])])
+@pytest.mark.parametrize(
+    ("flags", "first"), [("", []), (None, TARGET), ("-march=native -g", [*TARGET, "-g"])]
+)
 def test_what_the_user_sets_for_all_of_warp_stays(monkeypatch, flags, first):
     monkeypatch.setattr(wp.config, "cpu_compiler_flags", flags)
 
@@ -88,7 +104,9 @@ def compiler(features: set[str]) -> SimpleNamespace:
     return SimpleNamespace(wp_get_host_cpu_features=Mock(return_value=",".join(features).encode()))
 
 
-@pytest.mark.parametrize(("features", "found"), [(V3 | {"avx512f"}, True), (V3 - {"fma"}, False), (set(), False)])
+@pytest.mark.parametrize(
+    ("features", "found"), [(V3 | {"avx512f"}, True), (V3 - {"fma"}, False), (set(), False)]
+)
 def test_x86_64_v3_is_for_processors_that_have_all_of_it(monkeypatch, features, found):
     monkeypatch.setattr(warp_internals.ctypes, "CDLL", lambda path: compiler(features))
     monkeypatch.setattr(warp_internals.sys, "platform", "linux")
@@ -108,8 +126,11 @@ def test_the_processor_at_hand_gives_way_to_x86_64_v3(monkeypatch, found):
 
 def test_no_two_threads_parse(monkeypatch):
     """Python 3.11 may raise SystemError if a second thread parses meanwhile."""
-    declare, held = wp.kernel, []
-    monkeypatch.setattr(wp, "kernel", lambda *a, **o: (held.append(PARSING._is_owned()), declare(*a, **o))[1])
+    declare = wp.kernel
+    held = []
+    monkeypatch.setattr(
+        wp, "kernel", lambda *a, **o: (held.append(PARSING._is_owned()), declare(*a, **o))[1]
+    )
 
     @kernel
     def parsed(values: wp.array[wp.int32]):
@@ -119,7 +140,8 @@ def test_no_two_threads_parse(monkeypatch):
     assert isinstance(parsed, wp.Kernel)
 
 
-# Threads that load kernels: what is begun ahead is loaded once, what fails is said, headers are made for all.
+# Threads that load kernels: what is begun ahead is loaded once, what fails is said, headers are
+# made for all.
 
 PATIENCE = 60.0
 """[s] for what happens in a moment."""
@@ -152,7 +174,8 @@ def loaded(monkeypatch):
     monkeypatch.setattr(kernel_module, "_compile", lambda module, device, folder: None)
     monkeypatch.setattr(kernel_module, "is_in_memory", lambda module, device: False)
     monkeypatch.setattr(kernel_module, "full_disk", lambda: None)
-    monkeypatch.setattr(kernel_module, "are_deferred", lambda: True)  # as in a process of the command line
+    # as in a process of the command line
+    monkeypatch.setattr(kernel_module, "are_deferred", lambda: True)
     kernel_module._loaders.clear()
     yield asked
     kernel_module._loaders.clear()
@@ -163,7 +186,9 @@ def test_what_is_begun_ahead_is_loaded_once_by_one_thread(loaded):
     begin_loading([first], device)
     begin_loading([second], device)
     load_kernels([third, second, first], device)
-    assert sorted(module.name for module, _ in loaded) == sorted(one.module.name for one in (first, second, third))
+    assert sorted(module.name for module, _ in loaded) == sorted(
+        one.module.name for one in (first, second, third)
+    )
     assert len({thread for module, thread in loaded if module is not third.module}) == 1
     load_kernels([first, first], device)  # later ones are for Warp to look up
     assert [module for module, _ in loaded[3:]] == [first.module]
@@ -182,7 +207,9 @@ def test_every_run_needs_what_is_loaded_while_the_scene_is_read(loaded, monkeypa
     begin_loading([first], device)
     assert not kernel_module._loader(os.getpid())._latest
     load_kernels([second], device)
-    assert sorted(module.name for module, _ in loaded) == sorted(one.module.name for one in (first, second))
+    assert sorted(module.name for module, _ in loaded) == sorted(
+        one.module.name for one in (first, second)
+    )
     # The cache tells what is compiled.
     monkeypatch.undo()
     load_kernels([first], device)
@@ -207,8 +234,12 @@ def test_what_does_not_compile_is_said(loaded, monkeypatch):
         load_kernels([second], device)
 
 
-def test_threads_share_the_precompiled_headers_that_the_first_has_written_alone(loaded, monkeypatch):
-    folders, under_way, together = set(), [], []
+def test_threads_share_the_precompiled_headers_that_the_first_has_written_alone(
+    loaded, monkeypatch
+):
+    folders = set()
+    under_way = []
+    together = []
     both = threading.Barrier(2)
 
     def meet(module, device, folder):
@@ -230,9 +261,11 @@ def test_threads_share_the_precompiled_headers_that_the_first_has_written_alone(
 
 
 def test_two_threads_load_a_module_once_at_a_time(loaded, monkeypatch):
-    under_way, most = 0, 0
+    under_way = 0
+    most = 0
     device = find_device("cpu")
-    lock, all_asked = threading.Lock(), threading.Barrier(8)
+    lock = threading.Lock()
+    all_asked = threading.Barrier(8)
 
     def slow(device, modules, max_workers):
         nonlocal under_way, most
@@ -273,7 +306,8 @@ def test_kernels_that_are_compiled_are_counted(loaded, monkeypatch):
     assert len(reports) == count
 
 
-# The folder of compiled kernels: one that cannot be written, one on a full disk, one with unfinished kernels.
+# The folder of compiled kernels: one that cannot be written, one on a full disk, one with
+# unfinished kernels.
 
 BODIES = "<geom type='plane' size='1 1 1'/><body pos='0 0 .4'><geom size='.5'/></body>"
 SCENE = f"<mujoco><worldbody>{BODIES}</worldbody></mujoco>"
@@ -321,7 +355,9 @@ def test_a_folder_that_cannot_be_written_is_replaced_once(cache: Path, monkeypat
     load_kernels([own], find_device("cpu"))
     assert asked[0] == str(cache)
     assert asked[1] == str(wp.config.kernel_cache_dir) != str(cache)
-    assert os.path.samefile(os.path.join(asked[1], "wp_compiled_before"), cache / "wp_compiled_before")
+    assert os.path.samefile(
+        os.path.join(asked[1], "wp_compiled_before"), cache / "wp_compiled_before"
+    )
     (note,) = kernel_module.kernel_cache_notes()
     assert note.startswith(f"{cache}: compiled kernels cannot be kept")
     assert "WARP_CACHE_PATH" in note
@@ -334,7 +370,9 @@ def test_a_folder_that_cannot_be_written_is_replaced_once(cache: Path, monkeypat
 @pytest.mark.parametrize("when", ["before", "while compiling"])
 def test_a_full_disk_is_named(cache: Path, monkeypatch, when):
     free = [0] if when == "before" else [1 << 30, 1 << 30, 0]
-    usage = lambda folder: shutil._ntuple_diskusage(1 << 30, 0, free.pop(0) if len(free) > 1 else free[0])  # noqa: E731
+
+    def usage(folder):
+        return shutil._ntuple_diskusage(1 << 30, 0, free.pop(0) if len(free) > 1 else free[0])
 
     def load(device, modules, max_workers):
         assert when != "before"
@@ -353,7 +391,9 @@ def test_a_full_disk_is_named(cache: Path, monkeypatch, when):
 
 @pytest.mark.parametrize("number", [errno.EDQUOT, errno.ENOSPC, errno.EFBIG])
 def test_an_exhausted_quota_is_named_though_the_disk_has_space(cache: Path, monkeypatch, number):
-    monkeypatch.setattr(os, "posix_fallocate", Mock(side_effect=OSError(number, os.strerror(number))))
+    monkeypatch.setattr(
+        os, "posix_fallocate", Mock(side_effect=OSError(number, os.strerror(number)))
+    )
     with pytest.raises(OutputError, match="compiled kernels cannot be written: ") as caught:
         load_kernels([own], find_device("cpu"))
     assert os.strerror(number).lower() in str(caught.value)
@@ -362,7 +402,8 @@ def test_an_exhausted_quota_is_named_though_the_disk_has_space(cache: Path, monk
 
 def test_folders_of_killed_compilations_are_removed_after_an_hour(cache: Path, monkeypatch):
     now = time.time()
-    unfinished, finished = "wp_pose_tree_d094f93c_ed885bb_p812_t140433739105984", "wp_p1_pairs_t2_d094f93c_ed885bb"
+    unfinished = "wp_pose_tree_d094f93c_ed885bb_p812_t140433739105984"
+    finished = "wp_p1_pairs_t2_d094f93c_ed885bb"
     ages = {unfinished: 3700.0, f"{unfinished}1": 3500.0, finished: 1e6, "other_p1_t2": 1e6}
     for name, age in ages.items():
         (cache / name).mkdir()
@@ -407,7 +448,11 @@ def test_a_home_that_cannot_be_written(tmp_path: Path):
     """Compiles the kernels of a small scene."""
     (tmp_path / "scene.xml").write_text(SCENE)
     (tmp_path / "temporary").mkdir()
-    environment = {key: value for key, value in os.environ.items() if key not in ("WARP_CACHE_PATH", "XDG_CACHE_HOME")}
+    environment = {
+        key: value
+        for key, value in os.environ.items()
+        if key not in ("WARP_CACHE_PATH", "XDG_CACHE_HOME")
+    }
     environment |= {"HOME": "/dev/null", "TMPDIR": str(tmp_path / "temporary")}
     code = f"{NOT_CARRIED}import sys; from collidecli.cli.guard import command; sys.exit(command())"
     run = [sys.executable, "-c", code, "run", "scene.xml", "--device", "cpu"]
@@ -431,20 +476,27 @@ def test_a_disk_that_fills_up(tmp_path: Path):
     (tmp_path / "scene.xml").write_text(SCENE)
     (tmp_path / "disk").mkdir()
     mount = f"mount -t tmpfs -o size=64k none {tmp_path / 'disk'}"
-    if shutil.which("unshare") is None or subprocess.run(["unshare", "-rm", "sh", "-c", mount]).returncode:
+    if (
+        shutil.which("unshare") is None
+        or subprocess.run(["unshare", "-rm", "sh", "-c", mount]).returncode
+    ):
         pytest.skip("no disk can be mounted here")
     run = " ".join([*COMMAND, "run", "scene.xml", "--device", "cpu"])
     done = subprocess.run(
-        ["unshare", "-rm", "sh", "-c", f"{mount} && {run}"], cwd=tmp_path, capture_output=True, text=True,
+        ["unshare", "-rm", "sh", "-c", f"{mount} && {run}"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
         env={**os.environ, "WARP_CACHE_PATH": str(tmp_path / "disk")},
-    )  # fmt: skip
+    )
     assert done.returncode == 3, done.stderr
     said = f"error: {tmp_path}/disk/{wp.config.version}: compiled kernels cannot be written: no sp"
     assert done.stderr.startswith(said)
     assert not (tmp_path / "scene.contacts.h5").exists()
 
 
-# Kernels that come with the package: which files are taken, and what damage, another Warp and a full disk change.
+# Kernels that come with the package: which files are taken, and what damage, another Warp and a
+# full disk change.
 
 
 @kernel
@@ -514,7 +566,10 @@ def digest_of(files: dict[str, bytes]) -> dict[str, bytes]:
 
 def test_a_carried_kernel_is_not_compiled(files, carried_cache, compiled):
     assert loaded_again() == 8
-    added = {str(path.relative_to(carried_cache)): path.read_bytes() for path in carried_cache.glob("wp_*/*")}
+    added = {
+        str(path.relative_to(carried_cache)): path.read_bytes()
+        for path in carried_cache.glob("wp_*/*")
+    }
     assert added == files | digest_of(files)
     assert not compiled
     assert loaded_again(not_carried) == 9
@@ -553,13 +608,16 @@ def test_an_archive_of_another_warp_is_not_opened(files, carried_cache):
 
 def refuse_writing(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Makes a folder one that cannot be written, for root too; links to it included."""
-    write, make = kernel_files.write_file, os.mkdir
+    write = kernel_files.write_file
+    make = os.mkdir
 
     def check(path: str) -> None:
         if os.path.realpath(path).startswith(str(folder)):
             raise OSError(errno.EROFS, os.strerror(errno.EROFS), path)
 
-    monkeypatch.setattr(kernel_files, "write_file", lambda path, content: (check(path), write(path, content)))
+    monkeypatch.setattr(
+        kernel_files, "write_file", lambda path, content: (check(path), write(path, content))
+    )
     monkeypatch.setattr(os, "mkdir", lambda path, *mode: (check(path), make(path, *mode)))
 
 
@@ -575,7 +633,9 @@ def test_a_folder_that_cannot_be_written_needs_no_warning_unless_something_is_co
     assert warning.startswith(f"{carried_cache}: compiled kernels cannot be kept")
 
 
-def test_a_write_that_fails_leaves_no_part_and_one_missing_file_adds_none(files, carried_cache, monkeypatch):
+def test_a_write_that_fails_leaves_no_part_and_one_missing_file_adds_none(
+    files, carried_cache, monkeypatch
+):
     assert not add_to_cache([*files, "wp_other/wp_other.o"])
     assert not add_to_cache([])
     assert not list(carried_cache.iterdir())
@@ -613,7 +673,11 @@ DAMAGES: dict[str, Callable[[bytes], bytes]] = {
 }
 
 
-COMPILED_AGAIN = [(False, "flipped", "object"), (False, "empty", "metadata"), (False, "truncated", "digest")]
+COMPILED_AGAIN = [
+    (False, "flipped", "object"),
+    (False, "empty", "metadata"),
+    (False, "truncated", "digest"),
+]
 RESTORED = list(product([True], DAMAGES, ["metadata", "object", "digest"]))
 
 
@@ -646,7 +710,10 @@ def test_exchanged_files_are_replaced_and_several_are_reported_once(files, carri
     kernel_module._notes.clear()
     one, other = (
         [carried_cache / name for name in (*names, digest_name(names))]
-        for names in (compiled_files(declared.module, find_device("cpu")) for declared in (carried_once, not_carried))
+        for names in (
+            compiled_files(declared.module, find_device("cpu"))
+            for declared in (carried_once, not_carried)
+        )
     )
     for path, second in zip(one, other, strict=True):  # the digests too
         content = path.read_bytes()
@@ -671,7 +738,9 @@ def test_files_without_a_digest_are_replaced_silently(files, carried_cache, comp
 
 
 @pytest.mark.parametrize("is_carried", [True, False])
-def test_damaged_files_in_a_folder_that_cannot_be_written(files, carried_cache, monkeypatch, compiled, is_carried):
+def test_damaged_files_in_a_folder_that_cannot_be_written(
+    files, carried_cache, monkeypatch, compiled, is_carried
+):
     assert loaded_again() == 8
     if not is_carried:
         replace_archive(packed({}))

@@ -1,4 +1,5 @@
-"""The path of a device with a memory of its own on the CPU's arrays, and the launch queue of the CPU."""
+"""The path of a device with a memory of its own on the CPU's arrays, and the launch queue of the
+CPU."""
 
 import inspect
 import re
@@ -34,9 +35,17 @@ from collidecli.engine.scheduler import (
     worker_count,
 )
 from collidecli.scene.tables import RIGID_COLUMNS
-from tests.support.engine_runs import PHASES, assert_identical, contacts_of, mixed_builder, pipeline_of, random_poses
+from tests.support.engine_runs import (
+    PHASES,
+    assert_identical,
+    contacts_of,
+    mixed_builder,
+    pipeline_of,
+    random_poses,
+)
 
-FRAMES, COUNT = 12, 24
+FRAMES = 12
+COUNT = 24
 ERRORS_WITHOUT_MEMORY = {
     "launch": "2: out of memory (in function wp_cuda_launch_kernel, warp.cu:5920)",
     "scan": "101: invalid device ordinal (in function scan_device, scan.cu:97)",
@@ -61,7 +70,8 @@ def poses() -> np.ndarray:
 
 
 def chunk_traffic(pipeline, poses, chunks: int) -> list[tuple[device_stream.Traffic, int]]:
-    """What each chunk of one worker copies, after a first one for which scratch is allocated, and its contacts."""
+    """What each chunk of one worker copies, after a first one for which scratch is allocated, and
+    its contacts."""
     scratch = Workspace(pipeline.device_model.device, 1 << 40)
     step = len(poses) // chunks
     found = []
@@ -74,8 +84,11 @@ def chunk_traffic(pipeline, poses, chunks: int) -> list[tuple[device_stream.Traf
 
 
 @pytest.mark.parametrize(("phase", "sizes"), [("explicit", 3), ("nxn", 3), ("sap", 4)])
-def test_a_chunk_has_one_upload_of_its_own_poses_and_one_packed_download(as_device, model, poses, phase, sizes):
-    """The rest are sizes: of the candidates, of each collider's part of them, and of the contacts."""
+def test_a_chunk_has_one_upload_of_its_own_poses_and_one_packed_download(
+    as_device, model, poses, phase, sizes
+):
+    """The rest are sizes: of the candidates, of each collider's part of them, and of the
+    contacts."""
     pipeline = pipeline_of(model, poses, broad_phase=phase)
     every = chunk_traffic(pipeline, poses, 4)
     buckets = len(pipeline.narrow_phase.table.colliders)
@@ -87,10 +100,16 @@ def test_a_chunk_has_one_upload_of_its_own_poses_and_one_packed_download(as_devi
         columns = CONTACT_ROWS[np.dtype(np.float64)].row_bytes * contacts + 4 * FRAMES // 4
         read = 4 * (buckets + 2 + sizes - 2)
         # Each of the columns and the cells' ends begins at a multiple of ALIGNMENT.
-        assert columns + read <= traffic.downloaded_bytes <= columns + read + len(RIGID_COLUMNS) * ALIGNMENT
+        assert (
+            columns + read
+            <= traffic.downloaded_bytes
+            <= columns + read + len(RIGID_COLUMNS) * ALIGNMENT
+        )
 
 
-def test_no_array_is_read_past_the_counted_copies_and_stages_are_timed(as_device, model, poses, monkeypatch):
+def test_no_array_is_read_past_the_counted_copies_and_stages_are_timed(
+    as_device, model, poses, monkeypatch
+):
     pipeline = pipeline_of(model, poses, broad_phase="sap")
     chunk_traffic(pipeline, poses, 4)
     read: list[str] = []
@@ -102,17 +121,23 @@ def test_no_array_is_read_past_the_counted_copies_and_stages_are_timed(as_device
         read.clear()
         pipeline.collide(PoseBatch(3, 3, 0, poses), scratch)
     # Of page-locked memory: one for each upload, and one or two for each download and its parts.
-    assert all("uint8" in kind or "int32" in kind or "vec" in kind or "float" in kind for kind in read)
+    assert all(
+        "uint8" in kind or "int32" in kind or "vec" in kind or "float" in kind for kind in read
+    )
     with Workers(pipeline, 1, 1 << 40) as pool:
         reports = [report for _, report in pool.collide([PoseBatch(0, FRAMES, 0, poses)])]
-    assert all(seconds > 0.0 for stage, seconds in reports[0].seconds.items() if stage != "reduction")
+    assert all(
+        seconds > 0.0 for stage, seconds in reports[0].seconds.items() if stage != "reduction"
+    )
 
 
 def test_memory_that_a_device_refuses_makes_chunks_smaller(as_device, model, poses, monkeypatch):
     """Warp raises RuntimeError then; the chunk is halved until it fits, and nothing is lost."""
     pipeline = pipeline_of(model, poses, broad_phase="nxn")
     reference = contacts_of(pipeline, poses)
-    plain, most, refused = wp.empty, [1 << 40], []
+    plain = wp.empty
+    most = [1 << 40]
+    refused = []
 
     def limited(shape, *args, **options):
         if "pinned" not in options and shape > most[0]:
@@ -158,7 +183,11 @@ def test_a_pool_keeps_freed_memory(monkeypatch):
     set_to = []
     cuda = SimpleNamespace(alias="cuda:7", is_cuda=True)
     monkeypatch.setattr(wp, "is_mempool_supported", lambda device: True)
-    monkeypatch.setattr(wp, "set_mempool_release_threshold", lambda device, value: set_to.append((device.alias, value)))
+    monkeypatch.setattr(
+        wp,
+        "set_mempool_release_threshold",
+        lambda device, value: set_to.append((device.alias, value)),
+    )
     monkeypatch.setattr(wp, "get_device", lambda name: cuda)
     assert find_device("cuda") is cuda
     assert set_to == [("cuda:7", 1.0)]
@@ -168,10 +197,13 @@ def test_a_pool_keeps_freed_memory(monkeypatch):
 
 
 @pytest.mark.parametrize("function", ["launch", "scan"])
-def test_chunks_are_halved_where_a_launch_or_scan_has_too_little_memory(as_device, model, poses, function, monkeypatch):
+def test_chunks_are_halved_where_a_launch_or_scan_has_too_little_memory(
+    as_device, model, poses, function, monkeypatch
+):
     """On an H200 with 617 MiB left a scan's own scratch memory could not be allocated."""
     reference = contacts_of(pipeline_of(model, poses), poses)
-    issue, refused = getattr(warp_internals.RecordedLaunches, function), []
+    issue = getattr(warp_internals.RecordedLaunches, function)
+    refused = []
 
     def limited(self, first, count, *others):
         if count > 1000:
@@ -187,9 +219,14 @@ def test_chunks_are_halved_where_a_launch_or_scan_has_too_little_memory(as_devic
 
 
 def test_no_worker_issues_while_a_model_is_uploaded(as_device, model, poses, monkeypatch):
-    """On a GPU the upload waited behind another worker's kernels, while the new model's kernels read its arrays."""
-    held, upload, turn = [], pipeline.upload_model, device_stream._turns["cpu"]
-    monkeypatch.setattr(pipeline, "upload_model", lambda *given: (held.append(turn.locked()), upload(*given))[1])
+    """On a GPU the upload waited behind another worker's kernels, while the new model's kernels
+    read its arrays."""
+    held = []
+    upload = pipeline.upload_model
+    turn = device_stream._turns["cpu"]
+    monkeypatch.setattr(
+        pipeline, "upload_model", lambda *given: (held.append(turn.locked()), upload(*given))[1]
+    )
     pipeline_of(model, poses)
     assert held == [True]
     assert not device_stream._turns["cpu"].locked()
@@ -198,8 +235,10 @@ def test_no_worker_issues_while_a_model_is_uploaded(as_device, model, poses, mon
 def test_workers_issue_by_turns_and_wait_side_by_side(as_device, model, poses):
     """While one waits another has the turn; two never have it at once."""
     pipeline = pipeline_of(model, poses, broad_phase="nxn")
-    busy, most = [0], [0]
-    take, give = device_stream.DeviceStream._take, device_stream.DeviceStream._give
+    busy = [0]
+    most = [0]
+    take = device_stream.DeviceStream._take
+    give = device_stream.DeviceStream._give
     lock = threading.Lock()
 
     def taken(self):
@@ -225,13 +264,16 @@ def test_workers_issue_by_turns_and_wait_side_by_side(as_device, model, poses):
 
 def test_an_upload_does_not_overwrite_what_the_device_has_not_read(as_device, monkeypatch):
     """Copies from page-locked memory end after the call that issues them."""
-    plain, issued = wp.copy, []
+    plain = wp.copy
+    issued = []
 
     def complete(*_):
         while issued:
             plain(*issued[0][0], **issued.pop(0)[1])
 
-    monkeypatch.setattr(device_stream.wp, "copy", lambda *args, **options: issued.append((args, options)))
+    monkeypatch.setattr(
+        device_stream.wp, "copy", lambda *args, **options: issued.append((args, options))
+    )
     monkeypatch.setattr(device_stream.DeviceStream, "_wait_for_upload", complete)
     stream = device_stream.DeviceStream(find_device("cpu"))
     targets = [wp.zeros(4, dtype=wp.int32, device="cpu") for _ in range(3)]
@@ -243,11 +285,19 @@ def test_an_upload_does_not_overwrite_what_the_device_has_not_read(as_device, mo
 
 @pytest.mark.parametrize("writers", [CONTACT_ROWS, SOFT_ROWS, SELF_CONTACT_ROWS, SELF_SWEEP_ROWS])
 def test_the_kernel_of_a_table_writes_every_column(writers):
-    """A column that it does not write would hold what an earlier chunk left, in the range that `check` allows."""
+    """A column that it does not write would hold what an earlier chunk left, in the range that
+    `check` allows."""
     for writer in writers.values():
         called = inspect.getclosurevars(writer.kernel.func).nonlocals.values()
-        sources = [writer.kernel.adj.source, *(getattr(each, "native_snippet", None) or "" for each in called)]
-        missing = [name for name in writer.elements if not re.search(rf"columns\.{name}\b", "".join(sources))]
+        sources = [
+            writer.kernel.adj.source,
+            *(getattr(each, "native_snippet", None) or "" for each in called),
+        ]
+        missing = [
+            name
+            for name in writer.elements
+            if not re.search(rf"columns\.{name}\b", "".join(sources))
+        ]
         assert missing == []
 
 
@@ -259,7 +309,8 @@ def test_memory_of_a_result_is_used_again_when_nothing_refers_to_it(as_device):
         return stream.download_kept(source, 400).view(np.int32)
 
     address = lambda values: values.__array_interface__["data"][0]  # noqa: E731
-    first, second = kept(1)[:50], kept(2)
+    first = kept(1)[:50]
+    second = kept(2)
     assert address(first) != address(second)
     before = address(second)
     del second
@@ -283,7 +334,9 @@ def test_other_workers_have_the_turn_during_work_of_the_host(as_device):
 
 
 @pytest.mark.parametrize("pairs_of_thread", [1, 7, 10**9])
-def test_parts_of_blocks_have_the_candidates_of_whole_blocks(as_device, model, poses, monkeypatch, pairs_of_thread):
+def test_parts_of_blocks_have_the_candidates_of_whole_blocks(
+    as_device, model, poses, monkeypatch, pairs_of_thread
+):
     """Of a device: up to 1024 parts of a block, one after the other in canonical order."""
     monkeypatch.setattr(device_stream, "TREATED_AS_DEVICES", set())
     reference = contacts_of(pipeline_of(model, poses, broad_phase="sap"), poses)
@@ -322,7 +375,9 @@ def queue_workspace(request, monkeypatch):
 
 
 def line_of(queue_workspace: Workspace, name: str, count: int, slope: int) -> Line:
-    return queue_workspace.struct(Line, slope=slope, value=queue_workspace.array(name, count, wp.int32))
+    return queue_workspace.struct(
+        Line, slope=slope, value=queue_workspace.array(name, count, wp.int32)
+    )
 
 
 def test_each_launch_has_what_a_struct_held_then(queue_workspace):
@@ -341,9 +396,12 @@ def test_each_launch_has_what_a_struct_held_then(queue_workspace):
 
 @pytest.mark.parametrize("rounds", [1, 2, MAX_STEPS])
 def test_launches_scans_and_copies_execute_in_order(queue_workspace, rounds):
-    total, one, end = (queue_workspace.array(name, 100, wp.int32) for name in ("total", "one", "end"))
+    total, one, end = (
+        queue_workspace.array(name, 100, wp.int32) for name in ("total", "one", "end")
+    )
     queue_workspace.fill(total, 0)
-    expected, copies = np.zeros(100, np.int64), []
+    expected = np.zeros(100, np.int64)
+    copies = []
     for k in range(rounds):
         count = 100 - k % 7
         queue_workspace.launch(fill_line, count, [k, line_of(queue_workspace, "one", 100, 1)])

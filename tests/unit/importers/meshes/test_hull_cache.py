@@ -1,4 +1,5 @@
-"""Hulls from the cache: equal to computed ones in every bit, and computed where an entry is missing or invalid."""
+"""Hulls from the cache: equal to computed ones in every bit, and computed where an entry is missing
+or invalid."""
 
 from dataclasses import fields
 
@@ -12,7 +13,13 @@ from collidecli.importers.hull_cache import HULL_PREFIX, LEAST_POINTS, cached_hu
 from collidecli.scene.convex_hull import ConvexHull, convex_hull
 from collidecli.storage.field_cache import FieldCache
 
-CYLINDER = np.array([[np.cos(a), np.sin(a), z] for a in np.linspace(0.0, 6.2, LEAST_POINTS // 2) for z in (-1.0, 0.7)])
+CYLINDER = np.array(
+    [
+        [np.cos(a), np.sin(a), z]
+        for a in np.linspace(0.0, 6.2, LEAST_POINTS // 2)
+        for z in (-1.0, 0.7)
+    ]
+)
 LIMIT = 1 << 20
 
 
@@ -44,7 +51,9 @@ def test_a_kept_hull_has_the_bits_of_a_computed_one(folder, monkeypatch, dtype):
     kept = cached_hull(points, "a")
     monkeypatch.undo()
     assert same(kept, convex_hull(points, "a"))
-    assert [entry.key.startswith(HULL_PREFIX) for entry in FieldCache(folder, LIMIT).entries()] == [True]
+    assert [entry.key.startswith(HULL_PREFIX) for entry in FieldCache(folder, LIMIT).entries()] == [
+        True
+    ]
 
 
 def test_other_points_have_another_entry(folder):

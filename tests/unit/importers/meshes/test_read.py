@@ -33,7 +33,9 @@ def test_every_format_holds_the_same_surface(tmp_path, ending):
     if ending == ".msh":
         path.write_bytes(msh(VERTICES, FACES))
     else:
-        written = trimesh.Trimesh(VERTICES, FACES, process=False).export(file_type=ending[1:].lower())
+        written = trimesh.Trimesh(VERTICES, FACES, process=False).export(
+            file_type=ending[1:].lower()
+        )
         files = written if isinstance(written, dict) else {path.name: written}
         for name, content in files.items():
             target = path if name.endswith((".gltf", path.name)) else tmp_path / name
@@ -64,11 +66,15 @@ def test_parts_of_a_scene_stand_where_it_puts_them(tmp_path):
     scene = trimesh.Scene()
     box = trimesh.creation.box((1, 1, 1))
     for k in range(3):
-        scene.add_geometry(box, transform=trimesh.transformations.translation_matrix([2.0 * k, 0, 0]))
+        scene.add_geometry(
+            box, transform=trimesh.transformations.translation_matrix([2.0 * k, 0, 0])
+        )
     scene.export(str(tmp_path / "row.glb"))
     vertices, faces = collidecli.read_mesh(tmp_path / "row.glb")
     assert len(faces) == 36
-    np.testing.assert_allclose([vertices.min(axis=0), vertices.max(axis=0)], [[-0.5] * 3, [4.5, 0.5, 0.5]])
+    np.testing.assert_allclose(
+        [vertices.min(axis=0), vertices.max(axis=0)], [[-0.5] * 3, [4.5, 0.5, 0.5]]
+    )
 
 
 NAN = np.where(np.arange(len(VERTICES))[:, None] == 3, np.nan, VERTICES)
@@ -78,7 +84,10 @@ BROKEN = {
     "empty.stl": (b"", ""),
     "empty.obj": (b"", ""),
     "short.stl": (b"\0" * 80 + struct.pack("<I", 9) + b"\0" * 20, ""),
-    "noise.ply": (b"ply\nformat binary_little_endian 1.0\nelement vertex 9\nproperty float x\nend_header\n\0", ""),
+    "noise.ply": (
+        b"ply\nformat binary_little_endian 1.0\nelement vertex 9\nproperty float x\nend_header\n\0",
+        "",
+    ),
     "noise.glb": (b"glTF" + b"\xff" * 40, ""),
     "noise.gltf": (b'{"asset": 3', ""),
     "points.obj": (b"v 0 0 0\nv 1 0 0\nv 0 1 0\n", "no triangles"),

@@ -30,12 +30,27 @@ GOOD = {
     "keyframe": '<keyframe><key name="k" qpos="0.5" ctrl="1"/></keyframe>',
 }
 BAD = {
-    "sensor": ('<sensor><jointpos joint="none"/></sensor>', "sensors (1; MuJoCo: unrecognized name 'none'"),
-    "actuator": ('<actuator><motor joint="none"/></actuator>', "actuators (1; MuJoCo: unknown transmission"),
-    "tendon": ('<tendon><fixed><joint joint="none" coef="1"/></fixed></tendon>', "tendons (1; MuJoCo: joint 'none'"),
-    "equality": ('<equality><joint joint1="none"/></equality>', "equalities (1; MuJoCo: unknown element 'none'"),
+    "sensor": (
+        '<sensor><jointpos joint="none"/></sensor>',
+        "sensors (1; MuJoCo: unrecognized name 'none'",
+    ),
+    "actuator": (
+        '<actuator><motor joint="none"/></actuator>',
+        "actuators (1; MuJoCo: unknown transmission",
+    ),
+    "tendon": (
+        '<tendon><fixed><joint joint="none" coef="1"/></fixed></tendon>',
+        "tendons (1; MuJoCo: joint 'none'",
+    ),
+    "equality": (
+        '<equality><joint joint1="none"/></equality>',
+        "equalities (1; MuJoCo: unknown element 'none'",
+    ),
     "custom": (GOOD["custom"].replace('objname="b"', 'objname="none"'), "tuples (1; MuJoCo"),
-    "keyframe": ('<keyframe><key qpos="1 2"/></keyframe>', "keyframes (1; MuJoCo: keyframe '': invalid qpos size"),
+    "keyframe": (
+        '<keyframe><key qpos="1 2"/></keyframe>',
+        "keyframes (1; MuJoCo: keyframe '': invalid qpos size",
+    ),
 }
 
 
@@ -55,7 +70,16 @@ def loaded(path, **options):
 
 
 def same_geoms(ours, theirs):
-    fields = ("geom_type", "geom_size", "geom_pos", "geom_quat", "geom_bodyid", "body_weldid", "body_pos", "jnt_type")
+    fields = (
+        "geom_type",
+        "geom_size",
+        "geom_pos",
+        "geom_quat",
+        "geom_bodyid",
+        "body_weldid",
+        "body_pos",
+        "jnt_type",
+    )
     for name in (*fields, "names"):
         assert np.array_equal(getattr(ours, name), getattr(theirs, name)), name
 
@@ -81,14 +105,23 @@ def test_the_ending_does_not_move_the_files_around_it(tmp_path, name):
 @pytest.mark.parametrize("bad", BAD)
 def test_only_what_does_not_compile_is_left_out_and_named(tmp_path, bad):
     text, words = BAD[bad]
-    parts = [text if name == bad else part for name, part in GOOD.items() if bad != "actuator" or name != "keyframe"]
+    parts = [
+        text if name == bad else part
+        for name, part in GOOD.items()
+        if bad != "actuator" or name != "keyframe"
+    ]
     compiled = compile_mjcf(write(tmp_path, scene(parts)))
     (warning,) = compiled.warnings
     assert warning.startswith("removed, as it does not compile and affects no contact: ")
     assert warning.split("contact: ")[1].startswith(words)
     assert ";" not in warning.split("MuJoCo: ")[1], "something else was left out too"
     mj_model = compiled.mj_model
-    held = {"sensor": mj_model.nsensor, "actuator": mj_model.nu, "tendon": mj_model.ntendon, "equality": mj_model.neq}
+    held = {
+        "sensor": mj_model.nsensor,
+        "actuator": mj_model.nu,
+        "tendon": mj_model.ntendon,
+        "equality": mj_model.neq,
+    }
     held |= {"custom": mj_model.ntuple, "keyframe": mj_model.nkey}
     left_out = {bad, "keyframe"} if bad == "actuator" else {bad}
     assert {name for name, count in held.items() if not count} == left_out
@@ -97,7 +130,9 @@ def test_only_what_does_not_compile_is_left_out_and_named(tmp_path, bad):
         compile_mjcf(tmp_path / "scene.xml", strict=True)
 
 
-def test_several_things_are_named_in_one_warning_and_keyframes_that_fit_are_kept_without_controls(tmp_path):
+def test_several_things_are_named_in_one_warning_and_keyframes_that_fit_are_kept_without_controls(
+    tmp_path,
+):
     compiled = compile_mjcf(write(tmp_path, scene(text for text, _ in BAD.values())))
     assert len(compiled.warnings) == 1
     for _, words in BAD.values():
@@ -112,19 +147,33 @@ def test_several_things_are_named_in_one_warning_and_keyframes_that_fit_are_kept
     assert motion.read(range(1)).shape == (1, 1, 1, 7)
 
 
-LOOKS = '<asset><texture name="t" type="2d" file="none.png"/><material name="m" texture="t"/></asset>'
-LIMITED = '<worldbody><body><joint type="ball" range="1 2" limited="true"/><geom size="1"/></body></worldbody>'
+LOOKS = (
+    '<asset><texture name="t" type="2d" file="none.png"/><material name="m" texture="t"/></asset>'
+)
+LIMITED = (
+    '<worldbody><body><joint type="ball" range="1 2" limited="true"/><geom'
+    ' size="1"/></body></worldbody>'
+)
 
 
 @pytest.mark.parametrize(
     ("text", "geoms", "words"),
     [
-        *((scene([LOOKS], material), 3, "textures and materials (2;") for material in ("none", "m")),
-        (f"<mujoco>{LIMITED}</mujoco>", 1, "joint limits (1; MuJoCo: range[0] should be 0 in ball joint"),
+        *(
+            (scene([LOOKS], material), 3, "textures and materials (2;")
+            for material in ("none", "m")
+        ),
+        (
+            f"<mujoco>{LIMITED}</mujoco>",
+            1,
+            "joint limits (1; MuJoCo: range[0] should be 0 in ball joint",
+        ),
         (scene(['<size memory="1"/>']), 3, "sizes of memory (1; MuJoCo:"),
     ],
 )
-def test_missing_looks_limits_that_are_none_and_sizes_that_are_too_small(tmp_path, text, geoms, words):
+def test_missing_looks_limits_that_are_none_and_sizes_that_are_too_small(
+    tmp_path, text, geoms, words
+):
     compiled = compile_mjcf(write(tmp_path, text))
     assert words in compiled.warnings[0]
     assert compiled.mj_model.ngeom == geoms
@@ -147,7 +196,9 @@ SEEN = 'contype="0" conaffinity="0"'
 
 
 def mesh_scene(file="m.obj", masks=SEEN, joint="", kind="sphere", mesh="", name="", compiler=""):
-    return MESH.format(file=file, masks=masks, joint=joint, type=kind, mesh=mesh, name=name, compiler=compiler)
+    return MESH.format(
+        file=file, masks=masks, joint=joint, type=kind, mesh=mesh, name=name, compiler=compiler
+    )
 
 
 def test_a_missing_mesh_that_is_only_seen_changes_no_name_unless_a_frame_follows_inertia(tmp_path):
@@ -171,11 +222,17 @@ PAIR = '<contact><pair geom1="g" geom2="floor"/></contact>'
 
 @pytest.mark.parametrize(
     ("masks", "pair", "shown"),
-    [("", "", "a geom of body 'b'"), ('name="hull"', "", "geom 'hull'"), (SEEN + ' name="g"', PAIR, "geom 'g'")],
+    [
+        ("", "", "a geom of body 'b'"),
+        ('name="hull"', "", "geom 'hull'"),
+        (SEEN + ' name="g"', PAIR, "geom 'g'"),
+    ],
 )
 def test_a_missing_mesh_that_collides_is_named_with_its_geom(tmp_path, masks, pair, shown):
     text = mesh_scene("gone.obj", masks).replace("</mujoco>", f"{pair}</mujoco>")
-    with pytest.raises(InputError, match=rf"{shown} collides, and its file 'gone\.obj' cannot be used") as refusal:
+    with pytest.raises(
+        InputError, match=rf"{shown} collides, and its file 'gone\.obj' cannot be used"
+    ) as refusal:
         loaded(write(tmp_path, text))
     assert refusal.value.where.endswith("scene.xml")
     assert "--asset-map" in refusal.value.fix
@@ -186,7 +243,10 @@ def test_a_missing_mesh_that_collides_is_named_with_its_geom(tmp_path, masks, pa
     [
         (scene(['<contact><exclude body1="b" body2="none"/></contact>']), "body 'none' not found"),
         (scene(["<sensor><none/></sensor>"]), "unrecognized element"),
-        (scene(['<extension><plugin plugin="none.none"/></extension>']), "plugin none.none not found"),
+        (
+            scene(['<extension><plugin plugin="none.none"/></extension>']),
+            "plugin none.none not found",
+        ),
         ("<mujoco><worldbody>", "MuJoCo cannot compile"),
         ('<mujoco><worldbody><geom type="cone"/></worldbody>', "MuJoCo cannot compile"),
     ],
@@ -194,7 +254,10 @@ def test_a_missing_mesh_that_collides_is_named_with_its_geom(tmp_path, masks, pa
 def test_what_contacts_need_is_refused_in_the_compilers_words(tmp_path, text, words, capfd):
     with pytest.raises(InputError, match=words) as refusal:
         compile_mjcf(write(tmp_path, text))
-    assert ("\n" in refusal.value.what, str(tmp_path / "scene.xml") in str(refusal.value)) == (False, True)
+    assert ("\n" in refusal.value.what, str(tmp_path / "scene.xml") in str(refusal.value)) == (
+        False,
+        True,
+    )
     assert capfd.readouterr() == ("", "")
 
 
@@ -227,9 +290,17 @@ FITTED = {"kind": "box", "mesh": 'mesh="m"'}
         ("m.obj", 'assetdir="parts"', ()),
         ("/home/nobody/robot/m.obj", "", ("/home/nobody/robot=<here>/parts",)),
         ("/home/nobody/robot/m.obj", "", ("/home/nobody/robot/=<here>/parts/",)),
-        ("/home/nobody/parts/m.obj", "", ("/home/no=<here>", "/home=<here>/x", "/home/nobody=<here>")),
+        (
+            "/home/nobody/parts/m.obj",
+            "",
+            ("/home/no=<here>", "/home=<here>/x", "/home/nobody=<here>"),
+        ),
         ("/home/parts/m.obj", "", ("/home/pa=<here>/parts", "/home=<here>")),
-        ("/home/nobody/parts/m.obj", "", ("/home/nobody=<here>/x", "/home/nobody/parts=<here>/parts")),
+        (
+            "/home/nobody/parts/m.obj",
+            "",
+            ("/home/nobody=<here>/x", "/home/nobody/parts=<here>/parts"),
+        ),
         ("package://robot/parts/m.obj", "", ("package://robot=<here>",)),
         ("package://parts/m.obj", "", ("package://=<here>",)),
         ("m.obj", 'meshdir="/home/nobody/parts"', ("/home/nobody=<here>",)),
@@ -284,7 +355,9 @@ def test_a_scene_given_as_text(tmp_path):
     assert "m.obj" in refusal.value.what
 
 
-@pytest.mark.parametrize("element", ['<include file="x.xml"/>', '<asset><model name="m" file="x.xml"/></asset>'])
+@pytest.mark.parametrize(
+    "element", ['<include file="x.xml"/>', '<asset><model name="m" file="x.xml"/></asset>']
+)
 def test_a_scene_given_as_text_stands_for_itself(element):
     with pytest.raises(InputError, match="other files"):
         compile_mjcf("demo.h5", f"<mujoco>{element}</mujoco>")
@@ -308,11 +381,13 @@ def test_procedural_textures_are_compiled_with_one_pixel(tmp_path):
     assert "textures and materials" in found.warnings[0], "an invalid one is still reported"
 
 
-# Mesh geoms of MJCF: where their vertices are, which hull they become, how often it is made, what is refused.
+# Mesh geoms of MJCF: where their vertices are, which hull they become, how often it is made, what
+# is refused.
 
 CUBE = np.array(list(product([-1.0, 1.0], repeat=3)))
 FLOAT32 = 1e-6
-"""MuJoCo's vertices are float32, and turned into the mesh's own frame; here they are some 4 m from the origin."""
+"""MuJoCo's vertices are float32, and turned into the mesh's own frame; here they are some 4 m from
+the origin."""
 FLAT = np.array([[0, 0, 0], [1, 0, 0], [0, 1, 0], [1, 1, 0], [0.5, 0.3, 0]], float)
 
 
@@ -326,14 +401,20 @@ def mesh(points: np.ndarray, more: str = "", name: str = "m") -> str:
 
 def scene_of_mesh(tmp_path, assets: str, geoms: str, world: str = ""):
     text = f"<mujoco><asset>{assets}</asset><worldbody>{world}"
-    text += f'<body name="b" pos="1 2 3" euler="20 30 40"><freejoint/>{geoms}</body></worldbody></mujoco>'
+    text += (
+        '<body name="b" pos="1 2 3" euler="20 30'
+        f' 40"><freejoint/>{geoms}</body></worldbody></mujoco>'
+    )
     return load(tmp_path, text)
 
 
 def in_body(model: Model, row: int) -> np.ndarray:
     """A convex mesh's vertices in its body's frame, sorted."""
     pose = model.shapes.pose[row]
-    points = model.hulls[model.shapes.hull[row]].vertex @ Rotation.from_quat(pose[3:]).as_matrix().T + pose[:3]
+    points = (
+        model.hulls[model.shapes.hull[row]].vertex @ Rotation.from_quat(pose[3:]).as_matrix().T
+        + pose[:3]
+    )
     return points[np.lexsort(np.round(points, 4).T)]
 
 
@@ -347,7 +428,10 @@ def corners_of(points: np.ndarray) -> np.ndarray:
     ("more", "refpos", "refquat", "scale"),
     [
         ("", 0, [0, 0, 0, 1], 1),
-        *((f'inertia="{kind}"', 0, [0, 0, 0, 1], 1) for kind in ("exact", "convex", "legacy", "shell")),
+        *(
+            (f'inertia="{kind}"', 0, [0, 0, 0, 1], 1)
+            for kind in ("exact", "convex", "legacy", "shell")
+        ),
         ('scale="1 2 0.5"', 0, [0, 0, 0, 1], [1, 2, 0.5]),
         ('scale="-1 1 2"', 0, [0, 0, 0, 1], [-1, 1, 2]),
         ('refpos="1 0 2"', [1, 0, 2], [0, 0, 0, 1], 1),
@@ -355,9 +439,11 @@ def corners_of(points: np.ndarray) -> np.ndarray:
     ],
 )
 @pytest.mark.parametrize("count", [5, 60])
-def test_vertices_of_meshes_are_where_the_file_has_them(tmp_path, more, refpos, refquat, scale, count):
-    """Moved by -refpos, turned back by refquat, scaled, then in the geom's own frame, as MuJoCo's documentation has
-    it; however MuJoCo moves the mesh to its inertial frame."""
+def test_vertices_of_meshes_are_where_the_file_has_them(
+    tmp_path, more, refpos, refquat, scale, count
+):
+    """Moved by -refpos, turned back by refquat, scaled, then in the geom's own frame, as MuJoCo's
+    documentation has it; however MuJoCo moves the mesh to its inertial frame."""
     points = cloud(count)
     geom = '<geom type="mesh" mesh="m" pos="0.1 0.2 0.3" quat="0.5 0.5 -0.5 0.5"/>'
     _, model = scene_of_mesh(tmp_path, mesh(points, more), geom)
@@ -373,12 +459,15 @@ def test_vertices_of_meshes_are_where_the_file_has_them(tmp_path, more, refpos, 
 
 @pytest.mark.parametrize("points", [CUBE * [0.3, 0.2, 0.1], cloud(9), cloud(12), cloud(200)])
 def test_maxhullvert_is_the_hull_that_mujoco_collides_with(tmp_path, points):
-    """Every direction in turn: a small sphere far away is as far as MuJoCo says, which for few vertices is without."""
+    """Every direction in turn: a small sphere far away is as far as MuJoCo says, which for few
+    vertices is without."""
     probe = '<body name="probe" mocap="true"><geom size="0.01" gap="100"/></body>'
     geom = '<geom type="mesh" mesh="m"/>'
     imported, model = scene_of_mesh(tmp_path, mesh(points, 'maxhullvert="6"'), geom, world=probe)
-    mj_model, data = imported.mj_model, mujoco.MjData(imported.mj_model)
-    mj_model.opt.ccd_tolerance, mj_model.opt.ccd_iterations = 1e-12, 500
+    mj_model = imported.mj_model
+    data = mujoco.MjData(imported.mj_model)
+    mj_model.opt.ccd_tolerance = 1e-12
+    mj_model.opt.ccd_iterations = 500
     rng = np.random.default_rng(1)
     body_q = np.zeros((60, 1, 2, 7))
     body_q[..., 6] = 1.0
@@ -391,18 +480,27 @@ def test_maxhullvert_is_the_hull_that_mujoco_collides_with(tmp_path, points):
         mujoco.mj_kinematics(mj_model, data)
         theirs[frame] = mujoco.mj_geomDistance(mj_model, data, 0, 1, 100.0, None)
     np.testing.assert_allclose(collidecli.collide(model, body_q).distance, theirs, atol=FLOAT32 * 4)
-    assert len(model.hulls[0].vertex) == (6 if len(points) >= 10 else len(ConvexHull(points).vertices))
+    assert len(model.hulls[0].vertex) == (
+        6 if len(points) >= 10 else len(ConvexHull(points).vertices)
+    )
 
 
 def test_geoms_of_one_mesh_have_one_hull_and_it_is_made_once(tmp_path, monkeypatch):
     """That of a mesh that is only seen is never made."""
-    made, kept = [], geoms.cached_hull
-    monkeypatch.setattr(geoms, "cached_hull", lambda points, where: (made.append(where), kept(points, where))[1])
-    elements = '<geom name="a" type="mesh" mesh="m"/><geom name="b" type="mesh" mesh="m" pos="1 0 0"/>'
+    made = []
+    kept = geoms.cached_hull
+    monkeypatch.setattr(
+        geoms, "cached_hull", lambda points, where: (made.append(where), kept(points, where))[1]
+    )
+    elements = (
+        '<geom name="a" type="mesh" mesh="m"/><geom name="b" type="mesh" mesh="m" pos="1 0 0"/>'
+    )
     imported, model = scene_of_mesh(
         tmp_path,
         mesh(cloud(30)) + mesh(cloud(40, 1), name="look"),
-        elements + f'<geom name="seen" type="mesh" mesh="look" {SEEN}/><geom name="too" type="mesh" mesh="m" {SEEN}/>',
+        elements
+        + f'<geom name="seen" type="mesh" mesh="look" {SEEN}/><geom name="too" type="mesh" mesh="m"'
+        f" {SEEN}/>",
     )
     assert made == ["geom 'a', mesh 'm'"]
     assert (len(model.hulls), model.shapes.hull.tolist()) == (1, [0, 0])
@@ -420,7 +518,9 @@ def test_a_primitive_fitted_to_a_mesh_stays_one(tmp_path):
 
 @pytest.mark.parametrize("more", ["", 'inertia="shell"'])
 def test_a_flat_mesh_is_refused_by_name_where_it_collides(tmp_path, more):
-    with pytest.raises(InputError, match=r"geom 'g' collides, and its mesh 'm' cannot be used: .*coplanar") as refusal:
+    with pytest.raises(
+        InputError, match=r"geom 'g' collides, and its mesh 'm' cannot be used: .*coplanar"
+    ) as refusal:
         scene_of_mesh(tmp_path, mesh(FLAT, more), '<geom name="g" type="mesh" mesh="m"/>')
     assert refusal.value.where.endswith("scene.xml")
     geoms = f'<geom name="g" type="mesh" mesh="m" {SEEN}/><geom size="1"/>'
@@ -435,4 +535,6 @@ def test_a_mesh_that_only_mujoco_finds_thick_enough_is_refused_by_name(tmp_path)
         scene_of_mesh(tmp_path, almost, '<geom name="g" type="mesh" mesh="m"/>')
     assert refusal.value.where.endswith("scene.xml: geom 'g', mesh 'm'")
     with pytest.raises(InputError, match="geom 'g' is a sdf that may collide"):
-        scene_of_mesh(tmp_path, mesh(cloud(30)), '<geom name="g" type="sdf" mesh="m"/><geom size="1"/>')
+        scene_of_mesh(
+            tmp_path, mesh(cloud(30)), '<geom name="g" type="sdf" mesh="m"/><geom size="1"/>'
+        )

@@ -1,4 +1,5 @@
-"""Compiled forward kinematics have the bits of NumPy's, for every kind of joint and any coordinates."""
+"""Compiled forward kinematics have the bits of NumPy's, for every kind of joint and any
+coordinates."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -37,7 +38,9 @@ EVERY = """<mujoco><worldbody>
     <body><freejoint/><geom size=".1"/></body>
     <body pos="1 1 1"><geom size=".1"/></body></worldbody></mujoco>"""
 SCENES = {"humanoid": "", "ant": ANT, "every joint": EVERY}
-ODD = np.array([0.0, -0.0, 5e-324, 1e-300, np.pi / 2, -np.pi, 3 * np.pi, 1e5, -MODERATE, 1e-15, 1.0 + 2e-16])
+ODD = np.array(
+    [0.0, -0.0, 5e-324, 1e-300, np.pi / 2, -np.pi, 3 * np.pi, 1e5, -MODERATE, 1e-15, 1.0 + 2e-16]
+)
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -49,7 +52,8 @@ def _compiled() -> Iterator[None]:
 
 @pytest.fixture
 def only_compiled(monkeypatch) -> None:
-    """NumPy's forward kinematics of more than two configurations fail; two are used to describe the tree."""
+    """NumPy's forward kinematics of more than two configurations fail; two are used to describe the
+    tree."""
     poses = ForwardKinematics.poses
 
     def of_two(self, qpos, mocap):
@@ -65,22 +69,29 @@ def kinematics_of(name: str, tmp_path: Path) -> tuple[MujocoKinematics, mujoco.M
 
 
 def coordinates_of(mj_model: mujoco.MjModel, count: int) -> np.ndarray:
-    """Random coordinates with quaternions of norms near 1, far from it and 0, and angles at ends of quadrants."""
+    """Random coordinates with quaternions of norms near 1, far from it and 0, and angles at ends of
+    quadrants."""
     rng = np.random.default_rng(count)
     qpos = rng.normal(0.0, 3.0, (count, mj_model.nq))
     odd = rng.random(qpos.shape) < 0.2
     qpos[odd] = rng.choice(ODD, int(odd.sum()))
     for joint in range(mj_model.njnt):
-        start = mj_model.jnt_qposadr[joint] + 3 * (mj_model.jnt_type[joint] == mujoco.mjtJoint.mjJNT_FREE)
+        start = mj_model.jnt_qposadr[joint] + 3 * (
+            mj_model.jnt_type[joint] == mujoco.mjtJoint.mjJNT_FREE
+        )
         if mj_model.jnt_type[joint] in (mujoco.mjtJoint.mjJNT_FREE, mujoco.mjtJoint.mjJNT_BALL):
             quaternion = rng.normal(size=(count, 4))
             quaternion /= np.linalg.norm(quaternion, axis=1, keepdims=True)
-            quaternion *= rng.choice([1.0, 1.0, 1.0 + 1e-15, 1.0 + 1e-4, 7.0, 1e-16, 0.0], (count, 1))
+            quaternion *= rng.choice(
+                [1.0, 1.0, 1.0 + 1e-15, 1.0 + 1e-4, 7.0, 1e-16, 0.0], (count, 1)
+            )
             qpos[:, start : start + 4] = quaternion
     return qpos
 
 
-def both(kinematics: MujocoKinematics, qpos: np.ndarray, mocap: np.ndarray | None, monkeypatch) -> list[np.ndarray]:
+def both(
+    kinematics: MujocoKinematics, qpos: np.ndarray, mocap: np.ndarray | None, monkeypatch
+) -> list[np.ndarray]:
     """Bits of the poses by compiled code and by NumPy."""
     joint_tree.use(TreeLoader())
     compiled = kinematics.poses(qpos, mocap)
@@ -119,7 +130,10 @@ def test_no_configurations_and_no_bodies(tmp_path, monkeypatch):
 class StubMotion:
     """A motion without poses; `has_joint_tree` None is that of a recording of body poses."""
 
-    warnings, float_type, sha256, episodes = (), np.dtype(np.float64), "", None
+    warnings = ()
+    float_type = np.dtype(np.float64)
+    sha256 = ""
+    episodes = None
 
     def __init__(self, frames: int, worlds: int = 1, has_joint_tree: bool | None = True) -> None:
         self.time = self.step = np.zeros(frames)
@@ -131,7 +145,10 @@ class StubMotion:
 @pytest.mark.parametrize(
     ("motion", "is_compiled", "is_begun"),
     [
-        *((StubMotion(1, has_joint_tree=known), True, bool(known)) for known in (True, False, None)),
+        *(
+            (StubMotion(1, has_joint_tree=known), True, bool(known))
+            for known in (True, False, None)
+        ),
         (StubMotion(MANY), False, True),
         (StubMotion(MANY // 8, 8), False, True),
         (StubMotion(MANY - 1), False, False),
@@ -148,7 +165,11 @@ def test_the_kernel_is_compiled_for_many_configurations_of_joints_and_used_for_a
 ):
     begun = []
     for name, answer in (("is_loaded", False), ("is_found", is_compiled)):
-        monkeypatch.setattr(f"collidecli.engine.joint_kinematics.{name}", lambda *_, answer=answer: answer)
-    monkeypatch.setattr("collidecli.engine.joint_kinematics.begin_loading", lambda *_: begun.append(1))
+        monkeypatch.setattr(
+            f"collidecli.engine.joint_kinematics.{name}", lambda *_, answer=answer: answer
+        )
+    monkeypatch.setattr(
+        "collidecli.engine.joint_kinematics.begin_loading", lambda *_: begun.append(1)
+    )
     begin_loading_kinematics(motion)
     assert bool(begun) == is_begun

@@ -1,4 +1,5 @@
-"""Both meanings of MuJoCo's margin and gap, from MJCF and USD, against their definitions in MuJoCo's change log."""
+"""Both meanings of MuJoCo's margin and gap, from MJCF and USD, against their definitions in
+MuJoCo's change log."""
 
 from pathlib import Path
 
@@ -29,7 +30,8 @@ def lengths(margin: float, gap: float) -> str:
 
 
 def contacts_at_distances(path: Path, meaning: str) -> tuple[np.ndarray, np.ndarray]:
-    """Distances of the plain surfaces of which a contact is reported, and of which a contact has an overlap."""
+    """Distances of the plain surfaces of which a contact is reported, and of which a contact has an
+    overlap."""
     builder = ModelBuilder()
     builder.add_mjcf(path, mjcf_margin=meaning)
     poses = np.zeros((len(DISTANCES), 1, 1, 7))
@@ -79,7 +81,10 @@ def test_a_surface_is_not_deflated_and_its_contacts_are_reported(tmp_path):
 @pytest.mark.parametrize(
     ("text", "named"),
     [
-        (ball_and_floor(lengths(0.3, 0.3)), "geom 'ball': 0 < margin <= gap: the surface is 0.3 m further out"),
+        (
+            ball_and_floor(lengths(0.3, 0.3)),
+            "geom 'ball': 0 < margin <= gap: the surface is 0.3 m further out",
+        ),
         (ball_and_floor(lengths(0.3, 0.3), lengths(0.2, 0.4)), "geom 'floor' and 1 more: "),
         (ball_and_floor("", more=PAIR.replace("0.1", "0.5")), "<pair> of 'floor' and 'ball': "),
         (ball_and_floor(lengths(0.3, 0.2999)), ""),
@@ -95,7 +100,10 @@ def test_one_note_names_shapes_that_may_have_the_old_meaning(tmp_path, text, nam
     assert len(notes) == bool(named)
     for note in notes:
         assert note.startswith(named)
-        assert all(words in note for words in ("MuJoCo 3.9", "--mjcf-margin legacy", "--mjcf-margin included"))
+        assert all(
+            words in note
+            for words in ("MuJoCo 3.9", "--mjcf-margin legacy", "--mjcf-margin included")
+        )
     for meaning in ("included", "legacy"):
         notes = ModelBuilder().add_mjcf(path, mjcf_margin=meaning).warnings
         assert not any("MuJoCo 3.9" in note for note in notes)
@@ -103,15 +111,21 @@ def test_one_note_names_shapes_that_may_have_the_old_meaning(tmp_path, text, nam
 
 def test_summaries_have_a_row_of_the_margin(tmp_path, capfd):
     (tmp_path / "scene.xml").write_text(ball_and_floor(lengths(0.3, 0.3)))
-    collide, scene, out = CommandLine(capfd), tmp_path / "scene.xml", tmp_path / "out.h5"
+    collide = CommandLine(capfd)
+    scene = tmp_path / "scene.xml"
+    out = tmp_path / "out.h5"
     for words in (f"run {scene} -o {out}", f"inspect {scene}"):
         answer = collide.ok(words)
         (row,) = [line for line in answer.out.splitlines() if line.startswith("margin ")]
         assert "300 mm of each pair" in row
         assert answer.err.count("--mjcf-margin legacy") == 1
-        result = collide.result(words, "--mjcf-margin", "included", *(["--force"] if "run" in words else []))
+        result = collide.result(
+            words, "--mjcf-margin", "included", *(["--force"] if "run" in words else [])
+        )
         assert result["pair_margin"] == pytest.approx([0.3, 0.3])
-        answer = collide.ok(words, "--mjcf-margin", "legacy", *(["--force"] if "run" in words else []))
+        answer = collide.ok(
+            words, "--mjcf-margin", "legacy", *(["--force"] if "run" in words else [])
+        )
         assert "margin" not in answer.out.split("shape")[0] + answer.err
 
 
@@ -142,7 +156,9 @@ def test_usd(tmp_path, attributes, meaning, expected):
     shapes = builder.finalize().shapes
     assert (float(shapes.margin[0]), float(shapes.gap[0])) == pytest.approx(expected, abs=1e-12)
     noted = [note for note in imported.warnings if "MuJoCo 3.9" in note]
-    assert len(noted) == (attributes.startswith("float mjc:margin = 0.5\nfloat mjc:gap") and not meaning)
+    assert len(noted) == (
+        attributes.startswith("float mjc:margin = 0.5\nfloat mjc:gap") and not meaning
+    )
     assert all(note.startswith("</a>: ") for note in noted)
 
 

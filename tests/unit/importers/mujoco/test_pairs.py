@@ -43,7 +43,9 @@ def test_random_trees_allow_what_mujoco_does(tmp_path):
                 ball(f"g{name}_{k}", contype=rng.integers(8), conaffinity=rng.integers(8))
                 for k in range(rng.integers(1, 3))
             )
-            inner = "".join(branch(depth + 1) for _ in range(rng.integers(0, 4 if depth < 3 else 1)))
+            inner = "".join(
+                branch(depth + 1) for _ in range(rng.integers(0, 4 if depth < 3 else 1))
+            )
             return f'<body name="b{name}" {mocap}>{joint}{geoms}{inner}</body>'
 
         bodies = "".join(branch(0) for _ in range(4))
@@ -56,7 +58,9 @@ def test_random_trees_allow_what_mujoco_does(tmp_path):
         text = scene_text(WORLD + bodies, contact, option)
         scene, model = load(tmp_path, text)
         mj_model = mujoco.MjModel.from_xml_string(text)
-        assert our_pairs(scene, model) == reported_pairs(mj_model) == ruled_pairs(mj_model), f"case {case}"
+        assert our_pairs(scene, model) == reported_pairs(mj_model) == ruled_pairs(mj_model), (
+            f"case {case}"
+        )
 
 
 def rule(scene, model, a, b):
@@ -82,14 +86,20 @@ def test_rules_are_named(tmp_path):
 
 
 def test_a_pair_given_twice_reaches_furthest(tmp_path):
-    contact = "".join(f'<pair geom1="{a}" geom2="{b}" margin="{m}"/>' for a, b, m in ("ac0", "ca1", "ac0"))
-    text = scene_text('<body name="x"><joint/>' + ball("a") + "</body><body><joint/>" + ball("c") + "</body>", contact)
+    contact = "".join(
+        f'<pair geom1="{a}" geom2="{b}" margin="{m}"/>' for a, b, m in ("ac0", "ca1", "ac0")
+    )
+    text = scene_text(
+        '<body name="x"><joint/>' + ball("a") + "</body><body><joint/>" + ball("c") + "</body>",
+        contact,
+    )
     scene, model = load(tmp_path, text)
     assert model.forced_margin.tolist() == [1.0]
     assert "more than once" in scene.warnings[0]
 
 
-# One small MJCF scene for each rule, with the pairs that may touch written by hand; MuJoCo agrees with the hand.
+# One small MJCF scene for each rule, with the pairs that may touch written by hand; MuJoCo agrees
+# with the hand.
 
 
 def g(name, more=""):
@@ -101,7 +111,9 @@ def body(name, *inner, joint="<freejoint/>", more=""):
 
 
 FREE = "".join(body(name.upper(), g(name)) for name in "abc")
-CHAIN_OF_RULES = body("A", g("a"), body("B", g("b"), body("C", g("c"), joint="<joint/>"), joint="<joint/>"))
+CHAIN_OF_RULES = body(
+    "A", g("a"), body("B", g("b"), body("C", g("c"), joint="<joint/>"), joint="<joint/>")
+)
 WELDED = body("A", g("a"), body("B", g("b"), body("C", g("c"), joint="<joint/>"), joint=""))
 PLANE = '<geom name="{}" type="plane" size="1 1 1"/>'
 MOCAP_OF_RULES = {"joint": "", "more": 'mocap="true"'}
@@ -112,7 +124,12 @@ MASKED_PARTS = "".join(
 )
 WIDE_MASKS = "".join(
     body(name.upper(), g(name, f'contype="{contype}" conaffinity="{affinity}"'))
-    for name, contype, affinity in (("a", 2147483647, 0), ("b", 0, -2147483647), ("c", 0, -2147483648), ("d", 1, 1))
+    for name, contype, affinity in (
+        ("a", 2147483647, 0),
+        ("b", 0, -2147483647),
+        ("c", 0, -2147483648),
+        ("d", 1, 1),
+    )
 )
 TWO_PLANES = PLANE.format("p") + body("Q", PLANE.format("q"), **MOCAP_OF_RULES) + body("A", g("a"))
 MOCAP_CHILD = body("A", g("a"), body("B", g("b"), joint="<joint/>"), joint="<joint/>")
@@ -120,7 +137,10 @@ MOCAP_PAIR = body("M", g("m"), **MOCAP_OF_RULES) + body("N", g("n"), **MOCAP_OF_
 OFF_CLASS = '<default><default class="off"><geom contype="2" conaffinity="2"/></default></default>'
 OFF = body("D", g("d", 'class="off"')) + body("E", g("e"), more='childclass="off"')
 UNSEEN = 'contype="0" conaffinity="0"'
-FRAME = f'<frame childclass="main">{body("A", g("a"))}<frame euler="0 0 9">{body("B", g("b"))}</frame></frame>'
+FRAME = (
+    f'<frame childclass="main">{body("A", g("a"))}<frame euler="0 0'
+    f' 9">{body("B", g("b"))}</frame></frame>'
+)
 ALL = "a-b a-c b-c"
 A_B = '<pair geom1="a" geom2="b"/>'
 RULES = {
@@ -131,9 +151,19 @@ RULES = {
     "welded into the parent": ("", WELDED, "", ""),
     "welded, no parent filter": (NO_PARENT, WELDED, "", "a-c b-c"),
     "the world is no parent": ("", g("w") + body("A", g("a"), joint="<joint/>"), "", "a-w"),
-    "a static body's child": ("", STATIC.replace("</body>", MOCAP_CHILD + "</body>") + g("w"), "", "a-s a-w b-s b-w"),
+    "a static body's child": (
+        "",
+        STATIC.replace("</body>", MOCAP_CHILD + "</body>") + g("w"),
+        "",
+        "a-s a-w b-s b-w",
+    ),
     "static with static": ("", g("w") + STATIC, "", ""),
-    "mocap with static and mocap": ("", g("w") + MOCAP_PAIR + FREE, "", ALL + " a-m b-m c-m a-n b-n c-n a-w b-w c-w"),
+    "mocap with static and mocap": (
+        "",
+        g("w") + MOCAP_PAIR + FREE,
+        "",
+        ALL + " a-m b-m c-m a-n b-n c-n a-w b-w c-w",
+    ),
     "a mocap body's child": ("", body("M", g("m"), MOCAP_CHILD, **MOCAP_OF_RULES), "", "b-m"),
     "planes": ("", TWO_PLANES, '<pair geom1="p" geom2="q"/>', "a-p a-q"),
     "masks": ("", MASKED_PARTS, "", "a-b b-c"),
@@ -149,7 +179,12 @@ RULES = {
     "pair within a body": ("", body("A", g("a"), g("b")), A_B, "a-b"),
     "pair of parent and child": ("", CHAIN_OF_RULES, '<pair geom1="b" geom2="a"/>', "a-b a-c"),
     "pair that is excluded": ("", FREE, f'<exclude body1="A" body2="B"/>{A_B}', ALL),
-    "pair that masks forbid": ("", body("A", g("a", UNSEEN)) + body("B", g("b")) + body("C", g("c")), A_B, "a-b b-c"),
+    "pair that masks forbid": (
+        "",
+        body("A", g("a", UNSEEN)) + body("B", g("b")) + body("C", g("c")),
+        A_B,
+        "a-b b-c",
+    ),
     "pair of two static": ("", g("w") + STATIC, '<pair geom1="w" geom2="s"/>', "s-w"),
     "pair without a body": ("", g("w") + g("v"), '<pair geom1="w" geom2="v"/>', ""),
     "contacts off": ('<option><flag contact="disable"/></option>', FREE, A_B, ""),
@@ -173,7 +208,9 @@ def test_rules(tmp_path, head, bodies, contact, expected):
 def check(folder, text, expected):
     scene, model = load(folder, text)
     path = model.shapes.path
-    assert {"-".join(sorted((path[a], path[b]))) for a, b in allowed_pairs(model, 0).tolist()} == set(expected.split())
+    assert {
+        "-".join(sorted((path[a], path[b]))) for a, b in allowed_pairs(model, 0).tolist()
+    } == set(expected.split())
     mj_model = mujoco.MjModel.from_xml_path(str(folder / "scene.xml"))
     assert our_pairs(scene, model) == reported_pairs(mj_model) == ruled_pairs(mj_model)
     assert named(reported_pairs(mj_model), mj_model) == set(expected.split())
@@ -184,13 +221,20 @@ def test_attached_models(tmp_path):
     """Each copy has its own names; its contacts' rules come along, its keyframes too."""
     inner = body("F", g("finger"), joint='<joint type="slide"/>')
     hand = body("H", g("palm"), inner, body("T", g("thumb"), joint="<joint/>"), joint="")
-    more = '<contact><exclude body1="F" body2="T"/></contact><keyframe><key name="open" qpos="0.5 0"/></keyframe>'
+    more = (
+        '<contact><exclude body1="F" body2="T"/></contact><keyframe><key name="open" qpos="0.5'
+        ' 0"/></keyframe>'
+    )
     (tmp_path / "hand.xml").write_text(f"<mujoco><worldbody>{hand}</worldbody>{more}</mujoco>")
     text = """<mujoco><asset><model name="hand" file="hand.xml"/></asset><worldbody>
     <frame pos="-9 0 0"><attach model="hand" body="H" prefix="l_"/></frame>
     <body name="arm" pos="9 0 0"><joint/><attach model="hand" body="H" prefix="r_"/></body></worldbody></mujoco>"""
     left = "l_palm-l_finger l_palm-l_thumb"  # the left palm is static
-    across = " ".join(f"{a}-{b}" for a in ("l_palm", "l_finger", "l_thumb") for b in ("r_palm", "r_finger", "r_thumb"))
+    across = " ".join(
+        f"{a}-{b}"
+        for a in ("l_palm", "l_finger", "l_thumb")
+        for b in ("r_palm", "r_finger", "r_thumb")
+    )
     expected = " ".join("-".join(sorted(pair.split("-"))) for pair in f"{left} {across}".split())
     scene, model = check(tmp_path, text, expected)
     assert [t.label for t in model.shapes.types()] == ["sphere"] * 6
@@ -218,10 +262,31 @@ PAIRS = {
     "one, margins overridden": '<pair geom1="a" geom2="b" margin="0.2" gap="0.07"/>',
     "of its own": '<pair geom1="a" geom2="b" margin="0.2" gap="0.07"/>',
     "less than the geoms'": '<pair geom1="b" geom2="a" margin="0.01" gap="0"/>',
-    "several": '<pair geom1="d" geom2="a" margin="0.5" gap="0.25"/><pair geom1="a" geom2="c" margin="0.03" gap="0.02"/>'
-    '<pair geom1="b" geom2="c" margin="0.4"/><pair geom1="floor" geom2="b" margin="0.15" gap="0.1"/>',
+    "several": (
+        '<pair geom1="d" geom2="a" margin="0.5" gap="0.25"/><pair geom1="a" geom2="c" margin="0.03"'
+        ' gap="0.02"/><pair geom1="b" geom2="c" margin="0.4"/><pair geom1="floor" geom2="b"'
+        ' margin="0.15" gap="0.1"/>'
+    ),
 }
-SURFACES = (-0.4, -0.05, 0.005, 0.019, 0.03, 0.06, 0.1, 0.13, 0.19, 0.21, 0.26, 0.28, 0.35, 0.42, 0.45, 0.6, 0.8)
+SURFACES = (
+    -0.4,
+    -0.05,
+    0.005,
+    0.019,
+    0.03,
+    0.06,
+    0.1,
+    0.13,
+    0.19,
+    0.21,
+    0.26,
+    0.28,
+    0.35,
+    0.42,
+    0.45,
+    0.6,
+    0.8,
+)
 
 
 def scene(contact: str, option: str = "") -> str:
@@ -235,7 +300,8 @@ def scene(contact: str, option: str = "") -> str:
 
 
 def positions() -> np.ndarray:
-    """float64[F, 4, 3]: each two spheres, and each sphere and the floor, at each of the distances, the rest far."""
+    """float64[F, 4, 3]: each two spheres, and each sphere and the floor, at each of the distances,
+    the rest far."""
     far = np.array([[0.0, 0, 0], [100, 0, 0], [200, 0, 0], [300, 0, 0]])
     frames = []
     for surface in SURFACES:
@@ -260,11 +326,14 @@ def ours(model, **options) -> Contacts:
 
 @pytest.mark.parametrize("name", PAIRS)
 def test_contacts_are_those_of_mujoco(tmp_path, name):
-    override = '<option o_margin="0.5"><flag override="enable"/></option>' if "overridden" in name else ""
+    override = (
+        '<option o_margin="0.5"><flag override="enable"/></option>' if "overridden" in name else ""
+    )
     imported, model = load(tmp_path, scene(PAIRS[name], override))
     centres = positions()
     found = ours(model)
-    mj_model, data = imported.mj_model, mujoco.MjData(imported.mj_model)
+    mj_model = imported.mj_model
+    data = mujoco.MjData(imported.mj_model)
     seen = []
     for frame, at in enumerate(centres):
         data.qpos.reshape(4, 7)[:, :3] = at
@@ -278,7 +347,9 @@ def test_contacts_are_those_of_mujoco(tmp_path, name):
             distance = theirs.dist - theirs.includemargin
             np.testing.assert_allclose(cell.distance[0], distance, atol=1e-7)
             # MuJoCo's position is midway between the two surfaces without margins.
-            np.testing.assert_allclose((cell.point0[0] + cell.point1[0]) / 2, theirs.pos, atol=1e-12)
+            np.testing.assert_allclose(
+                (cell.point0[0] + cell.point1[0]) / 2, theirs.pos, atol=1e-12
+            )
             gap = (cell.point1[0] - cell.point0[0]) @ cell.normal[0].astype(float)
             np.testing.assert_allclose(gap, theirs.dist, atol=1e-6)
             seen.append((distance < 0.0, theirs.dist < 0.0))
@@ -289,7 +360,8 @@ def test_contacts_are_those_of_mujoco(tmp_path, name):
 def test_margins_of_columns_are_the_pair_s_halves_and_given_ones_replace_them(tmp_path):
     """margin0 + margin1 is what `distance` is less than the distance of the surfaces."""
     _, model = load(tmp_path, scene(PAIRS["several"]))
-    own, given = ours(model, columns=("margin0", "margin1")), ours(model, margin=0.1, gap=0.05)
+    own = ours(model, columns=("margin0", "margin1"))
+    given = ours(model, margin=0.1, gap=0.05)
     margins = own.columns["margin0"] + own.columns["margin1"]
     for found, margin in ((own, margins), (given, 0.2)):
         surfaces = np.einsum("ij,ij->i", found.point1 - found.point0, found.normal.astype(float))

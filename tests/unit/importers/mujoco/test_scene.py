@@ -77,14 +77,25 @@ def test_every_geom_has_mujocos_type_size_name_owner_offsets_and_pose(tmp_path):
     scene, model = load(tmp_path, EVERY_GEOM)
     assert scene.motion(model) is None
     shapes = model.shapes
-    assert shapes.path == ("floor", "plank", "bracket/geom#2", "upper", "body#4/geom#4", "knob", "palm", "nail")
+    assert shapes.path == (
+        "floor",
+        "plank",
+        "bracket/geom#2",
+        "upper",
+        "body#4/geom#4",
+        "knob",
+        "palm",
+        "nail",
+    )
     assert [t.label for t in shapes.types()] == [
         "plane", "box", "cylinder", "capsule", "ellipsoid", "sphere", "box", "sphere",
     ]  # fmt: skip
     assert model.bodies.path == ("shelf", "bracket", "arm", "body#4", "tip", "hand", "finger")
     owner = [model.bodies.path[body] if body >= 0 else None for body in shapes.body]
     assert owner == [None, None, None, "arm", "body#4", "tip", "hand", "finger"]
-    np.testing.assert_allclose(shapes.size[1:5], [[0.1, 0.2, 0.3], [0.2, 0.5, 0], [0.1, 0.5, 0], [0.1, 0.2, 0.3]])
+    np.testing.assert_allclose(
+        shapes.size[1:5], [[0.1, 0.2, 0.3], [0.2, 0.5, 0], [0.1, 0.5, 0], [0.1, 0.2, 0.3]]
+    )
     assert shapes.types()[0] is ShapeType.PLANE
     row = model.shapes.path.index("body#4/geom#4")
     assert model.gap_rule == "sum"
@@ -100,10 +111,12 @@ def test_every_geom_has_mujocos_type_size_name_owner_offsets_and_pose(tmp_path):
     for geom, row in enumerate(scene.shape_row):
         body = model.shapes.body[row]
         pose = model.shapes.pose[row]
-        turn, place = rotation(pose[3:]), pose[:3]
+        turn = rotation(pose[3:])
+        place = pose[:3]
         if body >= 0:
             rest = model.bodies.pose[body]
-            turn, place = rotation(rest[3:]) @ turn, rotation(rest[3:]) @ place + rest[:3]
+            turn = rotation(rest[3:]) @ turn
+            place = rotation(rest[3:]) @ place + rest[:3]
         np.testing.assert_allclose(place, data.geom_xpos[geom], atol=1e-12)
         np.testing.assert_allclose(turn, data.geom_xmat[geom].reshape(3, 3), atol=1e-12)
 
@@ -139,11 +152,19 @@ def test_keyframes_are_a_motion_and_are_numbered_where_times_decrease(tmp_path):
         ('contype="0" conaffinity="0"', "", False),
     ],
 )
-def test_a_mesh_that_may_collide_is_a_convex_mesh_and_others_are_left_out(tmp_path, masks, pair, collides):
+def test_a_mesh_that_may_collide_is_a_convex_mesh_and_others_are_left_out(
+    tmp_path, masks, pair, collides
+):
     scene, model = load(tmp_path, MESH.format(masks=masks, pair=pair))
-    labels = dict(zip(model.shapes.path, (kind.label for kind in model.shapes.types()), strict=True))
-    assert labels == {"floor": "plane", "ball": "sphere"} | ({"looks": "convex_mesh"} if collides else {})
-    assert (list(scene.shape_row), scene.left_out) == (([0, 1, 2], ()) if collides else ([0, 1, -1], ("looks",)))
+    labels = dict(
+        zip(model.shapes.path, (kind.label for kind in model.shapes.types()), strict=True)
+    )
+    assert labels == {"floor": "plane", "ball": "sphere"} | (
+        {"looks": "convex_mesh"} if collides else {}
+    )
+    assert (list(scene.shape_row), scene.left_out) == (
+        ([0, 1, 2], ()) if collides else ([0, 1, -1], ("looks",))
+    )
 
 
 def test_an_hfield_has_its_elevations_over_its_base(tmp_path):
@@ -155,13 +176,18 @@ def test_an_hfield_has_its_elevations_over_its_base(tmp_path):
     field = model.heightfields[0]
     assert len(model.heightfields) == 1
     assert model.shapes.pose[0, 2] == 7.0 + field.center == pytest.approx(7.125)
-    # The text begins at +y, MuJoCo's rows at -y; elevations are scaled to 1, the lowest is at the frame's z = 0.
-    np.testing.assert_allclose(field.heights + field.center, [[0.5, 0.375, 0.0], [0.0, 0.125, 0.25]], atol=1e-8)
+    # The text begins at +y, MuJoCo's rows at -y; elevations are scaled to 1, the lowest is at the
+    # frame's z = 0.
+    np.testing.assert_allclose(
+        field.heights + field.center, [[0.5, 0.375, 0.0], [0.0, 0.125, 0.25]], atol=1e-8
+    )
     np.testing.assert_allclose(model.shapes.size[0], [3.0, 2.0, 0.375])
     assert field.bottom + field.center == -0.25
 
 
-def test_missing_files_negative_margins_and_a_scene_of_the_other_gap_rule_before_it_are_refused(tmp_path):
+def test_missing_files_negative_margins_and_a_scene_of_the_other_gap_rule_before_it_are_refused(
+    tmp_path,
+):
     with pytest.raises(InputError, match="no such file"):
         add_mjcf(ModelBuilder(), tmp_path / "none.xml")
     text = '<mujoco><worldbody><geom name="g" size="1" margin="-0.1"/></worldbody></mujoco>'
@@ -175,7 +201,10 @@ def test_missing_files_negative_margins_and_a_scene_of_the_other_gap_rule_before
 
 def test_mujocos_warnings_are_kept_off_the_terminal(tmp_path, capfd, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    text = '<mujoco><compiler settotalmass="3"/><worldbody><body><joint/><geom size="1"/></body></worldbody></mujoco>'
+    text = (
+        '<mujoco><compiler settotalmass="3"/><worldbody><body><joint/><geom'
+        ' size="1"/></body></worldbody></mujoco>'
+    )
     scene, _ = load(tmp_path, text)
     assert any("settotalmass" in warning for warning in scene.warnings)
     assert capfd.readouterr() == ("", "")
@@ -195,7 +224,8 @@ def poses(mj_model: mujoco.MjModel) -> tuple[np.ndarray, np.ndarray]:
 
 
 def check(tmp_path, text: str) -> None:
-    """The importer's model, whose orientations are resolved by this program, against that of the same text."""
+    """The importer's model, whose orientations are resolved by this program, against that of the
+    same text."""
     scene, _ = load(tmp_path, text)
     theirs = mujoco.MjModel.from_xml_string(text)
     for ours, expected in zip(poses(scene.mj_model), poses(theirs), strict=True):
@@ -215,7 +245,9 @@ def nested(form: str, before: str = "") -> str:
 @pytest.mark.parametrize("sequence", SEQUENCES + MIXED)
 def test_euler_angles_of_every_sequence(tmp_path, sequence, angle):
     euler = "20 -50 110" if angle == "degree" else "0.4 -0.9 2.1"
-    check(tmp_path, nested(f'euler="{euler}"', f'<compiler angle="{angle}" eulerseq="{sequence}"/>'))
+    check(
+        tmp_path, nested(f'euler="{euler}"', f'<compiler angle="{angle}" eulerseq="{sequence}"/>')
+    )
 
 
 Z_AXES = ("1 2 3", "0 0 1", "0 0 -1", "2.7e-7 0 -3", "3.3e-7 0 -3", "0 -9e-8 1", "0 -1.1e-7 1")
@@ -243,7 +275,8 @@ def test_other_forms_and_ends(tmp_path, text):
     check(tmp_path, text)
 
 
-# Scenes that ask for more than any scene has are refused before MuJoCo works on them; others are left to it.
+# Scenes that ask for more than any scene has are refused before MuJoCo works on them; others are
+# left to it.
 
 
 def scene(inside: str) -> str:
@@ -253,15 +286,36 @@ def scene(inside: str) -> str:
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        (scene('<replicate count="1000">' * 4 + "</replicate>" * 4), "<replicate> stands for 1e+06 copies"),
-        (scene('<replicate count="2000000000"><geom size="1"/></replicate>'), "<replicate> stands for 2e+09 copies"),
-        (scene("<flexcomp name='f' count='1000 1000 1000'/>"), "<flexcomp> stands for 1e+09 copies"),
-        (scene('<composite type="cable" count="9000000 1 1"/>'), "<composite> stands for 9e+06 copies"),
+        (
+            scene('<replicate count="1000">' * 4 + "</replicate>" * 4),
+            "<replicate> stands for 1e+06 copies",
+        ),
+        (
+            scene('<replicate count="2000000000"><geom size="1"/></replicate>'),
+            "<replicate> stands for 2e+09 copies",
+        ),
+        (
+            scene("<flexcomp name='f' count='1000 1000 1000'/>"),
+            "<flexcomp> stands for 1e+09 copies",
+        ),
+        (
+            scene('<composite type="cable" count="9000000 1 1"/>'),
+            "<composite> stands for 9e+06 copies",
+        ),
         ('<mujoco><size nkey="2000000000"/></mujoco>', "<size> has nkey=2000000000"),
-        ("<mujoco><asset><hfield nrow='100000' ncol='100000'/></asset></mujoco>", "<hfield> has nrow=100000 ncol="),
-        ("<mujoco><texture width='2147483647' height='9'/></mujoco>", "<texture> has width=2147483647 height=9"),
+        (
+            "<mujoco><asset><hfield nrow='100000' ncol='100000'/></asset></mujoco>",
+            "<hfield> has nrow=100000 ncol=",
+        ),
+        (
+            "<mujoco><texture width='2147483647' height='9'/></mujoco>",
+            "<texture> has width=2147483647 height=9",
+        ),
         # MuJoCo itself takes a minute.
-        ("<mujoco" + "".join(f" a{k}='1'" for k in range(100_000)) + "/>", "<mujoco> has 100000 attributes"),
+        (
+            "<mujoco" + "".join(f" a{k}='1'" for k in range(100_000)) + "/>",
+            "<mujoco> has 100000 attributes",
+        ),
     ],
     ids=["nested", "one", "flexcomp", "composite", "size", "hfield", "texture", "attributes"],
 )
@@ -278,7 +332,14 @@ def test_what_a_scene_may_have(tmp_path: Path):
     within = '<replicate count="3"><replicate count="4"><geom size="1"/></replicate></replicate>'
     comment = '<!-- <replicate count="2000000000"> -->'
     mesh = f'<mesh name="m" vertex="{"0 1 2 " * 50_000}"/>'
-    for text in (scene(one_after_another), scene(within), scene(comment), scene(mesh), scene("a=b " * 5000), ""):
+    for text in (
+        scene(one_after_another),
+        scene(within),
+        scene(comment),
+        scene(mesh),
+        scene("a=b " * 5000),
+        "",
+    ):
         refuse_excessive_scene(text.encode(), "main.xml")
     (tmp_path / "main.xml").write_text(scene(within))
     assert compile_mjcf(tmp_path / "main.xml").mj_model.ngeom == 12
@@ -288,12 +349,16 @@ def test_what_a_scene_may_have(tmp_path: Path):
 
 MESH_FILE = "v 0 0 0\nv 2 0 0\nv 0 4 0\nv 0 0 6\nf 1 3 2\nf 1 2 4\nf 1 4 3\nf 2 3 4\n"
 FILES = {
-    "main.xml": """<?xml version="1.0"?><mujoco><include file="parts/a.xml"/><asset>
+    "main.xml": (
+        """<?xml version="1.0"?><mujoco><include file="parts/a.xml"/><asset>
       <mesh name="hull" file="parts/hull.obj"/><model name="m" file='parts/arm/model.xml'/></asset>
       <worldbody><geom type="box" mesh="hull" pos="9 0 0"/><attach model="m" body="arm" prefix="x_"/></worldbody>
       </mujoco>
-    """,
-    "parts/a.xml": '<mujoco><include\n\tfile = "b.xml"></include><include file="q&amp;a.xml"/></mujoco>',
+    """
+    ),
+    "parts/a.xml": (
+        '<mujoco><include\n\tfile = "b.xml"></include><include file="q&amp;a.xml"/></mujoco>'
+    ),
     "b.xml": '<mujoco><default><geom margin="0.125"/></default></mujoco>',
     "q&a.xml": "<mujoco><worldbody><geom size='1'/></worldbody></mujoco>",
     "parts/arm/model.xml": '<mujoco><worldbody><include file="deep/c.xml"/></worldbody></mujoco>',
@@ -322,10 +387,15 @@ def test_the_scene_is_what_its_files_say_wherever_it_stands(folder, tmp_path_fac
     for name in NOT_READ:
         (there / name).write_text("changed")
     assert digest(there) == digest(folder)
-    srdf, found = folder / "r.srdf", {digest(folder)}
+    srdf = folder / "r.srdf"
+    found = {digest(folder)}
     for text in ("<robot/>", "<robot><!-- a word --></robot>"):
         srdf.write_text(text)
-        found.add(load_scene([folder / "main.xml"], None, options=SceneOptions(disabled_pairs=str(srdf))).sha256)
+        found.add(
+            load_scene(
+                [folder / "main.xml"], None, options=SceneOptions(disabled_pairs=str(srdf))
+            ).sha256
+        )
     assert len(found) == 3
     alone = folder / "q&a.xml"
     assert load_scene([alone], None).sha256 == hashlib.sha256(alone.read_bytes()).hexdigest()
@@ -345,14 +415,19 @@ def test_a_change_in_any_file_changes_the_hash(folder, name):
 @pytest.mark.parametrize("here", [True, False])
 @pytest.mark.parametrize("folder_of_meshes", ["meshes", ""])
 def test_the_meshes_of_an_attached_model(tmp_path, monkeypatch, here, folder_of_meshes):
-    """They lie beside the model, wherever we stand; a file of the same name where we stand is another."""
+    """They lie beside the model, wherever we stand; a file of the same name where we stand is
+    another."""
     arm = f"""<mujoco><compiler meshdir="{folder_of_meshes}"/><asset><mesh name="q" file="q.obj"/></asset>
     <worldbody><body name="a"><geom type="box" mesh="q"/></body></worldbody></mujoco>"""
     main = """<mujoco><asset><model name="m" file="arm/arm.xml"/></asset>
     <worldbody><attach model="m" body="a" prefix="x_"/></worldbody></mujoco>"""
     mesh = tmp_path / "scene/arm" / folder_of_meshes / "q.obj"
     mesh.parent.mkdir(parents=True)
-    for path, text in ((mesh, MESH_FILE), (tmp_path / "scene/main.xml", main), (tmp_path / "scene/arm/arm.xml", arm)):
+    for path, text in (
+        (mesh, MESH_FILE),
+        (tmp_path / "scene/main.xml", main),
+        (tmp_path / "scene/arm/arm.xml", arm),
+    ):
         path.write_text(text)
     (tmp_path / "q.obj").write_text("another")
     monkeypatch.chdir(tmp_path if here else tmp_path.parent)
@@ -428,7 +503,9 @@ def test_vertices_move_as_in_mujoco(tmp_path):
         mujoco.mj_forward(found.mj_model, data)
         np.testing.assert_allclose(positions[frame, 0], data.flexvert_xpos, atol=1e-12)
     with TrajectoryWriter(tmp_path / "m.h5", body_names=model.bodies.path) as writer:
-        writer.append([0.0], [0], body_q=np.tile([0.0, 0, 0, 0, 0, 0, 1], (1, 1, len(model.bodies.path), 1)))
+        writer.append(
+            [0.0], [0], body_q=np.tile([0.0, 0, 0, 0, 0, 0, 1], (1, 1, len(model.bodies.path), 1))
+        )
     motion = open_trajectory(tmp_path / "m.h5", model)
     assert motion.warnings == ()  # a recording of the bodies moves all particles of flexes
     motion.close()
@@ -438,7 +515,9 @@ def test_a_pinned_vertex_does_not_touch_the_shapes_of_its_body(tmp_path):
     found, model = load(tmp_path, SCENE)
     poses, positions = positions_of(found, model, found.mj_model.qpos0[None])
     pipeline = pipeline_of(model, poses)
-    block = pipeline.collide(PoseBatch(0, 1, 0, poses, positions), Workspace(pipeline.device_model.device, 1 << 32))[0]
+    block = pipeline.collide(
+        PoseBatch(0, 1, 0, poses, positions), Workspace(pipeline.device_model.device, 1 << 32)
+    )[0]
     columns = block.groups["soft_contacts"].columns
     arm = int(np.flatnonzero(model.shapes.body == model.bodies.path.index("arm"))[0])
     assert model.particles.body[52] == model.bodies.path.index("arm")
@@ -453,5 +532,7 @@ def test_a_flex_that_does_not_collide_is_left_out_and_an_interpolated_one_refuse
     with pytest.raises(InputError, match="flex 'jelly' are interpolated"):
         load(tmp_path, text)
     with collected_messages() as messages:
-        warnings.warn("flex 'jelly' has no forces\nElement name 'jelly', id 1", UserWarning, stacklevel=1)
+        warnings.warn(
+            "flex 'jelly' has no forces\nElement name 'jelly', id 1", UserWarning, stacklevel=1
+        )
     assert messages == ["flex 'jelly' has no forces; Element name 'jelly', id 1"]

@@ -18,7 +18,10 @@ from tests.support.filter_scenes import xform
 from tests.support.mujoco_pairs import our_pairs, reported_pairs, ruled_pairs
 from tests.support.usd_scenes import BODY, COLLIDER, sphere
 
-BOX = '<collision><origin xyz="0 0 0.1" rpy="0 0 1"/><geometry><box size="0.2 0.4 0.6"/></geometry></collision>'
+BOX = (
+    '<collision><origin xyz="0 0 0.1" rpy="0 0 1"/><geometry><box size="0.2 0.4'
+    ' 0.6"/></geometry></collision>'
+)
 ROD = '<collision><geometry><cylinder radius="0.1" length="0.5"/></geometry></collision>'
 TIP = '<collision name="fingertip"><geometry><sphere radius="0.3"/></geometry></collision>'
 PILL = '<collision><geometry><capsule radius="0.1" length="0.5"/></geometry></collision>'
@@ -31,8 +34,9 @@ def link(name, *elements):
 
 def joint(name, kind, parent, child, xyz="0 0 1", rpy="0 0 0", axis="0 0 1"):
     return (
-        f'<joint name="{name}" type="{kind}"><parent link="{parent}"/><child link="{child}"/>'
-        f'<origin xyz="{xyz}" rpy="{rpy}"/><axis xyz="{axis}"/><limit lower="-1" upper="1" effort="1"/></joint>'
+        f'<joint name="{name}" type="{kind}"><parent link="{parent}"/><child'
+        f' link="{child}"/><origin xyz="{xyz}" rpy="{rpy}"/><axis xyz="{axis}"/><limit lower="-1"'
+        ' upper="1" effort="1"/></joint>'
     )
 
 
@@ -50,7 +54,10 @@ load = partial(mujoco_pairs.load, name="robot.urdf")
 
 
 def named_pairs(model):
-    return {tuple(sorted((model.shapes.path[a], model.shapes.path[b]))) for a, b in allowed_pairs(model, 0).tolist()}
+    return {
+        tuple(sorted((model.shapes.path[a], model.shapes.path[b])))
+        for a, b in allowed_pairs(model, 0).tolist()
+    }
 
 
 def test_links_shapes_names_and_poses(tmp_path):
@@ -62,7 +69,9 @@ def test_links_shapes_names_and_poses(tmp_path):
     assert [t.label for t in model.shapes.types()] == [
         *("box", "sphere", "cylinder", "cylinder", "capsule", "box", "box")
     ]
-    np.testing.assert_allclose(model.shapes.size[:3], [[0.1, 0.2, 0.3], [0.3, 0, 0], [0.1, 0.25, 0]])
+    np.testing.assert_allclose(
+        model.shapes.size[:3], [[0.1, 0.2, 0.3], [0.3, 0, 0], [0.1, 0.25, 0]]
+    )
     np.testing.assert_allclose(model.shapes.size[4], [0.1, 0.25, 0])
     assert model.bodies.path == ("base", "upper", "lower", "hand", "tool")
     assert model.shapes.body.tolist() == [-1, -1, -1, 1, 2, 3, 4]
@@ -82,7 +91,8 @@ def test_links_shapes_names_and_poses(tmp_path):
     ]
     for body, (xyz, rpy) in enumerate(steps, 1):
         step = np.eye(4)
-        step[:3, :3], step[:3, 3] = Rotation.from_euler("xyz", rpy).as_matrix(), xyz
+        step[:3, :3] = Rotation.from_euler("xyz", rpy).as_matrix()
+        step[:3, 3] = xyz
         frame = frame @ step
         np.testing.assert_allclose(poses[body, :3], frame[:3, 3], atol=1e-12)
         found = Rotation.from_quat(poses[body, 3:]).as_matrix()
@@ -95,16 +105,26 @@ UPPER, LOWER, HAND, TOOL = (f"{name}/collision#0" for name in ("upper", "lower",
 
 @pytest.mark.parametrize("floating", [False, True])
 def test_who_may_touch_whom(tmp_path, floating):
-    """By hand: neighbours do not, but MuJoCo has no such rule for a base that is fixed to the world; the hand is
-    welded to the lower arm, so it is the upper arm's neighbour, and the tool is the lower arm's."""
+    """By hand: neighbours do not, but MuJoCo has no such rule for a base that is fixed to the
+    world; the hand is welded to the lower arm, so it is the upper arm's neighbour, and the tool is
+    the lower arm's."""
     world = '<link name="world"/>' + joint("float", "floating", "world", "base")
-    imported, model = load(tmp_path, ARM.replace("</robot>", world + "</robot>") if floating else ARM)
+    imported, model = load(
+        tmp_path, ARM.replace("</robot>", world + "</robot>") if floating else ARM
+    )
     others = (LOWER, HAND, TOOL) if floating else (UPPER, LOWER, HAND, TOOL)
     expected = {tuple(sorted((base, other))) for base in BASE for other in others}
     assert named_pairs(model) == expected | {tuple(sorted((UPPER, TOOL)))}
-    assert our_pairs(imported, model) == reported_pairs(imported.mj_model) == ruled_pairs(imported.mj_model)
+    assert (
+        our_pairs(imported, model)
+        == reported_pairs(imported.mj_model)
+        == ruled_pairs(imported.mj_model)
+    )
     verdict = explain(model, model.shapes.path.index(LOWER), model.shapes.path.index(HAND))
-    assert (verdict.rule, imported.kinematics.coordinate_count) == ("welded into one body, 'lower'", 3 + 7 * floating)
+    assert (verdict.rule, imported.kinematics.coordinate_count) == (
+        "welded into one body, 'lower'",
+        3 + 7 * floating,
+    )
 
 
 @pytest.mark.parametrize(
@@ -140,10 +160,19 @@ def test_joints(tmp_path, kind, coordinates):
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        (link("a", BOX) + link("b", BOX) + joint("j", "floating", "a", "b"), "free joint can only be used on top"),
+        (
+            link("a", BOX) + link("b", BOX) + joint("j", "floating", "a", "b"),
+            "free joint can only be used on top",
+        ),
         (link("a", BOX) + link("b", BOX) + joint("j", "bent", "a", "b"), "invalid joint type"),
         (link("a", BOX) + link("a", BOX), "repeated URDF name"),
-        (link("a", BOX) + link("b") + joint("j", "fixed", "a", "b") + joint("k", "fixed", "b", "a"), "body not found"),
+        (
+            link("a", BOX)
+            + link("b")
+            + joint("j", "fixed", "a", "b")
+            + joint("k", "fixed", "b", "a"),
+            "body not found",
+        ),
         (link("a", "<collision><geometry><cone radius='1'/></geometry></collision>"), "geometry"),
     ],
 )
@@ -157,26 +186,45 @@ def test_what_mujoco_refuses(tmp_path, text, words, capfd):
 def test_colliding_meshes(tmp_path):
     mesh = '<collision><geometry><mesh filename="package://arm/hull.stl"/></geometry></collision>'
     text = f'<robot name="r">{link("a", BOX, mesh)}</robot>'
-    with pytest.raises(InputError, match=r"collides, and its file 'package://arm/hull\.stl' cannot be used"):
+    with pytest.raises(
+        InputError, match=r"collides, and its file 'package://arm/hull\.stl' cannot be used"
+    ):
         load(tmp_path, text)
     (tmp_path / "hull.dae").write_text("<COLLADA/>")
-    with pytest.raises(InputError, match=r"its file '.*hull\.dae' cannot be used: no decoder") as refusal:
+    with pytest.raises(
+        InputError, match=r"its file '.*hull\.dae' cannot be used: no decoder"
+    ) as refusal:
         load(tmp_path, text.replace(".stl", ".dae"), asset_map=(f"package://arm={tmp_path}",))
     assert "STL, OBJ, MSH" in refusal.value.fix
-    (tmp_path / "hull.obj").write_text("v 0 0 0\nv 1 0 0\nv 0 1 0\nv 0 0 1\nf 1 3 2\nf 1 2 4\nf 1 4 3\nf 2 3 4\n")
-    imported, model = load(tmp_path, text.replace(".stl", ".obj"), asset_map=(f"package://arm={tmp_path}",))
+    (tmp_path / "hull.obj").write_text(
+        "v 0 0 0\nv 1 0 0\nv 0 1 0\nv 0 0 1\nf 1 3 2\nf 1 2 4\nf 1 4 3\nf 2 3 4\n"
+    )
+    imported, model = load(
+        tmp_path, text.replace(".stl", ".obj"), asset_map=(f"package://arm={tmp_path}",)
+    )
     assert model.shapes.path == ("a/collision#0", "a/collision#1")
     assert model.shapes.types()[1] is ShapeType.CONVEX_MESH
     pose = model.shapes.pose[1]
     corners = model.hulls[0].vertex @ Rotation.from_quat(pose[3:]).as_matrix().T + pose[:3]
-    assert {tuple(np.abs(corner.round(6))) for corner in corners} == {(0, 0, 0), (0, 0, 1), (0, 1, 0), (1, 0, 0)}
+    assert {tuple(np.abs(corner.round(6))) for corner in corners} == {
+        (0, 0, 0),
+        (0, 0, 1),
+        (0, 1, 0),
+        (1, 0, 0),
+    }
     assert imported.files[1:] == (str(tmp_path / "hull.obj"),)
 
 
 def test_mujocos_own_element(tmp_path):
-    """Its options count; visual elements that it keeps are left out, and a missing mesh of one is told."""
-    own = '<compiler discardvisual="false" fusestatic="true"/><option><flag contact="disable"/></option>'
-    imported, model = load(tmp_path, ARM.replace('name="arm">', f'name="arm"><mujoco>{own}</mujoco>'))
+    """Its options count; visual elements that it keeps are left out, and a missing mesh of one is
+    told."""
+    own = (
+        '<compiler discardvisual="false" fusestatic="true"/><option><flag'
+        ' contact="disable"/></option>'
+    )
+    imported, model = load(
+        tmp_path, ARM.replace('name="arm">', f'name="arm"><mujoco>{own}</mujoco>')
+    )
     assert model.bodies.path == ("base", "upper", "lower", "hand", "tool")
     assert model.shapes.path[0] == "base/collision#0"
     assert imported.left_out == ("base/visual#0", "lower/visual#0")
@@ -186,7 +234,9 @@ def test_mujocos_own_element(tmp_path):
 
 def test_a_name_given_twice_links_without_mass_and_mimicking_joints(tmp_path):
     """MuJoCo keeps the first, and says so on stderr; the second is named by its link."""
-    text = f'<robot name="r">{link("a", TIP)}{link("b", TIP)}{joint("j", "fixed", "a", "b")}</robot>'
+    text = (
+        f'<robot name="r">{link("a", TIP)}{link("b", TIP)}{joint("j", "fixed", "a", "b")}</robot>'
+    )
     _, model = load(tmp_path, text)
     assert model.shapes.path == ("fingertip", "b/collision#0")
     text = f"""<robot name="r">{link("a", BOX)}{link("empty")}{link("b", BOX)}{joint("j", "revolute", "a", "empty")}
@@ -211,7 +261,9 @@ EVERY = {"a0 b0", "a1 b0", "a0 c0", "a1 c0", "a0 d0", "a1 d0", "b0 c0", "b0 d0"}
 def load_with_srdf(folder, srdf, scene=MJCF, name="scene.xml"):
     (folder / name).write_text(scene)
     (folder / "robot.srdf").write_text(srdf)
-    return load_scene([folder / name], None, options=SceneOptions(disabled_pairs=str(folder / "robot.srdf")))
+    return load_scene(
+        [folder / name], None, options=SceneOptions(disabled_pairs=str(folder / "robot.srdf"))
+    )
 
 
 def pairs(scene):
@@ -250,12 +302,16 @@ def silent(link):
         ((disabled("c", "a"),), {"a0 c0", "a1 c0"}),
         ((silent("b"),), {"a0 b0", "a1 b0", "b0 c0", "b0 d0", "b0 floor"}),
         ((silent("b"), enabled("c", "b")), {"a0 b0", "a1 b0", "b0 d0", "b0 floor"}),
-        ((enabled("c", "b"), disabled("b", "c"), silent("b")), {"a0 b0", "a1 b0", "b0 c0", "b0 d0", "b0 floor"}),
+        (
+            (enabled("c", "b"), disabled("b", "c"), silent("b")),
+            {"a0 b0", "a1 b0", "b0 c0", "b0 d0", "b0 floor"},
+        ),
         ((enabled("c", "d"),), set()),
     ],
 )
 def test_pairs_by_hand(tmp_path, elements, gone):
-    """A pair that the scene forces is disabled too; what the scene itself forbids is not enabled."""
+    """A pair that the scene forces is disabled too; what the scene itself forbids is not
+    enabled."""
     scene = load_with_srdf(tmp_path, robot(*elements))
     assert pairs(scene) == EVERY - gone
     assert scene.warnings == ()
@@ -267,7 +323,9 @@ def test_the_reason_is_the_rule_and_unknown_links_are_told(tmp_path):
     assert rule(scene, "c0", "d0") == "<disable_collisions> of 'c' and 'd': Adjacent"
     assert rule(scene, "b0", "a1") == "<disable_collisions> of 'a' and 'b'"
     assert rule(scene, "a0", "d0") == "<disable_default_collisions> of 'a'"
-    scene = load_with_srdf(tmp_path, robot(disabled("a", "left_hand"), silent("dd"), enabled("a", "a_long_way_off")))
+    scene = load_with_srdf(
+        tmp_path, robot(disabled("a", "left_hand"), silent("dd"), enabled("a", "a_long_way_off"))
+    )
     assert pairs(scene) == EVERY
     place = str(tmp_path / "robot.srdf")
     assert scene.warnings == (
@@ -290,9 +348,14 @@ def test_links_of_a_stage(tmp_path):
     srdf = robot(disabled("one", "two"), disabled("one", "/World/twin"), silent("twin"))
     scene = load_with_srdf(tmp_path, srdf, USD, "s.usda")
     assert everything - pairs(scene) == {
-        f"/World/one/{mine} /World/{other}/ball" for mine in ("ball", "inside/more") for other in ("two", "twin")
+        f"/World/one/{mine} /World/{other}/ball"
+        for mine in ("ball", "inside/more")
+        for other in ("two", "twin")
     }
-    assert rule(scene, "/World/one/ball", "/World/two/ball") == "<disable_collisions> of 'one' and 'two': Never"
+    assert (
+        rule(scene, "/World/one/ball", "/World/two/ball")
+        == "<disable_collisions> of 'one' and 'two': Never"
+    )
     (told,) = (warning for warning in scene.warnings if "link" in warning)
     assert "no link 'twin'" in told, "two bodies are called that"
 

@@ -1,4 +1,5 @@
-"""robosuite's demonstrations, MuJoCo state arrays and arrays of .npy and .npz files: layouts, poses, refusals."""
+"""robosuite's demonstrations, MuJoCo state arrays and arrays of .npy and .npz files: layouts,
+poses, refusals."""
 
 import zipfile
 
@@ -11,7 +12,13 @@ from collidecli.errors import InputError
 from collidecli.importers.recordings import array_files, times
 from collidecli.importers.recordings.array_files import npy_header, read_npy, read_npz
 from collidecli.importers.recordings.deformable_states import DeformableStates
-from collidecli.importers.recordings.mujoco_states import NAMES, USUAL, find_layout, layout_of, parse_spec
+from collidecli.importers.recordings.mujoco_states import (
+    NAMES,
+    USUAL,
+    find_layout,
+    layout_of,
+    parse_spec,
+)
 from collidecli.motions.requests import SceneRequest
 from collidecli.motions.scenes import scene_in_motion
 from collidecli.scene.builder import ModelBuilder
@@ -37,7 +44,8 @@ def states_of(scene=SCENE, frames=FRAMES, lift=0.0, act=False):
     model = mujoco.MjModel.from_xml_string(scene)
     data = mujoco.MjData(model)
     data.qpos[2] += lift
-    rows, places = [], []
+    rows = []
+    places = []
     for _ in range(frames):
         mujoco.mj_step(model, data, 3)
         mujoco.mj_kinematics(model, data)
@@ -51,12 +59,16 @@ def write(path, demos, scenes=SCENE, on="demo"):
     if on == "data":
         write_demos(path, demos, {}, model_file=scenes)
     else:
-        write_demos(path, demos, scenes if isinstance(scenes, dict) else dict.fromkeys(demos, scenes))
+        write_demos(
+            path, demos, scenes if isinstance(scenes, dict) else dict.fromkeys(demos, scenes)
+        )
     return str(path)
 
 
 def opened(path, scenes=(), frames="", **options):
-    request = SceneRequest(scenes=list(scenes), trajectory=path, frames=frames, recording=RecordingOptions(**options))
+    request = SceneRequest(
+        scenes=list(scenes), trajectory=path, frames=frames, recording=RecordingOptions(**options)
+    )
     return scene_in_motion(request)
 
 
@@ -65,7 +77,9 @@ def opened(path, scenes=(), frames="", **options):
 @pytest.mark.parametrize("dtype", ["f8", "f4"])
 def test_poses_are_mujocos(tmp_path, act, on, dtype):
     (first, placed), (second, lifted) = states_of(act=act), states_of(lift=0.3, act=act)
-    path = write(tmp_path / "a", {"demo_0": first.astype(dtype), "demo_1": second.astype(dtype)}, on=on)
+    path = write(
+        tmp_path / "a", {"demo_0": first.astype(dtype), "demo_1": second.astype(dtype)}, on=on
+    )
     scene, motion = opened(path)
     assert scene.model.bodies.path == ("target", "cube", "arm")
     poses = np.concatenate([motion.read(range(0, 2)), motion.read(range(2, FRAMES))])
@@ -88,12 +102,16 @@ def test_a_slice_and_a_step_of_frames_worlds_of_one_demonstration_and_a_scene_as
     scene, motion = scene_in_motion(SceneRequest(scenes=[], trajectory=path, worlds=4))
     assert (scene.model.world_count, motion.world_count) == (4, 1)
     again = opened(write(tmp_path / "b", {"demo_0": states + 0.0, "demo_1": states}))[0].sha256
-    other = opened(write(tmp_path / "c", {"demo_0": states}, scenes=SCENE.replace("0.05", "0.06")))[0].sha256
+    other = opened(write(tmp_path / "c", {"demo_0": states}, scenes=SCENE.replace("0.05", "0.06")))[
+        0
+    ].sha256
     assert scene.sha256 == again != other
 
 
 def test_scenes_with_other_joints_are_templates_with_kinematics_of_their_own(tmp_path):
-    other = SCENE.replace('<body name="cube" pos="0 0 0.5"><freejoint/>', '<body name="cube"><joint type="ball"/>')
+    other = SCENE.replace(
+        '<body name="cube" pos="0 0 0.5"><freejoint/>', '<body name="cube"><joint type="ball"/>'
+    )
     other = other.replace('name="arm" pos', 'name="lever" pos')
     (first, placed), (second, elsewhere) = states_of(), states_of(other)
     demos = {"demo_0": (SCENE, first), "demo_1": (other, second), "demo_2": (SCENE, first)}
@@ -124,7 +142,11 @@ def bad(change):
 @pytest.mark.parametrize(
     ("demos", "options", "words"),
     [
-        ({"demo_0": np.zeros((3, 15))}, {}, ("15 numbers", "1 + 8 + 7, with act 17", "/data/demo_0/states")),
+        (
+            {"demo_0": np.zeros((3, 15))},
+            {},
+            ("15 numbers", "1 + 8 + 7, with act 17", "/data/demo_0/states"),
+        ),
         ({"demo_0": np.zeros((3, 16), int)}, {}, ("int64", "not floats")),
         ({"demo_0": np.zeros((3, 2, 16))}, {}, ("[3, 2, 16]", "not floats")),
         ({"demo_0": np.zeros((0, 16))}, {}, ("no frames", "demo_0")),
@@ -132,8 +154,16 @@ def bad(change):
         ({}, {}, ("no demonstrations",)),
         (bad(lambda s: s[2, :1].fill(np.nan)), {}, ("time is nan", "demo_1/states, frame 2")),
         (bad(lambda s: s[2, :1].fill(0.0)), {}, ("decreases", "demo_1/states, frame 2")),
-        (bad(lambda s: s[2:, :1].__iadd__(0.5)), {}, ("times differ", "demo_1/states, frame 2", "--fps")),
-        (bad(lambda s: s[2, 3:4].fill(np.nan)), {}, ("qpos[2] is nan", "demo_1/states, frame 2", "'cube'")),
+        (
+            bad(lambda s: s[2:, :1].__iadd__(0.5)),
+            {},
+            ("times differ", "demo_1/states, frame 2", "--fps"),
+        ),
+        (
+            bad(lambda s: s[2, 3:4].fill(np.nan)),
+            {},
+            ("qpos[2] is nan", "demo_1/states, frame 2", "'cube'"),
+        ),
         (bad(lambda s: s[2, 4:5].fill(3.0)), {}, ("norm", "demo_1/states, frame 2", "'cube'")),
     ],
 )
@@ -150,10 +180,19 @@ def scene_text(text):
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        (scene_text("<mujoco><wrong/></mujoco>"), ("MuJoCo cannot compile", "/data/demo_0, model_file")),
-        (scene_text(SCENE.replace("table", "t\xe4ble").encode("latin-1")), ("not UTF-8", "/data/demo_0, model_file")),
+        (
+            scene_text("<mujoco><wrong/></mujoco>"),
+            ("MuJoCo cannot compile", "/data/demo_0, model_file"),
+        ),
+        (
+            scene_text(SCENE.replace("table", "t\xe4ble").encode("latin-1")),
+            ("not UTF-8", "/data/demo_0, model_file"),
+        ),
         (scene_text(f'<mujoco><include file="{__file__}"/></mujoco>'), ("includes",)),
-        (lambda demo: demo.parent.__setitem__("demo_1", h5py.ExternalLink("other.h5", "/x")), ("another file",)),
+        (
+            lambda demo: demo.parent.__setitem__("demo_1", h5py.ExternalLink("other.h5", "/x")),
+            ("another file",),
+        ),
     ],
     ids=["no scene", "encoding", "another file's scene", "data outside"],
 )
@@ -165,7 +204,8 @@ def test_scenes_and_data_that_are_not_usable(tmp_path, change, words):
 
 
 def test_shared_time_and_names_in_numeric_order():
-    one, two = np.array([0.0, 0.1, 0.2]), np.array([0.0, 0.1])
+    one = np.array([0.0, 0.1, 0.2])
+    two = np.array([0.0, 0.1])
     time, warnings = times.shared_time([two, one], ["a", "b"])
     assert (time.tolist(), warnings) == (one.tolist(), ())
     time, warnings = times.shared_time([one + 3.0, two], ["a", "b"])
@@ -174,17 +214,23 @@ def test_shared_time_and_names_in_numeric_order():
     # A clock of float32 at an hour is one clock still.
     late = 3600.0 + one
     assert not times.shared_time([late, late.astype(np.float32)], ["a", "b"])[1]
-    check_refused(lambda: times.shared_time([one, np.array([0.0, 0.15])], ["a", "b"]), ["b, frame 1", "times differ"])
+    check_refused(
+        lambda: times.shared_time([one, np.array([0.0, 0.15])], ["a", "b"]),
+        ["b, frame 1", "times differ"],
+    )
     assert times.rate_time(3, 50.0, "").tolist() == [0.0, 0.02, 0.04]
     ordered = ["9", "10", "demo_1a", "demo_1b", "demo_9", "demo_10", "ep"]
     assert in_order(sorted(ordered)[::-1]) == ordered
 
 
 def test_a_carried_scene_with_meshes_that_collide(tmp_path):
-    """As robosuite writes it: whole paths of the machine that recorded, and a free body's place depends on its mesh."""
+    """As robosuite writes it: whole paths of the machine that recorded, and a free body's place
+    depends on its mesh."""
     folder = tmp_path / "assets" / "objects"
     folder.mkdir(parents=True)
-    corners = "".join(f"v {x} {y} {z}\n" for x in (0.0, 0.2) for y in (0.0, 0.1) for z in (0.0, 0.1 + x))
+    corners = "".join(
+        f"v {x} {y} {z}\n" for x in (0.0, 0.2) for y in (0.0, 0.1) for z in (0.0, 0.1 + x)
+    )
     faces = ("1 3 7 5", "2 6 8 4", "1 5 6 2", "3 4 8 7", "1 2 4 3", "5 7 8 6")
     (folder / "wedge.obj").write_text(corners + "".join(f"f {face}\n" for face in faces))
     scene = """<mujoco><asset>{look}<mesh name="wedge" file="{objects}/wedge.obj" scale="1 1 0.5"/></asset><worldbody>
@@ -199,17 +245,25 @@ def test_a_carried_scene_with_meshes_that_collide(tmp_path):
     )
     states, placed = states_of(here)
     path = write(tmp_path / "a", {"demo_0": states}, scenes=there)
-    with pytest.raises(InputError, match=r"geom 'wedge' collides, and its file '/home/nobody.*wedge\.obj' cannot be"):
+    with pytest.raises(
+        InputError,
+        match=r"geom 'wedge' collides, and its file '/home/nobody.*wedge\.obj' cannot be",
+    ):
         opened(path)
-    options = SceneOptions(asset_map=(f"/home/nobody/robosuite/models/assets={tmp_path / 'assets'}",))
-    loaded, motion = scene_in_motion(SceneRequest(scenes=[], trajectory=path, scene_options=options))
+    options = SceneOptions(
+        asset_map=(f"/home/nobody/robosuite/models/assets={tmp_path / 'assets'}",)
+    )
+    loaded, motion = scene_in_motion(
+        SceneRequest(scenes=[], trajectory=path, scene_options=options)
+    )
     assert [kind.label for kind in loaded.model.shapes.types()] == ["box", "convex_mesh"]
     poses = motion.read(range(len(states)))
     motion.close()
     np.testing.assert_allclose(poses[:, 0, :, :3], placed, atol=1e-12)
 
 
-# MuJoCo state arrays: the layout against mj_getState, poses against MuJoCo's own, and every refusal.
+# MuJoCo state arrays: the layout against mj_getState, poses against MuJoCo's own, and every
+# refusal.
 
 RICH = """<mujoco>
   <size nuserdata="3"/>
@@ -224,7 +278,12 @@ RICH = """<mujoco>
 </mujoco>"""
 STATE_FRAMES = 9
 STATE = mujoco.mjtState
-SPECS = [STATE.mjSTATE_FULLPHYSICS, STATE.mjSTATE_PHYSICS, STATE.mjSTATE_INTEGRATION, STATE.mjSTATE_QPOS]
+SPECS = [
+    STATE.mjSTATE_FULLPHYSICS,
+    STATE.mjSTATE_PHYSICS,
+    STATE.mjSTATE_INTEGRATION,
+    STATE.mjSTATE_QPOS,
+]
 
 
 @pytest.fixture
@@ -237,7 +296,16 @@ def shaken(model, seed=0):
     rng = np.random.default_rng(seed)
     data = mujoco.MjData(model)
     data.time = rng.uniform(1, 9)
-    for name in ("qvel", "act", "qacc_warmstart", "ctrl", "qfrc_applied", "userdata", "xfrc_applied", "mocap_pos"):
+    for name in (
+        "qvel",
+        "act",
+        "qacc_warmstart",
+        "ctrl",
+        "qfrc_applied",
+        "userdata",
+        "xfrc_applied",
+        "mocap_pos",
+    ):
         part = getattr(data, name)
         part[...] = rng.normal(size=part.shape)
     mujoco.mj_integratePos(model, data.qpos, rng.normal(size=model.nv), 1.0)
@@ -251,7 +319,9 @@ def state_of(model, data, spec):
     return state
 
 
-@pytest.mark.parametrize("spec", [*SPECS, STATE.mjSTATE_QPOS | STATE.mjSTATE_MOCAP_POS | STATE.mjSTATE_MOCAP_QUAT])
+@pytest.mark.parametrize(
+    "spec", [*SPECS, STATE.mjSTATE_QPOS | STATE.mjSTATE_MOCAP_POS | STATE.mjSTATE_MOCAP_QUAT]
+)
 def test_the_layout_is_that_of_mj_get_state(model, spec):
     data = shaken(model)
     state = state_of(model, data, int(spec))
@@ -292,7 +362,9 @@ def test_the_layout_is_found_by_size_where_only_one_fits(model):
     check_refused(lambda: find_layout(model, "", 999, "x"), ("FULLPHYSICS", "--state-spec"))
     check_refused(lambda: find_layout(model, "PHYSICS", 999, "x"), ["QPOS 12"])
     # A scene at rest has no degree of freedom: QPOS and PHYSICS are both of size zero.
-    still = mujoco.MjModel.from_xml_string("<mujoco><worldbody><geom size='1'/></worldbody></mujoco>")
+    still = mujoco.MjModel.from_xml_string(
+        "<mujoco><worldbody><geom size='1'/></worldbody></mujoco>"
+    )
     check_refused(lambda: find_layout(still, "", 0, "x"), ["PHYSICS and QPOS", "give --state-spec"])
 
 
@@ -312,7 +384,9 @@ def opened_states(folder, states, kind="npy", **options):
 @pytest.mark.parametrize("kind", ["npy", "npz", "h5"])
 @pytest.mark.parametrize("spec", SPECS)
 def test_poses_of_states_are_mujocos(model, tmp_path, kind, spec):
-    everything = [[shaken(model, 10 * world + frame) for frame in range(STATE_FRAMES)] for world in range(2)]
+    everything = [
+        [shaken(model, 10 * world + frame) for frame in range(STATE_FRAMES)] for world in range(2)
+    ]
     states = np.array([[state_of(model, data, int(spec)) for data in row] for row in everything])
     timed = spec in (STATE.mjSTATE_FULLPHYSICS, STATE.mjSTATE_INTEGRATION)
     if timed:
@@ -320,16 +394,22 @@ def test_poses_of_states_are_mujocos(model, tmp_path, kind, spec):
     motion = opened_states(tmp_path, states, kind, fps=None if timed else 10.0)
     held_mocap = spec == STATE.mjSTATE_INTEGRATION
     assert any("mocap" in warning for warning in motion.warnings) != held_mocap
-    np.testing.assert_allclose(motion.time, 0.1 * np.arange(STATE_FRAMES) + (3.0 if timed else 0.0), atol=1e-12)
+    np.testing.assert_allclose(
+        motion.time, 0.1 * np.arange(STATE_FRAMES) + (3.0 if timed else 0.0), atol=1e-12
+    )
     poses = np.concatenate([motion.read(range(0, 4)), motion.read(range(4, STATE_FRAMES))])
     np.testing.assert_array_equal(motion.read(range(1, STATE_FRAMES, 3)), poses[1::3])
     skip = 0 if held_mocap else 1  # the hand is body 1
     for world, frame in np.ndindex(2, STATE_FRAMES):
         data = everything[world][frame]
         mujoco.mj_kinematics(model, data)
-        np.testing.assert_allclose(poses[frame, world, skip:, :3], data.xpos[1 + skip :], atol=1e-12)
+        np.testing.assert_allclose(
+            poses[frame, world, skip:, :3], data.xpos[1 + skip :], atol=1e-12
+        )
         turn = poses[frame, world, skip:, [6, 3, 4, 5]].T
-        np.testing.assert_allclose(np.abs(np.sum(turn * data.xquat[1 + skip :], axis=1)), 1.0, atol=1e-12)
+        np.testing.assert_allclose(
+            np.abs(np.sum(turn * data.xquat[1 + skip :], axis=1)), 1.0, atol=1e-12
+        )
     motion.close()
 
 
@@ -378,7 +458,9 @@ def test_clocks_that_differ_count_from_the_first_frame(tmp_path):
 def test_refusals_of_states(tmp_path, change, options, words):
     states = plain_states()
     change(states)
-    check_refused(lambda: opened_states(tmp_path, states, **options).read(range(STATE_FRAMES)), words)
+    check_refused(
+        lambda: opened_states(tmp_path, states, **options).read(range(STATE_FRAMES)), words
+    )
 
 
 @pytest.mark.parametrize(
@@ -400,7 +482,8 @@ def test_arrays_that_are_no_states(tmp_path, states, kind, spec, words):
 
 
 def deformable_model():
-    """Worlds 0 and 1 of one template, world 2 of another; each has a cloth and a towel of one particle."""
+    """Worlds 0 and 1 of one template, world 2 of another; each has a cloth and a towel of one
+    particle."""
     builder = ModelBuilder()
     for root, origin in (("/envs/env_0", 0.0), ("/envs/env_2", 20.0)):
         builder.begin_world(root, [origin, 0, 0, 0, 0, 0, 1])
@@ -417,7 +500,9 @@ def test_each_demonstration_moves_the_objects_of_its_world(tmp_path):
     assert held.world_template.tolist() == [0, 0, 1]
     with h5py.File(tmp_path / "m.h5", "w") as file:
         for world in (0, 2):
-            file[f"d{world}/deformable_object/cloth/nodal_position"] = np.full((2, 1, 3), 0.5 + world)
+            file[f"d{world}/deformable_object/cloth/nodal_position"] = np.full(
+                (2, 1, 3), 0.5 + world
+            )
         demos = [[file.require_group(f"d{world}")] for world in range(3)]
         states = DeformableStates(demos, held, held.world_pose[:, :3], "m.h5")
         found = states.read(range(2))
@@ -469,7 +554,9 @@ def test_headers_that_lie(tmp_path, data, words):
 
 
 def test_a_later_header_version_is_read_and_damage_and_missing_arrays_are_told(tmp_path):
-    (tmp_path / "a.npy").write_bytes(header("(2,)", version=b"\x02\x00") + np.array([1.5, 2.5]).tobytes())
+    (tmp_path / "a.npy").write_bytes(
+        header("(2,)", version=b"\x02\x00") + np.array([1.5, 2.5]).tobytes()
+    )
     assert npy_header(str(tmp_path / "a.npy")).shape == (2,)
     assert read_npy(str(tmp_path / "a.npy")).tolist() == [1.5, 2.5]
     path = tmp_path / "a.npz"
@@ -485,6 +572,8 @@ def test_an_array_beyond_memory_is_refused_before_it_is_read(tmp_path, monkeypat
     np.savez_compressed(tmp_path / "a.npz", states=np.zeros((1000, 100)))
     monkeypatch.setattr("collidecli.storage.reading_limit.LEAST_LIMIT", 500)
     monkeypatch.setattr("collidecli.storage.reading_limit.free_memory", lambda: 1000)
-    with pytest.raises(InputError, match=r"needs 1.53 MiB of memory, and the limit is 500 B") as raised:
+    with pytest.raises(
+        InputError, match=r"needs 1.53 MiB of memory, and the limit is 500 B"
+    ) as raised:
         read_npz(str(tmp_path / "a.npz"), "states")
     assert ".npy" in raised.value.fix

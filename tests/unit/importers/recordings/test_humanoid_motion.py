@@ -84,7 +84,11 @@ def check(motion, target, demo: Demo, tolerance=1e-6, rate=50.0):
     poses = motion.read(range(FRAMES))[:, 0]
     for k, body in enumerate(target.model.bodies.path):
         name = body.rsplit("/", 1)[-1]
-        truth = demo.poses[name] if name != "puck" else np.tile(target.model.bodies.pose[k], (FRAMES, 1))
+        truth = (
+            demo.poses[name]
+            if name != "puck"
+            else np.tile(target.model.bodies.pose[k], (FRAMES, 1))
+        )
         check_poses(poses[:, k], truth, tolerance)
     np.testing.assert_array_equal(motion.read(range(1, 8, 3)), motion.read(range(FRAMES))[1:8:3])
     assert len(motion.warnings) >= 1
@@ -119,13 +123,17 @@ def test_bodies_without_names(tmp_path, demo, target):
     motion = opened(path, target, quaternion_order="wxyz", joint_names=demo.names)
     check(motion, target, demo)
     assert "the first is taken as the root" in motion.warnings[0]
-    with pytest.raises(InputError, match=r"5 bodies are recorded, and no names are given\n +give --body-names in the"):
+    with pytest.raises(
+        InputError,
+        match=r"5 bodies are recorded, and no names are given\n +give --body-names in the",
+    ):
         opened(path, target, quaternion_order="wxyz")
 
 
 def test_bodies_that_the_scene_lacks_are_left_out_and_counted(tmp_path, demo, target):
     """As MuJoCo's world and frames of sensors in published motions."""
-    arrays, joints = body_arrays(demo), root_arrays(demo)
+    arrays = body_arrays(demo)
+    joints = root_arrays(demo)
     ends = np.zeros((FRAMES, 1, 3)), np.tile([1.0, 0.0, 0.0, 0.0], (FRAMES, 1, 1))
     for key, end in zip(("body_pos_w", "body_quat_w"), ends, strict=True):
         arrays[key] = np.concatenate([end, arrays[key], end], axis=1)
@@ -139,10 +147,14 @@ def test_bodies_that_the_scene_lacks_are_left_out_and_counted(tmp_path, demo, ta
         opened(path, target, quaternion_order="wxyz", strict_bodies=True)
     arrays |= {"joint_pos": joints["dof_pos"] + 0.25, "joint_names": joints["dof_names"]}
     both = npz(tmp_path / "both.npz", **arrays)
-    np.testing.assert_array_equal(opened(both, target, quaternion_order="wxyz").read(range(3)), motion.read(range(3)))
+    np.testing.assert_array_equal(
+        opened(both, target, quaternion_order="wxyz").read(range(3)), motion.read(range(3))
+    )
     moved = opened(both, target, quaternion_order="wxyz", prefer="joints")
     assert f"its body {arrays['body_names'][1]} is taken as the root" in moved.warnings[0]
-    assert np.abs(moved.read(range(3)) - motion.read(range(3))).max() > 0.01, "the joints are others"
+    assert np.abs(moved.read(range(3)) - motion.read(range(3))).max() > 0.01, (
+        "the joints are others"
+    )
 
 
 @pytest.mark.parametrize("order", ["xyzw", "wxyz"])
@@ -158,18 +170,32 @@ def test_root_and_joints(tmp_path, demo, target, order):
 
 
 @pytest.mark.parametrize(
-    "root", ["x,y,z,qx,qy,qz,qw", "root_pos_x,root_pos_y,root_pos_z,root_quat_x,root_quat_y,root_quat_z,root_quat_w"]
+    "root",
+    [
+        "x,y,z,qx,qy,qz,qw",
+        "root_pos_x,root_pos_y,root_pos_z,root_quat_x,root_quat_y,root_quat_z,root_quat_w",
+    ],
 )
 def test_csv(tmp_path, demo, target, root):
     path = csv(tmp_path / "m.csv", csv_rows(demo), f"{root},{','.join(demo.names)}")
     check(opened(path, target, fps=30.0), target, demo, 1e-7, 30.0)
-    timed = np.concatenate([np.arange(FRAMES)[:, None] / 30.0, csv_rows(demo)[:, WXYZ + list(range(7, 11))]], axis=1)
+    timed = np.concatenate(
+        [np.arange(FRAMES)[:, None] / 30.0, csv_rows(demo)[:, WXYZ + list(range(7, 11))]], axis=1
+    )
     root = "x,y,z,qw,qx,qy,qz"
     path = csv(tmp_path / "n.csv", timed, f"time,{root},{','.join(demo.names)}")
-    np.testing.assert_allclose(opened(path, target).read(range(FRAMES))[:, 0, 0], demo.root, atol=1e-7)
+    np.testing.assert_allclose(
+        opened(path, target).read(range(FRAMES))[:, 0, 0], demo.root, atol=1e-7
+    )
     assert open_recording(path).describe().needs == ()
     path = csv(tmp_path / "m.csv", csv_rows(demo))
-    check(opened(path, target, quaternion_order="xyzw", fps=30.0, joint_names=demo.names), target, demo, 1e-7, 30.0)
+    check(
+        opened(path, target, quaternion_order="xyzw", fps=30.0, joint_names=demo.names),
+        target,
+        demo,
+        1e-7,
+        30.0,
+    )
     assert open_recording(path).describe().needs == ("--quaternion-order", "--fps", "--joint-names")
 
 
@@ -180,22 +206,77 @@ def change(key, value):
 @pytest.mark.parametrize(
     ("arrays", "change_it", "options", "message"),
     [
-        (root_arrays, None, {"quaternion_order": ""}, r"order of its quaternions\n +give --quaternion-order wxyz or"),
+        (
+            root_arrays,
+            None,
+            {"quaternion_order": ""},
+            r"order of its quaternions\n +give --quaternion-order wxyz or",
+        ),
         (root_arrays, change("quaternion_order", "zyxw"), {}, "the quaternion order is 'zyxw'"),
-        (root_arrays, change("quaternion_order", "wxyz"), {}, r"quaternions are wxyz\n +remove --quaternion-order"),
+        (
+            root_arrays,
+            change("quaternion_order", "wxyz"),
+            {},
+            r"quaternions are wxyz\n +remove --quaternion-order",
+        ),
         (root_arrays, lambda a: a.pop("fps"), {}, "contains no times"),
         (root_arrays, change("fps", 0.0), {}, "0 frames per second"),
-        (root_arrays, change("fps", np.arange(3)), {}, r"m.npz: fps: is int64\[3\], not one number"),
-        (root_arrays, lambda a: a.pop("dof_names"), {}, "4 joints are recorded, and no names are given"),
-        (root_arrays, change("dof_names", np.array(["a", "b", "c", "d"])), {}, "has no joint 'a', 'b', 'c', 'd'"),
-        (root_arrays, change("dof_names", np.zeros(4)), {}, r"m.npz: dof_names: is float64\[4\], not names"),
+        (
+            root_arrays,
+            change("fps", np.arange(3)),
+            {},
+            r"m.npz: fps: is int64\[3\], not one number",
+        ),
+        (
+            root_arrays,
+            lambda a: a.pop("dof_names"),
+            {},
+            "4 joints are recorded, and no names are given",
+        ),
+        (
+            root_arrays,
+            change("dof_names", np.array(["a", "b", "c", "d"])),
+            {},
+            "has no joint 'a', 'b', 'c', 'd'",
+        ),
+        (
+            root_arrays,
+            change("dof_names", np.zeros(4)),
+            {},
+            r"m.npz: dof_names: is float64\[4\], not names",
+        ),
         (root_arrays, None, {"joint_names": ("a",)}, "remove --joint-names"),
-        (root_arrays, change("dof_pos", lambda a: a["dof_pos"][:-1]), {}, "different numbers of frames: root_pos 9"),
-        (root_arrays, change("root_rot", lambda a: a["root_rot"][:, :3]), {}, r"root_rot: is float64\[9, 3\], not fl"),
-        (root_arrays, change("root_pos", np.zeros((9, 3), int)), {}, r"root_pos: is int64\[9, 3\], not floats"),
+        (
+            root_arrays,
+            change("dof_pos", lambda a: a["dof_pos"][:-1]),
+            {},
+            "different numbers of frames: root_pos 9",
+        ),
+        (
+            root_arrays,
+            change("root_rot", lambda a: a["root_rot"][:, :3]),
+            {},
+            r"root_rot: is float64\[9, 3\], not fl",
+        ),
+        (
+            root_arrays,
+            change("root_pos", np.zeros((9, 3), int)),
+            {},
+            r"root_pos: is int64\[9, 3\], not floats",
+        ),
         (root_arrays, change("root_pos", np.array([[None] * 3] * 9)), {}, "pickled objects"),
-        (body_arrays, change("body_names", np.array(list("abcde"))), {}, "the scene has no body 'a' and 4 more"),
-        (body_arrays, change("body_quat_w", lambda a: a["body_quat_w"][:, :2]), {}, "of different numbers of bodies"),
+        (
+            body_arrays,
+            change("body_names", np.array(list("abcde"))),
+            {},
+            "the scene has no body 'a' and 4 more",
+        ),
+        (
+            body_arrays,
+            change("body_quat_w", lambda a: a["body_quat_w"][:, :2]),
+            {},
+            "of different numbers of bodies",
+        ),
     ],
 )
 def test_refusals_of_arrays(tmp_path, twins, arrays, change_it, options, message):
@@ -213,7 +294,10 @@ def test_refusals_of_arrays(tmp_path, twins, arrays, change_it, options, message
         ("1,2,3,0,0,0,1\n1,2,3\n", "the rows cannot be read"),
         ("1,2,3,0,0,0,1\n1,2,x,0,0,0,1\n", "the rows cannot be read: could not convert string 'x'"),
         ("x,y,z,qx,qy,qz,qw\n", "has no frames"),
-        ("x,y,z,qw,qx,qy,qz\n1,2,3,1,0,0,0\n", r"quaternions are wxyz\n +remove --quaternion-order"),
+        (
+            "x,y,z,qw,qx,qy,qz\n1,2,3,1,0,0,0\n",
+            r"quaternions are wxyz\n +remove --quaternion-order",
+        ),
         ("1,2,3,0,0,0,1,7\n", "1 joints are recorded, and no names are given"),
     ],
 )
@@ -230,10 +314,30 @@ def test_refusals_of_text_and_of_text_that_is_no_motion(tmp_path, twins, text, m
 @pytest.mark.parametrize(
     ("key", "place", "factor", "message"),
     [
-        ("dof_pos", (3, 2), np.nan, r"dof_pos, frame 3, world 0: the coordinate of joint 'elbow_joint' is nan"),
-        ("root_rot", (5, slice(None)), 1.2, "root_pos, frame 5, world 0, body '/World/robot/base': .* norm 1.2"),
-        ("root_pos", (2, 1), np.inf, "root_pos, frame 2, world 0, body '/World/robot/base': the pose is not finite"),
-        ("body_quat_w", (4, 2), 1.01, "body_pos_w, frame 4, world 0, body '/World/robot/elbow': .* norm 1.01"),
+        (
+            "dof_pos",
+            (3, 2),
+            np.nan,
+            r"dof_pos, frame 3, world 0: the coordinate of joint 'elbow_joint' is nan",
+        ),
+        (
+            "root_rot",
+            (5, slice(None)),
+            1.2,
+            "root_pos, frame 5, world 0, body '/World/robot/base': .* norm 1.2",
+        ),
+        (
+            "root_pos",
+            (2, 1),
+            np.inf,
+            "root_pos, frame 2, world 0, body '/World/robot/base': the pose is not finite",
+        ),
+        (
+            "body_quat_w",
+            (4, 2),
+            1.01,
+            "body_pos_w, frame 4, world 0, body '/World/robot/elbow': .* norm 1.01",
+        ),
     ],
 )
 def test_bad_cells_are_named(tmp_path, demo, target, key, place, factor, message):
@@ -242,7 +346,9 @@ def test_bad_cells_are_named(tmp_path, demo, target, key, place, factor, message
     arrays[key][place] *= factor
     order = "wxyz" if key == "body_quat_w" else "xyzw"
     with pytest.raises(InputError, match=f"m.npz: {message}"):
-        opened(npz(tmp_path / "m.npz", **arrays), target, quaternion_order=order).read(range(FRAMES))
+        opened(npz(tmp_path / "m.npz", **arrays), target, quaternion_order=order).read(
+            range(FRAMES)
+        )
 
 
 # LeRobot data sets: body poses of recorded joint positions, episodes by name, and what is refused.
@@ -269,12 +375,22 @@ def states() -> list[np.ndarray]:
     return [np.linspace((0.3, 0.1 * k), (0.9, 0.2), length) for k, length in enumerate(LENGTHS)]
 
 
-def write_data_set(root: Path, names: object = ("shoulder", "elbow"), version: str = "v3.0", **feature) -> None:
+def write_data_set(
+    root: Path, names: object = ("shoulder", "elbow"), version: str = "v3.0", **feature
+) -> None:
     """A data set of two data files, as lerobot writes it."""
     (root / "meta/episodes/chunk-000").mkdir(parents=True)
     (root / "data/chunk-000").mkdir(parents=True)
-    described = {"dtype": "float32", "shape": [2], "names": list(names) if isinstance(names, tuple) else names}
-    info = {"codebase_version": version, "fps": 10, "features": {"observation.state": described | feature}}
+    described = {
+        "dtype": "float32",
+        "shape": [2],
+        "names": list(names) if isinstance(names, tuple) else names,
+    }
+    info = {
+        "codebase_version": version,
+        "fps": 10,
+        "features": {"observation.state": described | feature},
+    }
     (root / "meta/info.json").write_text(json.dumps(info, indent=4))
     table = pyarrow.table({"episode_index": range(3), "length": LENGTHS})
     parquet.write_table(table, root / "meta/episodes/chunk-000/file-000.parquet")
@@ -286,7 +402,9 @@ def write_data_set(root: Path, names: object = ("shoulder", "elbow"), version: s
             "episode_index": np.repeat(episodes, [len(part) for part in parts]),
             "frame_index": np.concatenate([np.arange(len(part)) for part in parts]),
         }
-        parquet.write_table(pyarrow.table(columns), root / f"data/chunk-000/file-{file:03d}.parquet")
+        parquet.write_table(
+            pyarrow.table(columns), root / f"data/chunk-000/file-{file:03d}.parquet"
+        )
 
 
 @pytest.fixture
@@ -309,7 +427,18 @@ def tip_heights(states: np.ndarray) -> list[float]:
     return found
 
 
-RUN = ("run", "arm.xml", "-t", "arm/meta/info.json", "--gap", "0.5", "--device", "cpu", "-o", "out.h5")
+RUN = (
+    "run",
+    "arm.xml",
+    "-t",
+    "arm/meta/info.json",
+    "--gap",
+    "0.5",
+    "--device",
+    "cpu",
+    "-o",
+    "out.h5",
+)
 RUN_OTHER = tuple(word.replace("arm/meta", "other/meta") for word in RUN)
 
 
@@ -326,14 +455,23 @@ def test_an_episode_moves_the_joints_of_its_states(data_set, collide):
                     "tip" in contacts.shapes.path[a] + contacts.shapes.path[b]
                     for a, b in zip(cell.shape0, cell.shape1, strict=True)
                 ]
-                assert height >= 0.5 or min(cell.distance[of_tip]) == pytest.approx(height, abs=1e-6)
+                assert height >= 0.5 or min(cell.distance[of_tip]) == pytest.approx(
+                    height, abs=1e-6
+                )
 
 
 @pytest.mark.parametrize("elbow", ["hinge", "slide"])
 def test_angles_in_degrees(data_set, collide, monkeypatch, elbow):
-    Path("arm.xml").write_text(ARM.replace('name="elbow" type="hinge"', f'name="elbow" type="{elbow}"'))
-    factor, in_radians, distances = np.degrees((1.0, 1.0 if elbow == "hinge" else np.radians(1.0))), states(), []
-    for units, recorded in (("radians", in_radians), ("degrees", [one * factor for one in in_radians])):
+    Path("arm.xml").write_text(
+        ARM.replace('name="elbow" type="hinge"', f'name="elbow" type="{elbow}"')
+    )
+    factor = np.degrees((1.0, 1.0 if elbow == "hinge" else np.radians(1.0)))
+    in_radians = states()
+    distances = []
+    for units, recorded in (
+        ("radians", in_radians),
+        ("degrees", [one * factor for one in in_radians]),
+    ):
         monkeypatch.setitem(globals(), "states", lambda recorded=recorded: recorded)
         shutil.rmtree("arm")
         write_data_set(Path("arm"))
@@ -345,7 +483,10 @@ def test_angles_in_degrees(data_set, collide, monkeypatch, elbow):
 
 
 def test_a_batch_numbers_episodes_as_the_data_set_does(data_set, collide):
-    job = '[[job]]\nname = "arm"\nscene = "arm.xml"\nmotion = ["arm"]\noptions = { gap = 0.5, device = "cpu" }\n'
+    job = (
+        '[[job]]\nname = "arm"\nscene = "arm.xml"\nmotion = ["arm"]\noptions = { gap = 0.5, device'
+        ' = "cpu" }\n'
+    )
 
     def planned(text, folder):
         Path("jobs.toml").write_text(text)
@@ -361,7 +502,10 @@ def test_a_batch_numbers_episodes_as_the_data_set_does(data_set, collide):
 
     plan = planned(job, "B")
     assert {one.demo for one in plan.episodes} == {"episode_0", "episode_1", "episode_2"}
-    rows = gathered("B", "--to", "lerobot", "--pairs", "*tip *floor") / "data/chunk-000/file-000.parquet"
+    rows = (
+        gathered("B", "--to", "lerobot", "--pairs", "*tip *floor")
+        / "data/chunk-000/file-000.parquet"
+    )
     rows, source = (parquet.read_table(path).to_pandas() for path in (rows, "arm/data"))
     for name in ("episode_index", "frame_index"):
         assert rows[name].tolist() == source[name].tolist()
@@ -378,8 +522,12 @@ def test_a_batch_numbers_episodes_as_the_data_set_does(data_set, collide):
     assert set(rows["original_episode_index"].to_pylist()) == set(range(6))
     # The key of an episode depends on the states, not on info.json alone.
     changed = parquet.read_table("arm/data/chunk-000/file-001.parquet")
-    column = pyarrow.FixedSizeListArray.from_arrays(pyarrow.array(np.zeros(2 * len(changed), np.float32)), 2)
-    parquet.write_table(changed.set_column(0, "observation.state", column), "arm/data/chunk-000/file-001.parquet")
+    column = pyarrow.FixedSizeListArray.from_arrays(
+        pyarrow.array(np.zeros(2 * len(changed), np.float32)), 2
+    )
+    parquet.write_table(
+        changed.set_column(0, "observation.state", column), "arm/data/chunk-000/file-001.parquet"
+    )
     assert not {one.key for one in plan.episodes} & {one.key for one in planned(job, "C").episodes}
 
 
@@ -412,12 +560,17 @@ def test_motors_have_scales_and_names_of_their_driver(data_set, collide):
     assert collide.result(*RUN_OTHER, *one, "--joint-scale", "elbow=1:0")["contacts"] == wanted > 0
     assert collide.result(*named, *one, "--joint-names", "shoulder,elbow")["contacts"] == wanted
     assert collide.result(*RUN_OTHER, *one, "--joint-scale", "shoulder=0:-1.5")["contacts"] < wanted
-    for scale, told in (("wrist=2", "no joint 'wrist' is recorded"), ("elbow=fast", "'elbow=fast' is no scale")):
+    for scale, told in (
+        ("wrist=2", "no joint 'wrist' is recorded"),
+        ("elbow=fast", "'elbow=fast' is no scale"),
+    ):
         collide.refused(*RUN_OTHER, *one, "--joint-scale", scale, told=told)
     collide.refused(*named, *one, told="--joint-names names the recorded ones")
 
 
-@pytest.mark.parametrize("file", ["data/chunk-000/file-000.parquet", "meta/episodes/chunk-000/file-000.parquet"])
+@pytest.mark.parametrize(
+    "file", ["data/chunk-000/file-000.parquet", "meta/episodes/chunk-000/file-000.parquet"]
+)
 def test_damaged_files_are_named(data_set, collide, file):
     path = Path("arm", file)
     data = path.read_bytes()

@@ -1,4 +1,5 @@
-"""Isaac Lab's recorder: files in its layout, made by stepping MuJoCo, read over the USD and the MJCF of one robot."""
+"""Isaac Lab's recorder: files in its layout, made by stepping MuJoCo, read over the USD and the
+MJCF of one robot."""
 
 import json
 
@@ -65,13 +66,16 @@ def test_poses_are_mujocos(tmp_path, twins, version, order):
 
 
 def test_an_mjcf_scene_takes_it_too(tmp_path, twins):
-    """Only simple joints agree by name with the MJCF: the robot of the file is named after its root body."""
+    """Only simple joints agree by name with the MJCF: the robot of the file is named after its root
+    body."""
     demo = stepped(twins, FRAMES)
     path = write_isaac_lab(tmp_path / "m.hdf5", [demo], 1, robot="base")
     mjcf_names = tuple(f"{name}_{axis}" for name, axis in zip(demo.names, demo.axes, strict=True))
     motion = opened(path, target_of(twins.mjcf), joint_names=mjcf_names)
     for k, body in enumerate(target_of(twins.mjcf).model.bodies.path):
-        np.testing.assert_allclose(motion.read(range(FRAMES))[:, 0, k, :3], demo.poses[body][:, :3], atol=1e-6)
+        np.testing.assert_allclose(
+            motion.read(range(FRAMES))[:, 0, k, :3], demo.poses[body][:, :3], atol=1e-6
+        )
 
 
 def test_demonstrations_are_worlds(tmp_path, twins):
@@ -91,7 +95,9 @@ def test_demonstrations_are_worlds(tmp_path, twins):
 def test_the_time_of_env_args_and_names_in_the_file(twins, demo, path):
     with h5py.File(path, "a") as file:
         file["data"].attrs["env_args"] = json.dumps({"sim_args": {"dt": 0.005, "decimation": 4}})
-    motion = open_motion(open_recording(path), target_of(twins.usd), RecordingOptions(joint_names=demo.names))
+    motion = open_motion(
+        open_recording(path), target_of(twins.usd), RecordingOptions(joint_names=demo.names)
+    )
     np.testing.assert_allclose(motion.time, np.arange(FRAMES) * 0.02)
     assert open_recording(path).describe().needs == ("--joint-names",)
     motion.close()
@@ -103,18 +109,61 @@ def test_the_time_of_env_args_and_names_in_the_file(twins, demo, path):
 @pytest.mark.parametrize(
     ("break_it", "options", "message"),
     [
-        (None, {"joint_names": ()}, "4 joints are recorded, and no names are given\n.*--joint-names.*/shoulder_joint"),
-        (None, {"joint_names": ("shoulder_joint",)}, "4 joints are recorded, and 1 names are given"),
-        (None, {"joint_names": tuple("abcd")}, "no joint 'a', 'b', 'c', 'd'\n  its coordinates are '/World/robot/"),
+        (
+            None,
+            {"joint_names": ()},
+            "4 joints are recorded, and no names are given\n.*--joint-names.*/shoulder_joint",
+        ),
+        (
+            None,
+            {"joint_names": ("shoulder_joint",)},
+            "4 joints are recorded, and 1 names are given",
+        ),
+        (
+            None,
+            {"joint_names": tuple("abcd")},
+            "no joint 'a', 'b', 'c', 'd'\n  its coordinates are '/World/robot/",
+        ),
         (None, {"fps": None}, "contains no times\n +give the rate with --fps"),
         (None, {"quaternion_order": "wxyz"}, "quaternions are xyzw\n  remove --quaternion-order"),
-        (lambda d: [d[f"{k}/rigid_object"].move("puck", "cube") for k in GROUPS], {}, "no articulation or"),
-        (lambda d: d.__delitem__("states/rigid_object/puck/root_pose"), {}, "root_pose: there is no such dataset"),
-        (lambda d: d["states/rigid_object/puck/root_pose"].resize(3, 0), {}, "numbers of frames: robot 7, puck 4"),
-        (lambda d: d.__delitem__("initial_state/rigid_object"), {}, "'puck' is not in both of initial_state and"),
-        (lambda d: d.file.attrs.__setitem__("format_version", 2), {}, "format_version is 2.*\n  known versions: 0, 1"),
+        (
+            lambda d: [d[f"{k}/rigid_object"].move("puck", "cube") for k in GROUPS],
+            {},
+            "no articulation or",
+        ),
+        (
+            lambda d: d.__delitem__("states/rigid_object/puck/root_pose"),
+            {},
+            "root_pose: there is no such dataset",
+        ),
+        (
+            lambda d: d["states/rigid_object/puck/root_pose"].resize(3, 0),
+            {},
+            "numbers of frames: robot 7, puck 4",
+        ),
+        (
+            lambda d: d.__delitem__("initial_state/rigid_object"),
+            {},
+            "'puck' is not in both of initial_state and",
+        ),
+        (
+            lambda d: d.file.attrs.__setitem__("format_version", 2),
+            {},
+            "format_version is 2.*\n  known versions: 0, 1",
+        ),
     ],
-    ids=["names", "count", "unknown joint", "fps", "order", "unknown body", "root", "lengths", "initial", "version"],
+    ids=[
+        "names",
+        "count",
+        "unknown joint",
+        "fps",
+        "order",
+        "unknown body",
+        "root",
+        "lengths",
+        "initial",
+        "version",
+    ],
 )
 def test_refusals(twins, demo, path, break_it, options, message):
     if break_it is not None:
@@ -127,10 +176,25 @@ def test_refusals(twins, demo, path, break_it, options, message):
 @pytest.mark.parametrize(
     ("dataset", "place", "value", "message"),
     [
-        ("articulation/robot/joint_position", (3, 1), np.nan, "joint_position, frame 4, world 0: .* is nan"),
-        ("rigid_object/puck/root_pose", (1, 5), np.inf, "root_pose, frame 2, world 0, body '/World/puck': the po"),
+        (
+            "articulation/robot/joint_position",
+            (3, 1),
+            np.nan,
+            "joint_position, frame 4, world 0: .* is nan",
+        ),
+        (
+            "rigid_object/puck/root_pose",
+            (1, 5),
+            np.inf,
+            "root_pose, frame 2, world 0, body '/World/puck': the po",
+        ),
         ("rigid_object/puck/root_pose", (5, slice(3, 7)), 0.5001, None),
-        ("rigid_object/puck/root_pose", (5, slice(3, 7)), 0.51, "frame 6, world 0, body '/World/puck': .*1.02"),
+        (
+            "rigid_object/puck/root_pose",
+            (5, slice(3, 7)),
+            0.51,
+            "frame 6, world 0, body '/World/puck': .*1.02",
+        ),
     ],
 )
 def test_bad_cells_are_named(twins, demo, path, dataset, place, value, message):
@@ -141,7 +205,9 @@ def test_bad_cells_are_named(twins, demo, path, dataset, place, value, message):
         held[place] = value
     motion = opened(path, target_of(twins.usd), joint_names=demo.names)
     if message is None:
-        np.testing.assert_allclose(np.linalg.norm(motion.read(range(FRAMES))[..., 3:], axis=-1), 1.0)
+        np.testing.assert_allclose(
+            np.linalg.norm(motion.read(range(FRAMES))[..., 3:], axis=-1), 1.0
+        )
         return
     with pytest.raises(InputError, match=message):
         motion.read(range(FRAMES))
@@ -153,11 +219,15 @@ def test_what_is_left_out_is_told(twins, demo, path):
             del file[f"data/demo_0/{group}/rigid_object"]
             file.create_group(f"data/demo_0/{group}/deformable_object/cloth")
     motion = opened(path, target_of(twins.usd), joint_names=demo.names)
-    assert any("/data/demo_0/states/deformable_object: not used" in warning for warning in motion.warnings)
+    assert any(
+        "/data/demo_0/states/deformable_object: not used" in warning for warning in motion.warnings
+    )
     assert any("'/World/puck'" in warning for warning in motion.warnings)
 
 
-SHEET = mesh("Sheet", [(0, 0, 5), (1, 0, 5), (0, 1, 5)], None, "", "bool collide:deformable = 1", COLLIDER)
+SHEET = mesh(
+    "Sheet", [(0, 0, 5), (1, 0, 5), (0, 1, 5)], None, "", "bool collide:deformable = 1", COLLIDER
+)
 
 
 def write_nodes(path, nodes: np.ndarray, name: str = "sheet") -> None:
@@ -179,23 +249,33 @@ def test_nodes_of_deformable_objects_move_the_particles_of_the_scene(twins, demo
     motion = opened(path, target_of(twins.usd), joint_names=demo.names)
     assert motion.warnings == ()
     np.testing.assert_array_equal(positions_in(motion, range(FRAMES))[:, 0], nodes.astype(float))
-    np.testing.assert_array_equal(positions_in(motion, range(2, 6, 3))[:, 0], nodes[2:6:3].astype(float))
+    np.testing.assert_array_equal(
+        positions_in(motion, range(2, 6, 3))[:, 0], nodes[2:6:3].astype(float)
+    )
 
 
 @pytest.mark.parametrize(
     ("nodes", "name", "message"),
     [
         (np.zeros((FRAMES, 4, 3), np.float32), "sheet", r"not floats \[frames, 3, 3\]"),
-        (np.zeros((FRAMES, 3, 3), np.float32), "towel", "the scene has no deformable objects 'towel'"),
+        (
+            np.zeros((FRAMES, 3, 3), np.float32),
+            "towel",
+            "the scene has no deformable objects 'towel'",
+        ),
     ],
 )
-def test_deformable_objects_that_the_scene_does_not_have_are_refused(twins, demo, path, sheet, nodes, name, message):
+def test_deformable_objects_that_the_scene_does_not_have_are_refused(
+    twins, demo, path, sheet, nodes, name, message
+):
     write_nodes(path, nodes, name)
     with pytest.raises(InputError, match=message):
         opened(path, target_of(twins.usd), joint_names=demo.names)
 
 
-def test_an_object_that_is_not_recorded_rests_with_a_warning_and_nan_is_refused(twins, demo, path, sheet):
+def test_an_object_that_is_not_recorded_rests_with_a_warning_and_nan_is_refused(
+    twins, demo, path, sheet
+):
     motion = opened(path, target_of(twins.usd), joint_names=demo.names)
     assert any("no positions of" in warning for warning in motion.warnings)
     assert positions_in(motion, range(2))[1, 0, 0].tolist() == [0.0, 0.0, 5.0]
@@ -220,27 +300,44 @@ def environments(origins, radii, more: str = "") -> str:
     """A robot of two links and a cube in each environment. more: in the robot."""
     envs = ""
     for k, (origin, radius) in enumerate(zip(origins, radii, strict=True)):
-        inside = sphere("base", "double radius = 0.1") + sphere("link", f"double radius = {radius}\n{at(1, 0, 0)}")
-        robot = f'def Xform "Robot" (prepend apiSchemas = ["PhysicsArticulationRootAPI"]) {{\n{inside}{HINGE}{more}}}\n'
+        inside = sphere("base", "double radius = 0.1") + sphere(
+            "link", f"double radius = {radius}\n{at(1, 0, 0)}"
+        )
+        robot = (
+            'def Xform "Robot" (prepend apiSchemas = ["PhysicsArticulationRootAPI"])'
+            f" {{\n{inside}{HINGE}{more}}}\n"
+        )
         cube = sphere("Cube", f"double radius = 0.1\n{at(0, 0, 3)}")
         envs += f'def Xform "env_{k}" {{\n{at(*origin)}{robot}{cube}}}\n'
-    return f'def Xform "World" {{\ndef Plane "ground" {COLLIDER} {{\n}}\ndef Xform "envs" {{\n{envs}}}\n}}\n'
+    return (
+        f'def Xform "World" {{\ndef Plane "ground" {COLLIDER} {{\n}}\ndef Xform "envs"'
+        f" {{\n{envs}}}\n}}\n"
+    )
 
 
-@pytest.mark.parametrize("radii", [(0.1, 0.1, 0.1), (0.1, 0.2, 0.1)], ids=["alike", "two templates"])
+@pytest.mark.parametrize(
+    "radii", [(0.1, 0.1, 0.1), (0.1, 0.2, 0.1)], ids=["alike", "two templates"]
+)
 def test_poses_are_relative_to_the_environment(tmp_path, radii):
-    """Names differ in capitals from the prims', as Isaac Lab's scene entities do. Poses worked out by hand."""
+    """Names differ in capitals from the prims', as Isaac Lab's scene entities do. Poses worked out
+    by hand."""
     origins = np.array([[0.0, 0.0, 0.0], [4.0, 0.0, 0.0], [0.0, 4.0, 0.0]])
     scene_path = write_usda(tmp_path, environments(origins.tolist(), radii))
     rng = np.random.default_rng(0)
     path = tmp_path / "m.hdf5"
-    angle, root, cube = rng.uniform(-3, 3, (3, 4)), rng.normal(size=(3, 4, 3)), rng.normal(size=(3, 4, 3))
+    angle = rng.uniform(-3, 3, (3, 4))
+    root = rng.normal(size=(3, 4, 3))
+    cube = rng.normal(size=(3, 4, 3))
     with h5py.File(path, "w") as file:
         for k in range(3):
             states = file.create_group(f"data/demo_{k}/states")
             states["articulation/robot/joint_position"] = angle[k][:, None]
-            states["articulation/robot/root_pose"] = np.concatenate([root[k], np.tile([1.0, 0, 0, 0], (4, 1))], axis=1)
-            states["rigid_object/cube/root_pose"] = np.concatenate([cube[k], np.tile([1.0, 0, 0, 0], (4, 1))], axis=1)
+            states["articulation/robot/root_pose"] = np.concatenate(
+                [root[k], np.tile([1.0, 0, 0, 0], (4, 1))], axis=1
+            )
+            states["rigid_object/cube/root_pose"] = np.concatenate(
+                [cube[k], np.tile([1.0, 0, 0, 0], (4, 1))], axis=1
+            )
     options = RecordingOptions(joint_names=("hinge",), fps=10.0)
     request = SceneRequest(scenes=[str(scene_path)], trajectory=str(path), recording=options)
     scene, motion = scene_in_motion(request)
@@ -253,7 +350,9 @@ def test_poses_are_relative_to_the_environment(tmp_path, radii):
                 continue
             wanted = (cube if name == "Cube" else root)[world] + origins[world]
             if name == "Robot/link":
-                wanted = wanted + np.stack([np.cos(angle[world]), np.sin(angle[world]), np.zeros(4)], axis=1)
+                wanted = wanted + np.stack(
+                    [np.cos(angle[world]), np.sin(angle[world]), np.zeros(4)], axis=1
+                )
             np.testing.assert_allclose(poses[:, world, row, :3], wanted, atol=1e-9)
     motion.close()
 

@@ -1,4 +1,5 @@
-"""Ways of composing a stage and variants, held against pxr's flattened stage; transforms and visibility."""
+"""Ways of composing a stage and variants, held against pxr's flattened stage; transforms and
+visibility."""
 
 from pathlib import Path
 
@@ -10,11 +11,22 @@ import collidecli
 from collidecli.importers.usd.stage import _parse
 from collidecli.scene.allowed_pairs import allowed_pairs
 from tests.support import usd_scenes
-from tests.support.usd_scenes import BODY, BOTH, COLLIDER, METRES, TRANSLATED, at, check_refused, load, sphere
+from tests.support.usd_scenes import (
+    BODY,
+    BOTH,
+    COLLIDER,
+    METRES,
+    TRANSLATED,
+    at,
+    check_refused,
+    load,
+    sphere,
+)
 
 
 def check_as_flattened(folder, text, expected):
-    """The scene has these shapes, and the contacts of what pxr makes of it as one layer without arcs."""
+    """The scene has these shapes, and the contacts of what pxr makes of it as one layer without
+    arcs."""
     ours = load(folder, text)
     assert ours[1].shapes.path == tuple(expected)
     flat = folder / "flat.usda"
@@ -27,7 +39,10 @@ def check_as_flattened(folder, text, expected):
 
 GROUND = f'def Plane "g" {COLLIDER} {{\n}}\n'
 MOVES = usd_scenes.moving("0: (0, 0, 2), 10: (0, 0, 0.5)")
-PART = f'(\ndefaultPrim = "part"\nmetersPerUnit = 1\nupAxis = "Z"\n)\ndef Xform "part" {{\n{sphere("s", MOVES)}}}\n'
+PART = (
+    '(\ndefaultPrim = "part"\nmetersPerUnit = 1\nupAxis = "Z"\n)\ndef Xform "part"'
+    f" {{\n{sphere('s', MOVES)}}}\n"
+)
 
 
 def part(folder, name="part.usda", text=PART):
@@ -59,10 +74,17 @@ def test_arcs_are_composed(tmp_path, arc):
 
 
 def test_offsets_of_nested_references_multiply_and_layers_of_another_rate_are_in_seconds(tmp_path):
-    """Time code 10 of the innermost layer is 10 * 2 + 3 in the middle, and (10 * 2 + 3) * 3 + 1 in the scene."""
+    """Time code 10 of the innermost layer is 10 * 2 + 3 in the middle, and (10 * 2 + 3) * 3 + 1 in
+    the scene."""
     part(tmp_path)
-    part(tmp_path, "middle.usda", 'def Xform "m" (\nreferences = @part.usda@ (offset = 3; scale = 2)\n) {\n}\n')
-    outer = GROUND + 'def Xform "r" (\nreferences = @middle.usda@</m> (offset = 1; scale = 3)\n) {\n}\n'
+    part(
+        tmp_path,
+        "middle.usda",
+        'def Xform "m" (\nreferences = @part.usda@ (offset = 3; scale = 2)\n) {\n}\n',
+    )
+    outer = (
+        GROUND + 'def Xform "r" (\nreferences = @middle.usda@</m> (offset = 1; scale = 3)\n) {\n}\n'
+    )
     scene, model = check_as_flattened(tmp_path, outer, ["/g", "/r/s"])
     np.testing.assert_allclose(scene.motion(model).time * 24, [10, 70])
     # USD scales the time codes of a layer by the ratio of the two rates.
@@ -101,14 +123,22 @@ def Xform "robot" {{
 
 
 def test_filtered_pairs_of_instance_proxies(tmp_path):
-    """Authored in the referenced layer they hold in each instance by itself; from outside they name a proxy."""
+    """Authored in the referenced layer they hold in each instance by itself; from outside they name
+    a proxy."""
     part(tmp_path, "robot.usda", ROBOT)
-    robots = "".join(f'def "r{k}" (instanceable = true\n references = @robot.usda@</robot>) {{\n}}\n' for k in (0, 1))
-    scene, model = load(tmp_path, robots + sphere("w", "rel physics:filteredPairs = [</r1/b/t>, </r0/a>]"))
+    robots = "".join(
+        f'def "r{k}" (instanceable = true\n references = @robot.usda@</robot>) {{\n}}\n'
+        for k in (0, 1)
+    )
+    scene, model = load(
+        tmp_path, robots + sphere("w", "rel physics:filteredPairs = [</r1/b/t>, </r0/a>]")
+    )
     assert scene.stage.GetPrimAtPath("/r0/a/s").IsInstanceProxy()
     names = [path[1:] for path in model.shapes.path]
     found = {" ".join(sorted((names[a], names[b]))) for a, b in allowed_pairs(model, 0)}
-    assert found == usd_scenes.pairs("r0/a/s r1/a/s, r0/a/s r1/b/t, r0/b/t r1/a/s, r0/b/t r1/b/t, r0/b/t w, r1/a/s w")
+    assert found == usd_scenes.pairs(
+        "r0/a/s r1/a/s, r0/a/s r1/b/t, r0/b/t r1/a/s, r0/b/t r1/b/t, r0/b/t w, r1/a/s w"
+    )
 
 
 def test_materials_of_instance_proxies(tmp_path):
@@ -119,9 +149,14 @@ def test_materials_of_instance_proxies(tmp_path):
     inner = sphere("s", "rel material:binding:physics = <../m>", f"({bind})") + material % 0.25
     part(tmp_path, "robot.usda", f'def Xform "robot" {{\n{inner}{sphere("t", apis=COLLIDER)}}}\n')
     text = material % 0.75 + 'def "r" (instanceable = true\n references = @robot.usda@</robot>\n'
-    text += 'prepend apiSchemas = ["MaterialBindingAPI"]) {\nrel material:binding:physics = </m>\n}\n'
+    text += (
+        'prepend apiSchemas = ["MaterialBindingAPI"]) {\nrel material:binding:physics = </m>\n}\n'
+    )
     _, model = load(tmp_path, text)
-    assert dict(zip(model.shapes.path, model.shapes.friction, strict=True)) == {"/r/s": 0.25, "/r/t": 0.75}
+    assert dict(zip(model.shapes.path, model.shapes.friction, strict=True)) == {
+        "/r/s": 0.25,
+        "/r/t": 0.75,
+    }
 
 
 OPS = {
@@ -132,14 +167,18 @@ OPS = {
     "scale": ("float3 xformOp:scale = (2, 3, 0.5)", "xformOp:scale"),
     "back": ("", "!invert!xformOp:translate:pivot"),
     "reset": ("", "!resetXformStack!"),
-    "matrix": ("matrix4d xformOp:transform = ((0, 2, 0, 0), (-2, 0, 0, 0), (0, 0, 2, 0), (7, 8, 9, 1))",
-               "xformOp:transform"),
-}  # fmt: skip
+    "matrix": (
+        "matrix4d xformOp:transform = ((0, 2, 0, 0), (-2, 0, 0, 0), (0, 0, 2, 0), (7, 8, 9, 1))",
+        "xformOp:transform",
+    ),
+}
 
 
 def ops(*names):
     order = ", ".join(f'"{OPS[name][1]}"' for name in names)
-    return "\n".join(OPS[name][0] for name in names) + f"\nuniform token[] xformOpOrder = [{order}]\n"
+    return (
+        "\n".join(OPS[name][0] for name in names) + f"\nuniform token[] xformOpOrder = [{order}]\n"
+    )
 
 
 @pytest.mark.parametrize(
@@ -156,20 +195,25 @@ def ops(*names):
 )
 @pytest.mark.parametrize("apis", [COLLIDER, BOTH])
 def test_orders_of_operations(tmp_path, names, apis):
-    """Below a transform that a reset leaves behind; half of the pivot's inverse is that of USD too."""
+    """Below a transform that a reset leaves behind; half of the pivot's inverse is that of USD
+    too."""
     text = f'def Xform "w" {{\n{ops("matrix")}def Cube "c" {apis} {{\n{ops(*names)}}}\n}}\n'
     scene, model = load(tmp_path, text)
     theirs = UsdGeom.Xformable(scene.stage.GetPrimAtPath("/w/c")).ComputeLocalToWorldTransform(0)
     usd_scenes.check_corners(usd_scenes.world_corners(model, "/w/c"), theirs, atol=1e-12)
 
 
-TURN = 'float xformOp:rotateZ.timeSamples = {0: 0, 10: 90}\nuniform token[] xformOpOrder = ["xformOp:rotateZ"]\n'
+TURN = (
+    "float xformOp:rotateZ.timeSamples = {0: 0, 10: 90}\nuniform token[] xformOpOrder ="
+    ' ["xformOp:rotateZ"]\n'
+)
 
 
 @pytest.mark.parametrize("apis", [COLLIDER, BOTH])
 @pytest.mark.parametrize("above", [ops("matrix"), ops("translate", "rotate")])
 def test_animated_ancestors_move_what_is_below_unless_it_is_reset(tmp_path, apis, above):
-    """A static collider below an animated prim is a kinematic body; scale above a moving body stays its scale."""
+    """A static collider below an animated prim is a kinematic body; scale above a moving body stays
+    its scale."""
     inner = f'def Cube "c" {apis} {{\n{ops("translate", "pivot", "rotate", "scale", "back")}}}\n'
     reset = f'def Cube "d" {COLLIDER} {{\n{ops("reset", "translate")}}}\n'
     text = f'def Xform "u" {{\n{above}def Xform "w" {{\n{TURN}{inner}{reset}}}\n}}\n'
@@ -177,9 +221,13 @@ def test_animated_ancestors_move_what_is_below_unless_it_is_reset(tmp_path, apis
     assert model.bodies.path == ("/u/w/c",)
     motion = scene.motion(model)
     for frame, code in enumerate((0, 10)):
-        theirs = UsdGeom.Xformable(scene.stage.GetPrimAtPath("/u/w/c")).ComputeLocalToWorldTransform(code)
+        theirs = UsdGeom.Xformable(
+            scene.stage.GetPrimAtPath("/u/w/c")
+        ).ComputeLocalToWorldTransform(code)
         pose = motion.read(range(frame, frame + 1))[0, 0]
-        usd_scenes.check_corners(usd_scenes.world_corners(model, "/u/w/c", pose), theirs, atol=1e-12)
+        usd_scenes.check_corners(
+            usd_scenes.world_corners(model, "/u/w/c", pose), theirs, atol=1e-12
+        )
 
 
 HIDDEN = 'token visibility = "invisible"'
@@ -191,9 +239,17 @@ BARE = sphere("s", apis=COLLIDER)
 @pytest.mark.parametrize(
     ("text", "collides"),
     [
-        *((sphere("s", f'uniform token purpose = "{name}"', COLLIDER), True) for name in ("guide", "render", "proxy")),
+        *(
+            (sphere("s", f'uniform token purpose = "{name}"', COLLIDER), True)
+            for name in ("guide", "render", "proxy")
+        ),
         (sphere("s", HIDDEN, COLLIDER), True),
-        (sphere("s", 'token visibility.timeSamples = {0: "inherited", 1: "invisible"}', COLLIDER), True),
+        (
+            sphere(
+                "s", 'token visibility.timeSamples = {0: "inherited", 1: "invisible"}', COLLIDER
+            ),
+            True,
+        ),
         (f'def Xform "x" {{\n{HIDDEN}\n{BARE}}}', True),
         (f'def Xform "x" {{\nuniform token purpose = "guide"\n{BARE}}}', True),
         (sphere("s", apis='(active = false\nprepend apiSchemas = ["PhysicsCollisionAPI"])'), False),
@@ -224,7 +280,9 @@ def test_what_collides_is_what_pxr_and_newton_parse(tmp_path, text, collides):
 @pytest.mark.parametrize("arc", ["reference", "sublayer"])
 def test_layers_in_other_units_are_named(tmp_path, header, said, arc):
     """USD converts nothing: the lengths stay as they stand, in the scene's unit."""
-    (tmp_path / "part.usda").write_text(f"#usda 1.0\n(\n{header}\n)\n{sphere('s', 'double radius = 50')}")
+    (tmp_path / "part.usda").write_text(
+        f"#usda 1.0\n(\n{header}\n)\n{sphere('s', 'double radius = 50')}"
+    )
     if arc == "reference":
         scene, model = load(tmp_path, 'def "r" (references = @part.usda@</s>) {\n}\n')
     else:
@@ -236,22 +294,29 @@ def test_layers_in_other_units_are_named(tmp_path, header, said, arc):
 
 
 def test_packages(tmp_path):
-    """A package, and a reference into one, are what they were made of; their file is the package's."""
+    """A package, and a reference into one, are what they were made of; their file is the
+    package's."""
     part(tmp_path)
-    root = usd_scenes.write_usda(tmp_path, GROUND + 'def Xform "r" (references = @./part.usda@) {\n}\n')
+    root = usd_scenes.write_usda(
+        tmp_path, GROUND + 'def Xform "r" (references = @./part.usda@) {\n}\n'
+    )
     package = str(tmp_path / "all.usdz")
     assert UsdUtils.CreateNewUsdzPackage(Sdf.AssetPath(str(root)), package)
-    plain, packed = load(tmp_path, root), load(tmp_path, Path(package))
+    plain = load(tmp_path, root)
+    packed = load(tmp_path, Path(package))
     assert packed[1].shapes.path == ("/g", "/r/s")
     usd_scenes.check_same_contacts(packed, plain)
     assert packed[0].files == (package,)
-    scene, model = load(tmp_path, GROUND + 'def Xform "q" (references = @./all.usdz@</r>) {\n}\n', name="out.usda")
+    scene, model = load(
+        tmp_path, GROUND + 'def Xform "q" (references = @./all.usdz@</r>) {\n}\n', name="out.usda"
+    )
     assert model.shapes.path == ("/g", "/q/s")
     assert scene.files[1:] == (package,)
 
 
 def test_value_clips(tmp_path):
-    """Time samples in clips move the body as those in the scene do, and the clips are of the scene's files."""
+    """Time samples in clips move the body as those in the scene do, and the clips are of the
+    scene's files."""
     moves = MOVES.replace(TRANSLATED, "")
     part(tmp_path, "clip.usda", f'over "s" {{\n{moves}}}\n')
     part(tmp_path, "manifest.usda", 'over "s" {\ndouble3 xformOp:translate\n}\n')
@@ -264,7 +329,9 @@ def test_value_clips(tmp_path):
     } }"""
     apis = '(prepend apiSchemas = ["PhysicsRigidBodyAPI", "PhysicsCollisionAPI"]\n' + clips + ")"
     ours = load(tmp_path, GROUND + sphere("s", f"double3 xformOp:translate\n{TRANSLATED}", apis))
-    usd_scenes.check_same_contacts(ours, load(tmp_path, GROUND + sphere("s", MOVES), name="plain.usda"))
+    usd_scenes.check_same_contacts(
+        ours, load(tmp_path, GROUND + sphere("s", MOVES), name="plain.usda")
+    )
     assert {name.rsplit("/", 1)[1] for name in ours[0].files} >= {"s.usda", "clip.usda"}
 
 
@@ -282,7 +349,12 @@ def "c" (payload = @s.usda@</nothing>) {
 def test_missing_files_are_left_out_or_refused_by_their_written_paths(tmp_path):
     path = tmp_path / "s.usda"
     path.write_text(MISSING)
-    written = ("@./nosub.usda@", "@assets/none.usda@", "@omniverse://srv/lib/../box.usda@", "</nothing>")
+    written = (
+        "@./nosub.usda@",
+        "@assets/none.usda@",
+        "@omniverse://srv/lib/../box.usda@",
+        "</nothing>",
+    )
     scene, model = load(tmp_path, path, ignore_missing=True)
     assert model.shapes.path == ("/ball",)
     assert len(scene.warnings) == len(written)
@@ -296,16 +368,20 @@ def test_missing_files_are_left_out_or_refused_by_their_written_paths(tmp_path):
 
 
 MAPPED = "".join(
-    f'def Xform "env_{k}" (references = @omniverse://srv/lib/outer.usda@) {{\n{at(5 * k, 0, 0)}}}\n' for k in (0, 1)
+    f'def Xform "env_{k}" (references = @omniverse://srv/lib/outer.usda@) {{\n{at(5 * k, 0, 0)}}}\n'
+    for k in (0, 1)
 )
 MAPPED = f'def Xform "World" {{\ndef Xform "envs" {{\n{MAPPED}}}\n}}\n'
 SIZED = '(\ndefaultPrim = "p"\n)\ndef Sphere "p" (prepend apiSchemas = ["PhysicsCollisionAPI"])'
 SIZED += " {{\n double radius = {radius}\n}}\n"
-OUTER = '(\ndefaultPrim = "o"\n)\ndef Xform "o" {\n def "p" (references = @/gone/part.usda@) {\n }\n}\n'
+OUTER = (
+    '(\ndefaultPrim = "o"\n)\ndef Xform "o" {\n def "p" (references = @/gone/part.usda@) {\n }\n}\n'
+)
 
 
 def test_asset_paths_are_mapped_in_every_layer(tmp_path):
-    """Paths of a server and of another machine's folder, in the scene and in a layer that it refers to."""
+    """Paths of a server and of another machine's folder, in the scene and in a layer that it refers
+    to."""
     for name, radius in (("one", 0.5), ("two", 0.25)):
         (tmp_path / name).mkdir()
         part(tmp_path / name, text=SIZED.format(radius=radius))
@@ -316,12 +392,17 @@ def test_asset_paths_are_mapped_in_every_layer(tmp_path):
     server = f"omniverse://srv/lib={tmp_path / 'lib'}"
     kept = []
     for name, radius in (("one", 0.5), ("two", 0.25)):
-        imported, model = load(tmp_path, scene, asset_map=(server, f"/gone={tmp_path / name}", "/unused=/x"))
+        imported, model = load(
+            tmp_path, scene, asset_map=(server, f"/gone={tmp_path / name}", "/unused=/x")
+        )
         kept.append(imported)  # the layers of the first map are still open at the second
         assert model.world_count == 2
         assert model.shapes.size[0, 0] == radius
         assert str(tmp_path / name / "part.usda") in imported.files
-        assert sum("no asset's path begins with '/unused'" in warning for warning in imported.warnings) == 1
+        assert (
+            sum("no asset's path begins with '/unused'" in warning for warning in imported.warnings)
+            == 1
+        )
     check_refused(lambda: load(tmp_path, scene, asset_map=(server,)), ["@/gone/part.usda@"])
     check_refused(lambda: load(tmp_path, scene), ["@omniverse://srv/lib/outer.usda@"])
     assert before == {path: path.read_bytes() for path in tmp_path.rglob("*.usda")}
@@ -331,7 +412,11 @@ def test_asset_paths_are_mapped_in_every_layer(tmp_path):
 
 
 def variants_of(name: str, **inside: str) -> str:
-    return f'variantSet "{name}" = {{\n' + "".join(f'"{key}" {{\n{text}}}\n' for key, text in inside.items()) + "}\n"
+    return (
+        f'variantSet "{name}" = {{\n'
+        + "".join(f'"{key}" {{\n{text}}}\n' for key, text in inside.items())
+        + "}\n"
+    )
 
 
 def cube(name: str, apis: str) -> str:
@@ -339,9 +424,12 @@ def cube(name: str, apis: str) -> str:
 
 
 PAD = (
-    f'def Xform "pad" (prepend variantSets = "shape") {{\n{variants_of("shape", flat=cube("p", COLLIDER), none="")}}}\n'
+    'def Xform "pad" (prepend variantSets = "shape")'
+    f" {{\n{variants_of('shape', flat=cube('p', COLLIDER), none='')}}}\n"
 )
-FINGERS = variants_of("gripper", open=cube("finger", BOTH), closed=sphere("finger", "double radius = 0.75") + PAD)
+FINGERS = variants_of(
+    "gripper", open=cube("finger", BOTH), closed=sphere("finger", "double radius = 0.75") + PAD
+)
 DRILL = variants_of("tool", drill=cube("drill", BOTH).replace("Cube", "Cylinder"))
 GRIPPER = f"""
 def Xform "robot" (
@@ -365,7 +453,8 @@ def Xform "robot" (
     ],
 )
 def test_selected_as_pxr_selects(tmp_path, variants, expected):
-    """The same shapes and contacts as in the flattened stage of a selection made through pxr itself."""
+    """The same shapes and contacts as in the flattened stage of a selection made through pxr
+    itself."""
     path = usd_scenes.write_usda(tmp_path, GRIPPER)
     before = path.read_bytes()
     ours = load(tmp_path, path, variants=variants)
@@ -386,15 +475,22 @@ def test_selected_as_pxr_selects(tmp_path, variants, expected):
 def test_inside_an_instance(tmp_path):
     """Instances that share a prototype take different variants."""
     text = f'class "asset" {{\n{GRIPPER}}}\n'
-    text += "".join(f'def "r{k}" (instanceable = true\n prepend references = </asset>) {{\n}}\n' for k in (0, 1))
+    text += "".join(
+        f'def "r{k}" (instanceable = true\n prepend references = </asset>) {{\n}}\n' for k in (0, 1)
+    )
     _, model = load(tmp_path, text, variants=("/r1/robot:gripper=closed",))
-    labels = dict(zip(model.shapes.path, (shape.label for shape in model.shapes.types()), strict=True))
+    labels = dict(
+        zip(model.shapes.path, (shape.label for shape in model.shapes.types()), strict=True)
+    )
     assert [labels[f"/r{k}/robot/finger"] for k in (0, 1)] == ["box", "sphere"]
 
 
 def test_a_broken_reference_in_a_variant_that_is_not_selected(tmp_path):
     text = variants_of("v", a="", b="").replace('"a" {', '"a" (references = @gone.usda@) {')
-    text = f'def "r" (\nvariants = {{ string v = "a" }}\nprepend variantSets = "v"\n) {{\n{text}}}\n{sphere("s")}'
+    text = (
+        'def "r" (\nvariants = { string v = "a" }\nprepend variantSets = "v"\n)'
+        f" {{\n{text}}}\n{sphere('s')}"
+    )
     assert load(tmp_path, text, variants=("/r:v=b",))[1].shapes.path == ("/s",)
     check_refused(lambda: load(tmp_path, text), ["@gone.usda@"])
 

@@ -1,4 +1,5 @@
-"""Environments of a stage as worlds: which are the same, what moves them, and each against itself alone."""
+"""Environments of a stage as worlds: which are the same, what moves them, and each against itself
+alone."""
 
 import contextlib
 import json
@@ -18,7 +19,16 @@ from collidecli.scene.options import SceneOptions
 from collidecli.scene.shape_types import ShapeType
 from collidecli.storage.trajectory_writer import TrajectoryWriter
 from tests.support import usd_scenes
-from tests.support.usd_scenes import COUNT, ENVIRONMENTS, HOW, add_targets, attribute, check_against_alone, env, load
+from tests.support.usd_scenes import (
+    COUNT,
+    ENVIRONMENTS,
+    HOW,
+    add_targets,
+    attribute,
+    check_against_alone,
+    env,
+    load,
+)
 
 
 @pytest.fixture
@@ -31,7 +41,9 @@ def test_each_environment_has_the_contacts_that_it_has_alone(stage_of, tmp_path,
     def wall(layer):
         for path in ("/World/wall", "/World/lamp"):
             Sdf.CopySpec(layer, env(0, "/shelf"), layer, path)
-            usd_scenes.place(layer, path, (0.2, 2.6, 0.2) if path == "/World/wall" else (2.6, 0.1, 0.6))
+            usd_scenes.place(
+                layer, path, (0.2, 2.6, 0.2) if path == "/World/wall" else (2.6, 0.1, 0.6)
+            )
 
     model, found = check_against_alone(stage_of(wall, how), tmp_path)
     assert set(model.world_template.tolist()) == {0}
@@ -42,12 +54,16 @@ def test_each_environment_has_the_contacts_that_it_has_alone(stage_of, tmp_path,
 def test_one_template_and_its_origins(tmp_path, stage_of, how):
     scene, model = load(tmp_path, stage_of(how=how))
     assert model.world_template.tolist() == [0] * COUNT
-    np.testing.assert_array_equal(model.world_pose[:, :2], [(2.5 * (k // 3), 2.5 * (k % 3)) for k in range(COUNT)])
+    np.testing.assert_array_equal(
+        model.world_pose[:, :2], [(2.5 * (k // 3), 2.5 * (k % 3)) for k in range(COUNT)]
+    )
     assert scene.warnings == ()
     assert [path for path in model.shapes.path if "shelf" in path] == [env(0, "/shelf")]
     places = model.resting_poses()[:, :, :3]
     expected = np.broadcast_to(places[:1], (COUNT, 3, 3))
-    np.testing.assert_allclose(places - model.world_pose[:, None, :3], expected, rtol=0.0, atol=1e-15)
+    np.testing.assert_allclose(
+        places - model.world_pose[:, None, :3], expected, rtol=0.0, atol=1e-15
+    )
 
 
 def filtered(path, target):
@@ -89,7 +105,10 @@ def material(layer):
 
 def outside_joint(layer):
     usd_scenes.define(layer, "/World/joint", "PhysicsFixedJoint")
-    for name, target in (("physics:body0", env(3, "/Robot/link_2")), ("physics:body1", "/World/ground")):
+    for name, target in (
+        ("physics:body0", env(3, "/Robot/link_2")),
+        ("physics:body1", "/World/ground"),
+    ):
         add_targets(layer, "/World/joint", name, [target])
 
 
@@ -110,7 +129,9 @@ ODD = {
     "inactive": inactive,
     "material": material,
     "joint from outside": outside_joint,
-    "disabled": attribute(env(3, "/shelf"), "physics:collisionEnabled", False, Sdf.ValueTypeNames.Bool),
+    "disabled": attribute(
+        env(3, "/shelf"), "physics:collisionEnabled", False, Sdf.ValueTypeNames.Bool
+    ),
 }
 
 
@@ -130,7 +151,9 @@ def same_in_two(layer):
 
 def another_group(layer):
     usd_scenes.add_isaac_groups(layer, COUNT)
-    layer.GetPrimAtPath("/World/collisions/group3").attributes["physics:invertFilteredGroups"].default = False
+    layer.GetPrimAtPath("/World/collisions/group3").attributes[
+        "physics:invertFilteredGroups"
+    ].default = False
 
 
 def collection_by_expression(layer):
@@ -138,7 +161,8 @@ def collection_by_expression(layer):
     group_of_one(layer)
     group = layer.GetPrimAtPath("/World/group")
     group.relationships["collection:colliders:includes"].targetPathList.ClearEdits()
-    name, kind = "collection:colliders:membershipExpression", Sdf.ValueTypeNames.PathExpression
+    name = "collection:colliders:membershipExpression"
+    kind = Sdf.ValueTypeNames.PathExpression
     Sdf.AttributeSpec(group, name, kind).default = Sdf.PathExpression(env(2, "//"))
 
 
@@ -148,9 +172,11 @@ def physics_scene_in_each(layer):
 
 
 def numbered(layer):
-    """Stages that Kit saves number the articulations of Newton, another number in each environment."""
+    """Stages that Kit saves number the articulations of Newton, another number in each
+    environment."""
     for k in range(COUNT):
-        name, kind = "physics:newton:articulation_index", Sdf.ValueTypeNames.UInt
+        name = "physics:newton:articulation_index"
+        kind = Sdf.ValueTypeNames.UInt
         robot = Sdf.CreatePrimInLayer(layer, env(k, "/Robot"))
         Sdf.AttributeSpec(robot, name, kind, declaresCustom=True).default = k
 
@@ -173,7 +199,8 @@ def test_templates(tmp_path, stage_of, change, templates, how):
 @pytest.mark.parametrize("how", HOW)
 @pytest.mark.parametrize("inverted", [True, False])
 def test_groups_of_a_cloner(stage_of, tmp_path, how, inverted):
-    """A group for each environment: 5 groups, of which the stage keeps one, and no warning of those left out."""
+    """A group for each environment: 5 groups, of which the stage keeps one, and no warning of those
+    left out."""
     path = stage_of(lambda layer: usd_scenes.add_isaac_groups(layer, COUNT, inverted), how)
     if inverted:
         model, _ = check_against_alone(path, tmp_path)
@@ -188,7 +215,8 @@ def test_a_filter_across_environments_is_fine(stage_of, tmp_path):
     path = stage_of(filtered(env(1, "/shelf"), env(3, "/shelf")))
     scene, model = load(tmp_path, path)
     assert scene.warnings == ()
-    # The one that names another differs by that; the one that is named is not shared, whatever is said of it.
+    # The one that names another differs by that; the one that is named is not shared, whatever is
+    # said of it.
     assert model.world_template.tolist() == [0, 1, 0, 2, 0]
     check_against_alone(path, tmp_path)
 
@@ -200,18 +228,25 @@ def test_a_joint_across_environments_is_told(tmp_path, stage_of):
         targets.explicitItems = [env(1, "/Robot/link_0")]
 
     scene, model = load(tmp_path, stage_of(joint))
-    assert "</World/joint>: the joint is between two environments, which cannot collide" in scene.warnings
+    assert (
+        "</World/joint>: the joint is between two environments, which cannot collide"
+        in scene.warnings
+    )
     assert model.world_template.tolist() == [0, 1, 0, 2, 0]
 
 
 def turn(layer):
     for k in range(COUNT):
         attribute(env(k), "xformOp:rotateZ", 31.0 * k)(layer)
-        layer.GetPrimAtPath(env(k)).attributes["xformOpOrder"].default = ["xformOp:translate", "xformOp:rotateZ"]
+        layer.GetPrimAtPath(env(k)).attributes["xformOpOrder"].default = [
+            "xformOp:translate",
+            "xformOp:rotateZ",
+        ]
 
 
 def reset(layer):
-    """A shelf that resets the transform stack stands where it is, whatever its environment's root does."""
+    """A shelf that resets the transform stack stands where it is, whatever its environment's root
+    does."""
     for k in range(COUNT):
         order = layer.GetPrimAtPath(env(k, "/shelf")).attributes["xformOpOrder"]
         order.default = ["!resetXformStack!", "xformOp:translate"]
@@ -223,13 +258,15 @@ def only_shelves(layer):
 
 
 def carried(layer):
-    """Their colliders are the body's, each where it stands on it: no two environments are then the same."""
+    """Their colliders are the body's, each where it stands on it: no two environments are then the
+    same."""
     only_shelves(layer)
     usd_scenes.apply(layer.GetPrimAtPath("/World/envs"), "PhysicsRigidBodyAPI")
 
 
 @pytest.mark.parametrize(
-    ("change", "templates"), [(turn, [0] * COUNT), (reset, list(range(COUNT))), (carried, list(range(COUNT)))]
+    ("change", "templates"),
+    [(turn, [0] * COUNT), (reset, list(range(COUNT))), (carried, list(range(COUNT)))],
 )
 def test_transforms_and_bodies_above_environments(stage_of, tmp_path, change, templates):
     model, found = check_against_alone(stage_of(change), tmp_path)
@@ -239,7 +276,8 @@ def test_transforms_and_bodies_above_environments(stage_of, tmp_path, change, te
 
 
 def test_static_pairs_within_an_environment(stage_of):
-    """A second shelf in each: static pairs, where asked for, are those of one environment and of what is outside."""
+    """A second shelf in each: static pairs, where asked for, are those of one environment and of
+    what is outside."""
 
     def change(layer):
         only_shelves(layer)
@@ -290,15 +328,22 @@ def test_patterns(tmp_path, stage_of):
         load_scene([path], 3)
     with pytest.raises(InputError, match="2 scenes, and the scene has 5 worlds of its own"):
         load_scene([path, path], None)
-    recording = write_recording(tmp_path, ["Robot/link_0"], np.tile([0.0, 0, 0, 0, 0, 0, 1], (1, 4, 1, 1)))
-    with pytest.raises(InputError, match="4 worlds of the recording, and the scene has 5 worlds of its own"):
+    recording = write_recording(
+        tmp_path, ["Robot/link_0"], np.tile([0.0, 0, 0, 0, 0, 0, 1], (1, 4, 1, 1))
+    )
+    with pytest.raises(
+        InputError, match="4 worlds of the recording, and the scene has 5 worlds of its own"
+    ):
         load_scene([path], None, trajectory=recording)
 
 
 def test_roots_at_the_top_and_without_a_type_and_names_are_ordered_by_number(tmp_path):
     shape = 'def Sphere "ball" (prepend apiSchemas = ["PhysicsCollisionAPI"])\n{\n}'
     path = tmp_path / "top.usda"
-    colliders = [f'def {kind}"room_{k}" {{\n{shape}\n}}' for k, kind in enumerate(["", "Scope ", "", "Xform "])]
+    colliders = [
+        f'def {kind}"room_{k}" {{\n{shape}\n}}'
+        for k, kind in enumerate(["", "Scope ", "", "Xform "])
+    ]
     path.write_text("\n".join(["#usda 1.0\n( metersPerUnit = 1 )", *colliders]))
     model = load(tmp_path, path, environments="/room_*")[1]
     # The type of a root may matter to what is below it, so that other types are other templates.
@@ -326,7 +371,10 @@ def test_one_environment_is_one_world_that_can_be_copied(tmp_path):
     layer = Sdf.Layer.FindOrOpen(str(path))
     usd_scenes.place(layer, env(0), (3.0, 4.0, 0.0))
     layer.Save()
-    model, plain = (load_scene([path], 3, options=SceneOptions(environments=each)).model for each in ("", "none"))
+    model, plain = (
+        load_scene([path], 3, options=SceneOptions(environments=each)).model
+        for each in ("", "none")
+    )
     np.testing.assert_array_equal(model.world_pose, [(3, 4, 0, 0, 0, 0, 1)] * 3)
     assert model.shapes.path == plain.shapes.path
     for ours, theirs in ((model.bodies, plain.bodies), (model.shapes, plain.shapes)):
@@ -337,11 +385,18 @@ def test_the_stage_holds_one_environment_of_each_kind(tmp_path, stage_of):
     scene, _ = load(tmp_path, stage_of(ODD["size"]))
     held = [prim.GetName() for prim in scene.stage.GetPrimAtPath(ENVIRONMENTS).GetChildren()]
     assert held == ["env_0", "env_3"]
-    assert len([prim for prim in scene.stage.Traverse() if prim.HasAPI(UsdPhysics.ArticulationRootAPI)]) == 2
+    assert (
+        len(
+            [prim for prim in scene.stage.Traverse() if prim.HasAPI(UsdPhysics.ArticulationRootAPI)]
+        )
+        == 2
+    )
 
 
 def test_example_of_the_documents(tmp_path, monkeypatch, capsys):
-    page = (Path(__file__).parents[4] / "docs/reference/usd-environments.md").read_text(encoding="utf-8")
+    page = (Path(__file__).parents[4] / "docs/reference/usd-environments.md").read_text(
+        encoding="utf-8"
+    )
     (example,) = re.findall(r"^```usda\n(.*?)^```", page, re.S | re.M)
     (tmp_path / "envs.usda").write_text(example)
     monkeypatch.chdir(tmp_path)
@@ -355,7 +410,8 @@ def test_example_of_the_documents(tmp_path, monkeypatch, capsys):
     assert (inspected["worlds"], inspected["templates"]) == (3, 2)
     assert [body["path"] for body in inspected["bodies"]] == [env(0, "/crate"), env(2, "/crate")]
     assert whole["worlds"] == 1
-    # Four corners of each crate on the ground; the larger one's are below it, as far as its size says.
+    # Four corners of each crate on the ground; the larger one's are below it, as far as its size
+    # says.
     contacts = collidecli.collide(load(tmp_path, Path("envs.usda"))[1], device="cpu")
     assert np.diff(contacts.cell_start).tolist() == [4, 4, 4]
     expected = [[3 * k + s * a for s in (-1, 1)] for k, a in enumerate((0.5, 0.5, 0.6))]
@@ -370,18 +426,24 @@ BIGGER_SHELF = attribute(env(3, "/shelf"), "size", 0.7)
 
 
 def write_recording(folder, names, poses):
-    with TrajectoryWriter(folder / "motion.h5", world_count=poses.shape[1], body_names=names) as writer:
+    with TrajectoryWriter(
+        folder / "motion.h5", world_count=poses.shape[1], body_names=names
+    ) as writer:
         writer.append(np.arange(len(poses)) * 0.1, np.arange(len(poses)), body_q=poses)
     return folder / "motion.h5"
 
 
 @pytest.mark.parametrize("prefix", [env(0, "/"), env(4, "/"), ""])
 def test_recordings_name_bodies_in_any_environment(stage_of, tmp_path, prefix):
-    """Each world has poses of its own; the odd one's bodies are meant too; what is left out rests in each world."""
+    """Each world has poses of its own; the odd one's bodies are meant too; what is left out rests
+    in each world."""
     rng = np.random.default_rng(3)
     poses = np.zeros((2, COUNT, 2, 7))
-    poses[..., :3], poses[..., 6] = rng.uniform(-1, 1, (2, COUNT, 2, 3)), 1.0
-    twice = write_recording(tmp_path, [env(0, "/Robot/link_0"), env(1, "/Robot/link_0")], poses[:1, :1])
+    poses[..., :3] = rng.uniform(-1, 1, (2, COUNT, 2, 3))
+    poses[..., 6] = 1.0
+    twice = write_recording(
+        tmp_path, [env(0, "/Robot/link_0"), env(1, "/Robot/link_0")], poses[:1, :1]
+    )
     with pytest.raises(InputError, match="one body in several environments"):
         load_scene([stage_of()], None, trajectory=twice).motion()
     twice.unlink()
@@ -394,10 +456,16 @@ def test_recordings_name_bodies_in_any_environment(stage_of, tmp_path, prefix):
     for world in range(COUNT):
         first = env(3 if world == 3 else 0)
         row = scene.model.bodies.path.index
-        np.testing.assert_array_equal(read[:, world, row(f"{first}/Robot/link_2")], poses[:, world, 0])
-        np.testing.assert_array_equal(read[:, world, row(f"{first}/Robot/link_0")], poses[:, world, 1])
+        np.testing.assert_array_equal(
+            read[:, world, row(f"{first}/Robot/link_2")], poses[:, world, 0]
+        )
+        np.testing.assert_array_equal(
+            read[:, world, row(f"{first}/Robot/link_0")], poses[:, world, 1]
+        )
         resting = scene.model.resting_poses()[world, row(f"{first}/Robot/link_1")]
-        np.testing.assert_array_equal(read[:, world, row(f"{first}/Robot/link_1")], [resting, resting])
+        np.testing.assert_array_equal(
+            read[:, world, row(f"{first}/Robot/link_1")], [resting, resting]
+        )
 
 
 @pytest.mark.parametrize(("name", "origin"), [(env(2, "/Robot/link_0"), 2), ("Robot/link_0", 0)])
@@ -463,4 +531,6 @@ def test_animated_environments(stage_of, tmp_path, moved, templates):
         for path, values in moved:
             animate(layer, path, values)
 
-    assert check_motion_against_alone(stage_of(change), tmp_path).world_template.tolist() == templates
+    assert (
+        check_motion_against_alone(stage_of(change), tmp_path).world_template.tolist() == templates
+    )

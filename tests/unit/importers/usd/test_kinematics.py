@@ -16,13 +16,19 @@ from collidecli.importers.mujoco.scene import add_mjcf
 from collidecli.importers.usd.joints import AXES
 from collidecli.importers.usd.scene import add_usd
 from collidecli.scene.builder import ModelBuilder
-from collidecli.scene.kinematics import JointColumns, coordinate_names, find_articulation, last_element
+from collidecli.scene.kinematics import (
+    JointColumns,
+    coordinate_names,
+    find_articulation,
+    last_element,
+)
 from tests.support.twin_robots import ARM, CART, HUMANOID, QUATERNION, Link, write_twins
 from tests.support.usd_scenes import at, check_refused, sphere, write_usda
 
 COUNT = 200
 EXACT = 1e-12
-"""Metres and radians: both start from the same float32 frames, and a tree 4 joints deep rounds 50 times at most."""
+"""Metres and radians: both start from the same float32 frames, and a tree 4 joints deep rounds 50
+times at most."""
 
 
 def scene_of(path):
@@ -49,20 +55,29 @@ def random_roots(count, rng):
 
 
 def random_links(rng):
-    """Twelve links of any shape of tree, held or not, with any free axes, either way round, scaled or not."""
-    links = [Link("l0", "" if rng.random() < 0.5 else "world", ("rotX",) if rng.random() < 0.5 else ())]
+    """Twelve links of any shape of tree, held or not, with any free axes, either way round, scaled
+    or not."""
+    links = [
+        Link("l0", "" if rng.random() < 0.5 else "world", ("rotX",) if rng.random() < 0.5 else ())
+    ]
     links[0] = Link("l0") if links[0].parent == "" else links[0]
     for k in range(1, 12):
         free = tuple(axis for axis in AXES if rng.random() < 0.3)
-        axes, kind = [(QUATERNION, ""), (free, "d6" if free else ""), ((str(rng.choice(AXES)),), "")][rng.integers(3)]
-        backward, scale = bool(rng.random() < 0.5), float(rng.choice([0.5, 1.0, 2.0]))
+        axes, kind = [
+            (QUATERNION, ""),
+            (free, "d6" if free else ""),
+            ((str(rng.choice(AXES)),), ""),
+        ][rng.integers(3)]
+        backward = bool(rng.random() < 0.5)
+        scale = float(rng.choice([0.5, 1.0, 2.0]))
         links.append(Link(f"l{k}", f"l{rng.integers(k)}", axes, backward, scale, kind))
     return tuple(links)
 
 
 @pytest.mark.parametrize("seed", range(12))
 def test_any_tree(tmp_path, seed):
-    """On a floating root, on one that the world holds and on one that a joint moves; names in any order."""
+    """On a floating root, on one that the world holds and on one that a joint moves; names in any
+    order."""
     rng = np.random.default_rng(seed)
     links = random_links(rng)
     twins = write_twins(tmp_path, links, seed, float(rng.choice([1.0, 0.01])))
@@ -71,12 +86,15 @@ def test_any_tree(tmp_path, seed):
     assert robot.root_is_jointed == (not is_floating and bool(links[0].axes))
     assert len(robot.body_path) == len(links)
     assert not is_floating or robot.path == robot.body_path[0] == "/World/robot/l0"
-    coordinates, order = twins.random_coordinates(COUNT, rng), rng.permutation(len(twins.names))
+    coordinates = twins.random_coordinates(COUNT, rng)
+    order = rng.permutation(len(twins.names))
     roots = random_roots(COUNT, rng) if is_floating else None
     columns = JointColumns(robot, [twins.names[k] for k in order], "here")
     assert columns.warnings == []
     ours = robot.poses(roots, columns, coordinates[:, order])
-    assert_same(ours, robot.body_path, twins.mujoco_poses(twins.qpos(roots, coordinates)), tolerance=1e-11)
+    assert_same(
+        ours, robot.body_path, twins.mujoco_poses(twins.qpos(roots, coordinates)), tolerance=1e-11
+    )
 
 
 def newton_file(name):
@@ -91,7 +109,8 @@ def newton_file(name):
 
 
 def test_several_joints_of_one_body_act_in_turn():
-    """Newton's humanoid: converted from the MJCF beside it, with up to three revolute prims between two bodies."""
+    """Newton's humanoid: converted from the MJCF beside it, with up to three revolute prims between
+    two bodies."""
     (robot,) = scene_of(newton_file("tests/assets/humanoid_mjc.usda")).articulations
     spec = mujoco.MjSpec.from_file(str(newton_file("examples/assets/nv_humanoid.xml")))
     for sensor in list(spec.sensors):  # some of a head that the file does not have
@@ -100,7 +119,8 @@ def test_several_joints_of_one_body_act_in_turn():
     names = [last_element(name) for name in coordinate_names(robot)]
     assert len(names) == 21
     rng = np.random.default_rng(5)
-    coordinates, roots = rng.uniform(-3.0, 3.0, (COUNT, 21)), random_roots(COUNT, rng)
+    coordinates = rng.uniform(-3.0, 3.0, (COUNT, 21))
+    roots = random_roots(COUNT, rng)
     places = [model.jnt_qposadr[model.joint(name.removesuffix("_1")).id] for name in names]
     data = mujoco.MjData(model)
     theirs = {last_element(body): np.empty((COUNT, 7)) for body in robot.body_path}
@@ -112,8 +132,8 @@ def test_several_joints_of_one_body_act_in_turn():
             body = data.body(name)
             poses[row] = [*body.xpos, *body.xquat[[1, 2, 3, 0]]]
     ours = robot.poses(roots, JointColumns(robot, names, "here"), coordinates)
-    # The two files' turn of the lower waist differs by 2.6e-5 rad (y is -0.0020132 in USD, -0.002 in MJCF), and the
-    # pelvis and knees have such differences of their own.
+    # The two files' turn of the lower waist differs by 2.6e-5 rad (y is -0.0020132 in USD, -0.002
+    # in MJCF), and the pelvis and knees have such differences of their own.
     assert_same(ours, robot.body_path, theirs, tolerance=2e-4)
 
 
@@ -123,14 +143,20 @@ def test_mujocos_articulations(tmp_path, links):
     twins = write_twins(tmp_path, links, seed=1)
     (robot,) = add_mjcf(ModelBuilder(), twins.mjcf).kinematics.articulated.articulations
     rng = np.random.default_rng(1)
-    coordinates, roots = twins.random_coordinates(50, rng), random_roots(50, rng)
+    coordinates = twins.random_coordinates(50, rng)
+    roots = random_roots(50, rng)
     root = roots if links is HUMANOID else None
     qpos = twins.qpos(root, coordinates)
-    names, values = [], []
+    names = []
+    values = []
     for joint in reversed(robot.joints):
         start = int(twins.mj_model.joint(joint.path).qposadr[0])
         names += joint.coordinates
-        values.append(qpos[:, [start + 1, start + 2, start + 3, start]] if joint.is_quaternion else qpos[:, [start]])
+        values.append(
+            qpos[:, [start + 1, start + 2, start + 3, start]]
+            if joint.is_quaternion
+            else qpos[:, [start]]
+        )
     columns = JointColumns(robot, names, "here")
     assert (columns.warnings, robot.root_is_jointed) == ([], links is CART)
     ours = robot.poses(root, columns, np.concatenate(values, axis=1))
@@ -180,14 +206,42 @@ MIMIC = '(prepend apiSchemas = ["PhysxMimicJointAPI:rotX"])'
 @pytest.mark.parametrize(
     ("texts", "coordinates", "warning"),
     [
-        ([joint("j", "/a", "/b"), joint("k", "/b", "/c"), joint("l", "/c", "/a")], ["/j", "/l"], "</k>: not in"),
-        ([joint("j", "/a", "/b"), joint("k", "/b", "/a")], ["/j"], "</k>: not in the kinematics: it closes"),
-        ([joint("j", "/a", "/b"), joint("k", "/a", "/b")], ["/j"], "</k>: not in the kinematics: it closes"),
-        ([joint("j", "/a", "/b", text="bool physics:jointEnabled = 0")], [], "</j>: not in the kinematics: phys"),
-        ([joint("j", "/a", "/b", text="bool physics:excludeFromArticulation = 1")], [], "excludeFromArticulation is"),
-        ([joint("j", "/a", "/b", "Distance")], [], "</j>: not in the kinematics: the coordinates of a D"),
+        (
+            [joint("j", "/a", "/b"), joint("k", "/b", "/c"), joint("l", "/c", "/a")],
+            ["/j", "/l"],
+            "</k>: not in",
+        ),
+        (
+            [joint("j", "/a", "/b"), joint("k", "/b", "/a")],
+            ["/j"],
+            "</k>: not in the kinematics: it closes",
+        ),
+        (
+            [joint("j", "/a", "/b"), joint("k", "/a", "/b")],
+            ["/j"],
+            "</k>: not in the kinematics: it closes",
+        ),
+        (
+            [joint("j", "/a", "/b", text="bool physics:jointEnabled = 0")],
+            [],
+            "</j>: not in the kinematics: phys",
+        ),
+        (
+            [joint("j", "/a", "/b", text="bool physics:excludeFromArticulation = 1")],
+            [],
+            "excludeFromArticulation is",
+        ),
+        (
+            [joint("j", "/a", "/b", "Distance")],
+            [],
+            "</j>: not in the kinematics: the coordinates of a D",
+        ),
         ([joint("j", "/a", "/b", api=MIMIC)], ["/j"], "</j>: PhysxMimicJointAPI:rotX is ignored"),
-        ([joint("j", "/a", "/a")], [], "</j>: not in the kinematics: both of its sides are one body"),
+        (
+            [joint("j", "/a", "/a")],
+            [],
+            "</j>: not in the kinematics: both of its sides are one body",
+        ),
     ],
     ids=["loop", "back", "same axis", "disabled", "excluded", "distance", "mimic", "itself"],
 )
@@ -204,7 +258,9 @@ def test_an_axis_without_a_limit_is_free_and_a_mimic_joint_must_be_recorded(tmp_
     api = '(prepend apiSchemas = ["PhysicsLimitAPI:rotX", "PhysicsLimitAPI:transY"])'
     robot = stage_of(tmp_path, joint("j", "/a", "/b", "", api, limit), bodies="ab").articulations[0]
     assert coordinate_names(robot) == ("/j:transX", "/j:transY", "/j:transZ", "/j:rotY", "/j:rotZ")
-    robot = stage_of(tmp_path, joint("j", "/a", "/b", api=MIMIC), joint("k", "/b", "/c")).articulations[0]
+    robot = stage_of(
+        tmp_path, joint("j", "/a", "/b", api=MIMIC), joint("k", "/b", "/c")
+    ).articulations[0]
     with pytest.raises(InputError, match="lacks '/j'"):
         JointColumns(robot, ("k",), "here")
     assert JointColumns(robot, ("k", "j"), "here").warnings == []
@@ -216,7 +272,8 @@ def test_columns(tmp_path):
     assert coordinate_names(robot) == ("/j", "/k:x", "/k:y", "/k:z", "/k:w")
     columns = JointColumns(robot, ("k:w", "k:x", "/k:y", "k:z"), "file.h5")
     assert columns.warnings == [
-        "file.h5: 1 coordinates of '/a' are not in the recording; their joints stay as in the scene: '/j'"
+        "file.h5: 1 coordinates of '/a' are not in the recording; their joints stay as in the"
+        " scene: '/j'"
     ]
     # A half turn of c about z of the joint at b's place, of which c's frame is 1 m along x.
     poses = robot.poses(None, columns, np.array([[0.0, 0.0, 0.0, 1.0]]))
@@ -238,17 +295,28 @@ def test_columns(tmp_path):
 def test_names(tmp_path):
     text = "".join(f'def Xform "{env}" {{\n{ball("Cube", 0)}}}\n' for env in ("one", "two"))
     scene = scene_of(write_usda(tmp_path, f'def Xform "World" {{\n{text}\n{ball("b", 1)}\n}}'))
-    for name, path in (("/World/two/Cube", "/World/two/Cube"), ("two", "/World/two/Cube"), ("B", "/World/b")):
+    for name, path in (
+        ("/World/two/Cube", "/World/two/Cube"),
+        ("two", "/World/two/Cube"),
+        ("B", "/World/b"),
+    ):
         assert find_articulation(scene.articulations, name, "here").path == path
-    for name, said in (("cube", "may be any of '/World/one/Cube', '/World/two/Cube'"), ("World", "no articulation")):
-        check_refused(lambda name=name: find_articulation(scene.articulations, name, "here"), [said])
+    for name, said in (
+        ("cube", "may be any of '/World/one/Cube', '/World/two/Cube'"),
+        ("World", "no articulation"),
+    ):
+        check_refused(
+            lambda name=name: find_articulation(scene.articulations, name, "here"), [said]
+        )
 
 
 def test_several_joints_backwards(tmp_path):
-    """From body1, which is fixed to the world, to body0: what the joints do in turn is taken back in turn."""
+    """From body1, which is fixed to the world, to body0: what the joints do in turn is taken back
+    in turn."""
     hold = 'def PhysicsFixedJoint "h" {\nrel physics:body1 = </a>\n}\n'
     turns = [
-        joint(name, "/b", "/a", text=f'uniform token physics:axis = "{axis}"') for name, axis in ("jZ", "kX", "lY")
+        joint(name, "/b", "/a", text=f'uniform token physics:axis = "{axis}"')
+        for name, axis in ("jZ", "kX", "lY")
     ]
     (robot,) = stage_of(tmp_path, hold, *turns, bodies="ab").articulations
     assert robot.body_path == ("/a", "/b")

@@ -1,4 +1,5 @@
-"""Physics materials of USD colliders: which one is bound, what it says, and what a pair's contacts have of two."""
+"""Physics materials of USD colliders: which one is bound, what it says, and what a pair's contacts
+have of two."""
 
 import pytest
 
@@ -42,7 +43,9 @@ MATERIALS = (
     + material("Rubber", number("physics:dynamicFriction", 0.75))
     + 'def Material "Paint" {\n}\n}\n'
 )
-GROUP = 'def Xform "{name}" (prepend apiSchemas = ["MaterialBindingAPI"]) {{\n{binding}\n{inside}\n}}\n'
+GROUP = (
+    'def Xform "{name}" (prepend apiSchemas = ["MaterialBindingAPI"]) {{\n{binding}\n{inside}\n}}\n'
+)
 BINDINGS = MATERIALS + (
     collider("none")
     + collider("physics", bound("/M/Ice"))
@@ -65,62 +68,92 @@ BINDINGS = MATERIALS + (
         inside=collider("overruled", bound("/M/Rubber")),
     )
     + 'def Xform "collected" (prepend apiSchemas = ["MaterialBindingAPI", "CollectionAPI:few"]) {\n'
-    + 'uniform token collection:few:expansionRule = "expandPrims"\nrel collection:few:includes = </collected/in>\n'
+    + 'uniform token collection:few:expansionRule = "expandPrims"\nrel collection:few:includes ='
+    " </collected/in>\n"
     + "rel material:binding:collection:physics:few = [</collected.collection:few>, </M/Rubber>]\n"
     + collider("in")
     + collider("out")
     + "}\n"
 )
-ICE, RUBBER, DEFAULT = 0.125, 0.75, 0.5
+ICE = 0.125
+RUBBER = 0.75
+DEFAULT = 0.5
 BOUND = dict.fromkeys(("none", "paint", "preview", "out"), DEFAULT)
-BOUND |= dict.fromkeys(("physics", "both", "paint_and_physics", "inherits", "inherits_from_far", "overruled"), ICE)
-BOUND |= {"all_purposes_is_later": ICE} | dict.fromkeys(("all_purposes", "own_is_nearer", "in"), RUBBER)
+BOUND |= dict.fromkeys(
+    ("physics", "both", "paint_and_physics", "inherits", "inherits_from_far", "overruled"), ICE
+)
+BOUND |= {"all_purposes_is_later": ICE} | dict.fromkeys(
+    ("all_purposes", "own_is_nearer", "in"), RUBBER
+)
 
 
 def test_which_material_is_bound(tmp_path):
     imported, model = load(tmp_path, BINDINGS)
     assert {name: surface(model, name).friction for name in BOUND} == BOUND
-    # pxr's own physics parser, collider by collider; it looks at colliders that have the binding API.
+    # pxr's own physics parser, collider by collider; it looks at colliders that have the binding
+    # API.
     parsed = parse_physics(imported.stage, imported.file, [])
     of_material = {"/M/Ice": ICE, "/M/Rubber": RUBBER}
     seen = 0
     for path, descriptor in parsed.shapes.items():
-        theirs = [of_material[str(held)] for held in descriptor.materials if str(held) in of_material]
+        theirs = [
+            of_material[str(held)] for held in descriptor.materials if str(held) in of_material
+        ]
         assert (theirs or [DEFAULT]) == [surface(model, path.rsplit("/", 1)[-1]).friction], path
         seen += len(theirs)
     assert seen == sum(value != DEFAULT for value in BOUND.values())
     assert not [w for w in imported.warnings if "has the material" in w]
 
 
-def test_materials_that_pxr_passes_over_or_that_are_not_there_and_values_over_time_are_warned_of(tmp_path):
+def test_materials_that_pxr_passes_over_or_that_are_not_there_and_values_over_time_are_warned_of(
+    tmp_path,
+):
     bare = 'def Sphere "bare" (prepend apiSchemas = ["PhysicsCollisionAPI"]) {\n}\n'
     text = MATERIALS + GROUP.format(name="G", binding=bound("/M/Ice"), inside=bare)
     imported, model = load(tmp_path, text)
     assert surface(model, "bare").friction == ICE
     assert not parse_physics(imported.stage, imported.file, []).shapes["/G/bare"].materials
     (warning,) = (w for w in imported.warnings if "has the material" in w)
-    assert warning.startswith("</G/bare>: has the material </M/Ice> though MaterialBindingAPI is not applied to it")
+    assert warning.startswith(
+        "</G/bare>: has the material </M/Ice> though MaterialBindingAPI is not applied to it"
+    )
     imported, model = load(tmp_path, collider("a", bound("/M/Gone")))
     assert surface(model, "a").friction == DEFAULT
     assert "</a>: the material binding names </M/Gone>, which does not exist" in imported.warnings
     sampled = "float physics:dynamicFriction.timeSamples = {\n0: 0.25,\n1: 0.5\n}"
     imported, model = load(tmp_path, material("Melts", sampled) + collider("a", bound("/Melts")))
     assert surface(model, "a").friction == 0.25
-    assert "</Melts>: physics:dynamicFriction changes over time; its first value is used" in imported.warnings
+    assert (
+        "</Melts>: physics:dynamicFriction changes over time; its first value is used"
+        in imported.warnings
+    )
 
 
 def test_numbers_modes_and_units(tmp_path):
     values = {"dynamicFriction": 0.25, "staticFriction": 0.5, "restitution": 0.75}
-    newton = {"torsionalFriction": 2, "rollingFriction": 4, "contactStiffness": 8, "contactDamping": 16}
+    newton = {
+        "torsionalFriction": 2,
+        "rollingFriction": 4,
+        "contactStiffness": 8,
+        "contactDamping": 16,
+    }
     newton |= {"contactFrictionGain": 32, "contactAdhesion": "-inf"}
     modes = {"friction": "multiply", "restitution": "max"}
     lines = [number(f"physics:{name}", value) for name, value in values.items()]
     lines += [number(f"newton:{name}", value) for name, value in newton.items()]
-    lines += [f'uniform token physxMaterial:{name}CombineMode = "{mode}"' for name, mode in modes.items()]
+    lines += [
+        f'uniform token physxMaterial:{name}CombineMode = "{mode}"' for name, mode in modes.items()
+    ]
     full = "\n".join(lines)
-    text = material("Full", full) + material("Bare") + collider("a", bound("/Full")) + collider("b", bound("/Bare"))
+    text = (
+        material("Full", full)
+        + material("Bare")
+        + collider("a", bound("/Full"))
+        + collider("b", bound("/Bare"))
+    )
     _, model = load(tmp_path, text, header=CENTIMETRES)
-    # Torsional and rolling friction are lengths; stiffness, damping and gain have the unit of mass in them.
+    # Torsional and rolling friction are lengths; stiffness, damping and gain have the unit of mass
+    # in them.
     stiff = {"contact_ke": 80.0, "contact_kd": 160.0, "contact_kf": 320.0}
     assert surface(model, "a") == Material(0.25, 0.5, 0.02, 0.04, 0.75, "multiply", "max", **stiff)
     # UsdPhysics' own defaults are zero.
@@ -132,7 +165,10 @@ def test_what_no_material_says_is_the_builders_default(tmp_path):
     default = Material(0.9, torsional_friction=0.01, contact_ke=5.0, friction_combine="min")
     builder.default_shape_cfg = collidecli.ShapeConfig(friction=0.3, material=default)
     ice = number("physics:dynamicFriction", 0.125)
-    add_usd(builder, write_usda(tmp_path, material("Ice", ice) + collider("a") + collider("b", bound("/Ice"))))
+    add_usd(
+        builder,
+        write_usda(tmp_path, material("Ice", ice) + collider("a") + collider("b", bound("/Ice"))),
+    )
     model = builder.finalize()
     assert surface(model, "a") == Material(0.3, 0.3, 0.01, friction_combine="min", contact_ke=5.0)
     assert surface(model, "b") == Material(0.125, 0.0, 0.01, friction_combine="min", contact_ke=5.0)
@@ -147,15 +183,27 @@ def test_what_no_material_says_is_the_builders_default(tmp_path):
         (number("physics:restitution", 1.5), "physics:restitution is 1.5"),
         (number("newton:rollingFriction", -0.5), "newton:rollingFriction is -0.5"),
         ('string newton:contactStiffness = "hard"', "newton:contactStiffness is 'hard'"),
-        ('uniform token physxMaterial:frictionCombineMode = "mean"', "physxMaterial:frictionCombineMode is 'mean'"),
+        (
+            'uniform token physxMaterial:frictionCombineMode = "mean"',
+            "physxMaterial:frictionCombineMode is 'mean'",
+        ),
     ],
 )
 def test_refusals_name_the_material(tmp_path, inside, message):
-    check_refused(lambda: load(tmp_path, material("Odd", inside) + collider("a", bound("/Odd"))), (message, "</Odd>"))
+    check_refused(
+        lambda: load(tmp_path, material("Odd", inside) + collider("a", bound("/Odd"))),
+        (message, "</Odd>"),
+    )
 
 
-COEFFICIENTS = {"average": (0.25, 0.125), "min": (0.5, 0.25), "multiply": (0.75, 0.5), "max": (1.0, 0.75)}
-"""Dynamic and static friction of a surface of each mode: powers of two, so that every mixture is exact."""
+COEFFICIENTS = {
+    "average": (0.25, 0.125),
+    "min": (0.5, 0.25),
+    "multiply": (0.75, 0.5),
+    "max": (1.0, 0.75),
+}
+"""Dynamic and static friction of a surface of each mode: powers of two, so that every mixture is
+exact."""
 
 
 def mixed_by_hand(mode: str, a: float, b: float) -> float:
@@ -167,7 +215,8 @@ def opposite(mode: str) -> str:
 
 
 def test_contacts_of_every_two_modes(tmp_path):
-    """PhysX: of two modes the later of average, min, multiply, max; never slides harder than it sticks."""
+    """PhysX: of two modes the later of average, min, multiply, max; never slides harder than it
+    sticks."""
     text = ""
     for mode, (dynamic, static) in COEFFICIENTS.items():
         values = {"dynamicFriction": dynamic, "staticFriction": 4 * static, "restitution": static}

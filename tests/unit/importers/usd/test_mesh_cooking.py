@@ -1,4 +1,5 @@
-"""Meshes of USD stages as fewer triangles and as convex parts: what simulators' attributes do, what is said."""
+"""Meshes of USD stages as fewer triangles and as convex parts: what simulators' attributes do, what
+is said."""
 
 import json
 import re
@@ -17,7 +18,17 @@ from collidecli.scene.shape_types import ShapeType
 from collidecli.scene.surface_distance import surface_distance, winding_number
 from tests.support import usd_scenes
 from tests.support.meshes import point_distances, torus, windings
-from tests.support.usd_scenes import APIS, BODY_APIS, L_FACES, L_POINTS, at, load, mesh, sphere, write_usda
+from tests.support.usd_scenes import (
+    APIS,
+    BODY_APIS,
+    L_FACES,
+    L_POINTS,
+    at,
+    load,
+    mesh,
+    sphere,
+    write_usda,
+)
 
 coacd = pytest.importorskip("coacd")
 pytest.importorskip("fast_simplification")
@@ -34,7 +45,9 @@ def nothing_kept():
 
 def test_distances_from_triangles_of_all_sizes_are_exact():
     rng = np.random.default_rng(5)
-    corners = rng.normal(size=(300, 1, 3)) + rng.normal(size=(300, 3, 3)) * 10.0 ** rng.uniform(-3, 1, (300, 1, 1))
+    corners = rng.normal(size=(300, 1, 3)) + rng.normal(size=(300, 3, 3)) * 10.0 ** rng.uniform(
+        -3, 1, (300, 1, 1)
+    )
     points = rng.normal(size=(50, 3)) * 3.0
     expected = np.array([point_distances(corners, point).min() for point in points])
     np.testing.assert_allclose(surface_distance(points, corners), expected, atol=1e-13)
@@ -62,11 +75,16 @@ def test_fewer_triangles_and_how_far_they_are_off(tmp_path):
 
 @pytest.fixture(scope="module")
 def bent(tmp_path_factory):
-    """An L of two parts on a body, a static copy of it in another place, and balls that filters keep from either."""
+    """An L of two parts on a body, a static copy of it in another place, and balls that filters
+    keep from either."""
     folder = tmp_path_factory.mktemp("bent")
     rel = "rel physics:filteredPairs = [</far>]\n"
     text = mesh("l", L_POINTS, L_FACES, "convexDecomposition", rel, apis=BODY_APIS)
-    text += mesh("fixed", L_POINTS, L_FACES, "convexDecomposition", at(9, 0, 0)) + sphere("far") + sphere("near")
+    text += (
+        mesh("fixed", L_POINTS, L_FACES, "convexDecomposition", at(9, 0, 0))
+        + sphere("far")
+        + sphere("near")
+    )
     return folder, *load(folder, text)
 
 
@@ -81,9 +99,12 @@ def test_convex_parts_of_one_collider_are_the_same_in_every_run(bent):
     pairs |= {(one, other) for one in ("l#0", "l#1", "far") for other in fixed}
     assert usd_scenes.touching(model) == {" ".join(sorted(pair)) for pair in pairs}
     assert "filteredPairs" in explain(model, 0, 4).rule
-    # Together they are the L: each corner of it is a corner of theirs, and nothing of them is farther off than is said.
+    # Together they are the L: each corner of it is a corner of theirs, and nothing of them is
+    # farther off than is said.
     points = usd_scenes.points_in_world(folder / "s.usda", "/l")
-    own = [model.hulls[model.shapes.hull[row]].vertex + model.shapes.pose[row][:3] for row in (0, 1)]
+    own = [
+        model.hulls[model.shapes.hull[row]].vertex + model.shapes.pose[row][:3] for row in (0, 1)
+    ]
     assert np.linalg.norm(np.concatenate(own)[:, None] - points, axis=-1).min(axis=0).max() < 1e-3
     said = next(line for line in scene.warnings if "convex parts" in line)
     assert said.startswith("</l> and 1 more: of 2 convex parts")
@@ -102,16 +123,21 @@ def test_limits_of_parts_and_what_is_not_used(tmp_path):
         "float physxConvexDecompositionCollision:errorPercentage = 3\n"
     )
     text = mesh("l", L_POINTS, L_FACES, "convexDecomposition", inside)
-    text += mesh("m", approximation="none", inside="float physxTriangleMeshCollision:weldTolerance = 0.1\n")
+    text += mesh(
+        "m", approximation="none", inside="float physxTriangleMeshCollision:weldTolerance = 0.1\n"
+    )
     scene, model = load(tmp_path, text)
     assert model.shapes.path == ("/l#0", "/m")
     assert len(model.hulls[0].vertex) <= 8
-    # One part fills the bend: the middle of the side across it is 0.5 m from the L, with fewer corners somewhat off.
+    # One part fills the bend: the middle of the side across it is 0.5 m from the L, with fewer
+    # corners somewhat off.
     outside, uncovered = map(float, re.findall(r"up to ([\d.e+-]+) m", scene.warnings[0]))
     assert 0.3 < outside < 0.7
     assert 0.0 < uncovered < 0.5
-    assert scene.kept == {"/l": {"physxConvexDecompositionCollision:errorPercentage": 3.0},
-                          "/m": {"physxTriangleMeshCollision:weldTolerance": pytest.approx(0.1)}}  # fmt: skip
+    assert scene.kept == {
+        "/l": {"physxConvexDecompositionCollision:errorPercentage": 3.0},
+        "/m": {"physxTriangleMeshCollision:weldTolerance": pytest.approx(0.1)},
+    }
     assert {line for line in scene.warnings if "not used" in line} == {
         "</l>: physxConvexDecompositionCollision:errorPercentage is not used",
         "</m>: physxTriangleMeshCollision:weldTolerance is not used",
@@ -121,12 +147,17 @@ def test_limits_of_parts_and_what_is_not_used(tmp_path):
 @pytest.fixture
 def kept_and_counted(tmp_path, monkeypatch):
     """A folder for the cache, and how often CoACD has been asked so far."""
-    asked, real = [], coacd.run_coacd
-    monkeypatch.setattr(coacd, "run_coacd", lambda *a, **o: (asked.append(o["max_ch_vertex"]), real(*a, **o))[1])
+    asked = []
+    real = coacd.run_coacd
+    monkeypatch.setattr(
+        coacd, "run_coacd", lambda *a, **o: (asked.append(o["max_ch_vertex"]), real(*a, **o))[1]
+    )
     return tmp_path / "cache", asked
 
 
-def test_parts_are_kept_between_runs_and_made_again_where_anything_differs(tmp_path, kept_and_counted):
+def test_parts_are_kept_between_runs_and_made_again_where_anything_differs(
+    tmp_path, kept_and_counted
+):
     folder, asked = kept_and_counted
 
     def loaded(points=L_POINTS, inside=""):
@@ -179,8 +210,16 @@ def test_the_verbs_keep_parts_and_list_and_clear_them(tmp_path, kept_and_counted
         ("meshSimplification", SIMPLER.format(0), "metric is 0.0"),
         ("meshSimplification", SIMPLER.format(2), "metric is 2.0"),
         ("meshSimplification", SIMPLER.replace("float", "string").format('"a"'), "metric is 'a'"),
-        ("convexDecomposition", "int physxConvexDecompositionCollision:maxConvexHulls = 0", "maxConvexHulls is 0"),
-        ("convexDecomposition", "int physxConvexDecompositionCollision:hullVertexLimit = 3", "hullVertexLimit is 3"),
+        (
+            "convexDecomposition",
+            "int physxConvexDecompositionCollision:maxConvexHulls = 0",
+            "maxConvexHulls is 0",
+        ),
+        (
+            "convexDecomposition",
+            "int physxConvexDecompositionCollision:hullVertexLimit = 3",
+            "hullVertexLimit is 3",
+        ),
     ],
 )
 def test_values_that_cannot_be_are_refused(tmp_path, approximation, inside, said):
@@ -190,11 +229,19 @@ def test_values_that_cannot_be_are_refused(tmp_path, approximation, inside, said
 
 @pytest.mark.parametrize(
     ("approximation", "module", "package"),
-    [("meshSimplification", "fast_simplification", "fast-simplification"), ("convexDecomposition", "coacd", "coacd")],
+    [
+        ("meshSimplification", "fast_simplification", "fast-simplification"),
+        ("convexDecomposition", "coacd", "coacd"),
+    ],
 )
-def test_a_missing_library_is_named_with_its_extra(tmp_path, monkeypatch, approximation, module, package):
+def test_a_missing_library_is_named_with_its_extra(
+    tmp_path, monkeypatch, approximation, module, package
+):
     monkeypatch.setitem(sys.modules, module, None)
     path = write_usda(tmp_path, mesh("m", approximation=approximation, apis=APIS))
     with pytest.raises(InputError) as error:
         add_usd(ModelBuilder(), path)
-    assert all(word in str(error.value) for word in ("</m>", approximation, package, "'collidecli[meshes]'"))
+    assert all(
+        word in str(error.value)
+        for word in ("</m>", approximation, package, "'collidecli[meshes]'")
+    )

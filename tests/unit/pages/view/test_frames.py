@@ -6,7 +6,14 @@ import numpy as np
 import pytest
 import trimesh
 
-from collidecli.analysis.touches import Frames, Intervals, IntervalTracker, MergeGap, PairKeys, touches
+from collidecli.analysis.touches import (
+    Frames,
+    Intervals,
+    IntervalTracker,
+    MergeGap,
+    PairKeys,
+    touches,
+)
 from collidecli.errors import InputError
 from collidecli.pages.view import meshes, page
 from collidecli.pages.view import (
@@ -30,14 +37,17 @@ def drawn(builder: ModelBuilder) -> list[trimesh.Trimesh]:
     for group in meshes.shape_groups(model, len(model.shapes)):
         for row, scale in zip(group.rows.tolist(), group.scale, strict=True):
             # Rims have two rings of vertices, for the shading; merged, the surface must be closed.
-            mesh = trimesh.Trimesh(group.mesh.vertex * scale, group.mesh.face.astype(np.int64), process=False)
+            mesh = trimesh.Trimesh(
+                group.mesh.vertex * scale, group.mesh.face.astype(np.int64), process=False
+            )
             mesh.merge_vertices(digits_vertex=6)
             found[row] = mesh
     return [found[row] for row in range(len(model.shapes))]
 
 
 POLES = 4 / 3 * np.pi
-"""Volume of a ball of radius 1, of which polygons with 32 sides around and 8 to a pole lose 1.6 % at most."""
+"""Volume of a ball of radius 1, of which polygons with 32 sides around and 8 to a pole lose 1.6 %
+at most."""
 
 
 @pytest.mark.parametrize(
@@ -45,7 +55,12 @@ POLES = 4 / 3 * np.pi
     [
         ("box", {"hx": 0.1, "hy": 0.2, "hz": 0.3}, 8 * 0.1 * 0.2 * 0.3, (0.1, 0.2, 0.3)),
         ("sphere", {"radius": 0.5}, POLES * 0.5**3, (0.5, 0.5, 0.5)),
-        ("capsule", {"radius": 0.2, "half_height": 0.5}, POLES * 0.2**3 + np.pi * 0.2**2, (0.2, 0.2, 0.7)),
+        (
+            "capsule",
+            {"radius": 0.2, "half_height": 0.5},
+            POLES * 0.2**3 + np.pi * 0.2**2,
+            (0.2, 0.2, 0.7),
+        ),
         ("cylinder", {"radius": 0.2, "half_height": 0.5}, CIRCLE * 0.04, (0.2, 0.2, 0.5)),
         ("cone", {"radius": 0.3, "half_height": 0.6}, CIRCLE * 0.09 * 1.2 / 3, (0.3, 0.3, 0.6)),
         ("ellipsoid", {"rx": 0.1, "ry": 0.2, "rz": 0.4}, POLES * 0.1 * 0.2 * 0.4, (0.1, 0.2, 0.4)),
@@ -78,7 +93,8 @@ def test_equal_ones_are_one_mesh():
 
 
 def test_hulls_meshes_and_heightfields_of_which_large_ones_are_thinned():
-    builder, rng = ModelBuilder(), np.random.default_rng(3)
+    builder = ModelBuilder()
+    rng = np.random.default_rng(3)
     points = rng.normal(size=(40, 3))
     cube = trimesh.creation.box((1, 2, 3))
     heights = rng.uniform(0.1, 0.4, (5, 7))
@@ -91,7 +107,8 @@ def test_hulls_meshes_and_heightfields_of_which_large_ones_are_thinned():
     assert mesh.volume == pytest.approx(6.0, rel=1e-6)
     assert field.is_watertight
     # Two triangles a cell, cut from its low corner to its far one: the heights' mean over each.
-    low, far = heights[:-1, :-1], heights[1:, 1:]
+    low = heights[:-1, :-1]
+    far = heights[1:, 1:]
     cells = (2 * low + 2 * far + heights[:-1, 1:] + heights[1:, :-1]) / 6.0 - heights.min() + 0.2
     assert field.volume == pytest.approx(cells.sum() * 0.5 * 0.5, rel=1e-5)
     builder = ModelBuilder()
@@ -110,11 +127,15 @@ def test_fans_of_polygons_surfaces_and_particles_of_a_world():
     expected = [[0, 1, 2], [3, 4, 5], [3, 5, 6], [7, 8, 9], [7, 9, 10], [7, 10, 11]]
     assert surfaces_module.triangle_fans(np.array([3, 4, 5])).tolist() == expected
     assert surfaces_module.triangle_fans(np.zeros(0, np.int64)).shape == (0, 3)
-    scale, pairs = surfaces_module.SurfaceScale(100.0, True), np.array([[0, 1], [0, 2], [1, 2]])
+    scale = surfaces_module.SurfaceScale(100.0, True)
+    pairs = np.array([[0, 1], [0, 2], [1, 2]])
     assert surfaces_module.SurfaceScale(0.0, True).level(np.array([0.0])).tolist() == [0]
-    levels, most = scale.level(np.array([0.0, 50.0, 100.0, 1e9])).tolist(), surfaces_module.LEVELS
+    levels = scale.level(np.array([0.0, 50.0, 100.0, 1e9])).tolist()
+    most = surfaces_module.LEVELS
     assert levels == [0, most // 2, most - 1, most - 1]
-    assert surfaces_module.Surfaces(pairs, np.zeros((3, 3)), np.zeros((3, 3))).of_pair((0, 2)).tolist() == [
+    assert surfaces_module.Surfaces(pairs, np.zeros((3, 3)), np.zeros((3, 3))).of_pair(
+        (0, 2)
+    ).tolist() == [
         False,
         True,
         False,
@@ -130,9 +151,14 @@ def test_fans_of_polygons_surfaces_and_particles_of_a_world():
 
 def test_limits_of_a_page(monkeypatch):
     class Held(SimpleNamespace):
-        world_count, __len__ = 2, lambda self: 6
+        world_count = 2
 
-    frames = Held(counts=lambda worlds: {"pose": 6 * len(worlds), "contact": 10 * len(worlds), "face": 0})
+        def __len__(self):
+            return 6
+
+    frames = Held(
+        counts=lambda worlds: {"pose": 6 * len(worlds), "contact": 10 * len(worlds), "face": 0}
+    )
     page.check_size(frames, (0, 1))
     monkeypatch.setattr(page, "MAX_BYTES", 320)
     assert page.first_worlds(frames) == range(1), "6 poses and 10 contacts of 20 bytes"
@@ -147,8 +173,11 @@ PATHS = ("/w/a/hand", "/w/b/hand", "/w/cup", "floor")
 def test_the_list():
     frames = Frames(np.array([4, 5, 6]), np.arange(3.0))
     keys = PairKeys.of_shapes(PATHS, 2)
-    world, one, other = np.array([0, 0, 1, 0]), np.array([0, 2, 0, 0]), np.array([3, 3, 3, 3])
-    place, distance = np.array([0, 0, 0, 2]), np.array([-0.001, -0.25, -0.5, -0.002], np.float32)
+    world = np.array([0, 0, 1, 0])
+    one = np.array([0, 2, 0, 0])
+    other = np.array([3, 3, 3, 3])
+    place = np.array([0, 0, 0, 2])
+    distance = np.array([-0.001, -0.25, -0.5, -0.002], np.float32)
     tracker = IntervalTracker(frames, MergeGap())
     parts = []
     for n in range(3):
@@ -157,9 +186,14 @@ def test_the_list():
         parts.append(tracker.add(found, n + 1))
     found = touches_module.TouchList(Intervals.chained(*parts, tracker.finish()), keys)
     labels = [[pair.label for pair in found.of(world)] for world in (0, 1)]
-    assert labels == [["cup × floor · 250 mm", "a/hand × floor · 2 mm"], ["a/hand × floor · 500 mm"]]
+    assert labels == [
+        ["cup × floor · 250 mm", "a/hand × floor · 2 mm"],
+        ["a/hand × floor · 500 mm"],
+    ]
     hand = found.of(0)[1]
-    labels = [touches_module.touch_label(n, touch, frames.number) for n, touch in enumerate(hand.touches)]
+    labels = [
+        touches_module.touch_label(n, touch, frames.number) for n, touch in enumerate(hand.touches)
+    ]
     assert labels == ["0: frame 4", "1: frame 6"]
     assert (found.deepest, hand.deepest.deepest, len(list(found))) == (0.5, 2, 3)
 
@@ -177,8 +211,12 @@ class Walk(ViewFrames):
         for _ in range(2):
             builder.add_shape_sphere(builder.add_body(), radius=radius)
         self.model = builder.finalize()
-        self.world_count, self.speed = 1, speed
-        self.surface_scale, self.has_particles, self.has_self_contacts, self.shape_count = None, False, False, 4
+        self.world_count = 1
+        self.speed = speed
+        self.surface_scale = None
+        self.has_particles = False
+        self.has_self_contacts = False
+        self.shape_count = 4
         self.number, self.time = np.arange(11), np.arange(11) / 10.0
 
     def shape_poses(self, index: int, world: int) -> np.ndarray:
@@ -209,10 +247,14 @@ def test_the_view_follows_contacts_are_small_among_small_shapes_and_the_camera_o
     np.testing.assert_allclose(moved, (0.0, 7 * SPEED), atol=1e-9)
     assert stage_module.seconds_between(frames, 1, 3) == pytest.approx(0.2)
     frames.time = np.zeros(11)
-    assert stage_module.seconds_between(frames, 1, 3) == 2 / 30, "frames of one time follow each other"
+    assert stage_module.seconds_between(frames, 1, 3) == 2 / 30, (
+        "frames of one time follow each other"
+    )
     view = stage_module.Stage(Walk(), "Z")
     assert view.unit == pytest.approx(stage_module.CONTACT_SIZE * view.extent.radius)
-    assert stage_module.Stage(Walk(radius=0.01), "Z").unit == pytest.approx(stage_module.SHAPE_SIZES * 0.01)
+    assert stage_module.Stage(Walk(radius=0.01), "Z").unit == pytest.approx(
+        stage_module.SHAPE_SIZES * 0.01
+    )
     center, distance = view.focus((0, 2), 7, 0)
     np.testing.assert_allclose(center, (7 * SPEED, -0.5, 0.5), atol=1e-9)
     assert 0.1 < distance < view.distance

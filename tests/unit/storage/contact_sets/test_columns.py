@@ -34,7 +34,8 @@ RULES = tuple(RULE_COLUMNS)
 
 
 def model_of(rule: str, forced: bool = True) -> Model:
-    """The made-up model with five surfaces, no two alike; under MuJoCo's rule a forced pair has some of its own."""
+    """The made-up model with five surfaces, no two alike; under MuJoCo's rule a forced pair has
+    some of its own."""
     rng = np.random.default_rng(3)
     surfaces = [
         Material(
@@ -54,11 +55,17 @@ def model_of(rule: str, forced: bool = True) -> Model:
     return replace(model, shapes=shapes, material_rule=rule, forced_material=pairs)
 
 
-def write(path: Path, model: Model, names: tuple[str, ...] | None = None, **options) -> dict[str, np.ndarray]:
+def write(
+    path: Path, model: Model, names: tuple[str, ...] | None = None, **options
+) -> dict[str, np.ndarray]:
     """The optional columns that were written: all of the rule's where no names are given."""
-    optional = OptionalColumns.of(model, RULE_COLUMNS[model.material_rule] if names is None else names)
+    optional = OptionalColumns.of(
+        model, RULE_COLUMNS[model.material_rule] if names is None else names
+    )
     block = optional.added(sets.made_up_block(model, FRAMES))
-    sets.write_contact_set(path, model, block, columns=(*RIGID_COLUMNS, *optional.columns), **options)
+    sets.write_contact_set(
+        path, model, block, columns=(*RIGID_COLUMNS, *optional.columns), **options
+    )
     return {column.name: block.columns[column.name] for column in optional.columns}
 
 
@@ -72,41 +79,66 @@ def made(request, tmp_path):
 def test_columns_and_surfaces_are_read_back_and_good(made):
     path, model, columns = made
     is_mujoco = model.material_rule == "mujoco"
-    known = ("condim", "solref", "solimp") if is_mujoco else ("restitution", "static_friction", "friction_combine")
+    known = (
+        ("condim", "solref", "solimp")
+        if is_mujoco
+        else ("restitution", "static_friction", "friction_combine")
+    )
     assert check_file(path) == []
     with ContactSet.open(path) as contacts:
         assert (contacts.version, contacts.optional_columns) == ((1, 3), tuple(columns))
         assert contacts.column_names[: len(RIGID_COLUMNS)] == tuple(c.name for c in RIGID_COLUMNS)
-        cell, start = contacts.cell(2, 1), contacts.cell_start()
+        cell = contacts.cell(2, 1)
+        start = contacts.cell_start()
         first, last = start[2 * model.world_count + 1 : 2 * model.world_count + 3]
         for name, values in columns.items():
             held = contacts.column(name)
-            assert (held.dtype, held.shape, held.tobytes()) == (values.dtype, values.shape, values.tobytes())
+            assert (held.dtype, held.shape, held.tobytes()) == (
+                values.dtype,
+                values.shape,
+                values.tobytes(),
+            )
             assert cell.columns[name].tobytes() == values[first:last].tobytes()
-        units = {f"rigid_contacts/{each.name}": each.unit for each in OPTIONAL_COLUMNS if each.name in columns}
+        units = {
+            f"rigid_contacts/{each.name}": each.unit
+            for each in OPTIONAL_COLUMNS
+            if each.name in columns
+        }
         units |= {"model/shape/contact_ke": "N/m", "model/shape/rolling_friction": "m"}
         assert {name: contacts.file[name].attrs.get("unit", "") for name in units} == units
         shape = contacts.file["model/shape"]
         assert ("solref" in shape, "restitution" in shape) == (is_mujoco, not is_mujoco)
         assert contacts.material_rule == model.material_rule
         for name in ("friction", "torsional_friction", "contact_ke", *known):
-            np.testing.assert_array_equal(getattr(contacts.materials, name), getattr(model.shapes.material, name))
+            np.testing.assert_array_equal(
+                getattr(contacts.materials, name), getattr(model.shapes.material, name)
+            )
         if is_mujoco:
-            np.testing.assert_array_equal(contacts.forced_materials.friction, model.forced_material.friction)
+            np.testing.assert_array_equal(
+                contacts.forced_materials.friction, model.forced_material.friction
+            )
             assert contacts.forced_materials.condim.tolist() == [1, 0]
 
 
 def test_only_columns_that_are_asked_for_are_written_and_all_change_the_content_hash(tmp_path):
     write(tmp_path / "a.h5", MODEL, ())
     with h5py.File(tmp_path / "a.h5") as file:
-        assert set(file["rigid_contacts"]) == {"cell_start", *(column.name for column in RIGID_COLUMNS)}
+        assert set(file["rigid_contacts"]) == {
+            "cell_start",
+            *(column.name for column in RIGID_COLUMNS),
+        }
         assert "contact_ke" not in file["model/shape"]
     assert check_file(tmp_path / "a.h5") == []
     hashes = set()
     model = model_of("mujoco")
     rougher = replace(model.shapes.material, friction=model.shapes.material.friction * 2)
     rough = replace(model, shapes=replace(model.shapes, material=rougher))
-    for held, names in ((model, ()), (model, ("friction",)), (model, ("friction", "condim")), (rough, ())):
+    for held, names in (
+        (model, ()),
+        (model, ("friction",)),
+        (model, ("friction", "condim")),
+        (rough, ()),
+    ):
         write(tmp_path / "a.h5", held, names, force=True)
         with ContactSet.open(tmp_path / "a.h5") as contacts:
             assert contacts.optional_columns == names
@@ -114,7 +146,9 @@ def test_only_columns_that_are_asked_for_are_written_and_all_change_the_content_
     assert len(hashes) == 4
 
 
-@pytest.mark.parametrize(("rule", "name"), [(rule, name) for rule in RULES for name in RULE_COLUMNS[rule]])
+@pytest.mark.parametrize(
+    ("rule", "name"), [(rule, name) for rule in RULES for name in RULE_COLUMNS[rule]]
+)
 def test_one_wrong_value_of_any_column_is_found(tmp_path, rule, name):
     write(tmp_path / "a.h5", model_of(rule))
     with h5py.File(tmp_path / "a.h5", "r+") as file:
@@ -127,13 +161,22 @@ def test_one_wrong_value_of_any_column_is_found(tmp_path, rule, name):
 @pytest.mark.parametrize(
     ("rule", "name"),
     [
-        *(("combine", name) for name in ("friction", "static_friction", "rolling_friction", "restitution", "margin")),
-        *(("mujoco", name) for name in ("friction", "torsional_friction", "priority", "solmix", "solref", "solimp")),
+        *(
+            ("combine", name)
+            for name in ("friction", "static_friction", "rolling_friction", "restitution", "margin")
+        ),
+        *(
+            ("mujoco", name)
+            for name in ("friction", "torsional_friction", "priority", "solmix", "solref", "solimp")
+        ),
     ],
 )
 def test_one_wrong_surface_is_found_by_its_contacts(tmp_path, rule, name):
     write(tmp_path / "a.h5", model_of(rule, forced=False))
-    edit(tmp_path / "a.h5", lambda file: file[f"model/shape/{name}"].__setitem__(1, file[f"model/shape/{name}"][1] + 1))
+    edit(
+        tmp_path / "a.h5",
+        lambda file: file[f"model/shape/{name}"].__setitem__(1, file[f"model/shape/{name}"][1] + 1),
+    )
     assert "does not follow from the pair's two surfaces" in words(tmp_path / "a.h5")
 
 
@@ -144,7 +187,9 @@ def test_forced_pairs_in_another_order_have_the_same_values(made):
         for table in file["model/forced_pair"].values():
             table[...] = table[()][::-1]
         assert file["model/forced_pair/shape0"][()].tolist() == [2, 1]
-    assert [line for line in words(path).splitlines() if "the content hash does not match" not in line] == []
+    assert [
+        line for line in words(path).splitlines() if "the content hash does not match" not in line
+    ] == []
     with ContactSet.open(path) as contacts:
         margin, gap = pair_values(contacts)
         one, two, four = (np.array([row]) for row in (1, 2, 4))
@@ -152,7 +197,10 @@ def test_forced_pairs_in_another_order_have_the_same_values(made):
 
 
 def test_a_forced_pair_that_is_listed_twice_is_found(made):
-    edit(made[0], *(replaced(f"/model/forced_pair/shape{k}", np.full(2, k + 1, np.int32)) for k in (0, 1)))
+    edit(
+        made[0],
+        *(replaced(f"/model/forced_pair/shape{k}", np.full(2, k + 1, np.int32)) for k in (0, 1)),
+    )
     assert "/model/forced_pair/shape0, row 1: is the pair of an earlier row" in words(made[0])
 
 
@@ -214,7 +262,11 @@ def path(tmp_path_factory) -> Path:
 def edited(path, made, *changes) -> Path:
     """A changed copy with the content hash of its data."""
     shutil.copyfile(path, made)
-    edit(made, *changes, lambda file: file.attrs.modify("content_sha256", sets.documented_hash(file)[0]))
+    edit(
+        made,
+        *changes,
+        lambda file: file.attrs.modify("content_sha256", sets.documented_hash(file)[0]),
+    )
     return made
 
 
@@ -233,7 +285,9 @@ def test_blocks_are_the_written_cells_and_an_older_version_has_no_groups(path, t
             for part in sets.split(block, 1):
                 for name, held in wanted[part.first_cell].groups.items():
                     found = part.groups[name]
-                    np.testing.assert_equal((found.columns, found.lists), (held.columns, held.lists), name)
+                    np.testing.assert_equal(
+                        (found.columns, found.lists), (held.columns, held.lists), name
+                    )
     assert check_file(path) == []
 
 
@@ -244,13 +298,17 @@ def test_shapes_of_faces_are_those_of_their_patches_and_the_object_of_each_parti
         faces = groups["hydro_faces"]
         assert len(shape0) == faces.row_count > 0
         assert (shape0 < shape1).all()
-        assert np.array_equal(shape0, contacts.groups["hydro_patches"].column("shape0")[faces.columns["patch"]])
+        assert np.array_equal(
+            shape0, contacts.groups["hydro_patches"].column("shape0")[faces.columns["patch"]]
+        )
         assert shapes_of(groups, "self_contacts") == ()
         objects = contacts.particle_objects
         assert (objects.path, objects.kind) == (("/cloth", "gel"), ("cloth", "soft"))
         assert (objects.template.tolist(), len(objects), objects.total) == ([-1, 0], 2, 9)
         assert objects.of(np.arange(9)).tolist() == [0] * 6 + [1] * 3
-    objects = ParticleObjects(("a", "b", "c"), (), np.zeros(3), np.array([0, 2, 2]), np.array([2, 0, 1]))
+    objects = ParticleObjects(
+        ("a", "b", "c"), (), np.zeros(3), np.array([0, 2, 2]), np.array([2, 0, 1])
+    )
     assert objects.of(np.arange(3)).tolist() == [0, 0, 2]
 
 
@@ -263,18 +321,30 @@ def test_shapes_of_faces_are_those_of_their_patches_and_the_object_of_each_parti
         (put("hydro_patches/area", 2, -1.0), "area is less than 0"),
         (put("hydro_patches/force", 2, [math.nan, 0, 0]), "force is not finite"),
         (put("hydro_patches/face_count", 2, 77), "face_count is not the number of faces"),
-        (put("hydro_faces/patch", 0, 10**15), "/hydro_faces/patch, cell .*is no row of /hydro_patches of its cell"),
+        (
+            put("hydro_faces/patch", 0, 10**15),
+            "/hydro_faces/patch, cell .*is no row of /hydro_patches of its cell",
+        ),
         (put("hydro_faces/patch", 5, -1), "is no row of /hydro_patches of its cell"),
         (put("hydro_faces/vertices", 5, [0, math.inf, 0]), "vertices is not finite"),
         (put("hydro_faces/vertex_start", 0, 1), "vertex_start: begins with 1, not 0"),
         (put("hydro_faces/vertex_start", 4, -(2**62)), "vertex_start, entry 4: is less than"),
-        (put("hydro_faces/vertex_start", -1, 2**62), "vertex_start: ends with .* not the number of values"),
+        (
+            put("hydro_faces/vertex_start", -1, 2**62),
+            "vertex_start: ends with .* not the number of values",
+        ),
         (put("hydro_faces/normal", 5, [0, 0, 2]), "the normal has not unit length"),
         (put("hydro_faces/normal", 5, [3e38, 3e38, 0]), "the normal has not unit length"),
         (put("soft_contacts/kind", 1, 9), "kind is not 0 to 2"),
         (put("soft_contacts/kind", 0, 2), "indices are not as many as the kind has"),
-        (put("soft_contacts/barycentric", 0, [0.5, 0.4, 0.0]), "weights are not at least 0 with the sum 1"),
-        (put("soft_contacts/barycentric", 0, [1.5, -0.5, 0.0]), "weights are not at least 0 with the sum 1"),
+        (
+            put("soft_contacts/barycentric", 0, [0.5, 0.4, 0.0]),
+            "weights are not at least 0 with the sum 1",
+        ),
+        (
+            put("soft_contacts/barycentric", 0, [1.5, -0.5, 0.0]),
+            "weights are not at least 0 with the sum 1",
+        ),
         (put("soft_contacts/indices", 0, [-2, -1, -1]), "indices is less than -1"),
         (put("soft_contacts/shape", 1, 2**31 - 1), "a shape is no row of /model/shape"),
         (put("soft_contacts/cell_start", 5, 2**62), "cell_start, entry 6: is less than"),
@@ -283,24 +353,66 @@ def test_shapes_of_faces_are_those_of_their_patches_and_the_object_of_each_parti
         (put("self_contacts/distance", 0, math.inf), "distance is not finite"),
         (put("soft_contacts/indices", 0, [9, -1, -1]), "a particle is of no object"),
         (put("soft_contacts/indices", 0, [-1, 2, 3]), "a row has no particle"),
-        (put("soft_contacts/indices", 0, [5, 6, -1]), "the particles of an element are of several objects"),
-        (put("self_contacts/indices", 0, [0, 5, 6, 7]), "the particles of an element are of several objects"),
-        (put("model/particle_object/template", 0, 5), "/model/particle_object/template, row 0: is the template of no"),
-        (put("model/particle_object/template", 0, -7), "/model/particle_object/template, row 0: is below -1"),
-        (put("model/particle_object/kind", 1, "cloths"), "kind, row 1: is not particles, cloth or soft"),
-        (put("model/particle_object/first_particle", 1, 4), "first_particle, row 1: is not the end of the object"),
-        (put("model/particle_object/first_particle", 0, 1), "first_particle, row 0: is not the end of the object"),
-        (put("model/particle_object/particle_count", 1, -2), "particle_count, row 1: is less than 0"),
-        (put("model/particle_object/particle_count", 0, 2**62), "first_particle, row 1: is not the end of the object"),
+        (
+            put("soft_contacts/indices", 0, [5, 6, -1]),
+            "the particles of an element are of several objects",
+        ),
+        (
+            put("self_contacts/indices", 0, [0, 5, 6, 7]),
+            "the particles of an element are of several objects",
+        ),
+        (
+            put("model/particle_object/template", 0, 5),
+            "/model/particle_object/template, row 0: is the template of no",
+        ),
+        (
+            put("model/particle_object/template", 0, -7),
+            "/model/particle_object/template, row 0: is below -1",
+        ),
+        (
+            put("model/particle_object/kind", 1, "cloths"),
+            "kind, row 1: is not particles, cloth or soft",
+        ),
+        (
+            put("model/particle_object/first_particle", 1, 4),
+            "first_particle, row 1: is not the end of the object",
+        ),
+        (
+            put("model/particle_object/first_particle", 0, 1),
+            "first_particle, row 0: is not the end of the object",
+        ),
+        (
+            put("model/particle_object/particle_count", 1, -2),
+            "particle_count, row 1: is less than 0",
+        ),
+        (
+            put("model/particle_object/particle_count", 0, 2**62),
+            "first_particle, row 1: is not the end of the object",
+        ),
         (drop("model/particle_object/kind"), "/model/particle_object/kind: the dataset is missing"),
         (drop("model/particle_object"), "/model/particle_object/path: the dataset is missing"),
-        (replaced("model/particle_object/particle_count", np.zeros(3, int)), "it has 3 rows for 2 particle objects"),
-        (replaced("model/particle_object/path", np.zeros(2)), "object/path: the type is float64, not string"),
+        (
+            replaced("model/particle_object/particle_count", np.zeros(3, int)),
+            "it has 3 rows for 2 particle objects",
+        ),
+        (
+            replaced("model/particle_object/path", np.zeros(2)),
+            "object/path: the type is float64, not string",
+        ),
         (drop("hydro_faces/vertex_start"), "hydro_faces/vertex_start: the dataset is missing"),
         (drop("soft_contacts/cell_start"), "soft_contacts/cell_start: the dataset is missing"),
-        (replaced("soft_contacts/kind", np.zeros(3, np.float32)), "soft_contacts/kind: the type is float32"),
-        (replaced("soft_contacts/shape", np.zeros((4, 2), np.int32)), "soft_contacts/shape: the shape is"),
-        (replaced("soft_contacts/feature", np.zeros(4, np.int32)), "soft_contacts/feature: it has 4 rows"),
+        (
+            replaced("soft_contacts/kind", np.zeros(3, np.float32)),
+            "soft_contacts/kind: the type is float32",
+        ),
+        (
+            replaced("soft_contacts/shape", np.zeros((4, 2), np.int32)),
+            "soft_contacts/shape: the shape is",
+        ),
+        (
+            replaced("soft_contacts/feature", np.zeros(4, np.int32)),
+            "soft_contacts/feature: it has 4 rows",
+        ),
         (replaced("self_contacts/cell_start", np.zeros(4, np.int64)), "cell_start: it has 4 rows"),
         (drop("hydro_patches"), "/hydro_faces: refers to /hydro_patches, which is missing"),
     ],
@@ -315,7 +427,9 @@ def test_an_object_of_another_world_is_found(tmp_path):
     model = replace(sets.small_model(), world_template=np.array([0, 1, 0], np.int32))
     sets.write_contact_set(tmp_path / "a.h5", model, sets.block_with_groups(model, GROUPS_FRAMES))
     found = words(tmp_path / "a.h5")
-    assert re.search("/self_contacts, frame .*, world 1, .*a particle is not in this world", found), found
+    assert re.search(
+        "/self_contacts, frame .*, world 1, .*a particle is not in this world", found
+    ), found
     assert not re.search("world [02], .*a particle is not in this world", found)
 
 
@@ -341,7 +455,10 @@ def test_rows_out_of_order_and_repeated_are_found(path, tmp_path):
     "change",
     [
         *map(drop, ["hydro_faces/vertices", "hydro_patches"]),
-        *(replaced(name, np.zeros(3, np.float32)) for name in ("soft_contacts/kind", "self_contacts")),
+        *(
+            replaced(name, np.zeros(3, np.float32))
+            for name in ("soft_contacts/kind", "self_contacts")
+        ),
     ],
 )
 def test_a_group_that_is_not_as_specified_is_refused(path, tmp_path, change):
@@ -378,12 +495,16 @@ def test_noisy_bytes_are_stored_and_smooth_ones_deflated_in_one_zlib_stream():
 def test_a_probe_of_an_earlier_chunk_decides_nothing_but_the_size():
     """Noise after zeros, and zeros after noise: what was found of the first still holds."""
     rng = np.random.default_rng(0)
-    zeros, noise = np.zeros(30_000), rng.integers(0, 1 << 62, 30_000).view(np.float64)
+    zeros = np.zeros(30_000)
+    noise = rng.integers(0, 1 << 62, 30_000).view(np.float64)
     for chunks in ((zeros, noise, zeros), (noise, zeros, noise)):
         packer = GzipPacker()
         for chunk in chunks:
             planes = zlib.decompress(packed(packer, chunk))
-            assert np.array_equal(np.frombuffer(planes, np.uint8).reshape(8, -1).T, chunk.view(np.uint8).reshape(-1, 8))
+            assert np.array_equal(
+                np.frombuffer(planes, np.uint8).reshape(8, -1).T,
+                chunk.view(np.uint8).reshape(-1, 8),
+            )
 
 
 def store(path: Path, parts, chunk_rows: int = 100, name: str = "/x", threads=None, **how) -> None:
@@ -409,16 +530,22 @@ def test_any_reader_reads_back_what_was_appended(tmp_path, compression, dtype, r
         store(tmp_path / "a.h5", parts, chunk_rows, "/g/x", unit="m", compression=compression)
         with h5py.File(tmp_path / "a.h5") as file:
             dataset = file["/g/x"]
-            assert (dataset.dtype, dataset.fletcher32, dataset.attrs["unit"]) == (np.dtype(dtype), True, "m")
+            assert (dataset.dtype, dataset.fletcher32, dataset.attrs["unit"]) == (
+                np.dtype(dtype),
+                True,
+                "m",
+            )
             assert np.array_equal(dataset[:], rows)
 
 
 @pytest.mark.parametrize("compression", ["gzip", "none", "lzf"])
 @pytest.mark.parametrize("digest", [StreamDigest, BlockDigest])
 def test_threads_write_the_same_bytes_and_digests(tmp_path, compression, digest):
-    """For blocks that are smaller than a chunk and larger, and chunks that are no part of a block of the hash."""
+    """For blocks that are smaller than a chunk and larger, and chunks that are no part of a block
+    of the hash."""
     rng = np.random.default_rng(2)
-    rows, single = rng.normal(size=(100_000, 3)), rng.integers(0, 9, 100_000).astype(np.int32)
+    rows = rng.normal(size=(100_000, 3))
+    single = rng.integers(0, 9, 100_000).astype(np.int32)
     cuts = np.sort(rng.integers(0, len(rows), 40))
     results = set()
     for count in (0, 1, 5):
@@ -427,7 +554,15 @@ def test_threads_write_the_same_bytes_and_digests(tmp_path, compression, digest)
         with h5py.File(path, "w") as file:
             objects = NewObjects(file)
             columns = [
-                ChunkedColumn(objects, f"/{values.ndim}", values.dtype, values.shape[1:], "", compression, digest)
+                ChunkedColumn(
+                    objects,
+                    f"/{values.ndim}",
+                    values.dtype,
+                    values.shape[1:],
+                    "",
+                    compression,
+                    digest,
+                )
                 for values in (rows, single)
             ]
             together = ChunkedColumns(columns, 5000)
@@ -441,7 +576,8 @@ def test_threads_write_the_same_bytes_and_digests(tmp_path, compression, digest)
 
 
 def test_a_chunk_that_is_packed_late_has_the_planes_of_its_own_probe(tmp_path):
-    """Chunks change from noise to zeros where planes are probed again, while the chunk before is not packed yet."""
+    """Chunks change from noise to zeros where planes are probed again, while the chunk before is
+    not packed yet."""
 
     class Late(ChunkThreads):
         def start(self, tasks, sequence, is_last):
@@ -471,17 +607,27 @@ def test_a_short_dataset_takes_no_full_chunk(tmp_path):
 
 @pytest.mark.parametrize("compression", ["gzip", "none"])
 def test_the_last_chunk_is_filled_with_zeros(tmp_path, compression):
-    """Not with rows of the chunk before it: the same columns make the same bytes, whatever the blocks."""
-    store(tmp_path / "a.h5", list(np.arange(1, 14, dtype=np.int32)[:, None]), 10, compression=compression)
+    """Not with rows of the chunk before it: the same columns make the same bytes, whatever the
+    blocks."""
+    store(
+        tmp_path / "a.h5",
+        list(np.arange(1, 14, dtype=np.int32)[:, None]),
+        10,
+        compression=compression,
+    )
     with h5py.File(tmp_path / "a.h5", "r+") as file:
         file["/x"].resize(20, axis=0)
         assert file["/x"][:].tolist() == [*range(1, 14), *([0] * 7)]
 
 
-def test_rows_of_another_type_unknown_compressions_and_one_not_installed_are_refused(tmp_path, monkeypatch):
+def test_rows_of_another_type_unknown_compressions_and_one_not_installed_are_refused(
+    tmp_path, monkeypatch
+):
     with h5py.File(tmp_path / "a.h5", "w") as file:
         objects = NewObjects(file)
-        columns = ChunkedColumns([ChunkedColumn(objects, path, np.dtype(np.float32)) for path in ("/x", "/y")])
+        columns = ChunkedColumns(
+            [ChunkedColumn(objects, path, np.dtype(np.float32)) for path in ("/x", "/y")]
+        )
         with pytest.raises(ValueError, match="float64"):
             columns.append([np.zeros(3), np.zeros(3)])
         with pytest.raises(ValueError, match=r"\[3, 4\] rows"):

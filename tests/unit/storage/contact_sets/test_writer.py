@@ -37,14 +37,18 @@ def content_hash_of(path) -> str:
 
 
 @pytest.mark.parametrize("float_type", ["float32", "float64"])
-@pytest.mark.parametrize(("compression", "major"), [("gzip", 1), ("gzip", 2), ("none", 1), ("lzf", 1), ("zstd", 2)])
+@pytest.mark.parametrize(
+    ("compression", "major"), [("gzip", 1), ("gzip", 2), ("none", 1), ("lzf", 1), ("zstd", 2)]
+)
 def test_read_back_as_written(tmp_path, compression, major, float_type):
     if compression == "zstd":
         pytest.importorskip("hdf5plugin")
     path = tmp_path / "a.h5"
     model = sets.small_model(forced=True)
     block = sets.made_up_block(model, FRAMES, float_type=float_type)
-    sets.write_contact_set(path, model, block, cells_per_block=7, compression=compression, chunk_rows=64, major=major)
+    sets.write_contact_set(
+        path, model, block, cells_per_block=7, compression=compression, chunk_rows=64, major=major
+    )
     with ContactSet.open(path) as contacts:
         assert contacts.version == ((1, 3) if major == 1 else (2, 0))
         assert (contacts.frame_count, contacts.world_count) == (FRAMES, 3)
@@ -56,7 +60,10 @@ def test_read_back_as_written(tmp_path, compression, major, float_type):
         assert contacts.shapes.type == ("plane", "sphere", "box", "capsule", "ellipsoid")
         for found, expected in (
             (whole.cell_counts, block.cell_counts),
-            *((whole.columns[column.name], block.columns[column.name]) for column in tables.RIGID_COLUMNS),
+            *(
+                (whole.columns[column.name], block.columns[column.name])
+                for column in tables.RIGID_COLUMNS
+            ),
             (contacts.shapes.body, model.shapes.body),
             (contacts.shapes.gap, model.shapes.gap.astype(np.float32)),
             (contacts.world_template, model.world_template),
@@ -65,7 +72,10 @@ def test_read_back_as_written(tmp_path, compression, major, float_type):
         ):
             assert np.array_equal(found, expected)
         assert np.array_equal(contacts.forced.margin, np.float32([0.5, np.nan]), equal_nan=True)
-        assert (contacts.scene, contacts.scene_sha256) == ("made_up.xml", sets.ATTRIBUTES["scene_sha256"])
+        assert (contacts.scene, contacts.scene_sha256) == (
+            "made_up.xml",
+            sets.ATTRIBUTES["scene_sha256"],
+        )
         assert contacts.config["narrow_phase"] == "gjk"
         assert (contacts.gap_rule, contacts.up_axis) == ("max", "Z")
     assert check_file(path) == []
@@ -83,8 +93,12 @@ def test_cells_and_blocks_are_slices_of_the_whole(tmp_path):
             assert np.array_equal(cell.columns["point1"], expected.columns["point1"])
         for max_rows in (1, 10, 10**6):
             parts = list(contacts.blocks(max_rows))
-            assert all(part.contact_count <= max_rows or len(part.cell_counts) == 1 for part in parts)
-            assert np.array_equal(np.concatenate([part.cell_counts for part in parts]), block.cell_counts)
+            assert all(
+                part.contact_count <= max_rows or len(part.cell_counts) == 1 for part in parts
+            )
+            assert np.array_equal(
+                np.concatenate([part.cell_counts for part in parts]), block.cell_counts
+            )
             distances = np.concatenate([part.columns["distance"] for part in parts])
             assert np.array_equal(distances, block.columns["distance"])
         assert len(list(contacts.blocks(block.contact_count))) == 1
@@ -94,14 +108,19 @@ def test_cells_and_blocks_are_slices_of_the_whole(tmp_path):
 
 @pytest.mark.parametrize("frames", [4, 0])
 def test_no_contacts_and_no_frames(tmp_path, frames):
-    sets.write_contact_set(tmp_path / "a.h5", MODEL, sets.made_up_block(MODEL, frames, contacts_per_cell=0))
+    sets.write_contact_set(
+        tmp_path / "a.h5", MODEL, sets.made_up_block(MODEL, frames, contacts_per_cell=0)
+    )
     with ContactSet.open(tmp_path / "a.h5") as contacts:
         assert contacts.contact_count == 0
-        assert [len(part.cell_counts) for part in contacts.blocks()] == ([3 * frames] if frames else [])
+        assert [len(part.cell_counts) for part in contacts.blocks()] == (
+            [3 * frames] if frames else []
+        )
     assert check_file(tmp_path / "a.h5") == []
 
 
-PLAIN, WITH_GROUPS = sets.made_up_block(MODEL, FRAMES), sets.block_with_groups(MODEL, FRAMES, groups=tables.GROUPS)
+PLAIN = sets.made_up_block(MODEL, FRAMES)
+WITH_GROUPS = sets.block_with_groups(MODEL, FRAMES, groups=tables.GROUPS)
 
 
 LONG = sets.made_up_block(MODEL, 1600)
@@ -109,7 +128,9 @@ LONG = sets.made_up_block(MODEL, 1600)
 
 
 @pytest.mark.parametrize(
-    ("block", "major"), [(PLAIN, 1), (WITH_GROUPS, 1), (WITH_GROUPS, 2), (LONG, 2)], ids=["rows", "groups", "2", "long"]
+    ("block", "major"),
+    [(PLAIN, 1), (WITH_GROUPS, 1), (WITH_GROUPS, 2), (LONG, 2)],
+    ids=["rows", "groups", "2", "long"],
 )
 def test_the_hash_is_as_documented_and_does_not_depend_on_storage(tmp_path, block, major):
     expected = set()
@@ -119,7 +140,12 @@ def test_the_hash_is_as_documented_and_does_not_depend_on_storage(tmp_path, bloc
         {"compression": "none", "threads": 3, "chunk_rows": 10_000},
         {"compression": "lzf", "chunk_rows": 50 * rows},
         {"chunk_rows": 33 * rows, "cells_per_block": 1 * rows},
-        {"chunk_rows": 16 * rows, "cells_per_block": 4, "threads": 2, "groups": [*block.groups][::-1]},
+        {
+            "chunk_rows": 16 * rows,
+            "cells_per_block": 4,
+            "threads": 2,
+            "groups": [*block.groups][::-1],
+        },
         {"timing": {"stage": ["load", "write"], "seconds": np.ones(2), "device": "cpu"}},
     ]
     for index, way in enumerate(ways):
@@ -129,8 +155,15 @@ def test_the_hash_is_as_documented_and_does_not_depend_on_storage(tmp_path, bloc
         with h5py.File(path) as file:
             blocks = file["content_hash/block"][()].tobytes() if major == 2 else b""
             hashes = sets.documented_hash(file, block_rows=8192 if major == 2 else None)
-            expected |= {(file.attrs["content_sha256"], blocks), (hashes[0], hashes[1] if major == 2 else b"")}
-            assert ("content_hash" in file) == (file.attrs.get("content_block_rows") == 8192) == (major == 2)
+            expected |= {
+                (file.attrs["content_sha256"], blocks),
+                (hashes[0], hashes[1] if major == 2 else b""),
+            }
+            assert (
+                ("content_hash" in file)
+                == (file.attrs.get("content_block_rows") == 8192)
+                == (major == 2)
+            )
         if index == 4:
             assert check_file(path) == []
     assert len(expected) == 1
@@ -138,25 +171,45 @@ def test_the_hash_is_as_documented_and_does_not_depend_on_storage(tmp_path, bloc
 
 def test_the_header_and_the_timing_report(tmp_path):
     path = tmp_path / "a.h5"
-    timing = {"stage": ["load", "write"], "seconds": np.array([0.1, 0.2]), "device": "cpu", "chunk": {"cells": [4, 4]}}
+    timing = {
+        "stage": ["load", "write"],
+        "seconds": np.array([0.1, 0.2]),
+        "device": "cpu",
+        "chunk": {"cells": [4, 4]},
+    }
     sets.write_contact_set(path, MODEL, sets.made_up_block(MODEL, 2), timing=timing)
     with h5py.File(path) as file:
         assert (file.attrs["format"], file.attrs["complete"]) == ("collide-contacts", 1)
-        assert (file.attrs["format_version"].dtype, file.attrs["format_version"].tolist()) == (np.int32, [1, 3])
+        assert (file.attrs["format_version"].dtype, file.attrs["format_version"].tolist()) == (
+            np.int32,
+            [1, 3],
+        )
         assert file.attrs["creator"].startswith("collide")
         assert list(file["/timing/stage"].asstr()) == ["load", "write"]
-        assert (list(file["/timing/seconds"]), list(file["/timing/chunk/cells"])) == ([0.1, 0.2], [4, 4])
+        assert (list(file["/timing/seconds"]), list(file["/timing/chunk/cells"])) == (
+            [0.1, 0.2],
+            [4, 4],
+        )
         assert file["/timing"].attrs["device"] == "cpu"
-        for name, unit in (("rigid_contacts/distance", "m"), ("time/time", "s"), ("rigid_contacts/normal", None)):
+        for name, unit in (
+            ("rigid_contacts/distance", "m"),
+            ("time/time", "s"),
+            ("rigid_contacts/normal", None),
+        ):
             assert file[name].attrs.get("unit") == unit
 
 
 def test_blocks_out_of_turn_and_unfinished_files_are_refused(tmp_path):
     block = sets.made_up_block(MODEL, 4)
     short = {name: values[:-1] for name, values in block.columns.items()}
-    for first, columns, words in ((6, block.columns, "cell 6, the next cell is 0"), (0, short, "rows for")):
+    for first, columns, words in (
+        (6, block.columns, "cell 6, the next cell is 0"),
+        (0, short, "rows for"),
+    ):
         with pytest.raises(ValueError, match=words):
-            sets.write_contact_set(tmp_path / "a.h5", MODEL, tables.ContactBlock(first, block.cell_counts, columns))
+            sets.write_contact_set(
+                tmp_path / "a.h5", MODEL, tables.ContactBlock(first, block.cell_counts, columns)
+            )
     arguments = (4, np.zeros(4), np.zeros(4), np.dtype(np.float64), sets.ATTRIBUTES)
     with ContactWriter(tmp_path / "b.h5", MODEL, *arguments) as writer:
         writer.append(block)
@@ -175,7 +228,9 @@ def test_blocks_out_of_turn_and_unfinished_files_are_refused(tmp_path):
 @pytest.mark.parametrize(
     ("frames", "cells_per_block", "rows"), [(4, 3, 16), (40, 3, 64), (200, 3, 256), (200, 600, 256)]
 )
-def test_a_short_set_has_shorter_chunks_and_the_same_content(tmp_path, monkeypatch, frames, cells_per_block, rows):
+def test_a_short_set_has_shorter_chunks_and_the_same_content(
+    tmp_path, monkeypatch, frames, cells_per_block, rows
+):
     """Chunks of 256 rows, of 16 at least, and eight of them where that leaves them so long."""
     for module in (table_writer, contact_writer):
         monkeypatch.setattr(module, "CHUNK_ROWS", 256)
@@ -219,7 +274,9 @@ def test_places_that_cannot_be_written(tmp_path, monkeypatch):
         with pytest.raises(OutputError, match=words):
             written(path, force=True)
     # Root may write everywhere: the refusal of the system is replaced.
-    monkeypatch.setattr(os, "open", Mock(side_effect=PermissionError(errno.EACCES, "Permission denied")))
+    monkeypatch.setattr(
+        os, "open", Mock(side_effect=PermissionError(errno.EACCES, "Permission denied"))
+    )
     with pytest.raises(OutputError, match="cannot be written to"):
         AtomicOutput(tmp_path / "a.h5")
 
@@ -229,7 +286,8 @@ def test_a_full_disk(tmp_path, monkeypatch, fails_after):
     path = tmp_path / "a.h5"
     written(path)
     before = path.read_bytes()
-    real, calls = os.pwrite, count()
+    real = os.pwrite
+    calls = count()
 
     def pwrite(*arguments):
         if next(calls) >= fails_after:
@@ -314,8 +372,11 @@ def test_a_stopped_process_leaves_the_old_file_or_none(tmp_path, number, old):
     before = path.read_bytes() if old else None
     process = subprocess.Popen(
         [sys.executable, "-c", STOPPED_HALF_WAY, str(path)],
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=ROOT, env={**os.environ, "PYTHONPATH": str(ROOT)},
-    )  # fmt: skip
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+    )
     with process:
         assert process.stdout.readline() == b"half\n"
         process.send_signal(number)
@@ -326,11 +387,18 @@ def test_a_stopped_process_leaves_the_old_file_or_none(tmp_path, number, old):
     assert list(tmp_path.iterdir()) == [path]
 
 
-def test_temporary_files_of_live_processes_of_other_outputs_and_machines_stay(tmp_path, monkeypatch):
+def test_temporary_files_of_live_processes_of_other_outputs_and_machines_stay(
+    tmp_path, monkeypatch
+):
     """A file system that several machines mount may keep locks to one of them."""
     monkeypatch.setattr("fcntl.flock", lambda *arguments: None)
     owner = f"{'0' * 12}-1-1-01234567"
-    kept = [f".b.{owner}.partial", f".a.{owner}.partial.h5", ".a.more.partial", f".aa.{owner}.partial"]
+    kept = [
+        f".b.{owner}.partial",
+        f".a.{owner}.partial.h5",
+        ".a.more.partial",
+        f".aa.{owner}.partial",
+    ]
     kept.append(f".a.{owner}.partial")
     for name in kept:
         (tmp_path / name).touch()
@@ -346,7 +414,9 @@ def test_temporary_files_of_live_processes_of_other_outputs_and_machines_stay(tm
         subprocess.run([sys.executable, "-c", code], check=True, cwd=ROOT)
         live.commit()
     assert (tmp_path / "a").read_bytes() == b"live"
-    assert sorted(path.name for path in tmp_path.iterdir()) == sorted([*kept, link.name, "a", "target"])
+    assert sorted(path.name for path in tmp_path.iterdir()) == sorted(
+        [*kept, link.name, "a", "target"]
+    )
 
 
 def test_the_programs_own_signal_handlers_are_kept_and_restored(tmp_path):
@@ -384,11 +454,16 @@ def test_a_link_as_destination_is_followed(tmp_path):
 
 
 @pytest.mark.parametrize("appears", [False, True])
-@pytest.mark.parametrize("name", ["", "EPERM", "ENOTSUP", "EXDEV", "EEXIST", "EIO", "EACCES", "ENOSPC"])
-def test_a_link_that_fails_overwrites_no_file_that_appears_meanwhile(tmp_path, monkeypatch, name, appears):
+@pytest.mark.parametrize(
+    "name", ["", "EPERM", "ENOTSUP", "EXDEV", "EEXIST", "EIO", "EACCES", "ENOSPC"]
+)
+def test_a_link_that_fails_overwrites_no_file_that_appears_meanwhile(
+    tmp_path, monkeypatch, name, appears
+):
     """The file appears after the check and before the move, as a second process writes it."""
     path = tmp_path / "a"
-    number, appears = getattr(errno, name, 0), appears or name == "EEXIST"
+    number = getattr(errno, name, 0)
+    appears = appears or name == "EEXIST"
 
     def no_link(*arguments):
         if appears:
@@ -405,11 +480,15 @@ def test_a_link_that_fails_overwrites_no_file_that_appears_meanwhile(tmp_path, m
         if moved:
             output.commit()
         else:
-            words = "exists already" if appears else f"moved into place: {os.strerror(number).lower()}"
+            words = (
+                "exists already" if appears else f"moved into place: {os.strerror(number).lower()}"
+            )
             with pytest.raises(OutputError, match=words) as caught:
                 output.commit()
             assert caught.value.exit_code == 3
-    assert [file.read_bytes() for file in tmp_path.iterdir()] == ([b"theirs"] if appears else [b"mine"] * moved)
+    assert [file.read_bytes() for file in tmp_path.iterdir()] == (
+        [b"theirs"] if appears else [b"mine"] * moved
+    )
 
 
 def test_a_rename_that_fails_leaves_the_old_file(tmp_path, monkeypatch):
@@ -424,7 +503,8 @@ def test_a_rename_that_fails_leaves_the_old_file(tmp_path, monkeypatch):
 
 
 def expected_datasets(block):
-    """Path to array, from the block that holds all cells: there, references are those of the file."""
+    """Path to array, from the block that holds all cells: there, references are those of the
+    file."""
     found = {}
     for group in tables.GROUPS:
         rows = block.groups[group.name]
@@ -439,7 +519,9 @@ def expected_datasets(block):
 
 
 @pytest.mark.parametrize("float_type", ["float32", "float64"])
-@pytest.mark.parametrize("options", [{}, {"cells_per_block": 7, "chunk_rows": 16}, {"compression": "none"}])
+@pytest.mark.parametrize(
+    "options", [{}, {"cells_per_block": 7, "chunk_rows": 16}, {"compression": "none"}]
+)
 def test_datasets_are_those_of_all_cells_in_one_block(tmp_path, options, float_type):
     block = sets.block_with_groups(MODEL, FRAMES, float_type, groups=tables.GROUPS)
     sets.write_contact_set(tmp_path / "a.h5", MODEL, block, **options)
@@ -447,7 +529,8 @@ def test_datasets_are_those_of_all_cells_in_one_block(tmp_path, options, float_t
         for path, values in expected_datasets(block).items():
             assert (file[path].dtype, file[path].fletcher32) == (values.dtype, True), path
             assert np.array_equal(file[path][()], values), path
-        force, vertices = file["/hydro_patches/force"], file["/hydro_faces/vertices"]
+        force = file["/hydro_patches/force"]
+        vertices = file["/hydro_faces/vertices"]
         assert (force.attrs["unit"], force.dtype, vertices.dtype) == ("N", np.float64, float_type)
 
 
@@ -455,7 +538,9 @@ def test_a_group_without_rows_is_written_and_hashed(tmp_path):
     block = sets.made_up_block(MODEL, FRAMES)
     sets.write_contact_set(tmp_path / "without.h5", MODEL, block)
     empty = tables.no_rows(tables.SOFT_CONTACTS, len(block.cell_counts), np.dtype(np.float64))
-    sets.write_contact_set(tmp_path / "empty.h5", MODEL, replace(block, groups={"soft_contacts": empty}))
+    sets.write_contact_set(
+        tmp_path / "empty.h5", MODEL, replace(block, groups={"soft_contacts": empty})
+    )
     with h5py.File(tmp_path / "empty.h5") as file:
         assert file["/soft_contacts/indices"].shape == (0, 3)
         assert file["/soft_contacts/cell_start"][()].tolist() == [0] * (len(block.cell_counts) + 1)
@@ -466,7 +551,11 @@ def test_blocks_of_other_groups_are_refused(tmp_path):
     short = replace(WITH_GROUPS.groups["hydro_patches"], cell_counts=np.zeros(3, np.int64))
     for block, groups, words in (
         (WITH_GROUPS, {"groups": tables.GROUPS[:2]}, "block has groups"),
-        (WITH_GROUPS, {"groups": [tables.HYDRO_FACES]}, r"hydro_faces refers to rows of .*hydro_patches"),
+        (
+            WITH_GROUPS,
+            {"groups": [tables.HYDRO_FACES]},
+            r"hydro_faces refers to rows of .*hydro_patches",
+        ),
         (replace(WITH_GROUPS, groups={"hydro_patches": short}), {}, "has 3 cells"),
     ):
         with pytest.raises(ValueError, match=words):
@@ -478,12 +567,17 @@ def test_joined_blocks_and_selected_cells_keep_references_and_lists():
     block = WITH_GROUPS
     joined = tables.consecutive_groups([part.groups for part in sets.split(block, 7)])
     reversed_cells = np.arange(len(block.cell_counts))[::-1]
-    twice = tables.groups_of_cells(tables.groups_of_cells(block.groups, reversed_cells), reversed_cells)
+    twice = tables.groups_of_cells(
+        tables.groups_of_cells(block.groups, reversed_cells), reversed_cells
+    )
     for found in (joined, twice):
         for group in tables.GROUPS:
-            rows, wanted = found[group.name], block.groups[group.name]
+            rows = found[group.name]
+            wanted = block.groups[group.name]
             np.testing.assert_equal(vars(rows), vars(wanted), group.name)
-            assert all(rows.columns[name].dtype == values.dtype for name, values in wanted.columns.items())
+            assert all(
+                rows.columns[name].dtype == values.dtype for name, values in wanted.columns.items()
+            )
 
 
 def test_size_in_memory_includes_groups():

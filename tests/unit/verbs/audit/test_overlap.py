@@ -8,7 +8,9 @@ from collidecli.verbs.audit.overlap import deepest_point
 from tests.support import meshes
 from tests.unit.analysis.test_analysis import EYE, PLANE, TURNED, box, shape, sphere, two_shapes
 
-HULL = shape("convex_hull", vertices=meshes.box(0.5, 0.5, 0.5)[0] + [5.0, 0.0, 0.0], xform=(-5, 0, 0, *EYE))
+HULL = shape(
+    "convex_hull", vertices=meshes.box(0.5, 0.5, 0.5)[0] + [5.0, 0.0, 0.0], xform=(-5, 0, 0, *EYE)
+)
 MESH = shape("mesh", **dict(zip(("vertices", "faces"), meshes.box(0.5, 0.5, 0.5), strict=True)))
 CUBE = box(0.5, 0.5, 0.5)
 

@@ -1,4 +1,5 @@
-"""Faults of a planned engine, its page and view, limits, repros, and engines that cannot be used."""
+"""Faults of a planned engine, its page and view, limits, repros, and engines that cannot be
+used."""
 
 import base64
 import gzip
@@ -39,7 +40,10 @@ def shifted(rows: dict[str, np.ndarray], cells: int) -> dict[str, np.ndarray]:
 
 def stale(rows: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
     """Rows of every second cell are those of the cell before."""
-    at = {(cell, pair): k for k, (cell, pair) in enumerate(zip(rows["cell"], rows["pair"], strict=True))}
+    at = {
+        (cell, pair): k
+        for k, (cell, pair) in enumerate(zip(rows["cell"], rows["pair"], strict=True))
+    }
     of = [at.get((cell - 1, pair), k) if cell % 2 else k for (cell, pair), k in at.items()]
     return some(rows, of) | {name: rows[name] for name in ("cell", "pair")}
 
@@ -47,15 +51,23 @@ def stale(rows: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
 FAULTS = {
     "none": lambda rows, deep: rows,
     "missed": lambda rows, deep: some(rows, ~deep),
-    "missed in the gap": lambda rows, deep: rows | {"distance": np.where(deep, 0.003, rows["distance"])},
-    "phantom": lambda rows, deep: rows | {"distance": np.where(rows["distance"] > 0.01, -0.07, rows["distance"])},
+    "missed in the gap": lambda rows, deep: (
+        rows | {"distance": np.where(deep, 0.003, rows["distance"])}
+    ),
+    "phantom": lambda rows, deep: (
+        rows | {"distance": np.where(rows["distance"] > 0.01, -0.07, rows["distance"])}
+    ),
     "wrong_sign": lambda rows, deep: rows | {"distance": -rows["distance"]},
     "stale": lambda rows, deep: stale(rows),
     "shifted": lambda rows, deep: shifted(rows, 1),
     "shifted back": lambda rows, deep: shifted(rows, -1),
-    "flipped": lambda rows, deep: rows | {"normal": np.where(deep[:, None], -1.0, 1.0) * rows["normal"]},
+    "flipped": lambda rows, deep: (
+        rows | {"normal": np.where(deep[:, None], -1.0, 1.0) * rows["normal"]}
+    ),
     "zero_normals": lambda rows, deep: rows | {"normal": ~deep[:, None] * rows["normal"]},
-    "point_error": lambda rows, deep: rows | {"point": rows["point"] + deep[:, None] * [0.5, 0.0, 0.0]},
+    "point_error": lambda rows, deep: (
+        rows | {"point": rows["point"] + deep[:, None] * [0.5, 0.0, 0.0]}
+    ),
 }
 """Changes of rows, of which some are deep."""
 COUNTS = ("missed", "phantom", "wrong_sign", "stale", "shifted", "flipped", "zero_normals")
@@ -66,7 +78,9 @@ def test_a_fault_is_in_its_column_and_in_no_other(fault: str, falling, rows, sav
     deep = rows["distance"] < -1e-3
     adapter = tmp_path / "planned.py"
     adapter.write_text(PLAN.format(answers=saved(FAULTS[fault](rows, deep))))
-    result = fidelity(FidelityRequest(scenes=[falling[0]], trajectory=falling[1], engines=[str(adapter)]))
+    result = fidelity(
+        FidelityRequest(scenes=[falling[0]], trajectory=falling[1], engines=[str(adapter)])
+    )
     fault = fault.removesuffix(" back").removesuffix(" in the gap")
     totals = {name: sum(one[name] for one in result.rows) for name in COUNTS}
     wrong = {name for name, number in totals.items() if number}
@@ -96,12 +110,26 @@ TURNED = """<mujoco><worldbody>
 
 
 @pytest.mark.parametrize("name", MODULES)
-def test_a_repro_has_the_answers_of_the_adapter_and_of_this_engine(name: str, tmp_path: Path, record_property, capsys):
-    """The script, of the engine alone, prints the reported and the exact answer; the MJCF is the same pair."""
+def test_a_repro_has_the_answers_of_the_adapter_and_of_this_engine(
+    name: str, tmp_path: Path, record_property, capsys
+):
+    """The script, of the engine alone, prints the reported and the exact answer; the MJCF is the
+    same pair."""
     need(name)
-    scene, folder, page = tmp_path / "scene.xml", tmp_path / "repros", tmp_path / "page.html"
+    scene = tmp_path / "scene.xml"
+    folder = tmp_path / "repros"
+    page = tmp_path / "page.html"
     scene.write_text(TURNED)
-    call = ["fidelity", str(scene), "--engines", name, "--engine-python", ENGINES_PYTHON, "--band", "1e-12"]
+    call = [
+        "fidelity",
+        str(scene),
+        "--engines",
+        name,
+        "--engine-python",
+        ENGINES_PYTHON,
+        "--band",
+        "1e-12",
+    ]
     assert main([*call, "--repro", str(folder), "-o", str(page), "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     record_property("version", found["engines"][0]["version"])
@@ -110,12 +138,22 @@ def test_a_repro_has_the_answers_of_the_adapter_and_of_this_engine(name: str, tm
     for one in found["worst"]:
         assert not one["no_repro"]
         script = folder / f"{one['repro']}.py"
-        done = subprocess.run([ENGINES_PYTHON, str(script)], capture_output=True, text=True, check=True)
+        done = subprocess.run(
+            [ENGINES_PYTHON, str(script)], capture_output=True, text=True, check=True
+        )
         answers = ANSWER.findall(done.stdout)
-        values = {who: [float(value) for value in " ".join(more).split()] for who, *more in reversed(answers)}
+        values = {
+            who: [float(value) for value in " ".join(more).split()]
+            for who, *more in reversed(answers)
+        }
         deepest = min(float(distance) for who, distance, *_ in answers if who == "engine")
         assert abs(deepest - one["reported_distance"]) < 1e-6
-        assert np.abs(np.subtract(values["exact"], [one["distance"], *one["normal"], *one["point"]])).max() < 1e-6
+        assert (
+            np.abs(
+                np.subtract(values["exact"], [one["distance"], *one["normal"], *one["point"]])
+            ).max()
+            < 1e-6
+        )
         assert main(["clearance", str(script.with_suffix(".xml")), "--json"]) == 0
         pair = json.loads(capsys.readouterr().out)["listed"][0]
         assert abs(pair["least_distance"] - one["distance"]) < 1e-9
@@ -127,20 +165,32 @@ REPROS = Path(__file__).parents[4] / "samples" / "08_engines" / "repros"
 
 @pytest.mark.parametrize("name", sorted(path.stem for path in REPROS.glob("*.py")))
 def test_repros_of_the_sample(name: str, record_property, capsys):
-    """The exact answer is this engine's; whether the engine still has the defect is reported, not required."""
+    """The exact answer is this engine's; whether the engine still has the defect is reported, not
+    required."""
     need(name.partition("-")[0])
     script = REPROS / f"{name}.py"
     done = subprocess.run([ENGINES_PYTHON, str(script)], capture_output=True, text=True, check=True)
-    numbers = [(who, *(np.array(each.split(), float) for each in more)) for who, *more in ANSWER.findall(done.stdout)]
+    numbers = [
+        (who, *(np.array(each.split(), float) for each in more))
+        for who, *more in ANSWER.findall(done.stdout)
+    ]
     found = [(who, distance.item(), *more) for who, distance, *more in numbers]
-    exact, answers = found.pop(), sorted((one[1:] for one in found if one[0] == "engine"), key=lambda one: one[0])
+    exact = found.pop()
+    answers = sorted((one[1:] for one in found if one[0] == "engine"), key=lambda one: one[0])
     assert exact[0] == "exact"
     if (scene := script.with_suffix(".xml")).exists():
         assert main(["clearance", str(scene), "--json"]) == 0
-        assert abs(json.loads(capsys.readouterr().out)["listed"][0]["least_distance"] - exact[1]) < 1e-8
+        assert (
+            abs(json.loads(capsys.readouterr().out)["listed"][0]["least_distance"] - exact[1])
+            < 1e-8
+        )
     recorded = re.search(r"# (\S+ \S+), ", script.read_text())
     is_right = bool(answers) and abs(answers[0][0] - exact[1]) < 1e-4
-    is_right = is_right and answers[0][1] @ exact[2] > 0.999 and np.abs(answers[0][2] - exact[3]).max() < 0.02
+    is_right = (
+        is_right
+        and answers[0][1] @ exact[2] > 0.999
+        and np.abs(answers[0][2] - exact[3]).max() < 0.02
+    )
     record_property("defect of", recorded[1])
     record_property("mended", is_right)
     if is_right:
@@ -150,11 +200,13 @@ def test_repros_of_the_sample(name: str, record_property, capsys):
 
 def test_the_page_has_the_shares_of_wrong_answers(falling, rows, saved, tmp_path: Path, capsys):
     """A planned engine with wrong depths of one pair: its field of the map, and no scripts."""
-    deep, page = deep_half(rows), tmp_path / "page.html"
+    deep = deep_half(rows)
+    page = tmp_path / "page.html"
     rows["engine"] = np.array("mjcf")  # a name in the table of repros
     call = command(falling, f"<a/b>={saved(rows)}")
     assert main([*call, "-o", str(page), "--json", "--max-depth-error", "1mm"]) == 1
-    found, text = json.loads(capsys.readouterr().out), page.read_text()
+    found = json.loads(capsys.readouterr().out)
+    text = page.read_text()
     assert sum(one["wrong"] for one in found["rows"]) == len(deep)
     for one in found["rows"]:
         if one["asked"]:
@@ -172,18 +224,26 @@ def test_the_page_has_the_shares_of_wrong_answers(falling, rows, saved, tmp_path
     assert "has files" in capsys.readouterr().err
 
 
-def test_types_that_are_near_in_the_answers_of_one_engine_alone_have_a_field_of_the_map(falling, rows, saved, tmp_path):
-    """The capsule never touches the plane: an engine without contacts in the gap has no row of this pair of types."""
-    files, page = (saved(rows, "near"), saved(some(rows, rows["distance"] < 0.0), "plain")), tmp_path / "page.html"
+def test_types_that_are_near_in_the_answers_of_one_engine_alone_have_a_field_of_the_map(
+    falling, rows, saved, tmp_path
+):
+    """The capsule never touches the plane: an engine without contacts in the gap has no row of this
+    pair of types."""
+    files = (saved(rows, "near"), saved(some(rows, rows["distance"] < 0.0), "plain"))
+    page = tmp_path / "page.html"
     assert main([*command(falling, *files), "-q", "-o", str(page)]) == 0
     assert "plane and capsule" in page.read_text()
 
 
-def test_the_view_has_both_contacts_of_the_worst_answers(falling, rows, saved, tmp_path: Path, capsys):
-    """Every second depth is wrong: the page links to the pair and frame, where the view has exact and wrong contact."""
+def test_the_view_has_both_contacts_of_the_worst_answers(
+    falling, rows, saved, tmp_path: Path, capsys
+):
+    """Every second depth is wrong: the page links to the pair and frame, where the view has exact
+    and wrong contact."""
     pytest.importorskip("viser")
     deep_half(rows)
-    page, view = tmp_path / "page.html", tmp_path / "views" / "worst 1.html"
+    page = tmp_path / "page.html"
+    view = tmp_path / "views" / "worst 1.html"
     view.parent.mkdir()
     call = [*command(falling, saved(rows, "deep")), "-o", str(page)]
     assert main([*call, "--view", str(view), "--json"]) == 0
@@ -194,19 +254,25 @@ def test_the_view_has_both_contacts_of_the_worst_answers(falling, rows, saved, t
     data = json.loads(re.search(r'id="collide-data">(.*?)</script>', view.read_text())[1])
     world = data["worlds"][0]
     pairs = {tuple(sorted(each["paths"])): number for number, each in enumerate(world["pairs"])}
-    arrays, at, blob = {}, 0, gzip.decompress(base64.b64decode(world["bytes"]))
+    arrays = {}
+    at = 0
+    blob = gzip.decompress(base64.b64decode(world["bytes"]))
     for name, kind, size in world["arrays"]:
         arrays[name] = np.frombuffer(blob, kind, size, at)
         at += arrays[name].nbytes
     start = arrays["start"][one["frame"]], arrays["start"][one["frame"] + 1]
-    mine = np.arange(*start)[arrays["pair"][slice(*start)] == pairs[tuple(sorted((one["shape0"], one["shape1"])))]]
+    mine = np.arange(*start)[
+        arrays["pair"][slice(*start)] == pairs[tuple(sorted((one["shape0"], one["shape1"])))]
+    ]
     assert arrays["second"][mine].tolist() == [0, 1], "the exact contact, and that of the engine"
     assert arrays["depth"][mine[1]] > arrays["depth"][mine[0]] > 0
     assert main([*call, "--view", str(tmp_path / "view.rrd"), "--force"]) == 2
     assert "view.rrd" in capsys.readouterr().err
 
 
-def test_limits_decide_the_exit_code_and_the_junit_file(falling, rows, saved, tmp_path: Path, capsys):
+def test_limits_decide_the_exit_code_and_the_junit_file(
+    falling, rows, saved, tmp_path: Path, capsys
+):
     """What an engine cannot hold is not asked and never missed."""
     of_pair = rows["pair"] == rows["pair"][rows["distance"] < -1e-3][0]
     not_asked = {"pair_asked": ~np.isin(np.arange(len(rows["pair_asked"])), rows["pair"][of_pair])}
@@ -214,10 +280,16 @@ def test_limits_decide_the_exit_code_and_the_junit_file(falling, rows, saved, tm
     request = {"scenes": [falling[0]], "trajectory": falling[1], "engines": [path]}
     result = fidelity(FidelityRequest(**request, max_missed=0))
     assert result.passed
-    assert sum(one["not_asked"] for one in result.rows) > 0 == sum(one["missed"] for one in result.rows)
+    assert (
+        sum(one["not_asked"] for one in result.rows)
+        > 0
+        == sum(one["missed"] for one in result.rows)
+    )
     assert not result.warnings
     saved(some(rows, slice(0)) | {"pair_asked": np.zeros(len(rows["pair_asked"]), bool)})
-    assert fidelity(FidelityRequest(**request)).warnings == ("rows: no pair that overlaps is asked",)
+    assert fidelity(FidelityRequest(**request)).warnings == (
+        "rows: no pair that overlaps is asked",
+    )
     deep = rows["distance"] < -1e-3
     rows["distance"][deep] -= 1e-3
     call = [*command(falling, f"deep={saved(rows)}"), "--force"]
@@ -254,7 +326,9 @@ def test_limits_decide_the_exit_code_and_the_junit_file(falling, rows, saved, tm
         ("mujoco", "option multiccd=0", "'multiccd=0' is not NAME.KEY=VALUE"),
     ],
 )
-def test_engines_and_options_that_cannot_be_used(engine: str, python: str, what: str, falling, tmp_path: Path):
+def test_engines_and_options_that_cannot_be_used(
+    engine: str, python: str, what: str, falling, tmp_path: Path
+):
     (tmp_path / "broken.py").write_text("raise ValueError('no contacts')\n")
     (tmp_path / "absent.py").write_text("import engine_that_nobody_has\n")
     (tmp_path / "silent.py").write_text("")
@@ -262,4 +336,6 @@ def test_engines_and_options_that_cannot_be_used(engine: str, python: str, what:
     given = {"engine_option" if python != option else "engine_python": [option]} if python else {}
     engines = [engine.format(folder=tmp_path)]
     with pytest.raises(InputError, match=what):
-        fidelity(FidelityRequest(scenes=[falling[0]], trajectory=falling[1], engines=engines, **given))
+        fidelity(
+            FidelityRequest(scenes=[falling[0]], trajectory=falling[1], engines=engines, **given)
+        )

@@ -1,4 +1,5 @@
-"""Limits of `collide fidelity`, factors of depths, distances apart and repros, by a planned engine of two spheres."""
+"""Limits of `collide fidelity`, factors of depths, distances apart and repros, by a planned engine
+of two spheres."""
 
 import json
 import re
@@ -15,7 +16,8 @@ from collidecli.verbs.fidelity.page import depths_chart
 from collidecli.verbs.fidelity.words import engine_columns, faults_text, worst_columns
 from tests.cli.conftest import CommandLine
 
-RADIUS, APART = 0.1, 0.3
+RADIUS = 0.1
+APART = 0.3
 DEPTHS = np.linspace(2e-4, 9e-4, 40)
 """Depths of the first frames [m]; in the last one the spheres are APART."""
 SCENE = f"""<mujoco><worldbody>
@@ -25,13 +27,16 @@ SCENE = f"""<mujoco><worldbody>
 
 
 class Planned:
-    """The command on a scene of two spheres, of which the upper one moves along z, and rows of given distances."""
+    """The command on a scene of two spheres, of which the upper one moves along z, and rows of
+    given distances."""
 
     def __init__(self, folder: Path, distances: np.ndarray) -> None:
-        self.folder, self.distances = folder, distances
+        self.folder = folder
+        self.distances = distances
         (folder / "scene.xml").write_text(SCENE)
         poses = np.zeros((len(distances), 1, 1, 7))
-        poses[:, 0, 0, 2], poses[..., 6] = distances + 2.0 * RADIUS, 1.0
+        poses[:, 0, 0, 2] = distances + 2.0 * RADIUS
+        poses[..., 6] = 1.0
         with TrajectoryWriter(folder / "motion.h5", body_names=("high",), force=True) as writer:
             writer.append(0.1 * np.arange(len(poses)), np.arange(len(poses)), body_q=poses)
 
@@ -41,7 +46,13 @@ class Planned:
         count = len(known)
         middle = np.zeros((count, 3))
         middle[:, 2] = RADIUS + 0.5 * self.distances[known]
-        texts = {"format": packing.ROWS, "engine": engine, "version": version, "options": "{}", "interpreter": "3"}
+        texts = {
+            "format": packing.ROWS,
+            "engine": engine,
+            "version": version,
+            "options": "{}",
+            "interpreter": "3",
+        }
         np.savez(
             self.folder / "rows.npz",
             **{name: np.array(text) for name, text in texts.items()},
@@ -57,7 +68,10 @@ class Planned:
             pair_asked=np.ones(1, bool),
             seconds=np.full(2, np.nan),
         )
-        return f"fidelity {self.folder}/scene.xml -t {self.folder}/motion.h5 --engines eng={self.folder}/rows.npz"
+        return (
+            f"fidelity {self.folder}/scene.xml -t {self.folder}/motion.h5 --engines"
+            f" eng={self.folder}/rows.npz"
+        )
 
 
 @pytest.fixture
@@ -93,14 +107,27 @@ def test_halved_depths_are_named_and_exceed_an_absolute_limit(planned, collide):
 def test_each_part_of_a_limit_of_depths_holds_by_itself(planned, collide):
     """Errors of 11 to 40 % of depths below 1 mm, with no factor in common."""
     reported = np.append(-DEPTHS, APART)
-    reported[:-1] *= 1.0 + np.where(np.arange(len(DEPTHS)) % 2, 1.0, -1.0) * np.linspace(0.11, 0.4, len(DEPTHS))
+    reported[:-1] *= 1.0 + np.where(np.arange(len(DEPTHS)) % 2, 1.0, -1.0) * np.linspace(
+        0.11, 0.4, len(DEPTHS)
+    )
     words = planned.words(reported)
-    limits = {"1mm": 0, "10%": 1, "1mm,10%": 1, "10%,1mm": 1, "1mm,50%": 0, "0.1mm,50%": 1, "50%": 0}
+    limits = {
+        "1mm": 0,
+        "10%": 1,
+        "1mm,10%": 1,
+        "10%,1mm": 1,
+        "1mm,50%": 0,
+        "0.1mm,50%": 1,
+        "50%": 0,
+    }
     assert {limit: code(collide, words, "--max-depth-error", limit) for limit in limits} == limits
     result = collide.result(words, "--max-depth-error", "1mm,10%", code=1)
     (row,) = result["rows"]
     assert (row["scaled"], row["exceeds"]) == (0, ["max_depth_error_relative"])
-    assert (result["limits"]["max_depth_error"], result["limits"]["max_depth_error_relative"]) == (1e-3, 0.1)
+    assert (result["limits"]["max_depth_error"], result["limits"]["max_depth_error_relative"]) == (
+        1e-3,
+        0.1,
+    )
     assert row["wrong"] == len(DEPTHS)
 
 
@@ -120,7 +147,13 @@ def test_distances_apart_have_a_column_and_a_limit(planned, collide):
     assert row["distance_error"]["worst"] == pytest.approx(APART - 0.02, rel=1e-6)
     assert result["worst"][0]["what"] == "distance"
     assert "1 of 1 distances apart are wrong" in faults_text(row)
-    answer = collide(planned.words(reported), "--max-distance-error", "1mm", "--markdown", planned.folder / "a.md")
+    answer = collide(
+        planned.words(reported),
+        "--max-distance-error",
+        "1mm",
+        "--markdown",
+        planned.folder / "a.md",
+    )
     assert answer.code == 1
     told = "eng: sphere and sphere: distance error, apart: up to 280 mm, the limit is 1 mm"
     assert told in (planned.folder / "a.md").read_text()
@@ -147,7 +180,9 @@ def test_limits_that_are_none_are_refused(planned, collide, limit):
     assert "--max-depth-error" in answer.err
 
 
-@pytest.mark.parametrize(("version", "package"), [("3.3.0", "mujoco==3.3.0"), ("", "mujoco"), ("my own", "mujoco")])
+@pytest.mark.parametrize(
+    ("version", "package"), [("3.3.0", "mujoco==3.3.0"), ("", "mujoco"), ("my own", "mujoco")]
+)
 def test_repros_name_the_version_and_have_no_empty_element(planned, collide, version, package):
     words = planned.words(np.append(-0.5 * DEPTHS, APART), "mujoco", version)
     collide.ok(words, "--repro", planned.folder / "repros")
@@ -164,16 +199,24 @@ def test_labels_of_depths_do_not_overlap(width, low, high):
 
     points = [[10.0**low, 10.0**high, 1, True], [0.0, 10.0**high, 1, True]]
     with drawing():
-        figure = depths_chart({"depths": {f"engine {k}": points for k in range(8)}}, Canvas(width, PAGE))
+        figure = depths_chart(
+            {"depths": {f"engine {k}": points for k in range(8)}}, Canvas(width, PAGE)
+        )
         FigureCanvasAgg(figure).draw()
         boxes = []
         for axes in figure.axes:
             for axis in (axes.xaxis, axes.yaxis):
-                labels = [label for label in axis.get_ticklabels() if label.get_text() and label.get_visible()]
+                labels = [
+                    label
+                    for label in axis.get_ticklabels()
+                    if label.get_text() and label.get_visible()
+                ]
                 boxes += [(label.get_text(), label.get_window_extent()) for label in labels]
     boxes = [(text, box) for text, box in boxes if box.width > 1.0]
     assert len(boxes) >= 8
-    overlaps = [(a, b) for k, (a, one) in enumerate(boxes) for b, other in boxes[:k] if one.overlaps(other)]
+    overlaps = [
+        (a, b) for k, (a, one) in enumerate(boxes) for b, other in boxes[:k] if one.overlaps(other)
+    ]
     assert not overlaps
 
 
@@ -182,7 +225,10 @@ def test_a_column_has_one_unit(planned, collide):
     reported[0] -= 0.05
     reported[1] -= 3e-6
     result = collide.result(planned.words(reported), "--first", "9")
-    rows = [*result["rows"], *({**row, "depth_error": dict.fromkeys(("p99", "worst"), 2e-7)} for row in result["rows"])]
+    rows = [
+        *result["rows"],
+        *({**row, "depth_error": dict.fromkeys(("p99", "worst"), 2e-7)} for row in result["rows"]),
+    ]
     tables: list[tuple[list[Any], list[Any]]] = [
         (engine_columns(rows), rows),
         (worst_columns(0, result["worst"]), result["worst"]),

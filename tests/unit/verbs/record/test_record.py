@@ -45,8 +45,15 @@ def test_poses_are_those_of_mujocos_steps(cart, tmp_path):
     (tmp_path / "push.csv").write_text("force\n2.5\n2.0\n3.0\n")
     result = record(cart, tmp_path / "m.h5", 4, control=str(tmp_path / "push.npy"), every=2)
     held = content(tmp_path / "m.h5")
-    np.testing.assert_equal(recorded(cart, tmp_path / "csv.h5", 4, control=str(tmp_path / "push.csv"), every=2), held)
-    assert (result.frames, result.worlds, result.bodies, result.duration) == (4, 1, 2, held["time"][-1])
+    np.testing.assert_equal(
+        recorded(cart, tmp_path / "csv.h5", 4, control=str(tmp_path / "push.csv"), every=2), held
+    )
+    assert (result.frames, result.worlds, result.bodies, result.duration) == (
+        4,
+        1,
+        2,
+        held["time"][-1],
+    )
     model = mujoco.MjModel.from_xml_path(str(cart))
     data = mujoco.MjData(model)
     wanted = [0.0]
@@ -62,7 +69,9 @@ def test_poses_are_those_of_mujocos_steps(cart, tmp_path):
 
 def test_the_seed_decides_and_world_w_has_the_seed_plus_w(cart, tmp_path):
     options = {"control": "random", "noise": 0.1}
-    first, again, other = (recorded(cart, tmp_path / "m.h5", 6, seed=seed, **options) for seed in (4, 4, 5))
+    first, again, other = (
+        recorded(cart, tmp_path / "m.h5", 6, seed=seed, **options) for seed in (4, 4, 5)
+    )
     np.testing.assert_equal(first, again)
     both = recorded(cart, tmp_path / "m.h5", 6, seed=4, worlds=2, **options)["body_q"]
     np.testing.assert_array_equal(both, np.concatenate([first["body_q"], other["body_q"]], axis=1))
@@ -70,7 +79,8 @@ def test_the_seed_decides_and_world_w_has_the_seed_plus_w(cart, tmp_path):
 
 
 def test_random_control_stays_in_the_actuators_range(cart, tmp_path):
-    """The cart weighs what its geom does; without damping its acceleration is the force by its mass."""
+    """The cart weighs what its geom does; without damping its acceleration is the force by its
+    mass."""
     place = recorded(cart, tmp_path / "m.h5", 50, control="random", joint=True)["joint_q"][:, 0, 0]
     # Semi-implicit Euler: x[k+1] - 2 x[k] + x[k-1] = h^2 a.
     mass = mujoco.MjModel.from_xml_path(str(cart)).body_mass[2]
@@ -80,13 +90,17 @@ def test_random_control_stays_in_the_actuators_range(cart, tmp_path):
 
 @pytest.mark.parametrize("keyframe", ["away", "1", 1])
 def test_it_begins_at_a_keyframe_and_zero_is_zero(cart, tmp_path, keyframe):
-    assert recorded(cart, tmp_path / "m.h5", 3, keyframe=keyframe)["body_q"][:, 0, 0, 0].tolist() == [-5.0] * 3
+    assert (
+        recorded(cart, tmp_path / "m.h5", 3, keyframe=keyframe)["body_q"][:, 0, 0, 0].tolist()
+        == [-5.0] * 3
+    )
 
 
 def test_coordinates_and_poses_say_the_same(tmp_path):
     scene = SAMPLE / "humanoid.xml"
     options = {"control": "random", "seed": 2, "every": 3, "worlds": 2, "noise": 0.05}
-    builder, read = ModelBuilder(), []
+    builder = ModelBuilder()
+    read = []
     imported = add_mjcf(builder, scene)
     model = builder.finalize(2)
     for name, joint in (("body.h5", False), ("joint.h5", True)):

@@ -1,4 +1,5 @@
-"""What charts plot: the values, their labels, and the units of their axes, read from matplotlib's figures."""
+"""What charts plot: the values, their labels, and the units of their axes, read from matplotlib's
+figures."""
 
 from typing import Any
 
@@ -21,7 +22,12 @@ SERIES = {
     "depth": [0.0, 0.004, 0.001, 0.002],
 }
 LISTED = [
-    {"shape0": f"/World/{one}", "shape1": f"/World/{other}", "contacts_per_frame": counts, "depth": depths}
+    {
+        "shape0": f"/World/{one}",
+        "shape1": f"/World/{other}",
+        "contacts_per_frame": counts,
+        "depth": depths,
+    }
     for one, other, counts, depths in (
         ("arm/tip", "box", [0, 4, 2, 0], [-1.0, 0.004, 0.0, -1.0]),
         ("box", "ground", [1, 0, 0, 3], [0.0, -1.0, -1.0, 0.002]),
@@ -81,23 +87,34 @@ def filled(axes) -> list[np.ndarray]:
     """The corners of every filled band."""
     from matplotlib.collections import PolyCollection
 
-    return [np.asarray(band.get_paths()[0].vertices) for band in axes.collections if isinstance(band, PolyCollection)]
+    return [
+        np.asarray(band.get_paths()[0].vertices)
+        for band in axes.collections
+        if isinstance(band, PolyCollection)
+    ]
 
 
 def bars(axes) -> list[tuple[float, float, float]]:
     """(left, width, centre of the height) of horizontal bars."""
-    return [(bar.get_x(), bar.get_width(), bar.get_y() + bar.get_height() / 2) for bar in axes.patches]
+    return [
+        (bar.get_x(), bar.get_width(), bar.get_y() + bar.get_height() / 2) for bar in axes.patches
+    ]
 
 
 def test_contacts_over_time_and_of_bins_with_a_band_to_their_maximum():
     (axes,) = drawn("contacts").axes
-    light, legend = THEMES["light"], texts(axes.get_legend())
+    light = THEMES["light"]
+    legend = texts(axes.get_legend())
     assert legend == ["contacts", "that penetrate"]
     kinds = zip(axes.lines, legend, ("contacts", "penetrating"), ("accent", "warm"), strict=True)
     for line, label, name, colour in kinds:
         assert (line.get_label(), line.get_color()) == (label, light[colour])
         np.testing.assert_array_equal(line.get_xydata(), np.transpose([TIMES, SERIES[name]]))
-    assert (axes.get_xlabel(), axes.get_xlim(), axes.get_ylim()[0]) == ("time [s]", (0.5, 1.25), 0.0)
+    assert (axes.get_xlabel(), axes.get_xlim(), axes.get_ylim()[0]) == (
+        "time [s]",
+        (0.5, 1.25),
+        0.0,
+    )
     assert axes.get_ylim()[1] >= 4.0
     for bins, names in ((1, ["contacts"]), (5, ["contacts", "most"])):
         (axes,) = drawn("contacts", series={**SERIES, "frames_per_bin": bins}).axes
@@ -112,7 +129,9 @@ def test_times_that_do_not_increase_give_an_axis_of_frames(time):
         (axes,) = drawn(kind, series={**SERIES, "time": time, "frame": [0, 5, 10, 15]}).axes
         assert (axes.get_xlabel(), axes.lines[0].get_xdata().tolist()) == ("frame", [0, 5, 10, 15])
     # One frame is in the middle.
-    one = {name: values[:1] if isinstance(values, list) else values for name, values in SERIES.items()}
+    one = {
+        name: values[:1] if isinstance(values, list) else values for name, values in SERIES.items()
+    }
     (axes,) = drawn("contacts", series=one).axes
     assert (axes.get_xlabel(), axes.get_xlim()) == ("frame", (-0.5, 0.5))
 
@@ -125,9 +144,14 @@ def test_depth_over_time_has_the_unit_of_its_deepest(scale, factor, unit):
     depth = [value * scale for value in SERIES["depth"]]
     (axes,) = drawn("depth", series={**SERIES, "depth": depth}).axes
     (line,) = axes.lines
-    np.testing.assert_allclose(line.get_xydata(), np.transpose([TIMES, np.array(depth) * factor]), rtol=1e-12)
+    np.testing.assert_allclose(
+        line.get_xydata(), np.transpose([TIMES, np.array(depth) * factor]), rtol=1e-12
+    )
     assert max(line.get_ydata()) == pytest.approx(4.0)
-    assert (axes.get_title(loc="left"), axes.get_ylim()[0]) == (f"deepest penetration [{unit}]", 0.0)
+    assert (axes.get_title(loc="left"), axes.get_ylim()[0]) == (
+        f"deepest penetration [{unit}]",
+        0.0,
+    )
     (axes,) = drawn("depth", colours=PAGE, series={**SERIES, "depth": depth}).axes
     assert axes.get_title(loc="left") == f"[{unit}]"
 
@@ -136,7 +160,9 @@ def scale_words(axes) -> list[str]:
     from matplotlib.offsetbox import AnchoredOffsetbox, TextArea
 
     (box,) = [artist for artist in axes.artists if isinstance(artist, AnchoredOffsetbox)]
-    return [part.get_text() for part in box.get_child().get_children() if isinstance(part, TextArea)]
+    return [
+        part.get_text() for part in box.get_child().get_children() if isinstance(part, TextArea)
+    ]
 
 
 def opacities(axes) -> np.ndarray:
@@ -150,18 +176,26 @@ def test_the_map_of_pairs():
     expected = np.where(counts > 0, LEAST_OPACITY + (1 - LEAST_OPACITY) * counts / 4, 0.0)
     np.testing.assert_allclose(opacities(axes), expected)
     assert scale_words(axes) == ["0", "4 contacts in a frame"]
-    assert (ticks(axes.yaxis), axes.get_yticks().tolist()) == (["tip · box", "box · ground"], [0, 1])
+    assert (ticks(axes.yaxis), axes.get_yticks().tolist()) == (
+        ["tip · box", "box · ground"],
+        [0, 1],
+    )
     # The last bin ends one step after its beginning.
     assert (axes.get_xlabel(), axes.get_xlim()) == ("time [s]", (0.5, 1.5))
     assert axes.images[0].get_extent() == [0.5, 1.5, 1.5, -0.5]
 
 
-@pytest.mark.parametrize(("scale", "words"), [(1.0, "4 mm deep"), (1e-3, "4 µm deep"), (1e3, "4 m deep")])
+@pytest.mark.parametrize(
+    ("scale", "words"), [(1.0, "4 mm deep"), (1e-3, "4 µm deep"), (1e3, "4 m deep")]
+)
 def test_the_map_of_depths(scale, words):
-    listed = [{**pair, "depth": [d * scale if d > 0 else d for d in pair["depth"]]} for pair in LISTED]
+    listed = [
+        {**pair, "depth": [d * scale if d > 0 else d for d in pair["depth"]]} for pair in LISTED
+    ]
     (axes,) = drawn("pair-depths", pairs={**PAIRS, "listed": listed}).axes
     assert scale_words(axes) == ["0", words]
-    least, rest = LEAST_OPACITY, 1 - LEAST_OPACITY
+    least = LEAST_OPACITY
+    rest = 1 - LEAST_OPACITY
     np.testing.assert_allclose(opacities(axes), [[0, 1, least, 0], [least, 0, 0, least + rest / 2]])
 
 
@@ -187,7 +221,9 @@ def test_stages():
     assert titles == ["of the run", "before the run: scene and kernels"]
     assert [text.get_position()[1] for text in during.texts] == [0, 1]
     assert during.get_ylim() == (1.5, -0.5), "the first on top"
-    assert all(text.get_position()[0] > end for text, end in zip(during.texts, (0.25, 4), strict=True))
+    assert all(
+        text.get_position()[0] > end for text, end in zip(during.texts, (0.25, 4), strict=True)
+    )
 
 
 def test_the_broad_phases_of_a_run_and_of_a_profile():
@@ -236,7 +272,9 @@ DIFFERENCE = {
 
 def test_differences_by_pair():
     (axes,) = drawn("differences", difference=DIFFERENCE).axes
-    np.testing.assert_allclose(bars(axes), [(0, 2, 0), (0, 0, 1), (2, 0, 0), (0, 3, 1), (2, 5, 0), (3, 1, 1)])
+    np.testing.assert_allclose(
+        bars(axes), [(0, 2, 0), (0, 0, 1), (2, 0, 0), (0, 3, 1), (2, 5, 0), (3, 1, 1)]
+    )
     assert (ticks(axes.yaxis), texts(axes)) == (["a · b", "b · c"], ["7", "4"])
     assert texts(axes.get_legend()) == ["missing", "extra", "changed"]
 
@@ -251,7 +289,11 @@ def test_deviations_by_field():
     first, last = LEAST_OPACITY + scaled
     np.testing.assert_allclose(opacities(axes), [[first, 0, last], [0, 0.75, 0]])
     assert axes.get_title(loc="left") == "deviation from [m] to ten times that"
-    normal = {"name": "normal", "unit": "rad", "histogram": [{"from": 1.0, "to": 10, "contacts": 1}]}
+    normal = {
+        "name": "normal",
+        "unit": "rad",
+        "histogram": [{"from": 1.0, "to": 10, "contacts": 1}],
+    }
     mixed = [*DIFFERENCE["fields"], normal]
     (axes,) = drawn("deviations", difference={**DIFFERENCE, "fields": mixed}).axes
     assert ticks(axes.xaxis) == ["<1e-9", "1e-6", "1e-3", "1"]
@@ -270,11 +312,18 @@ def test_a_description_has_the_numbers_of_the_chart(kind):
         "phases": "Candidates, touching pairs and contacts of each broad phase.",
         "differences": "Contacts missing, extra and changed, by pair of shapes.",
         "deviations": "Number of contacts by field and deviation.",
-        **dict.fromkeys(("areas", "forces", "pressures"), "Hydroelastic surfaces of 1 of 3 pairs over 4 frames."),
-        "particles": "Contacts of particles in each of 4 frames: 7 soft contacts, 0 self contacts in all.",
+        **dict.fromkeys(
+            ("areas", "forces", "pressures"), "Hydroelastic surfaces of 1 of 3 pairs over 4 frames."
+        ),
+        "particles": (
+            "Contacts of particles in each of 4 frames: 7 soft contacts, 0 self contacts in all."
+        ),
     }
     counts = {"soft_contacts": {"rows": 7}, "self_contacts": {"rows": 0}}
-    result = {**RESULT, "groups": {"surfaces": {"rows": 9, "pairs": 3, "listed": [{}]}, "counts": counts}}
+    result = {
+        **RESULT,
+        "groups": {"surfaces": {"rows": 9, "pairs": 3, "listed": [{}]}, "counts": counts},
+    }
     assert KINDS[kind].words(result) == words[kind]
     assert bool(KINDS[kind].missing(result)) is (kind in ("differences", "deviations"))
 
@@ -318,8 +367,12 @@ def test_values_on_hover():
         ((-3.0, -2.0), f"1 mm to 10 mm: {count(20000)} contacts"),
         ((0.0, 1.0), "over 1 m: 100 contacts"),
     ]
-    assert (None, (-0.5, 0.5), "a and b: 2 missing, 0 extra, 5 changed") in hovers("differences", difference=DIFFERENCE)
-    assert ((1.5, 2.5), (-0.5, 0.5), "distance: 7 contacts") in hovers("deviations", difference=DIFFERENCE)
+    assert (None, (-0.5, 0.5), "a and b: 2 missing, 0 extra, 5 changed") in hovers(
+        "differences", difference=DIFFERENCE
+    )
+    assert ((1.5, 2.5), (-0.5, 0.5), "distance: 7 contacts") in hovers(
+        "deviations", difference=DIFFERENCE
+    )
     last = hovers("phases")[-1][2]
     assert last == f"sap: {count(12000)} candidates, 800 touching pairs, {count(1500)} contacts"
 
@@ -335,9 +388,19 @@ def test_the_last_bin_on_hover_ends_at_the_last_frame():
 
 
 def test_counts_have_no_exponents():
-    many = {**SERIES, "contacts": [1020.4, 12345.0, 2.5, 0.25], "most": [1500, 20000, 4, 1], "time": [0, 1e4, 2e4, 3e4]}
+    many = {
+        **SERIES,
+        "contacts": [1020.4, 12345.0, 2.5, 0.25],
+        "most": [1500, 20000, 4, 1],
+        "time": [0, 1e4, 2e4, 3e4],
+    }
     found = [text for _, _, text in hovers("contacts", series=many)]
-    assert [text.split(": ")[1].split(" contacts")[0] for text in found] == ["1020", "12 345", "2.5", "0.25"]
+    assert [text.split(": ")[1].split(" contacts")[0] for text in found] == [
+        "1020",
+        "12 345",
+        "2.5",
+        "0.25",
+    ]
     assert not any("e+" in text for text in found)
     listed = [{**LISTED[0], "contacts_per_frame": [0, 1020, 20, 0]}]
     found = [text for _, _, text in hovers("pairs", pairs={**PAIRS, "listed": listed})]
