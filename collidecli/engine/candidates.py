@@ -30,7 +30,8 @@ from collidecli.engine.device_model import LANES, DeviceModel, Filter, Layout, M
 from collidecli.engine.geometry.hulls import HullShape, hull_shape
 from collidecli.engine.geometry.primitives import Primitive
 from collidecli.engine.geometry.real import Pose, Real
-from collidecli.engine.runtime.kernel import kernel, native
+from collidecli.engine.runtime.kernel import kernel
+from collidecli.engine.runtime.native_code import native
 from collidecli.engine.runtime.workspace import Workspace
 from collidecli.numerics.poses import compose_poses
 from collidecli.scene.model import Model

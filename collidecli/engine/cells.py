@@ -24,7 +24,8 @@ from collidecli.engine.geometry.real import (
     PRELUDE,
     Pose,
 )
-from collidecli.engine.runtime.kernel import kernel, native
+from collidecli.engine.runtime.kernel import kernel
+from collidecli.engine.runtime.native_code import native
 from collidecli.engine.runtime.workspace import Workspace
 from collidecli.scene.model import Model
 from collidecli.scene.shape_types import ShapeType

@@ -20,7 +20,8 @@ from collidecli.engine.geometry.real import (
     Vec3,
     struct_type,
 )
-from collidecli.engine.runtime.kernel import kernel, native
+from collidecli.engine.runtime.kernel import kernel
+from collidecli.engine.runtime.native_code import native
 from collidecli.engine.runtime.workspace import Workspace
 from collidecli.scene.tables import (
     FRICTION_SCALE,

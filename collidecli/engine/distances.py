@@ -53,8 +53,10 @@ from collidecli.engine.narrowphase.convex.penetration import (
 )
 from collidecli.engine.narrowphase.dispatch import NarrowPhase, collider_of_kinds
 from collidecli.engine.runtime.device_stream import has_own_memory
-from collidecli.engine.runtime.kernel import kernel, load_kernels, one_at_a_time
+from collidecli.engine.runtime.kernel import kernel
+from collidecli.engine.runtime.kernel_loader import load_kernels
 from collidecli.engine.runtime.warp_internals import struct_rows
+from collidecli.engine.runtime.warp_start import one_at_a_time
 from collidecli.engine.runtime.workspace import (
     ChunkTooLarge,
     Workspace,

@@ -12,7 +12,9 @@ from typing import Any
 import numpy as np
 import warp as wp
 
-from collidecli.engine.runtime.kernel import begin_loading, is_found, is_loaded, kernel, native
+from collidecli.engine.runtime.kernel import kernel
+from collidecli.engine.runtime.kernel_loader import begin_loading, is_found, is_loaded
+from collidecli.engine.runtime.native_code import native
 from collidecli.numerics.trigonometry import COSINE, HALF_PI_PARTS, MODERATE, SINE, TWO_OVER_PI
 from collidecli.scene.joint_tree import (
     BALL,

@@ -36,7 +36,8 @@ from collidecli.engine.contact_record import new_candidates, scan_counts
 from collidecli.engine.device_model import DeviceModel, kinds_of, type_of_kind, upload_model
 from collidecli.engine.narrowphase.dispatch import NarrowPhase, needed_colliders
 from collidecli.engine.runtime.device_stream import has_own_memory, keep_freed_memory, uploading
-from collidecli.engine.runtime.kernel import begin_loading, initialize, load_kernels, one_at_a_time
+from collidecli.engine.runtime.kernel_loader import begin_loading, load_kernels
+from collidecli.engine.runtime.warp_start import initialize, one_at_a_time
 from collidecli.engine.runtime.workspace import (
     ChunkTooLarge,
     Workspace,

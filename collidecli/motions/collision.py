@@ -24,7 +24,7 @@ from collidecli.engine.pipeline import (
     build_pipeline,
 )
 from collidecli.engine.runtime.device_stream import has_own_memory
-from collidecli.engine.runtime.kernel import result_notes
+from collidecli.engine.runtime.kernel_cache import result_notes
 from collidecli.errors import InputError
 from collidecli.motions.memory_shares import (
     POSE_BYTES,

@@ -15,7 +15,9 @@ from typing import Any
 import numpy as np
 import warp as wp
 
-from collidecli.engine.runtime.kernel import begin_loading, kernel, load_kernels, native
+from collidecli.engine.runtime.kernel import kernel
+from collidecli.engine.runtime.kernel_loader import begin_loading, load_kernels
+from collidecli.engine.runtime.native_code import native
 from collidecli.storage.array_loops import use
 
 _NUMBERS = 5

@@ -38,7 +38,8 @@ from collidecli.engine.geometry.real import (
     Real,
     device_array,
 )
-from collidecli.engine.runtime.kernel import kernel, native
+from collidecli.engine.runtime.kernel import kernel
+from collidecli.engine.runtime.native_code import native
 from collidecli.engine.runtime.workspace import Workspace
 
 # Candidates: in which cells of a block two slots may touch. Balls first, then boxes, then half-spaces and capsules.

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import warp as wp
 
-from collidecli.engine.runtime.kernel import native
+from collidecli.engine.runtime.native_code import native
 from collidecli.scene.shape_types import ShapeType
 
 Real = wp.float64

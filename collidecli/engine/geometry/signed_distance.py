@@ -12,7 +12,8 @@ import warp as wp
 
 from collidecli.engine.geometry.primitives import surface_point
 from collidecli.engine.geometry.real import Real, Vec3, device_array
-from collidecli.engine.runtime.kernel import kernel, load_kernels
+from collidecli.engine.runtime.kernel import kernel
+from collidecli.engine.runtime.kernel_loader import load_kernels
 from collidecli.errors import InputError
 from collidecli.numerics.products import length
 from collidecli.scene.signed_distance import SdfShape

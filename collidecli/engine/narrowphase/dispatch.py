@@ -31,7 +31,7 @@ from collidecli.engine.narrowphase.collider import (
     closed_form_kernel,
     convex_kernel,
 )
-from collidecli.engine.runtime.kernel import is_loaded, load_kernels
+from collidecli.engine.runtime.kernel_loader import is_loaded, load_kernels
 from collidecli.engine.runtime.workspace import Workspace
 from collidecli.scene.shape_types import ShapeType
 

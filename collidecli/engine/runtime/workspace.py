@@ -25,7 +25,8 @@ from collidecli.engine.runtime.device_stream import (
     free_device_memory,
     has_own_memory,
 )
-from collidecli.engine.runtime.kernel import kernel, native
+from collidecli.engine.runtime.kernel import kernel
+from collidecli.engine.runtime.native_code import native
 from collidecli.engine.runtime.warp_internals import (
     INDEX_LIMIT,
     PackedLaunch,

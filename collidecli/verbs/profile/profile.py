@@ -17,7 +17,7 @@ import warp as wp
 from collidecli.engine import pipeline
 from collidecli.engine.pipeline import BroadPhaseChoice, CollisionPipeline
 from collidecli.engine.runtime.device_stream import has_own_memory
-from collidecli.engine.runtime.kernel import result_notes
+from collidecli.engine.runtime.kernel_cache import result_notes
 from collidecli.engine.scheduler import (
     Workers,
     batch_size,

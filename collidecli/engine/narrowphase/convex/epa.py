@@ -24,7 +24,7 @@ from collidecli.engine.geometry.primitives import (
 from collidecli.engine.geometry.real import Real, Vec3
 from collidecli.engine.narrowphase.convex.depth_certificate import any_tangent
 from collidecli.engine.narrowphase.convex.gjk import DUPLICATE, Descent, descend, minimum_on_disc
-from collidecli.engine.runtime.kernel import native
+from collidecli.engine.runtime.native_code import native
 from collidecli.engine.runtime.warp_internals import struct_of
 
 # Convex polytope that grows by one vertex at a time: EPA's inner approximation of the Minkowski difference.
