@@ -1,7 +1,7 @@
 """python -m collidecli.engine.build_kernels: compiles the kernels that come with this package.
 
-Needs Linux on a processor of x86-64-v3. Kernels that Warp's cache or `collidecli/kernels` has are not
-compiled again; all of them take five minutes of a core. Equal sources give equal bytes.
+Needs Linux on a processor of x86-64-v3. Kernels that Warp's cache or `collidecli/kernels` has are
+not compiled again; all of them take five minutes of a core. Equal sources give equal bytes.
 """
 
 from __future__ import annotations
@@ -28,7 +28,8 @@ from collidecli.wording import memory
 
 
 def kernels() -> Iterator[wp.Kernel]:
-    """Every kernel that a run may launch: of pairs of types first, as they take longest; then those of modules."""
+    """Every kernel that a run may launch: of pairs of types first, as they take longest; then those
+    of modules."""
     from collidecli.engine.compaction import RowWriter
     from collidecli.engine.distances import point_kernel
     from collidecli.engine.hydroelastic.voxels import voxel_kernels
@@ -77,7 +78,8 @@ def build(folder: str) -> int:
 
 
 def main() -> None:
-    """Compiles in this process, as in one of the command line, so that the table of hashes is written."""
+    """Compiles in this process, as in one of the command line, so that the table of hashes is
+    written."""
     if not has_v3():
         sys.exit(
             "error: kernels that come with the package are for Linux on a processor of x86-64-v3"

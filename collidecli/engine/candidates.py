@@ -1,8 +1,9 @@
-"""Candidates of a chunk in canonical order, from pairs of slots with the lanes of their blocks: count, scan, write.
+"""Candidates of a chunk in canonical order, from pairs of slots with the lanes of their blocks:
+count, scan, write.
 
-Candidates are ordered by cell, slot0, slot1. A second list has their indices ordered by bucket (the collider of the
-pair), block and pair, and of one pair by lane: consecutive frames of a pair are consecutive in it, so that a collider's
-branches and reads are nearly equal from one to the next.
+Candidates are ordered by cell, slot0, slot1. A second list has their indices ordered by bucket (the
+collider of the pair), block and pair, and of one pair by lane: consecutive frames of a pair are
+consecutive in it, so that a collider's branches and reads are nearly equal from one to the next.
 """
 
 from dataclasses import dataclass
@@ -38,17 +39,20 @@ from collidecli.scene.model import Model
 from collidecli.scene.poses import first_worlds
 from collidecli.scene.shape_types import ShapeType
 
-PAIRS_OF_THREAD, MOST_PARTS = 16, 1024
-"""On a device: least pairs of slots of a part, and most parts of a block; other numbers were not measured."""
+PAIRS_OF_THREAD = 16
+MOST_PARTS = 1024
+"""On a device: least pairs of slots of a part, and most parts of a block; other numbers were not
+measured."""
 
 
 @wp.struct
 class Buckets:
     """Bucket of each ordered pair of kinds, and the scanned counts of candidates.
 
-    The pairs of a block are counted in `parts` consecutive parts. of_kinds: kind_count x kind_count. end: of
-    candidates, bucket_count x part_count, then of pairs of slots as many; then the inclusive scan of both. part_count:
-    parts of all blocks. cell_end: candidates of each part of each cell, then inclusive scan.
+    The pairs of a block are counted in `parts` consecutive parts. of_kinds: kind_count x
+    kind_count. end: of candidates, bucket_count x part_count, then of pairs of slots as many; then
+    the inclusive scan of both. part_count: parts of all blocks. cell_end: candidates of each part
+    of each cell, then inclusive scan.
     """
 
     of_kinds: wp.array[wp.int32]
@@ -62,7 +66,8 @@ class Buckets:
 
 @kernel
 def end_blocks(width: int, block_count: int, pair_count: int, pairs: PairLanes):
-    """One thread per pair: the last of a block writes the end of its block's pairs and of empty blocks after it."""
+    """One thread per pair: the last of a block writes the end of its block's pairs and of empty
+    blocks after it."""
     thread = wp.tid()
     block = pairs.slots[thread][0] // width
     next_block = pairs.slots[thread + 1][0] // width if thread + 1 < pair_count else block_count
@@ -74,7 +79,8 @@ def end_blocks(width: int, block_count: int, pair_count: int, pairs: PairLanes):
 
 
 PAIRS_OF_PART = """
-    const int parts = buckets.parts, part_count = buckets.part_count, bucket_count = buckets.bucket_count;
+    const int parts = buckets.parts;
+    const int part_count = buckets.part_count, bucket_count = buckets.bucket_count;
     const int block = part / parts;
     const int from = block == 0 ? 0 : pairs.end.data[block - 1];
     const wp::int64 of_block = pairs.end.data[block] - from, number = part - block * parts;
@@ -135,7 +141,8 @@ def write_lanes(
     row: wp.array[wp.vec2i],
     order: wp.array[wp.int32],
 ):
-    """One thread per `lane_parts`-th of the lanes of a part: its candidates, and their indices by bucket."""
+    """One thread per `lane_parts`-th of the lanes of a part: its candidates, and their indices by
+    bucket."""
     thread = wp.tid()
     part = thread // lane_parts
     count = (1 << chunk.shift) // lane_parts
@@ -149,8 +156,8 @@ def write_lanes(
 class CandidateList:
     """Candidates in canonical order. pair: vec2i, both instances. row: vec2i, rows of both shapes.
 
-    order: their indices by bucket. starts: first index of each bucket in `order`, one more at the end.
-    cell_end: inclusive scan of the candidates of each cell. lanes: the pairs of slots.
+    order: their indices by bucket. starts: first index of each bucket in `order`, one more at the
+    end. cell_end: inclusive scan of the candidates of each cell. lanes: the pairs of slots.
     pair_starts: as `starts`, of the pairs in `lanes.order`.
     """
 
@@ -181,7 +188,9 @@ def expand(
         buckets: bucket of each ordered pair of kinds, number of kinds, number of buckets.
         prefix: of the names of the candidates' arrays in the workspace.
     """
-    layout, block_count, count = device_model.layout, chunk.block_count, block_pairs.count
+    layout = device_model.layout
+    block_count = chunk.block_count
+    count = block_pairs.count
     of_kinds, kind_count, bucket_count = buckets
     integers = dict.fromkeys(("first", "order"), (count, wp.int32))
     elements = {**integers, "end": (block_count, wp.int32), "bucket": (count, wp.uint8)}
@@ -191,13 +200,13 @@ def expand(
         for name, shape_and_type in elements.items()
     }
     pairs = workspace.struct(PairLanes, slots=block_pairs.slots, mask=block_pairs.mask, **arrays)
-    # On a device a thread has one lane of some of a block's pairs: there are few blocks, of many pairs.
-    parts, lane_parts = 1, 1
+    # On a device a thread has one lane of some of a block's pairs: there are few blocks, of many
+    # pairs.
+    parts = 1
+    lane_parts = 1
     if workspace.has_own_memory:
-        parts, lane_parts = (
-            min(max(count // (PAIRS_OF_THREAD * block_count), 1), MOST_PARTS),
-            chunk.lanes,
-        )
+        parts = min(max(count // (PAIRS_OF_THREAD * block_count), 1), MOST_PARTS)
+        lane_parts = chunk.lanes
     part_count = parts * block_count
     end_count = 2 * bucket_count * part_count
     end = workspace.array("bucket_end", end_count, wp.int32)
@@ -244,10 +253,11 @@ KERNELS = (end_blocks, count_lanes, write_lanes)
 
 # Pair filter, margin and gap of a pair of rows.
 #
-# A pair of instances is a candidate if it passes the filter and its inflated bounds overlap. Bounds are a ball and a
-# box, or a half-space for a plane. Each is inflated by its shape's part of the largest maximum separation of any of
-# its pairs (device_model.bounds_inflation), so shapes whose bounds do not overlap are farther apart than their maximum
-# separation. All broad phases use one filter and the same numbers for bounds, so all find the same candidates.
+# A pair of instances is a candidate if it passes the filter and its inflated bounds overlap. Bounds
+# are a ball and a box, or a half-space for a plane. Each is inflated by its shape's part of the
+# largest maximum separation of any of its pairs (device_model.bounds_inflation), so shapes whose
+# bounds do not overlap are farther apart than their maximum separation. All broad phases use one
+# filter and the same numbers for bounds, so all find the same candidates.
 
 
 @wp.func
@@ -289,8 +299,8 @@ def may_touch(pair_filter: Filter, row0: int, row1: int) -> bool:
 
 @wp.struct
 class PairLimits:
-    """margin: sum of both surfaces' inflations [m]. gap: distance of the inflated surfaces up to which contacts are
-    reported [m]."""
+    """margin: sum of both surfaces' inflations [m]. gap: distance of the inflated surfaces up to
+    which contacts are reported [m]."""
 
     margin: Real
     gap: Real
@@ -298,7 +308,8 @@ class PairLimits:
 
 @wp.func
 def pair_limits(margins: Margins, row0: int, row1: int) -> PairLimits:
-    """Margin and gap of a pair (row0 < row1); those of a forced pair, where given, override its shapes'."""
+    """Margin and gap of a pair (row0 < row1); those of a forced pair, where given, override its
+    shapes'."""
     limits = PairLimits(
         margins.margin[row0] + margins.margin[row1], wp.max(margins.gap[row0], margins.gap[row1])
     )
@@ -344,7 +355,8 @@ def relative_pose(pose_a: Pose, pose_b: Pose) -> Pose:
 class RowPair:
     """The two shapes of a pair in type order; a is the one whose type is smaller.
 
-    swapped: whether a is shape1. max_separation: separation up to which contacts are reported, margin + gap [m].
+    swapped: whether a is shape1. max_separation: separation up to which contacts are reported,
+    margin + gap [m].
     """
 
     row_a: int
@@ -398,21 +410,25 @@ def hull_of(rows: ShapeRows, row: int) -> HullShape:
 
 MOVED_IN_A_BLOCK = 0.5
 FAST_SHAPES = 0.75
-"""A block has as many frames as this part of the shapes needs to move by MOVED_IN_A_BLOCK of its extent;
-the two numbers affect the speed alone, and others were not measured."""
+"""A block has as many frames as this part of the shapes needs to move by MOVED_IN_A_BLOCK of its
+extent; the two numbers affect the speed alone, and others were not measured."""
 
 
 def sample_bounds(
     device_model: DeviceModel, sample_poses: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Lower and upper inflated bounds, float64[samples, S, 3] [m], of each row in the first world of its template.
+    """Lower and upper inflated bounds, float64[samples, S, 3] [m], of each row in the first world
+    of its template.
 
     sample_poses: float64[samples, recorded worlds, B, 7].
     """
-    model, device, layout = device_model.model, device_model.device, device_model.layout
+    model = device_model.model
+    device = device_model.device
+    layout = device_model.layout
     samples = len(sample_poses)
     shape = (samples, len(model.shapes), 3)
-    lower, upper = np.zeros(shape), np.zeros(shape)
+    lower = np.zeros(shape)
+    upper = np.zeros(shape)
     workspace = Workspace(device, 1 << 62)
     for template, rows in enumerate(device_model.template_rows):
         world = int(np.flatnonzero(model.world_template == template)[0])
@@ -431,8 +447,8 @@ def sample_bounds(
 def world_offset(model: Model, sample_poses: np.ndarray) -> np.ndarray:
     """float64[W, 3]: offset of each world from the first world of its template [m].
 
-    The position of a world is the median of the positions of its template's bodies over the sample, or its origin
-    without bodies.
+    The position of a world is the median of the positions of its template's bodies over the sample,
+    or its origin without bodies.
     """
     first = first_worlds(model.world_template)
     offset = np.zeros((model.world_count, 3))
@@ -457,7 +473,8 @@ def blocks_of_motion(
 ) -> BlockShape:
     """Blocks of as many frames as most shapes need for half of their extent.
 
-    Boxes around more frames overlap so often that the tests of single frames cost more than the boxes save.
+    Boxes around more frames overlap so often that the tests of single frames cost more than the
+    boxes save.
 
     Args:
         lower, upper: float64[samples, S, 3], bounds in pairs of consecutive frames [m].

@@ -1,8 +1,9 @@
 """Least signed distances of pairs of shapes at given poses, without a cutoff.
 
-Convex shapes and planes are measured by their colliders with an unlimited gap. A triangle mesh, a heightfield or a
-shape with a signed distance field is measured by its collider where it overlaps the other shape, and otherwise by a
-branch and bound search over its triangles: a collider would enumerate every triangle within the gap.
+Convex shapes and planes are measured by their colliders with an unlimited gap. A triangle mesh, a
+heightfield or a shape with a signed distance field is measured by its collider where it overlaps
+the other shape, and otherwise by a branch and bound search over its triangles: a collider would
+enumerate every triangle within the gap.
 """
 
 from __future__ import annotations
@@ -80,8 +81,8 @@ ROUNDING = wp.constant(Real(4.0e-15))
 class Queries:
     """Pairs of instances whose distance is wanted, in type order.
 
-    order: numbers of the queries of a launch. pair: instances of shapes a and b. row: rows of shapes a and b. swapped:
-    1 where a is shape1.
+    order: numbers of the queries of a launch. pair: instances of shapes a and b. row: rows of
+    shapes a and b. swapped: 1 where a is shape1.
     """
 
     order: wp.array[wp.int32]
@@ -94,9 +95,9 @@ class Queries:
 class Found:
     """Least distance of a pair [m], at most which it is certified to be at least `lower`.
 
-    normal: unit, from a to b. point_a: witness on a; that of b is point_a + distance * normal. While searched in the
-    frame of a; stored in the world, from shape0 to shape1, with the witness of shape0. count: contacts it is taken
-    from, 0 where there is none.
+    normal: unit, from a to b. point_a: witness on a; that of b is point_a + distance * normal.
+    While searched in the frame of a; stored in the world, from shape0 to shape1, with the witness
+    of shape0. count: contacts it is taken from, 0 where there is none.
     """
 
     distance: Real
@@ -155,8 +156,8 @@ def least_of_contacts(
 ):
     """One thread per query: the contact with the least separation, the first of equal ones.
 
-    certified: 1 for planes and convex shapes, whose separation along the normal bounds the distance from below where it
-    is positive, and for planes everywhere; else 0.
+    certified: 1 for planes and convex shapes, whose separation along the normal bounds the distance
+    from below where it is positive, and for planes everywhere; else 0.
     """
     thread = wp.tid()
     index = queries.order[thread]
@@ -185,16 +186,17 @@ def least_of_contacts(
 
 
 STACK = 80
-"""Boxes, or pairs of boxes, that wait while one tree or two are descended: one a level of each, and a tree of 2^31
-triangles has 32 levels."""
+"""Boxes, or pairs of boxes, that wait while one tree or two are descended: one a level of each, and
+a tree of 2^31 triangles has 32 levels."""
 
 
 @wp.struct
 class TriangleTrees:
     """The triangles of several surfaces, and a BVH of each in depth-first order.
 
-    lower, upper, skip, leaf: see `MeshTree`; skip and leaf count through all surfaces. corner: three points a triangle,
-    in the shape's frame [m]. first_node: of each surface. surface: of each shape row, -1 for none.
+    lower, upper, skip, leaf: see `MeshTree`; skip and leaf count through all surfaces. corner:
+    three points a triangle, in the shape's frame [m]. first_node: of each surface. surface: of each
+    shape row, -1 for none.
     """
 
     lower: wp.array[Vec3]
@@ -216,7 +218,8 @@ def push_nearer_last(
     bounds: wp.vec2d,
     limit: Real,
 ) -> int:
-    """Appends those of two nodes, or pairs of nodes, with bounds below a limit, the nearer last; returns the count."""
+    """Appends those of two nodes, or pairs of nodes, with bounds below a limit, the nearer last;
+    returns the count."""
     result = count
     near = wp.where(bounds[1] < bounds[0], 1, 0)
     for k in range(2):
@@ -273,16 +276,19 @@ def upload_trees(model: Model, device: wp.Device) -> TriangleTrees:
     return result
 
 
-# Least distance of a surface of triangles to a plane, a convex shape or another surface of triangles.
+# Least distance of a surface of triangles to a plane, a convex shape or another surface of
+# triangles.
 #
-# Branch and bound over the BVHs, depth first, the nearer box first. A box, or pair of boxes, is left out if no point
-# of it is nearer than the least distance found so far. Its bound is the larger of two: the distance of the boxes, and
-# the separation along the normal of the nearest triangle found so far, which is close to the exact distance near the
-# optimum. Each triangle gives two numbers: a distance that its witness points attain, and the separation along its
-# normal, which no point of it is below. The least of the latter bounds the distance from below.
+# Branch and bound over the BVHs, depth first, the nearer box first. A box, or pair of boxes, is
+# left out if no point of it is nearer than the least distance found so far. Its bound is the larger
+# of two: the distance of the boxes, and the separation along the normal of the nearest triangle
+# found so far, which is close to the exact distance near the optimum. Each triangle gives two
+# numbers: a distance that its witness points attain, and the separation along its normal, which no
+# point of it is below. The least of the latter bounds the distance from below.
 
 TOUCHING = wp.constant(Real(1.0e-15))
-"""Distance relative to the sizes' sum up to which a convex shape touches a triangle: the rounding of their points."""
+"""Distance relative to the sizes' sum up to which a convex shape touches a triangle: the rounding
+of their points."""
 
 
 @wp.func(inline=False)
@@ -307,7 +313,8 @@ def box_in_frame(a: Any, pose_b_to_a: Pose) -> tuple[Vec3, Vec3]:
 def nearer_triangle(
     a: Any, trees: TriangleTrees, number: int, pose_b_to_a: Pose, best: Found
 ) -> Found:
-    """`best`, or what is found of one triangle if that is nearer; `lower` is the lesser of both in each case."""
+    """`best`, or what is found of one triangle if that is nearer; `lower` is the lesser of both in
+    each case."""
     result = best
     b = TriangleShape()
     b.type = MESH
@@ -344,7 +351,8 @@ def nearer_triangle(
 
 
 def convex_search(shape_a: Callable[..., Any]) -> wp.Kernel:
-    """The kernel of a convex shape against a surface of triangles. shape_a: `primitive_of` or `hull_of`."""
+    """The kernel of a convex shape against a surface of triangles. shape_a: `primitive_of` or
+    `hull_of`."""
 
     @kernel
     def nearest_of_convex(
@@ -407,7 +415,8 @@ def nearest_of_plane(
     queries: Queries,
     results: wp.array[Found],
 ):
-    """One thread per query; row_a has the plane, row_b the surface: its lowest vertex, exact at any depth."""
+    """One thread per query; row_a has the plane, row_b the surface: its lowest vertex, exact at any
+    depth."""
     thread = wp.tid()
     index = queries.order[thread]
     pose_b_to_a = relative_pose(
@@ -456,12 +465,14 @@ def separation_of(pair: TrianglePair, normal: Vec3) -> Real:
 
 
 NEARLY_TOUCHING = wp.constant(Real(1.0e-5))
-"""Distance relative to the longest side below which the rounding of the points turns the normal by too much."""
+"""Distance relative to the longest side below which the rounding of the points turns the normal by
+too much."""
 
 
 @wp.func
 def separation_across(pair: TrianglePair, normal: Vec3, least: Real) -> Real:
-    """`least`, or the separation of two triangles along a vector, not unit, or its opposite if that is larger [m]."""
+    """`least`, or the separation of two triangles along a vector, not unit, or its opposite if that
+    is larger [m]."""
     if wp.length_sq(normal) == Real(0.0):
         return least
     unit = wp.normalize(normal)
@@ -470,8 +481,9 @@ def separation_across(pair: TrianglePair, normal: Vec3, least: Real) -> Real:
 
 @wp.func(inline=False)
 def certified_separation(pair: TrianglePair, normal: Vec3, distance: Real) -> Real:
-    """Lower bound of the distance of two triangles [m]: the separation along a normal, and if they nearly touch the
-    largest of those along it perpendicular to a side, along the triangles' normals and across a side of each.
+    """Lower bound of the distance of two triangles [m]: the separation along a normal, and if they
+    nearly touch the largest of those along it perpendicular to a side, along the triangles' normals
+    and across a side of each.
 
     The nearest points give one of these normals without a difference of nearly equal points.
     """
@@ -528,7 +540,8 @@ def nearer_pair(
 def bound_of_boxes(
     trees: TriangleTrees, node_a: int, node_b: int, frames: BoxFrames, axis: Vec3
 ) -> Real:
-    """Lower bound of the distance of what two boxes contain: along the axes of both frames, and along `axis`, of a."""
+    """Lower bound of the distance of what two boxes contain: along the axes of both frames, and
+    along `axis`, of a."""
     half_a = box_half(trees, node_a)
     half_b = box_half(trees, node_b)
     off = frames.rotation * box_middle(trees, node_b) + frames.position - box_middle(trees, node_a)
@@ -548,7 +561,8 @@ def nearest_of_surfaces(
     queries: Queries,
     results: wp.array[Found],
 ):
-    """One thread per query of two surfaces of triangles; of two boxes the larger one is descended."""
+    """One thread per query of two surfaces of triangles; of two boxes the larger one is
+    descended."""
     thread = wp.tid()
     index = queries.order[thread]
     pose_b_to_a = relative_pose(
@@ -604,7 +618,8 @@ KERNELS = {
 # Distances of pairs of shapes.
 
 UNLIMITED = 1e30
-"""Gap of every shape [m] where the distance is wanted however large; larger than any coordinate, and finite."""
+"""Gap of every shape [m] where the distance is wanted however large; larger than any coordinate,
+and finite."""
 ROWS_AT_ONCE = 1 << 15
 """Queries of one batch: their records take 10 MB, so that a core's cache holds much of them."""
 MEMORY_LIMIT = 1 << 32
@@ -617,10 +632,10 @@ DIRECT = ""
 class PairDistanceRows:
     """Least distances of N pairs, float64.
 
-    distance: [N] of the plain surfaces, without margins [m]; negative is the penetration depth as in contact sets.
-    normal: [N, 3], unit, from shape0 to shape1, world. point0, point1: [N, 3], witness points, world [m].
-    error: [N], certified bound of the distance's error [m]; infinite for depths of overlapping shapes that are not
-    planes, which are not certified.
+    distance: [N] of the plain surfaces, without margins [m]; negative is the penetration depth as
+    in contact sets. normal: [N, 3], unit, from shape0 to shape1, world. point0, point1: [N, 3],
+    witness points, world [m]. error: [N], certified bound of the distance's error [m]; infinite for
+    depths of overlapping shapes that are not planes, which are not certified.
     """
 
     distance: np.ndarray
@@ -631,11 +646,12 @@ class PairDistanceRows:
 
 
 class PairDistances:
-    """Measures distances of pairs of a model's shapes on a device. Any number of threads may share it.
+    """Measures distances of pairs of a model's shapes on a device. Any number of threads may share
+    it.
 
     Args:
-        pairs: int[K, 2], the rows of the pairs that will be measured; None for all. Kernels of their types are
-            compiled and loaded here.
+        pairs: int[K, 2], the rows of the pairs that will be measured; None for all. Kernels of
+            their types are compiled and loaded here.
         store: cache of signed distance fields between runs.
     Raises InputError for a pair of planes.
     """
@@ -693,7 +709,8 @@ class PairDistances:
         self._local = threading.local()
 
     def measure(self, rows: np.ndarray, poses: np.ndarray) -> PairDistanceRows:
-        """Least distances of pairs of shapes: int[N, 2], shape0 < shape1, at world poses xyzw, float64[N, 2, 7]."""
+        """Least distances of pairs of shapes: int[N, 2], shape0 < shape1, at world poses xyzw,
+        float64[N, 2, 7]."""
         rows = np.asarray(rows, np.int32).reshape(-1, 2)
         poses = np.asarray(poses, np.float64).reshape(-1, 2, 7)
         parts = [
@@ -704,7 +721,9 @@ class PairDistances:
             )
         ]
         results = np.concatenate([struct_rows(Found, 0), *parts])
-        distance, normal, point0 = results["distance"], results["normal"], results["point_a"]
+        distance = results["distance"]
+        normal = results["normal"]
+        point0 = results["point_a"]
         point1 = point0 + distance[:, None] * normal
         return PairDistanceRows(
             distance.copy(), normal.copy(), point0.copy(), point1, distance - results["lower"]
@@ -726,7 +745,8 @@ class PairDistances:
                 if end - begin > 1:
                     raise
                 names = " and ".join(f"'{self._model.shapes.path[row]}'" for row in rows[begin])
-                needed = f"the distance of one pair needs {too_large.needed / 2**30:.1f} GiB of scratch memory"
+                gibibytes = too_large.needed / 2**30
+                needed = f"the distance of one pair needs {gibibytes:.1f} GiB of scratch memory"
                 raise InputError(needed, names, "simplify the meshes") from None
 
         return parts_that_fit(len(rows), measure)
@@ -761,7 +781,8 @@ class PairDistances:
 
 
 class _Colliders:
-    """The colliders of some pairs of kinds, for plain surfaces: every shape has one gap and no margin."""
+    """The colliders of some pairs of kinds, for plain surfaces: every shape has one gap and no
+    margin."""
 
     def __init__(
         self,
@@ -788,8 +809,8 @@ class _Colliders:
         certified: int,
         workspace: Workspace,
     ) -> np.ndarray:
-        """Launches the colliders of the queries `left`, with these kinds, and the selection of their least contacts;
-        returns the queries that have a collider here."""
+        """Launches the colliders of the queries `left`, with these kinds, and the selection of
+        their least contacts; returns the queries that have a collider here."""
         number = self._number[kinds[:, 0], kinds[:, 1]]
         order = np.argsort(number, kind="stable")[np.count_nonzero(number < 0) :]
         chosen = left[order]
@@ -832,7 +853,8 @@ class _Batch:
     def candidates(
         self, chosen: np.ndarray, ends: list[int], workspace: Workspace
     ) -> tuple[Candidates, CandidateList]:
-        """Candidates of the chosen queries, ordered by collider; each is also a pair of slots with one lane.
+        """Candidates of the chosen queries, ordered by collider; each is also a pair of slots with
+        one lane.
 
         ends: first of each collider, and the end."""
         count = len(chosen)
@@ -842,7 +864,10 @@ class _Batch:
         )
         order = workspace.uploaded(np.arange(count, dtype=np.int32), wp.int32)
         lanes = PairLanes()
-        lanes.slots, lanes.row, lanes.first, lanes.order = pair, row, order, order
+        lanes.slots = pair
+        lanes.row = row
+        lanes.first = order
+        lanes.order = order
         lanes.mask = workspace.uploaded(np.ones(count, np.uint32), wp.uint32)
         listed = CandidateList(pair, row, order, ends, order, lanes, ends)
         return new_candidates(workspace, pair, row, count), listed
@@ -904,8 +929,9 @@ def point_kernel(with_meshes: bool) -> wp.Kernel:
 
 @one_at_a_time
 def point_distances(model: Model, row: int, points: np.ndarray, device: wp.Device) -> np.ndarray:
-    """float64[n]: signed distances of points [n, 3], in a shape's frame, from its surface [m]; negative inside.
-    row: of a shape of any type but heightfield. Not negative for an open mesh, which has no inside."""
+    """float64[n]: signed distances of points [n, 3], in a shape's frame, from its surface [m];
+    negative inside. row: of a shape of any type but heightfield. Not negative for an open mesh,
+    which has no inside."""
     shape_type = model.shapes.type[row]
     with_meshes = shape_type in (ShapeType.MESH, ShapeType.CONVEX_MESH)
     has_inside = int(shape_type != ShapeType.MESH or model.meshes[model.shapes.mesh[row]].is_closed)

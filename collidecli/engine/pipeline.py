@@ -1,4 +1,5 @@
-"""Collision pipeline of a chunk: transforms, broad phase, narrow phase, reduction, compaction in canonical order."""
+"""Collision pipeline of a chunk: transforms, broad phase, narrow phase, reduction, compaction in
+canonical order."""
 
 from __future__ import annotations
 
@@ -82,7 +83,8 @@ NEWTON = {
 
 
 def no_effect_notes(model: Model, options: ContactOptions, hydro: HydroShapes) -> tuple[str, ...]:
-    """A warning for each option of hydroelastic contacts and of particles that is given and has no effect."""
+    """A warning for each option of hydroelastic contacts and of particles that is given and has no
+    effect."""
     notes = [(name, why) for name, why in NEWTON.items() if getattr(options, name) is not None]
     if options.hydro_reduce and not options.reduce_contacts:
         matched = ("normal_matching", "moment_matching", "anchor_contact")
@@ -110,7 +112,8 @@ STAGES = ("transforms", "broad_phase", "narrow_phase", "reduction", "order")
 
 
 class BroadPhase(Protocol):
-    """Finds the pairs of slots that may touch in a block of cells, ordered by block, slot0, slot1."""
+    """Finds the pairs of slots that may touch in a block of cells, ordered by block, slot0,
+    slot1."""
 
     @property
     def name(self) -> str: ...
@@ -139,7 +142,8 @@ class GroupStage(Protocol):
     def collide_part(
         self, chunk: Chunk, batch: PoseBatch, workspace: Workspace, begin: int, end: int
     ) -> tuple[GroupRows, int]:
-        """The rows of the units `begin` to `end` of each cell, and the number of their candidates."""
+        """The rows of the units `begin` to `end` of each cell, and the number of their
+        candidates."""
         ...
 
     def kernels(self) -> list[wp.Kernel]: ...
@@ -147,12 +151,14 @@ class GroupStage(Protocol):
 
 @dataclass
 class ChunkReport:
-    """Counts and times of a chunk. seconds: per stage of STAGES. touching_count: candidates with a contact.
+    """Counts and times of a chunk. seconds: per stage of STAGES. touching_count: candidates with a
+    contact.
 
-    inexact_count: candidates whose depth is an upper bound, since an iteration limit ended the search. missed_count:
-    hydroelastic pairs that overlap and whose surface was not found; missed_pair: the shape rows of the first of them.
-    start: when the chunk began [s], as of time.perf_counter, and thread: the name of its thread; its stages follow each
-    other. compiling: begin and end of each time in which it waited for its colliders' kernels [s], in no stage.
+    inexact_count: candidates whose depth is an upper bound, since an iteration limit ended the
+    search. missed_count: hydroelastic pairs that overlap and whose surface was not found;
+    missed_pair: the shape rows of the first of them. start: when the chunk began [s], as of
+    time.perf_counter, and thread: the name of its thread; its stages follow each other. compiling:
+    begin and end of each time in which it waited for its colliders' kernels [s], in no stage.
     parts: the reports of which this is the sum, empty if it is of one chunk.
     """
 
@@ -194,12 +200,14 @@ class ChunkReport:
 class StageClock:
     """Adds the time of each stage to the report, including the device's work.
 
-    The moments are marked among the launches, in a device's stream or the CPU's queue, and read by `close`, so that no
-    stage waits. What Python does for later launches of one queue counts for the first stage in it.
+    The moments are marked among the launches, in a device's stream or the CPU's queue, and read by
+    `close`, so that no stage waits. What Python does for later launches of one queue counts for the
+    first stage in it.
     """
 
     def __init__(self, report: ChunkReport, workspace: Workspace) -> None:
-        self._report, self._workspace = report, workspace
+        self._report = report
+        self._workspace = workspace
         report.start, report.thread = time.perf_counter(), threading.current_thread().name
         self._last = workspace.mark()
         self._ended: list[tuple[str, Any, Any]] = []
@@ -221,8 +229,8 @@ class StageClock:
 
 
 def joining_bytes(result_bytes: int, with_groups: bool = False) -> int:
-    """Memory of parts with `result_bytes` while they are joined: one column is doubled, of rigid contacts under a
-    quarter; of a group, such as the corners of faces, under three quarters."""
+    """Memory of parts with `result_bytes` while they are joined: one column is doubled, of rigid
+    contacts under a quarter; of a group, such as the corners of faces, under three quarters."""
     return result_bytes * (7 if with_groups else 5) // 4
 
 
@@ -231,10 +239,11 @@ def rows_within(
 ) -> GroupRows:
     """Rows of a group in a batch within `memory_limit` bytes of scratch and result.
 
-    The cells, and the units of one cell, are collided in as few parts as the limit allows. Raises ChunkTooLarge, with
-    the bytes that are needed, where a single unit does not fit.
+    The cells, and the units of one cell, are collided in as few parts as the limit allows. Raises
+    ChunkTooLarge, with the bytes that are needed, where a single unit does not fit.
     """
-    name, result_bytes = stage.group.name, 0
+    name = stage.group.name
+    result_bytes = 0
 
     def of_cells(first: int, last: int) -> GroupRows:
         cells = replace(batch, first_cell=batch.first_cell + first, cell_count=last - first)
@@ -263,7 +272,8 @@ def rows_within(
 
 
 def joined_parts(parts: list[ContactBlock]) -> ContactBlock:
-    """One block of one cell from blocks of its consecutive candidates; the columns of `parts` are emptied."""
+    """One block of one cell from blocks of its consecutive candidates; the columns of `parts` are
+    emptied."""
     if len(parts) == 1:
         return parts[0]
     names = list(parts[0].columns)
@@ -275,12 +285,14 @@ def joined_parts(parts: list[ContactBlock]) -> ContactBlock:
 
 @dataclass(frozen=True)
 class CollisionPipeline:
-    """A broad phase and the pair colliders of a model. It has no scratch memory: any number of threads may share it.
+    """A broad phase and the pair colliders of a model. It has no scratch memory: any number of
+    threads may share it.
 
-    reduction: None keeps all contacts. hydro: the hydroelastic pairs, which have no other contacts; None for none.
-    notes: warnings about the scene. group_stages: of groups beside the rigid contacts. on_demand: the kernel of a
-    collider without sub-pairs is compiled when the collider first has a candidate, in no stage's time. touch_only: the
-    group `touches` in place of contacts. listing_seconds: time of listing the pairs that may touch [s].
+    reduction: None keeps all contacts. hydro: the hydroelastic pairs, which have no other contacts;
+    None for none. notes: warnings about the scene. group_stages: of groups beside the rigid
+    contacts. on_demand: the kernel of a collider without sub-pairs is compiled when the collider
+    first has a candidate, in no stage's time. touch_only: the group `touches` in place of contacts.
+    listing_seconds: time of listing the pairs that may touch [s].
     """
 
     device_model: DeviceModel
@@ -337,12 +349,13 @@ class CollisionPipeline:
     ) -> tuple[ContactBlock, ChunkReport]:
         """Contacts of one cell within `memory_limit` bytes of scratch and result, and the report.
 
-        The candidates are collided in parts, as few as the limit allows; a pair's contacts depend on no other pair, and
-        the parts are in canonical order. Raises ChunkTooLarge, with the bytes of the whole cell, when the broad phase,
-        a single candidate or the contacts do not fit.
+        The candidates are collided in parts, as few as the limit allows; a pair's contacts depend
+        on no other pair, and the parts are in canonical order. Raises ChunkTooLarge, with the bytes
+        of the whole cell, when the broad phase, a single candidate or the contacts do not fit.
         """
         pairs, report = self._host_pairs(batch, memory_limit)
-        with_groups, result_bytes = self.hydro is not None, 0
+        with_groups = self.hydro is not None
+        result_bytes = 0
         workspace = None
 
         def collide(begin: int, end: int) -> tuple[ContactBlock, ChunkReport]:
@@ -368,7 +381,8 @@ class CollisionPipeline:
         return block, reduce(ChunkReport.plus, (part_report for _, part_report in parts), report)
 
     def _host_pairs(self, batch: PoseBatch, memory_limit: int) -> tuple[np.ndarray, ChunkReport]:
-        """The candidates of a batch of one cell on the host, int32[P, 2] slots; their scratch is free afterwards."""
+        """The candidates of a batch of one cell on the host, int32[P, 2] slots; their scratch is
+        free afterwards."""
         workspace = Workspace(self.device_model.device, memory_limit, exact=True)
         report = ChunkReport(cell_count=batch.cell_count)
         clock = StageClock(report, workspace)
@@ -440,9 +454,18 @@ class CollisionPipeline:
         clock.end("narrow_phase" if self.reduction is None else "reduction")
         is_limited = self.narrow_phase.max_contacts_per_pair > 0
         block = compact_contacts(
-            self.device_model, chunk, candidates, count, listed.cell_end, total, emitted, self.float_type, workspace,
-            scale, is_limited,
-        )  # fmt: skip
+            self.device_model,
+            chunk,
+            candidates,
+            count,
+            listed.cell_end,
+            total,
+            emitted,
+            self.float_type,
+            workspace,
+            scale,
+            is_limited,
+        )
         with workspace.aside():
             report.touching_count = int(np.count_nonzero(pair_begins(block)))
         report.contact_count = block.contact_count
@@ -470,16 +493,20 @@ class CollisionPipeline:
 
 # Construction of a pipeline from a model and a sample of its motion.
 #
-# It uploads the model, chooses the broad phase, selects the pair colliders and compiles the kernels.
+# It uploads the model, chooses the broad phase, selects the pair colliders and compiles the
+# kernels.
 
 ENUMERATED_SHAPES = 3000
-"""Templates with more shapes have no list of their pairs, except for broad phase explicit; lists take 36 MB at most."""
+"""Templates with more shapes have no list of their pairs, except for broad phase explicit; lists
+take 36 MB at most."""
 SWEEP_PAIRS_PER_SHAPE = 600
-"""Allowed pairs per shape above which auto chooses sap; measured, see docs/explanation/performance.md."""
+"""Allowed pairs per shape above which auto chooses sap; measured, see
+docs/explanation/performance.md."""
 
 SAMPLED_PAIRS = 2000
-"""Lists of pairs from this length on are tested in blocks of as many frames as the motion suggests; shorter ones,
-such as a humanoid's, need no sample of the motion, which is read before the first frame. The number is not measured."""
+"""Lists of pairs from this length on are tested in blocks of as many frames as the motion suggests;
+shorter ones, such as a humanoid's, need no sample of the motion, which is read before the first
+frame. The number is not measured."""
 
 
 @dataclass(frozen=True)
@@ -506,7 +533,8 @@ def find_device(name: str) -> wp.Device:
 
 
 def load_ahead(device: wp.Device) -> None:
-    """Starts to compile and load the kernels of every run on the CPU, whose cores are idle while a scene is read."""
+    """Starts to compile and load the kernels of every run on the CPU, whose cores are idle while a
+    scene is read."""
     if not has_own_memory(device):
         begin_loading([execute_steps, *ALWAYS], device)
 
@@ -514,7 +542,8 @@ def load_ahead(device: wp.Device) -> None:
 def choose_broad_phase(
     model: Model, options: EngineOptions, pair_counts: list[int] | None
 ) -> BroadPhaseChoice:
-    """The broad phase by the options; `auto` compares the allowed pairs with the shapes of the largest template."""
+    """The broad phase by the options; `auto` compares the allowed pairs with the shapes of the
+    largest template."""
     if options.pipeline == "standard":
         return BroadPhaseChoice("explicit", "the standard pipeline works on explicit pairs")
     if options.broad_phase != "auto":
@@ -528,7 +557,8 @@ def choose_broad_phase(
     if pairs > SWEEP_PAIRS_PER_SHAPE * widest:
         return BroadPhaseChoice(
             "sap",
-            f"{plural(widest, 'shape')} have {plural(pairs, 'allowed pair')}, over {SWEEP_PAIRS_PER_SHAPE} each",
+            f"{plural(widest, 'shape')} have {plural(pairs, 'allowed pair')}, over"
+            f" {SWEEP_PAIRS_PER_SHAPE} each",
         )
     of_template = f" in the largest of {templates} templates" if templates > 1 else ""
     return BroadPhaseChoice(
@@ -551,10 +581,12 @@ def build_pipeline(
     """A pipeline for `model`, with kernels compiled and loaded, and the choice of its broad phase.
 
     Args:
-        sample_poses: returns float64[samples, recorded worlds, B, 7], pairs of consecutive frames of the motion.
+        sample_poses: returns float64[samples, recorded worlds, B, 7], pairs of consecutive frames
+            of the motion.
         float_type: of the witness points, float32 or float64.
         store: cache of signed distance fields between runs.
-        on_demand: kernels of single colliders are compiled when the pipeline first needs them; on the CPU only.
+        on_demand: kernels of single colliders are compiled when the pipeline first needs them; on
+            the CPU only.
     """
     with uploading(device):
         device_model = upload_model(contact_options.apply(model), device)
@@ -586,7 +618,8 @@ def build_pipeline(
             contact_options.touch_only,
             listing_seconds,
         )
-    # Colliders, last in the list, compile longest: they start first, so that no core is idle at the end.
+    # Colliders, last in the list, compile longest: they start first, so that no core is idle at the
+    # end.
     later = (
         [collider.kernel for collider in table.colliders if collider.sub_pair_kernels is None]
         if pipeline.on_demand
@@ -635,8 +668,8 @@ def sweep_stages(
     float_type: np.dtype,
     store: FieldStore | None = None,
 ) -> tuple[GroupStage, ...]:
-    """The stages of contacts between frames: of shapes, of particles and triangles with shapes, and with
-    `self_contacts` of cloths and soft bodies with themselves.
+    """The stages of contacts between frames: of shapes, of particles and triangles with shapes, and
+    with `self_contacts` of cloths and soft bodies with themselves.
 
     tolerance: they touch at this distance or less [m]. store: cache of signed distance fields.
     """
@@ -661,7 +694,8 @@ def sweep_stages(
 
 @one_at_a_time
 def load_stages(stages: Sequence[GroupStage], device: wp.Device) -> None:
-    """Compiles and loads the kernels with which `rows_within` finds the rows of stages without a pipeline."""
+    """Compiles and loads the kernels with which `rows_within` finds the rows of stages without a
+    pipeline."""
     queue = [] if has_own_memory(device) else [execute_steps]
     load_kernels(
         [*queue, transform_shapes, *(kernel for stage in stages for kernel in stage.kernels())],
@@ -733,7 +767,8 @@ def _kind_pairs(
     Without lists of pairs, those that the filter classes allow.
     """
     model = device_model.model
-    kinds, pair_filter = kinds_of(model), model.pair_filter
+    kinds = kinds_of(model)
+    pair_filter = model.pair_filter
     if template_pairs is not None:
         used = np.concatenate([kinds[pairs[~hydro.is_pair(pairs)]] for pairs in template_pairs])
     else:

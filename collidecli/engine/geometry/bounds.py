@@ -12,7 +12,8 @@ from collidecli.scene.shape_types import ShapeType
 from collidecli.scene.triangle_mesh import TriangleMesh
 
 OUTWARD = wp.constant(wp.float32(2.0e-7))
-"""Relative widening of a float32 bound: exceeds the rounding of float64 to float32 plus one subtraction."""
+"""Relative widening of a float32 bound: exceeds the rounding of float64 to float32 plus one
+subtraction."""
 INFINITE = wp.constant(wp.float32(1.0e38))
 
 
@@ -29,7 +30,8 @@ def disc_extent(axis: Vec3, radius: Real) -> Vec3:
 
 @wp.func
 def quat_x(q: Quat) -> Vec3:
-    """x axis of a frame rotated by a unit quaternion: 9 products instead of the 30 of a general rotation."""
+    """x axis of a frame rotated by a unit quaternion: 9 products instead of the 30 of a general
+    rotation."""
     two = Real(2.0)
     return Vec3(
         Real(1.0) - two * (q[1] * q[1] + q[2] * q[2]),
@@ -62,7 +64,8 @@ def quat_z(q: Quat) -> Vec3:
 
 @wp.func
 def local_half_extents(shape_type: int, size: Vec3) -> Vec3:
-    """Half extents of the box of a shape about its origin, in its frame [m]; infinite for a plane."""
+    """Half extents of the box of a shape about its origin, in its frame [m]; infinite for a
+    plane."""
     if shape_type == ShapeType.PLANE:
         return Vec3(Real(wp.inf), Real(wp.inf), Real(wp.inf))
     if shape_type == ShapeType.SPHERE:
@@ -76,7 +79,8 @@ def local_half_extents(shape_type: int, size: Vec3) -> Vec3:
 
 @wp.func
 def half_extent(shape_type: int, size: Vec3, rotation: Quat) -> Vec3:
-    """Half extents of the bounding box of a shape symmetric about its origin (every type but plane and cone)."""
+    """Half extents of the bounding box of a shape symmetric about its origin (every type but plane
+    and cone)."""
     radius = Vec3(size[0], size[0], size[0])
     if shape_type == ShapeType.SPHERE:
         return radius
@@ -118,7 +122,8 @@ class Box:
 
 @wp.func
 def bounding_box(shape_type: int, size: Vec3, pose_to_world: Pose, inflation: Real) -> Box:
-    """Axis-aligned bounding box of a shape, grown by `inflation` on every side; unbounded for a plane."""
+    """Axis-aligned bounding box of a shape, grown by `inflation` on every side; unbounded for a
+    plane."""
     if shape_type == ShapeType.PLANE:
         everywhere = Vec3(Real(INFINITE), Real(INFINITE), Real(INFINITE))
         return Box(-everywhere, everywhere)
@@ -138,8 +143,8 @@ def bounding_box(shape_type: int, size: Vec3, pose_to_world: Pose, inflation: Re
 class ShapeBounds:
     """Bounds of a shape grown by the maximum separation, in the frame of a mesh [m].
 
-    lower, upper: AABB. normal, height: of a plane, the half-space normal.x <= height; the normal of other shapes is
-    zero. first, end: nodes of the mesh's BVH.
+    lower, upper: AABB. normal, height: of a plane, the half-space normal.x <= height; the normal of
+    other shapes is zero. first, end: nodes of the mesh's BVH.
     """
 
     lower: Vec3
@@ -185,7 +190,8 @@ def box_intersects(bounds: ShapeBounds, meshes: Meshes, node: int) -> bool:
 
 @wp.struct
 class BoxFrames:
-    """The frames of two trees: rotation of b's frame in a's with its transpose, and the absolute values of both."""
+    """The frames of two trees: rotation of b's frame in a's with its transpose, and the absolute
+    values of both."""
 
     rotation: wp.mat33d
     inverse: wp.mat33d
@@ -216,7 +222,8 @@ def distance_of_boxes(off: Vec3, half_sum: Vec3) -> Real:
 
 @wp.func
 def distance_along_axes(off: Vec3, half_a: Vec3, half_b: Vec3, frames: BoxFrames) -> Real:
-    """Lower bound of the distance of two boxes, along the axes of both frames [m]. off: of their centres, frame a."""
+    """Lower bound of the distance of two boxes, along the axes of both frames [m]. off: of their
+    centres, frame a."""
     of_a = distance_of_boxes(off, half_a + frames.spread * half_b)
     return wp.max(
         of_a, distance_of_boxes(frames.inverse * off, frames.inverse_spread * half_a + half_b)
@@ -225,12 +232,13 @@ def distance_along_axes(off: Vec3, half_a: Vec3, half_b: Vec3, frames: BoxFrames
 
 # Lower and upper bounds of the distance to a mesh, from a coarse grid of distances around it.
 #
-# A distance function has the Lipschitz constant 1, so the distance at a cell's centre bounds the distance at every
-# point. Queries far from the surface skip the tree traversal; other traversals start with an upper bound.
+# A distance function has the Lipschitz constant 1, so the distance at a cell's centre bounds the
+# distance at every point. Queries far from the surface skip the tree traversal; other traversals
+# start with an upper bound.
 
 CELLS = 16
-"""Cells along a mesh's longest side; one more cell is added at either end. Finer grids cost more in cache misses than
-they save in traversals."""
+"""Cells along a mesh's longest side; one more cell is added at either end. Finer grids cost more in
+cache misses than they save in traversals."""
 ROUNDING = wp.constant(Real(1.0e-6))
 """Relative widening of the bounds: float32 stores distances to 6e-8."""
 
@@ -239,10 +247,10 @@ ROUNDING = wp.constant(Real(1.0e-6))
 class Clearance:
     """Bounds of the distance from a point to a mesh.
 
-    square: squared upper bound of the distance to the closest surface point [m^2].
-    free: radius of a ball around the point that is outside a closed surface, and disjoint from an open one [m]; not
-    positive where no such ball is established.
-    empty: radius of a ball around the point that contains no part of a triangle [m], if positive.
+    square: squared upper bound of the distance to the closest surface point [m^2]. free: radius of
+    a ball around the point that is outside a closed surface, and disjoint from an open one [m]; not
+    positive where no such ball is established. empty: radius of a ball around the point that
+    contains no part of a triangle [m], if positive.
     """
 
     square: Real
@@ -288,7 +296,8 @@ def measure_grid(
     z: int,
     distance: wp.array[wp.float32],
 ):
-    """Writes the distance at each cell's centre, negative inside a closed mesh [m]; one thread a cell."""
+    """Writes the distance at each cell's centre, negative inside a closed mesh [m]; one thread a
+    cell."""
     thread = wp.tid()
     cell = Vec3(Real(thread / (y * z)), Real((thread / z) % y), Real(thread % z))
     point = low + width * (cell + Vec3(Real(0.5), Real(0.5), Real(0.5)))
@@ -304,12 +313,17 @@ def measure_grid(
 def measure_clearance(meshes: Meshes, shapes: Sequence[TriangleMesh], device: wp.Device) -> Meshes:
     """`meshes`, the device arrays of `shapes`, with grids.
 
-    The sign of a closed mesh is determined from outside: a cell is free if a chain of surface-free balls connects it to
-    the border of the grid. Regions enclosed by a self-intersecting mesh are therefore not free.
+    The sign of a closed mesh is determined from outside: a cell is free if a chain of surface-free
+    balls connects it to the border of the grid. Regions enclosed by a self-intersecting mesh are
+    therefore not free.
     """
-    grid_box, grid, values, first = [], [], [], 0
+    grid_box = []
+    grid = []
+    values = []
+    first = 0
     for mesh, solid in enumerate(shapes):
-        low, high = solid.vertex.min(axis=0), solid.vertex.max(axis=0)
+        low = solid.vertex.min(axis=0)
+        high = solid.vertex.max(axis=0)
         width = float((high - low).max()) / CELLS
         shape = np.maximum(np.ceil((high - low) / width - 1e-9).astype(int), 1) + 2
         corner = 0.5 * (low + high) - 0.5 * width * shape
@@ -337,7 +351,8 @@ def measure_clearance(meshes: Meshes, shapes: Sequence[TriangleMesh], device: wp
 
 
 def _outside(distance: np.ndarray, width: float) -> np.ndarray:
-    """Distances at the cells' centres, negated where no chain of surface-free balls leads to the border of the grid."""
+    """Distances at the cells' centres, negated where no chain of surface-free balls leads to the
+    border of the grid."""
     from scipy.sparse import coo_matrix
     from scipy.sparse.csgraph import connected_components
 
@@ -348,7 +363,8 @@ def _outside(distance: np.ndarray, width: float) -> np.ndarray:
             np.take(number, range(k, k + number.shape[axis] - 1), axis).reshape(-1) for k in (0, 1)
         )
         near = distance.reshape(-1)
-        # Overlapping balls around both centres: the segment between the centres does not cross the surface.
+        # Overlapping balls around both centres: the segment between the centres does not cross the
+        # surface.
         free = (near[a] > 0.0) & (near[b] > 0.0) & (near[a] + near[b] > 1.0001 * width)
         links.append((a[free], b[free]))
     a, b = (np.concatenate(ends) for ends in zip(*links, strict=True))

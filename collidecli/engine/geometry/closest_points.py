@@ -16,7 +16,8 @@ SIDE = wp.constant(2)
 """Features of a capsule: its end at -z, its end at +z, and the side."""
 
 TOUCHING = wp.constant(Real(1e-9))
-"""Distance of two segments relative to their lengths below which rounding dominates the direction between them."""
+"""Distance of two segments relative to their lengths below which rounding dominates the direction
+between them."""
 
 
 @wp.func
@@ -29,14 +30,16 @@ def perpendicular(n: Vec3) -> Vec3:
 
 @wp.func
 def away_from_axis(point: Vec3) -> Vec3:
-    """Unit direction from the z axis to `point`, perpendicular to the axis; +x for a point on the axis."""
+    """Unit direction from the z axis to `point`, perpendicular to the axis; +x for a point on the
+    axis."""
     radial = wp.sqrt(point[0] * point[0] + point[1] * point[1])
     return Vec3(point[0] / radial, point[1] / radial, Real(0.0)) if radial > Real(0.0) else AXIS_X
 
 
 @wp.func
 def segment_end(at: Real, half_length: Real) -> int:
-    """END_LOW or END_HIGH where `at` is an end of the segment -half_length to half_length, else SIDE."""
+    """END_LOW or END_HIGH where `at` is an end of the segment -half_length to half_length, else
+    SIDE."""
     if at <= -half_length:
         return END_LOW
     return END_HIGH if at >= half_length else SIDE
@@ -46,8 +49,8 @@ def segment_end(at: Real, half_length: Real) -> int:
 class SegmentPair:
     """Closest points of two segments.
 
-    on_a, on_b: signed lengths along each segment from its centre [m]. normal: unit, from a to b. distance: along normal
-    [m].
+    on_a, on_b: signed lengths along each segment from its centre [m]. normal: unit, from a to b.
+    distance: along normal [m].
     """
 
     on_a: Real
@@ -62,14 +65,19 @@ def nearest_of_segments(half_a: Real, center_b: Vec3, axis_b: Vec3, half_b: Real
 
     Args:
         half_a, half_b: half lengths [m]. center_b: centre of b [m]. axis_b: unit direction of b.
-    Degenerate: parallel segments give the midpoint of their overlap. Segments that cross or touch have distance 0 and
-    the common perpendicular of their axes as normal; parallel ones the perpendicular from a's axis to b's centre, else
+    Degenerate: parallel segments give the midpoint of their overlap. Segments that cross or touch
+    have distance 0 and
+    the common perpendicular of their axes as normal; parallel ones the perpendicular from a's axis
+    to b's centre, else
     +x.
     Source: Ericson, Real-Time Collision Detection, 2005, 5.1.9, with z for the first direction.
     """
-    cross_x, cross_y, cosine = axis_b[0], axis_b[1], axis_b[2]
+    cross_x = axis_b[0]
+    cross_y = axis_b[1]
+    cosine = axis_b[2]
     sine_square = cross_x * cross_x + cross_y * cross_y
-    # Projected along z, the closest point of the line b is that of a point to a line in the plane: avoids 1 - cosine^2.
+    # Projected along z, the closest point of the line b is that of a point to a line in the plane:
+    # avoids 1 - cosine^2.
     on_a = Real(0.0)
     if sine_square > Real(0.0):
         on_a = center_b[2] - cosine * (center_b[0] * cross_x + center_b[1] * cross_y) / sine_square
@@ -84,9 +92,10 @@ def nearest_of_segments(half_a: Real, center_b: Vec3, axis_b: Vec3, half_b: Real
         on_a = wp.clamp(center_b[2] + on_b * cosine, -half_a, half_a)
     between = center_b + on_b * axis_b
     between[2] = between[2] - on_a
-    inside_a, inside_b = wp.abs(on_a) < half_a, wp.abs(on_b) < half_b
-    # The normal at an inner point is perpendicular to its segment; this removes the tilt by rounding for close
-    # segments.
+    inside_a = wp.abs(on_a) < half_a
+    inside_b = wp.abs(on_b) < half_b
+    # The normal at an inner point is perpendicular to its segment; this removes the tilt by
+    # rounding for close segments.
     perpendicular = Vec3(-cross_y, cross_x, Real(0.0))
     if inside_a and inside_b and sine_square > Real(0.0):
         between = wp.dot(between, perpendicular) / sine_square * perpendicular
@@ -109,9 +118,11 @@ def nearest_of_segments(half_a: Real, center_b: Vec3, axis_b: Vec3, half_b: Real
 
 
 NEAR = wp.constant(Real(1e-6))
-"""Relative distance d below which the direction between closest points competes with the face and edge normals.
+"""Relative distance d below which the direction between closest points competes with the face and
+edge normals.
 
-Rounding tilts that direction by 1e-16 / d and reduces the distance along it by as much; the others lose at most d."""
+Rounding tilts that direction by 1e-16 / d and reduces the distance along it by as much; the others
+lose at most d."""
 
 FACE_PREFERENCE = wp.constant(Real(1e-10))
 """Relative margin by which an edge's direction must exceed the best face's: ties go to a face."""
@@ -121,8 +132,8 @@ FACE_PREFERENCE = wp.constant(Real(1e-10))
 class SegmentBox:
     """Closest or deepest points of a segment and a box, in the box's frame.
 
-    on_segment: signed length along the segment from its centre to its closest, or deepest, point [m]. outward: unit,
-    from box to segment. distance: signed, along outward [m].
+    on_segment: signed length along the segment from its centre to its closest, or deepest, point
+    [m]. outward: unit, from box to segment. distance: signed, along outward [m].
     """
 
     on_segment: Real
@@ -135,9 +146,10 @@ def segment_and_box(center: Vec3, axis: Vec3, half_length: Real, half: Vec3) -> 
     """Signed distance of a segment and a box, with the direction that attains it.
 
     Args:
-        center, axis: centre of the segment [m] and its unit direction. half_length: of the segment [m]. half: half
-            extents of the box [m].
-    Degenerate: if a range of points of a segment along a face or an edge is closest, one end of the range.
+        center, axis: centre of the segment [m] and its unit direction. half_length: of the segment
+            [m]. half: half extents of the box [m].
+    Degenerate: if a range of points of a segment along a face or an edge is closest, one end of the
+        range.
     """
     on_segment = _nearest_on_segment(center, axis, half_length, half)
     outside = _excess(center + on_segment * axis, half)
@@ -176,8 +188,8 @@ def _slope(center: Vec3, axis: Vec3, half: Vec3, at: Real) -> Real:
 
 @wp.func
 def _nearest_on_segment(center: Vec3, axis: Vec3, half_length: Real, half: Vec3) -> Real:
-    """Parameter of the least squared distance to the box: its derivative is monotone and piecewise linear between six
-    planes.
+    """Parameter of the least squared distance to the box: its derivative is monotone and piecewise
+    linear between six planes.
     """
     low = -half_length
     high = half_length
@@ -204,9 +216,9 @@ def _nearest_on_segment(center: Vec3, axis: Vec3, half_length: Real, half: Vec3)
 
 @wp.func
 def _least_translation(center: Vec3, axis: Vec3, half_length: Real, half: Vec3) -> SegmentBox:
-    """Penetration of a segment that overlaps the box. The Minkowski sum of segment and box is a zonotope whose face
-    normals are the box's three normals and the three cross products of its edges with the segment; one of the six is
-    exact.
+    """Penetration of a segment that overlaps the box. The Minkowski sum of segment and box is a
+    zonotope whose face normals are the box's three normals and the three cross products of its
+    edges with the segment; one of the six is exact.
     """
     result = SegmentBox()
     result.distance = Real(-1.0e300)
@@ -220,7 +232,8 @@ def _least_translation(center: Vec3, axis: Vec3, half_length: Real, half: Vec3) 
             result = SegmentBox(on_segment, outward, distance)
     to_beat = result.distance + FACE_PREFERENCE * (half_length + wp.length(half))
     for i in range(3):
-        j, k = (i + 1) % 3, (i + 2) % 3
+        j = (i + 1) % 3
+        k = (i + 2) % 3
         length = wp.sqrt(axis[j] * axis[j] + axis[k] * axis[k])
         if length > Real(0.0):
             along_j = -axis[k] / length
@@ -248,7 +261,8 @@ def _over_edge(
     j: int,
     k: int,
 ) -> Real:
-    """Parameter where the segment, translated by -distance * outward, crosses the edge farthest along `outward`."""
+    """Parameter where the segment, translated by -distance * outward, crosses the edge farthest
+    along `outward`."""
     across = k if wp.abs(axis[k]) > wp.abs(axis[j]) else j
     edge = _sign(outward[across]) * half[across]
     at = (edge + distance * outward[across] - center[across]) / axis[across]
@@ -272,8 +286,8 @@ EQUAL_DISTANCE = wp.constant(Real(1.0 + 1.0e-12))
 class ElementPair:
     """Closest points of two elements of particles.
 
-    point0, point1: of the first and the second [m]. weights: of the four particles; those of each element sum to 1.
-    normal: unit, from the first to the second. square: of their distance [m^2].
+    point0, point1: of the first and the second [m]. weights: of the four particles; those of each
+    element sum to 1. normal: unit, from the first to the second. square: of their distance [m^2].
     """
 
     point0: Vec3
@@ -309,8 +323,8 @@ def any_normal(side: Vec3) -> Vec3:
 def vertex_and_face(point: Vec3, p: Vec3, q: Vec3, r: Vec3) -> ElementPair:
     """Closest points of a point and a triangle.
 
-    Degenerate: a triangle without area is the longest of its sides; a point on the triangle has the triangle's normal.
-    Source: Ericson 2005, 5.1.5.
+    Degenerate: a triangle without area is the longest of its sides; a point on the triangle has the
+    triangle's normal. Source: Ericson 2005, 5.1.5.
     """
     across = wp.cross(q - p, r - p)
     area = wp.length(across)
@@ -355,8 +369,8 @@ def vertex_and_face(point: Vec3, p: Vec3, q: Vec3, r: Vec3) -> ElementPair:
 
 @wp.struct
 class Parameters:
-    """Points p0 + s d and q0 + t e of two segments, and their squared distance [m^2]. crossing: 1 where it is that of
-    the lines, at inner points of both segments."""
+    """Points p0 + s d and q0 + t e of two segments, and their squared distance [m^2]. crossing: 1
+    where it is that of the lines, at inner points of both segments."""
 
     s: Real
     t: Real
@@ -366,7 +380,8 @@ class Parameters:
 
 @wp.func
 def nearest_ends(p0: Vec3, p1: Vec3, q0: Vec3, q1: Vec3) -> Parameters:
-    """The least of the four distances of an end of a segment from the other; of equal ones the first."""
+    """The least of the four distances of an end of a segment from the other; of equal ones the
+    first."""
     t = along_segment(q0, q1, p0)
     best = Parameters(Real(0.0), t, wp.length_sq(q0 + t * (q1 - q0) - p0), 0)
     t = along_segment(q0, q1, p1)
@@ -384,9 +399,11 @@ def nearest_ends(p0: Vec3, p1: Vec3, q0: Vec3, q1: Vec3) -> Parameters:
 
 @wp.func
 def middle_of_overlap(p0: Vec3, p1: Vec3, q0: Vec3, q1: Vec3, ends: Parameters) -> Parameters:
-    """The middle of the overlap of two parallel segments where that is as near as their ends; else the ends."""
+    """The middle of the overlap of two parallel segments where that is as near as their ends; else
+    the ends."""
     d = p1 - p0
-    first, last = wp.dot(q0 - p0, d) / wp.dot(d, d), wp.dot(q1 - p0, d) / wp.dot(d, d)
+    first = wp.dot(q0 - p0, d) / wp.dot(d, d)
+    last = wp.dot(q1 - p0, d) / wp.dot(d, d)
     low = wp.max(Real(0.0), wp.min(first, last))
     high = wp.min(Real(1.0), wp.max(first, last))
     if high > low:
@@ -402,16 +419,15 @@ def middle_of_overlap(p0: Vec3, p1: Vec3, q0: Vec3, q1: Vec3, ends: Parameters) 
 def segment_parameters(p0: Vec3, p1: Vec3, q0: Vec3, q1: Vec3) -> Parameters:
     """Closest points of two segments, see `edge_and_edge`."""
     best = nearest_ends(p0, p1, q0, q1)
-    d, e = p1 - p0, q1 - q0
+    d = p1 - p0
+    e = q1 - q0
     across = wp.cross(d, e)
     sine = wp.dot(across, across)
     lengths = wp.dot(d, d) * wp.dot(e, e)
     if sine > PARALLEL * lengths:
         between = q0 - p0
-        s, t = (
-            wp.dot(wp.cross(between, e), across) / sine,
-            wp.dot(wp.cross(between, d), across) / sine,
-        )
+        s = wp.dot(wp.cross(between, e), across) / sine
+        t = wp.dot(wp.cross(between, d), across) / sine
         if s > Real(0.0) and s < Real(1.0) and t > Real(0.0) and t < Real(1.0):
             height = wp.dot(between, across)
             return Parameters(s, t, height * height / sine, 1)
@@ -423,15 +439,18 @@ def segment_parameters(p0: Vec3, p1: Vec3, q0: Vec3, q1: Vec3) -> Parameters:
 def edge_and_edge(p0: Vec3, p1: Vec3, q0: Vec3, q1: Vec3) -> ElementPair:
     """Closest points of two segments p0 p1 and q0 q1.
 
-    The least of four distances of an end from the other segment, and of the distance of the lines where their common
-    perpendicular meets both segments between their ends. Only the parameters are divided by the sine of a small angle,
-    so the distance is accurate for nearly parallel segments too.
-    Degenerate: parallel segments that overlap give the middle of the overlap; segments that cross have their common
-    perpendicular as normal, from p to q along (p1 - p0) x (q1 - q0); segments of length 0 are points.
+    The least of four distances of an end from the other segment, and of the distance of the lines
+    where their common perpendicular meets both segments between their ends. Only the parameters are
+    divided by the sine of a small angle, so the distance is accurate for nearly parallel segments
+    too. Degenerate: parallel segments that overlap give the middle of the overlap; segments that
+    cross have their common perpendicular as normal, from p to q along (p1 - p0) x (q1 - q0);
+    segments of length 0 are points.
     """
     best = segment_parameters(p0, p1, q0, q1)
-    d, e = p1 - p0, q1 - q0
-    point0, point1 = p0 + best.s * d, q0 + best.t * e
+    d = p1 - p0
+    e = q1 - q0
+    point0 = p0 + best.s * d
+    point1 = q0 + best.t * e
     off = point1 - point0
     across = wp.cross(d, e)
     sine = wp.dot(across, across)
@@ -446,23 +465,27 @@ def edge_and_edge(p0: Vec3, p1: Vec3, q0: Vec3, q1: Vec3) -> ElementPair:
 
 # Two triangles, one of them translated: overlap interval, intersection segment and closest points.
 #
-# Two triangles are disjoint if and only if their projections onto one of a few axes are: both normals, the nine cross
-# products of their edges and, for parallel triangles, the normals of the edges within the plane (separating axis
-# theorem; Gottschalk, Lin and Manocha 1996). A translation shifts each projection at a constant rate, so each axis
-# gives an interval of translations, and the triangles overlap in the intersection of all intervals.
+# Two triangles are disjoint if and only if their projections onto one of a few axes are: both
+# normals, the nine cross products of their edges and, for parallel triangles, the normals of the
+# edges within the plane (separating axis theorem; Gottschalk, Lin and Manocha 1996). A translation
+# shifts each projection at a constant rate, so each axis gives an interval of translations, and the
+# triangles overlap in the intersection of all intervals.
 
 PARALLEL_SINE = wp.constant(Real(1.0e-3))
-"""Sine of the angle between two planes below which the edge normals within the planes are also tested. Planes that are
-not exactly parallel do not need them, but the other axes lose digits in proportion to the inverse of this sine."""
+"""Sine of the angle between two planes below which the edge normals within the planes are also
+tested. Planes that are not exactly parallel do not need them, but the other axes lose digits in
+proportion to the inverse of this sine."""
 NO_RATE = wp.constant(Real(1.0e-13))
-"""Cosine of the angle between an axis and the direction below which a translation does not move the projection."""
+"""Cosine of the angle between an axis and the direction below which a translation does not move the
+projection."""
 AXES = wp.constant(11)
 PARALLEL_AXES = wp.constant(17)
 
 
 @wp.struct
 class TrianglePair:
-    """Corners p, q, r of the fixed triangle and a, b, c of the moving one, with unit normals; all in one frame [m]."""
+    """Corners p, q, r of the fixed triangle and a, b, c of the moving one, with unit normals; all
+    in one frame [m]."""
 
     p: Vec3
     q: Vec3
@@ -476,10 +499,11 @@ class TrianglePair:
 
 @wp.struct
 class Tie:
-    """What decides whether projections that only touch overlap: a translation of the moving triangle.
+    """What decides whether projections that only touch overlap: a translation of the moving
+    triangle.
 
-    nudge: its direction, not unit; zero where projections that touch do not overlap. touch: greatest
-    distance of two ends that touch, and difference of two equal exits [m].
+    nudge: its direction, not unit; zero where projections that touch do not overlap. touch:
+    greatest distance of two ends that touch, and difference of two equal exits [m].
     """
 
     nudge: Vec3
@@ -490,8 +514,9 @@ SAME_EXIT = wp.constant(Real(0.03125))
 """Multiple of a touch up to which two translations are equal: 3e-11 of the size, far above rounding
 and far below the depths at which the direction of the least translation matters."""
 LEVEL_RATE = wp.constant(Real(1.0e-6))
-"""Cosine of an axis and the direction of a translation up to which a tie lasts throughout it. At a
-greater rate the translation decides: what begins and what ceases to overlap does so at one length."""
+"""Cosine of an axis and the direction of a translation up to which a tie lasts throughout it. At
+a greater rate the translation decides: what begins and what ceases to overlap does so at one
+length."""
 TIE_BELOW = wp.constant(Real(1.5))
 """Multiple of `Tie.touch` up to which projections that are apart touch. It is more than the 1 of
 those that overlap, so that of two triangles on either side of an edge at least one overlaps."""
@@ -520,9 +545,11 @@ def tie_shift(tie: Tie, axis: Vec3, fixed: Vec2, moving: Vec2) -> Real:
 
 @wp.struct
 class SweepInterval:
-    """Translations of the moving triangle at which the two overlap: from start to end [m]; empty if start >= end.
+    """Translations of the moving triangle at which the two overlap: from start to end [m]; empty if
+    start >= end.
 
-    axis: unit normal of the plane that separates the triangles at `end`, on the side of the direction.
+    axis: unit normal of the plane that separates the triangles at `end`, on the side of the
+    direction.
     """
 
     start: Real
@@ -585,11 +612,12 @@ def _along(segment: Segment, direction: Vec3) -> Segment:
 
 @wp.func(inline=False)
 def sweep_interval(pair: TrianglePair, direction: Vec3, after: Real, tie: Tie) -> SweepInterval:
-    """Overlap interval while abc moves along a unit direction; empty if it does not end later than `after`.
+    """Overlap interval while abc moves along a unit direction; empty if it does not end later than
+    `after`.
 
-    Of axes whose ends are equal to SAME_EXIT, `axis` is the first: where a vertex leaves at a vertex or an
-    edge, rounding does not choose.
-    Degenerate: triangles that only touch have an empty interval, or one of the width of rounding.
+    Of axes whose ends are equal to SAME_EXIT, `axis` is the first: where a vertex leaves at a
+    vertex or an edge, rounding does not choose. Degenerate: triangles that only touch have an empty
+    interval, or one of the width of rounding.
     """
     result = SweepInterval(-Real(wp.inf), Real(wp.inf), Vec3())
     nudges = wp.length_sq(tie.nudge) > Real(0.0)
@@ -609,9 +637,11 @@ def sweep_interval(pair: TrianglePair, direction: Vec3, after: Real, tie: Tie) -
                 if moving[0] >= fixed[1] or moving[1] <= fixed[0]:
                     result.end = -Real(wp.inf)
             else:
-                start, end = (fixed[0] - moving[1]) / rate, (fixed[1] - moving[0]) / rate
+                start = (fixed[0] - moving[1]) / rate
+                end = (fixed[1] - moving[0]) / rate
                 if rate < Real(0.0):
-                    start, end = (fixed[1] - moving[0]) / rate, (fixed[0] - moving[1]) / rate
+                    start = (fixed[1] - moving[0]) / rate
+                    end = (fixed[0] - moving[1]) / rate
                     axis = -axis
                 result.start = wp.max(result.start, start)
                 result.end = wp.min(result.end, end)
@@ -626,8 +656,8 @@ def sweep_interval(pair: TrianglePair, direction: Vec3, after: Real, tie: Tie) -
 
 @wp.func(inline=False)
 def overlap_of_projections(pair: TrianglePair, least: Real, tie: Tie) -> Real:
-    """Least overlap of the projections over all axes [m], 0 or less if disjoint; stops at a value of at most
-    `least`.
+    """Least overlap of the projections over all axes [m], 0 or less if disjoint; stops at a value
+    of at most `least`.
     """
     result = Real(wp.inf)
     nudges = wp.length_sq(tie.nudge) > Real(0.0)
@@ -650,7 +680,9 @@ def overlap_of_projections(pair: TrianglePair, least: Real, tie: Tie) -> Real:
 @wp.func
 def _cut_by_plane(p: Vec3, q: Vec3, r: Vec3, normal: Vec3, corner: Vec3) -> Segment:
     """Intersection of triangle pqr with a plane through `corner` that crosses it."""
-    hp, hq, hr = wp.dot(normal, p - corner), wp.dot(normal, q - corner), wp.dot(normal, r - corner)
+    hp = wp.dot(normal, p - corner)
+    hq = wp.dot(normal, q - corner)
+    hr = wp.dot(normal, r - corner)
     # The corner that is alone on its side of the plane comes first.
     lone = p
     second = q
@@ -686,7 +718,8 @@ def common_box(pair: TrianglePair) -> Segment:
 def crossing_segment(pair: TrianglePair) -> Segment:
     """Intersection segment of two overlapping triangles.
 
-    Degenerate: nearly parallel triangles give two opposite corners of the intersection of their bounding boxes.
+    Degenerate: nearly parallel triangles give two opposite corners of the intersection of their
+    bounding boxes.
     """
     along = wp.cross(pair.normal_pqr, pair.normal_abc)
     if wp.length(along) < PARALLEL_SINE:
@@ -702,8 +735,9 @@ def crossing_segment(pair: TrianglePair) -> Segment:
 
 @wp.struct
 class ClosestPoints:
-    """Closest points of two triangles. fixed, moving: points on pqr and abc [m]; part_fixed, part_moving: feature of
-    each: corner k, EDGE_PART + k for the edge from corner k, or FACE_PART. square: squared distance [m^2].
+    """Closest points of two triangles. fixed, moving: points on pqr and abc [m]; part_fixed,
+    part_moving: feature of each: corner k, EDGE_PART + k for the edge from corner k, or FACE_PART.
+    square: squared distance [m^2].
     """
 
     fixed: Vec3
@@ -723,8 +757,8 @@ def _corner(p: Vec3, q: Vec3, r: Vec3, k: int) -> Vec3:
 
 @wp.func
 def _closest_of_edges(pair: TrianglePair, i: int, j: int, best: ClosestPoints) -> ClosestPoints:
-    """Closest points inside edge i of pqr and edge j of abc if closer than `best`, else `best`; parallel edges give
-    `best`.
+    """Closest points inside edge i of pqr and edge j of abc if closer than `best`, else `best`;
+    parallel edges give `best`.
     """
     start = _corner(pair.p, pair.q, pair.r, i)
     u = _edge(pair.p, pair.q, pair.r, i)
@@ -734,7 +768,8 @@ def _closest_of_edges(pair: TrianglePair, i: int, j: int, best: ClosestPoints) -
     square = wp.length_sq(across)
     if square > Real(0.0):
         off = other - start
-        s, t = wp.dot(wp.cross(off, v), across) / square, wp.dot(wp.cross(off, u), across) / square
+        s = wp.dot(wp.cross(off, v), across) / square
+        t = wp.dot(wp.cross(off, u), across) / square
         if s > Real(0.0) and s < Real(1.0) and t > Real(0.0) and t < Real(1.0):
             gap = wp.length_sq(other + t * v - start - s * u)
             if gap < best.square:
@@ -746,7 +781,8 @@ def _closest_of_edges(pair: TrianglePair, i: int, j: int, best: ClosestPoints) -
 
 @wp.func(inline=False)
 def closest_points(pair: TrianglePair) -> ClosestPoints:
-    """Closest points of two triangles that do not intersect; ties go to the first: corners, then edges.
+    """Closest points of two triangles that do not intersect; ties go to the first: corners, then
+    edges.
 
     Source: Ericson 2005, section 5.1.10.
     """

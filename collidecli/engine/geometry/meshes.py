@@ -1,5 +1,5 @@
-"""Triangle meshes on the device: all meshes in a few arrays, triangles as convex shapes, and point-triangle
-distances.
+"""Triangle meshes on the device: all meshes in a few arrays, triangles as convex shapes, and
+point-triangle distances.
 """
 
 from collections.abc import Sequence
@@ -19,7 +19,8 @@ from collidecli.scene.shape_types import ShapeType
 from collidecli.scene.signed_distance import facets
 from collidecli.scene.triangle_mesh import TriangleMesh
 
-# BVH of axis-aligned boxes over the triangles of a mesh, in depth-first order; depends on the mesh alone.
+# BVH of axis-aligned boxes over the triangles of a mesh, in depth-first order; depends on the mesh
+# alone.
 
 WIDENING = 1e-12
 """Growth of the boxes relative to the mesh's size: exceeds the rounding of the queries."""
@@ -27,9 +28,11 @@ WIDENING = 1e-12
 
 @dataclass(frozen=True)
 class MeshTree:
-    """Boxes in depth-first order: the traversal continues at `skip` when it skips a box and its subtree.
+    """Boxes in depth-first order: the traversal continues at `skip` when it skips a box and its
+    subtree.
 
-    lower, upper: float64[N, 3] [m]. skip: int32[N]. face: int32[N], the triangle of a leaf; -1 for inner nodes.
+    lower, upper: float64[N, 3] [m]. skip: int32[N]. face: int32[N], the triangle of a leaf; -1 for
+    inner nodes.
     """
 
     lower: np.ndarray
@@ -41,19 +44,22 @@ class MeshTree:
 def tree_of_triangles(
     corners: np.ndarray, size: float, chosen: np.ndarray | None = None
 ) -> MeshTree:
-    """BVH with one triangle a leaf, by median splits of the triangles' centres along the longest side of the centres'
-    box.
+    """BVH with one triangle a leaf, by median splits of the triangles' centres along the longest
+    side of the centres' box.
 
-    corners: float64[F, 3, 3] of the triangles [m]. size: by WIDENING of which boxes are grown [m]. chosen: int64[n],
-    indices of the triangles to include; None for all.
+    corners: float64[F, 3, 3] of the triangles [m]. size: by WIDENING of which boxes are grown [m].
+    chosen: int64[n], indices of the triangles to include; None for all.
     """
-    low, high = corners.min(axis=1), corners.max(axis=1)
+    low = corners.min(axis=1)
+    high = corners.max(axis=1)
     skip, face, inner = split_tree(
         0.5 * (low + high), np.arange(len(low)) if chosen is None else chosen
     )
-    lower, upper = np.zeros((len(skip), 3)), np.zeros((len(skip), 3))
+    lower = np.zeros((len(skip), 3))
+    upper = np.zeros((len(skip), 3))
     leaves = face >= 0
-    lower[leaves], upper[leaves] = low[face[leaves]], high[face[leaves]]
+    lower[leaves] = low[face[leaves]]
+    upper[leaves] = high[face[leaves]]
     for parent, right in reversed(inner):
         lower[parent] = np.minimum(lower[parent + 1], lower[right])
         upper[parent] = np.maximum(upper[parent + 1], upper[right])
@@ -63,24 +69,32 @@ def tree_of_triangles(
 def split_tree(
     middle: np.ndarray, chosen: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, list[tuple[np.ndarray, np.ndarray]]]:
-    """A BVH with one item a leaf, by median splits of the items' centres along the longest side of the centres' box.
+    """A BVH with one item a leaf, by median splits of the items' centres along the longest side of
+    the centres' box.
 
-    middle: float64[n, 3], centres of all items [m]. chosen: int64, items to include; of none there are no nodes.
+    middle: float64[n, 3], centres of all items [m]. chosen: int64, items to include; of none there
+    are no nodes.
     Returns:
-        skip and item of each node, see `MeshTree`; and of each level the inner nodes and their second children, the
+        skip and item of each node, see `MeshTree`; and of each level the inner nodes and their
+        second children, the
         first child being the next node.
     """
     order = chosen
     count = max(2 * len(order) - 1, 0)
-    skip, item = np.zeros(count, np.int32), np.full(count, -1, np.int32)
-    first, size, node = np.zeros(1, np.int64), np.array([len(order)]), np.zeros(1, np.int64)
+    skip = np.zeros(count, np.int32)
+    item = np.full(count, -1, np.int32)
+    first = np.zeros(1, np.int64)
+    size = np.array([len(order)])
+    node = np.zeros(1, np.int64)
     inner: list[tuple[np.ndarray, np.ndarray]] = []
     while len(order) and len(first):
         # A subtree of n items has 2 n - 1 nodes, so the counts alone determine each node's index.
         skip[node] = node + 2 * size - 1
         leaf = size == 1
         item[node[leaf]] = order[first[leaf]]
-        first, size, node = first[~leaf], size[~leaf], node[~leaf]
+        first = first[~leaf]
+        size = size[~leaf]
+        node = node[~leaf]
         if not len(first):
             break
         order = _halved(order, middle, first, size)
@@ -112,12 +126,13 @@ def _halved(
 
 
 SALIENT = 1e-7
-"""Sine of the dihedral angle above which a convex edge counts as salient, so that it can be in contact before its
-faces.
+"""Sine of the dihedral angle above which a convex edge counts as salient, so that it can be in
+contact before its faces.
 """
 
 CANCELLED = 1e-9
-"""Length below which a sum of normals is zero, as for back-to-back triangles of a two-sided sheet."""
+"""Length below which a sum of normals is zero, as for back-to-back triangles of a two-sided
+sheet."""
 
 GRIDS = ("clear", "grid_box", "grid")
 """Arrays of `MeshArrays` that are filled by `clearance.measure_clearance`."""
@@ -125,11 +140,12 @@ GRIDS = ("clear", "grid_box", "grid")
 
 @wp.struct
 class MeshHeader:
-    """First vertex, edge and triangle of a mesh, and its trees; all indices count through all meshes.
+    """First vertex, edge and triangle of a mesh, and its trees; all indices count through all
+    meshes.
 
-    first_node, end_node: nodes of the tree of its triangles that are not hidden (`TriangleMesh.hidden`).
-    has_front, is_closed: 1 or 0, see `TriangleMesh`.
-    first_winding_node, end_winding_node: nodes of the tree of all its triangles where the winding number separates
+    first_node, end_node: nodes of the tree of its triangles that are not hidden
+    (`TriangleMesh.hidden`). has_front, is_closed: 1 or 0, see `TriangleMesh`. first_winding_node,
+    end_winding_node: nodes of the tree of all its triangles where the winding number separates
     inside from outside; -1 where the nearest triangle does.
     """
 
@@ -148,18 +164,17 @@ class MeshHeader:
 class MeshArrays:
     """Every mesh of a model; indices of vertices, edges and triangles count through all meshes.
 
-    point: vertices. vertex_normal, edge_normal, face_normal: outward; the first two are sums, not unit, zero where they
-    cancel.
-    corner, side: three vertices and three edges of each triangle, side k from corner k to the next.
-    owned: bits of each triangle: k where it is the first with its corner k, 3 + k the first with its side k; 6 + k
-    where corner k, 9 + k where side k is salient: convex, or on the border of the surface; 12 + k where corner k is
-    on the border.
-    rim: start of the vertices opposite each edge in `across`, plus the end. ring: start of the neighbours of each
-    vertex in `around`, plus the end.
-    lower, upper, skip, leaf: see `MeshTree`; skip and leaf count through all meshes.
-    header: one for each mesh. Queries other than the winding number return no hidden triangle.
-    clear, grid_box, grid: for models in which two meshes may collide, see `clearance`: distances of cells; two corners
-    of each mesh's grid; start of its cells in `clear`, and their counts along x, y and z.
+    point: vertices. vertex_normal, edge_normal, face_normal: outward; the first two are sums, not
+    unit, zero where they cancel. corner, side: three vertices and three edges of each triangle,
+    side k from corner k to the next. owned: bits of each triangle: k where it is the first with its
+    corner k, 3 + k the first with its side k; 6 + k where corner k, 9 + k where side k is salient:
+    convex, or on the border of the surface; 12 + k where corner k is on the border. rim: start of
+    the vertices opposite each edge in `across`, plus the end. ring: start of the neighbours of each
+    vertex in `around`, plus the end. lower, upper, skip, leaf: see `MeshTree`; skip and leaf count
+    through all meshes. header: one for each mesh. Queries other than the winding number return no
+    hidden triangle. clear, grid_box, grid: for models in which two meshes may collide, see
+    `clearance`: distances of cells; two corners of each mesh's grid; start of its cells in `clear`,
+    and their counts along x, y and z.
     """
 
     point: wp.array[Vec3]
@@ -185,7 +200,8 @@ class MeshArrays:
 
 @wp.struct
 class Meshes:
-    """Every mesh of a model, by reference: functions get these 56 bytes, not the 1064 of `MeshArrays`.
+    """Every mesh of a model, by reference: functions get these 56 bytes, not the 1064 of
+    `MeshArrays`.
 
     arrays: one element.
     """
@@ -195,10 +211,11 @@ class Meshes:
 
 @wp.struct
 class TriangleShape:
-    """A triangle of a mesh as a convex shape. type, size: as in `Primitive`; size: half extents of its box [m].
+    """A triangle of a mesh as a convex shape. type, size: as in `Primitive`; size: half extents of
+    its box [m].
 
-    p, q, r: corners, in the mesh's frame [m]. normal: unit. half_width: half of its least height [m].
-    vertex, edge, face: feature numbers. number: index of the triangle in `Meshes`.
+    p, q, r: corners, in the mesh's frame [m]. normal: unit. half_width: half of its least height
+    [m]. vertex, edge, face: feature numbers. number: index of the triangle in `Meshes`.
     """
 
     type: int
@@ -280,7 +297,8 @@ def square_to_triangle(p: Vec3, q: Vec3, r: Vec3, normal: Vec3, point: Vec3) -> 
 def is_nearer_elsewhere(
     meshes: Meshes, mesh: int, point: Vec3, distance: Real, outward: Vec3
 ) -> bool:
-    """Whether a triangle that does not face against `outward` is closer to a point than `distance` [m].
+    """Whether a triangle that does not face against `outward` is closer to a point than `distance`
+    [m].
 
     point: in the mesh's frame. outward: unit; the zero vector includes every triangle.
     """
@@ -296,11 +314,9 @@ def is_nearer_elsewhere(
             continue
         face = meshes.arrays[0].leaf[node]
         if face >= 0 and wp.dot(meshes.arrays[0].face_normal[face], outward) > Real(-0.7):
-            p, q, r = (
-                mesh_corner(meshes, face, 0),
-                mesh_corner(meshes, face, 1),
-                mesh_corner(meshes, face, 2),
-            )
+            p = mesh_corner(meshes, face, 0)
+            q = mesh_corner(meshes, face, 1)
+            r = mesh_corner(meshes, face, 2)
             if square_to_triangle(p, q, r, meshes.arrays[0].face_normal[face], point) < square:
                 return True
         node += 1
@@ -321,16 +337,25 @@ def upload_meshes(meshes: Sequence[TriangleMesh], device: wp.Device) -> Meshes:
         winding = (at["node"] + whole, at["node"] + nodes) if mesh.needs_winding else (-1, -1)
         header.append((*begins, int(mesh.has_front), int(mesh.is_closed), *winding))
         shift = {
-            "corner": at["vertex"], "across": at["vertex"], "around": at["vertex"], "side": at["edge"],
-            "rim": at["across"], "ring": at["around"], "skip": at["node"],
-        }  # fmt: skip
+            "corner": at["vertex"],
+            "across": at["vertex"],
+            "around": at["vertex"],
+            "side": at["edge"],
+            "rim": at["across"],
+            "ring": at["around"],
+            "skip": at["node"],
+        }
         for name, values in arrays.items():
             arrays_of[name].append(values + shift[name] if name in shift else values)
         arrays_of["leaf"][-1] = np.where(arrays["leaf"] >= 0, arrays["leaf"] + at["face"], -1)
         for name, grown in (
-            ("vertex", len(mesh.vertex)), ("edge", mesh.edge_count), ("face", len(mesh.face)), ("node", nodes),
-            ("across", len(arrays["across"])), ("around", len(arrays["around"])),
-        ):  # fmt: skip
+            ("vertex", len(mesh.vertex)),
+            ("edge", mesh.edge_count),
+            ("face", len(mesh.face)),
+            ("node", nodes),
+            ("across", len(arrays["across"])),
+            ("around", len(arrays["around"])),
+        ):
             at[name] += grown
     arrays_of["rim"].append(np.array([at["across"]]))
     arrays_of["ring"].append(np.array([at["around"]]))
@@ -355,8 +380,8 @@ def upload_meshes(meshes: Sequence[TriangleMesh], device: wp.Device) -> Meshes:
 
 
 def facet_meshes(model: Model, rows: np.ndarray) -> tuple[list[TriangleMesh], np.ndarray]:
-    """The distinct meshes of the triangles of shapes (`facets`), and int32[S], that of each row, -1 for none.
-    rows: int[n], of the shapes."""
+    """The distinct meshes of the triangles of shapes (`facets`), and int32[S], that of each row, -1
+    for none. rows: int[n], of the shapes."""
     shapes = model.shapes
     found: list[TriangleMesh] = []
     number: dict[tuple[ShapeType, bytes, int, int], int] = {}
@@ -375,17 +400,20 @@ def facet_meshes(model: Model, rows: np.ndarray) -> tuple[list[TriangleMesh], np
 
 
 def meshes_of(arrays: Any, device: wp.Device) -> Meshes:
-    """Meshes with a copy of the struct `arrays`, a `MeshArrays`; later changes of it have no effect."""
+    """Meshes with a copy of the struct `arrays`, a `MeshArrays`; later changes of it have no
+    effect."""
     result = Meshes()
     result.arrays = by_reference(MeshArrays, [arrays], device)
     return result
 
 
 def _trees(mesh: TriangleMesh) -> tuple[MeshTree, int]:
-    """BVH of the visible triangles, followed by a BVH of all triangles if some are hidden; and the start of the second,
-    or 0.
+    """BVH of the visible triangles, followed by a BVH of all triangles if some are hidden; and the
+    start of the second, or 0.
     """
-    corners, size, hidden = mesh.vertex[mesh.face], float(mesh.half_extents.max()), mesh.hidden
+    corners = mesh.vertex[mesh.face]
+    size = float(mesh.half_extents.max())
+    hidden = mesh.hidden
     every = tree_of_triangles(corners, size)
     if not hidden.any() or hidden.all():
         return every, 0
@@ -401,17 +429,21 @@ def _trees(mesh: TriangleMesh) -> tuple[MeshTree, int]:
 
 
 def _arrays(mesh: TriangleMesh) -> tuple[dict[str, np.ndarray], int]:
-    """Arrays of one mesh except the header, indices from 0; and the start of its second BVH, or 0."""
-    face, edge = mesh.face, mesh.face_edge
+    """Arrays of one mesh except the header, indices from 0; and the start of its second BVH, or
+    0."""
+    face = mesh.face
+    edge = mesh.face_edge
     tree, whole = _trees(mesh)
     flat = face.reshape(-1)
     vertex_normal = np.zeros_like(mesh.vertex)
     edge_normal = np.zeros((mesh.edge_count, 3))
-    following, before = np.roll(face, -1, axis=1).reshape(-1), np.roll(face, 1, axis=1).reshape(-1)
+    following = np.roll(face, -1, axis=1).reshape(-1)
+    before = np.roll(face, 1, axis=1).reshape(-1)
     u, v = mesh.vertex[following] - mesh.vertex[flat], mesh.vertex[before] - mesh.vertex[flat]
     angle = atan2(norm(np.cross(u, v)), dot(u, v))
     spread = np.repeat(mesh.face_normal, 3, axis=0)
-    # The sign of the angle-weighted sum separates inside from outside at a vertex: Baerentzen and Aanaes 2005.
+    # The sign of the angle-weighted sum separates inside from outside at a vertex: Baerentzen and
+    # Aanaes 2005.
     np.add.at(vertex_normal, flat, angle[:, None] * spread)
     np.add.at(edge_normal, edge.reshape(-1), spread)
     for normal in (vertex_normal, edge_normal):
@@ -457,20 +489,20 @@ def _arrays(mesh: TriangleMesh) -> tuple[dict[str, np.ndarray], int]:
 def _salient(
     mesh: TriangleMesh, by_edge: np.ndarray, rim: np.ndarray, before: np.ndarray
 ) -> np.ndarray:
-    """bool[E]: edges that are convex on the front, or on either side without a front; and all without exactly two
-    triangles.
+    """bool[E]: edges that are convex on the front, or on either side without a front; and all
+    without exactly two triangles.
 
-    by_edge: sides sorted by edge. rim: start of each edge's sides. before: vertex opposite each side.
+    by_edge: sides sorted by edge. rim: start of each edge's sides. before: vertex opposite each
+    side.
     """
     counts = np.diff(np.append(rim, len(by_edge)))
     salient = counts != 2
     pair = np.flatnonzero(~salient)
-    first, second = by_edge[rim[pair]], by_edge[rim[pair] + 1]
+    first = by_edge[rim[pair]]
+    second = by_edge[rim[pair] + 1]
     flat = mesh.face.reshape(-1)
-    start, end = (
-        mesh.vertex[flat[second]],
-        mesh.vertex[np.roll(mesh.face, -1, axis=1).reshape(-1)[second]],
-    )
+    start = mesh.vertex[flat[second]]
+    end = mesh.vertex[np.roll(mesh.face, -1, axis=1).reshape(-1)[second]]
     along = (end - start) / norm(end - start)[:, None]
     inward = mesh.vertex[before[second]] - start
     inward -= dot(inward, along)[:, None] * along
@@ -493,10 +525,11 @@ MAX_TREE_NODES = 40
 
 @wp.struct
 class MeshPoint:
-    """A point of a mesh's surface. face: index of its triangle, counted through all meshes, -1 for none.
+    """A point of a mesh's surface. face: index of its triangle, counted through all meshes, -1 for
+    none.
 
-    part: feature of the triangle that contains the point: 0 to 2 corner, EDGE_PART + k side k, FACE_PART interior.
-    square: squared distance to the query point [m^2].
+    part: feature of the triangle that contains the point: 0 to 2 corner, EDGE_PART + k side k,
+    FACE_PART interior. square: squared distance to the query point [m^2].
     """
 
     point: Vec3
@@ -518,13 +551,20 @@ def nearest_triangle_point(p: Vec3, q: Vec3, r: Vec3, normal: Vec3, point: Vec3)
     Source: Ericson 2005, 5.1.5.
     """
     nearest = MeshPoint()
-    pq, pr, off = q - p, r - p, point - p
-    d1, d2 = wp.dot(pq, off), wp.dot(pr, off)
+    pq = q - p
+    pr = r - p
+    off = point - p
+    d1 = wp.dot(pq, off)
+    d2 = wp.dot(pr, off)
     off = point - q
-    d3, d4 = wp.dot(pq, off), wp.dot(pr, off)
+    d3 = wp.dot(pq, off)
+    d4 = wp.dot(pr, off)
     off = point - r
-    d5, d6 = wp.dot(pq, off), wp.dot(pr, off)
-    of_r, of_q, of_p = d1 * d4 - d3 * d2, d5 * d2 - d1 * d6, d3 * d6 - d5 * d4
+    d5 = wp.dot(pq, off)
+    d6 = wp.dot(pr, off)
+    of_r = d1 * d4 - d3 * d2
+    of_q = d5 * d2 - d1 * d6
+    of_p = d3 * d6 - d5 * d4
     zero = Real(0.0)
     if d1 <= zero and d2 <= zero:
         nearest.part = 0
@@ -554,11 +594,9 @@ def nearest_triangle_point(p: Vec3, q: Vec3, r: Vec3, normal: Vec3, point: Vec3)
 @wp.func(inline=False)
 def mesh_point_on_triangle(meshes: Meshes, face: int, point: Vec3) -> MeshPoint:
     """Closest point of one triangle of a mesh to a point."""
-    p, q, r = (
-        mesh_corner(meshes, face, 0),
-        mesh_corner(meshes, face, 1),
-        mesh_corner(meshes, face, 2),
-    )
+    p = mesh_corner(meshes, face, 0)
+    q = mesh_corner(meshes, face, 1)
+    r = mesh_corner(meshes, face, 2)
     nearest = nearest_triangle_point(p, q, r, meshes.arrays[0].face_normal[face], point)
     nearest.face = face
     return nearest
@@ -575,7 +613,8 @@ def square_to_box(meshes: Meshes, node: int, point: Vec3) -> Real:
 def nearest_mesh_point_within(meshes: Meshes, mesh: int, point: Vec3, square: Real) -> MeshPoint:
     """Closest point of a mesh closer than the square root of `square` [m^2], face -1 for none.
 
-    Depth-first traversal of the BVH, closer child first. If such a point exists, it is that of `nearest_mesh_point`.
+    Depth-first traversal of the BVH, closer child first. If such a point exists, it is that of
+    `nearest_mesh_point`.
     """
     stack = wp.zeros(shape=wp.static(MAX_TREE_NODES), dtype=int)
     stack_square = wp.zeros(shape=wp.static(MAX_TREE_NODES), dtype=Real)
@@ -594,10 +633,8 @@ def nearest_mesh_point_within(meshes: Meshes, mesh: int, point: Vec3, square: Re
         else:
             near = node + 1
             far = meshes.arrays[0].skip[near]
-            square_near, square_far = (
-                square_to_box(meshes, near, point),
-                square_to_box(meshes, far, point),
-            )
+            square_near = square_to_box(meshes, near, point)
+            square_far = square_to_box(meshes, far, point)
             if square_far < square_near:
                 near = far
                 far = node + 1
@@ -620,7 +657,8 @@ def nearest_mesh_point_within(meshes: Meshes, mesh: int, point: Vec3, square: Re
 
 @wp.func
 def nearest_mesh_point(meshes: Meshes, mesh: int, point: Vec3) -> MeshPoint:
-    """Closest point of a mesh to a point in the mesh's frame; of equally close ones the first in traversal order."""
+    """Closest point of a mesh to a point in the mesh's frame; of equally close ones the first in
+    traversal order."""
     return nearest_mesh_point_within(meshes, mesh, point, Real(wp.inf))
 
 
@@ -639,10 +677,11 @@ def outward_at(meshes: Meshes, face: int, part: int) -> Vec3:
 
 @wp.func
 def edge_crossing(low: Vec3, high: Vec3, point: Vec3, forward: bool) -> int:
-    """1 if an edge crosses a line along x through a point, at larger y, upwards in z; -1 if downwards; else 0.
+    """1 if an edge crosses a line along x through a point, at larger y, upwards in z; -1 if
+    downwards; else 0.
 
-    low, high: ends ordered by vertex index, so that both adjacent triangles round identically. forward: from low to
-    high.
+    low, high: ends ordered by vertex index, so that both adjacent triangles round identically.
+    forward: from low to high.
     """
     low_above = low[2] >= point[2]
     high_above = high[2] >= point[2]
@@ -654,9 +693,11 @@ def edge_crossing(low: Vec3, high: Vec3, point: Vec3, forward: bool) -> int:
 
 @wp.func
 def triangle_crossing(meshes: Meshes, face: int, point: Vec3) -> int:
-    """1 if a line along +x through a point crosses a triangle from back to front, -1 from front to back, else 0.
+    """1 if a line along +x through a point crosses a triangle from back to front, -1 from front to
+    back, else 0.
 
-    The contributions of a shared edge cancel between its triangles: a line through an edge or vertex is counted once.
+    The contributions of a shared edge cancel between its triangles: a line through an edge or
+    vertex is counted once.
     """
     crossing = int(0)
     for k in range(3):
@@ -690,7 +731,8 @@ def winding_number(meshes: Meshes, mesh: int, point: Vec3) -> int:
         if face >= 0:
             crossing = triangle_crossing(meshes, face, point)
             if crossing != 0:
-                p, q = mesh_corner(meshes, face, 0), mesh_corner(meshes, face, 1)
+                p = mesh_corner(meshes, face, 0)
+                q = mesh_corner(meshes, face, 1)
                 r = mesh_corner(meshes, face, 2)
                 height = wp.dot(point - p, wp.cross(q - p, r - p)) * Real(crossing)
                 if point[0] < wp.min(p[0], wp.min(q[0], r[0])) or height < Real(0.0):
@@ -703,8 +745,9 @@ def winding_number(meshes: Meshes, mesh: int, point: Vec3) -> int:
 def is_behind_mesh(meshes: Meshes, mesh: int, point: Vec3, off: Vec3, outward: Vec3) -> bool:
     """Whether a point is inside a mesh, or behind an open mesh that has a front.
 
-    By the winding number where the surface crosses itself, else by the pseudonormal of the closest feature.
-    off: from the closest point of the surface to the point. outward: pseudonormal there, see `outward_at`.
+    By the winding number where the surface crosses itself, else by the pseudonormal of the closest
+    feature. off: from the closest point of the surface to the point. outward: pseudonormal there,
+    see `outward_at`.
     """
     if meshes.arrays[0].header[mesh].first_winding_node >= 0:
         return winding_number(meshes, mesh, point) != 0
@@ -720,7 +763,8 @@ def is_inside_mesh(meshes: Meshes, mesh: int, point: Vec3, nearest: MeshPoint) -
 
 @wp.func
 def feature_of_mesh_point(meshes: Meshes, mesh: int, face: int, part: int) -> int:
-    """Feature number: 3 v of a vertex, 3 e + 1 of an edge, 3 f + 2 of a triangle, numbered within the mesh."""
+    """Feature number: 3 v of a vertex, 3 e + 1 of an edge, 3 f + 2 of a triangle, numbered within
+    the mesh."""
     if part == FACE_PART:
         return 3 * (face - meshes.arrays[0].header[mesh].first_face) + 2
     if part >= EDGE_PART:
@@ -750,19 +794,21 @@ def segment_crosses_triangle(meshes: Meshes, face: int, start: Vec3, end: Vec3) 
 
 
 RISE = wp.constant(Real(1.0e-5))
-"""Sine of the angle by which a triangle may rise along a direction in its normal cone: GJK's directions are good to
-1e-6."""
+"""Sine of the angle by which a triangle may rise along a direction in its normal cone: GJK's
+directions are good to 1e-6."""
 
 
 @wp.struct
 class NormalCone:
-    """The normal cone of a surface feature, for one direction: along none of its directions does a triangle rise.
+    """The normal cone of a surface feature, for one direction: along none of its directions does a
+    triangle rise.
 
-    The feature is the closest one of its neighbourhood to points in these directions. A triangle's cone is its normal;
-    that of an edge has the directions between the normals of its triangles where the surface is convex, and is empty
-    where it is concave or flat, so that an edge between coplanar triangles bends no normal; that of a border edge has
-    all directions off the triangle.
-    belongs: 1 where the direction is in the cone. outward: a vector on the surface's outer side there, not unit.
+    The feature is the closest one of its neighbourhood to points in these directions. A triangle's
+    cone is its normal; that of an edge has the directions between the normals of its triangles
+    where the surface is convex, and is empty where it is concave or flat, so that an edge between
+    coplanar triangles bends no normal; that of a border edge has all directions off the triangle.
+    belongs: 1 where the direction is in the cone. outward: a vector on the surface's outer side
+    there, not unit.
     """
 
     belongs: int
@@ -777,7 +823,8 @@ def rises(direction: Vec3, along: Vec3, rise: Real) -> bool:
 
 @wp.func
 def rises_across(direction: Vec3, along: Vec3, inward: Vec3, rise: Real) -> bool:
-    """Whether a face rises along a direction from its edge, which is parallel to unit vector `along`."""
+    """Whether a face rises along a direction from its edge, which is parallel to unit vector
+    `along`."""
     return rises(direction, inward - wp.dot(inward, along) * along, rise)
 
 

@@ -1,10 +1,10 @@
 """Compiled kernels that come with this package, for one version of Warp on Linux and x86-64-v3.
 
-A folder, written by `collidecli.engine.build_kernels`, has files of Warp's cache with their digests,
-and a table of kernels' hashes. A kernel that Warp's cache lacks is copied into it, or compiled if it
-is not there. The names of the files have hashes of the kernel's source, of its options and of the
-compiler, so that those of another program are never used by mistake; the name of the folder has what
-these hashes lack (docs/adr/0117-start-and-carried-kernels.md).
+A folder, written by `collidecli.engine.build_kernels`, has files of Warp's cache with their
+digests, and a table of kernels' hashes. A kernel that Warp's cache lacks is copied into it, or
+compiled if it is not there. The names of the files have hashes of the kernel's source, of its
+options and of the compiler, so that those of another program are never used by mistake; the name of
+the folder has what these hashes lack (docs/adr/0117-start-and-carried-kernels.md).
 """
 
 from __future__ import annotations

@@ -11,18 +11,20 @@ from collidecli.engine.runtime.kernel_hashes import declared_kernels, kernel_key
 from collidecli.engine.runtime.warp_internals import PARSING, has_v3, set_hashes, unhashed_module
 
 HEADER_FLAGS = ("-DWP_NO_BFLOAT16=", "-fpch-instantiate-templates")
-"""Flags for Warp's C++ headers: no bfloat16, which no kernel uses, and templates instantiated once, in the precompiled
-headers, not once per kernel. The compiled code is the same to the byte (docs/adr/0117-start-and-carried-kernels.md)."""
+"""Flags for Warp's C++ headers: no bfloat16, which no kernel uses, and templates instantiated once,
+in the precompiled headers, not once per kernel. The compiled code is the same to the byte
+(docs/adr/0117-start-and-carried-kernels.md)."""
 SEPARATE_OPERATIONS = ("-ffp-contract=off",)
-"""Each product and each sum is rounded by itself. A fused multiply-add, which only some processors have, would give
-another last bit (docs/adr/0068-arithmetic-with-equal-bits.md). Last, so that no earlier flag overrides it."""
+"""Each product and each sum is rounded by itself. A fused multiply-add, which only some processors
+have, would give another last bit (docs/adr/0068-arithmetic-with-equal-bits.md). Last, so that no
+earlier flag overrides it."""
 ARITHMETIC: dict[str, Any] = {"fuse_fp": False, "fast_math": False}
 """Warp's own options for separate rounding, on the CPU and on CUDA devices."""
 
 
 def target_flags() -> str:
-    """Warp's flags for the CPU, with x86-64-v3 in place of `-march=native` where Linux runs on such a processor: object
-    files are then equal on all of them, and come with this package ."""
+    """Warp's flags for the CPU, with x86-64-v3 in place of `-march=native` where Linux runs on such
+    a processor: object files are then equal on all of them, and come with this package ."""
     flags = (
         "-march=native" if wp.config.cpu_compiler_flags is None else wp.config.cpu_compiler_flags
     )
@@ -30,9 +32,11 @@ def target_flags() -> str:
 
 
 def kernel(function: Callable[..., Any], **module_options: Any) -> wp.Kernel:
-    """A kernel in a module of its own, compiled only when a scene needs it; on the CPU with Warp's flags and the above.
+    """A kernel in a module of its own, compiled only when a scene needs it; on the CPU with Warp's
+    flags and the above.
 
-    module_options: further options of Warp for the module. Its hash is that of an earlier run, if one has stored it.
+    module_options: further options of Warp for the module. Its hash is that of an earlier run, if
+    one has stored it.
     """
     options = {
         "cpu_compiler_flags": " ".join(
@@ -60,9 +64,11 @@ def kernel(function: Callable[..., Any], **module_options: Any) -> wp.Kernel:
 def counted_kernels(
     name: str, function_of: Callable[..., Callable[..., None]], *of: Any
 ) -> tuple[wp.Kernel, ...]:
-    """The kernels of `Workspace.counted`: count_<name>, and write_<name>, which is `function_of(True, *of)`.
+    """The kernels of `Workspace.counted`: count_<name>, and write_<name>, which is
+    `function_of(True, *of)`.
 
-    Apart, since one kernel with a flag takes twice the time to write where most threads have nothing to write."""
+    Apart, since one kernel with a flag takes twice the time to write where most threads have
+    nothing to write."""
     kernels = []
     for prefix, writes in (("count", False), ("write", True)):
         function = function_of(writes, *of)

@@ -1,6 +1,8 @@
-"""Warp's folder of compiled kernels: a temporary one in its place if it cannot be written, and a full disk.
+"""Warp's folder of compiled kernels: a temporary one in its place if it cannot be written, and a
+full disk.
 
-The home of a container often cannot be written. The temporary folder has links to kernels that are already compiled.
+The home of a container often cannot be written. The temporary folder has links to kernels that are
+already compiled.
 """
 
 from __future__ import annotations
@@ -46,7 +48,8 @@ def kernel_cache_notes() -> tuple[str, ...]:
 
 
 def result_notes() -> tuple[str, ...]:
-    """Warnings about compiled kernels for the result of a verb; none in Python, where `load_kernels` warns of them."""
+    """Warnings about compiled kernels for the result of a verb; none in Python, where
+    `load_kernels` warns of them."""
     return kernel_cache_notes() if is_owned() else ()
 
 
@@ -68,16 +71,18 @@ DAMAGED = "damaged compiled kernels were found and replaced; if this repeats, ch
 
 
 def note_damage(folder: str) -> None:
-    """Adds the warning about damaged files in a folder, once in this process: one cause often damages several."""
+    """Adds the warning about damaged files in a folder, once in this process: one cause often
+    damages several."""
     if not any(warning.endswith(DAMAGED) for warning in cache_notes):
         note(f"{folder}: {DAMAGED}")
 
 
 def replace_folder(folder: str, error: OSError, initialized: bool) -> None:
-    """Sets a temporary folder for the compiled kernels of this process, in place of one that failed with `error`.
+    """Sets a temporary folder for the compiled kernels of this process, in place of one that failed
+    with `error`.
 
-    initialized: whether Warp is. Does nothing if another thread has replaced it. Raises OutputError for a full disk,
-    and if there is no other folder.
+    initialized: whether Warp is. Does nothing if another thread has replaced it. Raises OutputError
+    for a full disk, and if there is no other folder.
     """
     with folder_lock:
         if folder != wp.config.kernel_cache_dir:
@@ -87,7 +92,8 @@ def replace_folder(folder: str, error: OSError, initialized: bool) -> None:
         try:
             temporary = os.path.join(_temporary.name, wp.config.version)
             os.mkdir(temporary)
-            # Links to the kernels that are compiled already, as an image of a container may have them.
+            # Links to the kernels that are compiled already, as an image of a container may have
+            # them.
             for entry in os.listdir(folder) if os.access(folder, os.R_OK | os.X_OK) else []:
                 os.symlink(os.path.join(folder, entry), os.path.join(temporary, entry))
         except OSError as second:
@@ -95,14 +101,16 @@ def replace_folder(folder: str, error: OSError, initialized: bool) -> None:
         # Warp adds its version to the name when it is initialized.
         wp.config.kernel_cache_dir = temporary if initialized else _temporary.name
         unkept_warnings.append(
-            f"{folder}: compiled kernels cannot be kept ({reason_of(error)}), so every run compiles them again; "
+            f"{folder}: compiled kernels cannot be kept ({reason_of(error)}), so every run"
+            " compiles them again; "
             "set WARP_CACHE_PATH to a folder that can be written"
         )
 
 
 def detach(folder: str, name: str) -> None:
-    """Removes the link to a module's folder from the temporary folder of this process, if it has one: files of a folder
-    that cannot be written, but are damaged, are replaced in the temporary folder alone."""
+    """Removes the link to a module's folder from the temporary folder of this process, if it has
+    one: files of a folder that cannot be written, but are damaged, are replaced in the temporary
+    folder alone."""
     path = os.path.join(folder, name)
     if unkept_warnings and os.path.islink(path):
         os.unlink(path)
@@ -119,12 +127,14 @@ def unwritable(folder: str, error: OSError) -> OutputError:
 
 
 def full_disk() -> OutputError | None:
-    """The error if LEAST_FREE_BYTES cannot be written to the folder of compiled kernels or temporary files, or None."""
+    """The error if LEAST_FREE_BYTES cannot be written to the folder of compiled kernels or
+    temporary files, or None."""
     for folder in (str(wp.config.kernel_cache_dir), tempfile.gettempdir()):
         try:
             if shutil.disk_usage(folder).free < LEAST_FREE_BYTES:
                 raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-            # A quota may be exhausted before the disk is full: one thread at a time reserves the space for a moment.
+            # A quota may be exhausted before the disk is full: one thread at a time reserves the
+            # space for a moment.
             if hasattr(os, "posix_fallocate"):
                 with folder_lock, tempfile.TemporaryFile(dir=folder) as file:
                     os.posix_fallocate(file.fileno(), 0, LEAST_FREE_BYTES)
@@ -135,7 +145,8 @@ def full_disk() -> OutputError | None:
 
 
 def remove_unfinished() -> None:
-    """Removes folders in which Warp began to compile over UNFINISHED_SECONDS ago: their processes were ended."""
+    """Removes folders in which Warp began to compile over UNFINISHED_SECONDS ago: their processes
+    were ended."""
     latest = time.time() - UNFINISHED_SECONDS
     with suppress(OSError), os.scandir(str(wp.config.kernel_cache_dir)) as entries:
         for entry in entries:
@@ -151,7 +162,8 @@ def reason_of(error: OSError) -> str:
 
 
 def write_to_cache(write: Callable[[str], None]) -> None:
-    """Calls `write` with Warp's folder of compiled kernels, again with a temporary one if it cannot be written."""
+    """Calls `write` with Warp's folder of compiled kernels, again with a temporary one if it cannot
+    be written."""
     folder = str(wp.config.kernel_cache_dir)
     try:
         write(folder)

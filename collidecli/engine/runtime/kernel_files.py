@@ -67,7 +67,8 @@ def digest_name(names: Sequence[str]) -> str:
 
 
 def write_files(folder: str, names: Sequence[str], contents: Sequence[bytes]) -> None:
-    """Writes a module's files, then their digest; other processes find complete files at any time."""
+    """Writes a module's files, then their digest; other processes find complete files at any
+    time."""
     for name, content in zip(names, contents, strict=True):
         write_file(os.path.join(folder, name), content)
     write_file(os.path.join(folder, digest_name(names)), digest(names, contents))

@@ -1,10 +1,12 @@
-"""Hashes of kernels from earlier runs, so that a kernel is found in Warp's cache without parsing its functions.
+"""Hashes of kernels from earlier runs, so that a kernel is found in Warp's cache without parsing
+its functions.
 
-Warp names the compiled file of a kernel by a hash of the source of every function that the kernel calls, which takes
-longer than loading the file. A table in Warp's cache folder holds these hashes. Its name is a hash of the source
-files in SOURCES and of the version of Warp; a row's key is a hash of the kernel's module, name, first line, closure,
-argument types and compiler options. A kernel without a row is hashed by Warp, and so is every kernel outside a
-process of the command line, with an unknown Warp, or with code that is not in SOURCES (docs/adr/0117).
+Warp names the compiled file of a kernel by a hash of the source of every function that the kernel
+calls, which takes longer than loading the file. A table in Warp's cache folder holds these hashes.
+Its name is a hash of the source files in SOURCES and of the version of Warp; a row's key is a hash
+of the kernel's module, name, first line, closure, argument types and compiler options. A kernel
+without a row is hashed by Warp, and so is every kernel outside a process of the command line, with
+an unknown Warp, or with code that is not in SOURCES (docs/adr/0117).
 """
 
 from __future__ import annotations
@@ -65,8 +67,8 @@ def known_hashes(key: str | None) -> KernelHashes | None:
 
 
 def save_hashes() -> None:
-    """Adds the hashes of the kernels declared so far to the table, if it lacks some, the folder can be written and no
-    source file has changed since the start of the process."""
+    """Adds the hashes of the kernels declared so far to the table, if it lacks some, the folder can
+    be written and no source file has changed since the start of the process."""
     if not declared_kernels:
         return
     path = table_path()
@@ -103,7 +105,8 @@ def _table(path: str) -> dict[str, KernelHashes]:
 
 
 def table_row(key: str, hashes: KernelHashes) -> str:
-    """The row of a kernel in a table, with a checksum: a damaged row might name the kernel of another."""
+    """The row of a kernel in a table, with a checksum: a damaged row might name the kernel of
+    another."""
     row = f"{key} {hashes.text()}"
     return f"{row} {_checksum(row)}\n"
 
@@ -158,8 +161,8 @@ _NO_EFFECT = ("kernel_cache_dir", "log_level", "verbose", "quiet")
 
 
 def _identity(value: Any) -> str:
-    """A text that is different for different values, given the sources of this package. Raises TypeError for a value
-    that they do not determine."""
+    """A text that is different for different values, given the sources of this package. Raises
+    TypeError for a value that they do not determine."""
     if isinstance(value, wp.Function):
         return (
             _identity(value.func) if value.func else value.key

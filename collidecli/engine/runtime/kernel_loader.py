@@ -1,8 +1,9 @@
 """Parallel compilation and loading of kernels, by a pool with one thread per core.
 
-Warp compiles a kernel that neither its cache nor this package has. The first thread that compiles precompiles Warp's
-C++ headers, which takes seconds, for all. The kernels of every run start to load while the scene is read. Two threads
-never load one module at a time: Warp would unload the first copy under its users.
+Warp compiles a kernel that neither its cache nor this package has. The first thread that compiles
+precompiles Warp's C++ headers, which takes seconds, for all. The kernels of every run start to load
+while the scene is read. Two threads never load one module at a time: Warp would unload the first
+copy under its users.
 """
 
 from __future__ import annotations
@@ -44,18 +45,22 @@ from collidecli.temporary_folders import TemporaryFolder, remove_abandoned
 
 
 def begin_loading(kernels: Sequence[wp.Kernel], device: wp.Device) -> None:
-    """Starts to load the modules of these kernels on one thread, in order, after earlier calls; returns immediately.
+    """Starts to load the modules of these kernels on one thread, in order, after earlier calls;
+    returns immediately.
 
-    `load_kernels` raises the errors. It loads them where functions are not deferred, but parsed by any import.
+    `load_kernels` raises the errors. It loads them where functions are not deferred, but parsed by
+    any import.
     """
     _loader(os.getpid()).begin(kernels, device)
 
 
 @contextmanager
 def reported_compilation(listener: Callable[[int, int], None] | None) -> Iterator[None]:
-    """Calls `listener` with the numbers of compiled kernels and of kernels to compile, if any, from other threads."""
+    """Calls `listener` with the numbers of compiled kernels and of kernels to compile, if any, from
+    other threads."""
     loader = _loader(os.getpid())
-    before, loader.listener = loader.listener, listener
+    before = loader.listener
+    loader.listener = listener
     try:
         yield
     finally:
@@ -63,7 +68,8 @@ def reported_compilation(listener: Callable[[int, int], None] | None) -> Iterato
 
 
 def load_kernels(kernels: Sequence[wp.Kernel], device: wp.Device) -> None:
-    """Loads the modules of these kernels on all cores, started in this order; the slowest should be first."""
+    """Loads the modules of these kernels on all cores, started in this order; the slowest should be
+    first."""
     _loader(os.getpid()).load(kernels, device)
     save_hashes()
     warn_in_python()
@@ -88,7 +94,8 @@ class _Loader:
         self._threads = ThreadPoolExecutor(
             processor_count(), "collide-compile", share_header_folder, (self._folder,)
         )
-        # One thread: modules that several calls begin wait until the first has precompiled the headers.
+        # One thread: modules that several calls begin wait until the first has precompiled the
+        # headers.
         self._ahead = ThreadPoolExecutor(1, "collide-compile-ahead", self._begin_ahead)
         self._lock = threading.Lock()
         self._first_compilation = threading.Lock()
@@ -109,7 +116,8 @@ class _Loader:
         if self.listener is not None:
             self._report(to_compile=[module for module in modules if not _is_ready(module, device)])
         with self._lock:
-            begun, self._begun = self._begun, {}
+            begun = self._begun
+            self._begun = {}
             for key in [*begun, *((module, device.alias) for module in modules)]:
                 begun[key] = begun.get(key) or self._loading(
                     self._threads, key[0], wp.get_device(key[1])
@@ -196,7 +204,8 @@ def is_compiled(module: wp.Module, device: wp.Device) -> bool:
 
 
 def is_found(module: wp.Module, device: wp.Device) -> bool:
-    """Whether a module need not be compiled: Warp's cache has it, or it came with this package and is copied there."""
+    """Whether a module need not be compiled: Warp's cache has it, or it came with this package and
+    is copied there."""
     return is_compiled(module, device) or (
         device.is_cpu and add_to_cache(compiled_files(module, device))
     )
@@ -208,7 +217,8 @@ def _is_ready(module: wp.Module, device: wp.Device) -> bool:
 
 
 def _load(module: wp.Module, device: wp.Device, missing: bool) -> None:
-    """Loads a module; compiles a missing one first, into a temporary folder if Warp's cannot be written.
+    """Loads a module; compiles a missing one first, into a temporary folder if Warp's cannot be
+    written.
 
     Raises OutputError.
     """
@@ -229,9 +239,11 @@ def _load(module: wp.Module, device: wp.Device, missing: bool) -> None:
 
 
 def _compile(module: wp.Module, device: wp.Device, folder: str) -> None:
-    """Compiles a module into a folder of its own, then moves the files over those that a cache has of it.
+    """Compiles a module into a folder of its own, then moves the files over those that a cache has
+    of it.
 
-    Warp keeps a file that it finds. It is not removed, as another process may just have compiled and not yet loaded it.
+    Warp keeps a file that it finds. It is not removed, as another process may just have compiled
+    and not yet loaded it.
     """
     names = compiled_files(module, device)
     name = os.path.dirname(names[-1])

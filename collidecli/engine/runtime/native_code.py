@@ -17,7 +17,8 @@ def _sections(path: str) -> dict[str, str]:
 
 
 def native(module_file: str, section: str, /, **values: Any) -> str:
-    """C++ for `wp.func_native` from the `.h` file beside a module: a section begins with the line "// == NAME".
+    """C++ for `wp.func_native` from the `.h` file beside a module: a section begins with the line
+    "// == NAME".
 
     values: of ${NAME} and ${NAME[k]} in it: numbers, and texts that are C++.
     """

@@ -25,8 +25,9 @@ NO_DRIVER = b"Could not find or load the NVIDIA CUDA driver"
 def kernel_lock() -> threading.RLock:
     """The lock for the initialization of Warp and for the definition of kernels in functions.
 
-    Two threads that define the same kernel create two modules with one name, and two threads that initialize Warp
-    create two runtimes. Kernels then execute code that was unloaded. A forked process has a lock of its own.
+    Two threads that define the same kernel create two modules with one name, and two threads that
+    initialize Warp create two runtimes. Kernels then execute code that was unloaded. A forked
+    process has a lock of its own.
     """
     return _kernel_locks.setdefault(os.getpid(), threading.RLock())
 
@@ -43,7 +44,8 @@ def one_at_a_time(function: Callable[P, R]) -> Callable[P, R]:
 
 
 def initialize() -> None:
-    """Initializes Warp, without its messages, with a temporary folder for kernels if it cannot create its own."""
+    """Initializes Warp, without its messages, with a temporary folder for kernels if it cannot
+    create its own."""
     with kernel_lock():
         if is_owned():
             wp.config.log_level = wp.LOG_ERROR
@@ -70,7 +72,8 @@ _level = wp.config.log_level
 
 @contextmanager
 def without_messages() -> Iterator[None]:
-    """Warp does not print its version and the kernels that it loads, unless its `log_level` is LOG_DEBUG.
+    """Warp does not print its version and the kernels that it loads, unless its `log_level` is
+    LOG_DEBUG.
 
     The level is one of the process: the last thread that leaves sets it back.
     """
@@ -92,7 +95,8 @@ def without_messages() -> Iterator[None]:
 
 @contextmanager
 def stderr_without(phrase: bytes) -> Iterator[None]:
-    """Removes lines with `phrase` that compiled code writes to stderr; a machine without CUDA is usual."""
+    """Removes lines with `phrase` that compiled code writes to stderr; a machine without CUDA is
+    usual."""
     try:
         saved = os.dup(2)
     except OSError:  # no stderr at all

@@ -1,7 +1,8 @@
 """Contacts of two opposing features: the corners of the intersection of their footprints.
 
-Both features are projected along the normal. Each corner of the intersection gives a contact: the points of a's and b's
-surface on the line through it along the normal, whose difference is their separation times the normal.
+Both features are projected along the normal. Each corner of the intersection gives a contact: the
+points of a's and b's surface on the line through it along the normal, whose difference is their
+separation times the normal.
 """
 
 from typing import Any
@@ -30,22 +31,25 @@ from collidecli.engine.narrowphase.convex.features import (
     support_feature,
 )
 
-# Clipping of planar convex footprints: polygon by polygon (Sutherland-Hodgman), segment by polygon (Cyrus-Beck).
+# Clipping of planar convex footprints: polygon by polygon (Sutherland-Hodgman), segment by polygon
+# (Cyrus-Beck).
 #
-# Footprints are arrays of (u, v, height): coordinates perpendicular to the contact normal and along it [m]; clipping
-# uses u and v only.
+# Footprints are arrays of (u, v, height): coordinates perpendicular to the contact normal and along
+# it [m]; clipping uses u and v only.
 
 MAX_POLYGON_VERTICES = 24
-"""Polygon corners before and after each cut, 12 each: a line that cuts a convex polygon adds at most one corner, so 6
-clipped by 6 have at most 12."""
+"""Polygon corners before and after each cut, 12 each: a line that cuts a convex polygon adds at
+most one corner, so 6 clipped by 6 have at most 12."""
 HALF = wp.constant(MAX_POLYGON_VERTICES // 2)
 
 
 @wp.struct
 class Interval:
-    """Part of a segment inside a polygon, from parameter `low` to `high` in [0, 1]; empty if low > high.
+    """Part of a segment inside a polygon, from parameter `low` to `high` in [0, 1]; empty if low >
+    high.
 
-    low_edge, high_edge: the polygon's edge that clips it there, -1 if the segment's own end is inside.
+    low_edge, high_edge: the polygon's edge that clips it there, -1 if the segment's own end is
+    inside.
     """
 
     low: Real
@@ -57,14 +61,15 @@ class Interval:
 @wp.func
 def _orientation(polygon: wp.array[Vec3]) -> Real:
     """+1 for a counterclockwise polygon, else -1."""
-    p, q = polygon[1] - polygon[0], polygon[2] - polygon[1]
+    p = polygon[1] - polygon[0]
+    q = polygon[2] - polygon[1]
     return wp.sign(p[0] * q[1] - p[1] * q[0])
 
 
 @wp.func
 def _inward(polygon: wp.array[Vec3], count: int, k: int, orientation: Real) -> Vec3:
-    """Line of edge k as (x, y, offset): x u + y v + offset is the depth of (u, v) inside the edge times the edge's
-    length.
+    """Line of edge k as (x, y, offset): x u + y v + offset is the depth of (u, v) inside the edge
+    times the edge's length.
     """
     p = polygon[k]
     q = polygon[(k + 1) % count]
@@ -74,7 +79,8 @@ def _inward(polygon: wp.array[Vec3], count: int, k: int, orientation: Real) -> V
 
 @wp.func
 def _outside(line: Vec3, tolerance: Real) -> Real:
-    """Depth below which a point is outside a line moved outwards by `tolerance`, in the line's unit."""
+    """Depth below which a point is outside a line moved outwards by `tolerance`, in the line's
+    unit."""
     return -tolerance * wp.sqrt(line[0] * line[0] + line[1] * line[1])
 
 
@@ -82,17 +88,15 @@ def _outside(line: Vec3, tolerance: Real) -> Real:
 def clip_segment(
     p: Vec3, q: Vec3, polygon: wp.array[Vec3], count: int, tolerance: Real
 ) -> Interval:
-    """Part of segment pq inside a convex polygon grown by `tolerance` [m]; ends within the tolerance of an edge are
-    inside.
+    """Part of segment pq inside a convex polygon grown by `tolerance` [m]; ends within the
+    tolerance of an edge are inside.
     """
     result = Interval(Real(0.0), Real(1.0), -1, -1)
     orientation = _orientation(polygon)
     for k in range(count):
         line = _inward(polygon, count, k, orientation)
-        at_p, at_q = (
-            line[0] * p[0] + line[1] * p[1] + line[2],
-            line[0] * q[0] + line[1] * q[1] + line[2],
-        )
+        at_p = line[0] * p[0] + line[1] * p[1] + line[2]
+        at_q = line[0] * q[0] + line[1] * q[1] + line[2]
         outside = _outside(line, tolerance)
         if at_p < outside and at_q < outside:
             result.low = Real(2.0)
@@ -124,12 +128,15 @@ def clip_polygon(
     """Intersection of the footprints of two convex faces, by clipping b's with each edge of a's.
 
     Args:
-        tolerance: a corner this close to an edge is inside it [m], so that coincident corners and edges stay unchanged.
-        corner, ids: of length MAX_POLYGON_VERTICES; receive the corners in order, and the feature ids of a and b of
-            each: a vertex of one and the face of the other, or two edges that cross. Each pair of ids is unique.
+        tolerance: a corner this close to an edge is inside it [m], so that coincident corners and
+            edges stay unchanged.
+        corner, ids: of length MAX_POLYGON_VERTICES; receive the corners in order, and the feature
+            ids of a and b of each: a vertex of one and the face of the other, or two edges that
+            cross. Each pair of ids is unique.
     Returns:
         corner count, from row 0; fewer than 3 when the footprints touch at most.
-    Source: Sutherland and Hodgman 1974; each polygon edge carries the edge of a or b that contains it, which gives the
+    Source: Sutherland and Hodgman 1974; each polygon edge carries the edge of a or b that contains
+    it, which gives the
     ids of the crossings.
     """
     side = wp.zeros(shape=MAX_POLYGON_VERTICES, dtype=int)
@@ -166,10 +173,11 @@ def _cut(
     source: int,
     count: int,
 ) -> int:
-    """Clips the polygon in rows source and up with the line of a's edge k, into the other half of the rows.
+    """Clips the polygon in rows source and up with the line of a's edge k, into the other half of
+    the rows.
 
-    side: edge that follows each corner: i of b, or -1 - j for j of a. ids: (-1, i) for b's vertex i; (k, side) where
-    a's edge k cuts a side.
+    side: edge that follows each corner: i of b, or -1 - j for j of a. ids: (-1, i) for b's vertex
+    i; (k, side) where a's edge k cuts a side.
     """
     target = HALF - source
     kept = int(0)
@@ -235,17 +243,20 @@ def drop_flat_corners(
     tolerance: Real,
     level: Real,
 ) -> int:
-    """Drops corners within `tolerance` [m] of the line between their neighbours, which do not change the area.
+    """Drops corners within `tolerance` [m] of the line between their neighbours, which do not
+    change the area.
 
-    Equal faces that are rotated or tilted by rounding intersect in such corners at random. A corner is kept if its
-    separation, which decreases along `slope`, is lower than at both neighbours by more than `level` [m].
+    Equal faces that are rotated or tilted by rounding intersect in such corners at random. A corner
+    is kept if its separation, which decreases along `slope`, is lower than at both neighbours by
+    more than `level` [m].
     """
     kept = int(0)
     for i in range(count):
         before = kept - 1 if kept > 0 else count - 1
         after = i + 1 if i + 1 < count else 0
         p = corner[i]
-        to_before, to_after = corner[before] - p, corner[after] - p
+        to_before = corner[before] - p
+        to_after = corner[after] - p
         chord = to_after - to_before
         # Distance from p to the segment between the neighbours.
         square = wp.dot(chord, chord)
@@ -268,29 +279,32 @@ def drop_flat_corners(
 MAX_OVERLAP = 2 * RIM_COUNT
 
 ON_BORDER = wp.constant(Real(1.0e-10))
-"""Distance to an edge relative to the narrower face's half width up to which a corner is on it: 1e-6 of it is
-rounding."""
+"""Distance to an edge relative to the narrower face's half width up to which a corner is on it:
+1e-6 of it is rounding."""
 FLAT_CORNER = wp.constant(Real(1.0e-5))
-"""Protrusion relative to the narrower face's half width below which a corner is dropped. Rotating one of two equal
-faces by an angle t makes corners that protrude by t / 2, tilting it by t^2: a tilt of 1e-3 keeps four corners."""
+"""Protrusion relative to the narrower face's half width below which a corner is dropped. Rotating
+one of two equal faces by an angle t makes corners that protrude by t / 2, tilting it by t^2: a tilt
+of 1e-3 keeps four corners."""
 AT_CORNER = wp.constant(Real(0.4))
-"""Distance between a line's end and a face's corner below which they coincide, relative to the shortest overlap with
-two ends; below a half."""
+"""Distance between a line's end and a face's corner below which they coincide, relative to the
+shortest overlap with two ends; below a half."""
 PARALLEL_SINE = wp.constant(Real(0.05))
-"""Sine of the angle above which lines give one contact, at their crossing; below it (3 degrees), both ends of their
-overlap."""
+"""Sine of the angle above which lines give one contact, at their crossing; below it (3 degrees),
+both ends of their overlap."""
 END_MARGIN = wp.constant(Real(0.7))
-"""Distance between the contacts of nearly parallel lines and the lines' ends, relative to the distance of the lines
-there. At half that distance beside its line, a surface is at most 3.2 times deeper (1 / LINE_SINE), and a box's end,
-inclined by LINE_SINE, is passed by less than (0.025 + 0.3 * 3.2) / 0.95 of that half."""
+"""Distance between the contacts of nearly parallel lines and the lines' ends, relative to the
+distance of the lines there. At half that distance beside its line, a surface is at most 3.2 times
+deeper (1 / LINE_SINE), and a box's end, inclined by LINE_SINE, is passed by less than (0.025 + 0.3
+* 3.2) / 0.95 of that half."""
 
 
 @wp.struct
 class ContactFrame:
-    """Relative pose of two shapes and their normal; u, v complete it to a right-handed frame. In a's frame [m].
+    """Relative pose of two shapes and their normal; u, v complete it to a right-handed frame. In
+    a's frame [m].
 
-    level: `rounding_level`. merge_distance: contacts at most this far from each other are one. shift: error of the
-    footprints' relative position.
+    level: `rounding_level`. merge_distance: contacts at most this far from each other are one.
+    shift: error of the footprints' relative position.
     """
 
     pose_b_to_a: Pose
@@ -313,13 +327,15 @@ def feature_contacts(
     out: ContactBuffer,
     row: int,
 ) -> int:
-    """Contacts of the opposing features along `normal`; none if one is a point or their footprints do not overlap.
+    """Contacts of the opposing features along `normal`; none if one is a point or their footprints
+    do not overlap.
 
-    Arguments and result as `manifold.contact_manifold`; at most MAX_OVERLAP. The smallest separation may be larger than
-    that along the normal.
+    Arguments and result as `manifold.contact_manifold`; at most MAX_OVERLAP. The smallest
+    separation may be larger than that along the normal.
     """
     normal_in_b = wp.quat_rotate_inv(wp.transform_get_rotation(pose_b_to_a), normal)
-    a, b = support_feature(shape_a, normal), support_feature(shape_b, -normal_in_b)
+    a = support_feature(shape_a, normal)
+    b = support_feature(shape_b, -normal_in_b)
     if a.kind == POINT or b.kind == POINT:
         return 0
     return overlap_contacts(
@@ -355,17 +371,17 @@ def overlap_contacts(
 
     Args:
         normal, normal_in_b: from a to b, in a's frame and in b's.
-        shift: error of the footprints' relative position [m], which the normal's error causes: a line this far beside
-            a face is above it, and lines this far from each other are one.
-        feature_a, feature_b: those that support the normal and its opposite, each in its shape's frame.
+        shift: error of the footprints' relative position [m], which the normal's error causes: a
+            line this far beside a face is above it, and lines this far from each other are one.
+        feature_a, feature_b: those that support the normal and its opposite, each in its shape's
+            frame.
     """
     a = feature_a
     b = feature_b
-    corner_a, corner_b = (
-        wp.zeros(shape=RIM_COUNT, dtype=Vec3),
-        wp.zeros(shape=RIM_COUNT, dtype=Vec3),
-    )
-    code_a, code_b = wp.zeros(shape=MAX_CODES, dtype=int), wp.zeros(shape=MAX_CODES, dtype=int)
+    corner_a = wp.zeros(shape=RIM_COUNT, dtype=Vec3)
+    corner_b = wp.zeros(shape=RIM_COUNT, dtype=Vec3)
+    code_a = wp.zeros(shape=MAX_CODES, dtype=int)
+    code_b = wp.zeros(shape=MAX_CODES, dtype=int)
     contact_frame = _contact_frame(shape_a, shape_b, pose_b_to_a, max_separation, normal)
     contact_frame.shift = shift
     feature_corners(shape_a, a, normal, corner_a, code_a)
@@ -392,7 +408,8 @@ def _contact_frame(
     shape_a: Any, shape_b: Any, pose_b_to_a: Pose, max_separation: Real, normal: Vec3
 ) -> ContactFrame:
     u = perpendicular(normal)
-    level, merged = rounding_level(shape_a, shape_b), merge_distance(shape_a, shape_b)
+    level = rounding_level(shape_a, shape_b)
+    merged = merge_distance(shape_a, shape_b)
     return ContactFrame(
         pose_b_to_a, u, wp.cross(normal, u), normal, max_separation, level, merged, Real(0.0)
     )
@@ -416,10 +433,8 @@ def _project(
     # b's corners along the directions in b's frame: three rotations instead of one a corner.
     position = wp.transform_get_translation(contact_frame.pose_b_to_a)
     center = _footprint(position, contact_frame.u, contact_frame.v, contact_frame.normal)
-    u_in_b, v_in_b = (
-        wp.quat_rotate_inv(rotation, contact_frame.u),
-        wp.quat_rotate_inv(rotation, contact_frame.v),
-    )
+    u_in_b = wp.quat_rotate_inv(rotation, contact_frame.u)
+    v_in_b = wp.quat_rotate_inv(rotation, contact_frame.v)
     for k in range(b.count):
         corner_b[k] = center + _footprint(corner_b[k], u_in_b, v_in_b, normal_in_b)
 
@@ -460,7 +475,8 @@ def _face_on_face(
     width = wp.min(a.half_width, b.half_width)
     tolerance = ON_BORDER * width + contact_frame.shift
     count = clip_polygon(corner_a, a, code_a, corner_b, b, code_b, tolerance, corner, ids)
-    slope_a, slope_b = _slope(contact_frame, a.normal), _slope(contact_frame, b.normal)
+    slope_a = _slope(contact_frame, a.normal)
+    slope_b = _slope(contact_frame, b.normal)
     level_a = corner_a[0][2] + slope_a[0] * corner_a[0][0] + slope_a[1] * corner_a[0][1]
     level_b = corner_b[0][2] + slope_b[0] * corner_b[0][0] + slope_b[1] * corner_b[0][1]
     count = drop_flat_corners(
@@ -470,7 +486,8 @@ def _face_on_face(
     for k in range(count):
         height_a = level_a - wp.dot(slope_a, corner[k])
         separation = level_b - wp.dot(slope_b, corner[k]) - height_a
-        # Faces that share a corner or a part of an edge give that point twice, as a corner of either.
+        # Faces that share a corner or a part of an edge give that point twice, as a corner of
+        # either.
         is_new = bool(True)
         for other in range(k):
             is_new = is_new and wp.length(corner[other] - corner[k]) > contact_frame.merge_distance
@@ -554,7 +571,8 @@ def _beside(p: Vec3, q: Vec3) -> Real:
 def _border_at(
     face: Feature, corner: wp.array[Vec3], code: wp.array[int], edge: int, p: Vec3, near: Real
 ) -> int:
-    """Id of a face's edge that contains footprint p, or of its end if that is within `near` [m], as in `feature_at`."""
+    """Id of a face's edge that contains footprint p, or of its end if that is within `near` [m], as
+    in `feature_at`."""
     following = (edge + 1) % face.count
     if _beside(corner[edge], p) < near:
         return code[edge]
@@ -575,13 +593,14 @@ def _line_on_line(
     out: ContactBuffer,
     row: int,
 ) -> int:
-    """Contacts at the overlap ends of two nearly parallel lines, on the line midway between them; of others at the
-    crossing. Of an edge and the side of a round shape that are parallel but for noise (`shift`), on the edge, beside
-    which the surface falls away at an angle.
+    """Contacts at the overlap ends of two nearly parallel lines, on the line midway between them;
+    of others at the crossing. Of an edge and the side of a round shape that are parallel but for
+    noise (`shift`), on the edge, beside which the surface falls away at an angle.
     """
     along_a = Vec2(end_a[1][0] - end_a[0][0], end_a[1][1] - end_a[0][1])
     along_b = Vec2(end_b[1][0] - end_b[0][0], end_b[1][1] - end_b[0][1])
-    length_a, length_b = wp.length(along_a), wp.length(along_b)
+    length_a = wp.length(along_a)
+    length_b = wp.length(along_b)
     sine = (along_a[0] * along_b[1] - along_a[1] * along_b[0]) / (length_a * length_b)
     if wp.abs(sine) > PARALLEL_SINE:
         return _line_across_line(
@@ -589,11 +608,10 @@ def _line_on_line(
         )
     facing = wp.sign(wp.dot(along_a, along_b))
     e = wp.normalize(along_a / length_a + facing * along_b / length_b)
-    start_a, start_b = (
-        e[0] * end_a[0][0] + e[1] * end_a[0][1],
-        e[0] * end_b[0][0] + e[1] * end_b[0][1],
-    )
-    rate_a, rate_b = wp.dot(along_a, e), wp.dot(along_b, e)
+    start_a = e[0] * end_a[0][0] + e[1] * end_a[0][1]
+    start_b = e[0] * end_b[0][0] + e[1] * end_b[0][1]
+    rate_a = wp.dot(along_a, e)
+    rate_b = wp.dot(along_b, e)
     low_b = wp.min(start_b, start_b + rate_b)
     high_b = wp.max(start_b, start_b + rate_b)
     low = wp.max(start_a, low_b)
@@ -651,13 +669,16 @@ def _line_across_line(
     row: int,
 ) -> int:
     """Contact where two lines cross, if the crossing is on both."""
-    along_a, along_b, gap = end_a[1] - end_a[0], end_b[1] - end_b[0], end_b[0] - end_a[0]
+    along_a = end_a[1] - end_a[0]
+    along_b = end_b[1] - end_b[0]
+    gap = end_b[0] - end_a[0]
     turn = along_a[0] * along_b[1] - along_a[1] * along_b[0]
     t_a = (gap[0] * along_b[1] - gap[1] * along_b[0]) / turn
     t_b = (gap[0] * along_a[1] - gap[1] * along_a[0]) / turn
     if wp.min(t_a, t_b) < -ON_BORDER or wp.max(t_a, t_b) > Real(1.0) + ON_BORDER:
         return 0
-    on_a, on_b = end_a[0] + t_a * along_a, end_b[0] + t_b * along_b
+    on_a = end_a[0] + t_a * along_a
+    on_b = end_b[0] + t_b * along_b
     height_a = _line_height(contact_frame, shape_a, True, a, on_a, on_a[2], Real(0.0))
     height_b = _line_height(contact_frame, shape_b, False, b, on_b, on_b[2], Real(0.0))
     if height_b - height_a >= contact_frame.max_separation:
@@ -679,7 +700,8 @@ def _line_across_line(
 
 @wp.func
 def _crossed(line: Feature, code: wp.array[int], t: Real) -> int:
-    """Id of a line's end at which it is crossed, else of the line: as `feature_at` of a witness there."""
+    """Id of a line's end at which it is crossed, else of the line: as `feature_at` of a witness
+    there."""
     if t < AT_BORDER:
         return code[0]
     return code[1] if t > Real(1.0) - AT_BORDER else line.code
@@ -701,9 +723,11 @@ def _line_height(
     height: Real,
     offset: Real,
 ) -> Real:
-    """Height of a shape's surface above footprint p, `offset` beside the line [m], where the line has `height`.
+    """Height of a shape's surface above footprint p, `offset` beside the line [m], where the line
+    has `height`.
 
-    -inf for a and +inf for b if there is no surface. A capsule's line is its axis; its surface is above.
+    -inf for a and +inf for b if there is no surface. A capsule's line is its axis; its surface is
+    above.
     """
     origin = _lifted(contact_frame, p[0], p[1], height)
     direction = contact_frame.normal
@@ -728,7 +752,8 @@ def _line_height(
 
 @wp.struct
 class OffSamples:
-    """A common point of two footprints; found: 1 if there is one. point: on a, in a's frame; separation there [m]."""
+    """A common point of two footprints; found: 1 if there is one. point: on a, in a's frame;
+    separation there [m]."""
 
     point: Vec3
     separation: Real
@@ -745,19 +770,18 @@ def overlap_off_samples(
     feature_a: Feature,
     feature_b: Feature,
 ) -> OffSamples:
-    """A point common to two features of which one is sampled (`is_sampled`), whose polygons do not overlap.
+    """A point common to two features of which one is sampled (`is_sampled`), whose polygons do not
+    overlap.
 
-    The point of the other feature that is closest to the sampled face's middle; of two sampled faces whose overlap
-    contains no such point, a point on the line of their middles. They move about as far as the bodies do, unlike the
-    witness of a search, which is any point of the overlap if the faces are parallel.
-    Arguments as those of `overlap_contacts`.
+    The point of the other feature that is closest to the sampled face's middle; of two sampled
+    faces whose overlap contains no such point, a point on the line of their middles. They move
+    about as far as the bodies do, unlike the witness of a search, which is any point of the overlap
+    if the faces are parallel. Arguments as those of `overlap_contacts`.
     """
     a = feature_a
     b = feature_b
-    corner_a, corner_b = (
-        wp.zeros(shape=RIM_COUNT, dtype=Vec3),
-        wp.zeros(shape=RIM_COUNT, dtype=Vec3),
-    )
+    corner_a = wp.zeros(shape=RIM_COUNT, dtype=Vec3)
+    corner_b = wp.zeros(shape=RIM_COUNT, dtype=Vec3)
     code = wp.zeros(shape=MAX_CODES, dtype=int)
     contact_frame = _contact_frame(shape_a, shape_b, pose_b_to_a, Real(wp.inf), normal)
     feature_corners(shape_a, a, normal, corner_a, code)
@@ -797,7 +821,8 @@ def _off_samples_at(
     corner_b: wp.array[Vec3],
     p: Vec3,
 ) -> OffSamples:
-    """The common point at footprint p, found if it is on each of the faces. normal_b: of b's face, in a's frame."""
+    """The common point at footprint p, found if it is on each of the faces. normal_b: of b's face,
+    in a's frame."""
     height_a = _height_at(contact_frame, shape_a, True, a, a.normal, corner_a, p)
     height_b = _height_at(contact_frame, shape_b, False, b, normal_b, corner_b, p)
     result = OffSamples(_lifted(contact_frame, p[0], p[1], height_a), height_b - height_a, 1)
@@ -815,7 +840,8 @@ def _off_samples_at(
 def _between_outlines(
     contact_frame: ContactFrame, shape_a: Any, shape_b: Any, middle_a: Vec3, middle_b: Vec3
 ) -> Vec3:
-    """Footprint on the line of two faces' middles, midway between the ends of a toward b and of b toward a."""
+    """Footprint on the line of two faces' middles, midway between the ends of a toward b and of b
+    toward a."""
     rotation = wp.transform_get_rotation(contact_frame.pose_b_to_a)
     apart = _beside(middle_a, middle_b)
     x, y = (middle_b[0] - middle_a[0]) / apart, (middle_b[1] - middle_a[1]) / apart
@@ -849,7 +875,8 @@ def _clamped_to(corner: wp.array[Vec3], count: int, p: Vec3) -> Vec3:
 
 @wp.func
 def _closest_on_outline(corner: wp.array[Vec3], count: int, p: Vec3) -> Vec3:
-    """Closest point to footprint p of the sides of a polygon or of a segment; its height is the side's there."""
+    """Closest point to footprint p of the sides of a polygon or of a segment; its height is the
+    side's there."""
     closest = corner[0]
     for k in range(count):
         start = corner[k]
