@@ -13,7 +13,6 @@ import shutil
 import sys
 from collections.abc import Iterator
 from itertools import combinations_with_replacement, product
-from pathlib import Path
 
 import warp as wp
 
@@ -31,10 +30,10 @@ def kernels() -> Iterator[wp.Kernel]:
     """Every kernel that a run may launch: of pairs of types first, as they take longest; then those
     of modules."""
     from collidecli.engine.compaction import RowWriter
-    from collidecli.engine.distances import point_kernel
     from collidecli.engine.hydroelastic.voxels import voxel_kernels
     from collidecli.engine.narrowphase.dispatch import METHODS, collider
     from collidecli.engine.narrowphase.sub_pairs import SubPairKernels
+    from collidecli.engine.point_distances import point_kernel
     from collidecli.scene.shape_types import ShapeType
 
     for type_a, type_b in combinations_with_replacement(ShapeType, 2):
@@ -88,7 +87,8 @@ def main() -> None:
         initialize()
         folder = carried_folder()
         count = build(folder)
-    size = sum(path.stat().st_size for path in Path(folder).rglob("*") if path.is_file())
+    files = (os.path.join(base, name) for base, _, names in os.walk(folder) for name in names)
+    size = sum(map(os.path.getsize, files))
     print(f"{folder}: {count} kernels, {memory(size)}")
 
 

@@ -30,11 +30,6 @@ from collidecli.engine.runtime.workspace import Workspace
 from collidecli.scene.model import Model
 from collidecli.scene.shape_types import ShapeType
 
-# World poses and bounds of one shape in consecutive lanes, in C++ (see geometry/real.h).
-#
-# They are those of the scalar functions of geometry.bounds and of Warp's transforms, to the bit:
-# the C++ has their operations in their order.
-
 BOUND_NUMBERS = 10
 BOX_NUMBERS = 6
 CENTER = wp.constant(0)
@@ -43,7 +38,6 @@ LOWER = wp.constant(4)
 UPPER = wp.constant(7)
 """Indices of an instance's bounds: centre and radius of its bounding ball, lower and upper corner
 of its AABB."""
-
 _VALUES: dict[str, Any] = {
     "PRELUDE": PRELUDE,
     "LOAD": LOAD,
@@ -148,14 +142,6 @@ def bound_block(
     of LANES."""
     ...
 
-
-# Blocks of cells: cells of one template whose instances of a shape are consecutive in memory, as
-# lanes.
-#
-# In a block the cell is the fastest index: instance = (block * width + slot) * lanes + lane.
-# Transforms, bounds and pair tests are executed for several lanes at once, and the broad phase
-# tests the boxes of whole blocks first. A block has consecutive frames of one world where a chunk
-# has enough of them, else cells of several worlds.
 
 MAX_SHIFT = 5
 """Blocks have at most 1 << MAX_SHIFT cells: as many as a 32-bit mask has bits."""
@@ -473,71 +459,3 @@ def bound_blocks(shift: int, instances: Instances):
     """One thread per slot of a block: the box around the bounds of its lanes."""
     thread = wp.tid()
     bound_block(instances.bound, thread, 1 << shift, instances.block_box)
-
-
-# Pairs of slots in blocks of cells, with the cells in which a pair is a candidate.
-
-
-@dataclass(frozen=True)
-class BlockPairs:
-    """Pairs of slots of a chunk whose bounds overlap in some cell of a block, ordered by block,
-    slot0, slot1.
-
-    slots: vec2i, both slots of each, counted through all blocks; slot0 < slot1. mask: uint32, bit k
-    is set where the pair is a candidate in lane k of the block. count: number of pairs; the arrays
-    may be longer.
-    """
-
-    slots: wp.array
-    mask: wp.array
-    count: int
-
-
-@wp.struct
-class PairLanes:
-    """Pairs of slots with what is found of them when their candidates are listed
-    (`candidates.expand`).
-
-    slots, mask: see BlockPairs. end: of each block, the end of its pairs. The others are set where
-    the mask is not 0: row: rows of both shapes. bucket: number of the pair's collider. before:
-    candidates, and pairs, of its bucket in earlier pairs of the block. first: index of its first
-    candidate among those ordered by bucket; the others follow, by lane. order: numbers of the
-    pairs, ordered by bucket.
-    """
-
-    slots: wp.array[wp.vec2i]
-    mask: wp.array[wp.uint32]
-    end: wp.array[wp.int32]
-    row: wp.array[wp.vec2i]
-    bucket: wp.array[wp.uint8]
-    before: wp.array[wp.vec2i]
-    first: wp.array[wp.int32]
-    order: wp.array[wp.int32]
-
-
-BIT_FUNCTIONS = """
-#if defined(__CUDA_ARCH__)
-    #define COUNT_OF(word) __popc(word)
-    #define FIRST_OF(word) (__ffs(word) - 1)
-#else
-    #define COUNT_OF(word) __builtin_popcount(word)
-    #define FIRST_OF(word) __builtin_ctz(word)
-#endif
-"""
-"""Number of set bits of a word, and the lowest of those of a word that is not 0."""
-
-
-@wp.func_native(f"""{BIT_FUNCTIONS}
-    return FIRST_OF(mask);
-""")
-def first_lane(mask: wp.uint32) -> int:
-    """Lowest set bit of a mask that is not 0."""
-    ...
-
-
-@wp.func_native(f"""{BIT_FUNCTIONS}
-    return COUNT_OF(mask & ((1u << lane) - 1u));
-""")
-def lanes_below(mask: wp.uint32, lane: int) -> int:
-    """Number of set bits below bit `lane`."""
-    ...

@@ -1,6 +1,8 @@
 """Compaction of a chunk's emitted contacts to the columns of the contact set, in canonical order
 and world frame."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -24,22 +26,12 @@ from collidecli.engine.geometry.real import (
 from collidecli.engine.runtime.kernel import kernel
 from collidecli.engine.runtime.native_code import native
 from collidecli.engine.runtime.workspace import Workspace
-from collidecli.scene.tables import (
-    FRICTION_SCALE,
-    RIGID_COLUMNS,
-    TOUCHES,
-    Column,
-    ContactBlock,
-    GroupRows,
-    no_columns,
-)
+from collidecli.scene.tables import FRICTION_SCALE, RIGID_COLUMNS, Column, ContactBlock
 
 PER_THREAD = 256
 """Candidates or contacts of one thread on the CPU: many vectors of lanes."""
 AHEAD = 8
 """Contacts between one that is written and one whose record is requested from memory."""
-
-
 _VECTORS = {
     (np.dtype(np.float32), 3): wp.vec3f,
     (np.dtype(np.float64), 3): wp.vec3d,
@@ -193,10 +185,8 @@ def list_contacts(
 ADDRESSES = native(__file__, "addresses", AHEAD=AHEAD)
 """Begin of `write(zero, slot)`: addresses of the record, the pose of a and the bodies of both
 sides, of each lane."""
-
 SIDES = native(__file__, "sides")
 """Normal, points and offsets of both sides."""
-
 STORES = native(__file__, "stores")
 """End of `write`: the columns of each lane."""
 
@@ -333,31 +323,3 @@ def compact_contacts(
     copies = workspace.download({**wanted, "cell_end": (cell_end, chunk.cell_count)})
     counts = np.diff(copies.pop("cell_end"), prepend=0).astype(np.int64)
     return ContactBlock(chunk.first_cell, counts, copies)
-
-
-# The pairs of shapes that touch, without their contacts, for `touch_only`.
-
-
-def touching_pairs(
-    chunk: Chunk,
-    candidates: Candidates,
-    count: int,
-    cell_end: wp.array,
-    float_type: np.dtype,
-    workspace: Workspace,
-) -> ContactBlock:
-    """A block without contacts, whose group `touches` has the candidates with a contact, in
-    canonical order.
-
-    candidates: with `found` set. cell_end: inclusive scan of the candidates of each cell.
-    """
-    wanted = {"found": (candidates.found, count), "row": (candidates.row, count)}
-    arrays = workspace.download({**wanted, "cell_end": (cell_end, chunk.cell_count)})
-    touching = np.flatnonzero(arrays["found"])
-    ends = np.searchsorted(touching, arrays["cell_end"])
-    counts = np.diff(ends, prepend=0).astype(np.int64)
-    shapes = arrays["row"].reshape(-1, 2)[touching]
-    columns = {f"shape{side}": np.ascontiguousarray(shapes[:, side]) for side in (0, 1)}
-    nothing = no_columns(RIGID_COLUMNS, float_type)
-    groups = {TOUCHES.name: GroupRows(counts, columns)}
-    return ContactBlock(chunk.first_cell, np.zeros(chunk.cell_count, np.int64), nothing, groups)

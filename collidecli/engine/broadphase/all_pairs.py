@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import warp as wp
 
-from collidecli.engine.candidates import may_touch, pair_limits
+from collidecli.engine.block_pairs import BlockPairs
 from collidecli.engine.cells import (
     BOUND_NUMBERS,
     BOX_NUMBERS,
@@ -19,7 +19,6 @@ from collidecli.engine.cells import (
     LOWER,
     RADIUS,
     UPPER,
-    BlockPairs,
     BlockShape,
     Chunk,
     ChunkCells,
@@ -39,6 +38,7 @@ from collidecli.engine.geometry.real import (
     Real,
     device_array,
 )
+from collidecli.engine.pair_limits import may_touch, pair_limits
 from collidecli.engine.runtime.kernel import kernel
 from collidecli.engine.runtime.native_code import native
 from collidecli.engine.runtime.workspace import Workspace

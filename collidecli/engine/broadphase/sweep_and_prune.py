@@ -15,6 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 import warp as wp
 
+from collidecli.engine.block_pairs import BlockPairs
 from collidecli.engine.broadphase.all_pairs import (
     PairGroups,
     box_bits,
@@ -22,11 +23,9 @@ from collidecli.engine.broadphase.all_pairs import (
     test_lanes,
     upload_groups,
 )
-from collidecli.engine.candidates import may_touch
 from collidecli.engine.cells import (
     BOX_NUMBERS,
     LANE_COUNT,
-    BlockPairs,
     BlockShape,
     Chunk,
     ChunkCells,
@@ -34,6 +33,7 @@ from collidecli.engine.cells import (
     row_of_slot,
 )
 from collidecli.engine.device_model import DeviceModel, Filter, Layout
+from collidecli.engine.pair_limits import may_touch
 from collidecli.engine.runtime.kernel import kernel
 from collidecli.engine.runtime.workspace import Workspace
 from collidecli.scene.allowed_pairs import are_allowed

@@ -10,10 +10,10 @@ from typing import Any
 
 import warp as wp
 
-from collidecli.engine.geometry.closest_points import away_from_axis
 from collidecli.engine.geometry.hulls import HullShape, farthest_vertex, hull_point
 from collidecli.engine.geometry.meshes import TriangleShape
 from collidecli.engine.geometry.real import AXIS_X, UP, Mat33, Quat, Real, Vec3, struct_type
+from collidecli.engine.geometry.segments import away_from_axis
 from collidecli.scene.shape_types import ShapeType
 
 ELLIPSOID_SHRINK = wp.constant(Real(0.9))

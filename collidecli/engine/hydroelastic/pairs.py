@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import warp as wp
 
-from collidecli.engine.candidates import forced_index, relative_pose
 from collidecli.engine.cells import ChunkCells, Instances, row_of, row_of_slot
+from collidecli.engine.collider_query import relative_pose
 from collidecli.engine.contact_record import start_of
 from collidecli.engine.device_model import DeviceModel, Layout, Margins, ShapeRows
 from collidecli.engine.geometry.bounds import local_half_extents
@@ -19,13 +19,8 @@ from collidecli.engine.geometry.heightfields import (
     field_of,
     upload_heightfields,
 )
-from collidecli.engine.geometry.meshes import (
-    Meshes,
-    facet_meshes,
-    is_inside_mesh,
-    nearest_mesh_point,
-    upload_meshes,
-)
+from collidecli.engine.geometry.mesh_points import is_inside_mesh, nearest_mesh_point
+from collidecli.engine.geometry.meshes import Meshes, facet_meshes, upload_meshes
 from collidecli.engine.geometry.primitives import surface_point
 from collidecli.engine.geometry.real import HEIGHTFIELD, PLANE, UP, Pose, Real, Vec3
 from collidecli.engine.hydroelastic.mesh_sides import NO_FEATURE, feature_number
@@ -35,6 +30,7 @@ from collidecli.engine.narrowphase.triangles.heightfield_traversal import (
     nearest_part,
     nearest_top,
 )
+from collidecli.engine.pair_limits import forced_index
 from collidecli.engine.runtime.kernel import kernel
 from collidecli.scene.hydroelastic import HydroShapes
 from collidecli.scene.model import Model

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 import warp as wp
 
+from collidecli.engine.block_pairs import BlockPairs
 from collidecli.engine.candidates import CandidateList, expand
-from collidecli.engine.cells import BlockPairs, Chunk, ChunkCells
+from collidecli.engine.cells import Chunk, ChunkCells
 from collidecli.engine.compaction import offset_in_body
 from collidecli.engine.device_model import KIND_COUNT, DeviceModel, ShapeRows
 from collidecli.engine.geometry.real import Vec3
@@ -25,7 +26,12 @@ from collidecli.engine.hydroelastic.polytopes import (
     move_faces,
     sum_faces,
 )
-from collidecli.engine.reduction import BIN_COUNT, DIRECTION_COUNT, bin_directions, bin_normals
+from collidecli.engine.reduction_directions import (
+    BIN_COUNT,
+    DIRECTION_COUNT,
+    bin_directions,
+    bin_normals,
+)
 from collidecli.engine.runtime.kernel import kernel
 from collidecli.engine.runtime.workspace import Workspace
 from collidecli.numerics.products import cross, dot, norm

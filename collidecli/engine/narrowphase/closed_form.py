@@ -20,7 +20,9 @@ import warp as wp
 
 from collidecli.engine.contact_record import ContactBuffer, emit_contact, set_kind
 from collidecli.engine.geometry import primitives
-from collidecli.engine.geometry.closest_points import (
+from collidecli.engine.geometry.hulls import HullShape, farthest_vertex, hull_point
+from collidecli.engine.geometry.real import UP, Pose, Quat, Real, Vec3
+from collidecli.engine.geometry.segments import (
     END_HIGH,
     END_LOW,
     SIDE,
@@ -31,8 +33,6 @@ from collidecli.engine.geometry.closest_points import (
     segment_and_box,
     segment_end,
 )
-from collidecli.engine.geometry.hulls import HullShape, farthest_vertex, hull_point
-from collidecli.engine.geometry.real import UP, Pose, Quat, Real, Vec3
 from collidecli.engine.narrowphase.convex.features import (
     LINE_SINE,
     MAX_CODES,

@@ -9,8 +9,9 @@ from typing import Any, Protocol
 
 import warp as wp
 
-from collidecli.engine.candidates import query_of, relative_pose, row_pair
-from collidecli.engine.cells import Instances, PairLanes, first_lane, lanes_below
+from collidecli.engine.block_pairs import PairLanes, first_lane, lanes_below
+from collidecli.engine.cells import Instances
+from collidecli.engine.collider_query import query_of, relative_pose, row_pair
 from collidecli.engine.contact_record import Candidates, ContactBuffer, memory_row
 from collidecli.engine.device_model import Margins, ShapeRows
 from collidecli.engine.runtime.kernel import kernel

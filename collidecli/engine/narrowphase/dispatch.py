@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import warp as wp
 
-from collidecli.engine.candidates import CandidateList, hull_of, primitive_of
+from collidecli.engine.candidates import CandidateList
 from collidecli.engine.cells import Chunk
+from collidecli.engine.collider_query import hull_of, primitive_of
 from collidecli.engine.contact_record import Candidates, ContactBuffer, ContactRecord
 from collidecli.engine.device_model import (
     CONVEX_SURFACE,
@@ -256,7 +257,7 @@ class NarrowPhase:
         surfaces = self.surfaces
         device_model = self.device_model
         if surfaces.keys() & {"measured_meshes", "meshes_and_heightfields"}:
-            from collidecli.engine.geometry.bounds import measure_clearance
+            from collidecli.engine.geometry.mesh_clearance import measure_clearance
 
             surfaces["measured_meshes"] = measure_clearance(
                 surfaces["meshes"], device_model.model.meshes, device_model.device

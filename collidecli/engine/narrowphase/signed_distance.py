@@ -12,18 +12,16 @@ from collections.abc import Sequence
 import numpy as np
 import warp as wp
 
-from collidecli.engine.candidates import Query
+from collidecli.engine.collider_query import Query
 from collidecli.engine.contact_record import ContactBuffer, ContactRecord, swap_contacts
 from collidecli.engine.device_model import ShapeRows
-from collidecli.engine.geometry.meshes import (
-    Meshes,
-    facet_meshes,
+from collidecli.engine.geometry.mesh_points import (
     is_inside_mesh,
     mesh_corner,
     nearest_mesh_point,
     outward_at,
-    upload_meshes,
 )
+from collidecli.engine.geometry.meshes import Meshes, facet_meshes, upload_meshes
 from collidecli.engine.geometry.primitives import core_is_curved
 from collidecli.engine.geometry.real import (
     CAPSULE,

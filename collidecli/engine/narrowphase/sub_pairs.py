@@ -17,8 +17,8 @@ from typing import Any
 
 import warp as wp
 
-from collidecli.engine.candidates import query_of
 from collidecli.engine.cells import Instances
+from collidecli.engine.collider_query import query_of
 from collidecli.engine.contact_record import (
     CROSSING_A,
     CROSSING_B,

@@ -22,9 +22,9 @@ from collidecli.engine.compaction import row_writers
 from collidecli.engine.contact_record import start_of
 from collidecli.engine.device_model import DeviceModel
 from collidecli.engine.geometry.bounds import rounded_down, rounded_up
-from collidecli.engine.geometry.closest_points import ElementPair, edge_and_edge, vertex_and_face
-from collidecli.engine.geometry.meshes import split_tree
+from collidecli.engine.geometry.mesh_tree import split_tree
 from collidecli.engine.geometry.real import Real, Vec3, device_array
+from collidecli.engine.geometry.triangle_elements import ElementPair, edge_and_edge, vertex_and_face
 from collidecli.engine.particles.surfaces import (
     Cloud,
     CloudCells,

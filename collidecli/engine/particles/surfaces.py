@@ -14,24 +14,22 @@ from collidecli.engine.cells import Chunk, ChunkCells, Instances, PoseBatch, ins
 from collidecli.engine.compaction import RowWriter, count_cells
 from collidecli.engine.device_model import DeviceModel, Layout, ShapeRows
 from collidecli.engine.geometry.bounds import bounding_box, rounded_down, rounded_up
-from collidecli.engine.geometry.closest_points import END_HIGH, END_LOW, SIDE
 from collidecli.engine.geometry.heightfields import (
     Heightfields,
     base_begins,
     field_of,
     upload_heightfields,
 )
-from collidecli.engine.geometry.meshes import (
-    Meshes,
+from collidecli.engine.geometry.mesh_points import (
     MeshPoint,
     feature_of_mesh_point,
     is_inside_mesh,
     nearest_mesh_point,
     nearest_mesh_point_within,
     outward_at,
-    split_tree,
-    upload_meshes,
 )
+from collidecli.engine.geometry.mesh_tree import split_tree
+from collidecli.engine.geometry.meshes import Meshes, upload_meshes
 from collidecli.engine.geometry.primitives import surface_point
 from collidecli.engine.geometry.real import (
     CAPSULE,
@@ -43,6 +41,7 @@ from collidecli.engine.geometry.real import (
     Vec3,
     device_array,
 )
+from collidecli.engine.geometry.segments import END_HIGH, END_LOW, SIDE
 from collidecli.engine.narrowphase.triangles import heightfield_traversal, heightfield_triangles
 from collidecli.engine.runtime.kernel import kernel
 from collidecli.engine.runtime.workspace import Workspace

@@ -19,7 +19,7 @@ from collidecli.scene.shape_types import ShapeType
 from collidecli.scene.solids import ball_radius, half_extents, has_support, support_heights
 
 if TYPE_CHECKING:
-    from collidecli.engine.distances import PairDistanceRows, PairDistances
+    from collidecli.engine.pair_distances import PairDistanceRows, PairDistances
 
 # At the time s in [0, 1] of a step the origin of a body is x + s dx, and its rotation is that by s
 # times the rotation vector w after the one at the step's begin, as the slerp has a constant axis
@@ -357,8 +357,8 @@ def _check_turns(model: Model, turn: np.ndarray, frame: np.ndarray, world: np.nd
             f"body '{model.bodies.path[body]}' rotates by half a turn from frame"
             f" {int(frame[step])} to the next{at}",
             "--sweep",
-            "its direction of rotation is unknown: record more frames, or select frames without this"
-            " step by --frames",
+            "its direction of rotation is unknown: record more frames, or select frames without"
+            " this step by --frames",
         )
 
 

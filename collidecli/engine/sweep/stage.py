@@ -11,7 +11,7 @@ import warp as wp
 
 from collidecli.engine.cells import Chunk, PoseBatch
 from collidecli.engine.device_model import DeviceModel, kinds_of
-from collidecli.engine.distances import PairDistances
+from collidecli.engine.pair_distances import PairDistances
 from collidecli.engine.runtime.workspace import Workspace
 from collidecli.engine.sweep.motion import (
     CLEAR,

@@ -12,10 +12,11 @@ import numpy as np
 import pytest
 import warp as wp
 
-from collidecli.engine import pipeline as pipeline_builder
+from collidecli.engine import pipeline
 from collidecli.engine.cells import PoseBatch
 from collidecli.engine.narrowphase import dispatch
-from collidecli.engine.pipeline import CollisionPipeline, build_pipeline, find_device
+from collidecli.engine.pipeline import CollisionPipeline
+from collidecli.engine.pipeline_build import build_pipeline, find_device
 from collidecli.engine.runtime.carried_kernels import carried_folder
 from collidecli.engine.runtime.warp_internals import has_v3
 from collidecli.engine.runtime.workspace import Workspace

@@ -14,7 +14,6 @@ from typing import Any
 
 import warp as wp
 
-from collidecli.engine.geometry.closest_points import segment_and_box
 from collidecli.engine.geometry.primitives import (
     MinkowskiDifference,
     Support,
@@ -32,6 +31,7 @@ from collidecli.engine.geometry.real import (
     Vec2,
     Vec3,
 )
+from collidecli.engine.geometry.segments import segment_and_box
 from collidecli.engine.narrowphase.convex.depth_certificate import is_least_depth
 from collidecli.engine.narrowphase.convex.epa import NEVER, WITNESS_MISS
 from collidecli.engine.narrowphase.convex.gjk import Descent, descend, is_nearest, minimum_on_disc

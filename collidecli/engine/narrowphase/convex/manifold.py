@@ -18,11 +18,7 @@ from collidecli.engine.device_model import ShapeRows
 from collidecli.engine.geometry.primitives import support_point
 from collidecli.engine.geometry.real import MESH, Pose, Real, Vec3
 from collidecli.engine.narrowphase.collider import INEXACT, Bucket
-from collidecli.engine.narrowphase.convex.feature_overlap import (
-    has_round_side,
-    overlap_contacts,
-    overlap_off_samples,
-)
+from collidecli.engine.narrowphase.convex.feature_overlap import has_round_side, overlap_contacts
 from collidecli.engine.narrowphase.convex.features import (
     FACE,
     POINT,
@@ -39,6 +35,7 @@ from collidecli.engine.narrowphase.convex.features import (
     support_feature,
     with_facing,
 )
+from collidecli.engine.narrowphase.convex.off_samples import overlap_off_samples
 from collidecli.engine.narrowphase.convex.penetration import (
     APART_BY_LIMIT,
     TOUCHING,

@@ -20,7 +20,7 @@ from typing import Any
 
 import warp as wp
 
-from collidecli.engine.candidates import Query, hull_of, primitive_of
+from collidecli.engine.collider_query import Query, hull_of, primitive_of
 from collidecli.engine.contact_record import ContactBuffer, emit_contact
 from collidecli.engine.device_model import ShapeRows
 from collidecli.engine.geometry.bounds import (
@@ -46,13 +46,11 @@ from collidecli.engine.geometry.heightfields import (
     x_of,
     y_of,
 )
+from collidecli.engine.geometry.mesh_points import RISE, is_inside_mesh, nearest_mesh_point
 from collidecli.engine.geometry.meshes import (
-    RISE,
     Meshes,
     TriangleShape,
     barycentric_of,
-    is_inside_mesh,
-    nearest_mesh_point,
     square_to_segment,
     square_to_triangle,
 )

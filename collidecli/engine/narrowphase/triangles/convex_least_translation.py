@@ -15,8 +15,8 @@ from typing import Any
 
 import warp as wp
 
-from collidecli.engine.candidates import Query, query_of
 from collidecli.engine.cells import Instances
+from collidecli.engine.collider_query import Query, query_of
 from collidecli.engine.contact_record import (
     OF_REGION,
     UNPROVEN,

@@ -19,7 +19,7 @@ from typing import Any
 
 import warp as wp
 
-from collidecli.engine.candidates import Query
+from collidecli.engine.collider_query import Query
 from collidecli.engine.device_model import ShapeRows
 from collidecli.engine.geometry.heightfields import (
     Field,
@@ -30,19 +30,21 @@ from collidecli.engine.geometry.heightfields import (
     named_triangle,
     walls_begin,
 )
-from collidecli.engine.geometry.meshes import (
+from collidecli.engine.geometry.mesh_points import (
     RISE,
-    Meshes,
     NormalCone,
-    TriangleShape,
     is_behind_mesh,
     is_inside_mesh,
-    is_nearer_elsewhere,
     mesh_edge_cone_contains,
     mesh_vertex_cone_contains,
     nearest_mesh_point,
     outward_at,
     square_to_box,
+)
+from collidecli.engine.geometry.meshes import (
+    Meshes,
+    TriangleShape,
+    is_nearer_elsewhere,
     square_to_segment,
     triangle_shape,
 )

@@ -18,7 +18,7 @@ from typing import Any
 
 import warp as wp
 
-from collidecli.engine.candidates import Query
+from collidecli.engine.collider_query import Query
 from collidecli.engine.contact_record import (
     FALLBACK,
     UNPROVEN,
@@ -26,15 +26,14 @@ from collidecli.engine.contact_record import (
     emit_contact,
     memory_row,
 )
-from collidecli.engine.geometry.meshes import (
+from collidecli.engine.geometry.mesh_points import (
     RISE,
     NormalCone,
-    TriangleShape,
-    barycentric_of,
     feature_of_mesh_point,
     mesh_point_on_triangle,
     outward_at,
 )
+from collidecli.engine.geometry.meshes import TriangleShape, barycentric_of
 from collidecli.engine.geometry.primitives import (
     Vertex,
     core_is_flat,
@@ -45,10 +44,7 @@ from collidecli.engine.geometry.primitives import (
 from collidecli.engine.geometry.real import CAPSULE, SPHERE, Pose, Real, Vec3
 from collidecli.engine.narrowphase.contact_merging import MIDDLE_INSIDE
 from collidecli.engine.narrowphase.convex.analytic_early_out import toward
-from collidecli.engine.narrowphase.convex.feature_overlap import (
-    feature_contacts,
-    overlap_off_samples,
-)
+from collidecli.engine.narrowphase.convex.feature_overlap import feature_contacts
 from collidecli.engine.narrowphase.convex.features import (
     corner_of,
     feature_at,
@@ -64,6 +60,7 @@ from collidecli.engine.narrowphase.convex.manifold import (
     nearest_emitted,
     separation_along,
 )
+from collidecli.engine.narrowphase.convex.off_samples import overlap_off_samples
 from collidecli.engine.narrowphase.convex.penetration import (
     depth_by_epa,
     minkowski_difference,

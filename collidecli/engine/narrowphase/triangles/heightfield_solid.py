@@ -15,20 +15,11 @@ from typing import Any
 import numpy as np
 import warp as wp
 
-from collidecli.engine.candidates import Query
+from collidecli.engine.collider_query import Query
 from collidecli.engine.contact_record import Candidates, ContactRecord
 from collidecli.engine.device_model import DeviceModel, ShapeRows
-from collidecli.engine.geometry.bounds import (
-    BoxFrames,
-    ShapeBounds,
-    box_frames,
-    box_intersects,
-    box_of_shape,
-    clearance_at,
-    distance_along_axes,
-    measure_clearance,
-    measure_grid,
-)
+from collidecli.engine.geometry.bounds import ShapeBounds, box_intersects, box_of_shape
+from collidecli.engine.geometry.box_frames import BoxFrames, box_frames, distance_along_axes
 from collidecli.engine.geometry.closest_points import TrianglePair, closest_points
 from collidecli.engine.geometry.heightfields import (
     Field,
@@ -37,7 +28,9 @@ from collidecli.engine.geometry.heightfields import (
     highest_of_cell,
     named_triangle,
 )
-from collidecli.engine.geometry.meshes import Meshes, mesh_corner, upload_meshes
+from collidecli.engine.geometry.mesh_clearance import clearance_at, measure_clearance, measure_grid
+from collidecli.engine.geometry.mesh_points import mesh_corner
+from collidecli.engine.geometry.meshes import Meshes, upload_meshes
 from collidecli.engine.geometry.real import HEIGHTFIELD, Pose, Real, Vec3
 from collidecli.engine.narrowphase.collider import Collider, ColliderBatch, ContactOutput
 from collidecli.engine.narrowphase.contact_merging import merge_surfaces

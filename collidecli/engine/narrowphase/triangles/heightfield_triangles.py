@@ -18,18 +18,16 @@ from collidecli.engine.geometry.heightfields import (
     walls_begin,
 )
 from collidecli.engine.geometry.line_crossings import line_crosses_triangle
-from collidecli.engine.geometry.meshes import (
+from collidecli.engine.geometry.mesh_points import (
     EDGE_PART,
     FACE_PART,
-    SALIENT,
-    Meshes,
     MeshPoint,
     NormalCone,
-    TriangleShape,
     nearest_triangle_point,
     rises,
     rises_across,
 )
+from collidecli.engine.geometry.meshes import SALIENT, Meshes, TriangleShape
 from collidecli.engine.geometry.real import Real, Vec3, arc_tangent
 from collidecli.engine.narrowphase.convex.features import corner_of
 from collidecli.engine.narrowphase.triangles.heightfield_traversal import (

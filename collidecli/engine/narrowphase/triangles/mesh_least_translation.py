@@ -22,10 +22,11 @@ from collidecli.engine.geometry.closest_points import (
     SAME_EXIT,
     closest_points,
     overlap_of_projections,
-    perpendicular,
 )
-from collidecli.engine.geometry.meshes import FACE_PART, Meshes
+from collidecli.engine.geometry.mesh_points import FACE_PART
+from collidecli.engine.geometry.meshes import Meshes
 from collidecli.engine.geometry.real import Real, Vec3, array_of
+from collidecli.engine.geometry.segments import perpendicular
 from collidecli.engine.narrowphase.contact_merging import sort_contacts
 from collidecli.engine.narrowphase.sub_pairs import ContactRows
 from collidecli.engine.narrowphase.triangles.separating_translation import (

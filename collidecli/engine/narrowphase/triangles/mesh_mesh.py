@@ -11,16 +11,11 @@ from typing import Any
 
 import warp as wp
 
-from collidecli.engine.candidates import Query
+from collidecli.engine.collider_query import Query
 from collidecli.engine.contact_record import FALLBACK, SPARE, SPARE_UNTESTED
 from collidecli.engine.device_model import ShapeRows
-from collidecli.engine.geometry.bounds import (
-    ShapeBounds,
-    box_intersects,
-    box_of_shape,
-    clearance_at,
-    measure_grid,
-)
+from collidecli.engine.geometry.bounds import ShapeBounds, box_intersects, box_of_shape
+from collidecli.engine.geometry.mesh_clearance import clearance_at, measure_grid
 from collidecli.engine.geometry.meshes import Meshes
 from collidecli.engine.geometry.real import Pose, Real, Vec3
 from collidecli.engine.narrowphase.collider import Collider

@@ -8,7 +8,8 @@ from typing import Any
 import warp as wp
 
 from collidecli.engine.contact_record import FALLBACK
-from collidecli.engine.geometry.meshes import EDGE_PART, FACE_PART, RISE, square_to_segment
+from collidecli.engine.geometry.mesh_points import EDGE_PART, FACE_PART, RISE
+from collidecli.engine.geometry.meshes import square_to_segment
 from collidecli.engine.geometry.real import Real, Vec3
 from collidecli.engine.narrowphase.sub_pairs import ContactRows
 from collidecli.engine.narrowphase.triangles.surface import (

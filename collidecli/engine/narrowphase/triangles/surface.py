@@ -23,10 +23,9 @@ from typing import Any
 import warp as wp
 
 from collidecli.engine.contact_record import FALLBACK
-from collidecli.engine.geometry.bounds import clearance_at
 from collidecli.engine.geometry.heightfields import base_begins, named_triangle
-from collidecli.engine.geometry.meshes import (
-    Meshes,
+from collidecli.engine.geometry.mesh_clearance import clearance_at
+from collidecli.engine.geometry.mesh_points import (
     MeshPoint,
     feature_of_mesh_point,
     is_inside_mesh,
@@ -39,6 +38,7 @@ from collidecli.engine.geometry.meshes import (
     outward_at,
     segment_crosses_triangle,
 )
+from collidecli.engine.geometry.meshes import Meshes
 from collidecli.engine.geometry.real import Pose, Real, Vec3
 from collidecli.engine.narrowphase.triangles.heightfield_traversal import (
     SegmentCursor,

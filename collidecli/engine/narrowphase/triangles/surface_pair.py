@@ -10,7 +10,7 @@ from typing import Any
 
 import warp as wp
 
-from collidecli.engine.candidates import Query
+from collidecli.engine.collider_query import Query
 from collidecli.engine.contact_record import (
     CROSSING_A,
     CROSSING_B,

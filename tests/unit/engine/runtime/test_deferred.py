@@ -14,7 +14,7 @@ import warp as wp
 from warp._src import codegen, context
 
 import collidecli
-from collidecli.engine.pipeline import find_device
+from collidecli.engine.pipeline_build import find_device
 from collidecli.engine.runtime import warp_internals
 from collidecli.engine.runtime.deferred_builtins import owned_process
 from collidecli.engine.runtime.kernel import kernel

@@ -22,7 +22,8 @@ from warp._src import context
 import collidecli
 from collidecli.engine.cells import transform_shapes
 from collidecli.engine.narrowphase.dispatch import collider
-from collidecli.engine.pipeline import ALWAYS, find_device, load_ahead
+from collidecli.engine.pipeline import ALWAYS
+from collidecli.engine.pipeline_build import find_device, load_ahead
 from collidecli.engine.reduction import reduce_contacts
 from collidecli.engine.runtime import (
     carried_kernels,
@@ -763,7 +764,7 @@ import sys
 from contextlib import suppress
 import warp as wp
 wp.config.kernel_cache_dir = sys.argv[1]
-from collidecli.engine.pipeline import find_device
+from collidecli.engine.pipeline_build import find_device
 from collidecli.engine.runtime import carried_kernels, kernel_cache, kernel_hashes, kernel_loader
 from collidecli.engine.runtime.kernel_files import digest_name
 carried_kernels.FOLDER = "/no/folder"
