@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import warp as wp
 
 from collidecli.engine.geometry.line_crossings import line_crosses_triangle
+from collidecli.engine.geometry.meshes import mesh_corner
 from collidecli.engine.geometry.real import Real, Vec3
 
 if TYPE_CHECKING:
@@ -31,12 +32,6 @@ class MeshPoint:
     face: int
     part: int
     square: Real
-
-
-@wp.func
-def mesh_corner(meshes: Meshes, face: int, k: int) -> Vec3:
-    """Corner k of a triangle; 3 and 4 are 0 and 1."""
-    return meshes.arrays[0].point[meshes.arrays[0].corner[3 * face + k % 3]]
 
 
 @wp.func

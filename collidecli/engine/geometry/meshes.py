@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 import warp as wp
 
-from collidecli.engine.geometry.mesh_points import mesh_corner
 from collidecli.engine.geometry.mesh_tree import MeshTree, tree_of_triangles
 from collidecli.engine.geometry.real import MESH, Real, Vec3, by_reference, device_array
 from collidecli.engine.runtime.warp_internals import struct_of
@@ -407,3 +406,9 @@ def _salient(
     if not mesh.has_front:
         salient[pair] |= rise > SALIENT
     return salient
+
+
+@wp.func
+def mesh_corner(meshes: Meshes, face: int, k: int) -> Vec3:
+    """Corner k of a triangle; 3 and 4 are 0 and 1."""
+    return meshes.arrays[0].point[meshes.arrays[0].corner[3 * face + k % 3]]

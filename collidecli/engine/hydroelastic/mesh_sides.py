@@ -9,8 +9,8 @@ few voxels around a corner at which convex and concave edges meet.
 
 import warp as wp
 
-from collidecli.engine.geometry.mesh_points import EDGE_PART, FACE_PART, mesh_corner
-from collidecli.engine.geometry.meshes import Meshes
+from collidecli.engine.geometry.mesh_points import EDGE_PART, FACE_PART
+from collidecli.engine.geometry.meshes import Meshes, mesh_corner
 from collidecli.engine.geometry.real import Real, Vec3
 
 Vec4 = wp.vec4d

@@ -15,13 +15,8 @@ import warp as wp
 from collidecli.engine.collider_query import Query
 from collidecli.engine.contact_record import ContactBuffer, ContactRecord, swap_contacts
 from collidecli.engine.device_model import ShapeRows
-from collidecli.engine.geometry.mesh_points import (
-    is_inside_mesh,
-    mesh_corner,
-    nearest_mesh_point,
-    outward_at,
-)
-from collidecli.engine.geometry.meshes import Meshes, facet_meshes, upload_meshes
+from collidecli.engine.geometry.mesh_points import is_inside_mesh, nearest_mesh_point, outward_at
+from collidecli.engine.geometry.meshes import Meshes, facet_meshes, mesh_corner, upload_meshes
 from collidecli.engine.geometry.primitives import core_is_curved
 from collidecli.engine.geometry.real import (
     CAPSULE,

@@ -13,7 +13,8 @@ from typing import Any
 import warp as wp
 
 from collidecli.engine.geometry.heightfields import base_begins, field_of, named_triangle
-from collidecli.engine.geometry.mesh_points import FACE_PART, mesh_corner, nearest_triangle_point
+from collidecli.engine.geometry.mesh_points import FACE_PART, nearest_triangle_point
+from collidecli.engine.geometry.meshes import mesh_corner
 from collidecli.engine.geometry.real import Real, Vec2, Vec3
 from collidecli.engine.narrowphase.triangles.heightfield_traversal import (
     SegmentCursor,

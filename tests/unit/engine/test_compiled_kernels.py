@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 import warp as wp
 
-from collidecli.engine import pipeline
+from collidecli.engine import pipeline_build
 from collidecli.engine.cells import PoseBatch
 from collidecli.engine.narrowphase import dispatch
 from collidecli.engine.pipeline import CollisionPipeline
@@ -81,7 +81,7 @@ def test_colliders_are_compiled_when_they_have_candidates(monkeypatch):
     before = []
     during = []
     monkeypatch.setattr(
-        pipeline_builder, "load_kernels", lambda kernels, device: before.extend(kernels)
+        pipeline_build, "load_kernels", lambda kernels, device: before.extend(kernels)
     )
     pipeline, poses = built(True)
     colliders = {

@@ -8,7 +8,6 @@ import warp as wp
 
 from collidecli.engine.geometry.real import CAPSULE, Pose, Real, Vec2, Vec3
 from collidecli.engine.geometry.segments import perpendicular
-from collidecli.engine.narrowphase.convex.feature_overlap import footprint
 from collidecli.engine.narrowphase.convex.features import (
     RIM_COUNT,
     Feature,
@@ -16,7 +15,6 @@ from collidecli.engine.narrowphase.convex.features import (
     merge_distance,
     rounding_level,
 )
-from collidecli.engine.narrowphase.convex.off_samples import closest_on_outline
 from collidecli.engine.narrowphase.convex.polygon_clipping import inward_of, orientation_of
 
 MAX_OVERLAP = 2 * RIM_COUNT
@@ -156,3 +154,24 @@ def clamped_to_polygon(corner: wp.array[Vec3], count: int, p: Vec3) -> Vec3:
         if line[0] * p[0] + line[1] * p[1] + line[2] < Real(0.0):
             return closest_on_outline(corner, count, p)
     return p
+
+
+@wp.func
+def footprint(p: Vec3, u: Vec3, v: Vec3, normal: Vec3) -> Vec3:
+    return Vec3(wp.dot(p, u), wp.dot(p, v), wp.dot(p, normal))
+
+
+@wp.func
+def closest_on_outline(corner: wp.array[Vec3], count: int, p: Vec3) -> Vec3:
+    """Closest point to footprint p of the sides of a polygon or of a segment; its height is the
+    side's there."""
+    closest = corner[0]
+    for k in range(count):
+        start = corner[k]
+        along = corner[(k + 1) % count] - start
+        square = along[0] * along[0] + along[1] * along[1]
+        t = (along[0] * (p[0] - start[0]) + along[1] * (p[1] - start[1])) / square
+        foot = start + wp.clamp(t, Real(0.0), Real(1.0)) * along
+        if is_beside(foot, p) < is_beside(closest, p):
+            closest = foot
+    return closest

@@ -138,11 +138,6 @@ def overlap_contacts(
 
 
 @wp.func
-def footprint(p: Vec3, u: Vec3, v: Vec3, normal: Vec3) -> Vec3:
-    return Vec3(wp.dot(p, u), wp.dot(p, v), wp.dot(p, normal))
-
-
-@wp.func
 def _face_on_face(
     contact_frame: ContactFrame,
     a: Feature,

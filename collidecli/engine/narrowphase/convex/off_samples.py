@@ -10,6 +10,7 @@ from collidecli.engine.geometry.primitives import support_point
 from collidecli.engine.geometry.real import Pose, Real, Vec3
 from collidecli.engine.narrowphase.convex.contact_frame import (
     ON_BORDER,
+    closest_on_outline,
     frame_of_contact,
     height_on_line,
     is_beside,
@@ -144,22 +145,6 @@ def _middle(corner: wp.array[Vec3], count: int) -> Vec3:
     for k in range(count):
         total += corner[k]
     return total / Real(count)
-
-
-@wp.func
-def closest_on_outline(corner: wp.array[Vec3], count: int, p: Vec3) -> Vec3:
-    """Closest point to footprint p of the sides of a polygon or of a segment; its height is the
-    side's there."""
-    closest = corner[0]
-    for k in range(count):
-        start = corner[k]
-        along = corner[(k + 1) % count] - start
-        square = along[0] * along[0] + along[1] * along[1]
-        t = (along[0] * (p[0] - start[0]) + along[1] * (p[1] - start[1])) / square
-        foot = start + wp.clamp(t, Real(0.0), Real(1.0)) * along
-        if is_beside(foot, p) < is_beside(closest, p):
-            closest = foot
-    return closest
 
 
 @wp.func

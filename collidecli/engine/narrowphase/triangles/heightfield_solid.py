@@ -29,8 +29,7 @@ from collidecli.engine.geometry.heightfields import (
     named_triangle,
 )
 from collidecli.engine.geometry.mesh_clearance import clearance_at, measure_clearance, measure_grid
-from collidecli.engine.geometry.mesh_points import mesh_corner
-from collidecli.engine.geometry.meshes import Meshes, upload_meshes
+from collidecli.engine.geometry.meshes import Meshes, mesh_corner, upload_meshes
 from collidecli.engine.geometry.real import HEIGHTFIELD, Pose, Real, Vec3
 from collidecli.engine.narrowphase.collider import Collider, ColliderBatch, ContactOutput
 from collidecli.engine.narrowphase.contact_merging import merge_surfaces

@@ -29,7 +29,6 @@ from collidecli.engine.geometry.mesh_points import (
     MeshPoint,
     feature_of_mesh_point,
     is_inside_mesh,
-    mesh_corner,
     mesh_edge_cone_contains,
     mesh_point_on_triangle,
     mesh_vertex_cone_contains,
@@ -38,7 +37,7 @@ from collidecli.engine.geometry.mesh_points import (
     outward_at,
     segment_crosses_triangle,
 )
-from collidecli.engine.geometry.meshes import Meshes
+from collidecli.engine.geometry.meshes import Meshes, mesh_corner
 from collidecli.engine.geometry.real import Pose, Real, Vec3
 from collidecli.engine.narrowphase.triangles.heightfield_traversal import (
     SegmentCursor,

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 import warp as wp
 
-from collidecli.engine import candidates, pipeline
+from collidecli.engine import candidates, pipeline_build
 from collidecli.engine.cells import PoseBatch
 from collidecli.engine.chunk_sizes import IN_FLIGHT, ON_CPU, ON_DEVICE
 from collidecli.engine.compaction import CONTACT_ROWS
@@ -220,10 +220,12 @@ def test_no_worker_issues_while_a_model_is_uploaded(as_device, model, poses, mon
     """On a GPU the upload waited behind another worker's kernels, while the new model's kernels
     read its arrays."""
     held = []
-    upload = pipeline.upload_model
+    upload = pipeline_build.upload_model
     turn = device_stream._turns["cpu"]
     monkeypatch.setattr(
-        pipeline, "upload_model", lambda *given: (held.append(turn.locked()), upload(*given))[1]
+        pipeline_build,
+        "upload_model",
+        lambda *given: (held.append(turn.locked()), upload(*given))[1],
     )
     pipeline_of(model, poses)
     assert held == [True]
