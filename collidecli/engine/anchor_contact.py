@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import warp as wp
 
 from collidecli.engine.contact_record import ANCHOR, ContactRecord
 from collidecli.engine.geometry.real import Real, Vec3
-from collidecli.engine.reduction_marks import depth_of, is_kept, middle_of
-
-if TYPE_CHECKING:
-    from collidecli.engine.reduction_marks import PairContacts
+from collidecli.engine.reduction_marks import PairContacts, depth_of, is_kept, middle_of
 
 PATCH = wp.constant(3)
 NOT_SCALED = wp.constant(wp.vec2f(1.0, 1.0))

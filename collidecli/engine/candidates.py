@@ -6,8 +6,6 @@ collider of the pair), block and pair, and of one pair by lane: consecutive fram
 consecutive in it, so that a collider's branches and reads are nearly equal from one to the next.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import warp as wp

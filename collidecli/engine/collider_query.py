@@ -1,7 +1,5 @@
 """Query of a pair collider: the two shapes in type order and their relative pose."""
 
-from __future__ import annotations
-
 import warp as wp
 
 from collidecli.engine.cells import Instances

@@ -1,8 +1,6 @@
 """Compaction of a chunk's emitted contacts to the columns of the contact set, in canonical order
 and world frame."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Inflated bounds of every shape over a sample of the motion, and what follows for broad phases."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from collidecli.engine.cells import (

@@ -7,8 +7,6 @@ bounds do not overlap are farther apart than their maximum separation. All broad
 filter and the same numbers for bounds, so all find the same candidates.
 """
 
-from __future__ import annotations
-
 import warp as wp
 
 from collidecli.engine.device_model import Filter, Margins

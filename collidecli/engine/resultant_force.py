@@ -9,17 +9,13 @@ all.
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
 
 import warp as wp
 
 from collidecli.engine.contact_record import ContactRecord
 from collidecli.engine.geometry.real import Real, Vec3
-from collidecli.engine.reduction_marks import depth_of, is_kept, mark_kept
+from collidecli.engine.reduction_marks import PairContacts, depth_of, is_kept, mark_kept
 from collidecli.numerics.trigonometry import cos
-
-if TYPE_CHECKING:
-    from collidecli.engine.reduction_marks import PairContacts
 
 DIRECTION_TOLERANCE = 1.0
 """Largest angle between the two resultants [degrees]."""

@@ -11,7 +11,7 @@ point of it is below. The least of the latter bounds the distance from below.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import warp as wp
 
@@ -21,6 +21,8 @@ from collidecli.engine.device_model import ShapeRows
 from collidecli.engine.distances import (
     STACK,
     Found,
+    Queries,
+    TriangleTrees,
     box_half,
     box_middle,
     push_nearer_last,
@@ -48,9 +50,6 @@ from collidecli.engine.narrowphase.convex.penetration import (
     sum_of_sizes,
 )
 from collidecli.engine.runtime.kernel import kernel
-
-if TYPE_CHECKING:
-    from collidecli.engine.distances import Queries, TriangleTrees
 
 TOUCHING = wp.constant(Real(1.0e-15))
 """Distance relative to the sizes' sum up to which a convex shape touches a triangle: the rounding

@@ -1,7 +1,5 @@
 """The pairs of shapes that touch, without their contacts, for `touch_only`."""
 
-from __future__ import annotations
-
 import numpy as np
 import warp as wp
 

@@ -4,8 +4,6 @@ One kernel of one thread runs on the host without the GIL; a table of numbers ho
 and sizes of its arguments. Results equal NumPy's to the bit. Figures: docs/adr/0072.
 """
 
-from __future__ import annotations
-
 import ctypes
 import threading
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """Axis-aligned bounding boxes: tight in float64, then rounded outwards to float32."""
 
-from __future__ import annotations
-
 import warp as wp
 
 from collidecli.engine.geometry.meshes import Meshes

@@ -1,7 +1,5 @@
 """Distances of boxes in two frames, for traversals of two trees."""
 
-from __future__ import annotations
-
 import warp as wp
 
 from collidecli.engine.geometry.real import Pose, Real, Vec3

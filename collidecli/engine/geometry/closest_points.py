@@ -7,8 +7,6 @@ shifts each projection at a constant rate, so each axis gives an interval of tra
 triangles overlap in the intersection of all intervals.
 """
 
-from __future__ import annotations
-
 import warp as wp
 
 from collidecli.engine.geometry.mesh_points import EDGE_PART, nearest_triangle_point

@@ -5,8 +5,6 @@ distance at every point. Queries far from the surface skip the tree traversal; o
 start with an upper bound.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

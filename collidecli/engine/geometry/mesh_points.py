@@ -1,17 +1,10 @@
 """Closest point of a mesh to a point, inside test, and segment-triangle intersection."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import warp as wp
 
 from collidecli.engine.geometry.line_crossings import line_crosses_triangle
-from collidecli.engine.geometry.meshes import mesh_corner
+from collidecli.engine.geometry.meshes import Meshes, mesh_corner
 from collidecli.engine.geometry.real import Real, Vec3
-
-if TYPE_CHECKING:
-    from collidecli.engine.geometry.meshes import Meshes
 
 EDGE_PART = wp.constant(3)
 FACE_PART = wp.constant(6)

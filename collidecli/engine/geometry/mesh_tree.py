@@ -1,7 +1,5 @@
 """BVH of boxes over the triangles of a mesh, in depth-first order; depends on the mesh alone."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Closest points of two segments, and of a segment and a box."""
 
-from __future__ import annotations
-
 import warp as wp
 
 from collidecli.engine.geometry.real import AXIS_X, Real, Vec3

@@ -1,7 +1,5 @@
 """Closest points of a point and a triangle, and of two segments in general position."""
 
-from __future__ import annotations
-
 import warp as wp
 
 from collidecli.engine.geometry.mesh_points import EDGE_PART, FACE_PART, nearest_triangle_point

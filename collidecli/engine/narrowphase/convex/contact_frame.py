@@ -1,7 +1,5 @@
 """The frame of a contact, in which footprints of two features are compared."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import warp as wp

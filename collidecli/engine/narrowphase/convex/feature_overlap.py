@@ -5,9 +5,7 @@ points of a's and b's surface on the line through it along the normal, whose dif
 separation times the normal.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import warp as wp
 
@@ -20,6 +18,7 @@ from collidecli.engine.narrowphase.convex.contact_frame import (
     MAX_OVERLAP,
     ON_BORDER,
     PARALLEL_SINE,
+    ContactFrame,
     clamped_to_polygon,
     frame_of_contact,
     height_on_line,
@@ -46,9 +45,6 @@ from collidecli.engine.narrowphase.convex.polygon_clipping import (
     clip_segment,
     drop_flat_corners,
 )
-
-if TYPE_CHECKING:
-    from collidecli.engine.narrowphase.convex.contact_frame import ContactFrame
 
 
 @wp.func

@@ -1,8 +1,6 @@
 """Overlap of a face that is represented by points of its outline, outside of their polygon."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import warp as wp
 
@@ -10,6 +8,7 @@ from collidecli.engine.geometry.primitives import support_point
 from collidecli.engine.geometry.real import Pose, Real, Vec3
 from collidecli.engine.narrowphase.convex.contact_frame import (
     ON_BORDER,
+    ContactFrame,
     closest_on_outline,
     frame_of_contact,
     height_on_line,
@@ -28,9 +27,6 @@ from collidecli.engine.narrowphase.convex.features import (
     is_on_face,
     is_sampled,
 )
-
-if TYPE_CHECKING:
-    from collidecli.engine.narrowphase.convex.contact_frame import ContactFrame
 
 
 @wp.struct

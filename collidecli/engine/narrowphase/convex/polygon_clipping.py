@@ -4,8 +4,6 @@ Footprints are arrays of (u, v, height): coordinates perpendicular to the contac
 it [m]; clipping uses u and v only.
 """
 
-from __future__ import annotations
-
 import warp as wp
 
 from collidecli.engine.geometry.real import Real, Vec2, Vec3
