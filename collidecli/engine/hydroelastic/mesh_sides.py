@@ -44,7 +44,7 @@ class MeshSides:
 
 @wp.func
 def feature_number(face: int, part: int) -> int:
-    """Number of a feature of a triangle, from which `face_of_feature` and its remainder by PARTS restore both."""
+    """Number of a feature of a triangle, from which its quotient and remainder by PARTS restore both."""
     return PARTS * face + part
 
 

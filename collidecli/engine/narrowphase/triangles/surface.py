@@ -323,6 +323,20 @@ def first_face_of(heightfield_pair: HeightfieldPair, mesh: int) -> int:
     return heightfield_pair.meshes.arrays[0].header[mesh].first_face
 
 
+@wp.func
+def face_count(meshes: Meshes, mesh: int) -> int:
+    """Number of a mesh's triangles: its BVH is binary, with one in each leaf."""
+    return (meshes.arrays[0].header[mesh].end_node - meshes.arrays[0].header[mesh].first_node + 1) / 2
+
+
+@wp.func
+def face_count(heightfield_pair: HeightfieldPair, mesh: int) -> int:
+    """Number of triangles of the mesh, or of the heightfield, two in each cell."""
+    if mesh < 0:
+        return 2 * (heightfield_pair.field.rows - 1) * (heightfield_pair.field.cols - 1)
+    return face_count(heightfield_pair.meshes, mesh)
+
+
 @wp.struct
 class TreeCursor:
     """A traversal of a BVH. number: the current triangle, -1 after the last. node: the next box."""
