@@ -325,7 +325,7 @@ def first_face_of(heightfield_pair: HeightfieldPair, mesh: int) -> int:
 
 @wp.func
 def face_count(meshes: Meshes, mesh: int) -> int:
-    """Number of a mesh's triangles: its BVH is binary, with one in each leaf."""
+    """Number of a mesh's triangles that are not hidden: its BVH is binary, with one in each leaf."""
     return (meshes.arrays[0].header[mesh].end_node - meshes.arrays[0].header[mesh].first_node + 1) / 2
 
 
