@@ -92,9 +92,9 @@ TRIES = wp.constant(72)
 """Greatest number of directions of a pattern search."""
 BEHIND = wp.constant(Real(1.1))
 """A pattern search ends at a halved step where its translation is this many times that of the best of all."""
-SHORTER = wp.constant(Real(1.0 - 1.0e-9))
+SHORTER = wp.constant(Real(1.0 - 1.0e-6))
 """Factor below which a translation is shorter than another. Of equal ones the first stays: by symmetry several
-directions have translations that differ by rounding."""
+directions have translations that differ by rounding, and by the touch to which a translation is found."""
 GAIN = wp.constant(Real(0.999))
 """A refinement ends where its bound is above this fraction of the best."""
 
@@ -252,29 +252,18 @@ def nearest_beyond(planes: wp.array[Plane], count: int, slack: Real) -> Vec3:
 
 @wp.func(inline=False)
 def refine(pair: Any, surface: Any, sweep: Sweep, before: FreeAt, start: Vec3) -> FreeAt:
-    """The best translation after refining a direction by sequential quadratic programming.
-
-    A direction whose exit is beyond the limit gives no plane of a last triangle: half the turn is tried instead.
-    """
+    """The best translation after refining a direction by sequential quadratic programming."""
     best = before
     planes = wp.zeros(shape=wp.static(PLANES), dtype=Plane)
     count = int(0)
     direction = start
-    left = start
-    limit = best.t * NEARBY
-    for step in range(STEPS):
-        free = first_free(pair, surface, sweep, direction, limit)
+    for _step in range(STEPS):
+        # Without a limit: which triangle is exited at a limit depends on the order in which the surface gives them.
+        free = first_free(pair, surface, sweep, direction, Real(wp.inf))
         best = better(best, free)
-        if free.number < 0:
+        if free.number < 0 or free.t == Real(wp.inf):
             return best
-        if step > 0 and free.t >= limit:
-            if wp.dot(direction, left) > NARROW_COSINE:
-                return best
-            direction = allowed_in(pair, surface, wp.normalize(left + direction))
-            continue
-        limit = wp.min(limit, wp.max(free.t, best.t))
-        if free.t < best.t * NEARBY:
-            free = with_last_triangle(pair, surface, sweep, free)
+        free = with_last_triangle(pair, surface, sweep, free)
         count = add_plane(planes, count, free)
         x = nearest_beyond(planes, count, sweep.touch)
         length = wp.length(x)
@@ -283,7 +272,6 @@ def refine(pair: Any, surface: Any, sweep: Sweep, before: FreeAt, start: Vec3) -
         after = allowed_in(pair, surface, x / length)
         if wp.dot(after, direction) > Real(1.0) - Real(1.0e-12):
             return best
-        left = direction
         direction = after
     return best
 
