@@ -33,6 +33,7 @@ from collidecli.engine.narrowphase.triangles.convex_surface import (
     begin_near,
     corners_of,
     depth_inside,
+    has_nearer,
     is_one_sided,
     named_of,
     next_near,
@@ -486,7 +487,7 @@ def deepest_of_region(sweep: Sweep, rows: PairContacts) -> int:
 
 
 @wp.func(inline=False)
-def lower_bound(pair: Any, surface: Any, rows: PairContacts, depth: Real) -> Real:
+def lower_bound(pair: Any, surface: Any, sweep: Sweep, rows: PairContacts, depth: Real) -> Real:
     """Lower bound of every separating translation [m]: the greatest depth of a witness of a deep contact in the other
     body. depth: of the deepest contact [m].
     """
@@ -494,9 +495,13 @@ def lower_bound(pair: Any, surface: Any, rows: PairContacts, depth: Real) -> Rea
     for i in range(rows.first, rows.first + rows.count):
         contact = rows.contact[i]
         if contact.separation * WITHIN <= -depth:
-            of_a = depth_inside(surface, wp.transpose(pair.rotation) * (contact.point - pair.position))
-            of_b = depth_in_shape(pair.a, contact.point + contact.separation * contact.normal)
-            bound = wp.max(bound, wp.max(of_a, of_b))
+            bound = wp.max(bound, depth_inside(surface, wp.transpose(pair.rotation) * (contact.point - pair.position)))
+            foot = contact.point + contact.separation * contact.normal
+            of_b = depth_in_shape(pair.a, foot)
+            in_surface = wp.transpose(pair.rotation) * (foot - pair.position)
+            # The foot of a contact along a normal may be beside its triangle, off the surface.
+            if of_b > bound and has_nearer(surface, in_surface, EQUAL_DEPTH * sweep.size, Vec3()):
+                bound = of_b
     return bound
 
 
@@ -513,7 +518,7 @@ def least_translation(pair: Any, surface: Any, sweep: Sweep, rows: PairContacts,
     bound = Real(0.0)
     if deepest >= 0:
         depth = -rows.contact[deepest].separation
-        bound = lower_bound(pair, surface, rows, depth)
+        bound = lower_bound(pair, surface, sweep, rows, depth)
         best.direction = allowed_in(pair, surface, -rows.contact[deepest].normal)
         best = better(best, first_free(pair, surface, sweep, best.direction, Real(wp.inf)))
         if best.t < bound * (Real(1.0) - EQUAL_DEPTH):

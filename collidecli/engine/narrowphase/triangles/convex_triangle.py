@@ -537,7 +537,7 @@ def contacts_of_crossing(
     foot = wp.transform_point(into_b, point + separation * crossing.normal)
     code = feature_at(a, point, crossing.normal)
     emit_contact(out, row + count, point, crossing.normal, separation, code, triangle_feature_at(b, foot), 0, FALLBACK)
-    if overlaps and not core_is_flat(a.type) and is_sharp(surface, b):
+    if overlaps and not core_is_flat(a.type):
         # The translation is in no normal cone: it need not separate the shape from other triangles.
         out.contact[memory_row(out, row + count)].role = UNPROVEN
     return count + 1
