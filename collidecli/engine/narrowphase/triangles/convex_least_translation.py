@@ -15,7 +15,7 @@ import warp as wp
 
 from collidecli.engine.candidates import Query, query_of
 from collidecli.engine.cells import Instances
-from collidecli.engine.contact_record import OF_REGION, UNPROVEN, Candidates, ContactRecord, swap_contacts
+from collidecli.engine.contact_record import FALLBACK, OF_REGION, UNPROVEN, Candidates, ContactRecord, swap_contacts
 from collidecli.engine.device_model import Margins, ShapeRows
 from collidecli.engine.geometry.bounds import bounding_box, local_half_extents
 from collidecli.engine.geometry.hulls import FACE_ROW, HullShape, hull_number, hull_point
@@ -671,10 +671,13 @@ def settle_kernel(surfaces_type: Any, surface_of: Callable[..., Any], shape_a: C
         before = PairContacts(contact, candidates.first[candidate], count, most * (held[1] - held[0]), 0, 1)
         nearest = Real(0.0)
         unproven = Real(0.0)
+        only_fallback = int(0)
         for i in range(before.first, before.first + before.count):
             nearest = wp.min(nearest, contact[i].separation)
             if contact[i].role == UNPROVEN:
                 unproven = wp.min(unproven, contact[i].separation)
+                if contact[i].priority >= FALLBACK:
+                    only_fallback = 1
         if nearest < Real(0.0):
             query = query_of(rows, margins, instances, candidates.pair[candidate], candidates.row[candidate])
             a = shape_a(rows, query.row_a)
@@ -683,7 +686,7 @@ def settle_kernel(surfaces_type: Any, surface_of: Callable[..., Any], shape_a: C
             least = wp.min(wp.min(local_half_extents(a.type, a.size)), wp.max(size_b))
             # A contact with a triangle at a sharp edge need not be the least translation, however shallow.
             # Touches are settled along the surface's normals: their directions are rounding.
-            is_proven = unproven >= -TOUCHING * wp.max(wp.length(a.size), wp.length(size_b))
+            is_proven = unproven >= -TOUCHING * wp.max(wp.length(a.size), wp.length(size_b)) and only_fallback == 0
             if not is_proven or nearest < -wp.where(is_one_sided(surface), TOUCHING, SHALLOW) * least:
                 settled = settle_pair(a, surface, query, size_b, is_proven, before)
                 if settled.exact == 0:

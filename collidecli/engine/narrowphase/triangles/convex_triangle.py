@@ -512,12 +512,10 @@ def contacts_of_crossing(
         if wp.dot(side, wp.transform_vector(into_b, crossing.normal)) > RISE:
             return 0
         crosses = False
-    if crossing.belongs == 1:
+    if crossing.belongs == 1 and crossing.exact == 1:
         # Along a direction of the surface's a shape that only touches the triangle is beside the surface.
         count = contacts_along(a, b, surface, query, crossing, overlaps, out, row)
         mark_unproven(a, b, surface, crossing.depth + difference.radius_a, out, row, count)
-        if crossing.exact == 0:
-            count += INEXACT
         return count
     if not overlaps and is_at_border(surface, b, wp.transform_point(into_b, crossing.on_a)):
         crosses = False
