@@ -558,6 +558,29 @@ def without_deeper(sweep: Sweep, rows: PairContacts, kept: int) -> PairContacts:
     return rows
 
 
+@wp.func
+def without_unproven(sweep: Sweep, before: PairContacts) -> PairContacts:
+    """The contacts of a pair whose shape overlaps nothing of the sweep's region by more than a touch.
+
+    Those of the region with a depth that EPA has not proved are dropped; the last contact of the pair has depth 0.
+    """
+    result = before
+    i = result.first
+    while i < result.first + result.count:
+        contact = result.contact[i]
+        is_wrong = contact.role == UNPROVEN and contact.separation < -sweep.touch and is_of_region(sweep, contact)
+        if is_wrong and result.count == 1:
+            result.contact[i].separation = Real(0.0)
+        if is_wrong:
+            result.changed = 1
+        if is_wrong and result.count > 1:
+            result.count -= 1
+            swap_contacts(result.contact, i, result.first + result.count)
+        else:
+            i += 1
+    return result
+
+
 @wp.func(inline=False)
 def settle_region(pair: Any, surface: Any, sweep: Sweep, before: PairContacts) -> PairContacts:
     """Replaces the deepest contact of the sweep's region by that of the least translation; drops deeper contacts."""
@@ -565,6 +588,8 @@ def settle_region(pair: Any, surface: Any, sweep: Sweep, before: PairContacts) -
     row = deepest_of_region(sweep, before)
     best = least_translation(pair, surface, sweep, before, row)
     result.exact = wp.min(result.exact, best.exact)
+    if best.number < 0 and best.t == Real(0.0):
+        return without_unproven(sweep, result)
     if best.number < 0 or best.t == Real(wp.inf):
         return result
     if row >= 0:

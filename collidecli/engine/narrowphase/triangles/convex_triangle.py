@@ -468,7 +468,7 @@ def contacts_beside(
 def mark_unproven(a: Any, b: TriangleShape, surface: Any, depth: Real, out: ContactBuffer, row: int, count: int):
     """Marks contacts deeper than the least translation off a triangle, of length `depth` [m], that has a sharp edge.
 
-    Every translation that separates the pair is at least that long. Axes of flat cores are those in normal cones.
+    depth: 0 where it is not known. Every translation that separates the pair is at least that long. Axes of flat cores are those in normal cones.
     """
     most = PROVES * wp.max(depth, Real(0.0))
     if core_is_flat(a.type) or not penetrates(out, row, count):
@@ -500,6 +500,8 @@ def contacts_of_crossing(
         crossing = flat_crossing(difference, surface, query, side, simplex)
     else:
         crossing = solid_crossing(difference, surface, query, simplex, simplex_count)
+    # Of a depth that EPA has not proved neither the witness nor a multiple of the depth decides anything.
+    proven = wp.where(crossing.exact == 1, crossing.depth + difference.radius_a, Real(0.0))
     # GJK's overlap is no proof. A core that is apart has the contacts that it has where a small maximum separation ends
     # GJK before: none behind the triangle.
     crosses = crossing.depth >= -PROVEN * sum_of_sizes(difference)
@@ -515,13 +517,13 @@ def contacts_of_crossing(
     if crossing.belongs == 1 and crossing.exact == 1:
         # Along a direction of the surface's a shape that only touches the triangle is beside the surface.
         count = contacts_along(a, b, surface, query, crossing, overlaps, out, row)
-        mark_unproven(a, b, surface, crossing.depth + difference.radius_a, out, row, count)
+        mark_unproven(a, b, surface, proven, out, row, count)
         return count
     if not overlaps and is_at_border(surface, b, wp.transform_point(into_b, crossing.on_a)):
         crosses = False
     count = contacts_above(a, b, surface, query, side, crosses, out, row)
     if penetrates(out, row, count):
-        mark_unproven(a, b, surface, crossing.depth + difference.radius_a, out, row, count)
+        mark_unproven(a, b, surface, proven, out, row, count)
         return count
     if overlaps and is_one_sided(surface):
         # The least translation off the triangle may lead behind it: the one along its normal does not.
