@@ -55,7 +55,6 @@ from collidecli.engine.narrowphase.convex.penetration import (
     sum_of_sizes,
     witness_by_gjk,
 )
-from collidecli.engine.narrowphase.sub_pairs import INEXACT
 from collidecli.engine.narrowphase.triangles.convex_surface import (
     FieldSurface,
     MeshSurface,
@@ -466,9 +465,10 @@ def contacts_beside(
 
 @wp.func
 def mark_unproven(a: Any, b: TriangleShape, surface: Any, depth: Real, out: ContactBuffer, row: int, count: int):
-    """Marks contacts deeper than the least translation off a triangle, of length `depth` [m], that has a sharp edge.
+    """Marks contacts deeper than the least translation off a triangle that has a sharp edge.
 
-    depth: 0 where it is not known. Every translation that separates the pair is at least that long. Axes of flat cores are those in normal cones.
+    depth: length of that translation [m], 0 where it is not known: every translation that separates the pair is at
+    least that long. Axes of flat cores are those in normal cones.
     """
     most = PROVES * wp.max(depth, Real(0.0))
     if core_is_flat(a.type) or not penetrates(out, row, count):
@@ -538,7 +538,7 @@ def contacts_of_crossing(
     code = feature_at(a, point, crossing.normal)
     emit_contact(out, row + count, point, crossing.normal, separation, code, triangle_feature_at(b, foot), 0, FALLBACK)
     if overlaps and not core_is_flat(a.type):
-        # The translation is in no normal cone: it need not separate the shape from other triangles.
+        # The translation is in no normal cone, or not proved: it need not separate the shape from other triangles.
         out.contact[memory_row(out, row + count)].role = UNPROVEN
     return count + 1
 
@@ -561,7 +561,7 @@ def collide_convex_triangle(a: Any, b: TriangleShape, surface: Any, query: Query
         surface: of `convex_surface`.
         out, row: contacts go to rows `row` and up; with their priorities.
     Returns:
-        the number written, at most MAX_CONTACTS; plus INEXACT where a depth is an upper bound.
+        the number written, at most MAX_CONTACTS. A depth that is an upper bound has the role UNPROVEN.
     """
     difference = minkowski_difference(a, b, query.pose_b_to_a)
     simplex = wp.zeros(shape=4, dtype=Vertex)
