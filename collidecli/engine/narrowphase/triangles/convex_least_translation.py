@@ -95,7 +95,10 @@ BEHIND = wp.constant(Real(1.1))
 """A pattern search ends at a halved step where its translation is this many times that of the best of all."""
 SHORTER = wp.constant(Real(1.0 - 1.0e-6))
 """Factor below which a translation is shorter than another. Of equal ones the first stays: by symmetry several
-directions have translations that differ by rounding, and by the touch to which a translation is found."""
+directions have translations that differ by rounding."""
+TIED = wp.constant(Real(2.0))
+"""Touches by which a translation is shorter than another. Each leaves overlaps of up to a touch: faces in one plane,
+a few touches deep, would else have a tilted normal that leaves a part of their overlap."""
 GAIN = wp.constant(Real(0.999))
 """A refinement ends where its bound is above this fraction of the best."""
 
@@ -139,10 +142,16 @@ def spread_direction(k: int) -> Vec3:
 
 
 @wp.func
-def better(before: FreeAt, free: FreeAt) -> FreeAt:
+def is_shorter(sweep: Sweep, t: Real, before: Real) -> bool:
+    """Whether a translation `t` is shorter than another by more than the error of both [m]."""
+    return t < SHORTER * before - TIED * sweep.touch
+
+
+@wp.func
+def better(sweep: Sweep, before: FreeAt, free: FreeAt) -> FreeAt:
     """The shorter of the best translation so far and another; exact if both are."""
     result = before
-    if free.t < SHORTER * before.t:
+    if is_shorter(sweep, free.t, before.t):
         result = free
     result.exact = wp.min(before.exact, free.exact)
     return result
@@ -261,7 +270,7 @@ def refine(pair: Any, surface: Any, sweep: Sweep, before: FreeAt, start: Vec3) -
     for _step in range(STEPS):
         # Without a limit: which triangle is exited at a limit depends on the order in which the surface gives them.
         free = first_free(pair, surface, sweep, direction, Real(wp.inf))
-        best = better(best, free)
+        best = better(sweep, best, free)
         if free.number < 0 or free.t == Real(wp.inf):
             return best
         free = with_last_triangle(pair, surface, sweep, free)
@@ -294,8 +303,8 @@ def pattern_search(pair: Any, surface: Any, sweep: Sweep, before: FreeAt, start:
             point = on_circle(SIXTH * Real(k) + RADIAN * Real(tries))
             turned = wp.normalize(direction + step * (point[0] * first + point[1] * second))
             free = first_free(pair, surface, sweep, allowed_in(pair, surface, turned), least)
-            best = better(best, free)
-            if free.t < SHORTER * least:
+            best = better(sweep, best, free)
+            if is_shorter(sweep, free.t, least):
                 least = free.t
                 after = free.direction
                 improved = True
@@ -342,7 +351,7 @@ def search(pair: Any, surface: Any, sweep: Sweep, before: FreeAt, directions: wp
     for k in range(count):
         free = first_free(pair, surface, sweep, directions[k], best.t * NEARBY)
         length[k] = free.t
-        best = better(best, free)
+        best = better(sweep, best, free)
     limit = best.t * NEARBY
     starts = wp.zeros(shape=wp.static(int(STARTS)), dtype=Vec3)
     started = int(0)
@@ -520,12 +529,12 @@ def least_translation(pair: Any, surface: Any, sweep: Sweep, rows: PairContacts,
         depth = -rows.contact[deepest].separation
         bound = lower_bound(pair, surface, sweep, rows, depth)
         best.direction = allowed_in(pair, surface, -rows.contact[deepest].normal)
-        best = better(best, first_free(pair, surface, sweep, best.direction, Real(wp.inf)))
+        best = better(sweep, best, first_free(pair, surface, sweep, best.direction, Real(wp.inf)))
         if best.t < bound * (Real(1.0) - EQUAL_DEPTH):
             # Less than a lower bound: other parts of the surface must be exited too.
             sweep.in_region = 0
             best.t = Real(wp.inf)
-            best = better(best, first_free(pair, surface, sweep, best.direction, Real(wp.inf)))
+            best = better(sweep, best, first_free(pair, surface, sweep, best.direction, Real(wp.inf)))
         if best.t <= bound * WITHIN or (depth <= sweep.shallow and best.t <= depth * WITHIN):
             return best
     directions = wp.zeros(shape=wp.static(DIRECTIONS), dtype=Vec3)
