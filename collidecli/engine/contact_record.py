@@ -29,9 +29,9 @@ SPARE = wp.constant(6)
 SPARE_UNTESTED = wp.constant(7)
 """Role of such a row of a pair that may overlap without a contact of its features."""
 UNPROVEN = wp.constant(8)
-"""Role of a contact of a convex shape and a triangle with a sharp edge that is deeper than the least
-translation off the triangle, or along it where other triangles may be in its way: see
-`convex_triangle.mark_unproven`."""
+"""Role of a contact of a convex shape and a triangle whose depth need not be the least: of a triangle
+with a sharp edge, deeper than the least translation off it; or along a translation off it that is in
+no normal cone, so that other triangles may be in its way. See `convex_triangle.mark_unproven`."""
 FALLBACK = wp.constant(2)
 """Priority of a contact that counts only where its pair has no other. 0: a closest point; 1: a contact along a
 triangle's normal."""

@@ -105,6 +105,25 @@ def test_a_box_in_two_arms_has_the_depth_of_its_deeper_region():
         check_copies(cells, False, ("box", "L", k))
 
 
+@pytest.mark.parametrize(("second", "cases"), [("L", [70]), ("torus", [33, 75]), ("sheet", [84])])
+def test_a_box_in_a_mesh_has_one_depth(second, cases):
+    """A refinement must not follow the first triangle beyond a limit, which the order of a tree chooses."""
+    pairs = [drawn("box", second, 3, 120)[k] for k in cases]
+    for k, cells in zip(cases, contacts_of_copies(pairs, COPIES, NOISE), strict=True):
+        check_copies(cells, False, ("box", second, k))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("second", ["L", "T", "torus", "bumpy", "sheet", "one_sided", "dented"])
+def test_boxes_in_meshes_have_one_depth(second):
+    pairs = drawn("box", second, 4, 120)
+    for k, cells in enumerate(contacts_of_copies(pairs, COPIES, NOISE)):
+        distances = [deepest(cell)[0] for cell in cells]
+        assert np.isfinite(distances).all() == np.isfinite(distances).any(), k
+        if np.isfinite(distances).all():
+            assert np.ptp(distances) < SAME_DEPTH, (k, distances)
+
+
 def part_count(pair: NoisyPair) -> int:
     """Number of connected parts of the intersection of two closed meshes."""
     solids = []

@@ -15,7 +15,7 @@ import warp as wp
 
 from collidecli.engine.candidates import Query, query_of
 from collidecli.engine.cells import Instances
-from collidecli.engine.contact_record import OF_REGION, UNPROVEN, Candidates, ContactRecord, swap_contacts
+from collidecli.engine.contact_record import FALLBACK, OF_REGION, UNPROVEN, Candidates, ContactRecord, swap_contacts
 from collidecli.engine.device_model import Margins, ShapeRows
 from collidecli.engine.geometry.bounds import bounding_box, local_half_extents
 from collidecli.engine.geometry.hulls import FACE_ROW, HullShape, hull_number, hull_point
@@ -33,6 +33,7 @@ from collidecli.engine.narrowphase.triangles.convex_surface import (
     begin_near,
     corners_of,
     depth_inside,
+    has_nearer,
     is_one_sided,
     named_of,
     next_near,
@@ -92,9 +93,12 @@ TRIES = wp.constant(72)
 """Greatest number of directions of a pattern search."""
 BEHIND = wp.constant(Real(1.1))
 """A pattern search ends at a halved step where its translation is this many times that of the best of all."""
-SHORTER = wp.constant(Real(1.0 - 1.0e-9))
+SHORTER = wp.constant(Real(1.0 - 1.0e-6))
 """Factor below which a translation is shorter than another. Of equal ones the first stays: by symmetry several
 directions have translations that differ by rounding."""
+TIED = wp.constant(Real(2.0))
+"""Touches by which a translation is shorter than another. Each leaves overlaps of up to a touch: faces in one plane,
+a few touches deep, would else have a tilted normal that leaves a part of their overlap."""
 GAIN = wp.constant(Real(0.999))
 """A refinement ends where its bound is above this fraction of the best."""
 
@@ -138,10 +142,16 @@ def spread_direction(k: int) -> Vec3:
 
 
 @wp.func
-def better(before: FreeAt, free: FreeAt) -> FreeAt:
+def is_shorter(sweep: Sweep, t: Real, before: Real) -> bool:
+    """Whether a translation `t` is shorter than another by more than the error of both [m]."""
+    return t < SHORTER * before - TIED * sweep.touch
+
+
+@wp.func
+def better(sweep: Sweep, before: FreeAt, free: FreeAt) -> FreeAt:
     """The shorter of the best translation so far and another; exact if both are."""
     result = before
-    if free.t < SHORTER * before.t:
+    if is_shorter(sweep, free.t, before.t):
         result = free
     result.exact = wp.min(before.exact, free.exact)
     return result
@@ -252,29 +262,18 @@ def nearest_beyond(planes: wp.array[Plane], count: int, slack: Real) -> Vec3:
 
 @wp.func(inline=False)
 def refine(pair: Any, surface: Any, sweep: Sweep, before: FreeAt, start: Vec3) -> FreeAt:
-    """The best translation after refining a direction by sequential quadratic programming.
-
-    A direction whose exit is beyond the limit gives no plane of a last triangle: half the turn is tried instead.
-    """
+    """The best translation after refining a direction by sequential quadratic programming."""
     best = before
     planes = wp.zeros(shape=wp.static(PLANES), dtype=Plane)
     count = int(0)
     direction = start
-    left = start
-    limit = best.t * NEARBY
-    for step in range(STEPS):
-        free = first_free(pair, surface, sweep, direction, limit)
-        best = better(best, free)
-        if free.number < 0:
+    for _step in range(STEPS):
+        # Without a limit: which triangle is exited at a limit depends on the order in which the surface gives them.
+        free = first_free(pair, surface, sweep, direction, Real(wp.inf))
+        best = better(sweep, best, free)
+        if free.number < 0 or free.t == Real(wp.inf):
             return best
-        if step > 0 and free.t >= limit:
-            if wp.dot(direction, left) > NARROW_COSINE:
-                return best
-            direction = allowed_in(pair, surface, wp.normalize(left + direction))
-            continue
-        limit = wp.min(limit, wp.max(free.t, best.t))
-        if free.t < best.t * NEARBY:
-            free = with_last_triangle(pair, surface, sweep, free)
+        free = with_last_triangle(pair, surface, sweep, free)
         count = add_plane(planes, count, free)
         x = nearest_beyond(planes, count, sweep.touch)
         length = wp.length(x)
@@ -283,7 +282,6 @@ def refine(pair: Any, surface: Any, sweep: Sweep, before: FreeAt, start: Vec3) -
         after = allowed_in(pair, surface, x / length)
         if wp.dot(after, direction) > Real(1.0) - Real(1.0e-12):
             return best
-        left = direction
         direction = after
     return best
 
@@ -305,8 +303,8 @@ def pattern_search(pair: Any, surface: Any, sweep: Sweep, before: FreeAt, start:
             point = on_circle(SIXTH * Real(k) + RADIAN * Real(tries))
             turned = wp.normalize(direction + step * (point[0] * first + point[1] * second))
             free = first_free(pair, surface, sweep, allowed_in(pair, surface, turned), least)
-            best = better(best, free)
-            if free.t < SHORTER * least:
+            best = better(sweep, best, free)
+            if is_shorter(sweep, free.t, least):
                 least = free.t
                 after = free.direction
                 improved = True
@@ -353,7 +351,7 @@ def search(pair: Any, surface: Any, sweep: Sweep, before: FreeAt, directions: wp
     for k in range(count):
         free = first_free(pair, surface, sweep, directions[k], best.t * NEARBY)
         length[k] = free.t
-        best = better(best, free)
+        best = better(sweep, best, free)
     limit = best.t * NEARBY
     starts = wp.zeros(shape=wp.static(int(STARTS)), dtype=Vec3)
     started = int(0)
@@ -498,7 +496,7 @@ def deepest_of_region(sweep: Sweep, rows: PairContacts) -> int:
 
 
 @wp.func(inline=False)
-def lower_bound(pair: Any, surface: Any, rows: PairContacts, depth: Real) -> Real:
+def lower_bound(pair: Any, surface: Any, sweep: Sweep, rows: PairContacts, depth: Real) -> Real:
     """Lower bound of every separating translation [m]: the greatest depth of a witness of a deep contact in the other
     body. depth: of the deepest contact [m].
     """
@@ -506,9 +504,13 @@ def lower_bound(pair: Any, surface: Any, rows: PairContacts, depth: Real) -> Rea
     for i in range(rows.first, rows.first + rows.count):
         contact = rows.contact[i]
         if contact.separation * WITHIN <= -depth:
-            of_a = depth_inside(surface, wp.transpose(pair.rotation) * (contact.point - pair.position))
-            of_b = depth_in_shape(pair.a, contact.point + contact.separation * contact.normal)
-            bound = wp.max(bound, wp.max(of_a, of_b))
+            bound = wp.max(bound, depth_inside(surface, wp.transpose(pair.rotation) * (contact.point - pair.position)))
+            foot = contact.point + contact.separation * contact.normal
+            of_b = depth_in_shape(pair.a, foot)
+            in_surface = wp.transpose(pair.rotation) * (foot - pair.position)
+            # The foot of a contact along a normal may be beside its triangle, off the surface.
+            if of_b > bound and has_nearer(surface, in_surface, EQUAL_DEPTH * sweep.size, Vec3()):
+                bound = of_b
     return bound
 
 
@@ -525,14 +527,14 @@ def least_translation(pair: Any, surface: Any, sweep: Sweep, rows: PairContacts,
     bound = Real(0.0)
     if deepest >= 0:
         depth = -rows.contact[deepest].separation
-        bound = lower_bound(pair, surface, rows, depth)
+        bound = lower_bound(pair, surface, sweep, rows, depth)
         best.direction = allowed_in(pair, surface, -rows.contact[deepest].normal)
-        best = better(best, first_free(pair, surface, sweep, best.direction, Real(wp.inf)))
+        best = better(sweep, best, first_free(pair, surface, sweep, best.direction, Real(wp.inf)))
         if best.t < bound * (Real(1.0) - EQUAL_DEPTH):
             # Less than a lower bound: other parts of the surface must be exited too.
             sweep.in_region = 0
             best.t = Real(wp.inf)
-            best = better(best, first_free(pair, surface, sweep, best.direction, Real(wp.inf)))
+            best = better(sweep, best, first_free(pair, surface, sweep, best.direction, Real(wp.inf)))
         if best.t <= bound * WITHIN or (depth <= sweep.shallow and best.t <= depth * WITHIN):
             return best
     directions = wp.zeros(shape=wp.static(DIRECTIONS), dtype=Vec3)
@@ -565,6 +567,29 @@ def without_deeper(sweep: Sweep, rows: PairContacts, kept: int) -> PairContacts:
     return rows
 
 
+@wp.func
+def without_unproven(sweep: Sweep, before: PairContacts) -> PairContacts:
+    """The contacts of a pair whose shape overlaps nothing of the sweep's region by more than a touch.
+
+    Those of the region with a depth that EPA has not proved are dropped; the last contact of the pair has depth 0.
+    """
+    result = before
+    i = result.first
+    while i < result.first + result.count:
+        contact = result.contact[i]
+        is_wrong = contact.role == UNPROVEN and contact.separation < -sweep.touch and is_of_region(sweep, contact)
+        if is_wrong and result.count == 1:
+            result.contact[i].separation = Real(0.0)
+        if is_wrong:
+            result.changed = 1
+        if is_wrong and result.count > 1:
+            result.count -= 1
+            swap_contacts(result.contact, i, result.first + result.count)
+        else:
+            i += 1
+    return result
+
+
 @wp.func(inline=False)
 def settle_region(pair: Any, surface: Any, sweep: Sweep, before: PairContacts) -> PairContacts:
     """Replaces the deepest contact of the sweep's region by that of the least translation; drops deeper contacts."""
@@ -572,6 +597,8 @@ def settle_region(pair: Any, surface: Any, sweep: Sweep, before: PairContacts) -
     row = deepest_of_region(sweep, before)
     best = least_translation(pair, surface, sweep, before, row)
     result.exact = wp.min(result.exact, best.exact)
+    if best.number < 0 and best.t == Real(0.0):
+        return without_unproven(sweep, result)
     if best.number < 0 or best.t == Real(wp.inf):
         return result
     if row >= 0:
@@ -678,10 +705,13 @@ def settle_kernel(surfaces_type: Any, surface_of: Callable[..., Any], shape_a: C
         before = PairContacts(contact, candidates.first[candidate], count, most * (held[1] - held[0]), 0, 1)
         nearest = Real(0.0)
         unproven = Real(0.0)
+        only_fallback = int(0)
         for i in range(before.first, before.first + before.count):
             nearest = wp.min(nearest, contact[i].separation)
             if contact[i].role == UNPROVEN:
                 unproven = wp.min(unproven, contact[i].separation)
+                if contact[i].priority >= FALLBACK:
+                    only_fallback = 1
         if nearest < Real(0.0):
             query = query_of(rows, margins, instances, candidates.pair[candidate], candidates.row[candidate])
             a = shape_a(rows, query.row_a)
@@ -690,7 +720,7 @@ def settle_kernel(surfaces_type: Any, surface_of: Callable[..., Any], shape_a: C
             least = wp.min(wp.min(local_half_extents(a.type, a.size)), wp.max(size_b))
             # A contact with a triangle at a sharp edge need not be the least translation, however shallow.
             # Touches are settled along the surface's normals: their directions are rounding.
-            is_proven = unproven >= -TOUCHING * wp.max(wp.length(a.size), wp.length(size_b))
+            is_proven = unproven >= -TOUCHING * wp.max(wp.length(a.size), wp.length(size_b)) and only_fallback == 0
             if not is_proven or nearest < -wp.where(is_one_sided(surface), TOUCHING, SHALLOW) * least:
                 settled = settle_pair(a, surface, query, size_b, is_proven, before)
                 if settled.exact == 0:

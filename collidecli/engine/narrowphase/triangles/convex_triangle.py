@@ -55,7 +55,6 @@ from collidecli.engine.narrowphase.convex.penetration import (
     sum_of_sizes,
     witness_by_gjk,
 )
-from collidecli.engine.narrowphase.sub_pairs import INEXACT
 from collidecli.engine.narrowphase.triangles.convex_surface import (
     FieldSurface,
     MeshSurface,
@@ -466,9 +465,10 @@ def contacts_beside(
 
 @wp.func
 def mark_unproven(a: Any, b: TriangleShape, surface: Any, depth: Real, out: ContactBuffer, row: int, count: int):
-    """Marks contacts deeper than the least translation off a triangle, of length `depth` [m], that has a sharp edge.
+    """Marks contacts deeper than the least translation off a triangle that has a sharp edge.
 
-    Every translation that separates the pair is at least that long. Axes of flat cores are those in normal cones.
+    depth: length of that translation [m], 0 where it is not known: every translation that separates the pair is at
+    least that long. Axes of flat cores are those in normal cones.
     """
     most = PROVES * wp.max(depth, Real(0.0))
     if core_is_flat(a.type) or not penetrates(out, row, count):
@@ -500,6 +500,8 @@ def contacts_of_crossing(
         crossing = flat_crossing(difference, surface, query, side, simplex)
     else:
         crossing = solid_crossing(difference, surface, query, simplex, simplex_count)
+    # Of a depth that EPA has not proved neither the witness nor a multiple of the depth decides anything.
+    proven = wp.where(crossing.exact == 1, crossing.depth + difference.radius_a, Real(0.0))
     # GJK's overlap is no proof. A core that is apart has the contacts that it has where a small maximum separation ends
     # GJK before: none behind the triangle.
     crosses = crossing.depth >= -PROVEN * sum_of_sizes(difference)
@@ -512,18 +514,16 @@ def contacts_of_crossing(
         if wp.dot(side, wp.transform_vector(into_b, crossing.normal)) > RISE:
             return 0
         crosses = False
-    if crossing.belongs == 1:
+    if crossing.belongs == 1 and crossing.exact == 1:
         # Along a direction of the surface's a shape that only touches the triangle is beside the surface.
         count = contacts_along(a, b, surface, query, crossing, overlaps, out, row)
-        mark_unproven(a, b, surface, crossing.depth + difference.radius_a, out, row, count)
-        if crossing.exact == 0:
-            count += INEXACT
+        mark_unproven(a, b, surface, proven, out, row, count)
         return count
     if not overlaps and is_at_border(surface, b, wp.transform_point(into_b, crossing.on_a)):
         crosses = False
     count = contacts_above(a, b, surface, query, side, crosses, out, row)
     if penetrates(out, row, count):
-        mark_unproven(a, b, surface, crossing.depth + difference.radius_a, out, row, count)
+        mark_unproven(a, b, surface, proven, out, row, count)
         return count
     if overlaps and is_one_sided(surface):
         # The least translation off the triangle may lead behind it: the one along its normal does not.
@@ -537,8 +537,8 @@ def contacts_of_crossing(
     foot = wp.transform_point(into_b, point + separation * crossing.normal)
     code = feature_at(a, point, crossing.normal)
     emit_contact(out, row + count, point, crossing.normal, separation, code, triangle_feature_at(b, foot), 0, FALLBACK)
-    if overlaps and not core_is_flat(a.type) and is_sharp(surface, b):
-        # The translation is in no normal cone: it need not separate the shape from other triangles.
+    if overlaps and not core_is_flat(a.type):
+        # The translation is in no normal cone, or not proved: it need not separate the shape from other triangles.
         out.contact[memory_row(out, row + count)].role = UNPROVEN
     return count + 1
 
@@ -561,7 +561,7 @@ def collide_convex_triangle(a: Any, b: TriangleShape, surface: Any, query: Query
         surface: of `convex_surface`.
         out, row: contacts go to rows `row` and up; with their priorities.
     Returns:
-        the number written, at most MAX_CONTACTS; plus INEXACT where a depth is an upper bound.
+        the number written, at most MAX_CONTACTS. A depth that is an upper bound has the role UNPROVEN.
     """
     difference = minkowski_difference(a, b, query.pose_b_to_a)
     simplex = wp.zeros(shape=4, dtype=Vertex)
