@@ -57,6 +57,26 @@ from collidecli.storage.h5_files import DAMAGE
 from collidecli.storage.new_objects import NewObjects
 
 
+def _check_source(attributes: Mapping[str, str]) -> None:
+    """Raises ValueError for other attributes than those of a source."""
+    if set(attributes) != set(SOURCE_ATTRIBUTES):
+        raise ValueError(f"attributes are {sorted(attributes)}, not {sorted(SOURCE_ATTRIBUTES)}")
+
+
+def _check_times(
+    frame_count: int,
+    time: np.ndarray,
+    step: np.ndarray,
+    episodes: Episodes | None,
+    world_count: int,
+) -> None:
+    """Raises ValueError for other times, steps or episodes than those of the frames."""
+    if len(time) != frame_count or len(step) != frame_count:
+        raise ValueError(f"{len(time)} times and {len(step)} steps for {frame_count} frames")
+    if episodes is not None and (faults := episodes.faults(frame_count, world_count)):
+        raise ValueError(f"the episodes are not valid: {faults}")
+
+
 class ContactWriter:
     """Writes one contact set, block by block in the order of cells, in bounded memory.
 
@@ -106,14 +126,8 @@ class ContactWriter:
         engine: EngineRecord | None = None,
         time_unit: str = SECOND,
     ) -> None:
-        if set(attributes) != set(SOURCE_ATTRIBUTES):
-            raise ValueError(
-                f"attributes are {sorted(attributes)}, not {sorted(SOURCE_ATTRIBUTES)}"
-            )
-        if len(time) != frame_count or len(step) != frame_count:
-            raise ValueError(f"{len(time)} times and {len(step)} steps for {frame_count} frames")
-        if episodes is not None and (faults := episodes.faults(frame_count, model.world_count)):
-            raise ValueError(f"the episodes are not valid: {faults}")
+        _check_source(attributes)
+        _check_times(frame_count, time, step, episodes, model.world_count)
         self._cell_count = frame_count * model.world_count
         self._next_cell = 0
         self._ended = False

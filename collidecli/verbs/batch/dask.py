@@ -119,6 +119,7 @@ def _work(folder: str, shard: int, timeout: float | None, version: str) -> Shard
 
 
 def _work_through(
+    distributed: Any,
     client: Any,
     plan: Plan,
     shards: Sequence[int],
@@ -128,10 +129,8 @@ def _work_through(
     """Starts shards in their order, as many at once as the cluster has slots for, and again those
     whose worker was killed; see `by_dask`.
 
-    start: submits a shard under a key, and returns its future.
+    distributed: the module. start: submits a shard under a key, and returns its future.
     """
-    import distributed
-
     batch = f"collide-{uuid.uuid4().hex}"
     tasks = dict[str, int]()
     killed = Counter[int]()
@@ -210,7 +209,7 @@ def by_dask(
                 pure=False,
             )
 
-        _work_through(client, plan, shards, done, start)
+        _work_through(distributed, client, plan, shards, done, start)
     except (OSError, distributed.client.FutureCancelledError, distributed.CancelledError) as error:
         if (
             not isinstance(error, OSError)
