@@ -141,15 +141,8 @@ class ContactWriter:
         self._file: h5py.File | None = None
         self._threads: ChunkThreads | None = None
         try:
-            self._file = h5py.File(self._output, "w")
-            self._objects = NewObjects(self._file)
             tables = (replace(RIGID_CONTACTS, columns=tuple(columns)), *groups)
-            self._tables = TableWriter(
-                self._objects, tables, float_type, compression, self._digest, chunk_rows
-            )
-            self._settled = chunk_rows > 0
-            self._threads = ChunkThreads(threads + 1)
-            self._alone = threads == 1
+            self._open(tables, float_type, compression, chunk_rows, threads)
             # Dozens of small datasets, written with the first block, while the engine computes the
             # next ones.
             self._header: Callable[[], None] | None = partial(
@@ -166,6 +159,24 @@ class ContactWriter:
         except BaseException:
             self._abandon()
             raise
+
+    def _open(
+        self,
+        tables: tuple[ContactGroup, ...],
+        float_type: np.dtype,
+        compression: str,
+        chunk_rows: int,
+        threads: int,
+    ) -> None:
+        """Creates the file with its tables, and the threads that compress their chunks."""
+        self._file = h5py.File(self._output, "w")
+        self._objects = NewObjects(self._file)
+        self._tables = TableWriter(
+            self._objects, tables, float_type, compression, self._digest, chunk_rows
+        )
+        self._settled = chunk_rows > 0
+        self._threads = ChunkThreads(threads + 1)
+        self._alone = threads == 1
 
     def _begin(self) -> None:
         write = self._header

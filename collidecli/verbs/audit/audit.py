@@ -206,6 +206,12 @@ def _greatest_depths(depths: MotionDepths, shape: tuple[int, int]) -> dict[str, 
     return {name: values.reshape(shape) for name, values in greatest.items()}
 
 
+def _deepest_pairs(depths: MotionDepths, shape_count: int) -> np.ndarray:
+    """int32[cells, 2]: the shapes of the deepest pair of each cell; -1 without penetration."""
+    shapes = np.stack(np.divmod(depths.deepest, shape_count), axis=1)
+    return np.where(depths.deepest[:, None] < 0, -1, shapes).astype(np.int32)
+
+
 def _checks(
     limits: AuditLimits,
     of_pairs: PairLimits,
@@ -234,11 +240,6 @@ def _audited(
     measure_overlaps(source, pairs[: request.first], request.overlap_volume, request.deepest_point)
     tunnels = _tunnels(source, of_pairs, depths.usable)
     usable = depths.usable.reshape(shape) & recorded
-    deepest = np.where(
-        depths.deepest[:, None] < 0,
-        -1,
-        np.stack(np.divmod(depths.deepest, len(source.shapes.path)), axis=1),
-    )
     greatest = _greatest_depths(depths, shape)
     checks = _checks(limits, of_pairs, pairs, tunnels, baseline)
     reasons = [check["reason"] for check in checks if check["reason"]]
@@ -277,7 +278,7 @@ def _audited(
         greatest["depth"],
         greatest["self_depth"],
         greatest["ground_depth"],
-        deepest.astype(np.int32).reshape(*shape, 2),
+        _deepest_pairs(depths, len(source.shapes.path)).reshape(*shape, 2),
         tuple(source.shapes.path),
         source.frames.number,
         source.step,

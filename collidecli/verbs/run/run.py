@@ -261,17 +261,21 @@ def _run(
     if request.trace:
         timing.spans.append(Span("run", threading.current_thread().name, start, elapsed))
         write_trace(request.trace, {"collide run": [timing]}, request.force)
-    episodes = episodes_in(motion, model.world_count)
-    worlds = model.world_count
-    counts = {
+    counts = _counts(tally, group_tally, names, motion, model.world_count)
+    counts["content_sha256"] = content
+    return _result(request, scene, collision, timing, counts)
+
+
+def _counts(
+    tally: Tally, group_tally: GroupTally, names: Names, motion: Motion, worlds: int
+) -> dict[str, Any]:
+    """The counts of a result: of contacts, of steps, and of other groups."""
+    episodes = episodes_in(motion, worlds)
+    return {
         **vars(tally.counts(worlds, episodes)),
         **dict(zip(OF_STEPS, group_tally.sweeps, strict=True)),
-    }
-    counts |= {
         "groups": group_tally.counts(names, worlds, episodes) or None,
-        "content_sha256": content,
     }
-    return _result(request, scene, collision, timing, counts)
 
 
 def _result(
