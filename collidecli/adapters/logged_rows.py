@@ -28,15 +28,9 @@ if TYPE_CHECKING:
 SAME_RUN = "give the scene and the motion of the contacts, with the same --frames and --worlds"
 
 
-def logged_rows(problem: Problem, path: str, kind: str) -> EngineRows:
-    """The contacts of a log. kind: of LOG_FORMATS.
-
-    Raises InputError for a damaged log, other frames or worlds than those of the motion, and for
-    unknown shapes.
-    """
-    log = read_log(path, kind)
-    model = problem.model
-    worlds = model.world_count
+def _checked_cells(problem: Problem, log: Log, path: str) -> np.ndarray:
+    """The problem's cell of each contact of a log. Raises InputError for other frames or worlds."""
+    worlds = problem.model.world_count
     if log.world.tolist() != list(range(worlds)):
         raise InputError(
             f"has the worlds {log.world.tolist()}, the motion has {worlds}",
@@ -62,6 +56,40 @@ def logged_rows(problem: Problem, path: str, kind: str) -> EngineRows:
     cell = problem.cell_of(frames.b[np.argsort(frames.a)][frame] * worlds + world)
     if (cell < 0).any():
         raise InputError("has contacts outside of every demonstration", path, SAME_RUN)
+    return cell
+
+
+def _points_of_bodies(
+    problem: Problem,
+    log: Log,
+    cell: np.ndarray,
+    shapes: np.ndarray,
+    swapped: np.ndarray,
+    normal: np.ndarray,
+) -> list[np.ndarray]:
+    """Points on both plain surfaces in the world [m], of a log that has them in frames of bodies,
+    on surfaces of its own margins. swapped: bool[N], rows whose shapes changed places."""
+    sides = [np.where(swapped, 1 - k, k) for k in (0, 1)]
+    local = np.stack(log.points, axis=1)
+    margins = np.stack(log.margins, axis=1)
+    authored = ContactMixing.of_model(problem.model).of_pairs(*shapes.T)
+    row = np.arange(len(cell))
+    return [
+        moved_points(problem.body_poses(cell, shapes[:, k]), local[row, sides[k]])
+        + ((1.0 - 2.0 * k) * (margins[row, sides[k]] - authored[f"margin{k}"]))[:, None] * normal
+        for k in (0, 1)
+    ]
+
+
+def logged_rows(problem: Problem, path: str, kind: str) -> EngineRows:
+    """The contacts of a log. kind: of LOG_FORMATS.
+
+    Raises InputError for a damaged log, other frames or worlds than those of the motion, and for
+    unknown shapes.
+    """
+    log = read_log(path, kind)
+    model = problem.model
+    cell = _checked_cells(problem, log, path)
     shapes = _rows_of_names(problem, log, path)[log.shapes]
     swapped = shapes[:, 0] > shapes[:, 1]
     if (shapes[:, 0] == shapes[:, 1]).any():
@@ -73,18 +101,8 @@ def logged_rows(problem: Problem, path: str, kind: str) -> EngineRows:
     normal = np.where(swapped[:, None], -log.normal, log.normal)
     pair = problem.pair_of(shapes)
     margin = problem.margins(shapes)
-    if log.distance is None:  # points in frames of bodies, on surfaces of the log's own margins
-        sides = [np.where(swapped, 1 - k, k) for k in (0, 1)]
-        local = np.stack(log.points, axis=1)
-        margins = np.stack(log.margins, axis=1)
-        authored = ContactMixing.of_model(model).of_pairs(*shapes.T)
-        row = np.arange(len(cell))
-        points = [
-            moved_points(problem.body_poses(cell, shapes[:, k]), local[row, sides[k]])
-            + ((1.0 - 2.0 * k) * (margins[row, sides[k]] - authored[f"margin{k}"]))[:, None]
-            * normal
-            for k in (0, 1)
-        ]
+    if log.distance is None:
+        points = _points_of_bodies(problem, log, cell, shapes, swapped, normal)
         distance = ((points[1] - points[0]) * normal).sum(axis=1)
         rule = "both"
     else:
@@ -130,24 +148,48 @@ def _rows_of_names(problem: Problem, log: Log, path: str) -> np.ndarray:
     return rows
 
 
+def _check_same_run(problem: Problem, contacts: ContactSet, path: str) -> None:
+    """Raises InputError for a contact set of another scene, motion, frames or worlds."""
+    model = problem.model
+    motion = problem.motion
+    differs = {
+        "scene": contacts.scene_sha256 != problem.scene.sha256
+        or contacts.shapes.path != tuple(model.shapes.path),
+        "motion": contacts.trajectory_sha256 != motion.sha256,
+        "selection of frames": not np.array_equal(contacts.time, motion.time),
+        "number of worlds": contacts.world_count != model.world_count,
+    }
+    for what in (what for what, is_other in differs.items() if is_other):
+        raise InputError(f"the {what} of the contact set differs", path, SAME_RUN)
+
+
+def _exact_engine(creator: str, shape_count: int) -> EngineRecord:
+    """The record of this engine, by which every shape is exact and every pair is asked."""
+    none = np.zeros(0, np.int32)
+    name, _, version = creator.partition(" ")
+    texts = (name, version, "{}", "", "float64")
+    return EngineRecord(
+        *texts,
+        False,
+        "both",
+        "plain",
+        True,
+        ("exact",) * shape_count,
+        ("",) * shape_count,
+        none,
+        none,
+    )
+
+
 def rows_of_set(problem: Problem, path: str) -> EngineRows:
     """The rows of a contact set, of this engine or another one, of the same scene and motion.
 
     Raises InputError for one of another scene, motion, frames or worlds.
     """
     model = problem.model
-    motion = problem.motion
     with reading("contact set", path), ContactSet.open(path) as contacts:
         check_has_contacts(contacts)
-        paths = tuple(model.shapes.path)
-        differs = {
-            "scene": contacts.scene_sha256 != problem.scene.sha256 or contacts.shapes.path != paths,
-            "motion": contacts.trajectory_sha256 != motion.sha256,
-            "selection of frames": not np.array_equal(contacts.time, motion.time),
-            "number of worlds": contacts.world_count != model.world_count,
-        }
-        for what in (what for what, is_other in differs.items() if is_other):
-            raise InputError(f"the {what} of the contact set differs", path, SAME_RUN)
+        _check_same_run(problem, contacts, path)
         block = contacts.cells(
             0, contacts.cell_count, ("shape0", "shape1", "distance", "normal", "point0", "point1")
         )
@@ -158,13 +200,7 @@ def rows_of_set(problem: Problem, path: str) -> EngineRows:
         if engine is not None and "timing/seconds" in contacts.file:
             seconds = np.asarray(contacts.file["timing/seconds"][()], np.float64)  # type: ignore[index]
     if engine is None:
-        none = np.zeros(0, np.int32)
-        count = len(paths)
-        name, _, version = contacts.creator.partition(" ")
-        texts = (name, version, "{}", "", "float64")
-        engine = EngineRecord(
-            *texts, False, "both", "plain", True, ("exact",) * count, ("",) * count, none, none
-        )
+        engine = _exact_engine(contacts.creator, len(model.shapes))
     columns = {name: values.astype(np.float64) for name, values in block.columns.items()}
     shapes = np.stack([block.shape0, block.shape1], axis=1).astype(np.int64)
     cell = problem.cell_of(block.cell)

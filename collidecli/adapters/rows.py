@@ -9,7 +9,7 @@ import numpy as np
 
 from collidecli.adapters.packing import ROWS
 from collidecli.errors import InputError
-from collidecli.importers.recordings.array_files import npz_headers, read_npz
+from collidecli.importers.recordings.array_files import ArrayHeader, npz_headers, read_npz
 from collidecli.storage.contact_sets.header_rules import json_mapping
 from collidecli.storage.contact_sets.schema import DISTANCE_RULES, POINT_RULES, TREATMENTS
 
@@ -76,44 +76,52 @@ def witness_points(
     return point + first * apart, point + second * apart
 
 
-def read_rows(path: str, shape: tuple[int, int, int]) -> EngineRows:
-    """The rows of a file. shape: numbers of cells, shapes and pairs of the problem.
+TEXTS = ("format", "engine", "version", "options", "interpreter", "point_rule")
+KINDS = {
+    "cell": "iu",
+    "pair": "iu",
+    "distance": "f",
+    "normal": "f",
+    "point": "f",
+    "point1": "f",
+    "seconds": "f",
+    "pair_asked": "b",
+    "stateful": "b",
+    "reports_gap": "b",
+}
+"""Kinds of types of the arrays of a file of rows; of those left out, texts."""
 
-    Raises InputError: damaged, an array of another shape or type, or an index outside the problem.
-    """
-    cells, shapes, pairs = shape
-    headers = npz_headers(path)
+
+def _array_shapes(
+    headers: dict[str, ArrayHeader], shape: tuple[int, int, int]
+) -> dict[str, tuple[int, ...]]:
+    """The shape that each array of a file must have, without the optional arrays it lacks."""
+    _, shapes, pairs = shape
     count = headers["cell"].shape[0] if "cell" in headers and headers["cell"].shape else 0
-    row_shapes = {
+    of_rows = {
         "cell": (count,),
         "pair": (count,),
         "distance": (count,),
         "normal": (count, 3),
         "point": (count, 3),
     }
-    more = {
+    of_problem = {
         "shape_treated": (shapes,),
         "shape_reason": (shapes,),
         "pair_asked": (pairs,),
         "seconds": (2,),
     }
-    texts = ("format", "engine", "version", "options", "interpreter", "point_rule")
-    wanted = {**row_shapes, **more, **dict.fromkeys((*texts, "stateful"), ())}
+    wanted = {**of_rows, **of_problem, **dict.fromkeys((*TEXTS, "stateful"), ())}
     optional = {"point1": (count, 3), "reports_gap": (), "python_loop": ()}
-    wanted |= {name: extent for name, extent in optional.items() if name in headers}
-    kinds = {
-        "cell": "iu",
-        "pair": "iu",
-        "distance": "f",
-        "normal": "f",
-        "point": "f",
-        "seconds": "f",
-    }
-    kinds |= {"pair_asked": "b", "stateful": "b", "reports_gap": "b", "point1": "f"}
+    return wanted | {name: extent for name, extent in optional.items() if name in headers}
+
+
+def _checked_arrays(path: str, shape: tuple[int, int, int]) -> dict[str, np.ndarray]:
+    """The arrays of a file of rows. Raises InputError for another shape or type."""
     arrays = {}
-    for name, extent in wanted.items():
+    for name, extent in _array_shapes(npz_headers(path), shape).items():
         values = read_npz(path, name)
-        if values.shape != extent or values.dtype.kind not in kinds.get(name, "U"):
+        if values.shape != extent or values.dtype.kind not in KINDS.get(name, "U"):
             what = f"is {values.dtype}[{', '.join(map(str, values.shape))}]"
             raise InputError(
                 what,
@@ -121,12 +129,19 @@ def read_rows(path: str, shape: tuple[int, int, int]) -> EngineRows:
                 f"write shape {list(extent)}: docs/reference/engine-problem.md",
             )
         arrays[name] = values
-    about: dict[str, Any] = {name: str(arrays.pop(name)) for name in texts}
-    if about.pop("format") != ROWS:
-        raise InputError(f"the format is not {ROWS}", path, "give the rows that an adapter wrote")
+    return arrays
+
+
+def _check_values(
+    path: str,
+    arrays: dict[str, np.ndarray],
+    about: dict[str, Any],
+    shape: tuple[int, int, int],
+) -> None:
+    """Raises InputError for values that rows of a problem cannot have."""
     if fault := json_mapping(about["options"]):
         raise InputError(fault, f"{path}: options", "write a JSON object")
-    for name, limit in (("cell", cells), ("pair", pairs)):
+    for name, limit in (("cell", shape[0]), ("pair", shape[2])):
         if np.any((arrays[name] < 0) | (arrays[name] >= limit)):
             raise InputError(
                 f"an index is not from 0 to {limit - 1}",
@@ -155,6 +170,18 @@ def read_rows(path: str, shape: tuple[int, int, int]) -> EngineRows:
             path,
             "write both or neither",
         )
+
+
+def read_rows(path: str, shape: tuple[int, int, int]) -> EngineRows:
+    """The rows of a file. shape: numbers of cells, shapes and pairs of the problem.
+
+    Raises InputError: damaged, an array of another shape or type, or an index outside the problem.
+    """
+    arrays = _checked_arrays(path, shape)
+    about: dict[str, Any] = {name: str(arrays.pop(name)) for name in TEXTS}
+    if about.pop("format") != ROWS:
+        raise InputError(f"the format is not {ROWS}", path, "give the rows that an adapter wrote")
+    _check_values(path, arrays, about, shape)
     order = np.lexsort((arrays["distance"], arrays["pair"], arrays["cell"]))
     distance, normal, point = (
         arrays[name][order].astype(np.float64) for name in ("distance", "normal", "point")

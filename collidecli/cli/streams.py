@@ -153,7 +153,7 @@ class Streams:
 def _kernel_warnings() -> Sequence[str]:
     """Warnings about compiled kernels; without an import of the engine, which many verbs do not
     use."""
-    module = sys.modules.get("collidecli.engine.runtime.kernel")
+    module = sys.modules.get("collidecli.engine.runtime.kernel_cache")
     return () if module is None else module.kernel_cache_notes()
 
 

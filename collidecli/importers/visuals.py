@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import xml.etree.ElementTree as ElementTree
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
@@ -159,21 +159,22 @@ def _of_mjcf(imported: Any) -> Iterator[Visual]:
         yield Visual(name, body, kind, pose, size, mesh, colour[:3].tolist())
 
 
-def _of_urdf(
-    imported: Any, text: bytes, model: Model, options: SceneOptions, notes: list[str]
-) -> Iterator[Visual]:
-    """The visual elements of links; MuJoCo reads none. trimesh reads their meshes, Collada with
-    pycollada."""
-    from collidecli.importers.mujoco.orientations import euler_quaternions
+Painted = tuple[TriangleMesh, Sequence[float]]
+"""A mesh and the colour that its file gives it."""
+
+
+def _urdf_mesh_reader(
+    scene: str, options: SceneOptions, unread: dict[str, str]
+) -> Callable[[str], Painted | None]:
+    """A function that reads a mesh that the URDF `scene` names; None for one that cannot be read,
+    whose reason is added to `unread`."""
     from collidecli.importers.mujoco.ros_packages import package_file
 
-    folder = os.path.dirname(imported.path)
-    row = {path: n for n, path in enumerate(model.bodies.path)}
-    entries = AssetMap(options.asset_map, imported.path)
-    unread = dict[str, str]()
+    folder = os.path.dirname(scene)
+    entries = AssetMap(options.asset_map, scene)
 
     @cache
-    def read(file: str) -> tuple[TriangleMesh, Sequence[float]] | None:
+    def read(file: str) -> Painted | None:
         file = file.removeprefix("file://")
         path = entries.replaced(file) or package_file(file, folder, options.package_path)
         try:
@@ -187,52 +188,82 @@ def _of_urdf(
             unread.setdefault(file, " ".join(str(error).split()) or type(error).__name__)
             return None
 
+    return read
+
+
+def _urdf_pose(origin: ElementTree.Element | None) -> tuple[float, ...]:
+    """The pose of an element in its link: position [m] and quaternion xyzw."""
+    from collidecli.importers.mujoco.orientations import euler_quaternions
+
+    where = {} if origin is None else origin.attrib
+    angles = np.array([_numbers(where.get("rpy", "0 0 0"))])
+    return (
+        *_numbers(where.get("xyz", "0 0 0")),
+        *euler_quaternions(angles, ["XYZ"])[0][WXYZ_TO_XYZW],
+    )
+
+
+def _urdf_colour(
+    material: ElementTree.Element | None, colours: dict[str, ElementTree.Element | None]
+) -> Sequence[float] | None:
+    """The colour of a material, its own or that of the robot's material of this name."""
+    if material is None:
+        return None
+    painting = material.find("color")
+    painting = colours.get(material.get("name", "")) if painting is None else painting
+    return None if painting is None else _numbers(painting.get("rgba", "0.7 0.7 0.7 1"), 4)[:3]
+
+
+def _urdf_visual(
+    visual: ElementTree.Element,
+    link: ElementTree.Element,
+    number: int,
+    row: dict[str, int],
+    colours: dict[str, ElementTree.Element | None],
+    read: Callable[[str], Painted | None],
+) -> Visual | None:
+    """A visual element; None without a known geometry or body. row: of each body."""
+    origin, geometry, material = (visual.find(name) for name in ("origin", "geometry", "material"))
+    pose = _urdf_pose(origin)
+    element = geometry[0] if geometry is not None and len(geometry) else None
+    if element is None or link.get("name") not in row:
+        return None
+    own_colour = _urdf_colour(material, colours)
+    colour = GREY if own_colour is None else own_colour
+    place = f"{link.get('name')}/visual#{number}", row[str(link.get("name"))]
+    radius, length = (float(element.get(name, 0.0)) for name in ("radius", "length"))
+    if element.tag == "mesh" and (meshed := read(element.get("filename", ""))) is not None:
+        mesh, painted = meshed
+        scale = _numbers(element.get("scale", "1 1 1"))
+        mesh = mesh if scale == [1.0, 1.0, 1.0] else _mesh(mesh.vertex * scale, mesh.face)
+        of_mesh = painted if own_colour is None else colour
+        return Visual(*place, ShapeType.MESH, pose, mesh=mesh, colour=of_mesh)
+    if element.tag == "box":
+        size = [0.5 * item for item in _numbers(element.get("size", "0 0 0"))]
+        return Visual(*place, ShapeType.BOX, pose, size, colour=colour)
+    if element.tag in ("sphere", "cylinder"):
+        kind = ShapeType.SPHERE if element.tag == "sphere" else ShapeType.CYLINDER
+        return Visual(*place, kind, pose, (radius, 0.5 * length, 0.0), colour=colour)
+    return None
+
+
+def _of_urdf(
+    imported: Any, text: bytes, model: Model, options: SceneOptions, notes: list[str]
+) -> Iterator[Visual]:
+    """The visual elements of links; MuJoCo reads none. trimesh reads their meshes, Collada with
+    pycollada."""
+    row = {path: n for n, path in enumerate(model.bodies.path)}
+    unread = dict[str, str]()
+    read = _urdf_mesh_reader(imported.path, options, unread)
     root = ElementTree.fromstring(text)
     colours = {
         item.get("name", ""): item.find("color") for item in root.iter("material") if len(item)
     }
     for link in root.iter("link"):
         for number, visual in enumerate(link.iter("visual")):
-            origin, geometry, material = (
-                visual.find(name) for name in ("origin", "geometry", "material")
-            )
-            where = {} if origin is None else origin.attrib
-            angles = np.array([_numbers(where.get("rpy", "0 0 0"))])
-            pose = (
-                *_numbers(where.get("xyz", "0 0 0")),
-                *euler_quaternions(angles, ["XYZ"])[0][WXYZ_TO_XYZW],
-            )
-            element = geometry[0] if geometry is not None and len(geometry) else None
-            if element is None or link.get("name") not in row:
-                continue
-            painting = None if material is None else material.find("color")
-            painting = (
-                colours.get(material.get("name", ""))
-                if painting is None and material is not None
-                else painting
-            )
-            colour = (
-                GREY if painting is None else _numbers(painting.get("rgba", "0.7 0.7 0.7 1"), 4)[:3]
-            )
-            place = f"{link.get('name')}/visual#{number}", row[str(link.get("name"))]
-            radius, length = (float(element.get(name, 0.0)) for name in ("radius", "length"))
-            if element.tag == "mesh" and (meshed := read(element.get("filename", ""))) is not None:
-                mesh, painted = meshed
-                scale = _numbers(element.get("scale", "1 1 1"))
-                mesh = mesh if scale == [1.0, 1.0, 1.0] else _mesh(mesh.vertex * scale, mesh.face)
-                yield Visual(
-                    *place,
-                    ShapeType.MESH,
-                    pose,
-                    mesh=mesh,
-                    colour=painted if painting is None else colour,
-                )
-            elif element.tag == "box":
-                size = [0.5 * item for item in _numbers(element.get("size", "0 0 0"))]
-                yield Visual(*place, ShapeType.BOX, pose, size, colour=colour)
-            elif element.tag in ("sphere", "cylinder"):
-                kind = ShapeType.SPHERE if element.tag == "sphere" else ShapeType.CYLINDER
-                yield Visual(*place, kind, pose, (radius, 0.5 * length, 0.0), colour=colour)
+            seen = _urdf_visual(visual, link, number, row, colours, read)
+            if seen is not None:
+                yield seen
     if unread:
         file, reason = next(iter(unread.items()))
         notes.append(f"{len(unread)} visual meshes are not drawn: {file}: {reason}")

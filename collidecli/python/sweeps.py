@@ -9,7 +9,7 @@ from typing import TypeVar
 import numpy as np
 
 from collidecli.analysis.totals import TOUCHES
-from collidecli.engine.device_model import upload_model
+from collidecli.engine.device_model import DeviceModel, upload_model
 from collidecli.engine.pipeline import rows_within
 from collidecli.engine.pipeline_build import find_device, load_stages, sweep_stages
 from collidecli.errors import InputError
@@ -129,6 +129,28 @@ class Sweep(SweepRows):
 Found = TypeVar("Found", bound=SweepRows)
 
 
+def _swept_groups(
+    device_model: DeviceModel,
+    model: Model,
+    motion: Motion,
+    contact: options.ContactOptions,
+    tolerance: float,
+    store: FieldCache,
+) -> dict[str, GroupRows]:
+    """The rows of the tables of steps, by name. tolerance: [m]. store: of distance fields."""
+    stages = sweep_stages(device_model, contact, tolerance, motion.float_type, store)
+    load_stages(stages, device_model.device)
+    return consecutive_groups(
+        [
+            {
+                stage.group.name: rows_within(stage, device_model, batch, MEMORY_LIMIT)
+                for stage in stages
+            }
+            for batch in pose_batches(motion, model, CELLS_AT_ONCE, TimingReport(), with_next=True)
+        ]
+    )
+
+
 @python_call
 def sweep(
     model: Model,
@@ -190,19 +212,7 @@ def sweep(
     applied = contact.apply(model)
     device_model = upload_model(applied, find_device(device))
     store = FieldCache(cache_dir, cache_limit)
-    stages = sweep_stages(device_model, contact, tolerance, motion.float_type, store)
-    load_stages(stages, device_model.device)
-    tables = consecutive_groups(
-        [
-            {
-                stage.group.name: rows_within(stage, device_model, batch, MEMORY_LIMIT)
-                for stage in stages
-            }
-            for batch in pose_batches(
-                motion, applied, CELLS_AT_ONCE, TimingReport(), with_next=True
-            )
-        ]
-    )
+    tables = _swept_groups(device_model, applied, motion, contact, tolerance, store)
     particles = (
         _result(ParticleSweep, tables[SOFT_SWEEP.name], model, motion)
         if SOFT_SWEEP.name in tables

@@ -62,15 +62,7 @@ def build_model(
     static_pairs: pairs of static shapes may touch. Raises InputError for names that are not unique,
     conflicting forced pairs, and unknown options.
     """
-    if gap_rule not in GAP_RULES:
-        raise InputError(f"gap_rule is {gap_rule!r}", fix=f"choose one of {', '.join(GAP_RULES)}")
-    if material_rule not in MATERIAL_RULES:
-        raise InputError(
-            f"material_rule is {material_rule!r}", fix=f"choose one of {', '.join(MATERIAL_RULES)}"
-        )
-    if up_axis not in UP_AXES:
-        raise InputError(f"up_axis is {up_axis!r}", fix=f"choose one of {', '.join(UP_AXES)}")
-    check_length("default_gap", default_gap, "")
+    _check_options(default_gap, gap_rule, material_rule, up_axis)
     records = _in_row_order(records)
     _name_all(records.bodies, "body")
     _name_all(records.shapes, "shape")
@@ -108,6 +100,25 @@ def build_model(
         material_rule=material_rule,
         particles=_particles(records),
     )
+    _freeze(model)
+    return model
+
+
+def _check_options(default_gap: float, gap_rule: str, material_rule: str, up_axis: str) -> None:
+    """Raises InputError for an unknown option, and for a gap that is no length."""
+    if gap_rule not in GAP_RULES:
+        raise InputError(f"gap_rule is {gap_rule!r}", fix=f"choose one of {', '.join(GAP_RULES)}")
+    if material_rule not in MATERIAL_RULES:
+        raise InputError(
+            f"material_rule is {material_rule!r}", fix=f"choose one of {', '.join(MATERIAL_RULES)}"
+        )
+    if up_axis not in UP_AXES:
+        raise InputError(f"up_axis is {up_axis!r}", fix=f"choose one of {', '.join(UP_AXES)}")
+    check_length("default_gap", default_gap, "")
+
+
+def _freeze(model: Model) -> None:
+    """Makes every array of the model read-only."""
     parts = (
         model,
         model.bodies,
@@ -121,7 +132,6 @@ def build_model(
         for array in (getattr(part, item.name) for item in fields(part)):
             if isinstance(array, np.ndarray):
                 array.setflags(write=False)
-    return model
 
 
 def _in_row_order(records: SceneRecords) -> SceneRecords:

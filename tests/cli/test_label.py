@@ -357,6 +357,27 @@ def test_pairs_of_a_view_are_shapes_of_its_world(tables):
         assert {pair.world for pair in pairs} == {0, 1, 2}
 
 
+def _check_pairs_of_gather(collide):
+    """Pairs of `gather` are labelled by the rule of `label`; an episode without the pair is
+    marked."""
+    rule = ("--leave", "5cm", "--min-frames", "2")
+    collide.ok("batch gather B --to robomimic -o R --pairs", "can_top tray_top", *rule)
+    collide.ok("label B -o shapes.parquet --by shapes --sensors can_top --partners tray_top", *rule)
+    labels = pandas.read_parquet("shapes.parquet").groupby("demo", observed=True)
+    (path,) = Path("R").rglob("*.hdf5")
+    with h5py.File(path) as file:
+        for name, demo in file["data"].items():
+            of_pair = {key: values[:, 0] for key, values in demo["pairs"].items()}
+            assert of_pair["present"].all() == (name in labels.groups) == (name != "demo_1")
+            if name in labels.groups:
+                expected = labels.get_group(name).sort_values("frame")
+                assert (of_pair["touching"] == expected["touch"]).all()
+                valid = of_pair["valid"]
+                assert (of_pair["distance"][valid] == expected["distance"][valid]).all()
+            else:
+                assert not any(of_pair[key].any() for key in ("present", "touching", "valid"))
+
+
 def test_one_table_of_several_sets(tables, collide):
     """A folder, several files and a batch give the rows of each set; a pattern may match in some of
     them only."""
@@ -395,23 +416,7 @@ def test_one_table_of_several_sets(tables, collide):
     pandas.testing.assert_frame_equal(each, whole)
     pandas.testing.assert_frame_equal(batch, whole)
     assert whole["touch"].sum() == sum(item["result"]["labelled"] for item in result["items"]) > 0
-    # Pairs of `gather` are labelled by the same rule; an episode without the pair is marked.
-    rule = ("--leave", "5cm", "--min-frames", "2")
-    collide.ok("batch gather B --to robomimic -o R --pairs", "can_top tray_top", *rule)
-    collide.ok("label B -o shapes.parquet --by shapes --sensors can_top --partners tray_top", *rule)
-    labels = pandas.read_parquet("shapes.parquet").groupby("demo", observed=True)
-    (path,) = Path("R").rglob("*.hdf5")
-    with h5py.File(path) as file:
-        for name, demo in file["data"].items():
-            of_pair = {key: values[:, 0] for key, values in demo["pairs"].items()}
-            assert of_pair["present"].all() == (name in labels.groups) == (name != "demo_1")
-            if name in labels.groups:
-                expected = labels.get_group(name).sort_values("frame")
-                assert (of_pair["touching"] == expected["touch"]).all()
-                valid = of_pair["valid"]
-                assert (of_pair["distance"][valid] == expected["distance"][valid]).all()
-            else:
-                assert not any(of_pair[key].any() for key in ("present", "touching", "valid"))
+    _check_pairs_of_gather(collide)
     collide.refused(
         "label sets -o x.parquet --partners tray,cop",
         told="'cop' matches nothing in 3 contact sets",

@@ -51,42 +51,47 @@ def scenes(outside: str) -> Iterator[tuple[str, dict[str, bytes], tuple[str, ...
     yield "a part that is a picture", {"part.usda": b"\x89PNG\r\n\x1a\n" + bytes(100)}, ()
 
 
-def _texts() -> Iterator[tuple[str, bytes]]:
-    for depth in (100, 1000, 3000):
-        yield f"{depth} prims deep", world(nested(depth))
-    for value in (
-        "nan",
-        "inf",
-        "-inf",
-        "1e308",
-        "-1",
-        "0",
-        "5e-324",
-        "1e400",
-        '"x"',
-        "[1, 2]",
-        "None",
-        "9" * 400,
-    ):
-        yield f"radius {value[:20]}", world(sphere(value))
-        yield f"moved by {value[:20]}", world(sphere(more=moved(f"({value}, 0, 0)")))
-        yield (
-            f"scaled by {value[:20]}",
-            world(sphere(more=moved(f"({value}, 1, 1)", operation="scale"))),
-        )
-        unit = HEAD.replace("metersPerUnit = 1", f"metersPerUnit = {value}")
-        yield f"a unit of {value[:20]} m", world(sphere(), unit)
-        rate = f"metersPerUnit = 1\n timeCodesPerSecond = {value}"
-        motion = "double3 xformOp:translate.timeSamples = {0: (0,0,0), 1: (0,0,1)}\n"
-        order = 'uniform token[] xformOpOrder = ["xformOp:translate"]\n'
-        yield (
-            f"rate {value[:20]}",
-            world(sphere(more=motion + order), HEAD.replace("metersPerUnit = 1", rate)),
-        )
-        samples = f"double3 xformOp:translate.timeSamples = {{0: (0,0,0), {value}: (0,0,1)}}\n"
-        yield f"time {value[:20]}", world(sphere(more=samples + order))
-        yield f"gap {value[:20]}", world(sphere(more=f"float newton:contactGap = {value}"))
-        yield f"group {value[:20]}", world(sphere(more=f"int newton:collision_group = {value}"))
+VALUES = (
+    "nan",
+    "inf",
+    "-inf",
+    "1e308",
+    "-1",
+    "0",
+    "5e-324",
+    "1e400",
+    '"x"',
+    "[1, 2]",
+    "None",
+    "9" * 400,
+)
+
+
+def _with_value(value: str) -> Iterator[tuple[str, bytes]]:
+    """Scenes with a value in the place of a number."""
+    yield f"radius {value[:20]}", world(sphere(value))
+    yield f"moved by {value[:20]}", world(sphere(more=moved(f"({value}, 0, 0)")))
+    yield (
+        f"scaled by {value[:20]}",
+        world(sphere(more=moved(f"({value}, 1, 1)", operation="scale"))),
+    )
+    unit = HEAD.replace("metersPerUnit = 1", f"metersPerUnit = {value}")
+    yield f"a unit of {value[:20]} m", world(sphere(), unit)
+    rate = f"metersPerUnit = 1\n timeCodesPerSecond = {value}"
+    motion = "double3 xformOp:translate.timeSamples = {0: (0,0,0), 1: (0,0,1)}\n"
+    order = 'uniform token[] xformOpOrder = ["xformOp:translate"]\n'
+    yield (
+        f"rate {value[:20]}",
+        world(sphere(more=motion + order), HEAD.replace("metersPerUnit = 1", rate)),
+    )
+    samples = f"double3 xformOp:translate.timeSamples = {{0: (0,0,0), {value}: (0,0,1)}}\n"
+    yield f"time {value[:20]}", world(sphere(more=samples + order))
+    yield f"gap {value[:20]}", world(sphere(more=f"float newton:contactGap = {value}"))
+    yield f"group {value[:20]}", world(sphere(more=f"int newton:collision_group = {value}"))
+
+
+def _large() -> Iterator[tuple[str, bytes]]:
+    """Scenes with many of one thing."""
     samples = ", ".join(f"{k}: (0, 0, {k})" for k in range(100_000))
     order = 'uniform token[] xformOpOrder = ["xformOp:translate"]\n'
     yield (
@@ -104,6 +109,14 @@ def _texts() -> Iterator[tuple[str, bytes]]:
     yield "one operation many times", world(
         sphere(more='double3 xformOp:translate = (1e300, 0, 0)\n uniform token[] xformOpOrder = ['
                + ", ".join(['"xformOp:translate"'] * 50) + "]"))  # fmt: skip
+
+
+def _texts() -> Iterator[tuple[str, bytes]]:
+    for depth in (100, 1000, 3000):
+        yield f"{depth} prims deep", world(nested(depth))
+    for value in VALUES:
+        yield from _with_value(value)
+    yield from _large()
     yield "strings that do not end", HEAD.encode() + b'def Xform "' + b"x" * 100_000
     yield "a name twice", world(sphere() + sphere("2"))
     yield "a name that is not UTF-8", world('def Sphere "\udcff\udcfe" (' + BODY + ") {}")

@@ -452,21 +452,12 @@ def touches_a_back(cases: Sequence[PairCase], found: Answers) -> np.ndarray:
     return result
 
 
-def all_rules(cases: Sequence[PairCase], found: Answers, gaps: Sequence[float]) -> Iterator[Broken]:
-    """See `rules`."""
-    voxel = np.array([0.5 * max(case.first.voxel, case.second.voxel) for case in cases])[found.case]
-    rounding = np.array(
-        [ROUNDING * max(1.0, case.first.extent, case.second.extent) for case in cases]
-    )[found.case]
-    slack = rounding + FLOAT32 * np.abs(found.clearance) + voxel
+def _rules_of_gaps(
+    found: Answers, gaps: Sequence[float], slack: np.ndarray, must: np.ndarray, may: np.ndarray
+) -> Iterator[Broken]:
+    """Which pairs have contacts within each gap. must, may: bool[N], pairs that have a contact, and
+    that can have one, of those near enough."""
     present = np.isfinite(found.least)
-    hidden = np.array([not case.first.two_sided for case in cases])[found.case]
-    must = ~hidden
-    may = np.ones_like(hidden)
-    if hidden.any():
-        front, back = sides(cases, found)
-        must[hidden] = front[hidden]
-        may[hidden] = ~back[hidden]
     for k, gap in enumerate(gaps):
         yield (
             f"a contact within the gap {gap:g}",
@@ -485,6 +476,40 @@ def all_rules(cases: Sequence[PairCase], found: Answers, gaps: Sequence[float]) 
             f"touch_only has the pairs of contacts, gap {gap:g}",
             found.touch_only[k] != present[k],
         )
+
+
+def _rules_of_inner_points(
+    cases: Sequence[PairCase], found: Answers, slack: np.ndarray
+) -> Iterator[Broken]:
+    """The clearance against balls around inner points of the shapes."""
+    present = np.isfinite(found.least)
+    inner, radius, within = inner_distances(cases, found)
+    yield "no farther than a point of the shape", found.clearance > inner - radius + slack
+    least = np.where(present, found.least, np.inf).min(0)
+    deep = present.any(0) & (inner - radius < -slack)
+    yield "no less deep than a point of the shape", deep & (least > inner - radius + slack)
+    yield (
+        "a sphere is its centre and radius",
+        (within & (inner > radius)) & (np.abs(found.clearance - (inner - radius)) > slack),
+    )
+
+
+def all_rules(cases: Sequence[PairCase], found: Answers, gaps: Sequence[float]) -> Iterator[Broken]:
+    """See `rules`."""
+    voxel = np.array([0.5 * max(case.first.voxel, case.second.voxel) for case in cases])[found.case]
+    rounding = np.array(
+        [ROUNDING * max(1.0, case.first.extent, case.second.extent) for case in cases]
+    )[found.case]
+    slack = rounding + FLOAT32 * np.abs(found.clearance) + voxel
+    present = np.isfinite(found.least)
+    hidden = np.array([not case.first.two_sided for case in cases])[found.case]
+    must = ~hidden
+    may = np.ones_like(hidden)
+    if hidden.any():
+        front, back = sides(cases, found)
+        must[hidden] = front[hidden]
+        may[hidden] = ~back[hidden]
+    yield from _rules_of_gaps(found, gaps, slack, must, may)
     reach = np.array([*gaps])[:, None]
     off = np.where(present, np.abs(np.where(present, found.least, 0.0) - found.clearance), 0.0)
     yield "contacts have the clearance", (off > slack + CONTACT / ROUNDING * rounding).any(0)
@@ -517,15 +542,7 @@ def all_rules(cases: Sequence[PairCase], found: Answers, gaps: Sequence[float]) 
         "a sweep at rest is apart",
         (found.swept != 0) & (found.clearance > SWEEP_TOLERANCE + rounding),
     )
-    inner, radius, within = inner_distances(cases, found)
-    yield "no farther than a point of the shape", found.clearance > inner - radius + slack
-    least = np.where(present, found.least, np.inf).min(0)
-    deep = present.any(0) & (inner - radius < -slack)
-    yield "no less deep than a point of the shape", deep & (least > inner - radius + slack)
-    yield (
-        "a sphere is its centre and radius",
-        (within & (inner > radius)) & (np.abs(found.clearance - (inner - radius)) > slack),
-    )
+    yield from _rules_of_inner_points(cases, found, slack)
 
 
 def sides(cases: Sequence[PairCase], found: Answers) -> tuple[np.ndarray, np.ndarray]:

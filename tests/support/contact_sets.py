@@ -270,6 +270,56 @@ def block_with_groups(
     )
 
 
+def _soft_keys(cloth: int, total: int, shape_count: int) -> np.ndarray:
+    """Keys of contacts of particles, and of edges of the first `cloth` of them, with shapes."""
+    soft = np.array(
+        [(0, p, -1, -1, s, f) for p in range(total) for s in range(shape_count) for f in (-1, 2)]
+    )
+    triples = [(1, p, p + 1, -1, s, 4) for p in range(cloth - 1) for s in range(shape_count)]
+    return np.concatenate([soft, triples])
+
+
+def _self_keys(cloth: int) -> np.ndarray:
+    """Keys of contacts of the particles and edges of a cloth with a face."""
+    faces = [(0, p, cloth, cloth + 1, cloth + 2) for p in range(cloth)]
+    return np.array([*faces, *((1, p, p + 1, cloth + 1, cloth + 2) for p in range(cloth - 1))])
+
+
+def _between_frames(
+    model: Model,
+    cell_count: int,
+    seed: int,
+    pairs: np.ndarray,
+    soft: np.ndarray,
+    self_keys: np.ndarray,
+) -> tuple[dict[str, dict[str, np.ndarray]], dict[str, list[np.ndarray]]]:
+    """Columns of the tables of steps, and the keys of each cell."""
+
+    def of_steps(rng: np.random.Generator, keys: np.ndarray, most: int) -> list[np.ndarray]:
+        """As `_keys`, for the cells but those of the last frame, which have no step after them."""
+        found = _keys(rng, max(0, cell_count - model.world_count), keys, most)
+        return found + [keys[:0]] * (cell_count - len(found))
+
+    given = {}
+    swept = of_steps(np.random.default_rng(seed + 1), pairs, 2)
+    pair = np.concatenate(swept)
+    given["sweep"] = {"shape0": pair[:, 0], "shape1": pair[:, 1]} | _swept(
+        np.random.default_rng(seed + 2), len(pair)
+    )
+    of_soft, of_selves = (np.random.default_rng(seed + more) for more in (3, 4))
+    soft_swept = of_steps(of_soft, soft[soft[:, 5] >= 0], 4)
+    key = np.concatenate(soft_swept)
+    given["soft_sweep"] = {"kind": key[:, 0], "indices": key[:, 1:4], "shape": key[:, 4]} | _swept(
+        of_soft, len(key)
+    )
+    self_swept = of_steps(of_selves, self_keys, 3)
+    key = np.concatenate(self_swept)
+    given["self_sweep"] = {"kind": key[:, 0], "indices": key[:, 1:5]} | _swept(
+        of_selves, len(key), least=1.0
+    )
+    return given, {"sweep": swept, "soft_sweep": soft_swept, "self_sweep": self_swept}
+
+
 def made_up_groups(
     model: Model, cell_count: int, float_type: np.dtype, seed: int
 ) -> dict[str, GroupRows]:
@@ -281,13 +331,8 @@ def made_up_groups(
     faces_of = np.split(face_counts, np.cumsum([len(rows) for rows in patches])[:-1])
     total = int(model.particles.first[-1])
     cloth, _ = np.diff(model.particles.first)
-    soft = np.array(
-        [(0, p, -1, -1, s, f) for p in range(total) for s in range(shape_count) for f in (-1, 2)]
-    )
-    triples = [(1, p, p + 1, -1, s, 4) for p in range(cloth - 1) for s in range(shape_count)]
-    soft = np.concatenate([soft, triples])
-    faces = [(0, p, cloth, cloth + 1, cloth + 2) for p in range(cloth)]
-    self_keys = np.array([*faces, *((1, p, p + 1, cloth + 1, cloth + 2) for p in range(cloth - 1))])
+    soft = _soft_keys(cloth, total, shape_count)
+    self_keys = _self_keys(cloth)
     soft_rows = _keys(rng, cell_count, soft, 5)
     self_rows = _keys(rng, cell_count, self_keys, 2)
     touches = _keys(np.random.default_rng(seed), cell_count, pairs, 3)
@@ -311,34 +356,15 @@ def made_up_groups(
         "touches": dict(zip(("shape0", "shape1"), np.concatenate(touches).T, strict=True)),
     }
 
-    def of_steps(rng: np.random.Generator, keys: np.ndarray, most: int) -> list[np.ndarray]:
-        """As `_keys`, for the cells but those of the last frame, which have no step after them."""
-        found = _keys(rng, max(0, cell_count - model.world_count), keys, most)
-        return found + [keys[:0]] * (cell_count - len(found))
-
-    swept = of_steps(np.random.default_rng(seed + 1), pairs, 2)
-    pair = np.concatenate(swept)
-    given["sweep"] = {"shape0": pair[:, 0], "shape1": pair[:, 1]} | _swept(
-        np.random.default_rng(seed + 2), len(pair)
-    )
-    of_soft, of_selves = (np.random.default_rng(seed + more) for more in (3, 4))
-    soft_swept = of_steps(of_soft, soft[soft[:, 5] >= 0], 4)
-    key = np.concatenate(soft_swept)
-    given["soft_sweep"] = {"kind": key[:, 0], "indices": key[:, 1:4], "shape": key[:, 4]} | _swept(
-        of_soft, len(key)
-    )
-    self_swept = of_steps(of_selves, self_keys, 3)
-    key = np.concatenate(self_swept)
-    given["self_sweep"] = {"kind": key[:, 0], "indices": key[:, 1:5]} | _swept(
-        of_selves, len(key), least=1.0
-    )
+    given_steps, steps = _between_frames(model, cell_count, seed, pairs, soft, self_keys)
+    given |= given_steps
     rows = {
         "hydro_patches": patches,
         "soft_contacts": soft_rows,
         "self_contacts": self_rows,
         "touches": touches,
     }
-    rows |= {"sweep": swept, "soft_sweep": soft_swept, "self_sweep": self_swept}
+    rows |= steps
     counts = {name: list(map(len, cells)) for name, cells in rows.items()}
     counts["hydro_faces"] = [int(cell.sum()) for cell in faces_of]
     return {

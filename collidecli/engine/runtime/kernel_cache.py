@@ -158,6 +158,7 @@ def remove_unfinished() -> None:
 
 
 def reason_of(error: OSError) -> str:
+    """Why an operation on a file failed, in the system's words and in lower case."""
     return (error.strerror or str(error)).lower()
 
 

@@ -364,6 +364,20 @@ def margin_notes(
     return notes
 
 
+def _geom_pose(
+    mj_model: mujoco.MjModel, data: mujoco.MjData, geom: int, is_static: bool
+) -> tuple[float, ...]:
+    """Position [m] and quaternion xyzw of a geom in its body; of a static one, in the world."""
+    position = mj_model.geom_pos[geom]
+    quaternion = mj_model.geom_quat[geom]
+    if is_static:
+        body = int(mj_model.geom_bodyid[geom])
+        in_world = np.empty(3), np.empty(4)
+        mujoco.mju_mulPose(*in_world, data.xpos[body], data.xquat[body], position, quaternion)
+        position, quaternion = in_world
+    return (*position, *quaternion[WXYZ_TO_XYZW])
+
+
 def add_geoms(
     builder: ModelBuilder,
     mj_model: mujoco.MjModel,
@@ -392,13 +406,7 @@ def add_geoms(
         shape_type = _shape_type(int(mj_model.geom_type[geom]), name, location)
         body = int(mj_model.geom_bodyid[geom])
         row = STATIC_BODY if static[body] else int(body_row[body])
-        position = mj_model.geom_pos[geom]
-        quaternion = mj_model.geom_quat[geom]
-        if static[body]:
-            in_world = np.empty(3), np.empty(4)
-            mujoco.mju_mulPose(*in_world, data.xpos[body], data.xquat[body], position, quaternion)
-            position, quaternion = in_world
-        pose = (*position, *quaternion[WXYZ_TO_XYZW])
+        pose = _geom_pose(mj_model, data, geom, bool(static[body]))
         # As unsigned: a bit pattern, independent of the sign in the file.
         masks = (
             int(mj_model.geom_contype[geom]) & 0xFFFFFFFF,

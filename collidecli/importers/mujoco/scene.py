@@ -113,6 +113,17 @@ def add_mjcf(
     return add_compiled(builder, compiled, options)
 
 
+def _set_rules(builder: ModelBuilder, location: str) -> None:
+    """Sets MuJoCo's rules of gaps and materials. Raises InputError for shapes of another rule."""
+    if builder.gap_rule != "sum" and builder.shape_count:
+        what = "this scene adds the gaps of a pair, and the scenes before it use the larger gap"
+        raise InputError(
+            what, location, "load the MJCF scene alone, or give --gap and --gap-rule for all scenes"
+        )
+    builder.gap_rule = "sum"
+    builder.material_rule = "mujoco"
+
+
 def add_compiled(
     builder: ModelBuilder, compiled: CompiledScene, options: SceneOptions
 ) -> MjcfImport:
@@ -126,13 +137,7 @@ def add_compiled(
         else [geom_name(mj_model, k) for k in range(mj_model.ngeom)]
     )
     meaning = options.mjcf_margin
-    if builder.gap_rule != "sum" and builder.shape_count:
-        what = "this scene adds the gaps of a pair, and the scenes before it use the larger gap"
-        raise InputError(
-            what, location, "load the MJCF scene alone, or give --gap and --gap-rule for all scenes"
-        )
-    builder.gap_rule = "sum"
-    builder.material_rule = "mujoco"
+    _set_rules(builder, location)
     data = mujoco.MjData(mj_model)
     mujoco.mj_kinematics(mj_model, data)
     static = static_bodies(mj_model)

@@ -71,9 +71,8 @@ def holds_motion(arrays: dict[str, ArrayHeader]) -> bool:
     )
 
 
-def npz_table(path: str, headers: dict[str, ArrayHeader]) -> MotionTable:
-    """Raises InputError: arrays that are pickled, missing, of another type or shape, or of
-    different frame counts."""
+def _keys_of_fields(headers: dict[str, ArrayHeader]) -> dict[str, str | None]:
+    """The array of each field of a `MotionTable`; None for a field that the file lacks."""
     keys: dict[str, str | None] = {
         "root_position": _first(headers, ROOT_POSITION),
         "root_rotation": _rotation_key(headers),
@@ -83,6 +82,13 @@ def npz_table(path: str, headers: dict[str, ArrayHeader]) -> MotionTable:
         if position in headers and rotation in headers:
             keys |= {"body_position": position, "body_rotation": rotation}
             break
+    return keys
+
+
+def _read_fields(
+    path: str, headers: dict[str, ArrayHeader], keys: dict[str, str | None]
+) -> tuple[dict[str, np.ndarray], dict[str, str]]:
+    """Array and location of each field. Raises InputError for another type or shape."""
     wanted = {
         "body_position": ["frames", "bodies", 3],
         "body_rotation": ["frames", "bodies", 4],
@@ -105,20 +111,14 @@ def npz_table(path: str, headers: dict[str, ArrayHeader]) -> MotionTable:
                 what = f"is {header}, not floats [{', '.join(map(str, shape))}]"
                 raise InputError(what, f"{path}: {key}", "save it in that shape")
             arrays[name] = read_npz(path, key)
-    names = _texts(path, headers, JOINT_NAMES)
-    joints = arrays.get("joints")
-    if (
-        joints is not None
-        and "root_position" not in arrays
-        and names
-        and joints.shape[1] == ROOT_COLUMNS + len(names)
-    ):
-        arrays |= {
-            "root_position": joints[:, :3],
-            "root_rotation": joints[:, 3:7],
-            "joints": joints[:, 7:],
-        }
-        locations |= dict.fromkeys(("root_position", "root_rotation"), locations["joints"])
+    return arrays, locations
+
+
+def _checked_frame_count(
+    path: str, arrays: dict[str, np.ndarray], locations: dict[str, str]
+) -> int:
+    """The number of frames. Raises InputError for arrays of several, for none, and for different
+    numbers of bodies."""
     frames = {locations[name]: len(array) for name, array in arrays.items()}
     if len(set(frames.values())) > 1:
         shown = ", ".join(
@@ -136,6 +136,29 @@ def npz_table(path: str, headers: dict[str, ArrayHeader]) -> MotionTable:
     count = next(iter(frames.values()))
     if not count:
         raise InputError("the recording has no frames", path, "record at least one")
+    return count
+
+
+def npz_table(path: str, headers: dict[str, ArrayHeader]) -> MotionTable:
+    """Raises InputError: arrays that are pickled, missing, of another type or shape, or of
+    different frame counts."""
+    keys = _keys_of_fields(headers)
+    arrays, locations = _read_fields(path, headers, keys)
+    names = _texts(path, headers, JOINT_NAMES)
+    joints = arrays.get("joints")
+    if (
+        joints is not None
+        and "root_position" not in arrays
+        and names
+        and joints.shape[1] == ROOT_COLUMNS + len(names)
+    ):
+        arrays |= {
+            "root_position": joints[:, :3],
+            "root_rotation": joints[:, 3:7],
+            "joints": joints[:, 7:],
+        }
+        locations |= dict.fromkeys(("root_position", "root_rotation"), locations["joints"])
+    count = _checked_frame_count(path, arrays, locations)
     rotation = keys["root_rotation"]
     suffix = next(
         (s[1:] for s in ORDER_SUFFIXES if rotation is not None and rotation.endswith(s)), ""

@@ -158,95 +158,31 @@ class RosBagRecording(Recording):
         """One frame a message, or --rate frames a second. A gap ends an episode."""
         scene = target.articulated(self._path)
         path = self._path
-        where = f"{self._path}: joint states"
         base = (
             None
             if options.base_from in ("", "none")
             else PoseSource.of(options.base_from, "--base-from")
         )
         bodies = [PoseSource.of(text, "--body-from") for text in options.body_from]
+        sources = [base, *bodies] if base else bodies
         messages = self._messages(options) if options.on_message else None
-        if options.trajectory_topic:
-            if base or bodies or options.joint_topics or options.clock:
-                fix = "remove --joint-topics, --clock, --base-from and --body-from"
-                raise InputError(
-                    "plans have joint positions alone, and no clock", "--trajectory-topic", fix
-                )
-            series = [_planned(self._bag, options)]
-            transforms = Transforms(path)
-            start = 0
-            warnings = []
-            if options.rate is None:
-                what = (
-                    "frames are waypoints alone, between which links move on arcs: --rate 100 adds"
-                    " frames"
-                )
-                warnings = [f"{path}: {options.trajectory_topic}: {what}"]
-        else:
-            sources = [base, *bodies] if base else bodies
-            series, transforms, start, warnings = _recorded(
-                self._bag, options, sources, scene, messages
-            )
-        self.clock_start = start
-        robots: dict[str, list[Series]] = {} if series or not base else {"": []}
-        for item in series:
-            robots.setdefault(item[0], []).append(item)
-        sampled = [samples for *_, samples in series]
-        chains = list[Chain]()
-        moved: dict[str, tuple[Any, ...]] = {}
-        for space, robot_series in robots.items():
-            if space:
-                robot = find_articulation(scene.articulations, last_element(space), where)
-            else:
-                robot = moved_articulation(
-                    scene, [name for _, joints, _ in robot_series for name in joints], path
-                )
-            columns, at = _joints(robot, robot_series, where)
-            pose_at = None
-            if base:
-                _check_free(target, robot, base.option)
-                named = [
-                    f"{space}/{last_element(robot.path)}".lstrip("/"),
-                    last_element(robot.path),
-                ]
-                child = base.child or next(
-                    (name for name in named if name in transforms.parent), named[-1]
-                )
-                chains.append(
-                    transforms.chain(transforms.moved or base.frame, child, f"{path}: --base-from")
-                )
-                pose_at = partial(
-                    transforms.moved_poses if base.topic else transforms.poses, chains[-1]
-                )
-            moved[robot.path] = robot, columns, pose_at, at
-        world = _world(base, bodies, transforms) if bodies else ""
-        for body in bodies:
-            robot = find_articulation(scene.articulations, body.name, f"{path}: --body-from")
-            if robot.path in moved:
-                raise InputError(
-                    f"'{robot.path}' has a source already", "--body-from", "name each body once"
-                )
-            _check_free(target, robot, body.option)
-            chains.append(transforms.chain(world, body.child, f"{path}: --body-from"))
-            pose_at = partial(transforms.poses, chains[-1])
-            moved[robot.path] = robot, JointColumns(robot, [], where), pose_at, None
-        frames = (
-            [MOVED, *(frame for chain in chains for end in chain for frame in end)]
-            if chains
-            else []
+        series, transforms, start, warnings = (
+            _only_planned(self._bag, options, sources, path)
+            if options.trajectory_topic
+            else _recorded(self._bag, options, sources, scene, messages)
         )
-        sampled += transforms.finish(dict.fromkeys(frames), *_window(options, start))
+        self.clock_start = start
+        robots = _MovedRobots(target, scene, transforms, path)
+        robots.add_joints(series, base)
+        robots.add_bodies(base, bodies)
+        sampled = [samples for *_, samples in series]
+        sampled += transforms.finish(robots.frames(), *_window(options, start))
         if not sampled:
             fix = "give --base-from, --body-from or --trajectory-topic"
             raise InputError("the bag has no joint states", path, fix)
         every = None if messages is None else _chosen_times(messages.checked(), options, start)
         times, episodes, gaps = _frames(sampled, every, max(len(series), 1), start, options, path)
-        articulations = []
-        for robot, columns, *at in moved.values():
-            root, joints = (None if item is None else _in_frames(item, times) for item in at)
-            articulations.append(
-                RecordedArticulation(robot, columns, root, joints, f"{path}: {robot.path}", where)
-            )
+        articulations = robots.recorded(times)
         time = (times - start) / TEN_9
         origins = np.zeros((1, 3))
         notes = (*scene.warnings, *warnings, *gaps)
@@ -310,6 +246,87 @@ class PoseSource:
             else "give BODY=tf:CHILD or BODY=pose:TOPIC"
         )
         raise InputError(f"'{text}' is no source of poses", option, fix)
+
+
+class _MovedRobots:
+    """The articulations that a bag moves: the columns of their joints, and the poses of their
+    roots."""
+
+    def __init__(
+        self, target: Target, scene: ArticulatedScene, transforms: Transforms, path: str
+    ) -> None:
+        self._target = target
+        self._scene = scene
+        self._transforms = transforms
+        self._path = path
+        self._where = f"{path}: joint states"
+        self._chains = list[Chain]()
+        self._moved: dict[str, tuple[Any, ...]] = {}
+
+    def add_joints(self, series: Sequence[Series], base: PoseSource | None) -> None:
+        """Adds the robots of series of joint positions, whose roots move with `base`."""
+        robots: dict[str, list[Series]] = {} if series or not base else {"": []}
+        for item in series:
+            robots.setdefault(item[0], []).append(item)
+        for space, robot_series in robots.items():
+            if space:
+                robot = find_articulation(
+                    self._scene.articulations, last_element(space), self._where
+                )
+            else:
+                names = [name for _, joints, _ in robot_series for name in joints]
+                robot = moved_articulation(self._scene, names, self._path)
+            columns, at = _joints(robot, robot_series, self._where)
+            pose_at = self._base_poses(base, robot, space) if base else None
+            self._moved[robot.path] = robot, columns, pose_at, at
+
+    def _base_poses(
+        self, base: PoseSource, robot: ArticulationKinematics, space: str
+    ) -> Callable[..., Any]:
+        """The poses over time of the root of a robot, whose frame may be named with its
+        namespace."""
+        transforms = self._transforms
+        _check_free(self._target, robot, base.option)
+        named = [f"{space}/{last_element(robot.path)}".lstrip("/"), last_element(robot.path)]
+        child = base.child or next((name for name in named if name in transforms.parent), named[-1])
+        self._chains.append(
+            transforms.chain(transforms.moved or base.frame, child, f"{self._path}: --base-from")
+        )
+        return partial(transforms.moved_poses if base.topic else transforms.poses, self._chains[-1])
+
+    def add_bodies(self, base: PoseSource | None, bodies: Sequence[PoseSource]) -> None:
+        """Adds bodies without joints, each by the source of its poses."""
+        transforms = self._transforms
+        where = f"{self._path}: --body-from"
+        world = _world(base, bodies, transforms) if bodies else ""
+        for body in bodies:
+            robot = find_articulation(self._scene.articulations, body.name, where)
+            if robot.path in self._moved:
+                raise InputError(
+                    f"'{robot.path}' has a source already", "--body-from", "name each body once"
+                )
+            _check_free(self._target, robot, body.option)
+            self._chains.append(transforms.chain(world, body.child, where))
+            pose_at = partial(transforms.poses, self._chains[-1])
+            self._moved[robot.path] = robot, JointColumns(robot, [], self._where), pose_at, None
+
+    def frames(self) -> dict[str, None]:
+        """The frames of the bag's transforms that move the roots."""
+        if not self._chains:
+            return {}
+        ends = [frame for chain in self._chains for end in chain for frame in end]
+        return dict.fromkeys([MOVED, *ends])
+
+    def recorded(self, times: np.ndarray) -> list[RecordedArticulation]:
+        """The articulations with their values at the times of the frames [ns]."""
+        articulations = []
+        for robot, columns, *at in self._moved.values():
+            root, joints = (None if item is None else _in_frames(item, times) for item in at)
+            where = f"{self._path}: {robot.path}"
+            articulations.append(
+                RecordedArticulation(robot, columns, root, joints, where, self._where)
+            )
+        return articulations
 
 
 def _world(base: PoseSource | None, bodies: Sequence[PoseSource], transforms: Transforms) -> str:
@@ -485,6 +502,25 @@ def _series(
     return series
 
 
+def _only_planned(
+    bag: Bag, options: RecordingOptions, sources: Sequence[PoseSource], path: str
+) -> tuple[list[Series], Transforms, int, list[str]]:
+    """As `_recorded`, of planned trajectories. Raises InputError for options of what plans lack."""
+    if sources or options.joint_topics or options.clock:
+        fix = "remove --joint-topics, --clock, --base-from and --body-from"
+        raise InputError(
+            "plans have joint positions alone, and no clock", "--trajectory-topic", fix
+        )
+    series = [_planned(bag, options)]
+    warnings = []
+    if options.rate is None:
+        what = (
+            "frames are waypoints alone, between which links move on arcs: --rate 100 adds frames"
+        )
+        warnings = [f"{path}: {options.trajectory_topic}: {what}"]
+    return series, Transforms(path), 0, warnings
+
+
 def _planned(bag: Bag, options: RecordingOptions) -> Series:
     """Planned joint positions of a topic. Each plan begins a second after the end of the one before
     it."""
@@ -547,25 +583,8 @@ def _planned(bag: Bag, options: RecordingOptions) -> Series:
     )
 
 
-def _frames(
-    sampled: Sequence[Samples],
-    every: np.ndarray | None,
-    timing: int,
-    start: int,
-    options: RecordingOptions,
-    path: str,
-) -> tuple[np.ndarray, Episodes | None, list[str]]:
-    """Times of the frames [ns], `every` or those of the first `timing` sources; episodes between
-    gaps; warnings."""
-    times = (
-        np.unique(np.concatenate([part.time for part in sampled[:timing]]))
-        if every is None
-        else every
-    )
-    if options.rate is not None:
-        number = int((times[-1] - times[0]) * options.rate / TEN_9) + 1
-        check_size(64 * number, f"{number} frames", path, "give a lower --rate")
-        times = times[0] + np.rint(np.arange(number) * (TEN_9 / options.rate)).astype(np.int64)
+def _check_covered(sampled: Sequence[Samples], times: np.ndarray, start: int) -> None:
+    """Raises InputError for a frame before the first message of a source, or after its last."""
     begun = max(sampled, key=lambda part: part.time[0])
     ended = min(sampled, key=lambda part: part.time[-1])
     bounds = max(begun.time[0], times[0]) - start, min(ended.time[-1], times[-1]) - start
@@ -578,17 +597,17 @@ def _frames(
                 f" {seconds(part.time[row] - start)} s, and there is"
             )
             raise InputError(f"{what} a frame at {seconds(frame - start)} s", part.what, fix)
-    parts = np.column_stack([part.parts_at(times) for part in sampled])
-    inside = (parts >= 0).all(axis=1)
-    kept = times[inside]
-    parts = parts[inside]
-    if not len(kept):
-        raise InputError("all frames are in gaps", path, "give a longer --max-gap")
-    begins = np.flatnonzero(np.append(True, (np.diff(parts, axis=0) != 0).any(axis=1)))
-    word = "plan" if options.trajectory_topic else "part"
-    lengths = np.diff(np.append(begins, len(kept)))
-    names = tuple(f"{word}_{k}" for k in range(len(begins)))
-    episodes = Episodes(names, np.zeros(len(begins), np.int32), begins.astype(np.int64), lengths)
+
+
+def _gap_warnings(
+    sampled: Sequence[Samples],
+    times: np.ndarray,
+    kept_count: int,
+    start: int,
+    options: RecordingOptions,
+    path: str,
+) -> list[str]:
+    """Warnings of an end before --to, and of gaps that divide the frames into episodes."""
     gaps = [(part, row) for part in sampled for row in np.flatnonzero(np.diff(part.part)) + 1]
     gaps = [
         (part, row)
@@ -612,10 +631,45 @@ def _frames(
             f"no message for {gap} s before message {part.number[row]} at {at} s; episodes end at "
         )
         what += (
-            f"{plural(len(gaps), 'such gap')}, and {len(times) - len(kept)} frames within them are"
+            f"{plural(len(gaps), 'such gap')}, and {len(times) - kept_count} frames within them are"
             " left out"
         )
         warnings.append(f"{part.what}: {what} (--max-gap)")
+    return warnings
+
+
+def _frames(
+    sampled: Sequence[Samples],
+    every: np.ndarray | None,
+    timing: int,
+    start: int,
+    options: RecordingOptions,
+    path: str,
+) -> tuple[np.ndarray, Episodes | None, list[str]]:
+    """Times of the frames [ns], `every` or those of the first `timing` sources; episodes between
+    gaps; warnings."""
+    times = (
+        np.unique(np.concatenate([part.time for part in sampled[:timing]]))
+        if every is None
+        else every
+    )
+    if options.rate is not None:
+        number = int((times[-1] - times[0]) * options.rate / TEN_9) + 1
+        check_size(64 * number, f"{number} frames", path, "give a lower --rate")
+        times = times[0] + np.rint(np.arange(number) * (TEN_9 / options.rate)).astype(np.int64)
+    _check_covered(sampled, times, start)
+    parts = np.column_stack([part.parts_at(times) for part in sampled])
+    inside = (parts >= 0).all(axis=1)
+    kept = times[inside]
+    parts = parts[inside]
+    if not len(kept):
+        raise InputError("all frames are in gaps", path, "give a longer --max-gap")
+    begins = np.flatnonzero(np.append(True, (np.diff(parts, axis=0) != 0).any(axis=1)))
+    word = "plan" if options.trajectory_topic else "part"
+    lengths = np.diff(np.append(begins, len(kept)))
+    names = tuple(f"{word}_{k}" for k in range(len(begins)))
+    episodes = Episodes(names, np.zeros(len(begins), np.int32), begins.astype(np.int64), lengths)
+    warnings = _gap_warnings(sampled, times, len(kept), start, options, path)
     return kept, episodes if len(begins) > 1 else None, warnings
 
 

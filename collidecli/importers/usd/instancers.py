@@ -127,6 +127,32 @@ def _holds_physics(instancer: Usd.Prim, seen: set[Sdf.Path]) -> bool:
     return False
 
 
+def _prototypes(schema: UsdGeom.PointInstancer, where: str) -> list[Usd.Prim | None]:
+    """The prototypes of an instancer; an inactive one, or one below an inactive prim, is None.
+    Raises InputError for a target that is no prim, or that has the instancer below it."""
+    stage = schema.GetPrim().GetStage()
+    prototypes = []
+    for target in schema.GetPrototypesRel().GetForwardedTargets():
+        prim = stage.GetPrimAtPath(target)
+        above = (stage.GetPrimAtPath(path) for path in target.GetAncestorsRange())
+        if not target.IsPrimPath() or (
+            not prim and next(filter(None, above), stage.GetPseudoRoot()).IsActive()
+        ):
+            raise InputError(
+                f"prototypes names <{target}>, which is not a prim",
+                where,
+                "correct the relationship",
+            )
+        if schema.GetPath().HasPrefix(target):
+            raise InputError(
+                f"the prototype <{target}> contains the instancer itself",
+                where,
+                "move the instancer",
+            )
+        prototypes.append(prim if prim and prim.IsActive() else None)
+    return prototypes
+
+
 class _Instancer:
     """A checked point instancer.
 
@@ -136,27 +162,7 @@ class _Instancer:
     """
 
     def __init__(self, schema: UsdGeom.PointInstancer, where: str, warnings: list[str]) -> None:
-        # An inactive prototype, or one below an inactive prim, is None.
-        stage = schema.GetPrim().GetStage()
-        prototypes = []
-        for target in schema.GetPrototypesRel().GetForwardedTargets():
-            prim = stage.GetPrimAtPath(target)
-            above = (stage.GetPrimAtPath(path) for path in target.GetAncestorsRange())
-            if not target.IsPrimPath() or (
-                not prim and next(filter(None, above), stage.GetPseudoRoot()).IsActive()
-            ):
-                raise InputError(
-                    f"prototypes names <{target}>, which is not a prim",
-                    where,
-                    "correct the relationship",
-                )
-            if schema.GetPath().HasPrefix(target):
-                raise InputError(
-                    f"the prototype <{target}> contains the instancer itself",
-                    where,
-                    "move the instancer",
-                )
-            prototypes.append(prim if prim and prim.IsActive() else None)
+        prototypes = _prototypes(schema, where)
         index = _constant(schema.GetProtoIndicesAttr(), where)
         if np.any((index < 0) | (index >= len(prototypes))):
             bad = int(index[(index < 0) | (index >= len(prototypes))][0])

@@ -121,13 +121,8 @@ class GroupNode:
         return np.concatenate([group_poses[:, :3] - origin, group_poses[:, 3:]], axis=1)
 
 
-def add_scene(server: viser.ViserServer, stage: Stage) -> None:
-    """Adds lights, camera, floor, and nodes of contacts and of what else the set has, which the
-    script shows."""
-    scene = server.scene
-    camera = server.initial_camera
-    extent = stage.extent
-    frames = stage.frames
+def _add_surroundings(scene: viser.SceneApi, stage: Stage) -> None:
+    """Adds lights and floor."""
     scene.set_up_direction(np.eye(3)[stage.up])
     # With viser's default lights and environment map pale colours become white.
     scene.configure_environment_map(None)
@@ -145,9 +140,19 @@ def add_scene(server: viser.ViserServer, stage: Stage) -> None:
         section_size=stage.cell,
         cell_color=(222, 226, 231),
         section_color=(190, 197, 206),
-        fade_distance=12.0 * extent.radius,
-        shadow_opacity=0.0 if extent.plane else 0.3,  # a plane has the shadows itself
+        fade_distance=12.0 * stage.extent.radius,
+        shadow_opacity=0.0 if stage.extent.plane else 0.3,  # a plane has the shadows itself
     )
+
+
+def add_scene(server: viser.ViserServer, stage: Stage) -> None:
+    """Adds lights, camera, floor, and nodes of contacts and of what else the set has, which the
+    script shows."""
+    scene = server.scene
+    camera = server.initial_camera
+    extent = stage.extent
+    frames = stage.frames
+    _add_surroundings(scene, stage)
     camera.fov = FIELD_OF_VIEW
     camera.near = extent.radius / 500.0
     camera.far = extent.radius * 500.0

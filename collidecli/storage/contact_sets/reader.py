@@ -108,6 +108,21 @@ class ForcedPairs:
         return len(self.shape0)
 
 
+def _check_readable(file: h5py.File, path: str, trusted: bool) -> None:
+    """Raises InputError for a contact set that is incomplete, and, unless it is trusted, for large
+    chunks and faults of its attributes."""
+    if not trusted:
+        refuse_large_chunks(file, path)
+    if not is_complete(file):
+        raise InputError(
+            "the contact set is incomplete: its writer was stopped", path, "make it again"
+        )
+    for where, what in () if trusted else header_faults(file):
+        raise InputError(
+            what, f"{path}: {where}" if where else path, "collide check lists every fault"
+        )
+
+
 class ContactSet:
     """A complete contact set, open for reading; a context manager. Tables are in memory, columns
     are in the file.
@@ -135,16 +150,7 @@ class ContactSet:
         self.path = path
         self._file = file
         self.version = require_version(file, path)
-        if not trusted:
-            refuse_large_chunks(file, path)
-        if not is_complete(file):
-            raise InputError(
-                "the contact set is incomplete: its writer was stopped", path, "make it again"
-            )
-        for where, what in () if trusted else header_faults(file):
-            raise InputError(
-                what, f"{path}: {where}" if where else path, "collide check lists every fault"
-            )
+        _check_readable(file, path, trusted)
         root = file.attrs
         self.creator = str(root["creator"])
         self.scene = str(root["scene"])
@@ -153,30 +159,7 @@ class ContactSet:
         self.content_sha256 = str(root["content_sha256"])
         self.config: dict[str, Any] = json.loads(str(root["config"]))
 
-        same = ("creator", "version", "scene_sha256", "config")
-        is_like = like is not None and all(
-            getattr(self, name) == getattr(like, name) for name in same
-        )
-        tables = self._tables((*(MODEL_TABLES[-1:] if is_like else MODEL_TABLES), *TIME_TABLES))
-        self.world_template: np.ndarray = tables["/model/world/template"]
-        self.time: np.ndarray = tables[TIME]
-        self.time_unit = str(dataset_of_table(file, path, TIME).attrs.get("unit", SECOND))
-        self.step: np.ndarray = tables["/time/step"]
-        if (
-            like is not None
-            and is_like
-            and np.array_equal(self.world_template, like.world_template)
-        ):
-            self.shapes = like.shapes
-            self.body_path = like.body_path
-            self.forced = like.forced
-        else:
-            tables = self._tables(MODEL_TABLES) if is_like else tables
-            self.shapes = ShapeTable(
-                *(tables[f"/model/shape/{name}"] for name in ShapeTable.__dataclass_fields__)
-            )
-            self.body_path: tuple[str, ...] = tables["/model/body/path"]
-            self.forced = self._forced_pairs()
+        self._read_tables(like)
         model = file["/model"]
         self.gap_rule = str(model.attrs["gap_rule"])
         self.up_axis = str(model.attrs["up_axis"])
@@ -194,6 +177,36 @@ class ContactSet:
         self.rigid, *others = self.tables.values()
         self.groups = {table.definition.name: table for table in others}
         self.particle_objects = self._particle_objects()
+
+    def _read_tables(self, like: ContactSet | None) -> None:
+        """Reads the tables of times and of the model, or takes the model of `like`, if it is the
+        same."""
+        same = ("creator", "version", "scene_sha256", "config")
+        is_like = like is not None and all(
+            getattr(self, name) == getattr(like, name) for name in same
+        )
+        tables = self._tables((*(MODEL_TABLES[-1:] if is_like else MODEL_TABLES), *TIME_TABLES))
+        self.world_template: np.ndarray = tables["/model/world/template"]
+        self.time: np.ndarray = tables[TIME]
+        self.time_unit = str(
+            dataset_of_table(self._file, self.path, TIME).attrs.get("unit", SECOND)
+        )
+        self.step: np.ndarray = tables["/time/step"]
+        if (
+            like is not None
+            and is_like
+            and np.array_equal(self.world_template, like.world_template)
+        ):
+            self.shapes = like.shapes
+            self.body_path = like.body_path
+            self.forced = like.forced
+        else:
+            tables = self._tables(MODEL_TABLES) if is_like else tables
+            self.shapes = ShapeTable(
+                *(tables[f"/model/shape/{name}"] for name in ShapeTable.__dataclass_fields__)
+            )
+            self.body_path: tuple[str, ...] = tables["/model/body/path"]
+            self.forced = self._forced_pairs()
 
     @classmethod
     def open(cls: type[Opened], path: str | os.PathLike[str]) -> Opened:

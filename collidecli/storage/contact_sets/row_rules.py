@@ -485,44 +485,63 @@ def _rules(
     if name == RIGID_CONTACTS.name:
         yield from pairs.of(rows.columns, cell)
     if name in (SOFT_CONTACTS.name, SOFT_SWEEP.name):
-        indices = rows.columns["indices"]
-        weights = rows.columns["barycentric"]
-        is_used = np.arange(3) <= rows.columns["kind"][:, None]
-        yield "indices are not as many as the kind has", ((indices >= 0) != is_used).any(axis=1)
-        with np.errstate(invalid="ignore"):
-            wrong = (weights < 0.0).any(axis=1) | (
-                np.abs(weights.sum(axis=1, dtype=np.float64) - 1.0) > WEIGHT_TOLERANCE
-            )
-        yield (
-            "the weights are not at least 0 with the sum 1",
-            wrong | ((weights != 0.0) & ~is_used).any(axis=1),
-        )
+        yield from _soft_rules(rows)
     if name in OF_STEPS:
-        yield (
-            "is in the last frame, which has no step",
-            cell // contacts.world_count == contacts.frame_count - 1,
+        yield from _step_rules(contacts, rows, cell)
+    yield from _list_rules(definition, rows, len(cell))
+    if name == "hydro_patches" and "hydro_faces" in groups:
+        faces = np.bincount(groups["hydro_faces"].columns["patch"], minlength=len(cell))
+        yield "face_count is not the number of faces", rows.columns["face_count"] != faces
+
+
+def _soft_rules(rows: GroupRows) -> Iterator[tuple[str, Any]]:
+    """Rules of the particles of a contact, and of their weights."""
+    indices = rows.columns["indices"]
+    weights = rows.columns["barycentric"]
+    is_used = np.arange(3) <= rows.columns["kind"][:, None]
+    yield "indices are not as many as the kind has", ((indices >= 0) != is_used).any(axis=1)
+    with np.errstate(invalid="ignore"):
+        wrong = (weights < 0.0).any(axis=1) | (
+            np.abs(weights.sum(axis=1, dtype=np.float64) - 1.0) > WEIGHT_TOLERANCE
         )
-        of = rows.columns
-        yield "status is not 1 or 2", (of["status"] < 1) | (of["status"] > 2)
-        is_between = (of["enter"] > 0.0) & (of["leave"] < 1.0) & (of["status"] == 1)
-        yield "tunnel does not follow from enter, leave and status", of["tunnel"] != is_between
-        yield (
-            "enter and leave are not ascending in 0 to 1",
-            (of["enter"] > of["leave"]) | (of["leave"] > 1.0),
-        )
-        yield "least_bound is above least", of["least_bound"] > of["least"]
+    yield (
+        "the weights are not at least 0 with the sum 1",
+        wrong | ((weights != 0.0) & ~is_used).any(axis=1),
+    )
+
+
+def _step_rules(
+    contacts: ContactSet, rows: GroupRows, cell: np.ndarray
+) -> Iterator[tuple[str, Any]]:
+    """Rules of contacts between a frame and the next one."""
+    yield (
+        "is in the last frame, which has no step",
+        cell // contacts.world_count == contacts.frame_count - 1,
+    )
+    of = rows.columns
+    yield "status is not 1 or 2", (of["status"] < 1) | (of["status"] > 2)
+    is_between = (of["enter"] > 0.0) & (of["leave"] < 1.0) & (of["status"] == 1)
+    yield "tunnel does not follow from enter, leave and status", of["tunnel"] != is_between
+    yield (
+        "enter and leave are not ascending in 0 to 1",
+        (of["enter"] > of["leave"]) | (of["leave"] > 1.0),
+    )
+    yield "least_bound is above least", of["least_bound"] > of["least"]
+
+
+def _list_rules(
+    definition: ContactGroup, rows: GroupRows, row_count: int
+) -> Iterator[tuple[str, Any]]:
+    """Rules of columns that have a list in each row."""
     for entries in definition.lists:
         lengths, values = rows.lists[entries.column.name]
         yield (
             f"{entries.column.name} has fewer than {entries.least} entries",
             lengths < entries.least,
         )
-        row = np.repeat(np.arange(len(cell)), lengths)
+        row = np.repeat(np.arange(row_count), lengths)
         bad = ~np.isfinite(values).reshape(len(values), -1).all(axis=1)
-        yield f"{entries.column.name} is not finite", np.bincount(row[bad], minlength=len(cell)) > 0
-    if name == "hydro_patches" and "hydro_faces" in groups:
-        faces = np.bincount(groups["hydro_faces"].columns["patch"], minlength=len(cell))
-        yield "face_count is not the number of faces", rows.columns["face_count"] != faces
+        yield f"{entries.column.name} is not finite", np.bincount(row[bad], minlength=row_count) > 0
 
 
 def _object_rules(

@@ -57,6 +57,26 @@ from collidecli.storage.h5_files import DAMAGE
 from collidecli.storage.new_objects import NewObjects
 
 
+def _check_source(attributes: Mapping[str, str]) -> None:
+    """Raises ValueError for other attributes than those of a source."""
+    if set(attributes) != set(SOURCE_ATTRIBUTES):
+        raise ValueError(f"attributes are {sorted(attributes)}, not {sorted(SOURCE_ATTRIBUTES)}")
+
+
+def _check_times(
+    frame_count: int,
+    time: np.ndarray,
+    step: np.ndarray,
+    episodes: Episodes | None,
+    world_count: int,
+) -> None:
+    """Raises ValueError for other times, steps or episodes than those of the frames."""
+    if len(time) != frame_count or len(step) != frame_count:
+        raise ValueError(f"{len(time)} times and {len(step)} steps for {frame_count} frames")
+    if episodes is not None and (faults := episodes.faults(frame_count, world_count)):
+        raise ValueError(f"the episodes are not valid: {faults}")
+
+
 class ContactWriter:
     """Writes one contact set, block by block in the order of cells, in bounded memory.
 
@@ -106,14 +126,8 @@ class ContactWriter:
         engine: EngineRecord | None = None,
         time_unit: str = SECOND,
     ) -> None:
-        if set(attributes) != set(SOURCE_ATTRIBUTES):
-            raise ValueError(
-                f"attributes are {sorted(attributes)}, not {sorted(SOURCE_ATTRIBUTES)}"
-            )
-        if len(time) != frame_count or len(step) != frame_count:
-            raise ValueError(f"{len(time)} times and {len(step)} steps for {frame_count} frames")
-        if episodes is not None and (faults := episodes.faults(frame_count, model.world_count)):
-            raise ValueError(f"the episodes are not valid: {faults}")
+        _check_source(attributes)
+        _check_times(frame_count, time, step, episodes, model.world_count)
         self._cell_count = frame_count * model.world_count
         self._next_cell = 0
         self._ended = False
@@ -127,15 +141,8 @@ class ContactWriter:
         self._file: h5py.File | None = None
         self._threads: ChunkThreads | None = None
         try:
-            self._file = h5py.File(self._output, "w")
-            self._objects = NewObjects(self._file)
             tables = (replace(RIGID_CONTACTS, columns=tuple(columns)), *groups)
-            self._tables = TableWriter(
-                self._objects, tables, float_type, compression, self._digest, chunk_rows
-            )
-            self._settled = chunk_rows > 0
-            self._threads = ChunkThreads(threads + 1)
-            self._alone = threads == 1
+            self._open(tables, float_type, compression, chunk_rows, threads)
             # Dozens of small datasets, written with the first block, while the engine computes the
             # next ones.
             self._header: Callable[[], None] | None = partial(
@@ -152,6 +159,24 @@ class ContactWriter:
         except BaseException:
             self._abandon()
             raise
+
+    def _open(
+        self,
+        tables: tuple[ContactGroup, ...],
+        float_type: np.dtype,
+        compression: str,
+        chunk_rows: int,
+        threads: int,
+    ) -> None:
+        """Creates the file with its tables, and the threads that compress their chunks."""
+        self._file = h5py.File(self._output, "w")
+        self._objects = NewObjects(self._file)
+        self._tables = TableWriter(
+            self._objects, tables, float_type, compression, self._digest, chunk_rows
+        )
+        self._settled = chunk_rows > 0
+        self._threads = ChunkThreads(threads + 1)
+        self._alone = threads == 1
 
     def _begin(self) -> None:
         write = self._header

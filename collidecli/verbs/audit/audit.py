@@ -33,7 +33,7 @@ from collidecli.verbs.audit.checks import (
     read_baseline,
     usable_cells,
 )
-from collidecli.verbs.audit.limits import PairLimits
+from collidecli.verbs.audit.limits import AuditLimits, PairLimits
 from collidecli.verbs.audit.overlap import measure_overlaps
 from collidecli.verbs.audit.sources import (
     STEPS_LEFT_OUT,
@@ -178,13 +178,11 @@ def _source(request: AuditRequest) -> Iterator[AuditSource]:
         yield audited_contact_set(contacts, request.frames, names)
 
 
-def _audited(
-    source: AuditSource, baseline: Baseline, request: AuditRequest, progress: Progress
-) -> Audit:
-    limits = request.limits
-    of_pairs = PairLimits(limits, source.shapes, source.name)
-    shape = len(source.frames), source.world_count
-    recorded, is_start = _recorded(source)
+def _measured_depths(
+    source: AuditSource, of_pairs: PairLimits, is_start: np.ndarray, progress: Progress
+) -> MotionDepths:
+    """The depths of all rows of a source. is_start: bool[F, W], first frames of worlds or
+    demonstrations."""
     depths = MotionDepths(is_start.ravel())
     count = len(source.shapes.path)
     for done, cell, shape0, shape1, distance in source.rows():
@@ -193,30 +191,57 @@ def _audited(
         pair = key // count, key % count
         depths.add(key, cell, depth, of_pairs.limit(*pair), of_pairs.classes(*pair))
         if progress is not None:
-            progress(done, shape[0])
-    pairs = _pairs(source, request, of_pairs, depths, baseline)
-    measure_overlaps(source, pairs[: request.first], request.overlap_volume, request.deepest_point)
-    tunnels = _tunnels(source, of_pairs, depths.usable)
-    usable = depths.usable.reshape(shape) & recorded
-    deepest = np.where(
-        depths.deepest[:, None] < 0, -1, np.stack(np.divmod(depths.deepest, count), axis=1)
-    )
-    by_class = {
-        name: depths.by_class.get(name, np.zeros(len(depths.depth), np.float32))
-        for name in (SELF, GROUND)
+            progress(done, len(source.frames))
+    return depths
+
+
+def _greatest_depths(depths: MotionDepths, shape: tuple[int, int]) -> dict[str, np.ndarray]:
+    """float32[F, W] by name: the greatest depths of all pairs and of the two classes [m]."""
+    none = np.zeros(len(depths.depth), np.float32)
+    greatest = {
+        "depth": depths.depth,
+        "self_depth": depths.by_class.get(SELF, none),
+        "ground_depth": depths.by_class.get(GROUND, none),
     }
-    arrays = [
-        of_class.reshape(shape) for of_class in (depths.depth, by_class[SELF], by_class[GROUND])
-    ]
-    names = ("depth", "self_depth", "ground_depth")
-    series = _series(
-        source, {**dict(zip(names, arrays, strict=True)), "unusable": recorded & ~usable}
-    )
+    return {name: values.reshape(shape) for name, values in greatest.items()}
+
+
+def _deepest_pairs(depths: MotionDepths, shape_count: int) -> np.ndarray:
+    """int32[cells, 2]: the shapes of the deepest pair of each cell; -1 without penetration."""
+    shapes = np.stack(np.divmod(depths.deepest, shape_count), axis=1)
+    return np.where(depths.deepest[:, None] < 0, -1, shapes).astype(np.int32)
+
+
+def _checks(
+    limits: AuditLimits,
+    of_pairs: PairLimits,
+    pairs: list[dict[str, Any]],
+    tunnels: list[dict[str, Any]] | None,
+    baseline: Baseline,
+) -> list[dict[str, Any]]:
+    """The checks of each class of pairs that the source has, and of tunnels."""
     optional = {SELF: of_pairs.has_robot, OWN: bool(limits.pairs)}
     known = [name for name in CHECKS if optional.get(name, True)]
     checks = [checked_depths(name, limits, pairs, baseline is not None) for name in known]
     if tunnels is not None:
         checks.append(checked_tunnels(tunnels, baseline))
+    return checks
+
+
+def _audited(
+    source: AuditSource, baseline: Baseline, request: AuditRequest, progress: Progress
+) -> Audit:
+    limits = request.limits
+    of_pairs = PairLimits(limits, source.shapes, source.name)
+    shape = len(source.frames), source.world_count
+    recorded, is_start = _recorded(source)
+    depths = _measured_depths(source, of_pairs, is_start, progress)
+    pairs = _pairs(source, request, of_pairs, depths, baseline)
+    measure_overlaps(source, pairs[: request.first], request.overlap_volume, request.deepest_point)
+    tunnels = _tunnels(source, of_pairs, depths.usable)
+    usable = depths.usable.reshape(shape) & recorded
+    greatest = _greatest_depths(depths, shape)
+    checks = _checks(limits, of_pairs, pairs, tunnels, baseline)
     reasons = [check["reason"] for check in checks if check["reason"]]
     time = source.frames.time
     result = AuditResult(
@@ -238,7 +263,7 @@ def _audited(
         ),
         checks=checks,
         usable=usable_cells(source, usable, recorded),
-        series=series,
+        series=_series(source, {**greatest, "unusable": recorded & ~usable}),
         pairs=pairs,
         tunnels=tunnels,
         baseline=(
@@ -250,10 +275,10 @@ def _audited(
         result,
         usable,
         recorded,
-        arrays[0],
-        arrays[1],
-        arrays[2],
-        deepest.astype(np.int32).reshape(*shape, 2),
+        greatest["depth"],
+        greatest["self_depth"],
+        greatest["ground_depth"],
+        _deepest_pairs(depths, len(source.shapes.path)).reshape(*shape, 2),
         tuple(source.shapes.path),
         source.frames.number,
         source.step,
@@ -279,6 +304,15 @@ def _recorded(source: AuditSource) -> tuple[np.ndarray, np.ndarray]:
         recorded = np.flatnonzero(episodes.frame_count > 0)
         is_start[episodes.first_frame[recorded], episodes.world[recorded]] = True
     return recorded_cells(episodes, frames, worlds), is_start
+
+
+def _check_of(has_own: bool, is_self: bool, is_ground: bool) -> str:
+    """The check whose limit a pair has: its own, else that of its class."""
+    if has_own:
+        return OWN
+    if is_self:
+        return SELF
+    return GROUND if is_ground else DEPTH
 
 
 def _pairs(
@@ -310,15 +344,7 @@ def _pairs(
         pair: dict[str, Any] = {
             "shape0": names.text[shape0[n]],
             "shape1": names.text[shape1[n]],
-            "check": (
-                OWN
-                if has_own[n]
-                else SELF
-                if classes[SELF][n]
-                else GROUND
-                if classes[GROUND][n]
-                else DEPTH
-            ),
+            "check": _check_of(has_own[n], classes[SELF][n], classes[GROUND][n]),
             "allowed": bool(allowed[n]),
             "limit": None if np.isinf(limit[n]) else float(limit[n]),
             "depth": float(pairs.depth[n]),

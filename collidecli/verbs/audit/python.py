@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Sequence
-from dataclasses import fields
+from dataclasses import fields, replace
 from inspect import signature
 from typing import Any
 
@@ -33,6 +33,69 @@ OF_SCENES = {
     for name in declared_options(kind)
 } | {*("worlds", "frames", "margin", "static_pairs", "sweep", "sweep_tolerance")}
 """Options of `run` that have an effect on an audit."""
+
+
+def _checked_limits(
+    lengths: dict[str, float | str | None],
+    allow: Sequence[tuple[str, str]],
+    ground_shapes: str | Sequence[str],
+    self_bodies: str | Sequence[str],
+    limits: PathLike,
+) -> AuditLimits:
+    """The limits of the arguments over those of the file `limits`. Raises InputError."""
+    depths: dict[str, Any] = {
+        k: None if value is None else checked_metres(value, k) for k, value in lengths.items()
+    }
+    for pair in allow:
+        if (
+            isinstance(pair, str)
+            or len(pair) != 2
+            or not all(isinstance(pattern, str) for pattern in pair)
+        ):
+            raise InputError(
+                f"{pair!r} is no pair of patterns",
+                "allow",
+                'give pairs, such as [("hand*", "cup*")]',
+            )
+    given = AuditLimits(
+        **depths,
+        allow=tuple((first, second) for first, second in allow),
+        ground_shapes=listed(ground_shapes),
+        self_bodies=listed(self_bodies),
+    ).checked()
+    return given.over(read_limits(os.fspath(limits))) if limits else given
+
+
+def _with_source(
+    request: AuditRequest,
+    scene: PathLike | Sequence[PathLike] | ContactSet | Contacts | None,
+    recording: PathLike | None,
+    options: dict[str, Any],
+) -> AuditRequest:
+    """The request with its contact set, or with its scene in motion. Raises InputError for options
+    that the source does not have."""
+    scene = scene.contact_set if isinstance(scene, Contacts) else scene
+    if isinstance(scene, ContactSet):
+        scene = scene.path
+    is_path = isinstance(scene, (str, os.PathLike))
+    if recording is None and is_path and format_of_path(scene) == FORMAT:
+        if options.keys() - {"frames", "sweep"}:
+            what = "are options for scenes, and a contact set has its motion and its contacts"
+            raise InputError(what, ", ".join(options), "leave them out")
+        frames = frames_text(options.get("frames", ""))
+        return replace(
+            request,
+            contacts=os.fspath(scene),
+            frames=frames,
+            sweep=bool(options.get("sweep")),
+        )
+    for name in options.keys() - OF_SCENES:
+        raise unknown_argument(name, "audit", OF_SCENES | signature(audit).parameters.keys())
+    run = scene_request(scene, recording, options)
+    audited = EngineRequest(
+        **{pair.name: getattr(run, pair.name) for pair in fields(EngineRequest)}
+    )
+    return replace(request, scene=audited)
 
 
 @python_call
@@ -81,58 +144,19 @@ def audit(
         "max_ground": max_ground,
         "max_start": max_start,
     }
-    depths: dict[str, Any] = {
-        k: None if value is None else checked_metres(value, k) for k, value in lengths.items()
-    }
-    for pair in allow:
-        if (
-            isinstance(pair, str)
-            or len(pair) != 2
-            or not all(isinstance(pattern, str) for pattern in pair)
-        ):
-            raise InputError(
-                f"{pair!r} is no pair of patterns",
-                "allow",
-                'give pairs, such as [("hand*", "cup*")]',
-            )
-    given = AuditLimits(
-        **depths,
-        allow=tuple((first, second) for first, second in allow),
-        ground_shapes=listed(ground_shapes),
-        self_bodies=listed(self_bodies),
-    ).checked()
-    if limits:
-        given = given.over(read_limits(os.fspath(limits)))
-    scene = scene.contact_set if isinstance(scene, Contacts) else scene
-    if isinstance(scene, ContactSet):
-        scene = scene.path
-    measured = overlap_volume, deepest_point, first
-    baseline = os.fspath(against)
-    apart = checked_metres(tolerance, "tolerance")
-    is_path = isinstance(scene, (str, os.PathLike))
-    if recording is None and is_path and format_of_path(scene) == FORMAT:
-        if options.keys() - {"frames", "sweep"}:
-            what = "are options for scenes, and a contact set has its motion and its contacts"
-            raise InputError(what, ", ".join(options), "leave them out")
-        frames = frames_text(options.get("frames", ""))
-        request = AuditRequest(
-            os.fspath(scene),
-            None,
-            frames,
-            given,
-            baseline,
-            apart,
-            *measured,
-            bool(options.get("sweep")),
-        )
-    else:
-        for name in options.keys() - OF_SCENES:
-            raise unknown_argument(name, "audit", OF_SCENES | signature(audit).parameters.keys())
-        run = scene_request(scene, recording, options)
-        audited = EngineRequest(
-            **{pair.name: getattr(run, pair.name) for pair in fields(EngineRequest)}
-        )
-        request = AuditRequest("", audited, "", given, baseline, apart, *measured)
+    given = _checked_limits(lengths, allow, ground_shapes, self_bodies, limits)
+    request = AuditRequest(
+        "",
+        None,
+        "",
+        given,
+        os.fspath(against),
+        checked_metres(tolerance, "tolerance"),
+        overlap_volume,
+        deepest_point,
+        first,
+    )
+    request = _with_source(request, scene, recording, options)
     outcome = run_audit(request)
     for note in outcome.result.warnings:
         warnings.warn(note, stacklevel=3)

@@ -118,6 +118,56 @@ def _work(folder: str, shard: int, timeout: float | None, version: str) -> Shard
     return _own.slot.work(shard)
 
 
+def _work_through(
+    distributed: Any,
+    client: Any,
+    plan: Plan,
+    shards: Sequence[int],
+    done: Callable[[ShardReport], None],
+    start: Callable[[int, str], Any],
+) -> None:
+    """Starts shards in their order, as many at once as the cluster has slots for, and again those
+    whose worker was killed; see `by_dask`.
+
+    distributed: the module. start: submits a shard under a key, and returns its future.
+    """
+    batch = f"collide-{uuid.uuid4().hex}"
+    tasks = dict[str, int]()
+    killed = Counter[int]()
+    waiting = distributed.as_completed()
+    following = iter(shards)
+    slots = 0
+    looked = -SLOTS_SECONDS
+
+    def submit(shard: int) -> None:
+        # unique in the cluster, where other batches have shards too
+        key = f"{batch}-{shard}-{killed[shard]}"
+        tasks[key] = shard
+        waiting.add(start(shard, key))
+
+    while True:
+        if time.monotonic() - looked > SLOTS_SECONDS:
+            slots = max(1, sum(client.nthreads().values()))
+            looked = time.monotonic()
+        for shard in islice(following, max(0, IN_FLIGHT_PER_SLOT * slots - waiting.count())):
+            submit(shard)
+        future = next(waiting, None)
+        if future is None:
+            return
+        shard = tasks.pop(future.key)
+        try:
+            done(future.result())
+        except distributed.scheduler.KilledWorker as error:
+            # The log of the shard has the episode in which each was killed, so that one after
+            # another is given up.
+            killed[shard] += 1
+            if killed[shard] > len(plan.shard(shard)) + ATTEMPTS:
+                raise WorkersLostError(
+                    "its workers are killed before they start an episode", "dask"
+                ) from error
+            submit(shard)
+
+
 def by_dask(
     store: Store,
     plan: Plan,
@@ -138,9 +188,6 @@ def by_dask(
         timeout: see `work_shard`. task: what a worker calls for each shard.
     """
     distributed = extra_module("distributed", "cluster", "--executor dask")
-    batch = f"collide-{uuid.uuid4().hex}"
-    tasks = dict[str, int]()
-    killed = Counter[int]()
     try:
         with suppress(TimeoutError):
             client.wait_for_workers(1, timeout=WORKERS_SECONDS)
@@ -150,48 +197,19 @@ def by_dask(
                 "--executor dask",
                 "start dask worker with its address",
             )
-        waiting = distributed.as_completed()
-        following = iter(shards)
-        slots = 0
-        looked = -SLOTS_SECONDS
 
-        def submit(shard: int) -> None:
-            # unique in the cluster, where other batches have shards too
-            key = f"{batch}-{shard}-{killed[shard]}"
-            tasks[key] = shard
-            waiting.add(
-                client.submit(
-                    task,
-                    store.absolute_location,
-                    shard,
-                    timeout,
-                    installed_version("collidecli"),
-                    key=key,
-                    pure=False,
-                )
+        def start(shard: int, key: str) -> Any:
+            return client.submit(
+                task,
+                store.absolute_location,
+                shard,
+                timeout,
+                installed_version("collidecli"),
+                key=key,
+                pure=False,
             )
 
-        while True:
-            if time.monotonic() - looked > SLOTS_SECONDS:
-                slots = max(1, sum(client.nthreads().values()))
-                looked = time.monotonic()
-            for shard in islice(following, max(0, IN_FLIGHT_PER_SLOT * slots - waiting.count())):
-                submit(shard)
-            future = next(waiting, None)
-            if future is None:
-                return
-            shard = tasks.pop(future.key)
-            try:
-                done(future.result())
-            except distributed.scheduler.KilledWorker as error:
-                # The log of the shard has the episode in which each was killed, so that one after
-                # another is given up.
-                killed[shard] += 1
-                if killed[shard] > len(plan.shard(shard)) + ATTEMPTS:
-                    raise WorkersLostError(
-                        "its workers are killed before they start an episode", "dask"
-                    ) from error
-                submit(shard)
+        _work_through(distributed, client, plan, shards, done, start)
     except (OSError, distributed.client.FutureCancelledError, distributed.CancelledError) as error:
         if (
             not isinstance(error, OSError)

@@ -15,6 +15,27 @@ FAILURES_SHOWN = 20
 WARNINGS_SHOWN = 10
 
 
+def _hosts_table(hosts: list[ResultDict]) -> Listing:
+    """What each host has done."""
+    numbers = ("shards", "episodes", "worker time", "episodes/s")
+    table = listing(
+        ("host", "left"), ("processor", "left"), *((title, "right") for title in numbers)
+    )
+    for host in hosts:
+        spent = host["seconds"]
+        rate = f"{host['episodes_per_second']:.3g}"
+        time = quantities.seconds(spent) if spent < 3600.0 else f"{spent / 3600.0:.2f} h"
+        table.add_row(
+            host["host"],
+            host["processor"],
+            count(host["shards"]),
+            count(host["episodes"]),
+            time,
+            rate,
+        )
+    return table
+
+
 def state_table(result: ResultDict) -> RenderableType:
     """Table of collide.batch/1: counts, and the first failures with their messages."""
     failed = result["failed"]
@@ -39,23 +60,7 @@ def state_table(result: ResultDict) -> RenderableType:
         )
     parts: list[RenderableType] = [name_value_table(rows)]
     if result["hosts"]:
-        numbers = ("shards", "episodes", "worker time", "episodes/s")
-        table = listing(
-            ("host", "left"), ("processor", "left"), *((title, "right") for title in numbers)
-        )
-        for host in result["hosts"]:
-            spent = host["seconds"]
-            rate = f"{host['episodes_per_second']:.3g}"
-            time = quantities.seconds(spent) if spent < 3600.0 else f"{spent / 3600.0:.2f} h"
-            table.add_row(
-                host["host"],
-                host["processor"],
-                count(host["shards"]),
-                count(host["episodes"]),
-                time,
-                rate,
-            )
-        parts.append(table)
+        parts.append(_hosts_table(result["hosts"]))
 
     def list_first(table: Listing, rows: list[tuple[str, ...]], most: int) -> None:
         for row in rows[:most]:

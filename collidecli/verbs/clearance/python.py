@@ -173,6 +173,17 @@ def clearance(
     )
     for note in measured.notes:
         warnings.warn(note, RuntimeWarning, stacklevel=3)
+    return _all_blocks(measured, request.kind, gradient, tuple(model.shapes.path), motion.time)
+
+
+def _all_blocks(
+    measured: MeasuredMotion,
+    kind: str,
+    gradient: bool,
+    paths: tuple[str, ...],
+    time: np.ndarray,
+) -> Clearances:
+    """The clearances of all blocks of a motion, measured one after another."""
     names = ("distance", "normal", "point0", "point1", "error", "pair")
     blocks = [
         {name: getattr(block, name) for name in names}
@@ -187,10 +198,9 @@ def clearance(
     )
     first = measured.items.first
     second = measured.items.second
-    items = first if request.kind == "body" else tuple(zip(first, second, strict=True))
-    paths = tuple(model.shapes.path)
+    items = first if kind == "body" else tuple(zip(first, second, strict=True))
     return Clearances(
-        **arrays, shape0=shape0, shape1=shape1, items=items, time=motion.time, shape_path=paths
+        **arrays, shape0=shape0, shape1=shape1, items=items, time=time, shape_path=paths
     )
 
 

@@ -80,26 +80,7 @@ def _result(compared: Comparison, a: ContactSet, b: ContactSet) -> DiffResult:
     reasons = _reasons(compared, a, b, tables, groups)
     rigid = compared.contacts
     request = compared.request
-    notes = [*compared.model.notes, *compared.notes]
-    if rigid.crowded:
-        notes.append(
-            f"{rigid.crowded} pairs have too many contacts in a cell to match by position: matched"
-            " in order"
-        )
     by_hash = bool(a.content_sha256) and a.content_sha256 == b.content_sha256
-    tallied = [
-        (
-            *table.counts.values(),
-            *table.at_limit.values(),
-            *(tally.differing for tally in table.fields),
-        )
-        for table in (rigid, *compared.groups)
-    ]
-    if by_hash and (reasons or any(map(any, tallied))):
-        notes.append(
-            "the content hashes are equal: one of the files was changed after it was written"
-            " (collide check)"
-        )
     return DiffResult(
         a=file_of(a),
         b=file_of(b),
@@ -128,20 +109,50 @@ def _result(compared: Comparison, a: ContactSet, b: ContactSet) -> DiffResult:
         first=cells(rigid.first_cell) if rigid.first_cell >= 0 else None,
         pairs=_pairs(rigid, cells, request.first),
         fields=[_field(tally, compared, cells) for tally in rigid.fields],
-        differences=[
-            {
-                "kind": difference.kind,
-                **cells(difference.cell),
-                **cells.pair(difference.pair),
-                "features": list(difference.features),
-                "distance": difference.distance,
-                "fields": {name: {"a": a, "b": b} for name, (a, b) in difference.values.items()},
-            }
-            for difference in rigid.differences
-        ],
+        differences=_listed(rigid, cells),
         groups=groups,
-        notes=notes,
+        notes=_notes(compared, by_hash, bool(reasons)),
     )
+
+
+def _notes(compared: Comparison, by_hash: bool, is_different: bool) -> list[str]:
+    """Notes of the comparison. by_hash: the content hashes are equal. is_different: by any rule."""
+    rigid = compared.contacts
+    notes = [*compared.model.notes, *compared.notes]
+    if rigid.crowded:
+        notes.append(
+            f"{rigid.crowded} pairs have too many contacts in a cell to match by position: matched"
+            " in order"
+        )
+    tallied = [
+        (
+            *table.counts.values(),
+            *table.at_limit.values(),
+            *(tally.differing for tally in table.fields),
+        )
+        for table in (rigid, *compared.groups)
+    ]
+    if by_hash and (is_different or any(map(any, tallied))):
+        notes.append(
+            "the content hashes are equal: one of the files was changed after it was written"
+            " (collide check)"
+        )
+    return notes
+
+
+def _listed(rigid: TableDifferences, cells: _Cells) -> list[dict[str, Any]]:
+    """The first differences of contacts."""
+    return [
+        {
+            "kind": difference.kind,
+            **cells(difference.cell),
+            **cells.pair(difference.pair),
+            "features": list(difference.features),
+            "distance": difference.distance,
+            "fields": {name: {"a": a, "b": b} for name, (a, b) in difference.values.items()},
+        }
+        for difference in rigid.differences
+    ]
 
 
 def _groups(compared: Comparison, cells: _Cells) -> list[dict[str, Any]]:

@@ -124,6 +124,32 @@ def counted_errors(request: FidelityRequest) -> tuple[str, ...]:
     return ("excess", *of_depth, *(() if relative is None else ("relative_error",)))
 
 
+def _worst_with_repros(
+    request: FidelityRequest,
+    problem: Problem,
+    exact: Exact,
+    rows_of: dict[str, EngineRows],
+    answers: dict[str, Answers],
+) -> tuple[list[dict[str, Any]], list[Any]]:
+    """The worst rows of each engine, and what reproduces each; writes the view of them that is
+    requested."""
+    worst = [
+        row
+        for name, answer in answers.items()
+        for row in _worst(exact, name, answer, request.first)
+    ]
+    repros = [
+        make_repro(problem.arrays, rows_of[row["engine"]], row, n) for n, row in enumerate(worst, 1)
+    ]
+    if request.view:
+        write_worst_view(exact, rows_of, worst, request)
+    for row, repro in zip(worst, repros, strict=True):
+        del row["cell"], row["row"]
+        row["repro"] = repro.name
+        row["no_repro"] = repro.reason
+    return worst, repros
+
+
 def fidelity(request: FidelityRequest, progress: Progress = None) -> FidelityResult:
     """Runs the engines and compares their contacts.
 
@@ -154,20 +180,7 @@ def fidelity(request: FidelityRequest, progress: Progress = None) -> FidelityRes
     ]
     for row in rows:
         row["exceeds"] = exceeded(row, limits)
-    worst = [
-        row
-        for name, answer in answers.items()
-        for row in _worst(exact, name, answer, request.first)
-    ]
-    repros = [
-        make_repro(problem.arrays, rows_of[row["engine"]], row, n) for n, row in enumerate(worst, 1)
-    ]
-    if request.view:
-        write_worst_view(exact, rows_of, worst, request)
-    for row, repro in zip(worst, repros, strict=True):
-        del row["cell"], row["row"]
-        row["repro"] = repro.name
-        row["no_repro"] = repro.reason
+    worst, repros = _worst_with_repros(request, problem, exact, rows_of, answers)
     return FidelityResult(
         **about(
             problem, [*(text for answer in rows_of.values() for text in answer.warnings), *unasked]

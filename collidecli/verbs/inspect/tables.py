@@ -275,8 +275,8 @@ OBJECT_COLUMNS: list[Column] = [
 ]
 
 
-def contacts_table(result: ResultDict, limit: int | None) -> RenderableType:
-    """Tables of collide.inspect.contacts/1."""
+def _contacts_rows(result: ResultDict) -> list[tuple[str, str]]:
+    """Names and values that describe a contact set."""
     changed = changed_options(result["config"])
     changed.pop("columns", None)  # shown in a separate table
     rows = [
@@ -311,7 +311,12 @@ def contacts_table(result: ResultDict, limit: int | None) -> RenderableType:
             (group_words(name), f"{plural(part['rows'], 'row')} in {plural(part['cells'], 'cell')}")
         )
     rows.append(("content", result["content_sha256"]))
-    parts: list[RenderableType] = [name_value_table(rows)]
+    return rows
+
+
+def contacts_table(result: ResultDict, limit: int | None) -> RenderableType:
+    """Tables of collide.inspect.contacts/1."""
+    parts: list[RenderableType] = [name_value_table(_contacts_rows(result))]
     if result["episodes"]:
         parts.append(_limited(EPISODE_COLUMNS, result["episodes"], limit))
     parts += pair_tables(result)

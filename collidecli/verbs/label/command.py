@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from collidecli.cli.chart_outputs import check_chart, write_chart
 from collidecli.cli.commands import Verb
 from collidecli.cli.settings import option, repeated
-from collidecli.cli.several import Job, computed, listed, listed_contact_sets
+from collidecli.cli.several import InputFile, Job, computed, listed, listed_contact_sets
 from collidecli.cli.shared_options import force_option, frames_option, together, world_option
-from collidecli.cli.streams import streams_of
+from collidecli.cli.streams import Streams, streams_of
 from collidecli.cli.value_types import Length, PatternPair, WholeNumber
 from collidecli.results.outputs import check_output
 from collidecli.results.result import Progress, Result
 from collidecli.scene.options import LABEL_THINGS
+
+if TYPE_CHECKING:
+    from collidecli.verbs.label.label import LabelRequest
 
 LABELLED = "What is labelled"
 TOUCH = "Definition of a label"
@@ -115,28 +119,7 @@ def verb(ctx: click.Context, contact_sets: tuple[str, ...], **values: Any) -> in
         contacts, output, LabelOptions(worlds=world or (), **values), first, force
     )
     if several is not None:
-        from collidecli.verbs.label.table import OF_EPISODE, labels_table
-
-        check_output(request.output, request.force, [file.path for file in several])
-        of_batch = any(file.episodes for file in several)
-        unknown: list[dict[str, str]] = [dict.fromkeys(OF_EPISODE if of_batch else (), "")]
-        episodes = {file.path: file.episodes or unknown for file in several}
-        with labels_table(request, of_batch) as table:
-
-            def compute(job: Job, progress: Progress) -> Result:
-                return table.add(job.name, episodes[job.name], progress)
-
-            items = list(
-                computed(
-                    streams,
-                    [Job(file.path, shown=file.name) for file in several],
-                    compute,
-                    "reading",
-                )
-            )
-        return listed(
-            streams, "label", items, more={"written": request.output if table.done else None}
-        )
+        return _write_several(streams, request, several)
     with streams.progress("reading") as progress:
         result = label(request, progress)
     if chart is not None:
@@ -146,3 +129,27 @@ def verb(ctx: click.Context, contact_sets: tuple[str, ...], **values: Any) -> in
         result = replace(result, chart=chart)
     streams.result(result, label_table)
     return 0
+
+
+def _write_several(streams: Streams, request: LabelRequest, several: Sequence[InputFile]) -> int:
+    """Writes one table of the labels of several contact sets. Returns the exit code."""
+    from collidecli.verbs.label.table import OF_EPISODE, labels_table
+
+    check_output(request.output, request.force, [file.path for file in several])
+    of_batch = any(file.episodes for file in several)
+    unknown: list[dict[str, str]] = [dict.fromkeys(OF_EPISODE if of_batch else (), "")]
+    episodes = {file.path: file.episodes or unknown for file in several}
+    with labels_table(request, of_batch) as table:
+
+        def compute(job: Job, progress: Progress) -> Result:
+            return table.add(job.name, episodes[job.name], progress)
+
+        items = list(
+            computed(
+                streams,
+                [Job(file.path, shown=file.name) for file in several],
+                compute,
+                "reading",
+            )
+        )
+    return listed(streams, "label", items, more={"written": request.output if table.done else None})

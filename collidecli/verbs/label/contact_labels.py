@@ -86,6 +86,15 @@ class LabelBlock:
     slip: np.ndarray | None
 
 
+def _check_options(contacts: ContactSet, options: LabelOptions) -> None:
+    """Raises InputError for things that have no labels, and for slip that the set does not have."""
+    if options.by not in LABEL_THINGS:
+        raise InputError(f"'{options.by}' is none of {', '.join(LABEL_THINGS)}", "--by")
+    if options.slip and SLIP not in contacts.column_names:
+        fix = f"collide run --columns {SLIP} writes it"
+        raise InputError(f"the contact set has no column '{SLIP}'", f"{contacts.path}: --slip", fix)
+
+
 class ContactLabels:
     """Labels of a contact set over selected frames, worlds, sensors and partners.
 
@@ -108,13 +117,7 @@ class ContactLabels:
         """missing: option and pattern of each pattern without a match are added to it; None: they
         are refused."""
         rule = options.rule
-        if options.by not in LABEL_THINGS:
-            raise InputError(f"'{options.by}' is none of {', '.join(LABEL_THINGS)}", "--by")
-        if options.slip and SLIP not in contacts.column_names:
-            fix = f"collide run --columns {SLIP} writes it"
-            raise InputError(
-                f"the contact set has no column '{SLIP}'", f"{contacts.path}: --slip", fix
-            )
+        _check_options(contacts, options)
         chosen = EventOptions(math.inf, by=options.by, worlds=options.worlds, frames=options.frames)
         stream = self._stream = EventStream(contacts, chosen)
         self.contacts = contacts
@@ -127,15 +130,7 @@ class ContactLabels:
         self.sensors, self.partners = (
             [self.keys.paths[row] for row in rows] for rows in (self._sensor, self._partner)
         )
-        # A body without a shape in any template is present everywhere, and touches nothing.
-        templates = self.contacts.world_template
-        row_template = row_templates(self.contacts, len(self.keys.number))
-        in_template = np.zeros((int(templates.max(initial=0)) + 1, len(self.keys.paths)), bool)
-        in_template[row_template, self.keys.number] = True
-        in_template |= ~in_template.any(axis=0)
-        in_template[:, self.keys.number[row_template < 0]] = True
-        in_world = in_template[templates[self.worlds]]
-        self.present = in_world[:, self._sensor, None] & in_world[:, None, self._partner]
+        self.present = self._presence()
         self.notes = group_notes(contacts, rule.leave, False)
         if absent := int((~self.present).sum()):
             what = (
@@ -161,6 +156,18 @@ class ContactLabels:
             self._found.key, self._found.first, distance, rule, self._found.end
         )
         self._slip = _by_key(self._slips(rule.leave)) if options.slip else None
+
+    def _presence(self) -> np.ndarray:
+        """bool[W, S, P], whether the world's template has both; see `ContactLabels`."""
+        # A body without a shape in any template is present everywhere, and touches nothing.
+        templates = self.contacts.world_template
+        row_template = row_templates(self.contacts, len(self.keys.number))
+        in_template = np.zeros((int(templates.max(initial=0)) + 1, len(self.keys.paths)), bool)
+        in_template[row_template, self.keys.number] = True
+        in_template |= ~in_template.any(axis=0)
+        in_template[:, self.keys.number[row_template < 0]] = True
+        in_world = in_template[templates[self.worlds]]
+        return in_world[:, self._sensor, None] & in_world[:, None, self._partner]
 
     def _selected(
         self, patterns: Sequence[str], option: str, missing: Missing | None

@@ -152,6 +152,52 @@ class _Sums:
     world_least: np.ndarray
 
 
+def _page(
+    contacts: ContactSet, request: ReportRequest, passes: Passes, sums: _Sums
+) -> dict[str, Any]:
+    """The fields of a report that are read from the contact set, without those of `sums` alone."""
+    selected = passes.selected
+    demonstrations = _demonstrations(contacts)
+    pairs = sums.pairs
+    bins = TimeBins(contacts.frame_count, MAX_POINTS)
+    page: dict[str, Any] = {
+        **contact_set_source(contacts),
+        "worlds": selected.world_count,
+        "demonstrations": demonstrations,
+        "series": {
+            **bins.axis(contacts.time),
+            "contacts": bins.means(sums.frames.contacts),
+            "most": bins.greatest(sums.frames.contacts),
+            "penetrating": bins.means(sums.frames.penetrating),
+            "depth": bins.greatest(np.maximum(0.0, -sums.frames.least)),
+        },
+        "pairs": _pairs(passes, pairs),
+        "deepest": (
+            closest_cell(selected, pairs, int(np.argmin(pairs.least))) if len(pairs.key) else None
+        ),
+        "worst": _worst(selected, pairs),
+        "groups": group_series(selected),
+        "between_frames": _between_frames(contacts, request),
+        "subsets": (
+            subsets(passes, pairs, sums.world_least, demonstrations) if request.subsets else None
+        ),
+    }
+    page["notes"] = [*_notes(page["series"], page["pairs"]), *_early_ends(selected)]
+    return page
+
+
+def _search_warnings(timing: dict[str, Any]) -> list[str]:
+    """Warnings of overlaps for which the timing counts a search that did not end."""
+    warnings = []
+    if missed := timing.get("missed_surface_count", 0):
+        warnings.append(
+            f"{missed} hydroelastic overlaps have no surface: it was thinner than the finest voxels"
+        )
+    if inexact := timing.get("inexact_pair_count", 0):
+        warnings.append(f"{inexact} depths are upper bounds: the search for them hit its limit")
+    return warnings
+
+
 def report(request: ReportRequest, progress: Progress = None) -> ReportResult:
     """Computes the data of a report.
 
@@ -172,47 +218,10 @@ def report(request: ReportRequest, progress: Progress = None) -> ReportResult:
         check_seconds(contacts.time_unit, f"{request.file}: {TIME}")
         check_has_contacts(contacts)
         passes = Passes(_selected(contacts, request), progress, 4 if request.subsets else 2)
-        selected = passes.selected
         sums = _first_pass(passes)
-        demonstrations = _demonstrations(contacts)
-        pairs = sums.pairs
-        bins = TimeBins(contacts.frame_count, MAX_POINTS)
-        page: dict[str, Any] = {
-            **contact_set_source(contacts),
-            "worlds": selected.world_count,
-            "demonstrations": demonstrations,
-            "series": {
-                **bins.axis(contacts.time),
-                "contacts": bins.means(sums.frames.contacts),
-                "most": bins.greatest(sums.frames.contacts),
-                "penetrating": bins.means(sums.frames.penetrating),
-                "depth": bins.greatest(np.maximum(0.0, -sums.frames.least)),
-            },
-            "pairs": _pairs(passes, pairs),
-            "deepest": (
-                closest_cell(selected, pairs, int(np.argmin(pairs.least)))
-                if len(pairs.key)
-                else None
-            ),
-            "worst": _worst(selected, pairs),
-            "groups": group_series(selected),
-            "between_frames": _between_frames(contacts, request),
-            "subsets": (
-                subsets(passes, pairs, sums.world_least, demonstrations)
-                if request.subsets
-                else None
-            ),
-        }
-        page["notes"] = [*_notes(page["series"], page["pairs"]), *_early_ends(selected)]
+        page = _page(contacts, request, passes, sums)
     timing, warnings = _timing(request.file)
-    if inexact := timing.get("inexact_pair_count", 0):
-        warnings.insert(0, f"{inexact} depths are upper bounds: the search for them hit its limit")
-    if missed := timing.get("missed_surface_count", 0):
-        warnings.insert(
-            0,
-            f"{missed} hydroelastic overlaps have no surface: it was thinner than the finest"
-            " voxels",
-        )
+    warnings = [*_search_warnings(timing), *warnings]
     if profile is not None and profile["scene_sha256"] != page["scene_sha256"]:
         warnings.insert(0, f"{request.profile} profiles another scene than this one")
     for name, result in shown.items():
@@ -226,8 +235,8 @@ def report(request: ReportRequest, progress: Progress = None) -> ReportResult:
     return ReportResult(
         **page,
         selection={name: list(value) for name, value in given.items() if len(value)},
-        contacts=int(pairs.contacts.sum()),
-        contact_pair_cells=int(pairs.touches.sum()),
+        contacts=int(sums.pairs.contacts.sum()),
+        contact_pair_cells=int(sums.pairs.touches.sum()),
         penetrating=int(sums.frames.penetrating.sum()),
         depths=_depths(sums.depths),
         timing=timing,

@@ -56,15 +56,9 @@ def selectable(result: ResultDict) -> list[dict[str, Any]]:
     return groups
 
 
-def _choice(
-    result: ResultDict, subsets: ResultDict, number: int, subset: ResultDict
-) -> dict[str, Any]:
-    series = {"frame": subsets["frame"], "time": subsets["time"]}
+def _figures(result: ResultDict, subset: ResultDict) -> list[tuple[str, str, str]]:
+    """Name, value and place of each figure of a subset."""
     pairs = subset["pairs"]
-    frames = result["frames"]
-    per_frame = subset["contacts_per_frame"]
-    bins = len(series["frame"])
-    deepest = max(subset["depth"], default=0.0)
     figures = [
         (group_words(name), count(of_group["rows"]), "")
         for name, of_group in subset["groups"].items()
@@ -77,14 +71,28 @@ def _choice(
             ("contacts", count(subset["contacts"]), ""),
             ("pairs of shapes", count(subset["pair_count"]), ""),
         ]
-        figures = [*of_shapes, ("deepest", length(deepest), where), *figures]
+        deepest = length(max(subset["depth"], default=0.0))
+        figures = [*of_shapes, ("deepest", deepest, where), *figures]
     for episode in result["episodes"] if subset["kind"] == "world" else ():
         if episode["world"] == subset["row"]:
             span = (
-                f"of {count(frames)}, {plain(episode['seconds'])} s from frame"
+                f"of {count(result['frames'])}, {plain(episode['seconds'])} s from frame"
                 f" {episode['first_frame']} on"
             )
             figures.append(("frames", count(episode["frame_count"]), span))
+    return figures
+
+
+def _choice(
+    result: ResultDict, subsets: ResultDict, number: int, subset: ResultDict
+) -> dict[str, Any]:
+    series = {"frame": subsets["frame"], "time": subsets["time"]}
+    pairs = subset["pairs"]
+    frames = result["frames"]
+    per_frame = subset["contacts_per_frame"]
+    bins = len(series["frame"])
+    deepest = max(subset["depth"], default=0.0)
+    figures = _figures(result, subset)
     mean = f", mean of {subsets['frames_per_bin']} frames" if subsets["frames_per_bin"] > 1 else ""
     title = f"Contacts in a frame{mean}, at most {plain(max(per_frame, default=0.0))}"
     charts = [

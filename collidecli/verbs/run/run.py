@@ -34,7 +34,7 @@ from collidecli.scene.allowed_pairs import pair_range
 from collidecli.scene.mixing import check_column_names
 from collidecli.scene.motion import Motion, episodes_in
 from collidecli.scene.options import CONTACT_FORMATS, OPTION_GROUPS
-from collidecli.scene.tables import OF_STEPS, RIGID_COLUMNS
+from collidecli.scene.tables import OF_STEPS, RIGID_COLUMNS, Column
 from collidecli.storage.compiled_loops import begin_compiling
 from collidecli.storage.input_files import hash_ahead
 from collidecli.verbs.run.writer_thread import WriterThread, short_switch_interval
@@ -195,6 +195,22 @@ def run(
         motion.close()
 
 
+def _writer_options(
+    request: RunRequest, collision: Collision, columns: Sequence[Column]
+) -> dict[str, Any]:
+    """Options of `contact_writer`."""
+    return {
+        "compression": request.compression,
+        "force": request.force,
+        "major": request.format,
+        "threads": collision.writing_threads,
+        "chunk_rows": collision.chunk_rows,
+        "columns": columns,
+        "groups": collision.pipeline.groups,
+        "environment": run_environment(request, collision),
+    }
+
+
 def _run(
     request: RunRequest,
     scene: LoadedScene,
@@ -216,20 +232,7 @@ def _run(
     group_tally = GroupTally()
     written = collision.pipeline.device_model.model
     config = json.dumps(result_config(request), sort_keys=True)
-    options: dict[str, Any] = {
-        "compression": request.compression,
-        "force": request.force,
-        "major": request.format,
-    }
-    options |= {
-        "threads": collision.writing_threads,
-        "chunk_rows": collision.chunk_rows,
-        "columns": columns,
-    }
-    options |= {
-        "groups": collision.pipeline.groups,
-        "environment": run_environment(request, collision),
-    }
+    options = _writer_options(request, collision, columns)
     source = scene.name, scene.sha256
     start = time.perf_counter()
     with (
@@ -258,17 +261,21 @@ def _run(
     if request.trace:
         timing.spans.append(Span("run", threading.current_thread().name, start, elapsed))
         write_trace(request.trace, {"collide run": [timing]}, request.force)
-    episodes = episodes_in(motion, model.world_count)
-    worlds = model.world_count
-    counts = {
+    counts = _counts(tally, group_tally, names, motion, model.world_count)
+    counts["content_sha256"] = content
+    return _result(request, scene, collision, timing, counts)
+
+
+def _counts(
+    tally: Tally, group_tally: GroupTally, names: Names, motion: Motion, worlds: int
+) -> dict[str, Any]:
+    """The counts of a result: of contacts, of steps, and of other groups."""
+    episodes = episodes_in(motion, worlds)
+    return {
         **vars(tally.counts(worlds, episodes)),
         **dict(zip(OF_STEPS, group_tally.sweeps, strict=True)),
-    }
-    counts |= {
         "groups": group_tally.counts(names, worlds, episodes) or None,
-        "content_sha256": content,
     }
-    return _result(request, scene, collision, timing, counts)
 
 
 def _result(

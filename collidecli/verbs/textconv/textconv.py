@@ -153,6 +153,26 @@ def _digest(dataset: h5py.Dataset) -> str:
     return digest.hexdigest()
 
 
+def _shape_lines(contacts: ContactSet) -> list[str]:
+    """A line for each shape: path, type, body, and sizes."""
+    shapes = contacts.shapes
+    lines = []
+    for row in range(len(shapes)):
+        body = int(shapes.body[row])
+        on = (
+            f"on {printable_line(contacts.body_path[body])}"
+            if 0 <= body < len(contacts.body_path)
+            else "static"
+        )
+        ending = f"  template {shapes.template[row]}" if int(shapes.template[row]) > 0 else ""
+        sizes = f"margin {shapes.margin[row]:.6g}  gap {shapes.gap[row]:.6g}"
+        lines.append(
+            f"  {printable_line(shapes.path[row])}  {printable_line(shapes.type[row])}  {on} "
+            f" {sizes}{ending}"
+        )
+    return lines
+
+
 def _head(contacts: ContactSet) -> Iterator[str]:
     yield f"collide-contacts {contacts.version[0]}.{contacts.version[1]}"
     yield f"content {printable_line(contacts.content_sha256)}"
@@ -182,22 +202,7 @@ def _head(contacts: ContactSet) -> Iterator[str]:
     yield f"contacts {contacts.contact_count}"
     yield from (f"{name} {table.row_count}" for name, table in contacts.groups.items())
     yield from ("", "shapes")
-    shapes = contacts.shapes
-    lines = []
-    for row in range(len(shapes)):
-        body = int(shapes.body[row])
-        on = (
-            f"on {printable_line(contacts.body_path[body])}"
-            if 0 <= body < len(contacts.body_path)
-            else "static"
-        )
-        ending = f"  template {shapes.template[row]}" if int(shapes.template[row]) > 0 else ""
-        sizes = f"margin {shapes.margin[row]:.6g}  gap {shapes.gap[row]:.6g}"
-        lines.append(
-            f"  {printable_line(shapes.path[row])}  {printable_line(shapes.type[row])}  {on} "
-            f" {sizes}{ending}"
-        )
-    yield from sorted(lines)
+    yield from sorted(_shape_lines(contacts))
     objects = contacts.particle_objects
     if len(objects):
         yield from ("", "particle objects")
