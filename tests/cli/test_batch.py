@@ -54,6 +54,7 @@ from tests.support.batches import (
     result_count,
     start,
 )
+from tests.support.waits import PATIENCE
 
 LENGTHS = (12, 5, 20, 9, 16, 7)
 
@@ -109,7 +110,7 @@ def test_the_whole_run_killed_goes_on_where_it_was(jobs, collide):
     workers = psutil.Process(running.pid).children(recursive=True)
     os.kill(running.pid, signal.SIGKILL)
     running.communicate()
-    _, alive = psutil.wait_procs(workers, timeout=20)
+    _, alive = psutil.wait_procs(workers, timeout=PATIENCE)
     assert alive == [], "workers end with the process that started them"
     collide.ok("batch work B --slot 0/1")
     assert collide.result("batch status B")["done"] == 6

@@ -321,7 +321,7 @@ KEYS = {"shape0", "shape1", "feature0", "feature1"}
 POINTS = {"point0", "point1"}
 
 
-@pytest.mark.share(3)
+@pytest.mark.share(3, 3)
 @pytest.mark.parametrize(
     ("edit", "of_a", "of_b"),
     [

@@ -26,7 +26,7 @@ from collidecli.errors import InputError
 from collidecli.storage.process_activity import Board, reading, show_on
 from tests.cli.conftest import write_motion
 from tests.cli.test_recordings import falling, write_demos
-from tests.support.batches import until
+from tests.support.waits import PATIENCE, until
 
 GUARD = "\nimport sys\nfrom collidecli.cli.guard import command\nsys.exit(command())"
 GOLDEN = Path(__file__).parents[1] / "golden" / "contacts_1_1.h5"
@@ -36,9 +36,6 @@ print("ready", flush=True)
 sys.stdin.read()
 """
 """Until it is ended, or told to go on."""
-PATIENCE = 60.0
-"""[s] for what happens in a moment: a busy machine takes many; only what never happens takes
-all."""
 
 
 def script(work: str, before: str = "") -> list[str]:
@@ -219,7 +216,7 @@ h5py.Dataset.__getitem__ = slow
 """
 
 
-@pytest.mark.share(3)
+@pytest.mark.share(3, 3)
 @pytest.mark.parametrize(
     ("slow", "words"),
     [
@@ -247,7 +244,7 @@ def test_the_time_limit_does_not_count_data(tmp_path: Path, slow, words):
     assert done.returncode == 0, done.stderr
 
 
-@pytest.mark.share(3)
+@pytest.mark.share(3, 3)
 @pytest.mark.parametrize(
     "verb", [["check"], ["inspect"], ["diff", "contacts.h5"], ["run", "none.xml", "-t"]]
 )
@@ -497,7 +494,7 @@ print("LOADED", [name for name in ("warp", "pxr", "mujoco", "h5py", "rich", "num
         assert f"Usage: collide {verb}" in done.stdout
 
 
-@pytest.mark.share(2)
+@pytest.mark.share(2, 2)
 @pytest.mark.parametrize("name", ["SIGINT", "SIGTERM"])
 # The second is one launch that takes many seconds: the exception cannot be raised before it ends.
 @pytest.mark.parametrize("options", [(), ("--chunk-cells", "4000000")], ids=str)
@@ -516,7 +513,7 @@ def test_a_signal_ends_it_within_a_second_and_leaves_nothing(here, name, options
     began = used_seconds(process.pid)
     ended = os.times()
     process.send_signal(getattr(signal, name))
-    out, err = process.communicate(timeout=60)
+    out, err = process.communicate(timeout=PATIENCE)
     after = os.times()
     # What it used in all is known once it has been waited for.
     used = (

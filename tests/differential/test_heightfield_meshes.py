@@ -92,7 +92,7 @@ SQUARE = [
 ]
 
 
-@pytest.mark.share(3)
+@pytest.mark.share(3, 3)
 @pytest.mark.parametrize(("name", "mesh", "size"), SQUARE)
 def test_distance_and_depth(name, mesh, size):
     """Apart, the distance of the surfaces; overlapping, no less deep than the deepest vertex of

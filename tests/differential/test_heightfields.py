@@ -171,7 +171,7 @@ def test_the_vertices_of_a_terrain_on_a_plane(name, size):
     assert sides > SOLID_FRAMES // 3
 
 
-@pytest.mark.share(3)
+@pytest.mark.share(3, 3)
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize(
     ("first", "second"), [("rough", "smooth"), ("flat", "one row"), ("one cell", "one column")]

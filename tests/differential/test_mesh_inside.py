@@ -227,7 +227,7 @@ def distance_at(mesh: Mesh, size: float, center: tuple[float, float, float]) -> 
     )
 
 
-@pytest.mark.share(3)
+@pytest.mark.share(3, 3)
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("name", CASES)
 def test_a_sphere_knows_how_deep_it_is(name, size):
@@ -313,7 +313,7 @@ def least_distances(add_first, add_second, body_q: np.ndarray, gap: float) -> np
     )
 
 
-@pytest.mark.share(3)
+@pytest.mark.share(3, 3)
 @pytest.mark.parametrize("size", [1e-3, 1.0, 1e3])
 @pytest.mark.parametrize("other", ["sphere", "box", "mesh"])
 def test_the_distance_inside_is_that_of_the_surface(other, size):
@@ -540,7 +540,7 @@ def installed(ends: str) -> Path:
     pytest.skip(f"{ends} is not installed; {FOLDERS} may name its folder")
 
 
-@pytest.mark.share(2)
+@pytest.mark.share(2, 2)
 @pytest.mark.parametrize("ends", [ELBOW, ARM, PALM, SHOULDER], ids=lambda ends: Path(ends).stem)
 def test_meshes_that_cross_themselves(ends):
     check([installed(ends)], 30)

@@ -86,7 +86,7 @@ def slider_on(
     return builder.finalize(), scale * rest
 
 
-@pytest.mark.share(3)
+@pytest.mark.share(3, 3)
 @pytest.mark.parametrize("distance", [0.02, 0.0, -0.01, -0.04])
 @pytest.mark.parametrize("name", SLIDERS)
 @pytest.mark.parametrize("ground", ["mesh", "heightfield"])
@@ -356,7 +356,7 @@ def failures(name: str, shape: str, poses: int, seed: int) -> tuple[list[str], i
     return wrong, judged
 
 
-@pytest.mark.share(2)
+@pytest.mark.share(2, 2)
 @pytest.mark.parametrize(
     "seed", [0, *(pytest.param(k, marks=pytest.mark.slow) for k in range(1, DRAWS))]
 )

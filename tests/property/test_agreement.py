@@ -139,7 +139,7 @@ def test_an_audit_reports_the_depths_of_the_contacts(name, draw, tmp_path):
     assert (depth > 0.0).sum() > 10
 
 
-@pytest.mark.share(4)
+@pytest.mark.share(4, 4)
 @pytest.mark.parametrize("scale", SIZES)
 @pytest.mark.parametrize(
     "name", ["convex", "closed", "crossing", "open", "one-sided", "heightfield", "field"]

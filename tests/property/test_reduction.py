@@ -238,7 +238,7 @@ def test_matched_normals_have_the_force_of_all(case):
     np.testing.assert_allclose(apart, matched.distance, atol=1e-7)
 
 
-@pytest.mark.share(2)
+@pytest.mark.share(2, 2)
 @pytest.mark.parametrize(
     "options", [{"broad_phase": "sap", "threads": 3, "chunk_cells": 1}, {"pipeline": "standard"}]
 )

@@ -161,7 +161,7 @@ FOLLOWED = [
 ]
 
 
-@pytest.mark.share(3)
+@pytest.mark.share(3, 3)
 @pytest.mark.parametrize("path", FOLLOWED)
 @pytest.mark.usefixtures("own_cache")
 def test_the_commands_of_a_page_run_in_order(path, tmp_path, monkeypatch, capsys):

@@ -174,7 +174,7 @@ HEAVY = {
 """Take a core two seconds to half a minute each: `make test-slow`."""
 
 
-@pytest.mark.share(4)
+@pytest.mark.share(4, 4)
 @pytest.mark.parametrize(
     "name", [pytest.param(name, marks=[pytest.mark.slow] * (name in HEAVY)) for name in KERNELS]
 )

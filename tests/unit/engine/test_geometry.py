@@ -208,7 +208,7 @@ def grids() -> dict[str, SdfGrid]:
     return {name: build_sdf(shape, DEVICE) for name, shape in SHAPES.items()}
 
 
-@pytest.mark.share(3)
+@pytest.mark.share(3, 3)
 @pytest.mark.parametrize("name", SHAPES)
 def test_distance_is_within_half_a_voxel(name, grids):
     shape = SHAPES[name]

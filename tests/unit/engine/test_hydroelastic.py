@@ -83,7 +83,7 @@ def sampled(
     )
 
 
-@pytest.mark.share(12)
+@pytest.mark.share(12, 12)
 @pytest.mark.parametrize("stiffness", STIFFNESS)
 @pytest.mark.parametrize(("first", "second"), PAIRS)
 def test_every_pair_against_quadrature(first, second, stiffness):
@@ -176,7 +176,7 @@ def pressed(kind: str, x: float) -> float:
     return np.pi * inner**2 * x + 2.0 * np.pi * height / slant * ring
 
 
-@pytest.mark.share(4)
+@pytest.mark.share(4, 4)
 @pytest.mark.parametrize("resolution", [16, 32, 64, 128])
 @pytest.mark.parametrize("soft_ground", [False, True])
 @pytest.mark.parametrize("kind", ["cylinder", "cone", "box"])

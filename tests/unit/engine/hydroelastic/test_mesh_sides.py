@@ -154,7 +154,7 @@ CASES = [
 ]
 
 
-@pytest.mark.share(4)
+@pytest.mark.share(4, 4)
 @pytest.mark.parametrize("soft_prism", [True, False])
 @pytest.mark.parametrize("case", CASES, ids="-".join)
 def test_the_rim_of_a_sampled_flat_face_is_not_lost(case, soft_prism):

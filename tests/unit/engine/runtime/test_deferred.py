@@ -28,6 +28,7 @@ from collidecli.engine.runtime.workspace import LaunchQueue, Workspace
 from collidecli.scene.shape_types import ShapeType
 from collidecli.scene.tables import RIGID_COLUMNS
 from tests.support.engine_runs import add_shapes, random_poses
+from tests.support.waits import PATIENCE
 
 IMPORT = """
 import os, pathlib, sys
@@ -119,7 +120,10 @@ OF_COMMAND_LINE = {
 
 def printed(program: str, *arguments: str) -> str:
     done = subprocess.run(
-        [sys.executable, "-c", program, *arguments], capture_output=True, text=True, timeout=300
+        [sys.executable, "-c", program, *arguments],
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
     )
     assert done.returncode == 0, done.stderr
     return done.stdout.strip()

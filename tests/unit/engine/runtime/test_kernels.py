@@ -55,6 +55,7 @@ from collidecli.errors import OutputError
 from collidecli.scene.shape_types import ShapeType
 from collidecli.temporary_folders import TemporaryFolder
 from tests.support import pair_runner
+from tests.support.waits import PATIENCE
 
 # Python warns of what happens to the cache; the tests look at the notes, and one at the warning.
 pytestmark = pytest.mark.filterwarnings("ignore:.*kernels:RuntimeWarning")
@@ -142,9 +143,6 @@ def test_no_two_threads_parse(monkeypatch):
 
 # Threads that load kernels: what is begun ahead is loaded once, what fails is said, headers are
 # made for all.
-
-PATIENCE = 60.0
-"""[s] for what happens in a moment."""
 
 
 @kernel

@@ -135,7 +135,7 @@ ODD = {
 }
 
 
-@pytest.mark.share(3)
+@pytest.mark.share(3, 3)
 @pytest.mark.parametrize("how", HOW)
 @pytest.mark.parametrize("odd", list(ODD))
 def test_an_odd_one_has_a_template_of_its_own(stage_of, tmp_path, odd, how):

@@ -312,7 +312,7 @@ def test_shapes_of_faces_are_those_of_their_patches_and_the_object_of_each_parti
     assert objects.of(np.arange(3)).tolist() == [0, 0, 2]
 
 
-@pytest.mark.share(3)
+@pytest.mark.share(3, 3)
 @pytest.mark.parametrize(
     ("change", "expected"),
     [
