@@ -21,6 +21,8 @@ WARMING = pytest.StashKey[subprocess.Popen[bytes]]()
 # One answer of every run of `make test`; `pytest --hypothesis-profile default` draws other cases
 # each time.
 hypothesis.settings.register_profile("repeatable", derandomize=True, deadline=None)
+# Ten times the examples, other ones each time.
+hypothesis.settings.register_profile("many", max_examples=1000, deadline=None)
 hypothesis.settings.load_profile("repeatable")
 os.environ.pop("COLUMNS", None)  # tables in pipes are as wide as their content
 warp.config.log_level = warp.LOG_ERROR  # what the examples print is compared with what is shown
@@ -119,7 +121,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     seen: Counter[str] = Counter()
     for item in items:
         marker = item.get_closest_marker("share")
-        if marker is not None:
+        if marker is not None and item.get_closest_marker("slow") is None:
             name = item.nodeid.partition("[")[0]
             at = seen[name] * GOLDEN_RATIO % 1.0
             mark = mark_of_share(at, *marker.args)

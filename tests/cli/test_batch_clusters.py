@@ -39,6 +39,8 @@ from tests.support.batches import (
 )
 from tests.support.waits import PATIENCE, until
 
+pytestmark = pytest.mark.rest
+
 SCRIPTS = REPOSITORY / "samples" / "07_cluster" / "slurm"
 
 

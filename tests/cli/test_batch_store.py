@@ -24,6 +24,8 @@ from tests.support.batches import URL, compute, dataset, plan
 from tests.support.batches import endpoint as endpoint
 from tests.support.batches import proxy as proxy
 
+pytestmark = pytest.mark.rest
+
 fsspec = pytest.importorskip("fsspec")
 pytest.importorskip("s3fs")
 werkzeug_app = pytest.importorskip("moto.moto_server.werkzeug_app")

@@ -14,6 +14,8 @@ import warp as wp
 
 from tests.support.batches import environment
 
+pytestmark = pytest.mark.rest
+
 COMMAND = (
     sys.executable,
     "-m",

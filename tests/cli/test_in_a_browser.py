@@ -19,9 +19,10 @@ from tests.support.waits import PATIENCE
 
 sync_api = pytest.importorskip("playwright.sync_api")
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
-pytestmark = pytest.mark.skipif(
-    CHROMIUM is None, reason="there is no chromium: apt-get install chromium"
-)
+pytestmark = [
+    pytest.mark.rest,
+    pytest.mark.skipif(CHROMIUM is None, reason="there is no chromium: apt-get install chromium"),
+]
 
 
 pytest.importorskip("viser")

@@ -373,6 +373,7 @@ VALID: dict[str, Callable[[Path], str]] = {
 
 
 pytestmark = [
+    pytest.mark.rest,
     pytest.mark.slow,
     pytest.mark.skipif(not hasattr(os, "fork"), reason="the command forks"),
 ]

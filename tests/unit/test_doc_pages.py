@@ -15,6 +15,8 @@ from collidecli.verbs.run.command import ENDING
 from tests.support.doc_examples import FENCE
 from tests.support.doc_names import ROOT, pages
 
+pytestmark = pytest.mark.rest
+
 INDENTED = re.compile(r"^    (collide (?:.*\\\n)*.*)$", re.M)
 MADE_UP = re.compile(r"[<>]\S*>|\.\.\.|\b(SCENE|FILE|DIR|VERB|OUT)\b")
 """Words of a pattern of commands, which nobody types."""

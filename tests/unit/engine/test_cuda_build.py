@@ -52,6 +52,8 @@ from tests.gpu.kernel_budget import (
     tool_versions,
 )
 
+pytestmark = pytest.mark.rest
+
 ARCHITECTURE = 90
 KERNELS = {
     "fit_boxes": fit_boxes,
