@@ -5,16 +5,15 @@ import os
 import signal
 import subprocess
 import sys
-from collections import Counter
 from pathlib import Path
 from typing import Any
-from zlib import crc32
 
 import hypothesis
 import pytest
 import warp
 
-GOLDEN_RATIO = 0.5 * (1.0 + 5.0**0.5)
+from tests.support.selection import OnePart, mark_shares, part
+
 WARMING = pytest.StashKey[subprocess.Popen[bytes]]()
 """The process that compiles kernels."""
 
@@ -79,59 +78,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
 
 
-def part(text: str) -> tuple[int, int]:
-    """The number of a part and the count of parts, from `K/N`."""
-    number, _, count = text.partition("/")
-    if not 0 <= int(number) < int(count):
-        raise ValueError(f"{text}: K is from 0 to N - 1")
-    return int(number), int(count)
-
-
-class OnePart:
-    """Deselects all tests but those of one part, after `-m` has deselected."""
-
-    @pytest.hookimpl(trylast=True)
-    def pytest_collection_modifyitems(
-        self, config: pytest.Config, items: list[pytest.Item]
-    ) -> None:
-        """By a hash of the name of each test, so that it stays in its part when others come."""
-        number, count = config.option.part
-        inside: list[pytest.Item] = []
-        outside: list[pytest.Item] = []
-        for item in items:
-            is_inside = crc32(item.nodeid.encode()) % count == number
-            (inside if is_inside else outside).append(item)
-        config.hook.pytest_deselected(items=outside)
-        items[:] = inside
-
-
 def pytest_configure(config: pytest.Config) -> None:
     if config.option.part is not None:
-        config.pluginmanager.register(OnePart())
+        config.pluginmanager.register(OnePart(*config.option.part))
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Of the cases of a test marked `share(quick, all)`, one in `quick` is in `make test`, one in
-    `all` in `make test-all`, the others in `make test-slow`, chosen alike in every process.
-
-    The first is in `make test`. Multiples of the golden ratio spread the others evenly over each
-    parameter, and what is in `make test` is part of what is in `make test-all`.
-    """
-    seen: Counter[str] = Counter()
-    for item in items:
-        marker = item.get_closest_marker("share")
-        if marker is not None and item.get_closest_marker("slow") is None:
-            name = item.nodeid.partition("[")[0]
-            at = seen[name] * GOLDEN_RATIO % 1.0
-            mark = mark_of_share(at, *marker.args)
-            if mark is not None:
-                item.add_marker(mark)
-            seen[name] += 1
-
-
-def mark_of_share(at: float, quick: int, all: int = 1) -> pytest.MarkDecorator | None:
-    """The marker of a case at a number from 0 to 1; none of a case that is in `make test`."""
-    if at >= 1.0 / all:
-        return pytest.mark.slow
-    return pytest.mark.rest if at >= 1.0 / quick else None
+    """Before `-m` deselects."""
+    mark_shares(items)

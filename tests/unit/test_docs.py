@@ -739,7 +739,7 @@ def test_datasets_and_root_attributes_of_the_page_are_those_that_are_written(wri
 OF_OTHERS = {
     # pytest and pytest-regressions
     *("--force-regen", "--regen-all", "--with-test-class-names", "--basetemp"),
-    "--hypothesis-profile",
+    *("--hypothesis-profile", "--part"),
     *("--clock", "--into"),  # tests.bench and tests.matrix
     *("--no-deps", "--only-binary", "--python-version", "--platform"),  # pip
     *("--nthreads", "--cpus-per-task", "--mem-per-cpu", "--array"),  # dask worker and sbatch
