@@ -456,6 +456,7 @@ def test_rows_that_are_not_recorded_frames_are_refused(here, collide, to, option
     collide.refused("batch gather B -o out --to", to, told=told)
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("to", FOLDERS)
 def test_failed_episodes_are_left_out_and_counted(batch, collide, monkeypatch, to):
     made = plan(collide)

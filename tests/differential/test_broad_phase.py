@@ -192,6 +192,7 @@ def as_of(gaps, margins=(0.0,), groups=(1,)):
     )
 
 
+@pytest.mark.share(4)
 @pytest.mark.parametrize("rule", ["max", "sum"])
 @pytest.mark.parametrize(
     ("gaps", "margins"),

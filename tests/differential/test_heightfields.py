@@ -67,6 +67,7 @@ def contacts(model, body_q, **options):
 CONVEX_FRAMES = 30
 
 
+@pytest.mark.share(8)
 @pytest.mark.parametrize("kind", list(SHAPES)[1:], ids=lambda kind: kind.label)
 @pytest.mark.parametrize(
     "name", ["rough", pytest.param("one cell", marks=pytest.mark.slow), "one row"]

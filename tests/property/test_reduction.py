@@ -115,6 +115,7 @@ def test_kept_rows_are_rows_of_the_full_set(pipeline, reference, poses):
     check_reduced(full, reference)
 
 
+@pytest.mark.rest
 def test_every_world_is_the_first(poses, reference):
     model = crowd(world_count=3)
     contacts = contacts_of(pipeline_of(model, poses, REDUCED, broad_phase="sap"), poses, chunk=7)

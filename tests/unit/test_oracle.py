@@ -29,7 +29,7 @@ def test_aligned_boxes_are_pushed_out_along_the_thinnest_overlap():
     np.testing.assert_allclose(normal, [0, 1, 0], atol=1e-9)
 
 
-@pytest.mark.share(6, 6)
+@pytest.mark.share(12, 6)
 @pytest.mark.parametrize("type_a", SIZES)
 @pytest.mark.parametrize("type_b", [ShapeType.BOX, ShapeType.CONE, ShapeType.ELLIPSOID])
 def test_swapping_the_shapes_keeps_the_distance(type_a, type_b):

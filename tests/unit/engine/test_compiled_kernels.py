@@ -144,6 +144,7 @@ print("LOADED", [name for name in sys.modules if name.startswith((*parts, "scipy
 """
 
 
+@pytest.mark.rest
 def test_a_scene_of_primitives_imports_no_collider_of_other_shapes():
     """Defining a kernel takes Warp some milliseconds, and there are hundreds of functions."""
     done = subprocess.run([sys.executable, "-c", CODE], capture_output=True, text=True, check=True)

@@ -86,7 +86,7 @@ def _compare(
     )
 
 
-@pytest.mark.share(3, 3)
+@pytest.mark.share(6, 3)
 @pytest.mark.parametrize("scale", [1e-3, 1.0, 1e3])
 @pytest.mark.parametrize(
     ("type_a", "type_b"), [pair for pair in PAIRS if max(pair) >= ShapeType.CYLINDER]
@@ -134,6 +134,7 @@ def _check_witnesses(type_a, size_a, type_b, size_b, poses):
         )
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("scales", [(1.0, 1.0), (1e-3, 1.0), (1.0, 1e-3)])
 @pytest.mark.parametrize(("type_a", "type_b"), PAIRS)
 def test_witnesses_are_on_both_shapes(type_a, type_b, scales):

@@ -150,6 +150,7 @@ def told(tmp_path_factory):
     return lambda process, program: answers[process, program]
 
 
+@pytest.mark.rest
 def test_only_processes_of_the_command_line_with_a_known_warp_defer(told):
     assert {program: told("owned", program) for program in OF_COMMAND_LINE} == OF_COMMAND_LINE
     assert [told(process, FLAGS) for process in ("api", "unknown")] == ["False False"] * 2
@@ -322,6 +323,7 @@ print(code, "dot" in vars(wp), len(deferred) > 5, any("adj" in vars(function) fo
 """
 
 
+@pytest.mark.rest
 def test_a_second_run_registers_and_parses_no_function(tmp_path):
     printed(RUN_DEFERRED, str(tmp_path / "first.contacts.h5"))
     assert printed(RUN_DEFERRED, str(tmp_path / "second.contacts.h5")) == "0 False True False"

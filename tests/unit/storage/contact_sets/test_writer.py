@@ -128,6 +128,7 @@ LONG = sets.made_up_block(MODEL, 1600)
 """More rows than two blocks of the hash of version 2."""
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize(
     ("block", "major"),
     [(PLAIN, 1), (WITH_GROUPS, 1), (WITH_GROUPS, 2), (LONG, 2)],
@@ -363,7 +364,7 @@ with ContactWriter(sys.argv[1], model, *arguments, force=True, chunk_rows=16) as
 """
 
 
-@pytest.mark.share(2, 2)
+@pytest.mark.share(8, 2)
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
 @pytest.mark.parametrize("old", [True, False])
 def test_a_stopped_process_leaves_the_old_file_or_none(tmp_path, number, old):
