@@ -44,5 +44,5 @@ def test_one_part_deselects_the_others(request):
 def test_a_part_is_a_number_below_the_count():
     assert part("11/12") == (11, 12)
     for text in ("12/12", "-1/12", "3", "a/12"):
-        with pytest.raises(ValueError, match="K is from|not enough|invalid literal"):
+        with pytest.raises(ValueError, match=r"K is from|invalid literal"):
             part(text)
