@@ -175,7 +175,7 @@ def test_a_bad_recording_does_not_stop_the_others_and_is_tried_again_on_request(
     ("number", "timeout", "attempts", "said"),
     [
         (signal.SIGKILL, None, 3, "ended 3 times (Killed), as for want of memory"),
-        (signal.SIGSTOP, 8.0, 1, "after 8 s"),
+        (signal.SIGSTOP, 20.0, 1, "after 20 s"),
     ],
 )
 def test_an_episode_that_kills_or_stops_its_worker_is_quarantined(

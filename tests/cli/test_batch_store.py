@@ -238,8 +238,8 @@ def test_a_short_outage_delays_a_batch(proxy, jobs, collide):
     compute(collide, "A")
     plan(collide, URL)
     proxy.cut()
-    threading.Timer(3.0, proxy.restore).start()
     began = time.monotonic()
+    threading.Timer(3.0, proxy.restore).start()
     assert work_shard(URL, 0).done == 3
     assert time.monotonic() - began >= 3.0
     assert dataset(collide, URL) == dataset(collide, "A")
