@@ -16,8 +16,8 @@ from collidecli.adapters.processes import check_problem_size
 from collidecli.adapters.rows import EngineRows, read_rows
 from collidecli.analysis.totals import ContactCounts, Tally
 from collidecli.analysis.touches import Names
-from collidecli.engine.distances import PairDistanceRows, PairDistances
-from collidecli.engine.pipeline import find_device
+from collidecli.engine.pair_distances import PairDistanceRows, PairDistances
+from collidecli.engine.pipeline_build import find_device
 from collidecli.errors import InputError
 from collidecli.exporters.arrays import held, write_npz
 from collidecli.motions.clearance import selected_items, shape_poses

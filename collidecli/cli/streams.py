@@ -112,7 +112,7 @@ class Streams:
             if not kernels:
                 yield advance
                 return
-            from collidecli.engine.runtime.kernel import reported_compilation
+            from collidecli.engine.runtime.kernel_loader import reported_compilation
 
             with reported_compilation(advance.compiling):
                 yield advance

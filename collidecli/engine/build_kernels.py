@@ -1,36 +1,39 @@
-"""python -m collidecli.engine.build_kernels: compiles the kernels for CPUs that come with this package.
+"""python -m collidecli.engine.build_kernels: compiles the kernels that come with this package.
 
-Needs Linux on a processor of x86-64-v3. Kernels that Warp's cache or the archive in `collidecli/kernels` has are
+Needs Linux on a processor of x86-64-v3. Kernels that Warp's cache or `collidecli/kernels` has are
 not compiled again; all of them take five minutes of a core. Equal sources give equal bytes.
 """
 
 from __future__ import annotations
 
 import importlib
-import io
-import lzma
 import os
 import pkgutil
+import shutil
 import sys
-import tarfile
 from collections.abc import Iterator
 from itertools import combinations_with_replacement, product
 
 import warp as wp
 
-from collidecli.engine.runtime import kernel
+from collidecli.engine.runtime.carried_kernels import carried_folder
 from collidecli.engine.runtime.deferred_builtins import owned_process
-from collidecli.engine.runtime.kernel import initialize, load_kernels
+from collidecli.engine.runtime.kernel_files import FileState, read_files, write_files
+from collidecli.engine.runtime.kernel_hashes import SOURCES, table_path
+from collidecli.engine.runtime.kernel_loader import load_kernels
 from collidecli.engine.runtime.warp_internals import compiled_files, has_v3
+from collidecli.engine.runtime.warp_start import initialize
+from collidecli.wording import memory
 
 
 def kernels() -> Iterator[wp.Kernel]:
-    """Every kernel that a run may launch: of pairs of types first, as they take longest; then those of modules."""
+    """Every kernel that a run may launch: of pairs of types first, as they take longest; then those
+    of modules."""
     from collidecli.engine.compaction import RowWriter
-    from collidecli.engine.distances import point_kernel
     from collidecli.engine.hydroelastic.voxels import voxel_kernels
     from collidecli.engine.narrowphase.dispatch import METHODS, collider
     from collidecli.engine.narrowphase.sub_pairs import SubPairKernels
+    from collidecli.engine.point_distances import point_kernel
     from collidecli.scene.shape_types import ShapeType
 
     for type_a, type_b in combinations_with_replacement(ShapeType, 2):
@@ -41,7 +44,7 @@ def kernels() -> Iterator[wp.Kernel]:
     for surfaces in product((True, False), repeat=2):
         yield from voxel_kernels(*surfaces)
     yield from map(point_kernel, (True, False))
-    for package in kernel.SOURCES:
+    for package in SOURCES:
         path = os.path.join(os.path.dirname(__file__), "..", package)
         for module in pkgutil.walk_packages([path], f"collidecli.{package}."):
             for value in vars(importlib.import_module(module.name)).values():
@@ -51,45 +54,42 @@ def kernels() -> Iterator[wp.Kernel]:
                     yield from [item.kernel] if isinstance(item, RowWriter) else []
 
 
-def build(path: str) -> int:
-    """Writes the archive with all kernels, compiled where they are not yet; returns their number."""
+def build(folder: str) -> int:
+    """Writes a folder with all kernels, compiled where they are not yet; returns their number.
+
+    What the folder had before and is of no kernel is removed.
+    """
     device = wp.get_device("cpu")
     declared = list(dict.fromkeys(kernels()))
     load_kernels(declared, device)
-    names = {
-        name
-        for declared_kernel in declared
-        for name in compiled_files(declared_kernel.module, device)
-    }
-    names.add(os.path.basename(kernel.table_path()))
-    packed = io.BytesIO()
-    with tarfile.open(fileobj=packed, mode="w") as archive:
-        for name in sorted(names):
-            with open(os.path.join(str(wp.config.kernel_cache_dir), name), "rb") as file:
-                member = tarfile.TarInfo(name)
-                member.size = os.fstat(file.fileno()).st_size
-                archive.addfile(member, file)
-    content = lzma.compress(
-        packed.getvalue(), check=lzma.CHECK_SHA256, preset=9 | lzma.PRESET_EXTREME
-    )
-    os.makedirs(os.path.dirname(path), exist_ok=True)
-    with open(f"{path}.partial", "wb") as file:
-        file.write(content)
-    os.replace(f"{path}.partial", path)
+    cache = str(wp.config.kernel_cache_dir)
+    partial = f"{folder}.partial"
+    shutil.rmtree(partial, ignore_errors=True)
+    for module in {kernel.module: None for kernel in declared}:
+        names = compiled_files(module, device)
+        state, contents = read_files(cache, names)
+        assert state is FileState.INTACT, names
+        write_files(partial, names, contents)
+    shutil.copy(table_path(), partial)
+    shutil.rmtree(folder, ignore_errors=True)
+    os.replace(partial, folder)
     return len(declared)
 
 
 def main() -> None:
-    """Compiles in this process, as in one of the command line, so that the table of hashes is written."""
+    """Compiles in this process, as in one of the command line, so that the table of hashes is
+    written."""
     if not has_v3():
         sys.exit(
             "error: kernels that come with the package are for Linux on a processor of x86-64-v3"
         )
-    path = kernel.archive_path()
     with owned_process():
         initialize()
-        count = build(path)
-    print(f"{path}: {count} kernels, {os.path.getsize(path)} bytes")
+        folder = carried_folder()
+        count = build(folder)
+    files = (os.path.join(base, name) for base, _, names in os.walk(folder) for name in names)
+    size = sum(map(os.path.getsize, files))
+    print(f"{folder}: {count} kernels, {memory(size)}")
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 """World pose and inflated bounds of every shape in every cell of a chunk, from body poses.
 
-A cell is one world in one frame. An instance is a shape in a cell (see device_model). The instances of a shape in a
-block of cells are consecutive (see cell_blocks).
+A cell is one world in one frame. An instance is a shape in a cell (see device_model). The instances
+of a shape in a block of cells are consecutive (see cell_blocks).
 """
 
 from __future__ import annotations
@@ -24,15 +24,11 @@ from collidecli.engine.geometry.real import (
     PRELUDE,
     Pose,
 )
-from collidecli.engine.runtime.kernel import kernel, native
+from collidecli.engine.runtime.kernel import kernel
+from collidecli.engine.runtime.native_code import native
 from collidecli.engine.runtime.workspace import Workspace
 from collidecli.scene.model import Model
 from collidecli.scene.shape_types import ShapeType
-
-# World poses and bounds of one shape in consecutive lanes, in C++ (see geometry/real.h).
-#
-# They are those of the scalar functions of geometry.bounds and of Warp's transforms, to the bit: the C++ has their
-# operations in their order.
 
 BOUND_NUMBERS = 10
 BOX_NUMBERS = 6
@@ -40,8 +36,8 @@ CENTER = wp.constant(0)
 RADIUS = wp.constant(3)
 LOWER = wp.constant(4)
 UPPER = wp.constant(7)
-"""Indices of an instance's bounds: centre and radius of its bounding ball, lower and upper corner of its AABB."""
-
+"""Indices of an instance's bounds: centre and radius of its bounding ball, lower and upper corner
+of its AABB."""
 _VALUES: dict[str, Any] = {
     "PRELUDE": PRELUDE,
     "LOAD": LOAD,
@@ -71,9 +67,10 @@ _VALUES["EXTENTS"] = native(__file__, "extents", **{kind.name: int(kind) for kin
 class Instances:
     """All shapes of all cells of a chunk.
 
-    pose: world pose. bound: groups of LANES consecutive instances, the numbers CENTER to UPPER of each, inflated by
-    `bounds_inflation` and rounded outwards. block_box: lower and upper corner of the box around each slot's bounds in
-    each block, groups of LANES consecutive slots, six numbers of each.
+    pose: world pose. bound: groups of LANES consecutive instances, the numbers CENTER to UPPER of
+    each, inflated by `bounds_inflation` and rounded outwards. block_box: lower and upper corner of
+    the box around each slot's bounds in each block, groups of LANES consecutive slots, six numbers
+    of each.
     """
 
     pose: wp.array[Pose]
@@ -85,9 +82,10 @@ class Instances:
 class ChunkCells:
     """The cells of a chunk.
 
-    cell_template, cell_world: template and world of each. first_pose: index of each cell's first body pose.
-    cell_lane, lane_cell, block_template, block_size: see CellBlocks. shift: a block has 1 << shift lanes.
-    world_shift, body_shifts: see DeviceModel. shared: 1 where worlds with different origins use one recorded world.
+    cell_template, cell_world: template and world of each. first_pose: index of each cell's first
+    body pose. cell_lane, lane_cell, block_template, block_size: see CellBlocks. shift: a block has
+    1 << shift lanes. world_shift, body_shifts: see DeviceModel. shared: 1 where worlds with
+    different origins use one recorded world.
     """
 
     cell_template: wp.array[wp.int32]
@@ -114,7 +112,8 @@ def place_lanes(
     first: int,
     count: int,
 ):
-    """Writes world poses and bounds of a shape's instances `first` to `first + count - 1`, lanes from `first_lane` on.
+    """Writes world poses and bounds of a shape's instances `first` to `first + count - 1`, lanes
+    from `first_lane` on.
 
     row: of the shape.
     """
@@ -123,14 +122,15 @@ def place_lanes(
 
 @wp.func_native(native(__file__, "read_ahead"))
 def read_ahead(chunk: ChunkCells, first_lane: int, lanes: int, part: int, parts: int):
-    """Requests one of `parts` equal parts of the poses of `lanes` lanes from memory; the processor's own reading ahead
-    follows fewer lines of addresses than a block has cells."""
+    """Requests one of `parts` equal parts of the poses of `lanes` lanes from memory; the
+    processor's own reading ahead follows fewer lines of addresses than a block has cells."""
     ...
 
 
 @wp.func_native(native(__file__, "place_empty", **_VALUES))
 def place_empty(bound: wp.array[wp.float32], first: int, count: int):
-    """Sets inverted boxes, beyond a plane's bounds, for the instances of a slot that is not used."""
+    """Sets inverted boxes, beyond a plane's bounds, for the instances of a slot that is not
+    used."""
     ...
 
 
@@ -138,15 +138,10 @@ def place_empty(bound: wp.array[wp.float32], first: int, count: int):
 def bound_block(
     bound: wp.array[wp.float32], slot: int, lanes: int, block_box: wp.array[wp.float32]
 ):
-    """Writes the box around the bounds of a slot in all lanes of its block. lanes: 1 or a multiple of LANES."""
+    """Writes the box around the bounds of a slot in all lanes of its block. lanes: 1 or a multiple
+    of LANES."""
     ...
 
-
-# Blocks of cells: cells of one template whose instances of a shape are consecutive in memory, as lanes.
-#
-# In a block the cell is the fastest index: instance = (block * width + slot) * lanes + lane. Transforms, bounds and
-# pair tests are executed for several lanes at once, and the broad phase tests the boxes of whole blocks first. A block
-# has consecutive frames of one world where a chunk has enough of them, else cells of several worlds.
 
 MAX_SHIFT = 5
 """Blocks have at most 1 << MAX_SHIFT cells: as many as a 32-bit mask has bits."""
@@ -156,7 +151,8 @@ MIN_LANES = 8
 
 @dataclass(frozen=True)
 class BlockShape:
-    """Size of blocks: 1 << shift cells. of_one_world: whether a block has cells of one world only."""
+    """Size of blocks: 1 << shift cells. of_one_world: whether a block has cells of one world
+    only."""
 
     shift: int = 0
     of_one_world: bool = False
@@ -174,9 +170,9 @@ FULL_BLOCKS = BlockShape(MAX_SHIFT)
 class CellBlocks:
     """Cells of a chunk as lanes of blocks.
 
-    lane_cell: int32[blocks * lanes], cell of each lane; unused lanes at the end of a block have that of its first.
-    cell_lane: int32[cells], lane of each cell, counted through all blocks. block_template, block_size: int32[blocks],
-    template and used lanes of each block.
+    lane_cell: int32[blocks * lanes], cell of each lane; unused lanes at the end of a block have
+    that of its first. cell_lane: int32[cells], lane of each cell, counted through all blocks.
+    block_template, block_size: int32[blocks], template and used lanes of each block.
     """
 
     lane_cell: np.ndarray
@@ -186,7 +182,8 @@ class CellBlocks:
 
 
 def block_shape(cell_count: int, world_template: np.ndarray, most: BlockShape) -> BlockShape:
-    """The blocks of a chunk of `cell_count` cells: up to `most`, and no larger than one block for all needs to be.
+    """The blocks of a chunk of `cell_count` cells: up to `most`, and no larger than one block for
+    all needs to be.
 
     world_template: int32[W], template of each world.
     """
@@ -199,10 +196,13 @@ def block_shape(cell_count: int, world_template: np.ndarray, most: BlockShape) -
 
 
 def cell_blocks(template: np.ndarray, world: np.ndarray, shape: BlockShape) -> CellBlocks:
-    """Blocks of cells with these templates and worlds, both int32[cells] with frames in ascending order."""
-    count, lanes = len(template), shape.lanes
+    """Blocks of cells with these templates and worlds, both int32[cells] with frames in ascending
+    order."""
+    count = len(template)
+    lanes = shape.lanes
     group = world if shape.of_one_world else template
-    order, begins = np.arange(count), np.zeros(1, np.int64)
+    order = np.arange(count)
+    begins = np.zeros(1, np.int64)
     if lanes > 1 and not (world == world[0]).all():
         order = np.lexsort((world, group))
         begins = np.flatnonzero(np.diff(group[order], prepend=-1))
@@ -227,14 +227,15 @@ LANE_COUNT = wp.constant(LANES)
 class PoseBatch:
     """Body poses of a chunk of consecutive cells.
 
-    first_cell: cell number of the first; cell = frame * world_count + world. cell_count: cells in the chunk.
-    first_frame: frame of body_pose[0]. body_pose: float64[frames, recorded worlds, B, 7], quaternions xyzw. One
-    recorded world is used for all worlds, moved
+    first_cell: cell number of the first; cell = frame * world_count + world. cell_count: cells in
+    the chunk. first_frame: frame of body_pose[0]. body_pose: float64[frames, recorded worlds, B,
+    7], quaternions xyzw. One recorded world is used for all worlds, moved
         by their origins.
-    particle_position: float64[frames, recorded worlds, P, 3], or [1, 1, P, 3] of particles that rest; None where the
-        model has none.
-    has_step: bool[frames, worlds], whether the step from a frame to the next is in one episode; None where all are.
-        For a sweep the poses have one frame more than the cells, where there is one.
+    particle_position: float64[frames, recorded worlds, P, 3], or [1, 1, P, 3] of particles that
+        rest; None where the model has none.
+    has_step: bool[frames, worlds], whether the step from a frame to the next is in one episode;
+        None where all are. For a sweep the poses have one frame more than the cells, where there is
+        one.
     """
 
     first_cell: int
@@ -246,7 +247,8 @@ class PoseBatch:
 
 
 def has_step(model: Model, batch: PoseBatch) -> np.ndarray:
-    """bool[cells]: the cells of a batch that have a step: a next frame in the batch, and in the episode."""
+    """bool[cells]: the cells of a batch that have a step: a next frame in the batch, and in the
+    episode."""
     frame, world = np.divmod(batch.first_cell + np.arange(batch.cell_count), model.world_count)
     frame = frame - batch.first_frame
     stepped = frame + 1 < len(batch.body_pose)
@@ -273,7 +275,8 @@ def transform_chunk(
     workspace: Workspace,
     most: BlockShape = SINGLE_CELLS,
 ) -> Chunk:
-    """Uploads a batch to the device of `device_model`; launches the computation of the instances' poses and bounds.
+    """Uploads a batch to the device of `device_model`; launches the computation of the instances'
+    poses and bounds.
 
     most: the largest blocks of cells; by default each cell is a block.
     """
@@ -296,7 +299,8 @@ def transform_chunk(
 def _upload_cells(
     batch: PoseBatch, device_model: DeviceModel, shape: BlockShape, workspace: Workspace
 ) -> tuple[ChunkCells, int]:
-    """Binds the poses on the CPU or uploads them, and sets the layout of the cells; also returns the blocks' number."""
+    """Binds the poses on the CPU or uploads them, and sets the layout of the cells; also returns
+    the blocks' number."""
     worlds = len(device_model.model.world_template)
     _, recorded_worlds, bodies = batch.body_pose.shape[:3]
     # From the frame of the first cell on, so that all chunks of whole frames have one layout.
@@ -329,9 +333,11 @@ HELD_LAYOUTS = 4
 
 @dataclass(frozen=True)
 class CellLayout:
-    """The arrays of ChunkCells that depend on no pose, for `cell_count` cells: of the host, or in a device's memory.
+    """The arrays of ChunkCells that depend on no pose, for `cell_count` cells: of the host, or in a
+    device's memory.
 
-    whole_lanes: lanes of a block if the arrays serve any smaller number of whole blocks as well, else 0.
+    whole_lanes: lanes of a block if the arrays serve any smaller number of whole blocks as well,
+    else 0.
     """
 
     cell_count: int
@@ -358,7 +364,8 @@ def _cell_layout(
 ) -> CellLayout:
     """The layout of a chunk from cell `first` of its first frame on; reused by later chunks.
 
-    Whole blocks of one world are the beginning of a layout of more cells, so that chunks of different sizes share it.
+    Whole blocks of one world are the beginning of a layout of more cells, so that chunks of
+    different sizes share it.
     """
     world_template = device_model.model.world_template
     whole = shape.lanes if len(world_template) == 1 and count % shape.lanes == 0 else 0
@@ -398,7 +405,8 @@ def instance_of(chunk: ChunkCells, layout: Layout, cell: int, slot: int) -> int:
 
 @wp.func
 def row_of_slot(chunk: ChunkCells, layout: Layout, block_slot: int) -> int:
-    """Shape row of a slot, counted through all blocks; -1 for a slot that its template does not use."""
+    """Shape row of a slot, counted through all blocks; -1 for a slot that its template does not
+    use."""
     block = block_slot // layout.width
     return layout.slot_row[
         chunk.block_template[block] * layout.width + block_slot - block * layout.width
@@ -414,8 +422,8 @@ def row_of(chunk: ChunkCells, layout: Layout, instance: int) -> int:
 @wp.func
 def body_pose_of(chunk: ChunkCells, cell: int, body: int) -> Pose:
     """World pose of a body in a cell."""
-    # A return in each branch: for a pose assigned in a branch the compiler stores both in memory and selects an
-    # address.
+    # A return in each branch: for a pose assigned in a branch the compiler stores both in memory
+    # and selects an address.
     if chunk.shared != 0 and chunk.body_shifts[body] != 0:
         return (
             chunk.world_shift[chunk.cell_world[cell]]
@@ -428,7 +436,8 @@ def body_pose_of(chunk: ChunkCells, cell: int, body: int) -> Pose:
 def transform_shapes(
     rows: ShapeRows, layout: Layout, chunk: ChunkCells, per_thread: int, instances: Instances
 ):
-    """One thread per `per_thread` lanes of a slot: poses and bounds; those of an unused slot overlap no other."""
+    """One thread per `per_thread` lanes of a slot: poses and bounds; those of an unused slot
+    overlap no other."""
     first = wp.tid() * per_thread
     block_slot = first >> chunk.shift
     block = block_slot // layout.width
@@ -450,67 +459,3 @@ def bound_blocks(shift: int, instances: Instances):
     """One thread per slot of a block: the box around the bounds of its lanes."""
     thread = wp.tid()
     bound_block(instances.bound, thread, 1 << shift, instances.block_box)
-
-
-# Pairs of slots in blocks of cells, with the cells in which a pair is a candidate.
-
-
-@dataclass(frozen=True)
-class BlockPairs:
-    """Pairs of slots of a chunk whose bounds overlap in some cell of a block, ordered by block, slot0, slot1.
-
-    slots: vec2i, both slots of each, counted through all blocks; slot0 < slot1. mask: uint32, bit k is set where the
-    pair is a candidate in lane k of the block. count: number of pairs; the arrays may be longer.
-    """
-
-    slots: wp.array
-    mask: wp.array
-    count: int
-
-
-@wp.struct
-class PairLanes:
-    """Pairs of slots with what is found of them when their candidates are listed (`candidates.expand`).
-
-    slots, mask: see BlockPairs. end: of each block, the end of its pairs. The others are set where the mask is not 0:
-    row: rows of both shapes. bucket: number of the pair's collider. before: candidates, and pairs, of its bucket in
-    earlier pairs of the block. first: index of its first candidate among those ordered by bucket; the others follow, by
-    lane. order: numbers of the pairs, ordered by bucket.
-    """
-
-    slots: wp.array[wp.vec2i]
-    mask: wp.array[wp.uint32]
-    end: wp.array[wp.int32]
-    row: wp.array[wp.vec2i]
-    bucket: wp.array[wp.uint8]
-    before: wp.array[wp.vec2i]
-    first: wp.array[wp.int32]
-    order: wp.array[wp.int32]
-
-
-BIT_FUNCTIONS = """
-#if defined(__CUDA_ARCH__)
-    #define COUNT_OF(word) __popc(word)
-    #define FIRST_OF(word) (__ffs(word) - 1)
-#else
-    #define COUNT_OF(word) __builtin_popcount(word)
-    #define FIRST_OF(word) __builtin_ctz(word)
-#endif
-"""
-"""Number of set bits of a word, and the lowest of those of a word that is not 0."""
-
-
-@wp.func_native(f"""{BIT_FUNCTIONS}
-    return FIRST_OF(mask);
-""")
-def first_lane(mask: wp.uint32) -> int:
-    """Lowest set bit of a mask that is not 0."""
-    ...
-
-
-@wp.func_native(f"""{BIT_FUNCTIONS}
-    return COUNT_OF(mask & ((1u << lane) - 1u));
-""")
-def lanes_below(mask: wp.uint32, lane: int) -> int:
-    """Number of set bits below bit `lane`."""
-    ...

@@ -1,4 +1,5 @@
-"""Compaction of a chunk's emitted contacts to the columns of the contact set, in canonical order and world frame."""
+"""Compaction of a chunk's emitted contacts to the columns of the contact set, in canonical order
+and world frame."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -20,36 +21,32 @@ from collidecli.engine.geometry.real import (
     Vec3,
     struct_type,
 )
-from collidecli.engine.runtime.kernel import kernel, native
+from collidecli.engine.runtime.kernel import kernel
+from collidecli.engine.runtime.native_code import native
 from collidecli.engine.runtime.workspace import Workspace
-from collidecli.scene.tables import (
-    FRICTION_SCALE,
-    RIGID_COLUMNS,
-    TOUCHES,
-    Column,
-    ContactBlock,
-    GroupRows,
-    no_columns,
-)
+from collidecli.scene.tables import FRICTION_SCALE, RIGID_COLUMNS, Column, ContactBlock
 
 PER_THREAD = 256
 """Candidates or contacts of one thread on the CPU: many vectors of lanes."""
 AHEAD = 8
 """Contacts between one that is written and one whose record is requested from memory."""
-
-
 _VECTORS = {
-    (np.dtype(np.float32), 3): wp.vec3f, (np.dtype(np.float64), 3): wp.vec3d, (np.dtype(np.float32), 4): wp.vec4f,
-    (np.dtype(np.int32), 3): wp.vec3i, (np.dtype(np.int32), 4): wp.vec4i,
-}  # fmt: skip
+    (np.dtype(np.float32), 3): wp.vec3f,
+    (np.dtype(np.float64), 3): wp.vec3d,
+    (np.dtype(np.float32), 4): wp.vec4f,
+    (np.dtype(np.int32), 3): wp.vec3i,
+    (np.dtype(np.int32), 4): wp.vec4i,
+}
 
 
 class RowWriter:
-    """Columns of a table on a device, and the kernel that writes its rows, for recorded motions of one float type.
+    """Columns of a table on a device, and the kernel that writes its rows, for recorded motions of
+    one float type.
 
-    name: of the Warp struct with an array a column, and prefix of its arrays' names in workspaces. elements: Warp type
-    of the rows of each column. row_bytes: size of a row [bytes]. kernel_of: the kernel, whose last argument is the
-    struct, by the struct and the type of the points of the motion.
+    name: of the Warp struct with an array a column, and prefix of its arrays' names in workspaces.
+    elements: Warp type of the rows of each column. row_bytes: size of a row [bytes]. kernel_of: the
+    kernel, whose last argument is the struct, by the struct and the type of the points of the
+    motion.
     """
 
     def __init__(
@@ -99,8 +96,8 @@ def count_cells(
     end: wp.array[wp.int32],
     cell_end: wp.array[wp.int32],
 ):
-    """One thread per cell: the end of its contacts, from the ends of the candidates of each of its `width` units and of
-    the contacts of each candidate."""
+    """One thread per cell: the end of its contacts, from the ends of the candidates of each of its
+    `width` units and of the contacts of each candidate."""
     cell = wp.tid()
     last = candidate_end[(cell + 1) * width - 1] - 1
     cell_end[cell] = 0
@@ -125,7 +122,8 @@ def offset_in_body(
 class ContactSources:
     """Where each contact of a chunk comes from, by its slot in the columns.
 
-    record: index in the contact buffer. candidate: of each. margin: sum of both surfaces' inflations [m].
+    record: index in the contact buffer. candidate: of each. margin: sum of both surfaces'
+    inflations [m].
     """
 
     record: wp.array[wp.int32]
@@ -138,12 +136,14 @@ _SOURCES = {"record": wp.int32, "candidate": wp.int32, "margin": Real}
 
 @kernel
 def keep_deepest(rows: ShapeRows, candidates: Candidates, emitted: ContactBuffer):
-    """One thread per candidate: moves the contacts that are kept, the deepest, to the front of its rows."""
+    """One thread per candidate: moves the contacts that are kept, the deepest, to the front of its
+    rows."""
     thread = wp.tid()
     count = candidates.count[thread]
     if candidates.found[thread] > count:
         swapped = rows.type[candidates.row[thread][0]] > rows.type[candidates.row[thread][1]]
-        first, stride = candidates.first[thread], candidates.stride[thread]
+        first = candidates.first[thread]
+        stride = candidates.stride[thread]
         deepest_to_front(emitted.contact, first, stride, candidates.found[thread], count, swapped)
 
 
@@ -157,7 +157,8 @@ def list_sources(
     begin: int,
     last: int,
 ):
-    """Writes the sources of the contacts of candidates `begin` to `last - 1`, those of each ordered by features."""
+    """Writes the sources of the contacts of candidates `begin` to `last - 1`, those of each ordered
+    by features."""
     ...
 
 
@@ -171,7 +172,8 @@ def list_contacts(
     per_thread: int,
     total: int,
 ):
-    """One thread per `per_thread` candidates: the sources of their contacts, at their offset in the columns."""
+    """One thread per `per_thread` candidates: the sources of their contacts, at their offset in the
+    columns."""
     begin = wp.tid() * per_thread
     list_sources(
         rows, margins, candidates, emitted, sources, begin, wp.min(begin + per_thread, total)
@@ -179,18 +181,18 @@ def list_contacts(
 
 
 ADDRESSES = native(__file__, "addresses", AHEAD=AHEAD)
-"""Begin of `write(zero, slot)`: addresses of the record, the pose of a and the bodies of both sides, of each lane."""
-
+"""Begin of `write(zero, slot)`: addresses of the record, the pose of a and the bodies of both
+sides, of each lane."""
 SIDES = native(__file__, "sides")
 """Normal, points and offsets of both sides."""
-
 STORES = native(__file__, "stores")
 """End of `write`: the columns of each lane."""
 
 
 def _writing(number: str) -> str:
     """C++ of `write_contacts`; number: type of the columns of points."""
-    return f"""{PRELUDE}{LOAD}{COMPOSITION}{ROTATION}{ADDRESSES}{SIDES}{STORES.replace("POINT_NUMBER", number)}
+    functions = "".join((PRELUDE, LOAD, COMPOSITION, ROTATION, ADDRESSES, SIDES))
+    return f"""{functions}{STORES.replace("POINT_NUMBER", number)}
     int slot = first;
 #if defined(VECTOR_LANES)
     for (; slot + {LANE_STEP} <= last; slot += {LANE_STEP})
@@ -217,7 +219,8 @@ def compaction_kernel(columns_type: Any, point_type: Any) -> wp.Kernel:
         first: int,
         last: int,
     ):
-        """Writes the columns of the contacts in slots `first` to `last - 1`, in world; shape0, shape1 in row order."""
+        """Writes the columns of the contacts in slots `first` to `last - 1`, in world; shape0,
+        shape1 in row order."""
         ...
 
     @kernel
@@ -250,7 +253,8 @@ def write_scales(
     feature0: wp.array[wp.int32],
     friction_scale: wp.array[wp.float32],
 ):
-    """One thread per candidate: the friction scale of each of its contacts. end: inclusive scan of the contacts."""
+    """One thread per candidate: the friction scale of each of its contacts. end: inclusive scan of
+    the contacts."""
     thread = wp.tid()
     first_slot = end[thread - 1] if thread > 0 else 0
     for slot in range(first_slot, end[thread]):
@@ -277,9 +281,9 @@ def compact_contacts(
 ) -> ContactBlock:
     """The chunk's contacts as exactly sized host arrays.
 
-    candidates: with `end` set. candidate_cell_end: inclusive scan of the candidates of each cell. total: of all
-    contacts. scale: friction scales where moments are matched, vec2f per candidate; written as a further column.
-    limited: whether some emitted contacts may not be kept.
+    candidates: with `end` set. candidate_cell_end: inclusive scan of the candidates of each cell.
+    total: of all contacts. scale: friction scales where moments are matched, vec2f per candidate;
+    written as a further column. limited: whether some emitted contacts may not be kept.
     """
     writer = CONTACT_ROWS[np.dtype(float_type)]
     workspace.check(total * writer.row_bytes)
@@ -317,30 +321,3 @@ def compact_contacts(
     copies = workspace.download({**wanted, "cell_end": (cell_end, chunk.cell_count)})
     counts = np.diff(copies.pop("cell_end"), prepend=0).astype(np.int64)
     return ContactBlock(chunk.first_cell, counts, copies)
-
-
-# The pairs of shapes that touch, without their contacts, for `touch_only`.
-
-
-def touching_pairs(
-    chunk: Chunk,
-    candidates: Candidates,
-    count: int,
-    cell_end: wp.array,
-    float_type: np.dtype,
-    workspace: Workspace,
-) -> ContactBlock:
-    """A block without contacts, whose group `touches` has the candidates with a contact, in canonical order.
-
-    candidates: with `found` set. cell_end: inclusive scan of the candidates of each cell.
-    """
-    wanted = {"found": (candidates.found, count), "row": (candidates.row, count)}
-    arrays = workspace.download({**wanted, "cell_end": (cell_end, chunk.cell_count)})
-    touching = np.flatnonzero(arrays["found"])
-    ends = np.searchsorted(touching, arrays["cell_end"])
-    counts = np.diff(ends, prepend=0).astype(np.int64)
-    shapes = arrays["row"].reshape(-1, 2)[touching]
-    columns = {f"shape{side}": np.ascontiguousarray(shapes[:, side]) for side in (0, 1)}
-    nothing = no_columns(RIGID_COLUMNS, float_type)
-    groups = {TOUCHES.name: GroupRows(counts, columns)}
-    return ContactBlock(chunk.first_cell, np.zeros(chunk.cell_count, np.int64), nothing, groups)

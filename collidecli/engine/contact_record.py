@@ -1,8 +1,10 @@
-"""Contact record of the narrow phase, the buffers that hold records, and the order of one pair's contacts.
+"""Contact record of the narrow phase, the buffers that hold records, and the order of one pair's
+contacts.
 
-A collider emits the contacts of a pair to consecutive rows of a contact buffer, in the frame of the pair's shape a. In
-memory row i of a pair is at first + i * stride (`Candidates`). The canonical order is by features, those of shape0
-first; shape0 is the shape with the smaller row, and a the shape whose type is smaller.
+A collider emits the contacts of a pair to consecutive rows of a contact buffer, in the frame of the
+pair's shape a. In memory row i of a pair is at first + i * stride (`Candidates`). The canonical
+order is by features, those of shape0 first; shape0 is the shape with the smaller row, and a the
+shape whose type is smaller.
 """
 
 from __future__ import annotations
@@ -13,7 +15,8 @@ from collidecli.engine.geometry.real import Real, Vec3
 from collidecli.engine.runtime.workspace import Workspace
 
 INNER_A = wp.constant(1)
-"""Role of a contact whose point is inside b, at its penetration depth: no shorter translation separates the two."""
+"""Role of a contact whose point is inside b, at its penetration depth: no shorter translation
+separates the two."""
 INNER_B = wp.constant(2)
 """Role of a contact whose point of b is inside a, at its penetration depth."""
 CROSSING_A = wp.constant(3)
@@ -29,12 +32,12 @@ SPARE = wp.constant(6)
 SPARE_UNTESTED = wp.constant(7)
 """Role of such a row of a pair that may overlap without a contact of its features."""
 UNPROVEN = wp.constant(8)
-"""Role of a contact of a convex shape and a triangle with a sharp edge that is deeper than the least
-translation off the triangle, or along it where other triangles may be in its way: see
+"""Role of a contact of a convex shape and a triangle with a sharp edge that is deeper than the
+least translation off the triangle, or along it where other triangles may be in its way: see
 `convex_triangle.mark_unproven`."""
 FALLBACK = wp.constant(2)
-"""Priority of a contact that counts only where its pair has no other. 0: a closest point; 1: a contact along a
-triangle's normal."""
+"""Priority of a contact that counts only where its pair has no other. 0: a closest point; 1: a
+contact along a triangle's normal."""
 ANCHOR = wp.constant(-2)
 """Feature of a reduction's anchor contact on both shapes; features of shapes are -1 or more."""
 
@@ -44,12 +47,12 @@ class ContactRecord:
     """A contact as the narrow phase emits it; one struct, since most rows stay empty.
 
     point: witness point on a's surface, a's frame [m]. normal: unit, from a to b, a's frame.
-    separation: signed distance of the two un-inflated surfaces along normal [m]; b's witness point is
-    point + separation * normal. feature_a, feature_b: -1 none. kind: point, edge, face, patch.
+    separation: signed distance of the two un-inflated surfaces along normal [m]; b's witness point
+    is point + separation * normal. feature_a, feature_b: -1 none. kind: point, edge, face, patch.
     role: one of the roles above, until the contacts of a pair's sub-pairs are merged; 0 a contact.
-    priority: 0 for a contact that always counts; a contact of a higher value counts by the rule of the collider's merge
-    kernel, see `contact_merging.merge_kernel`. Not read after merging.
-    marks: bit set of the reduction (`engine.reduction`); 0 outside it.
+    priority: 0 for a contact that always counts; a contact of a higher value counts by the rule of
+    the collider's merge kernel, see `contact_merging.merge_kernel`. Not read after merging. marks:
+    bit set of the reduction (`engine.reduction`); 0 outside it.
     """
 
     point: Vec3
@@ -67,8 +70,8 @@ class ContactRecord:
 class ContactBuffer:
     """Rows for contacts: `most` consecutive rows for each pair of a batch of `pair_count` pairs.
 
-    Memory layout: first row of every pair, from `start` on, then the second row of every pair, and so on. Most pairs
-    have one contact, so reads are then consecutive.
+    Memory layout: first row of every pair, from `start` on, then the second row of every pair, and
+    so on. Most pairs have one contact, so reads are then consecutive.
     """
 
     contact: wp.array[ContactRecord]
@@ -119,10 +122,10 @@ def set_kind(out: ContactBuffer, row: int, count: int, kind: int):
 class Candidates:
     """The candidate pairs of a chunk, and the contacts of each.
 
-    pair: the two instances. row: rows of the two shapes.
-    found: emitted contacts. count: contacts in the result, fewer where their number is limited.
-    end: inclusive scan of `count`, see `scan_counts`: the contacts of candidate i are end[i] - count[i] .. end[i] - 1.
-    first, stride: index of the first emitted contact in the contact buffer, and distance to the next.
+    pair: the two instances. row: rows of the two shapes. found: emitted contacts. count: contacts
+    in the result, fewer where their number is limited. end: inclusive scan of `count`, see
+    `scan_counts`: the contacts of candidate i are end[i] - count[i] .. end[i] - 1. first, stride:
+    index of the first emitted contact in the contact buffer, and distance to the next.
     """
 
     pair: wp.array[wp.vec2i]
@@ -144,7 +147,8 @@ _ELEMENTS = {
 
 
 def new_candidates(workspace: Workspace, pair: wp.array, row: wp.array, count: int) -> Candidates:
-    """Candidates over `count` pairs of instances with their rows, the other fields allocated but not set."""
+    """Candidates over `count` pairs of instances with their rows, the other fields allocated but
+    not set."""
     workspace.table("of_candidate", Candidates, count, _ELEMENTS)
     return workspace.struct(Candidates, pair=pair, row=row)
 
@@ -152,7 +156,8 @@ def new_candidates(workspace: Workspace, pair: wp.array, row: wp.array, count: i
 def scan_counts(
     workspace: Workspace, candidates: Candidates, count: int, inexact: wp.array | None
 ) -> tuple[int, int]:
-    """Sets `end` of the first `count` candidates; returns the number of contacts of all, and of inexact pairs."""
+    """Sets `end` of the first `count` candidates; returns the number of contacts of all, and of
+    inexact pairs."""
     workspace.launch_scan(candidates.count, count, candidates.end)
     total, inexact_count = workspace.lasts((candidates.end, count), (inexact, 1))
     return total, inexact_count
@@ -191,7 +196,8 @@ def features_before(x: ContactRecord, y: ContactRecord, swapped: bool) -> bool:
 
 @wp.func
 def is_deeper(x: ContactRecord, y: ContactRecord, swapped: bool) -> bool:
-    """Whether x's separation is less than y's; at equal separations, whether x precedes y by features."""
+    """Whether x's separation is less than y's; at equal separations, whether x precedes y by
+    features."""
     if x.separation != y.separation:
         return x.separation < y.separation
     return features_before(x, y, swapped)
@@ -236,7 +242,8 @@ def sift_down_by_features(
 def sort_many_by_features(
     contact: wp.array[ContactRecord], first: int, stride: int, count: int, swapped: bool
 ):
-    """Heap sort of a pair's contacts by feature0, then feature1, for thousands of contacts in any order."""
+    """Heap sort of a pair's contacts by feature0, then feature1, for thousands of contacts in any
+    order."""
     for i in range(count / 2):
         sift_down_by_features(contact, first, stride, count / 2 - 1 - i, count, swapped)
     for i in range(count - 1):

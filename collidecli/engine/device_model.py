@@ -1,8 +1,9 @@
 """Arrays of a model on a device, in the layout of the kernels.
 
-An *instance* is a shape in a cell. The shapes of a template have slots 0, 1, ... in ascending row order; `width` is the
-largest number of shapes of a template, rounded up to whole groups of LANES. In a block of cells (cell_blocks) the cells
-are lanes: `instance = (block * width + slot) * lanes + lane`.
+An *instance* is a shape in a cell. The shapes of a template have slots 0, 1, ... in ascending row
+order; `width` is the largest number of shapes of a template, rounded up to whole groups of LANES.
+In a block of cells (cell_blocks) the cells are lanes: `instance = (block * width + slot) * lanes +
+lane`.
 """
 
 from __future__ import annotations
@@ -24,7 +25,8 @@ LANES = 8
 """Slots in a group, whose boxes are tested at once; instances in a group, whose bounds are."""
 KINDS_WITH_FIELD = len(ShapeType)
 CONVEX_SURFACE = 2 * KINDS_WITH_FIELD
-"""Kind of a triangle mesh that is the whole surface of a convex solid: it collides with convex shapes as its hull."""
+"""Kind of a triangle mesh that is the whole surface of a convex solid: it collides with convex
+shapes as its hull."""
 KIND_COUNT = CONVEX_SURFACE + 1
 MOVED_BY_WORLD = -2
 """Body of a static shape that moves with the origin of its world."""
@@ -34,12 +36,13 @@ MOVED_BY_WORLD = -2
 class ShapeRows:
     """Shapes, one row each as in the model.
 
-    kind: the type, KINDS_WITH_FIELD on top for a shape that has a signed distance field; or CONVEX_SURFACE.
-    body: as in the model, but MOVED_BY_WORLD for a static shape whose pose differs between worlds of its template.
-    radius: of the bounding ball about the shape's origin. inflation: see bounds_inflation.
-    hull: index in `hulls`, or -1; the hulls of convex meshes follow those of the model.
-    mesh, heightfield: index in the model's, or -1. Their surfaces are arguments of the colliders that read them, since
-    compile and call time grow with the number of arrays (docs/adr/0117).
+    kind: the type, KINDS_WITH_FIELD on top for a shape that has a signed distance field; or
+    CONVEX_SURFACE. body: as in the model, but MOVED_BY_WORLD for a static shape whose pose differs
+    between worlds of its template. radius: of the bounding ball about the shape's origin.
+    inflation: see bounds_inflation. hull: index in `hulls`, or -1; the hulls of convex meshes
+    follow those of the model. mesh, heightfield: index in the model's, or -1. Their surfaces are
+    arguments of the colliders that read them, since compile and call time grow with the number of
+    arrays (docs/adr/0117).
     """
 
     type: wp.array[wp.int32]
@@ -59,7 +62,8 @@ class ShapeRows:
 class Margins:
     """Margins and gaps [m] by row, and those of forced pairs.
 
-    forced_start: first pair of each row in `forced`, which has their second rows; one more at the end.
+    forced_start: first pair of each row in `forced`, which has their second rows; one more at the
+    end.
     """
 
     margin: wp.array[Real]
@@ -73,7 +77,8 @@ class Margins:
 
 @wp.struct
 class Filter:
-    """Pair filter: classes of rows, and excluded and forced pairs by their first row, in the layout of `Margins`."""
+    """Pair filter: classes of rows, and excluded and forced pairs by their first row, in the layout
+    of `Margins`."""
 
     shape_class: wp.array[wp.int32]
     class_count: int
@@ -88,8 +93,8 @@ class Filter:
 class Layout:
     """Layout of the instances of a cell.
 
-    width: slots per cell. slot_row: row of each slot, template-major; -1 beyond the template's shapes.
-    slot_count: shapes of each template.
+    width: slots per cell. slot_row: row of each slot, template-major; -1 beyond the template's
+    shapes. slot_count: shapes of each template.
     """
 
     width: int
@@ -101,8 +106,9 @@ class Layout:
 class DeviceModel:
     """A model on a device.
 
-    template_rows: rows of each template, by slot. world_shift: Pose[W], `Model.world_shift`; unused where that is None.
-    body_shifts: int32[B], 1 for a body that moves with its world, 0 for a global one.
+    template_rows: rows of each template, by slot. world_shift: Pose[W], `Model.world_shift`; unused
+    where that is None. body_shifts: int32[B], 1 for a body that moves with its world, 0 for a
+    global one.
     """
 
     model: Model
@@ -161,14 +167,17 @@ def upload_model(model: Model, device: wp.Device) -> DeviceModel:
 
 
 def _upload_pairs(model: Model, device: wp.Device) -> tuple[Margins, Filter]:
-    put, shapes, pair_filter = partial(device_array, device=device), model.shapes, model.pair_filter
+    put = partial(device_array, device=device)
+    shapes = model.shapes
+    pair_filter = model.pair_filter
     excluded_start, excluded = _by_row(pair_filter.excluded, len(shapes))
     forced_start, forced = _by_row(pair_filter.forced, len(shapes))
     forced_gap, forced_margin = (
         values if len(values) else np.full(len(forced), np.nan)
         for values in (model.forced_gap, model.forced_margin)
     )
-    margins, lists = Margins(), Filter()
+    margins = Margins()
+    lists = Filter()
     margins.margin, margins.gap = put(shapes.margin, Real), put(shapes.gap, Real)
     margins.gap_is_sum = int(model.gap_rule == "sum")
     margins.forced_start = lists.forced_start = put(forced_start, wp.int32)
@@ -192,7 +201,8 @@ def _body_or_world(model: Model) -> np.ndarray:
 
 
 def kinds_of(model: Model) -> np.ndarray:
-    """int32[S]: each shape's kind, see `ShapeRows`; pair colliders are selected by pairs of kinds."""
+    """int32[S]: each shape's kind, see `ShapeRows`; pair colliders are selected by pairs of
+    kinds."""
     has_field = model.shapes.sdf >= 0
     kinds = model.shapes.type + KINDS_WITH_FIELD * has_field
     convex = np.array([surface is not None for surface in model.convex_surfaces] + [False])
@@ -206,12 +216,16 @@ def type_of_kind(kind: int) -> ShapeType:
 
 
 def bounds_inflation(model: Model) -> np.ndarray:
-    """float64[S]: inflation of each shape's bounds [m]; two shapes within their maximum separation overlap.
+    """float64[S]: inflation of each shape's bounds [m]; two shapes within their maximum separation
+    overlap.
 
-    With the rule "max" it is margin + g_i - g_min/2: the sum of two gaps is g_i + g_j - g_min >= max(g_i, g_j). Shapes
-    of forced pairs, whose maximum separation may exceed the sum of their own, have at least half of the largest one.
+    With the rule "max" it is margin + g_i - g_min/2: the sum of two gaps is g_i + g_j - g_min >=
+    max(g_i, g_j). Shapes of forced pairs, whose maximum separation may exceed the sum of their own,
+    have at least half of the largest one.
     """
-    margin, gap, forced = model.shapes.margin, model.shapes.gap, model.pair_filter.forced
+    margin = model.shapes.margin
+    gap = model.shapes.gap
+    forced = model.pair_filter.forced
     inflation = margin + (gap if model.gap_rule == "sum" else gap - 0.5 * gap.min(initial=np.inf))
     if len(forced):
         nothing = np.full(len(forced), np.nan)
@@ -226,7 +240,8 @@ def bounds_inflation(model: Model) -> np.ndarray:
 
 
 def bounding_radius(shape_type: np.ndarray, size: np.ndarray) -> np.ndarray:
-    """float32[S]: radius of each shape's bounding ball about its origin, rounded up; infinite for a plane [m]."""
+    """float32[S]: radius of each shape's bounding ball about its origin, rounded up; infinite for a
+    plane [m]."""
     radius = ball_radius(shape_type, size, size)
     return np.nextafter(radius.astype(np.float32), np.float32(np.inf))
 

@@ -1,8 +1,8 @@
 """Forward kinematics of a tree of joints, several configurations at once, in C++ on the CPU.
 
-The arithmetic, to the bit, is that of `importers.mujoco.kinematics.ForwardKinematics` and of `numerics`,
-with LANES configurations in a vector. It does not have the exact reduction of angles beyond MODERATE: NumPy computes
-configurations with such an angle.
+The arithmetic, to the bit, is that of `importers.mujoco.kinematics.ForwardKinematics` and of
+`numerics`, with LANES configurations in a vector. It does not have the exact reduction of angles
+beyond MODERATE: NumPy computes configurations with such an angle.
 """
 
 from __future__ import annotations
@@ -12,7 +12,9 @@ from typing import Any
 import numpy as np
 import warp as wp
 
-from collidecli.engine.runtime.kernel import begin_loading, is_found, is_loaded, kernel, native
+from collidecli.engine.runtime.kernel import kernel
+from collidecli.engine.runtime.kernel_loader import begin_loading, is_found, is_loaded
+from collidecli.engine.runtime.native_code import native
 from collidecli.numerics.trigonometry import COSINE, HALF_PI_PARTS, MODERATE, SINE, TWO_OVER_PI
 from collidecli.scene.joint_tree import (
     BALL,
@@ -28,9 +30,11 @@ from collidecli.scene.joint_tree import (
 from collidecli.scene.motion import Motion, has_joint_tree
 
 LANES = 8
-"""Configurations of a vector: two registers of AVX2, so that one square root does not wait for another."""
+"""Configurations of a vector: two registers of AVX2, so that one square root does not wait for
+another."""
 MANY = 1000
-"""Number of configurations from which loading the compiled code, some 4 ms, takes less time than NumPy saves."""
+"""Number of configurations from which loading the compiled code, some 4 ms, takes less time than
+NumPy saves."""
 _NUMBERS = 7
 """Of a joint: axis, anchor, coordinate at which it does not move its body."""
 _STATE = 16
@@ -99,7 +103,8 @@ def pose_tree(
 ):
     """One thread: world poses xyzw of all bodies but the world. For the CPU only.
 
-    state: LANES times 16 numbers a body, of any content. is_done: 1 result, 0 for an angle beyond MODERATE.
+    state: LANES times 16 numbers a body, of any content. is_done: 1 result, 0 for an angle beyond
+    MODERATE.
     """
     is_done[0] = wp.where(
         pose_all(bodies, joints, coordinates, coordinate_count, count, state, poses), 1, 0
@@ -126,9 +131,11 @@ class CompiledTree:
                 setattr(struct, name, _array(values))
 
     def poses(self, coordinates: np.ndarray) -> np.ndarray | None:
-        """float64[n, B - 1, 7], xyzw, of contiguous coordinates float64[n, k]; None for an angle beyond MODERATE."""
+        """float64[n, B - 1, 7], xyzw, of contiguous coordinates float64[n, k]; None for an angle
+        beyond MODERATE."""
         count, coordinate_count = coordinates.shape
-        out, is_done = np.empty((count, self._width - 1, 7)), np.zeros(1, np.int32)
+        out = np.empty((count, self._width - 1, 7))
+        is_done = np.zeros(1, np.int32)
         if not out.size:
             return out
         arguments = [
@@ -151,12 +158,13 @@ class TreeLoader:
 
 
 def begin_loading_kinematics(motion: Motion) -> None:
-    """Sets `pose_tree` as the compiled code of this process; begins to load it for a motion with a joint tree.
+    """Sets `pose_tree` as the compiled code of this process; begins to load it for a motion with a
+    joint tree.
 
     It is compiled for MANY configurations only; where it is compiled already, it serves any number.
 
-    The caller calls `load_kernels` afterwards, of any kernels, which waits for it: a process that ends while it
-    compiles leaves no compiled kernel, and the next one compiles it again.
+    The caller calls `load_kernels` afterwards, of any kernels, which waits for it: a process that
+    ends while it compiles leaves no compiled kernel, and the next one compiles it again.
     """
     loader = TreeLoader()
     use(loader)

@@ -14,17 +14,20 @@ import warp as wp
 
 from collidecli.analysis.contact_tracking import ContactTracker
 from collidecli.analysis.summary import touches_of
-from collidecli.engine import scheduler
 from collidecli.engine.cells import MAX_SHIFT, PoseBatch
+from collidecli.engine.chunk_sizes import default_memory_limit, first_batch_cells
 from collidecli.engine.joint_kinematics import begin_loading_kinematics
-from collidecli.engine.pipeline import (
-    BroadPhaseChoice,
-    ChunkReport,
-    CollisionPipeline,
-    build_pipeline,
-)
+from collidecli.engine.pipeline import ChunkReport, CollisionPipeline
+from collidecli.engine.pipeline_build import BroadPhaseChoice, build_pipeline
 from collidecli.engine.runtime.device_stream import has_own_memory
-from collidecli.engine.runtime.kernel import result_notes
+from collidecli.engine.runtime.kernel_cache import result_notes
+from collidecli.engine.scheduler import (
+    Workers,
+    batch_size,
+    engine_memory,
+    processing_threads,
+    worker_count,
+)
 from collidecli.errors import InputError
 from collidecli.motions.memory_shares import (
     POSE_BYTES,
@@ -84,7 +87,7 @@ class Collision:
             episodes = episodes_in(self.motion, world_count)
             tracker = ContactTracker(model, self.contact.sticky_contacts, episodes)
         pending: deque[PoseBatch] = deque()
-        with scheduler.Workers(self.pipeline, self.workers, self.memory_limit) as pool:
+        with Workers(self.pipeline, self.workers, self.memory_limit) as pool:
             batches = pose_batches(self.motion, model, self.chunk_cells, timing, self.contact.sweep)
             if tracker is not None:
                 batches = _append_batches(batches, pending)
@@ -160,11 +163,9 @@ def prepare_collision(
         key = (contact, engine, device.alias, np.dtype(motion.float_type).str)
         pipeline, choice = build() if cache is None else cache.pipeline(model, key, build)
         use_compiled()
-    workers = scheduler.worker_count(engine.threads, has_own_memory(device))
-    cells = scheduler.batch_size(
-        pipeline, len(motion.time) * model.world_count, workers, engine.chunk_cells
-    )
-    memory_limit = scheduler.default_memory_limit()
+    workers = worker_count(engine.threads, has_own_memory(device))
+    cells = batch_size(pipeline, len(motion.time) * model.world_count, workers, engine.chunk_cells)
+    memory_limit = default_memory_limit()
     chunk_rows = 0
     if engine.memory_limit:
         shares = shared_out(engine.memory_limit, model, motion, cells, columns)
@@ -177,9 +178,9 @@ def prepare_collision(
         pipeline=pipeline,
         choice=choice,
         workers=workers,
-        writing_threads=scheduler.processing_threads(engine.threads),
+        writing_threads=processing_threads(engine.threads),
         chunk_cells=cells,
-        memory_limit=scheduler.engine_memory(memory_limit, device),
+        memory_limit=engine_memory(memory_limit, device),
         contact=contact,
         chunk_rows=chunk_rows,
         notes=(*pipeline.notes, *fields.notes, *result_notes()),
@@ -245,7 +246,7 @@ def pose_batches(
     poses = np.zeros(0)
     positions = None
     resting = model.particles.position[None, None] if len(model.particles) else None
-    in_first = scheduler.first_batch_cells(cells, cell_count, world_count << MAX_SHIFT)
+    in_first = first_batch_cells(cells, cell_count, world_count << MAX_SHIFT)
     for first in (0, *range(in_first, cell_count, cells)):
         count = in_first if first == 0 else min(cells, cell_count - first)
         frames = range(first // world_count, (first + count - 1) // world_count + 1)

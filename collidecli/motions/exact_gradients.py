@@ -15,7 +15,7 @@ from collidecli.scene.model import Model
 from collidecli.scene.tables import ContactBlock
 
 if TYPE_CHECKING:
-    from collidecli.engine.distances import PairDistances
+    from collidecli.engine.pair_distances import PairDistances
 
 
 @dataclass
@@ -89,6 +89,8 @@ class ExactGradients:
         for known, measure in self._measures.items():
             if key <= known:
                 return measure
-        from collidecli.engine.distances import PairDistances  # most runs need none of its kernels
+        from collidecli.engine.pair_distances import (
+            PairDistances,  # most runs need none of its kernels
+        )
 
         return self._measures.setdefault(key, PairDistances(self.model, self.device, pair[first]))

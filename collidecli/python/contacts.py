@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from collidecli.engine.pipeline import find_device
+from collidecli.engine.pipeline_build import find_device
 from collidecli.errors import InputError
 from collidecli.motions.collision import contact_writer, prepare_collision
 from collidecli.motions.columns import RunColumns, check_no_columns

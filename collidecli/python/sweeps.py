@@ -10,7 +10,8 @@ import numpy as np
 
 from collidecli.analysis.totals import TOUCHES
 from collidecli.engine.device_model import upload_model
-from collidecli.engine.pipeline import find_device, load_stages, rows_within, sweep_stages
+from collidecli.engine.pipeline import rows_within
+from collidecli.engine.pipeline_build import find_device, load_stages, sweep_stages
 from collidecli.errors import InputError
 from collidecli.motions.collision import check_frames, pose_batches
 from collidecli.motions.timing import TimingReport

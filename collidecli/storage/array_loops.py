@@ -6,8 +6,6 @@ NumPy computes them by default; `use` sets native code instead, with results equ
 Figures: docs/adr/0072.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Protocol
 

@@ -4,8 +4,6 @@ One kernel of one thread runs on the host without the GIL; a table of numbers ho
 and sizes of its arguments. Results equal NumPy's to the bit. Figures: docs/adr/0072.
 """
 
-from __future__ import annotations
-
 import ctypes
 import threading
 from collections.abc import Sequence
@@ -15,7 +13,9 @@ from typing import Any
 import numpy as np
 import warp as wp
 
-from collidecli.engine.runtime.kernel import begin_loading, kernel, load_kernels, native
+from collidecli.engine.runtime.kernel import kernel
+from collidecli.engine.runtime.kernel_loader import begin_loading, load_kernels
+from collidecli.engine.runtime.native_code import native
 from collidecli.storage.array_loops import use
 
 _NUMBERS = 5

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import warp as wp
 
-from collidecli.engine.pipeline import find_device
+from collidecli.engine.pipeline_build import find_device
 from collidecli.importers.mujoco.compile import compile_mjcf
 from collidecli.python.contacts import collide
 from collidecli.scene.builder import ModelBuilder

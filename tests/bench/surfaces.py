@@ -8,7 +8,7 @@ import time
 import numpy as np
 
 from collidecli.engine.cells import PoseBatch
-from collidecli.engine.pipeline import build_pipeline, find_device
+from collidecli.engine.pipeline_build import build_pipeline, find_device
 from collidecli.engine.runtime.workspace import Workspace
 from collidecli.scene.builder import ModelBuilder
 from collidecli.scene.model import Model

@@ -17,8 +17,8 @@ from collections import Counter
 import numpy as np
 
 import collidecli
-from collidecli.engine.distances import PairDistances
-from collidecli.engine.pipeline import find_device
+from collidecli.engine.pair_distances import PairDistances
+from collidecli.engine.pipeline_build import find_device
 from collidecli.scene.model import Model
 from collidecli.scene.options import DEFAULT_SWEEP_TOLERANCE
 from tests.support.swept_motions import (

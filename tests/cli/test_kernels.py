@@ -20,7 +20,7 @@ import pytest
 import warp as wp
 
 from collidecli.engine.joint_kinematics import MANY, pose_tree
-from collidecli.engine.runtime.kernel import initialize
+from collidecli.engine.runtime.warp_start import initialize
 from tests.cli.conftest import write_poses
 from tests.support.batches import environment
 from tests.support.device_scenes import SCENES
@@ -29,8 +29,8 @@ pytestmark = pytest.mark.rest
 
 WITHOUT_CARRIED = """
 import sys
-from collidecli.engine.runtime import kernel as kernel_cache
-kernel_cache.FOLDER = ""
+from collidecli.engine.runtime import carried_kernels, kernel_loader
+carried_kernels.FOLDER = ""
 from collidecli.cli.guard import command
 sys.exit(command())
 """
@@ -196,9 +196,9 @@ LATER_RUNS = (
 RECORDER = """
 import json, sys, threading
 from warp._src import context
-from collidecli.engine.runtime import kernel
+from collidecli.engine.runtime import carried_kernels, kernel_loader
 loaded, elsewhere, compiled, thread = [], [], [], threading.local()
-load, compile_module, load_module = context.Module.load, context.Module._compile, kernel._load
+load, compile_module, load_module = context.Module.load, context.Module._compile, kernel_loader._load
 
 def noted_load(module, *arguments, **options):
     if not module.execs:
@@ -215,7 +215,7 @@ def our_load(*arguments):
     load_module(*arguments)
     thread.is_ours = False
 
-context.Module.load, context.Module._compile, kernel._load = noted_load, noted_compilation, our_load
+context.Module.load, context.Module._compile, kernel_loader._load = noted_load, noted_compilation, our_load
 
 def report():
     print(json.dumps({"loaded": loaded, "elsewhere": elsewhere, "compiled": compiled}))

@@ -6,8 +6,9 @@ import h5py
 import numpy as np
 import pytest
 
-from collidecli.engine import pipeline
-from collidecli.engine.pipeline import BroadPhaseChoice, ChunkReport, find_device
+from collidecli.engine import pipeline_build
+from collidecli.engine.pipeline import ChunkReport
+from collidecli.engine.pipeline_build import BroadPhaseChoice, find_device
 from collidecli.motions.timing import TimingReport
 from collidecli.scene.tables import RIGID_COLUMNS, ContactBlock
 from collidecli.verbs.profile import profile as profile_module
@@ -309,7 +310,7 @@ def test_advice_of_devices():
 def test_the_cost_of_listing_pairs_has_a_row_and_the_advice_does_not_deny_the_list(
     here, collide, monkeypatch
 ):
-    monkeypatch.setattr(pipeline, "ENUMERATED_SHAPES", 2)
+    monkeypatch.setattr(pipeline_build, "ENUMERATED_SHAPES", 2)
     answer = collide.ok("profile scene.xml -t motion.h5 --repeats 3 --json -o p.h5")
     result = json.loads(answer.out)
     phases = {phase["name"]: phase for phase in result["phases"]}

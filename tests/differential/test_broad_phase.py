@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-from collidecli.engine import pipeline as pipeline_module
+from collidecli.engine import pipeline_build
 from collidecli.engine.broadphase.sweep_and_prune import SweepAndPrune
 from collidecli.scene.allowed_pairs import allowed_pairs
 from collidecli.scene.builder import ModelBuilder
@@ -375,7 +375,7 @@ def crowd_poses(count: int, frames: int) -> np.ndarray:
 def test_many_columns(enumerated, monkeypatch):
     """Columns and a wall too long for them; above ENUMERATED_SHAPES no list of pairs helps the
     plan."""
-    monkeypatch.setattr(pipeline_module, "ENUMERATED_SHAPES", enumerated)
+    monkeypatch.setattr(pipeline_build, "ENUMERATED_SHAPES", enumerated)
     model = crowd(700).finalize()
     poses = crowd_poses(700, 1)
     sweep = pipeline_of(model, poses, broad_phase="sap").broad_phase

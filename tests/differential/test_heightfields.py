@@ -7,7 +7,7 @@ import warp as wp
 
 import collidecli
 from collidecli.engine.geometry.heightfields import upload_heightfields
-from collidecli.engine.pipeline import find_device
+from collidecli.engine.pipeline_build import find_device
 from collidecli.scene.builder import ModelBuilder
 from collidecli.scene.heightfield import heightfield
 from collidecli.scene.heightfield_solid import solid_features, solid_mesh

@@ -14,8 +14,9 @@ import numpy as np
 import warp as wp
 
 from collidecli.engine import pipeline
-from collidecli.engine.pipeline import CollisionPipeline, find_device
-from collidecli.engine.runtime.kernel import is_compiled, load_kernels
+from collidecli.engine.pipeline import CollisionPipeline
+from collidecli.engine.pipeline_build import find_device
+from collidecli.engine.runtime.kernel_loader import is_compiled, load_kernels
 from collidecli.engine.runtime.workspace import execute_steps
 from collidecli.scene.builder import ModelBuilder
 from collidecli.scene.options import ContactOptions

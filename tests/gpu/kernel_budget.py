@@ -123,7 +123,7 @@ def print_numbers(names: list[str], ptxas: str | None) -> int:
     Each is compiled in a fork: NVRTC's code depends on what the process has compiled before, by a
     few registers, and a process for each would import all kernels again.
     """
-    from collidecli.engine.pipeline import find_device
+    from collidecli.engine.pipeline_build import find_device
     from tests.unit.engine.test_cuda_build import KERNELS
 
     find_device("cpu")

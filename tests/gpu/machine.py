@@ -12,7 +12,7 @@ from typing import Any
 
 import warp as wp
 
-from collidecli.engine.pipeline import find_device
+from collidecli.engine.pipeline_build import find_device
 from collidecli.engine.runtime import device_stream
 from collidecli.errors import InputError
 from collidecli.motions.machine import processor_name

@@ -12,16 +12,12 @@ import numpy as np
 import warp as wp
 
 from collidecli.engine.cells import PoseBatch
-from collidecli.engine.pipeline import STAGES, CollisionPipeline, find_device
+from collidecli.engine.chunk_sizes import default_memory_limit
+from collidecli.engine.pipeline import STAGES, CollisionPipeline
+from collidecli.engine.pipeline_build import find_device
 from collidecli.engine.runtime import device_stream
 from collidecli.engine.runtime.device_stream import has_own_memory
-from collidecli.engine.scheduler import (
-    Workers,
-    batch_size,
-    default_memory_limit,
-    engine_memory,
-    worker_count,
-)
+from collidecli.engine.scheduler import Workers, batch_size, engine_memory, worker_count
 from collidecli.scene.builder import ModelBuilder
 from collidecli.scene.options import ContactOptions
 from collidecli.scene.shape_types import ShapeType

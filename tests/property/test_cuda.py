@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import warp as wp
 
-from collidecli.engine.pipeline import find_device
+from collidecli.engine.pipeline_build import find_device
 from collidecli.engine.runtime import device_stream
 from collidecli.scene.options import ContactOptions
 from tests.support.device_scenes import (

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 import warp as wp
 
-from collidecli.engine.pipeline import find_device
+from collidecli.engine.pipeline_build import find_device
 from collidecli.scene.options import ContactOptions
 from tests.support import checked_launches
 from tests.support.device_scenes import RECORDED, REDUCED, SCENES, answer, scene_pipeline

@@ -6,10 +6,12 @@ from dataclasses import replace
 import numpy as np
 import warp as wp
 
+from collidecli.engine.block_pairs import BlockPairs
 from collidecli.engine.candidates import expand
-from collidecli.engine.cells import FULL_BLOCKS, BlockPairs, Chunk, PoseBatch, transform_chunk
+from collidecli.engine.cells import FULL_BLOCKS, Chunk, PoseBatch, transform_chunk
 from collidecli.engine.geometry.signed_distance import FieldStore
-from collidecli.engine.pipeline import CollisionPipeline, build_pipeline, find_device
+from collidecli.engine.pipeline import CollisionPipeline
+from collidecli.engine.pipeline_build import build_pipeline, find_device
 from collidecli.engine.runtime.workspace import Workspace
 from collidecli.engine.scheduler import Workers
 from collidecli.python.contacts import Contacts, merged_contacts

@@ -5,7 +5,7 @@ import warp as wp
 
 from collidecli.engine.geometry.real import Vec3
 from collidecli.engine.geometry.signed_distance import SdfGrid, SdfGrids, sample_grid, upload_grids
-from collidecli.engine.pipeline import find_device
+from collidecli.engine.pipeline_build import find_device
 from collidecli.engine.runtime.kernel import kernel
 from collidecli.python.contacts import Contacts, collide
 from collidecli.scene.builder import ModelBuilder

@@ -14,12 +14,8 @@ import warp as wp
 from scipy.sparse import coo_matrix
 from scipy.sparse.csgraph import connected_components
 
-from collidecli.engine.geometry.meshes import (
-    Meshes,
-    is_inside_mesh,
-    nearest_mesh_point,
-    upload_meshes,
-)
+from collidecli.engine.geometry.mesh_points import is_inside_mesh, nearest_mesh_point
+from collidecli.engine.geometry.meshes import Meshes, upload_meshes
 from collidecli.engine.geometry.real import Real, Vec3
 from collidecli.engine.runtime.kernel import kernel
 from collidecli.scene.triangle_mesh import TriangleMesh

@@ -8,7 +8,7 @@ from pathlib import Path
 import mujoco
 import numpy as np
 
-from collidecli.engine.pipeline import find_device
+from collidecli.engine.pipeline_build import find_device
 from collidecli.importers.mujoco.scene import MjcfImport, add_mjcf
 from collidecli.motions.collision import prepare_collision
 from collidecli.motions.timing import TimingReport

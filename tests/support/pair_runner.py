@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 import warp as wp
 
-from collidecli.engine.cells import Instances, PairLanes
+from collidecli.engine.block_pairs import PairLanes
+from collidecli.engine.cells import Instances
 from collidecli.engine.contact_record import Candidates, ContactBuffer, ContactRecord
 from collidecli.engine.device_model import Margins, ShapeRows
 from collidecli.engine.geometry.hulls import upload_hulls

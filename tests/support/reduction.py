@@ -12,8 +12,9 @@ import warp as wp
 from collidecli.engine.cells import PoseBatch, transform_chunk
 from collidecli.engine.contact_record import ContactRecord, new_candidates
 from collidecli.engine.device_model import upload_model
-from collidecli.engine.pipeline import find_device
-from collidecli.engine.reduction import Reduction, bin_directions, bin_normals, reduction_of
+from collidecli.engine.pipeline_build import find_device
+from collidecli.engine.reduction import Reduction, reduction_of
+from collidecli.engine.reduction_directions import bin_directions, bin_normals
 from collidecli.engine.runtime.workspace import Workspace
 from collidecli.scene.builder import ModelBuilder
 from collidecli.scene.options import ContactOptions

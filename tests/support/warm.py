@@ -28,8 +28,8 @@ def kernels() -> Iterator[wp.Kernel]:
 def main() -> None:
     """In a process like one of the command line, which parses and hashes only what it compiles."""
     with owned_process():
-        from collidecli.engine.pipeline import find_device
-        from collidecli.engine.runtime.kernel import load_kernels
+        from collidecli.engine.pipeline_build import find_device
+        from collidecli.engine.runtime.kernel_loader import load_kernels
 
         load_kernels(list(kernels()), find_device("cpu"))
 

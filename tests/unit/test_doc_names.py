@@ -58,7 +58,7 @@ def test_every_name_of_the_pages_exists_and_every_exception_is_needed():
 
 STALE = """# A page
 
-`collide` has `engine/geometry/hulls.py`, `HullFaces.nothing` and `kernel_hashes.py`.
+`collide` has `engine/geometry/hulls.py`, `HullFaces.nothing` and `kernel_sums.py`.
 `sweep_and_prune.lanes_that_overlap` is in another module, `collidecli/engine/contacts/` is
 no folder, `NUDGED_BY` no constant, and `collide_sphere_<shape>` begins a name.
 
@@ -78,7 +78,7 @@ made_by_the_example = 1
 def test_names_that_exist_nowhere_are_found_with_their_lines():
     assert missing(STALE) == [
         (3, "HullFaces.nothing"),
-        (3, "kernel_hashes.py"),
+        (3, "kernel_sums.py"),
         (4, "collidecli/engine/contacts/"),
         (4, "sweep_and_prune.lanes_that_overlap"),
         (5, "NUDGED_BY"),

@@ -14,7 +14,8 @@ import psutil
 import pytest
 
 from collidecli import system
-from collidecli.engine.scheduler import default_memory_limit, worker_count
+from collidecli.engine.chunk_sizes import default_memory_limit
+from collidecli.engine.scheduler import worker_count
 from collidecli.system import free_memory, private_memory, processor_count
 from collidecli.temporary_folders import TemporaryFolder, remove_abandoned
 from tests.support.batches import two_mounts

@@ -1,4 +1,5 @@
-"""Broad phase over all pairs of slots of a block (nxn), in groups of eight slots: boxes first, then the filter."""
+"""Broad phase over all pairs of slots of a block (nxn), in groups of eight slots: boxes first, then
+the filter."""
 
 from __future__ import annotations
 
@@ -8,7 +9,7 @@ from typing import Any
 import numpy as np
 import warp as wp
 
-from collidecli.engine.candidates import may_touch, pair_limits
+from collidecli.engine.block_pairs import BlockPairs
 from collidecli.engine.cells import (
     BOUND_NUMBERS,
     BOX_NUMBERS,
@@ -18,7 +19,6 @@ from collidecli.engine.cells import (
     LOWER,
     RADIUS,
     UPPER,
-    BlockPairs,
     BlockShape,
     Chunk,
     ChunkCells,
@@ -38,15 +38,19 @@ from collidecli.engine.geometry.real import (
     Real,
     device_array,
 )
-from collidecli.engine.runtime.kernel import kernel, native
+from collidecli.engine.pair_limits import may_touch, pair_limits
+from collidecli.engine.runtime.kernel import kernel
+from collidecli.engine.runtime.native_code import native
 from collidecli.engine.runtime.workspace import Workspace
 
-# Candidates: in which cells of a block two slots may touch. Balls first, then boxes, then half-spaces and capsules.
+# Candidates: in which cells of a block two slots may touch. Balls first, then boxes, then
+# half-spaces and capsules.
 #
 # The bounds of eight consecutive instances, a slot in eight cells, are lanes of vectors.
 #
-# Bounds are inflated (device_model.bounds_inflation), so their tests do not depend on the pair's maximum separation.
-# Two spheres or capsules are candidates only if no plane is found that separates them by it.
+# Bounds are inflated (device_model.bounds_inflation), so their tests do not depend on the pair's
+# maximum separation. Two spheres or capsules are candidates only if no plane is found that
+# separates them by it.
 
 RADIUS_SLACK = wp.constant(wp.float32(1.000001))
 """Factor on a sum of radii: more than the rounding of its square and of the squared distance."""
@@ -54,7 +58,8 @@ SLACK = wp.constant(wp.float32(5.0e-7))
 """Relative rounding of a coordinate, and of the sum of three products of coordinate differences."""
 
 CAPSULE_SLACK = 1.0e-9
-"""Allowance for rounding, relative to the sizes and the distance of a pair: many times that of a pair collider."""
+"""Allowance for rounding, relative to the sizes and the distance of a pair: many times that of a
+pair collider."""
 
 _VALUES: dict[str, Any] = {
     "PRELUDE": PRELUDE,
@@ -82,7 +87,8 @@ for _name in ("vectors", "bits", "double_bits", "tests", "half_spaces", "capsule
 
 
 def _over_lanes(test: str, many: str, one: str) -> str:
-    """C++ that returns the bits of all lanes: `test`, then `many` for eight of them, `one` for a single lane."""
+    """C++ that returns the bits of all lanes: `test`, then `many` for eight of them, `one` for a
+    single lane."""
     return native(__file__, "over_lanes", test=_VALUES[test], many=many, one=one, **_VALUES)
 
 
@@ -96,7 +102,8 @@ def _over_lanes(test: str, many: str, one: str) -> str:
 def overlapping_lanes(
     bound: wp.array[wp.float32], instance0: int, instance1: int, count: int
 ) -> wp.uint32:
-    """Bit k: whether the balls and the boxes of instances `instance0 + k` and `instance1 + k` overlap; k < count."""
+    """Bit k: whether the balls and the boxes of instances `instance0 + k` and `instance1 + k`
+    overlap; k < count."""
     ...
 
 
@@ -109,7 +116,8 @@ def lanes_in_front(
     count: int,
     inflation: wp.float32,
 ) -> wp.uint32:
-    """Bit k: whether the box of instance `instance + k` overlaps the half-space of the plane `plane + k`; k < count.
+    """Bit k: whether the box of instance `instance + k` overlaps the half-space of the plane `plane
+    + k`; k < count.
 
     inflation: of the plane [m].
     """
@@ -126,9 +134,11 @@ def lanes_near(
     half_b: Real,
     limit: Real,
 ) -> wp.uint32:
-    """Bit k: whether no plane is found between the capsules `instance0 + k` and `instance1 + k`; k < count.
+    """Bit k: whether no plane is found between the capsules `instance0 + k` and `instance1 + k`; k
+    < count.
 
-    The plane is perpendicular to the line between the closest points of the segments, as far as one pass finds them.
+    The plane is perpendicular to the line between the closest points of the segments, as far as one
+    pass finds them.
 
     Args:
         half_a, half_b: half lengths of the segments; 0 for spheres [m].
@@ -154,7 +164,8 @@ def test_lanes(
     parts: int,
     mask: wp.array[wp.uint32],
 ):
-    """One thread per pair of slots and part of its lanes: the lanes in which it is a candidate, as bits."""
+    """One thread per pair of slots and part of its lanes: the lanes in which it is a candidate, as
+    bits."""
     thread = wp.tid()
     pair = thread // parts
     block = slots[pair][0] // layout.width
@@ -164,10 +175,8 @@ def test_lanes(
     instance1 = (slots[pair][1] << chunk.shift) + part * count
     bits = overlapping_lanes(instances.bound, instance0, instance1, count)
     if bits != wp.uint32(0):
-        row0, row1 = (
-            row_of_slot(chunk, layout, slots[pair][0]),
-            row_of_slot(chunk, layout, slots[pair][1]),
-        )
+        row0 = row_of_slot(chunk, layout, slots[pair][0])
+        row1 = row_of_slot(chunk, layout, slots[pair][1])
         if rows.radius[row0] >= INFINITE:
             bits = bits & lanes_in_front(
                 instances.bound, instances.pose, instance0, instance1, count, rows.inflation[row0]
@@ -195,7 +204,8 @@ def test_lanes(
 def lanes_that_overlap(
     device_model: DeviceModel, chunk: Chunk, slots: wp.array, count: int, workspace: Workspace
 ) -> BlockPairs:
-    """The pairs of slots that a broad phase found, with the cells of their block in which their bounds overlap."""
+    """The pairs of slots that a broad phase found, with the cells of their block in which their
+    bounds overlap."""
     mask = workspace.array("block_mask", count, wp.uint32)
     # On a device a thread has one lane, so that consecutive threads access consecutive memory.
     parts = chunk.lanes if workspace.has_own_memory else 1
@@ -217,10 +227,10 @@ def lanes_that_overlap(
 
 # Overlap of the box of one slot with those of a group of eight slots, in a block of cells.
 #
-# A block's boxes contain the bounds of all its cells (`Instances.block_box`); pairs of slots whose boxes do not
-# overlap are apart in every cell of the block. The boxes of eight slots are stored as lanes (eight lower x, eight
-# lower y, ...). The loops over lanes are in C++: Warp's own array reads wrap and stride each element, which prevents
-# vectorization by the compiler.
+# A block's boxes contain the bounds of all its cells (`Instances.block_box`); pairs of slots whose
+# boxes do not overlap are apart in every cell of the block. The boxes of eight slots are stored as
+# lanes (eight lower x, eight lower y, ...). The loops over lanes are in C++: Warp's own array reads
+# wrap and stride each element, which prevents vectorization by the compiler.
 
 
 @wp.func_native(native(__file__, "box_bits", **_VALUES))
@@ -236,8 +246,9 @@ def box_bits(box: wp.array[wp.float32], slot: int, group: int, mask: wp.uint32) 
 class PairGroups:
     """Pairs of each template as a sparse bit matrix, only the words with set bits.
 
-    start: first entry of each template, one more at the end. entry: slot0; a group, which has the slots 8 group to
-    8 group + 7; and a mask, whose bit k is set where (slot0, 8 group + k) is one of the pairs.
+    start: first entry of each template, one more at the end. entry: slot0; a group, which has the
+    slots 8 group to 8 group + 7; and a mask, whose bit k is set where (slot0, 8 group + k) is one
+    of the pairs.
     """
 
     start: wp.array[wp.int32]
@@ -247,9 +258,12 @@ class PairGroups:
 def upload_groups(
     device_model: DeviceModel, template_pairs: list[np.ndarray]
 ) -> tuple[PairGroups, int]:
-    """Row pairs of each template (int32[K, 2], first < second) as groups; and the largest number of entries of one."""
+    """Row pairs of each template (int32[K, 2], first < second) as groups; and the largest number of
+    entries of one."""
     device = device_model.device
-    counts, keys, masks = [], [], []
+    counts = []
+    keys = []
+    masks = []
     stride = device_model.layout.width // LANES
     for rows, row_pairs in zip(device_model.template_rows, template_pairs, strict=True):
         slots = np.searchsorted(rows, row_pairs).astype(np.int64)
@@ -259,7 +273,8 @@ def upload_groups(
         counts.append(len(key))
         keys.append(key)
         masks.append(is_pair)
-    key, is_pair = np.concatenate(keys), np.concatenate(masks)
+    key = np.concatenate(keys)
+    is_pair = np.concatenate(masks)
     pairs = PairGroups()
     pairs.start = device_array(
         np.concatenate([[0], np.cumsum(counts)]).astype(np.int32), wp.int32, device
@@ -270,11 +285,12 @@ def upload_groups(
     return pairs, max(counts)
 
 
-# Count, scan, write over enumerated pairs, with one 32-bit word of hits for each 32 pairs of a block.
+# Count, scan, write over enumerated pairs, with one 32-bit word of hits for each 32 pairs of a
+# block.
 #
-# The count pass tests the bounds of each pair once and sets its bit; the scan of the words' bit counts gives each word
-# its range in the output; the write pass reads the bits only. The pairs are ordered by block and by slots without a
-# sort.
+# The count pass tests the bounds of each pair once and sets its bit; the scan of the words' bit
+# counts gives each word its range in the output; the write pass reads the bits only. The pairs are
+# ordered by block and by slots without a sort.
 
 ENTRIES_PER_WORD = 32 // LANES
 """Groups of pairs per word."""
@@ -332,7 +348,8 @@ def test_all(
     words_per_slot: int,
     hits: HitWords,
 ):
-    """Count pass, one thread per word: a slot of a block against the later slots of a few groups."""
+    """Count pass, one thread per word: a slot of a block against the later slots of a few
+    groups."""
     thread = wp.tid()
     block_slot0 = thread // words_per_slot
     block = block_slot0 // layout.width
@@ -346,7 +363,8 @@ def test_all(
         end = wp.min(first_group + PER_WORD, (slot_count + LANE_COUNT - 1) // LANE_COUNT)
         for group_in_block in range(wp.max(first_group, own_group), end):
             group = block * (layout.width // LANE_COUNT) + group_in_block
-            # Only later slots: not the slot itself and earlier ones of its own group, nor the unused ones of the last.
+            # Only later slots: not the slot itself and earlier ones of its own group, nor the
+            # unused ones of the last.
             used = wp.min(LANE_COUNT, slot_count - group_in_block * LANE_COUNT)
             mask = (wp.uint32(1) << wp.uint32(used)) - wp.uint32(1)
             if group_in_block == own_group:
@@ -410,7 +428,8 @@ class AllPairs:
         return [test_all, write_all, test_lanes]
 
 
-# Broad phase over a list of the pairs that pass the filter, enumerated once at load; boxes are tested per block.
+# Broad phase over a list of the pairs that pass the filter, enumerated once at load; boxes are
+# tested per block.
 
 
 @kernel
@@ -482,7 +501,8 @@ class Explicit:
 
     def find(self, chunk: Chunk, workspace: Workspace) -> BlockPairs:
         """Pairs of slots of a chunk, with the cells in which they are candidates."""
-        layout, words = self.device_model.layout, self.words_per_block
+        layout = self.device_model.layout
+        words = self.words_per_block
         count = chunk.block_count * words
         hits = hit_words(workspace, count)
         workspace.launch(

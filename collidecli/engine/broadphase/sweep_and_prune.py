@@ -1,9 +1,11 @@
-"""Broad phase by sweep and prune along one axis, per column of a grid over the two other axes (sap).
+"""Broad phase by sweep and prune along one axis, per column of a grid over the two other axes
+(sap).
 
-The grid makes a scene of constant density cost O(n log n), not O(n^(5/3)). A shape has an entry in every column that
-its bounds cover; a pair that overlaps in several columns is reported in one: the column of the component-wise maximum
-of the two lower corners. Shapes too large for columns, and planes, are tested by lists of pairs.
-Coordinates outside the grid belong to its border columns: the plan changes the speed, never the candidates.
+The grid makes a scene of constant density cost O(n log n), not O(n^(5/3)). A shape has an entry in
+every column that its bounds cover; a pair that overlaps in several columns is reported in one: the
+column of the component-wise maximum of the two lower corners. Shapes too large for columns, and
+planes, are tested by lists of pairs. Coordinates outside the grid belong to its border columns: the
+plan changes the speed, never the candidates.
 """
 
 from __future__ import annotations
@@ -13,6 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 import warp as wp
 
+from collidecli.engine.block_pairs import BlockPairs
 from collidecli.engine.broadphase.all_pairs import (
     PairGroups,
     box_bits,
@@ -20,11 +23,9 @@ from collidecli.engine.broadphase.all_pairs import (
     test_lanes,
     upload_groups,
 )
-from collidecli.engine.candidates import may_touch
 from collidecli.engine.cells import (
     BOX_NUMBERS,
     LANE_COUNT,
-    BlockPairs,
     BlockShape,
     Chunk,
     ChunkCells,
@@ -32,6 +33,7 @@ from collidecli.engine.cells import (
     row_of_slot,
 )
 from collidecli.engine.device_model import DeviceModel, Filter, Layout
+from collidecli.engine.pair_limits import may_touch
 from collidecli.engine.runtime.kernel import kernel
 from collidecli.engine.runtime.workspace import Workspace
 from collidecli.scene.allowed_pairs import are_allowed
@@ -46,15 +48,17 @@ COLUMN_WIDTH = 2.0
 MAX_COLUMNS_PER_SHAPE = 8.0
 """A shape longer than this many columns is not swept; its pairs with all others are listed."""
 MIN_SHAPES_PER_COLUMN = 8.0
-"""Least mean number of shapes per column: with fewer, duplicates at the borders cost more than columns save."""
+"""Least mean number of shapes per column: with fewer, duplicates at the borders cost more than
+columns save."""
 
 
 @wp.struct
 class Columns:
-    """axis: sweep axis; u, v: the two others. origin, per_metre, count: grid of columns along u and v.
+    """axis: sweep axis; u, v: the two others. origin, per_metre, count: grid of columns along u and
+    v.
 
-    offset: per world, offset of its grid along u and v from that of the first world of its template [m].
-    swept: per row, 0 for planes and shapes too large for columns.
+    offset: per world, offset of its grid along u and v from that of the first world of its template
+    [m]. swept: per row, 0 for planes and shapes too large for columns.
     """
 
     axis: int
@@ -91,7 +95,8 @@ def plan_sweep(
     """Parameters of the sweep for a model.
 
     Args:
-        row_lower, row_upper: float64[samples, S, 3], inflated bounds of each row in sample frames [m].
+        row_lower, row_upper: float64[samples, S, 3], inflated bounds of each row in sample frames
+            [m].
         world_offset: float64[W, 3], offset of each world from the first world of its template [m].
         template_pairs: allowed pairs of each template where they are enumerated, else None.
     """
@@ -99,12 +104,19 @@ def plan_sweep(
     shapes = model.shapes
     finite = shapes.type != ShapeType.PLANE
     swept = finite.copy()
-    axis, u, v = 0, 1, 2
-    origin, per_metre, count = np.zeros(2), np.zeros(2), np.ones(2, np.int32)
+    axis = 0
+    u = 1
+    v = 2
+    origin = np.zeros(2)
+    per_metre = np.zeros(2)
+    count = np.ones(2, np.int32)
     if finite.any():
-        lower, upper = row_lower[:, finite], row_upper[:, finite]
-        center, extent = 0.5 * (lower + upper), upper - lower
-        low, high = np.quantile(center, 0.01, axis=(0, 1)), np.quantile(center, 0.99, axis=(0, 1))
+        lower = row_lower[:, finite]
+        upper = row_upper[:, finite]
+        center = 0.5 * (lower + upper)
+        extent = upper - lower
+        low = np.quantile(center, 0.01, axis=(0, 1))
+        high = np.quantile(center, 0.99, axis=(0, 1))
         axis, u, v = (int(a) for a in np.argsort(-(high - low), kind="stable"))
         width = COLUMN_WIDTH * np.quantile(extent[..., [u, v]], 0.9, axis=(0, 1))
         span = (high - low)[[u, v]]
@@ -122,7 +134,9 @@ def plan_sweep(
             columns_long = (extent[..., [u, v]] * per_metre).max(axis=(0, 2))
             swept[np.flatnonzero(finite)[columns_long > MAX_COLUMNS_PER_SHAPE]] = False
     columns = Columns()
-    columns.axis, columns.u, columns.v = axis, u, v
+    columns.axis = axis
+    columns.u = u
+    columns.v = v
     columns.origin, columns.per_metre = wp.vec2f(*origin), wp.vec2f(*per_metre)
     columns.count = wp.vec2i(*(int(c) for c in count))
     device = device_model.device
@@ -159,7 +173,8 @@ NUMBERS = wp.constant(BOX_NUMBERS)
 
 @wp.func
 def column_of(columns: Columns, offset: wp.vec2f, coordinate: wp.float32, side: int) -> int:
-    """Column along u (side 0) or v (side 1) in a world with this offset; monotone in the coordinate."""
+    """Column along u (side 0) or v (side 1) in a world with this offset; monotone in the
+    coordinate."""
     scaled = (coordinate - offset[side] - columns.origin[side]) * columns.per_metre[side]
     return int(wp.clamp(wp.floor(scaled), wp.float32(0.0), wp.float32(columns.count[side] - 1)))
 
@@ -190,10 +205,8 @@ def count_columns(
     row = row_of_slot(chunk, layout, block_slot)
     count = int(0)
     if row >= 0 and columns.swept[row] != wp.uint8(0):
-        low, high = (
-            corner(instances.block_box, block_slot, 0),
-            corner(instances.block_box, block_slot, 3),
-        )
+        low = corner(instances.block_box, block_slot, 0)
+        high = corner(instances.block_box, block_slot, 3)
         offset = offset_of(chunk, columns, block_slot // layout.width)
         along_u = (
             column_of(columns, offset, high[columns.u], 0)
@@ -223,8 +236,8 @@ def sortable(x: wp.float32) -> wp.int64:
 class Entries:
     """Slots of blocks in their columns, sorted by column, then by lower bound on the axis.
 
-    key: column in the upper 32 bits, `sortable` lower bound in the lower 32. slot: counted through all blocks.
-    lower, upper: corners of the slot's box in the block.
+    key: column in the upper 32 bits, `sortable` lower bound in the lower 32. slot: counted through
+    all blocks. lower, upper: corners of the slot's box in the block.
     """
 
     key: wp.array[wp.int64]
@@ -242,16 +255,14 @@ def write_entries(
     entry_end: wp.array[wp.int32],
     entries: Entries,
 ):
-    """One thread per slot of a block: an entry for each column that it covers. entry_end: inclusive scan of their
-    number."""
+    """One thread per slot of a block: an entry for each column that it covers. entry_end: inclusive
+    scan of their number."""
     block_slot = wp.tid()
     output = entry_end[block_slot - 1] if block_slot > 0 else 0
     if output == entry_end[block_slot]:
         return
-    low, high = (
-        corner(instances.block_box, block_slot, 0),
-        corner(instances.block_box, block_slot, 3),
-    )
+    low = corner(instances.block_box, block_slot, 0)
+    high = corner(instances.block_box, block_slot, 3)
     lower_key = sortable(low[columns.axis])
     block = block_slot // layout.width
     base = block * columns.count[0] * columns.count[1]
@@ -287,7 +298,8 @@ def boxes_overlap(entries: Entries, i: int, j: int) -> bool:
 
 @wp.func
 def home_column(columns: Columns, offset: wp.vec2f, entries: Entries, i: int, j: int) -> int:
-    """Column, within a cell, in which a pair is reported: that of the component-wise maximum of the lower corners."""
+    """Column, within a cell, in which a pair is reported: that of the component-wise maximum of the
+    lower corners."""
     low = wp.max(entries.lower[i], entries.lower[j])
     in_u = column_of(columns, offset, low[columns.u], 0)
     return in_u * columns.count[1] + column_of(columns, offset, low[columns.v], 1)
@@ -305,7 +317,8 @@ def sweep(
     pair_count: wp.array[wp.int32],
     pair_key: wp.array[wp.int64],
 ):
-    """One thread per entry: pairs with the later entries of its column whose lower bound is below its upper bound.
+    """One thread per entry: pairs with the later entries of its column whose lower bound is below
+    its upper bound.
 
     The order of the output depends on the device; the keys are unique and sorted afterwards.
     """
@@ -347,7 +360,8 @@ def test_unswept(
     pair_count: wp.array[wp.int32],
     pair_key: wp.array[wp.int64],
 ):
-    """One thread per listed group of a block: pairs with planes and with shapes too large for columns."""
+    """One thread per listed group of a block: pairs with planes and with shapes too large for
+    columns."""
     thread = wp.tid()
     block = thread // entries_per_block
     template = chunk.block_template[block]
@@ -426,7 +440,8 @@ class SweepAndPrune:
 
     def _sorted_entries(self, chunk: Chunk, workspace: Workspace) -> tuple[Entries, int]:
         """The sorted entries of a chunk, and their number."""
-        layout, columns = self.device_model.layout, self.plan.columns
+        layout = self.device_model.layout
+        columns = self.plan.columns
         slot_count = chunk.block_count * layout.width
         entry_count = workspace.array("entry_count", slot_count, wp.int32)
         entry_end = workspace.array("entry_end", slot_count, wp.int32)

@@ -1,4 +1,5 @@
-"""Support functions, closest points, bounds and meshes. Every module with device functions imports this package."""
+"""Support functions, closest points, bounds and meshes. Every module with device functions imports
+this package."""
 
 from collidecli.engine.runtime.warp_internals import defer_functions
 

@@ -1,13 +1,15 @@
 """Heightfields on the device: heights, a min-max pyramid, and triangles generated on access.
 
-Triangle numbers: 2 v and 2 v + 1 are those of the cell whose low corner is vertex v = row * cols + col, below and
-above its diagonal; then two for each border segment's wall; then two of the base. The border is counted
-counterclockwise from vertex (0, 0): segment k goes from its vertex k to the next.
+Triangle numbers: 2 v and 2 v + 1 are those of the cell whose low corner is vertex v = row * cols +
+col, below and above its diagonal; then two for each border segment's wall; then two of the base.
+The border is counted counterclockwise from vertex (0, 0): segment k goes from its vertex k to the
+next.
 
-Features, for V vertices of which P are on the border: 8 v vertex, 8 v + 1 the edge from v along +x, 8 v + 2 along +y,
-8 v + 3 the diagonal, 8 v + 4 and 8 v + 5 the triangles of the cell. Below border vertex k, from 8 V + 8 k on: 0 vertex
-of the base, 1 edge of the base to the next vertex, 2 the vertical edge, 3 the diagonal of the wall, 4 and 5 its
-triangles. From 8 (V + P) on, of the base: 0 to 3 its sides at -y, +x, +y, -x; 4 and 5 triangles, 6 their diagonal.
+Features, for V vertices of which P are on the border: 8 v vertex, 8 v + 1 the edge from v along +x,
+8 v + 2 along +y, 8 v + 3 the diagonal, 8 v + 4 and 8 v + 5 the triangles of the cell. Below border
+vertex k, from 8 V + 8 k on: 0 vertex of the base, 1 edge of the base to the next vertex, 2 the
+vertical edge, 3 the diagonal of the wall, 4 and 5 its triangles. From 8 (V + P) on, of the base: 0
+to 3 its sides at -y, +x, +y, -x; 4 and 5 triangles, 6 their diagonal.
 """
 
 from __future__ import annotations
@@ -23,7 +25,8 @@ from collidecli.scene.heightfield import Heightfield
 
 FIRST_LEVEL = 2
 FIRST = wp.constant(FIRST_LEVEL)
-"""The pyramid starts with squares of 2^2 cells a side: a search of smaller ones costs less than their storage."""
+"""The pyramid starts with squares of 2^2 cells a side: a search of smaller ones costs less than
+their storage."""
 HEADER = 5
 
 
@@ -31,10 +34,10 @@ HEADER = 5
 class Heightfields:
     """Every heightfield of a model.
 
-    data: float32 heights of all fields. ranges: minimum and maximum of each square of 2^level cells a side, by levels
-    from FIRST_LEVEL on, row by row. header: HEADER numbers a field: start of its data, rows, columns, start of its
-    ranges, levels. sizes: three vectors a field: (scale, level, bottom), (half_x, half_y, 0), (half_step_x,
-    half_step_y, 0).
+    data: float32 heights of all fields. ranges: minimum and maximum of each square of 2^level cells
+    a side, by levels from FIRST_LEVEL on, row by row. header: HEADER numbers a field: start of its
+    data, rows, columns, start of its ranges, levels. sizes: three vectors a field: (scale, level,
+    bottom), (half_x, half_y, 0), (half_step_x, half_step_y, 0).
     """
 
     data: wp.array[wp.float32]
@@ -45,8 +48,8 @@ class Heightfields:
 
 @wp.struct
 class Field:
-    """One heightfield: see `scene.heightfield.Heightfield` and `Heightfields`. first, first_range: its start in these
-    arrays.
+    """One heightfield: see `scene.heightfield.Heightfield` and `Heightfields`. first, first_range:
+    its start in these arrays.
 
     half_step_x, half_step_y: half of a cell's sides [m].
     """
@@ -137,7 +140,8 @@ def base_begins(field: Field) -> int:
 @wp.func
 def border_vertex(field: Field, k: int) -> wp.vec2i:
     """Row and column of border vertex k, 0 to the perimeter."""
-    along, up = field.cols - 1, field.rows - 1
+    along = field.cols - 1
+    up = field.rows - 1
     if k < along:
         return wp.vec2i(0, k)
     if k < along + up:
@@ -152,7 +156,8 @@ def border_vertex(field: Field, k: int) -> wp.vec2i:
 @wp.func
 def wall_normal(field: Field, k: int) -> Vec3:
     """Outward normal of the wall below segment k of the border."""
-    along, up = field.cols - 1, field.rows - 1
+    along = field.cols - 1
+    up = field.rows - 1
     if k < along:
         return Vec3(Real(0.0), Real(-1.0), Real(0.0))
     if k < along + up:
@@ -194,7 +199,8 @@ def wall_triangle(field: Field, number: int) -> TriangleShape:
     k = number >> 1
     p = border_vertex(field, k)
     q = border_vertex(field, k + 1)
-    top_p, top_q = vertex_at(field, p[0], p[1]), vertex_at(field, q[0], q[1])
+    top_p = vertex_at(field, p[0], p[1])
+    top_q = vertex_at(field, q[0], q[1])
     base = 8 * field.rows * field.cols
     next_k = wp.where(k + 1 == perimeter_of(field), 0, k + 1)
     shape.p = Vec3(top_p[0], top_p[1], field.bottom)
@@ -220,7 +226,8 @@ def wall_triangle(field: Field, number: int) -> TriangleShape:
 def base_triangle(field: Field, number: int) -> TriangleShape:
     """Triangle 0 or 1 of the base, with its normal downwards."""
     shape = TriangleShape()
-    along, up = field.cols - 1, field.rows - 1
+    along = field.cols - 1
+    up = field.rows - 1
     under = 8 * field.rows * field.cols
     base = under + 8 * perimeter_of(field)
     shape.p = Vec3(-field.half_x, -field.half_y, field.bottom)
@@ -297,12 +304,14 @@ def highest_of_cell(field: Field, row: int, col: int) -> Real:
 
 
 def pyramid(data: np.ndarray) -> list[np.ndarray]:
-    """Min-max pyramid: float32[rows, cols, 2] of each level from FIRST_LEVEL on: the minimum and maximum height of
-    squares of 2^level cells a side, their borders included; the last level has one square.
+    """Min-max pyramid: float32[rows, cols, 2] of each level from FIRST_LEVEL on: the minimum and
+    maximum height of squares of 2^level cells a side, their borders included; the last level has
+    one square.
     """
     side = 1 << FIRST_LEVEL
     levels: list[np.ndarray] = []
-    low, high = data, data
+    low = data
+    high = data
     for axis in (0, 1):
         starts = np.arange(0, low.shape[axis] - 1, side)
         # A square's last row of vertices is the first of the next square.
@@ -315,17 +324,17 @@ def pyramid(data: np.ndarray) -> list[np.ndarray]:
     while max(low.shape) > 1:
         for axis in (0, 1):
             starts = np.arange(0, low.shape[axis], 2)
-            low, high = (
-                np.minimum.reduceat(low, starts, axis=axis),
-                np.maximum.reduceat(high, starts, axis=axis),
-            )
+            low = np.minimum.reduceat(low, starts, axis=axis)
+            high = np.maximum.reduceat(high, starts, axis=axis)
         levels.append(np.stack([low, high], axis=2))
     return levels
 
 
 def upload_heightfields(fields: Sequence[Heightfield], device: wp.Device) -> Heightfields:
     """Device arrays of the heightfields; on the CPU a single heightfield's array is not copied."""
-    header, sizes, ranges = [], [], []
+    header = []
+    sizes = []
+    ranges = []
     first = first_range = 0
     for field in fields:
         levels = pyramid(field.data)

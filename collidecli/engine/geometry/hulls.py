@@ -1,4 +1,5 @@
-"""Convex hulls on the device: vertices, faces and edges of all hulls in two arrays, and the support vertex."""
+"""Convex hulls on the device: vertices, faces and edges of all hulls in two arrays, and the support
+vertex."""
 
 from __future__ import annotations
 
@@ -20,11 +21,13 @@ from collidecli.scene.convex_hull import (
 from collidecli.scene.convex_surface import ConvexSurface
 
 FACE_ROW = wp.constant(1 + 2 * FACE_CORNERS)
-"""Numbers a face: count of kept corners, the corners (vertices), and the features of the sides after each corner."""
+"""Numbers a face: count of kept corners, the corners (vertices), and the features of the sides
+after each corner."""
 CORNERS = wp.constant(FACE_CORNERS)
 SEEDS_ALONG_LIMIT = 24
-"""Maximum number of squares along a side of a cube map's face. A search starts at the support vertex of the centre of
-the square that contains its direction; a hull has about as many squares as vertices or more."""
+"""Maximum number of squares along a side of a cube map's face. A search starts at the support
+vertex of the centre of the square that contains its direction; a hull has about as many squares as
+vertices or more."""
 SEEDS_AT_ONCE = 100
 SCANNED = wp.constant(24)
 """Largest vertex count searched linearly; larger hulls are searched by hill climbing."""
@@ -34,16 +37,18 @@ SCANNED = wp.constant(24)
 class HullShape:
     """A convex hull as a shape. type, size: as in `Primitive`; size: half extents of its box [m].
 
-    point: of all hulls. For this hull: vertices from `vertex` on; from `normal` on the faces' outward normals, followed
-        by one point a face whose x is half of its least width. From `around` on the positions of each vertex's climbing
-        neighbours (`climbing_neighbors`), vertex by vertex, so that the search reads them contiguously.
-    table: of all hulls. For this hull: from `ring` on the count of neighbours before those of each vertex, plus the
-        total; then neighbour, edge and the face to the left of the direction to the neighbour, for each. From `edge` on
-        two vertices and two faces an edge. From `face` on FACE_ROW numbers a face, followed by the start vertices of
-        searches (`seed_of`), for 6 seeds^2 squares. From `climb` on the count of points of `around` before those of
-        each vertex, plus the total; then the vertices of these points.
-    facing: support vertex and facing face of the direction for which the shape's features are queried, cached for all
-        queries (`features.with_facing`); -1 if not cached.
+    point: of all hulls. For this hull: vertices from `vertex` on; from `normal` on the faces'
+        outward normals, followed by one point a face whose x is half of its least width. From
+        `around` on the positions of each vertex's climbing neighbours (`climbing_neighbors`),
+        vertex by vertex, so that the search reads them contiguously.
+    table: of all hulls. For this hull: from `ring` on the count of neighbours before those of each
+        vertex, plus the total; then neighbour, edge and the face to the left of the direction to
+        the neighbour, for each. From `edge` on two vertices and two faces an edge. From `face` on
+        FACE_ROW numbers a face, followed by the start vertices of searches (`seed_of`), for 6
+        seeds^2 squares. From `climb` on the count of points of `around` before those of each
+        vertex, plus the total; then the vertices of these points.
+    facing: support vertex and facing face of the direction for which the shape's features are
+        queried, cached for all queries (`features.with_facing`); -1 if not cached.
     """
 
     type: int
@@ -65,8 +70,8 @@ class HullShape:
 
 @wp.struct
 class HullHeader:
-    """Indices of a hull in `Hulls`. name: start of the names of its features in `table`, -1 where a feature's name is
-    its number. Others: see `HullShape`.
+    """Indices of a hull in `Hulls`. name: start of the names of its features in `table`, -1 where a
+    feature's name is its number. Others: see `HullShape`.
     """
 
     vertex: int
@@ -187,8 +192,8 @@ def seed_of(direction: Vec3, seeds: int) -> int:
 def farthest_vertex(shape: HullShape, direction: Vec3) -> int:
     """Support vertex along a direction; of several, one that depends on the direction alone.
 
-    Linear search of small hulls, hill climbing in others: a vertex without a higher neighbour is a global maximum, as
-    the hull is convex.
+    Linear search of small hulls, hill climbing in others: a vertex without a higher neighbour is a
+    global maximum, as the hull is convex.
     """
     best = int(0)
     if shape.vertex_count <= SCANNED:
@@ -226,10 +231,14 @@ def upload_hulls(
 ) -> Hulls:
     """Device arrays of the hulls, followed by the hulls of convex mesh surfaces."""
     names = [np.zeros(0, np.int64)] * len(hulls) + [surface.name for surface in surfaces]
-    points, table, header = [np.zeros((0, 3))], [np.zeros(0, np.int64)], []
+    points = [np.zeros((0, 3))]
+    table = [np.zeros(0, np.int64)]
+    header = []
     point_count = table_size = 0
     for hull, name in zip([*hulls, *(surface.hull for surface in surfaces)], names, strict=True):
-        vertices, faces, seeds = len(hull.vertex), len(hull.face), seeds_along(len(hull.vertex))
+        vertices = len(hull.vertex)
+        faces = len(hull.face)
+        seeds = seeds_along(len(hull.vertex))
         rings, links = _rings(hull)
         before, neighbor = climbing_neighbors(hull) if seeds else (np.zeros(0, np.int64),) * 2
         widths = np.zeros((faces, 3))
@@ -275,16 +284,19 @@ def upload_hulls(
 
 
 def seeds_along(vertices: int) -> int:
-    """Squares along a side of a cube map's face for a hull with `vertices` vertices; 0 for linear search."""
+    """Squares along a side of a cube map's face for a hull with `vertices` vertices; 0 for linear
+    search."""
     if vertices <= int(SCANNED):
         return 0
     return min(SEEDS_ALONG_LIMIT, int(np.ceil(np.sqrt(vertices / 3.0))))
 
 
 def _rings(hull: ConvexHull) -> tuple[np.ndarray, np.ndarray]:
-    """Counts of neighbours before those of each vertex, plus the total; and neighbour, edge and face of each.
+    """Counts of neighbours before those of each vertex, plus the total; and neighbour, edge and
+    face of each.
 
-    The face is to the left of the direction to the neighbour, seen from outside: each face at a vertex occurs once.
+    The face is to the left of the direction to the neighbour, seen from outside: each face at a
+    vertex occurs once.
     """
     left = {
         (vertex, outline[(k + 1) % len(outline)]): face
@@ -312,19 +324,23 @@ def _face_rows(hull: ConvexHull) -> np.ndarray:
             if (
                 edge is None
             ):  # a side that is no edge of the hull: corners between its ends are dropped
-                edge, chords = chords, chords + 1
-            row[1 + k], row[1 + FACE_CORNERS + k] = corner, 3 * edge + 1
+                edge = chords
+                chords = chords + 1
+            row[1 + k] = corner
+            row[1 + FACE_CORNERS + k] = 3 * edge + 1
     return rows.ravel()
 
 
 def _seeds(hull: ConvexHull, seeds: int, before: np.ndarray) -> np.ndarray:
-    """Support vertex along the centre of each square, in the order of `seed_of`, among the vertices with neighbours."""
+    """Support vertex along the centre of each square, in the order of `seed_of`, among the vertices
+    with neighbours."""
     if seeds == 0:
         return np.zeros(0, np.int64)
     middle = (np.arange(seeds) + 0.5) / seeds * 2.0 - 1.0
     directions = np.zeros((3, 2, seeds, seeds, 3))
     for axis in range(3):
-        directions[axis, 0, ..., axis], directions[axis, 1, ..., axis] = -1.0, 1.0
+        directions[axis, 0, ..., axis] = -1.0
+        directions[axis, 1, ..., axis] = 1.0
         directions[axis, ..., (axis + 1) % 3] = middle[:, None]
         directions[axis, ..., (axis + 2) % 3] = middle[None, :]
     rows = directions.reshape(-1, 3)

@@ -1,14 +1,13 @@
 """Which triangles of a surface a line crosses, by exact signs.
 
-A line that passes through an edge or a vertex of a surface crosses as many of the triangles around it
-as a line at an infinitesimal distance: one where they lie on both sides of it, none or two at a
+A line that passes through an edge or a vertex of a surface crosses as many of the triangles around
+it as a line at an infinitesimal distance: one where they lie on both sides of it, none or two at a
 silhouette. The corners are projected along the line, each in a way that depends on the corner and
 the line alone, and the sign of each side's determinant is that of the projected coordinates without
 rounding. Where it is zero, the line is moved by (e, e^2) for an infinitesimal e, the same for all
 sides. Products must be rounded by themselves (`kernel.ARITHMETIC`): a fused multiply-add would give
-`rounding_of_product` another value.
-Source: Edelsbrunner and Muecke 1990, simulation of simplicity; Woop, Benthin and Wald 2013,
-watertight ray and triangle intersection, for the projection.
+`rounding_of_product` another value. Source: Edelsbrunner and Muecke 1990, simulation of simplicity;
+Woop, Benthin and Wald 2013, watertight ray and triangle intersection, for the projection.
 """
 
 import warp as wp
@@ -56,7 +55,8 @@ def across_line(start: Vec3, along: Vec3, point: Vec3) -> Vec2:
 def is_left_of(p: Vec2, q: Vec2) -> bool:
     """Whether the origin is on the left of the side from p to q, by the exact sign of p x q.
 
-    The opposite for the side from q to p. Degenerate: see the module; false where p and q are equal.
+    The opposite for the side from q to p. Degenerate: see the module; false where p and q are
+    equal.
     """
     forward = p[0] * q[1]
     back = p[1] * q[0]
@@ -73,7 +73,8 @@ def is_left_of(p: Vec2, q: Vec2) -> bool:
 
 @wp.func
 def line_crosses_triangle(start: Vec3, along: Vec3, p: Vec3, q: Vec3, r: Vec3) -> bool:
-    """Whether a line crosses a triangle, one of those around a common edge or vertex; see the module.
+    """Whether a line crosses a triangle, one of those around a common edge or vertex; see the
+    module.
 
     start, along: a point of the line and its direction, not zero [m].
     Degenerate: a triangle whose projected corners are on one line is not crossed.

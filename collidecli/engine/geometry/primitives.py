@@ -1,23 +1,24 @@
 """Support functions of the convex shapes: each shape is a core rounded by a radius.
 
-A shape is the Minkowski sum of its core and a ball. A sphere's core is its centre and a capsule's its inner segment; an
-ellipsoid's is the ellipsoid shrunk inwards by less than its smallest radius of curvature. Distances and depths of the
-cores differ from those of the shapes by the radii alone; smaller cores overlap less often and converge faster.
+A shape is the Minkowski sum of its core and a ball. A sphere's core is its centre and a capsule's
+its inner segment; an ellipsoid's is the ellipsoid shrunk inwards by less than its smallest radius
+of curvature. Distances and depths of the cores differ from those of the shapes by the radii alone;
+smaller cores overlap less often and converge faster.
 """
 
 from typing import Any
 
 import warp as wp
 
-from collidecli.engine.geometry.closest_points import away_from_axis
 from collidecli.engine.geometry.hulls import HullShape, farthest_vertex, hull_point
 from collidecli.engine.geometry.meshes import TriangleShape
 from collidecli.engine.geometry.real import AXIS_X, UP, Mat33, Quat, Real, Vec3, struct_type
+from collidecli.engine.geometry.segments import away_from_axis
 from collidecli.scene.shape_types import ShapeType
 
 ELLIPSOID_SHRINK = wp.constant(Real(0.9))
-"""Fraction of an ellipsoid's smallest radius of curvature used as its rounding radius; below 1, so that the core has
-volume and curvature."""
+"""Fraction of an ellipsoid's smallest radius of curvature used as its rounding radius; below 1, so
+that the core has volume and curvature."""
 
 # Functions of a shape have one overload for each shape struct: Warp selects by argument type.
 # ruff: noqa: F811
@@ -27,8 +28,9 @@ volume and curvature."""
 class Support:
     """Support point of a core along a direction, and its smooth patch of the surface.
 
-    point: in the core's frame [m]. patch: one bit for each branch of the support function (a box's signs x, y, z; the
-    upper end of a segment or cylinder; a cone's apex); none for ellipsoids and points.
+    point: in the core's frame [m]. patch: one bit for each branch of the support function (a box's
+    signs x, y, z; the upper end of a segment or cylinder; a cone's apex); none for ellipsoids and
+    points.
     """
 
     point: Vec3
@@ -43,7 +45,8 @@ def core_radius(shape_type: int, size: Vec3) -> Real:
     if shape_type == ShapeType.ELLIPSOID:
         shortest = wp.min(size)
         longest = wp.max(size)
-        # The smallest radius of curvature of an ellipsoid is shortest^2 / longest, at the end of the longest axis.
+        # The smallest radius of curvature of an ellipsoid is shortest^2 / longest, at the end of
+        # the longest axis.
         return ELLIPSOID_SHRINK * shortest * (shortest / longest)
     return Real(0.0)
 
@@ -55,7 +58,8 @@ def core_support(shape_type: int, size: Vec3, radius: Real, direction: Vec3) -> 
     Args:
         radius: `core_radius` of the shape [m].
         direction: unit, in the core's frame.
-    Degenerate: if a whole edge or face is farthest, its end on the positive side; on a rim, the point at +x.
+    Degenerate: if a whole edge or face is farthest, its end on the positive side; on a rim, the
+        point at +x.
     """
     if shape_type == ShapeType.BOX:
         point = size
@@ -96,7 +100,8 @@ def core_curvature(
     first: Vec3,
     second: Vec3,
 ) -> Vec3:
-    """Hessian H of the core's support function at unit `direction` on one patch, in two tangent directions.
+    """Hessian H of the core's support function at unit `direction` on one patch, in two tangent
+    directions.
 
     H u is the derivative of the support point [m/rad] as the direction rotates towards u.
 
@@ -109,7 +114,8 @@ def core_curvature(
         over_height = Real(1.0) / wp.length(scaled)
         point = over_height * wp.cw_mul(size, scaled)
         u, v = wp.cw_mul(size, first), wp.cw_mul(size, second)
-        along_u, along_v = wp.dot(point, first), wp.dot(point, second)
+        along_u = wp.dot(point, first)
+        along_v = wp.dot(point, second)
         return Vec3(
             over_height * (wp.dot(u, u) - along_u * along_u) - radius * wp.dot(first, first),
             over_height * (wp.dot(u, v) - along_u * along_v) - radius * wp.dot(first, second),
@@ -129,9 +135,11 @@ def core_curvature(
 
 @wp.struct
 class SupportDiscontinuity:
-    """Directions at which a core's support point jumps between two patches: the circle axis.direction = height.
+    """Directions at which a core's support point jumps between two patches: the circle
+    axis.direction = height.
 
-    step: from the point on the lower patch to the one on the upper, at a given direction [m]. In the core's frame.
+    step: from the point on the lower patch to the one on the upper, at a given direction [m]. In
+    the core's frame.
     """
 
     axis: Vec3
@@ -143,7 +151,8 @@ class SupportDiscontinuity:
 def core_discontinuity(
     shape_type: int, size: Vec3, bit: int, direction: Vec3
 ) -> SupportDiscontinuity:
-    """Circle of directions where bit `bit` of the patch changes; the step is evaluated at `direction`'s azimuth."""
+    """Circle of directions where bit `bit` of the patch changes; the step is evaluated at
+    `direction`'s azimuth."""
     if shape_type == ShapeType.BOX:
         along = Vec3()
         along[bit] = Real(1.0)
@@ -166,7 +175,8 @@ def core_is_flat(shape_type: int) -> bool:
 
 @wp.func
 def core_is_curved(shape_type: int) -> bool:
-    """Whether the core has a curved surface, on which GJK and EPA alone do not terminate exactly."""
+    """Whether the core has a curved surface, on which GJK and EPA alone do not terminate
+    exactly."""
     return shape_type >= ShapeType.CYLINDER and shape_type <= ShapeType.ELLIPSOID
 
 
@@ -209,7 +219,8 @@ def farthest_of_core(shape: TriangleShape, radius: Real, direction: Vec3) -> Sup
 
 @wp.func
 def support_point(shape: Any, direction: Vec3) -> Vec3:
-    """Support point of the shape itself along unit `direction`, in its frame [m]; ties as in `core_support`."""
+    """Support point of the shape itself along unit `direction`, in its frame [m]; ties as in
+    `core_support`."""
     radius = core_radius(shape.type, shape.size)
     return farthest_of_core(shape, radius, direction).point + radius * direction
 
@@ -232,10 +243,11 @@ def middle_of(shape: HullShape) -> Vec3:
 
 
 def _difference(name: str, a: Any, b: Any) -> Any:
-    """Struct of two cores and their relative pose: the Minkowski difference a - b, whose support function GJK, EPA and
-    MPR evaluate.
+    """Struct of two cores and their relative pose: the Minkowski difference a - b, whose support
+    function GJK, EPA and MPR evaluate.
 
-    rotation: b's frame in a's. position: b's origin in a's frame [m]. radius_a, radius_b: of the rounding balls [m].
+    rotation: b's frame in a's. position: b's origin in a's frame [m]. radius_a, radius_b: of the
+    rounding balls [m].
     """
     fields = {
         "a": a,
@@ -259,7 +271,8 @@ DifferenceOfHullAndTriangle = _difference("DifferenceOfHullAndTriangle", HullSha
 class Vertex:
     """Support point of the Minkowski difference a - b of two cores.
 
-    point: in a's frame [m]. on_a: the contributing point of core a. patch: patches of a (low 3 bits) and b (next 3).
+    point: in a's frame [m]. on_a: the contributing point of core a. patch: patches of a (low 3
+    bits) and b (next 3).
     """
 
     point: Vec3
@@ -287,7 +300,8 @@ def difference_support(difference: Any, direction: Vec3) -> Vertex:
 
 MOST_STEPS = wp.constant(60)
 CONVERGED = wp.constant(Real(1e-8))
-"""Relative change of s at which the iteration ends: the remaining error is its square, as convergence is quadratic."""
+"""Relative change of s at which the iteration ends: the remaining error is its square, as
+convergence is quadratic."""
 CYLINDER_LOW_CAP = wp.constant(0)
 CYLINDER_SIDE = wp.constant(2)
 CYLINDER_LOW_RIM = wp.constant(3)
@@ -300,10 +314,11 @@ CONE_APEX = wp.constant(3)
 
 @wp.struct
 class SurfacePoint:
-    """Signed distance of a query point and its closest point on a shape's surface, which is point - distance * outward.
+    """Signed distance of a query point and its closest point on a shape's surface, which is point -
+    distance * outward.
 
-    outward: unit surface normal there, in the shape's frame. distance: negative inside [m]. feature: feature number of
-    the shape.
+    outward: unit surface normal there, in the shape's frame. distance: negative inside [m].
+    feature: feature number of the shape.
     """
 
     outward: Vec3
@@ -316,8 +331,8 @@ def box_feature(x: int, y: int, z: int) -> int:
     """Feature number of a box's face, edge or vertex, 0 to 26 without 13.
 
     Args:
-        x, y, z: -1 or 1 at that end of the axis, 0 between the ends. A face has one nonzero value, an edge two, a
-            vertex three.
+        x, y, z: -1 or 1 at that end of the axis, 0 between the ends. A face has one nonzero value,
+            an edge two, a vertex three.
     """
     return 13 + x + 3 * y + 9 * z
 
@@ -336,7 +351,8 @@ def nearest_on_box(half: Vec3, point: Vec3) -> SurfacePoint:
         half: half extents [m]. point: in the box's frame [m].
     Returns:
         see `SurfacePoint`; feature as `box_feature`.
-    Degenerate: for points inside or on the surface, the closest face; of equally close faces x before y before z, and
+    Degenerate: for points inside or on the surface, the closest face; of equally close faces x
+    before y before z, and
     the positive side for a coordinate of 0.
     """
     outside = point - wp.max(-half, wp.min(half, point))
@@ -367,17 +383,19 @@ def side_of(outside: Real) -> int:
 def nearest_on_ellipsoid(half: Vec3, point: Vec3) -> SurfacePoint:
     """Closest point of an ellipsoid's surface to `point`, outside or inside.
 
-    With c the shortest semi-axis and r_i = (half_i / c)^2, the closest point to y is x_i = r_i y_i / (r_i - 1 + s) for
-    the
-    largest s that puts x on the surface: |q(s)| = 1 with q_i(s) = x_i / half_i.
-    1 / |q(s)| is increasing and concave, so Newton's method on it converges to the root monotonically from any s below,
-    without overshoot, and in few steps as the function is nearly linear.
+    With c the shortest semi-axis and r_i = (half_i / c)^2, the closest point to y is x_i = r_i y_i
+    / (r_i - 1 + s) for the largest s that puts x on the surface: |q(s)| = 1 with q_i(s) = x_i /
+    half_i. 1 / |q(s)| is increasing and concave, so Newton's method on it converges to the root
+    monotonically from any s below, without overshoot, and in few steps as the function is nearly
+    linear.
 
     Args:
         half: semi-axes [m]. point: in the ellipsoid's frame [m].
-    Degenerate: where the closest point is not unique, the one on the positive side of the shortest axis, the last of
+    Degenerate: where the closest point is not unique, the one on the positive side of the shortest
+    axis, the last of
     equally short axes.
-    Source: the equation after Eberly, Distance from a Point to an Ellipse, an Ellipsoid, or a Hyperellipsoid, 2013; the
+    Source: the equation after Eberly, Distance from a Point to an Ellipse, an Ellipsoid, or a
+    Hyperellipsoid, 2013; the
     iteration after Moré and Sorensen, Computing a Trust Region Step, 1983.
     """
     shortest = wp.where(half[1] < half[2], 1, 2)
@@ -389,7 +407,8 @@ def nearest_on_ellipsoid(half: Vec3, point: Vec3) -> SurfacePoint:
     s = _root(weight, excess)
     on_sphere = _directions(weight, excess, s)
     if s == Real(0.0):
-        # The point is in the plane across the shortest axis, so close to the centre that there is no root above 0.
+        # The point is in the plane across the shortest axis, so close to the centre that there is
+        # no root above 0.
         rest = Real(1.0) - wp.dot(on_sphere, on_sphere)
         on_sphere[shortest] = wp.sqrt(wp.max(rest, Real(0.0)))
     for i in range(3):
@@ -440,7 +459,8 @@ def nearest_on_cylinder(size: Vec3, point: Vec3) -> SurfacePoint:
 
     Args:
         size: (radius, half height, 0) [m]. point: in the cylinder's frame [m].
-    Degenerate: inside, if cap and side are equally close, the side; on the axis the side at +x; at the centre height
+    Degenerate: inside, if cap and side are equally close, the side; on the axis the side at +x; at
+    the centre height
     the cap at +z.
     """
     radial = away_from_axis(point)
@@ -464,15 +484,16 @@ def nearest_on_cone(size: Vec3, point: Vec3) -> SurfacePoint:
 
     Args:
         size: (base radius, half height, 0) [m]. point: in the cone's frame [m].
-    Degenerate: inside, if base and side are equally close, the base; on the axis the side at +x. At the apex itself the
+    Degenerate: inside, if base and side are equally close, the base; on the axis the side at +x. At
+    the apex itself the
     side's normal, on the rim itself the base's.
     """
     radial = away_from_axis(point)
     across = wp.dot(radial, point)
     height = Real(2.0) * size[1]
     slant = wp.sqrt(height * height + size[0] * size[0])
-    # The side's generator from the apex has the direction (size[0], -height) / slant; its normal is (height, size[0]) /
-    # slant.
+    # The side's generator from the apex has the direction (size[0], -height) / slant; its normal is
+    # (height, size[0]) / slant.
     below_apex = point[2] - size[1]
     beyond_side = (height * across + size[0] * below_apex) / slant
     along_side = (size[0] * across - height * below_apex) / slant
@@ -499,7 +520,8 @@ def nearest_on_cone(size: Vec3, point: Vec3) -> SurfacePoint:
 
 @wp.func
 def lowest_on_rim(rotation: Quat, axis: Vec3) -> Vec3:
-    """Unit direction from a rim's centre to its lowest point (smallest z); perpendicular to the rim's axis.
+    """Unit direction from a rim's centre to its lowest point (smallest z); perpendicular to the
+    rim's axis.
 
     Args:
         rotation: rotation of the shape's frame in the frame whose z is up.

@@ -1,7 +1,8 @@
 """Number types of the engine, and functions of numbers that are bit-identical on every processor.
 
-Float64: witness points on a 1 km shape are accurate to micrometres, EPA converges to 1e-7 of a shape's size, and
-results do not depend on the position of the scene in the world. See docs/adr/0068.
+Float64: witness points on a 1 km shape are accurate to micrometres, EPA converges to 1e-7 of a
+shape's size, and results do not depend on the position of the scene in the world. See
+docs/adr/0068.
 """
 
 import math
@@ -10,7 +11,7 @@ from typing import Any
 import numpy as np
 import warp as wp
 
-from collidecli.engine.runtime.kernel import native
+from collidecli.engine.runtime.native_code import native
 from collidecli.scene.shape_types import ShapeType
 
 Real = wp.float64
@@ -31,21 +32,25 @@ def struct_type(name: str, fields: dict[str, Any], module: str) -> Any:
 
 # Kernel arguments passed as arrays of one struct.
 #
-# A non-inlined Warp function receives a struct by value: a copy of a kilobyte and more for a struct of many arrays. An
-# array of one struct is passed by address, and `meshes[0].point` reads only the named member.
+# A non-inlined Warp function receives a struct by value: a copy of a kilobyte and more for a struct
+# of many arrays. An array of one struct is passed by address, and `meshes[0].point` reads only the
+# named member.
 
 
 def by_reference(kind: Any, values: list[Any], device: wp.Device) -> wp.array:
-    """Array with copies of structs, which later changes of `values` do not change. Keeps the structs' arrays alive."""
+    """Array with copies of structs, which later changes of `values` do not change. Keeps the
+    structs' arrays alive."""
     result = wp.array(values, dtype=kind, device=device)
     vars(result)["held"] = values
     return result
 
 
 def array_of(dtype: Any, name: str) -> Any:
-    """Function that returns a local array as one of any length: for fields of structs, and to be passed by address.
+    """Function that returns a local array as one of any length: for fields of structs, and to be
+    passed by address.
 
-    Not for a generic function that others call with a local array: Warp compiles it for the kind of array of the first.
+    Not for a generic function that others call with a local array: Warp compiles it for the kind of
+    array of the first.
     """
 
     @wp.func(name=name)
@@ -56,7 +61,8 @@ def array_of(dtype: Any, name: str) -> Any:
 
 
 def device_array(values: np.ndarray, dtype: Any, device: wp.Device) -> wp.array:
-    """Array of values on a device; of none, one unused element: Warp passes no array of length zero by pointer."""
+    """Array of values on a device; of none, one unused element: Warp passes no array of length zero
+    by pointer."""
     filled = values if len(values) else np.zeros((1, *values.shape[1:]), values.dtype)
     return wp.array(np.ascontiguousarray(filled), dtype=dtype, device=device)
 
@@ -80,11 +86,13 @@ MESH = wp.constant(int(ShapeType.MESH))
 HEIGHTFIELD = wp.constant(int(ShapeType.HEIGHTFIELD))
 
 
-# C++ for functions over lanes: consecutive cells of one shape or of one pair, several at once on the CPU.
+# C++ for functions over lanes: consecutive cells of one shape or of one pair, several at once on
+# the CPU.
 #
-# A native function works on numbers of type `Many`, with the operators of a number. Clang compiles it with vectors of
-# LANE_STEP lanes; a compiler for a GPU, or Clang with SCALAR_LANES, with single numbers: there each lane has a thread.
-# Every lane has the bits of the scalar code, since operations are elementwise and nothing is contracted.
+# A native function works on numbers of type `Many`, with the operators of a number. Clang compiles
+# it with vectors of LANE_STEP lanes; a compiler for a GPU, or Clang with SCALAR_LANES, with single
+# numbers: there each lane has a thread. Every lane has the bits of the scalar code, since
+# operations are elementwise and nothing is contracted.
 
 LANE_STEP = 4
 """Lanes of a vector: four numbers in float64 are one register of AVX2."""
@@ -101,7 +109,8 @@ EPILOGUE = """
 """
 
 LOAD = native(__file__, "load", LANE_STEP=LANE_STEP)
-"""`load(out, address)`: seven numbers of each lane, a pose, from the addresses of the lanes' first numbers."""
+"""`load(out, address)`: seven numbers of each lane, a pose, from the addresses of the lanes' first
+numbers."""
 
 COMPOSITION = native(__file__, "composition")
 """`compose(a, b, out)`: the product of two poses."""
@@ -110,11 +119,12 @@ ROTATION = native(__file__, "rotation")
 """`rotate(q, x, sign, out)`: a rotated vector, or with sign -1 one rotated back."""
 
 
-# Sine and cosine, arc tangent, logarithm, exponential and power for kernels, bit-identical on every processor.
+# Sine and cosine, arc tangent, logarithm, exponential and power for kernels, bit-identical on every
+# processor.
 #
-# Warp's functions call the C library, whose last bit depends on the processor. These use +, -, *, / and integers only,
-# and kernels are compiled without fused multiply-adds (`runtime.kernel`). Polynomials: fdlibm (Sun Microsystems,
-# 1993).
+# Warp's functions call the C library, whose last bit depends on the processor. These use +, -, *, /
+# and integers only, and kernels are compiled without fused multiply-adds (`runtime.kernel`).
+# Polynomials: fdlibm (Sun Microsystems, 1993).
 
 HALF_PI = wp.constant(Real(0.5 * math.pi))
 HALF_PI_REST = wp.constant(Real(6.123233995736766e-17))
@@ -155,7 +165,8 @@ def cosine_and_sine(angle: Real) -> Vec2:
 
 @wp.func
 def arc_tangent(y: Real, x: Real) -> Real:
-    """Angle in [0, pi] of the vector (x, y) from the x axis, for y >= 0; 0 for the zero vector. Error: 2 ulp."""
+    """Angle in [0, pi] of the vector (x, y) from the x axis, for y >= 0; 0 for the zero vector.
+    Error: 2 ulp."""
     long = wp.abs(x)
     short = y
     steep = y > long
@@ -164,7 +175,8 @@ def arc_tangent(y: Real, x: Real) -> Real:
         short = wp.abs(x)
     if long == Real(0.0):
         return Real(0.0)
-    # atan(short / long) - atan(c) is the arc tangent of (short - c long) / (long + c short), for c of 0, 1/2 and 1.
+    # atan(short / long) - atan(c) is the arc tangent of (short - c long) / (long + c short), for c
+    # of 0, 1/2 and 1.
     base = Real(0.0)
     t = short / long
     if t >= Real(0.6875):
@@ -237,5 +249,6 @@ def exponential(x: Real) -> Real:
 
 @wp.func
 def power(base: Real, exponent: Real) -> Real:
-    """A positive base to a power. The error grows with |exponent ln base|: 1e-14 of the result at 50."""
+    """A positive base to a power. The error grows with |exponent ln base|: 1e-14 of the result at
+    50."""
     return exponential(exponent * natural_logarithm(base))

@@ -12,7 +12,8 @@ import warp as wp
 
 from collidecli.engine.geometry.primitives import surface_point
 from collidecli.engine.geometry.real import Real, Vec3, device_array
-from collidecli.engine.runtime.kernel import kernel, load_kernels
+from collidecli.engine.runtime.kernel import kernel
+from collidecli.engine.runtime.kernel_loader import load_kernels
 from collidecli.errors import InputError
 from collidecli.numerics.products import length
 from collidecli.scene.signed_distance import SdfShape
@@ -22,9 +23,11 @@ from collidecli.system import processor_count
 ROWS_AT_ONCE = 1 << 15
 """Rows of one launch: limits the memory besides the grid, and gives the threads equal loads."""
 SURE = wp.constant(wp.float32(1.0 + 1.0e-4))
-"""Two points of a row have equal signs if the sum of their distances exceeds their spacing by this factor."""
+"""Two points of a row have equal signs if the sum of their distances exceeds their spacing by this
+factor."""
 ACCURACY = wp.constant(wp.float32(2.0))
-"""Accuracy of Warp's winding numbers: dipoles approximate triangles farther than this multiple of their size."""
+"""Accuracy of Warp's winding numbers: dipoles approximate triangles farther than this multiple of
+their size."""
 HALF = wp.constant(wp.float32(0.5))
 
 
@@ -58,10 +61,11 @@ def fill_rows_of_mesh(
 ):
     """Unsigned distances, and signs by generalized winding numbers; one thread a row.
 
-    mesh: the boundary triangles, which give the distances. solid: all triangles, which give the signs.
-    The winding number of a closed mesh changes at its surface only: a point takes the sign of the previous point if the
-    surface cannot pass between them. That of an open mesh also changes elsewhere, at its openings.
-    Source: Barill and others, Fast winding numbers for soups and clouds, 2018.
+    mesh: the boundary triangles, which give the distances. solid: all triangles, which give the
+    signs. The winding number of a closed mesh changes at its surface only: a point takes the sign
+    of the previous point if the surface cannot pass between them. That of an open mesh also changes
+    elsewhere, at its openings. Source: Barill and others, Fast winding numbers for soups and
+    clouds, 2018.
     """
     row = wp.tid()
     for k in range(count):
@@ -73,7 +77,8 @@ def fill_rows_of_mesh(
                 point - wp.mesh_eval_position(mesh, nearest.face, nearest.u, nearest.v)
             )
         out[row * count + k] = distance
-    sign, before = wp.float32(1.0), wp.float32(0.0)
+    sign = wp.float32(1.0)
+    before = wp.float32(0.0)
     for k in range(count):
         distance = out[row * count + k]
         if closed == 0 or k == 0 or before + distance <= wp.float32(step) * SURE:
@@ -90,7 +95,8 @@ def fill_rows_of_mesh(
 class Distances:
     """Signed distances to one surface, by a kernel with one thread a row.
 
-    arguments: the first ones of the kernel. unit: length that is 1 in the kernel [m]. meshes: what the arguments name.
+    arguments: the first ones of the kernel. unit: length that is 1 in the kernel [m]. meshes: what
+    the arguments name.
     """
 
     kernel: wp.Kernel
@@ -102,8 +108,8 @@ class Distances:
     def rows(self, start: np.ndarray, count: int, step: float, bound: np.ndarray) -> np.ndarray:
         """float32[R, count]: signed distances at start[R, 3] + k (step, 0, 0) [m].
 
-        bound: float64[R], upper bound of the row's unsigned distances [m]. Rows are filled in batches; on the CPU with
-        one thread a core, as a kernel launch there uses one core.
+        bound: float64[R], upper bound of the row's unsigned distances [m]. Rows are filled in
+        batches; on the CPU with one thread a core, as a kernel launch there uses one core.
         """
         result = np.empty((len(start), count), np.float32)
 
@@ -153,8 +159,9 @@ def distances_of(shape: SdfShape, device: wp.Device) -> Distances:
 
 # Signed distance fields on the device: a coarse grid of blocks, and voxels in some of the blocks.
 #
-# A block is BLOCK voxels wide. Every corner of a block has a value. Blocks in the narrow band, and blocks that their
-# corner values do not describe accurately enough, also have values at every corner of every voxel.
+# A block is BLOCK voxels wide. Every corner of a block has a value. Blocks in the narrow band, and
+# blocks that their corner values do not describe accurately enough, also have values at every
+# corner of every voxel.
 
 BLOCK = 8
 SIDE = BLOCK + 1
@@ -162,8 +169,8 @@ VALUES = SIDE**3
 """Values of a block's voxels: adjacent blocks both store the values of their common side."""
 HEADER = 5
 TORN = wp.constant(Real(1.0 + 1.0e-4))
-"""Ratio of value difference to distance of two adjacent points above which the sign changes between them without a
-surface, as a distance function has the Lipschitz constant 1."""
+"""Ratio of value difference to distance of two adjacent points above which the sign changes between
+them without a surface, as a distance function has the Lipschitz constant 1."""
 WIDE = wp.constant(BLOCK)
 WIDTH = wp.constant(Real(float(BLOCK)))
 
@@ -172,10 +179,10 @@ WIDTH = wp.constant(Real(float(BLOCK)))
 class SdfGrid:
     """The field of one shape, on the host.
 
-    origin: float64[3], lowest corner in the shape's frame [m]. voxel: side of a voxel [m]. blocks: counts along x, y,
-    z.
-    coarse: float32[Z + 1, Y + 1, X + 1], values at the blocks' corners [m]. slot: int32[Z, Y, X], index of a block in
-    `fine`, or -1. fine: float32[N, SIDE, SIDE, SIDE], values at the corners of voxels, x last [m].
+    origin: float64[3], lowest corner in the shape's frame [m]. voxel: side of a voxel [m]. blocks:
+    counts along x, y, z. coarse: float32[Z + 1, Y + 1, X + 1], values at the blocks' corners [m].
+    slot: int32[Z, Y, X], index of a block in `fine`, or -1. fine: float32[N, SIDE, SIDE, SIDE],
+    values at the corners of voxels, x last [m].
     """
 
     origin: np.ndarray
@@ -194,8 +201,8 @@ class SdfGrid:
 class SdfGrids:
     """Every field of a model.
 
-    origin, voxel: of each. header: HEADER numbers a field: blocks along x, y, z; start in `coarse`, start in `slot`.
-    slot: counts through all fields.
+    origin, voxel: of each. header: HEADER numbers a field: blocks along x, y, z; start in `coarse`,
+    start in `slot`. slot: counts through all fields.
     """
 
     origin: wp.array[Vec3]
@@ -208,7 +215,8 @@ class SdfGrids:
 
 @wp.struct
 class FieldSample:
-    """value: signed distance [m]. gradient: of the value, not normalised. inside: 0 outside the grid."""
+    """value: signed distance [m]. gradient: of the value, not normalised. inside: 0 outside the
+    grid."""
 
     value: Real
     gradient: Vec3
@@ -220,7 +228,8 @@ Corners = wp.types.vector(length=8, dtype=wp.float64)
 
 @wp.func
 def tear(corner: Corners, spacing: Real) -> Real:
-    """Maximum difference of the values at the ends of a cell's edges, relative to the edge length."""
+    """Maximum difference of the values at the ends of a cell's edges, relative to the edge
+    length."""
     most = Real(0.0)
     for k in range(4):
         most = wp.max(most, wp.abs(corner[2 * k] - corner[2 * k + 1]))
@@ -232,10 +241,11 @@ def tear(corner: Corners, spacing: Real) -> Real:
 
 @wp.func(inline=False)
 def between_corners(corner: Corners, fraction: Vec3, spacing: Real) -> FieldSample:
-    """Trilinear value and gradient at fractions 0 to 1 of a cell. corner: x varies fastest, then y, then z.
+    """Trilinear value and gradient at fractions 0 to 1 of a cell. corner: x varies fastest, then y,
+    then z.
 
-    Degenerate: where the sign changes without a surface in the cell (the lid of an open mesh), the sign is that of the
-    trilinear value, and the distance that of the unsigned values.
+    Degenerate: where the sign changes without a surface in the cell (the lid of an open mesh), the
+    sign is that of the trilinear value, and the distance that of the unsigned values.
     """
     x, y, z = fraction[0], fraction[1], fraction[2]
     one = Real(1.0)
@@ -249,9 +259,12 @@ def between_corners(corner: Corners, fraction: Vec3, spacing: Real) -> FieldSamp
         sign = -one if mixed * (one - z) + upper * z < Real(0.0) else one
         for k in range(8):
             corner[k] = sign * wp.abs(corner[k])
-    c00, c10 = corner[0] * (one - x) + corner[1] * x, corner[2] * (one - x) + corner[3] * x
-    c01, c11 = corner[4] * (one - x) + corner[5] * x, corner[6] * (one - x) + corner[7] * x
-    low, high = c00 * (one - y) + c10 * y, c01 * (one - y) + c11 * y
+    c00 = corner[0] * (one - x) + corner[1] * x
+    c10 = corner[2] * (one - x) + corner[3] * x
+    c01 = corner[4] * (one - x) + corner[5] * x
+    c11 = corner[6] * (one - x) + corner[7] * x
+    low = c00 * (one - y) + c10 * y
+    high = c01 * (one - y) + c11 * y
     along_x = ((corner[1] - corner[0]) * (one - y) + (corner[3] - corner[2]) * y) * (one - z)
     along_x += ((corner[5] - corner[4]) * (one - y) + (corner[7] - corner[6]) * y) * z
     gradient = Vec3(along_x, (c10 - c00) * (one - z) + (c11 - c01) * z, high - low) / spacing
@@ -260,7 +273,8 @@ def between_corners(corner: Corners, fraction: Vec3, spacing: Real) -> FieldSamp
 
 @wp.func(inline=False)
 def sample_grid(grids: SdfGrids, number: int, point: Vec3) -> FieldSample:
-    """Value and gradient of field `number` at a point in the shape's frame [m]; `inside` is 0 outside the grid."""
+    """Value and gradient of field `number` at a point in the shape's frame [m]; `inside` is 0
+    outside the grid."""
     voxel = grids.voxel[number]
     head = number * wp.static(HEADER)
     local = (point - grids.origin[number]) / voxel
@@ -301,18 +315,19 @@ def sample_grid(grids: SdfGrids, number: int, point: Vec3) -> FieldSample:
 
 def upload_grids(grids: Sequence[SdfGrid], device: wp.Device) -> SdfGrids:
     """Device arrays of the fields."""
-    coarse, slot, fine, header = [], [], [], []
+    coarse = []
+    slot = []
+    fine = []
+    header = []
     at_coarse = at_slot = at_fine = 0
     for grid in grids:
         header.append((*grid.blocks, at_coarse, at_slot))
         coarse.append(grid.coarse.ravel())
         slot.append(np.where(grid.slot >= 0, grid.slot + at_fine, -1).ravel())
         fine.append(grid.fine.ravel())
-        at_coarse, at_slot, at_fine = (
-            at_coarse + grid.coarse.size,
-            at_slot + grid.slot.size,
-            at_fine + len(grid.fine),
-        )
+        at_coarse = at_coarse + grid.coarse.size
+        at_slot = at_slot + grid.slot.size
+        at_fine = at_fine + len(grid.fine)
     result = SdfGrids()
     for name, parts, dtype in (
         ("coarse", coarse, wp.float32),
@@ -338,10 +353,11 @@ FIELD_VERSION = 3
 LEAST_PADDING = 2.0
 """Minimum number of voxels around the shape's box."""
 PADDING = 0.25
-"""Maximum extent of the grid around the shape's box, relative to its longest side; distances beyond it are exact."""
+"""Maximum extent of the grid around the shape's box, relative to its longest side; distances beyond
+it are exact."""
 COARSE_ERROR = 0.25
-"""Maximum error in voxels of a block without voxels at its centre and the centres of its sides and edges: a quarter of
-the guaranteed accuracy, as the error between those points may be larger."""
+"""Maximum error in voxels of a block without voxels at its centre and the centres of its sides and
+edges: a quarter of the guaranteed accuracy, as the error between those points may be larger."""
 MOST_BLOCKS = 1 << 24
 MOST_FINE = (1 << 31) // VALUES - 1
 """Limits of 32-bit indices of values."""
@@ -350,11 +366,13 @@ MOST_FINE = (1 << 31) // VALUES - 1
 def build_sdf(shape: SdfShape, device: wp.Device, where: str = "") -> SdfGrid:
     """Signed distance field of a shape, computed on `device`.
 
-    Blocks in the narrow band have voxels. Blocks elsewhere have voxels if their corner values do not describe them to
-    COARSE_ERROR, so that distances are accurate to half a voxel deep inside too, except near the medial axis of thin
-    parts. Raises InputError, naming `where`, for more voxels than 32-bit indices allow.
+    Blocks in the narrow band have voxels. Blocks elsewhere have voxels if their corner values do
+    not describe them to COARSE_ERROR, so that distances are accurate to half a voxel deep inside
+    too, except near the medial axis of thin parts. Raises InputError, naming `where`, for more
+    voxels than 32-bit indices allow.
     """
-    voxel, (_, outer) = shape.voxel, shape.band
+    voxel = shape.voxel
+    (_, outer) = shape.band
     half = half_extents(shape.type, shape.size)
     padding = max(LEAST_PADDING * voxel, min(outer, PADDING * 2.0 * float(half.max())))
     width = BLOCK * voxel
@@ -375,7 +393,8 @@ def build_sdf(shape: SdfShape, device: wp.Device, where: str = "") -> SdfGrid:
 
 
 def _too_many(shape: SdfShape, what: str, where: str) -> InputError:
-    fix = f"ask for voxels larger than {shape.voxel:g} m, that is a lower resolution, or for a narrower band"
+    fix = f"ask for voxels larger than {shape.voxel:g} m, that is a lower resolution"
+    fix += ", or for a narrower band"
     return InputError(f"the signed distance field would have {what}", where, fix)
 
 
@@ -405,7 +424,8 @@ def _block_values(
     width: float,
     count: int,
 ) -> np.ndarray:
-    """float32[n, count, count, count]: exact values at evenly spaced points of blocks [n, 3], z y x."""
+    """float32[n, count, count, count]: exact values at evenly spaced points of blocks [n, 3], z y
+    x."""
     if not len(blocks):
         return np.zeros((0, count, count, count), np.float32)
     step = width / (count - 1)
@@ -417,7 +437,8 @@ def _block_values(
         + width * blocks[:, None, ::-1]
         + step * np.column_stack([np.zeros(len(rows)), rows[:, ::-1]])
     )
-    # A point of a block is at most half a diagonal, 0.87 widths, from the closest of the eight corners.
+    # A point of a block is at most half a diagonal, 0.87 widths, from the closest of the eight
+    # corners.
     bound = np.abs(_corners(coarse, blocks)).reshape(len(blocks), -1).max(axis=1) + 0.9 * width
     values = exact.rows(start.reshape(-1, 3), count, step, np.repeat(bound, len(rows)))
     return values.reshape(-1, count, count, count)
@@ -433,11 +454,13 @@ def _fine_blocks(
     corner = _corners(coarse, all_blocks).reshape(len(all_blocks), -1)
     # Half a diagonal bounds the distance of a point of the block to its closest corner.
     slack = 0.9 * width
-    low, high = corner.min(axis=1) - slack, corner.max(axis=1) + slack
+    low = corner.min(axis=1) - slack
+    high = corner.max(axis=1) + slack
     if not closed:
         # The sign may change away from the surface.
         least = np.abs(corner).min(axis=1) - slack
-        low, high = np.minimum(least, low), np.maximum(-least, high)
+        low = np.minimum(least, low)
+        high = np.maximum(-least, high)
         in_band = (least <= outer) | (least <= -inner)
     else:
         in_band = (low <= outer) & (high >= inner)
@@ -450,10 +473,12 @@ def _fine_blocks(
 
 
 def _worst_between(values: np.ndarray) -> np.ndarray:
-    """float64[n]: maximum difference of values [n, 3, 3, 3] from the trilinear interpolation of their corners."""
+    """float64[n]: maximum difference of values [n, 3, 3, 3] from the trilinear interpolation of
+    their corners."""
     guess = values[:, ::2, ::2, ::2]
     for axis in (1, 2, 3):
-        low, high = np.take(guess, [0], axis=axis), np.take(guess, [1], axis=axis)
+        low = np.take(guess, [0], axis=axis)
+        high = np.take(guess, [1], axis=axis)
         guess = np.concatenate([low, 0.5 * (low + high), high], axis=axis)
     return np.abs(guess - values).max(axis=(1, 2, 3), initial=0.0)
 
@@ -469,8 +494,8 @@ class FieldStore(Protocol):
 
 
 def field_key(shape: SdfShape, device: wp.Device) -> str:
-    """Key of a field: covers everything its values depend on, including the device type, as rounding differs between
-    types.
+    """Key of a field: covers everything its values depend on, including the device type, as
+    rounding differs between types.
     """
     kind = f"cuda{device.arch}" if device.is_cuda else "cpu"
     return f"{shape.field_key}-{kind}-{wp.config.version}-{FIELD_VERSION}"
@@ -479,7 +504,8 @@ def field_key(shape: SdfShape, device: wp.Device) -> str:
 def field_of(
     shape: SdfShape, device: wp.Device, store: FieldStore | None = None, where: str = ""
 ) -> SdfGrid:
-    """Field of a shape, loaded from `store`, or built and saved there. Raises InputError as `build_sdf`."""
+    """Field of a shape, loaded from `store`, or built and saved there. Raises InputError as
+    `build_sdf`."""
     if store is None:
         return build_sdf(shape, device, where)
     key = field_key(shape, device)

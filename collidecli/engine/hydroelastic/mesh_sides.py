@@ -1,14 +1,16 @@
 """Planes of a mesh's faces that are nearest to the corners of a tetrahedron.
 
-Where a mesh is convex near the tetrahedron, as at the edge of a flat face or across a thin wall, the distance inside
-the mesh is the largest of the distances from these planes. They have no kink, unlike the distance. A mesh that is not
-convex there is recognised by its exact distances at the corners, and has no such planes; without them the error is of
-first order in the voxel only in the few voxels around a corner at which convex and concave edges meet.
+Where a mesh is convex near the tetrahedron, as at the edge of a flat face or across a thin wall,
+the distance inside the mesh is the largest of the distances from these planes. They have no kink,
+unlike the distance. A mesh that is not convex there is recognised by its exact distances at the
+corners, and has no such planes; without them the error is of first order in the voxel only in the
+few voxels around a corner at which convex and concave edges meet.
 """
 
 import warp as wp
 
-from collidecli.engine.geometry.meshes import EDGE_PART, FACE_PART, Meshes, mesh_corner
+from collidecli.engine.geometry.mesh_points import EDGE_PART, FACE_PART
+from collidecli.engine.geometry.meshes import Meshes, mesh_corner
 from collidecli.engine.geometry.real import Real, Vec3
 
 Vec4 = wp.vec4d
@@ -19,21 +21,22 @@ NO_FEATURE = wp.constant(-1)
 PARTS = wp.constant(7)
 """Features of a triangle: see `MeshPoint`."""
 SAME_SIDE = wp.constant(Real(0.98))
-"""Cosine of the angle up to which faces are one side: 11 degrees. Normals of a curved surface of 64 voxels that is
-divided more finely than the voxels differ by 3 degrees within a voxel; the surface is linear there as it is."""
+"""Cosine of the angle up to which faces are one side: 11 degrees. Normals of a curved surface of 64
+voxels that is divided more finely than the voxels differ by 3 degrees within a voxel; the surface
+is linear there as it is."""
 MISFIT = wp.constant(Real(1.0e-3))
-"""Difference of the distance from the nearest side, as a fraction of a voxel's side, up to which a mesh is convex in a
-tetrahedron, beside that of the faces of one side."""
+"""Difference of the distance from the nearest side, as a fraction of a voxel's side, up to which a
+mesh is convex in a tetrahedron, beside that of the faces of one side."""
 
 
 @wp.struct
 class MeshSides:
     """Distances of a tetrahedron's corners from the sides of a mesh.
 
-    count: of the sides, 1 where the mesh has no edge or is not convex; -1 where there are more than three.
-    value: a row for each corner and a column for each side: the largest distance from its faces' planes; -inf from
-    `count` on [m]. spread: largest difference of the planes of one side at each corner [m].
-    normal: of the first face of each side, in the mesh's frame.
+    count: of the sides, 1 where the mesh has no edge or is not convex; -1 where there are more than
+    three. value: a row for each corner and a column for each side: the largest distance from its
+    faces' planes; -inf from `count` on [m]. spread: largest difference of the planes of one side at
+    each corner [m]. normal: of the first face of each side, in the mesh's frame.
     """
 
     count: int
@@ -44,13 +47,15 @@ class MeshSides:
 
 @wp.func
 def feature_number(face: int, part: int) -> int:
-    """Number of a feature of a triangle, from which `face_of_feature` and its remainder by PARTS restore both."""
+    """Number of a feature of a triangle, from which its quotient and remainder by PARTS restore
+    both."""
     return PARTS * face + part
 
 
 @wp.func
 def with_plane(sides: MeshSides, point: Mat43, origin: Vec3, normal: Vec3) -> MeshSides:
-    """The sides with the plane through `origin` too: in a side of a normal within SAME_SIDE, or in one more."""
+    """The sides with the plane through `origin` too: in a side of a normal within SAME_SIDE, or in
+    one more."""
     result = sides
     if result.count < 0:
         return result
@@ -111,7 +116,8 @@ def with_feature(meshes: Meshes, feature: int, sides: MeshSides, point: Mat43) -
 
 @wp.func
 def misfit(sides: MeshSides, side: Real) -> Real:
-    """Difference of a distance from the nearest side up to which a mesh is convex there [m]. side: of a voxel [m]."""
+    """Difference of a distance from the nearest side up to which a mesh is convex there [m]. side:
+    of a voxel [m]."""
     return MISFIT * side + wp.max(sides.spread)
 
 
@@ -121,8 +127,8 @@ def mesh_sides(
 ) -> MeshSides:
     """The sides of a mesh at a tetrahedron, as far as the distances of the corners agree with them.
 
-    feature: nearest to each corner. point: corners in the mesh's frame. distance: of them from the mesh [m].
-    side: of a voxel [m].
+    feature: nearest to each corner. point: corners in the mesh's frame. distance: of them from the
+    mesh [m]. side: of a voxel [m].
     """
     result = MeshSides()
     for k in range(4):

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import warp as wp
 
-from collidecli.engine.candidates import forced_index, relative_pose
 from collidecli.engine.cells import ChunkCells, Instances, row_of, row_of_slot
+from collidecli.engine.collider_query import relative_pose
 from collidecli.engine.contact_record import start_of
 from collidecli.engine.device_model import DeviceModel, Layout, Margins, ShapeRows
 from collidecli.engine.geometry.bounds import local_half_extents
@@ -19,13 +19,8 @@ from collidecli.engine.geometry.heightfields import (
     field_of,
     upload_heightfields,
 )
-from collidecli.engine.geometry.meshes import (
-    Meshes,
-    facet_meshes,
-    is_inside_mesh,
-    nearest_mesh_point,
-    upload_meshes,
-)
+from collidecli.engine.geometry.mesh_points import is_inside_mesh, nearest_mesh_point
+from collidecli.engine.geometry.meshes import Meshes, facet_meshes, upload_meshes
 from collidecli.engine.geometry.primitives import surface_point
 from collidecli.engine.geometry.real import HEIGHTFIELD, PLANE, UP, Pose, Real, Vec3
 from collidecli.engine.hydroelastic.mesh_sides import NO_FEATURE, feature_number
@@ -35,6 +30,7 @@ from collidecli.engine.narrowphase.triangles.heightfield_traversal import (
     nearest_part,
     nearest_top,
 )
+from collidecli.engine.pair_limits import forced_index
 from collidecli.engine.runtime.kernel import kernel
 from collidecli.scene.hydroelastic import HydroShapes
 from collidecli.scene.model import Model
@@ -48,9 +44,10 @@ from collidecli.scene.shape_types import ShapeType
 class PressureFields:
     """Stiffness of each shape row, and the cells of polytopes; see `scene.hydroelastic`.
 
-    stiffness: [N/m^3], 0 without a pressure field, infinite for a rigid shape. polytope: of each row; -1 for none.
-    first: first face of each polytope, and one more. normal, offset, lower, upper: of each face.
-    neighbor_start: of each face, and one more. neighbor: faces, counted through all polytopes.
+    stiffness: [N/m^3], 0 without a pressure field, infinite for a rigid shape. polytope: of each
+    row; -1 for none. first: first face of each polytope, and one more. normal, offset, lower,
+    upper: of each face. neighbor_start: of each face, and one more. neighbor: faces, counted
+    through all polytopes.
     """
 
     stiffness: wp.array[Real]
@@ -66,7 +63,8 @@ class PressureFields:
 
 @dataclass(frozen=True)
 class UploadedFields:
-    """most_neighbors: largest number of neighbours of a cell. polytope: int32[S], see `PressureFields`."""
+    """most_neighbors: largest number of neighbours of a cell. polytope: int32[S], see
+    `PressureFields`."""
 
     fields: PressureFields
     polytope: np.ndarray
@@ -101,13 +99,16 @@ def upload_fields(device_model: DeviceModel, shapes: HydroShapes) -> UploadedFie
 
 
 def _polytopes(model: Model, stiffness: np.ndarray) -> tuple[list[PressureCells], np.ndarray]:
-    """The distinct polytopes among the hydroelastic shapes, the half-space first, and int32[S], that of each shape."""
+    """The distinct polytopes among the hydroelastic shapes, the half-space first, and int32[S],
+    that of each shape."""
     shapes = model.shapes
-    cells, index_of = [half_space_cells()], {}
+    cells = [half_space_cells()]
+    index_of = {}
     polytope = np.full(len(shapes), -1, np.int32)
     polytope[(stiffness > 0.0) & (shapes.type == ShapeType.PLANE)] = 0
     for row in np.flatnonzero(stiffness > 0.0):
-        kind, surface = shapes.type[row], None
+        kind = shapes.type[row]
+        surface = None
         if kind == ShapeType.MESH:
             surface = model.convex_surfaces[shapes.mesh[row]]
         if kind not in (ShapeType.BOX, ShapeType.CONVEX_MESH) and surface is None:
@@ -133,17 +134,18 @@ ROUNDING = wp.constant(Real(1.0e-9))
 
 @wp.struct
 class HydroPair:
-    """A hydroelastic pair. Everything is in the reference frame, that of the shape with the shorter longest side.
+    """A hydroelastic pair. Everything is in the reference frame, that of the shape with the shorter
+    longest side.
 
-    row0, row1: shape rows. method: POLYTOPES, VOXELS, or 0 for shapes whose boxes do not overlap. sign: 1 where the
-    reference shape is shape 0, else -1.
-    world: pose of the reference frame in the world. pose0, pose1: of the shapes; one is the identity.
-    weight0, weight1: the surface is where weight0 phi0 = weight1 phi1; they add up to 1, and a rigid shape has 1.
-    soft: the shape whose depth gives the pressure, and stiffness its own [N/m^3]. rigid: 0, 1 or -1 for none.
-    stiffness0, stiffness1: of both shapes; those of a pair with a rigid shape are equal to `stiffness` [N/m^3].
-    margin0, margin1: inflation of the shapes [m]. sink: upper bound of the sum of depths on the surface [m].
-    lower, upper: box that contains the surface. half: half extents of the reference shape's
-    box, with its margin, and size their length [m].
+    row0, row1: shape rows. method: POLYTOPES, VOXELS, or 0 for shapes whose boxes do not overlap.
+    sign: 1 where the reference shape is shape 0, else -1. world: pose of the reference frame in the
+    world. pose0, pose1: of the shapes; one is the identity. weight0, weight1: the surface is where
+    weight0 phi0 = weight1 phi1; they add up to 1, and a rigid shape has 1. soft: the shape whose
+    depth gives the pressure, and stiffness its own [N/m^3]. rigid: 0, 1 or -1 for none. stiffness0,
+    stiffness1: of both shapes; those of a pair with a rigid shape are equal to `stiffness` [N/m^3].
+    margin0, margin1: inflation of the shapes [m]. sink: upper bound of the sum of depths on the
+    surface [m]. lower, upper: box that contains the surface. half: half extents of the reference
+    shape's box, with its margin, and size their length [m].
     """
 
     row0: int
@@ -177,7 +179,8 @@ def mark_hydro_pairs(
     slots: wp.array[wp.vec2i],
     end: wp.array[wp.int32],
 ):
-    """One thread a pair of slots: 1 where both shapes have a pressure field and one of them is compliant, else 0."""
+    """One thread a pair of slots: 1 where both shapes have a pressure field and one of them is
+    compliant, else 0."""
     thread = wp.tid()
     stiffness0 = fields.stiffness[row_of_slot(chunk, layout, slots[thread][0])]
     stiffness1 = fields.stiffness[row_of_slot(chunk, layout, slots[thread][1])]
@@ -195,7 +198,8 @@ def split_pairs(
     others: wp.array[wp.vec2i],
     other_mask: wp.array[wp.uint32],
 ):
-    """One thread a pair of slots: writes it and its lanes to one of two lists. end: inclusive scan of the marks."""
+    """One thread a pair of slots: writes it and its lanes to one of two lists. end: inclusive scan
+    of the marks."""
     thread = wp.tid()
     before = start_of(end, thread)
     if end[thread] > before:
@@ -222,7 +226,8 @@ def bound_overlap(
 ) -> HydroPair:
     """Sets the box of the surface, `sink`, and method 0 where the boxes do not overlap.
 
-    other_half, other: box of the shape that is not the reference, inflated by its margin, and its pose.
+    other_half, other: box of the shape that is not the reference, inflated by its margin, and its
+    pose.
     """
     result = pair
     half = pair.half
@@ -354,8 +359,8 @@ def first_of_pair(item: wp.array[Any], count: int, pair: int) -> int:
 
 @wp.struct
 class Solids:
-    """Shapes, with the meshes and heightfields of the hydroelastic ones. mesh: of each row, -1 for none; also those of
-    hulls."""
+    """Shapes, with the meshes and heightfields of the hydroelastic ones. mesh: of each row, -1 for
+    none; also those of hulls."""
 
     rows: ShapeRows
     meshes: Meshes
@@ -365,8 +370,8 @@ class Solids:
 
 @wp.struct
 class Distance:
-    """Signed distance of a point from a surface [m], negative inside, and its gradient, unit; 0 where not unique.
-    feature: nearest one of a mesh, see `feature_number`."""
+    """Signed distance of a point from a surface [m], negative inside, and its gradient, unit; 0
+    where not unique. feature: nearest one of a mesh, see `feature_number`."""
 
     value: Real
     gradient: Vec3
@@ -391,9 +396,11 @@ def mesh_distance(meshes: Meshes, mesh: int, point: Vec3) -> Distance:
 
 @wp.func
 def heightfield_distance(field: Field, point: Vec3) -> Distance:
-    """Distance from the surface and the walls of a heightfield, whose solid has no lower end. No gradient.
+    """Distance from the surface and the walls of a heightfield, whose solid has no lower end. No
+    gradient.
 
-    Below the base the depth is that of the base's height, so that it does not increase there without bound.
+    Below the base the depth is that of the base's height, so that it does not increase there
+    without bound.
     """
     result = Distance()
     result.feature = NO_FEATURE
@@ -439,7 +446,8 @@ def distance_function(with_meshes: bool, with_heightfields: bool) -> Any:
 
 def upload_solids(device_model: DeviceModel, sampled: np.ndarray) -> Solids:
     """Meshes, hulls and heightfields of the shapes `sampled`, bool[S], on the device."""
-    model, device = device_model.model, device_model.device
+    model = device_model.model
+    device = device_model.device
     polygons = np.isin(model.shapes.type, (ShapeType.MESH, ShapeType.CONVEX_MESH))
     meshes, mesh = facet_meshes(model, np.flatnonzero(sampled & polygons))
     solids = Solids()

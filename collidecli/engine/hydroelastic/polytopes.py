@@ -1,7 +1,8 @@
-"""Contact surfaces of pairs of convex polytopes: for each pair of faces, the plane of equal pressure clipped by cells.
+"""Contact surfaces of pairs of convex polytopes: for each pair of faces, the plane of equal
+pressure clipped by cells.
 
-Within the cells of face i and face j both pressures are linear, so the surface is one convex polygon with a linear
-pressure. Exact, apart from rounding; no resolution.
+Within the cells of face i and face j both pressures are linear, so the surface is one convex
+polygon with a linear pressure. Exact, apart from rounding; no resolution.
 """
 
 from collections.abc import Callable
@@ -27,13 +28,15 @@ from collidecli.engine.runtime.workspace import Workspace
 # Convex polygons in a plane: clipping by half-spaces, and integrals of a linear pressure over them.
 
 IN_PLANE = wp.constant(Real(1.0e-12))
-"""Distance from a clipping plane, as a fraction of the shape's size, within which a whole polygon is in that plane."""
+"""Distance from a clipping plane, as a fraction of the shape's size, within which a whole polygon
+is in that plane."""
 
 
 @wp.struct
 class Clipped:
-    """A polygon's corner count after clipping; in_plane: 1 where all of it is in the clipping plane, and unchanged.
-    source, target: start of its corners and of the free buffer in the scratch array."""
+    """A polygon's corner count after clipping; in_plane: 1 where all of it is in the clipping
+    plane, and unchanged. source, target: start of its corners and of the free buffer in the scratch
+    array."""
 
     count: int
     in_plane: int
@@ -96,13 +99,13 @@ def clip_polygon(
 class HydroFace:
     """One flat polygon of a contact surface, in the pair's reference frame.
 
-    pair: number of its pair. first_corner: of its polygon in the scratch array. count: corners; 0 for a face that does
-    not exist. normal: unit, from shape 0 to shape 1.
-    area, area_moment: integrals of 1 and of the position. pressure, pressure_moment: integrals of the pressure and of
-    pressure times position. pressure_slope: gradient of the pressure.
-    separation: at the centroid [m]. depth: least separation of the corners, at most 0 [m].
-    gradient: effective pressure gradient along the normal [N/m^3]; 0 beyond the medial axis, where a shape's pressure
-    does not increase into it along the normal.
+    pair: number of its pair. first_corner: of its polygon in the scratch array. count: corners; 0
+    for a face that does not exist. normal: unit, from shape 0 to shape 1. area, area_moment:
+    integrals of 1 and of the position. pressure, pressure_moment: integrals of the pressure and of
+    pressure times position. pressure_slope: gradient of the pressure. separation: at the centroid
+    [m]. depth: least separation of the corners, at most 0 [m]. gradient: effective pressure
+    gradient along the normal [N/m^3]; 0 beyond the medial axis, where a shape's pressure does not
+    increase into it along the normal.
     """
 
     pair: int
@@ -142,7 +145,8 @@ def integrated(
     pressure: LinearField,
     separation: LinearField,
 ) -> HydroFace:
-    """The face of a polygon with a linear pressure and separation; exact. gradient is not set; count 0 without area."""
+    """The face of a polygon with a linear pressure and separation; exact. gradient is not set;
+    count 0 without area."""
     face = HydroFace()
     face.normal = normal
     face.pressure_slope = pressure.slope
@@ -302,7 +306,8 @@ def sum_parts(
 
 @kernel
 def move_faces(hydro: wp.array[HydroPair], face: wp.array[HydroFace]):
-    """One thread a face: its normal in the world, and in `area_moment` its centroid in the world."""
+    """One thread a face: its normal in the world, and in `area_moment` its centroid in the
+    world."""
     thread = wp.tid()
     if face[thread].count > 0:
         world = hydro[face[thread].pair].world
@@ -321,7 +326,8 @@ def move_faces(hydro: wp.array[HydroPair], face: wp.array[HydroFace]):
 def clip_by_depth(
     pair: HydroPair, phi0: LinearField, phi1: LinearField, corner: wp.array[Vec3], polygon: Clipped
 ) -> Clipped:
-    """The part of a polygon inside the soft shape; count 0 where all of it is in that shape's surface."""
+    """The part of a polygon inside the soft shape; count 0 where all of it is in that shape's
+    surface."""
     depth = wp.where(pair.soft == 1, phi1, phi0)
     result = clip_polygon(corner, polygon, depth.slope, -depth.value, IN_PLANE * pair.size)
     if result.in_plane == 1:
@@ -338,7 +344,8 @@ def face_of_polygon(
     corner: wp.array[Vec3],
     polygon: Clipped,
 ) -> HydroFace:
-    """The face of a polygon in which both distances are linear; count 0 without area, or without depth but rounding.
+    """The face of a polygon in which both distances are linear; count 0 without area, or without
+    depth but rounding.
 
     normal: unit, from shape 0 to shape 1.
     """
@@ -356,13 +363,14 @@ def face_of_polygon(
 
 
 PARALLEL = wp.constant(Real(1.0e-12))
-"""Weighted difference of two unit normals below which two faces have equal pressure everywhere or nowhere."""
+"""Weighted difference of two unit normals below which two faces have equal pressure everywhere or
+nowhere."""
 
 
 @wp.struct
 class CellBox:
-    """A face whose cell may contain some of a pair's surface, and the box of that part in the reference frame.
-    face: counted through all polytopes. side: 0 or 1, its shape in the pair."""
+    """A face whose cell may contain some of a pair's surface, and the box of that part in the
+    reference frame. face: counted through all polytopes. side: 0 or 1, its shape in the pair."""
 
     face: int
     pair: int
@@ -393,7 +401,8 @@ def count_faces(fields: PressureFields, hydro: wp.array[HydroPair], end: wp.arra
 def cell_box(fields: PressureFields, pair: HydroPair, side: int, face: int) -> CellBox:
     """Box of the part of a face's cell whose depth is possible on the surface.
 
-    A point of a cell projects along the face's normal into the face, so the part is within the face's extrusion.
+    A point of a cell projects along the face's normal into the face, so the part is within the
+    face's extrusion.
     """
     result = CellBox(face, 0, side, pair.lower, pair.upper)
     depth = pair.sink * wp.where(side == 0, pair.weight1, pair.weight0)
@@ -524,9 +533,9 @@ def clip_by_cell(
 ) -> Clipped:
     """The part of a polygon in a face's cell.
 
-    A polygon in the boundary of two cells belongs to the cell on whose side the reference shape's weighted distance is
-    the lower one; so it counts once, also where both are equal in the whole of the other cell. difference: the gradient
-    of the reference shape's less the other's.
+    A polygon in the boundary of two cells belongs to the cell on whose side the reference shape's
+    weighted distance is the lower one; so it counts once, also where both are equal in the whole of
+    the other cell. difference: the gradient of the reference shape's less the other's.
     """
     result = polygon
     for at in range(fields.neighbor_start[face], fields.neighbor_start[face + 1]):
@@ -598,7 +607,8 @@ def clip_cells(
     vertex: wp.array[Vec3],
     writes: int,
 ):
-    """One thread a pair of cells, from `start` on: the face of the surface; in the second pass, its vertices.
+    """One thread a pair of cells, from `start` on: the face of the surface; in the second pass, its
+    vertices.
 
     corner: scratch, `stride` corners a thread.
     """
@@ -626,7 +636,8 @@ def clip_cells(
 
 SCRATCH_BYTES = 1 << 20
 CUDA_SCRATCH_BYTES = 1 << 28
-"""Corners of the polygons of one launch: near a core's cache, or enough threads for a GPU [bytes]."""
+"""Corners of the polygons of one launch: near a core's cache, or enough threads for a GPU
+[bytes]."""
 POLYTOPE_KERNELS = (count_faces, *CELLS, *CELL_PAIRS, clip_cells)
 
 
@@ -634,7 +645,8 @@ POLYTOPE_KERNELS = (count_faces, *CELLS, *CELL_PAIRS, clip_cells)
 class FaceList:
     """Faces ordered by pair. count: of faces, with those that do not exist.
 
-    vertex: corners of the faces, if requested. slots: places for the corners of each face; 0 where they are contiguous.
+    vertex: corners of the faces, if requested. slots: places for the corners of each face; 0 where
+    they are contiguous.
     """
 
     face: wp.array

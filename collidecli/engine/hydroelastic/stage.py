@@ -1,4 +1,5 @@
-"""Hydroelastic stage of a pipeline: takes the hydroelastic pairs from the candidates, and computes their surfaces."""
+"""Hydroelastic stage of a pipeline: takes the hydroelastic pairs from the candidates, and computes
+their surfaces."""
 
 from __future__ import annotations
 
@@ -8,8 +9,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 import warp as wp
 
+from collidecli.engine.block_pairs import BlockPairs
 from collidecli.engine.candidates import CandidateList, expand
-from collidecli.engine.cells import BlockPairs, Chunk, ChunkCells
+from collidecli.engine.cells import Chunk, ChunkCells
 from collidecli.engine.compaction import offset_in_body
 from collidecli.engine.device_model import KIND_COUNT, DeviceModel, ShapeRows
 from collidecli.engine.geometry.real import Vec3
@@ -24,7 +26,12 @@ from collidecli.engine.hydroelastic.polytopes import (
     move_faces,
     sum_faces,
 )
-from collidecli.engine.reduction import BIN_COUNT, DIRECTION_COUNT, bin_directions, bin_normals
+from collidecli.engine.reduction_directions import (
+    BIN_COUNT,
+    DIRECTION_COUNT,
+    bin_directions,
+    bin_normals,
+)
 from collidecli.engine.runtime.kernel import kernel
 from collidecli.engine.runtime.workspace import Workspace
 from collidecli.numerics.products import cross, dot, norm
@@ -55,7 +62,8 @@ def find_offsets(
     point: wp.array[Vec3],
     offset: wp.array[wp.vec3f],
 ):
-    """One thread a point: its place in the frame of its shape's body; in the world for a static shape."""
+    """One thread a point: its place in the frame of its shape's body; in the world for a static
+    shape."""
     thread = wp.tid()
     offset[thread] = (
         offset_in_body(rows, chunk, cell[thread], row[thread], point[thread]) + wp.vec3f()
@@ -66,8 +74,8 @@ def find_offsets(
 class HydroStage:
     """The hydroelastic pairs of a model.
 
-    surface: write the faces. reduce: add contacts to the others. sampler: None where all pairs are of polytopes.
-    one_bucket: int32[KIND_COUNT], zeros: the bucket of every kind of shape.
+    surface: write the faces. reduce: add contacts to the others. sampler: None where all pairs are
+    of polytopes. one_bucket: int32[KIND_COUNT], zeros: the bucket of every kind of shape.
     """
 
     device_model: DeviceModel
@@ -97,10 +105,12 @@ class HydroStage:
     def split(
         self, chunk: Chunk, block_pairs: BlockPairs, workspace: Workspace
     ) -> tuple[CandidateList, BlockPairs]:
-        """The hydroelastic candidates of a chunk in canonical order, and the pairs of slots of the others."""
+        """The hydroelastic candidates of a chunk in canonical order, and the pairs of slots of the
+        others."""
         count = block_pairs.count
         end = workspace.array("hydro_pair_end", count, wp.int32)
-        layout, fields = self.device_model.layout, self.uploaded.fields
+        layout = self.device_model.layout
+        fields = self.uploaded.fields
         workspace.launch(
             pairs.mark_hydro_pairs, count, [layout, chunk.cells, fields, block_pairs.slots, end]
         )
@@ -125,10 +135,11 @@ class HydroStage:
     def add_to(
         self, block: ContactBlock, chunk: Chunk, listed: CandidateList, workspace: Workspace
     ) -> tuple[ContactBlock, np.ndarray]:
-        """The block with the hydroelastic groups of a chunk, and with reduced contacts if they are requested.
+        """The block with the hydroelastic groups of a chunk, and with reduced contacts if they are
+        requested.
 
-        The second result is int32[missed, 2]: rows of the shapes of each pair that overlaps and has no surface, since
-        it is too thin for the finest voxels.
+        The second result is int32[missed, 2]: rows of the shapes of each pair that overlaps and has
+        no surface, since it is too thin for the finest voxels.
         """
         float_type = block.columns["point0"].dtype
         hydro, patch, lists, missed = self._patches(chunk, listed, workspace)
@@ -158,9 +169,10 @@ class HydroStage:
     def _patches(
         self, chunk: Chunk, listed: CandidateList, workspace: Workspace
     ) -> tuple[np.ndarray, np.ndarray, list[FaceList], np.ndarray]:
-        """`HydroPair` and `HydroPatch` of every hydroelastic pair on the host, the lists of faces, and bool[pairs]:
-        which overlap and have no surface."""
-        model, count = self.device_model, listed.count
+        """`HydroPair` and `HydroPatch` of every hydroelastic pair on the host, the lists of faces,
+        and bool[pairs]: which overlap and have no surface."""
+        model = self.device_model
+        count = listed.count
         hydro = workspace.array("hydro_pair", count, pairs.HydroPair)
         arguments = [
             model.rows,
@@ -176,10 +188,12 @@ class HydroStage:
         if self.uploaded.has_polytope_pairs:
             faces = clip_polytopes(self.uploaded, hydro, count, self.needs_corners, workspace)
         workspace.launch(sum_faces, count, [hydro, faces.face, faces.count, patch])
-        lists, missed = [faces], np.zeros(count, bool)
+        lists = [faces]
+        missed = np.zeros(count, bool)
         if self.sampler is not None:
             sampled, marks = self.sampler.sample(hydro, count, patch, workspace)
-            lists, missed = [*lists, *sampled], marks.astype(bool)
+            lists = [*lists, *sampled]
+            missed = marks.astype(bool)
         if self.needs_corners:
             for face_list in lists:
                 workspace.launch(move_faces, face_list.count, [hydro, face_list.face])
@@ -193,9 +207,11 @@ class HydroStage:
         cell: np.ndarray,
         workspace: Workspace,
     ) -> ContactBlock:
-        """The block with reduced contacts among its others, in canonical order. cell: of each, within the block."""
+        """The block with reduced contacts among its others, in canonical order. cell: of each,
+        within the block."""
         for side in range(2):
-            row, point = added[f"shape{side}"], added[f"point{side}"]
+            row = added[f"shape{side}"]
+            point = added[f"point{side}"]
             added[f"offset{side}"] = self._offsets(chunk, cell, row, point, workspace)
         columns = {**block.columns}
         columns |= {column.name: column.filled(block.contact_count) for column in REDUCED_COLUMNS}
@@ -222,7 +238,8 @@ class HydroStage:
         workspace: Workspace,
     ) -> np.ndarray:
         """float32[n, 3]: points in the frames of the shapes' bodies."""
-        device, count = workspace.device, len(cell)
+        device = workspace.device
+        count = len(cell)
         if not count:
             return np.zeros((0, 3), np.float32)
         offset = workspace.array("hydro_offset", count, wp.vec3f)
@@ -266,8 +283,8 @@ def patch_rows(
     float_type: np.dtype,
     torque_error: np.ndarray | None,
 ) -> GroupRows:
-    """The rows of /hydro_patches. patch: `HydroPatch` of every pair. cell: of every pair, within the block.
-    torque_error: of the reduced contacts of every pair [N m]; None without them."""
+    """The rows of /hydro_patches. patch: `HydroPatch` of every pair. cell: of every pair, within
+    the block. torque_error: of the reduced contacts of every pair [N m]; None without them."""
     kept = np.flatnonzero(patch["face_count"] > 0)
     rows = patch[kept]
     columns = {name: rows[name] + 0.0 for name in ("area", "force", "torque", "depth")}
@@ -279,7 +296,8 @@ def patch_rows(
 
 
 def joined_faces(lists: list[tuple[np.ndarray, np.ndarray]]) -> tuple[np.ndarray, np.ndarray]:
-    """The existing faces of several lists ordered by pair, and their corners, each pair's in the order of its list."""
+    """The existing faces of several lists ordered by pair, and their corners, each pair's in the
+    order of its list."""
     faces = [face[face["count"] > 0] for face, _ in lists]
     face = np.concatenate(faces)
     corner_pair = np.repeat(face["pair"], face["count"])
@@ -297,7 +315,8 @@ def face_rows(
     cell_count: int,
     float_type: np.dtype,
 ) -> GroupRows:
-    """The rows of /hydro_faces, from `HydroFace` in the world and their corners, both ordered by pair."""
+    """The rows of /hydro_faces, from `HydroFace` in the world and their corners, both ordered by
+    pair."""
     number = np.cumsum(patch["face_count"] > 0) - 1
     columns = {
         "patch": number[face["pair"]].astype(np.int64),
@@ -319,10 +338,11 @@ def face_rows(
 
 # Reduced contacts of hydroelastic patches: a few points that have the patch's total force.
 #
-# Each face is cut into triangles around its centroid. The triangles of a patch are grouped by the direction of their
-# normal, and by the quadrant around the group's centre of pressure. A group is one contact: at its centre of pressure,
-# along its force, with stiffness times depth equal to the force. The forces of all contacts add up to that of the
-# patch; their moment differs by the parts of the groups' moments along their own forces, which vanish for flat groups.
+# Each face is cut into triangles around its centroid. The triangles of a patch are grouped by the
+# direction of their normal, and by the quadrant around the group's centre of pressure. A group is
+# one contact: at its centre of pressure, along its force, with stiffness times depth equal to the
+# force. The forces of all contacts add up to that of the patch; their moment differs by the parts
+# of the groups' moments along their own forces, which vanish for flat groups.
 
 QUADRANTS = 4
 
@@ -330,13 +350,13 @@ QUADRANTS = 4
 def reduced_contacts(
     patch: np.ndarray, face: np.ndarray, vertex: np.ndarray, margin: np.ndarray
 ) -> tuple[np.ndarray, dict[str, np.ndarray], np.ndarray]:
-    """The contacts of patches, ordered by patch, then by group: int64[n], number of the hydroelastic pair of each;
-    columns of /rigid_contacts without shapes and offsets, with points in float64; and float64[pairs], torque error of
-    each pair [N m].
+    """The contacts of patches, ordered by patch, then by group: int64[n], number of the
+    hydroelastic pair of each; columns of /rigid_contacts without shapes and offsets, with points in
+    float64; and float64[pairs], torque error of each pair [N m].
 
-    patch: `HydroPatch` of each pair. face: `HydroFace` of existing faces ordered by pair, in the world. vertex: their
-    corners in the world, float64[total, 3]. margin: float64[pairs], sum of both shapes' margins [m]: the points are on
-    the surfaces without margins.
+    patch: `HydroPatch` of each pair. face: `HydroFace` of existing faces ordered by pair, in the
+    world. vertex: their corners in the world, float64[total, 3]. margin: float64[pairs], sum of
+    both shapes' margins [m]: the points are on the surfaces without margins.
     """
     of_pair, area, pressures, moment, depth, normal = _triangles(patch, face, vertex)
     bins = np.argmax(
@@ -362,8 +382,10 @@ def reduced_contacts(
         [np.bincount(pair, values, len(patch)) for values in cross(local, force).T], axis=1
     )
     kept = (size > 0.0) & (distance < 0.0)
-    point, along = (patch["center"][pair] + local)[kept], force[kept] / size[kept, None]
-    pair, distance = pair[kept], distance[kept]
+    point = (patch["center"][pair] + local)[kept]
+    along = force[kept] / size[kept, None]
+    pair = pair[kept]
+    distance = distance[kept]
     between = distance.astype(np.float64)
     half = 0.5 * (between + margin[pair])[:, None] * along
     feature = (key[first] % (BIN_COUNT * QUADRANTS))[kept].astype(np.int32)
@@ -382,10 +404,12 @@ def reduced_contacts(
 
 
 def _triangles(patch: np.ndarray, face: np.ndarray, vertex: np.ndarray) -> tuple[np.ndarray, ...]:
-    """The triangles of all faces around their centroids that have pressure, relative to the patch's centre.
+    """The triangles of all faces around their centroids that have pressure, relative to the patch's
+    centre.
 
-    Arrays of the pair, the area, the force, which is the integral of the pressure [N], the moment, of pressure times
-    position, the depth, of the separation times pressure, and the normal of the face.
+    Arrays of the pair, the area, the force, which is the integral of the pressure [N], the moment,
+    of pressure times position, the depth, of the separation times pressure, and the normal of the
+    face.
     """
     counts = face["count"].astype(np.int64)
     face_of = np.repeat(np.arange(len(face)), counts)
@@ -410,11 +434,13 @@ def _triangles(patch: np.ndarray, face: np.ndarray, vertex: np.ndarray) -> tuple
         start=0.0,
     )
     force = area * total / 3.0
-    # The separation is proportional to the pressure within the rounding of one face, so its own mean is used.
+    # The separation is proportional to the pressure within the rounding of one face, so its own
+    # mean is used.
     depth = force * face["separation"][face_of]
     kept = np.flatnonzero(force > 0.0)
     moment = area[:, None] / 12.0 * weighted
-    pair, normal = face["pair"][face_of][kept].astype(np.int64), face["normal"][face_of][kept]
+    pair = face["pair"][face_of][kept].astype(np.int64)
+    normal = face["normal"][face_of][kept]
     return pair, area[kept], force[kept], moment[kept], depth[kept], normal
 
 

@@ -1,10 +1,11 @@
 """Contact surface within a tetrahedron of a voxel, in which distances are linear.
 
-The distance inside a cylinder, a cone or a box is the largest of the distances from its sides: of a cap and the curved
-side, of a base and the side, of a box's faces. Each of them is smooth across the edge between two sides, where the
-distance itself has a kink, and outside of which it is round. So where a tetrahedron is at an edge, the surface is cut
-for each combination of the shapes' sides and clipped to where these are the largest: the error at an edge is of second
-order in the voxel, as elsewhere. Sides of meshes are planes of the faces nearest to the tetrahedron's corners.
+The distance inside a cylinder, a cone or a box is the largest of the distances from its sides: of a
+cap and the curved side, of a base and the side, of a box's faces. Each of them is smooth across the
+edge between two sides, where the distance itself has a kink, and outside of which it is round. So
+where a tetrahedron is at an edge, the surface is cut for each combination of the shapes' sides and
+clipped to where these are the largest: the error at an edge is of second order in the voxel, as
+elsewhere. Sides of meshes are planes of the faces nearest to the tetrahedron's corners.
 """
 
 import warp as wp
@@ -24,14 +25,16 @@ from collidecli.engine.hydroelastic.polytopes import (
 )
 
 FACE_CORNERS = wp.constant(9)
-"""Most corners of a face: a quadrilateral clipped by the depth, and by two other sides of each shape."""
+"""Most corners of a face: a quadrilateral clipped by the depth, and by two other sides of each
+shape."""
 LOCAL_CORNERS = 20
 
 
 @wp.struct
 class Tetrahedron:
-    """Corners of a tetrahedron, both distances there, and their `pressure_difference`.
-    step: of each axis the number of the step along it, from corner `step` to the next. side: of the voxel [m]."""
+    """Corners of a tetrahedron, both distances there, and their `pressure_difference`. step: of
+    each axis the number of the step along it, from corner `step` to the next. side: of the voxel
+    [m]."""
 
     first: Vec4
     second: Vec4
@@ -43,7 +46,8 @@ class Tetrahedron:
 
 @wp.func
 def change_along(tetrahedron: Tetrahedron, value: Vec4, step: int) -> Real:
-    """Derivative of a linear function along the axis of a step. Without a variable index, which stalls a processor."""
+    """Derivative of a linear function along the axis of a step. Without a variable index, which
+    stalls a processor."""
     change = value[1] - value[0]
     if step == 1:
         change = value[2] - value[1]
@@ -73,10 +77,11 @@ def crossing(tetrahedron: Tetrahedron, low: int, high: int) -> Vec3:
 
 @wp.func
 def zero_polygon(tetrahedron: Tetrahedron, corner: wp.array[Vec3], normal: Vec3) -> int:
-    """The triangle or quadrilateral where the difference is zero, counterclockwise about `normal`; its corner count.
+    """The triangle or quadrilateral where the difference is zero, counterclockwise about `normal`;
+    its corner count.
 
-    A difference of zero counts as positive, so that a polygon in a face of two tetrahedra belongs to the one where the
-    difference is negative.
+    A difference of zero counts as positive, so that a polygon in a face of two tetrahedra belongs
+    to the one where the difference is negative.
     """
     order = wp.vec4i(0, 0, 0, 0)
     negative = int(0)
@@ -122,8 +127,8 @@ def zero_polygon(tetrahedron: Tetrahedron, corner: wp.array[Vec3], normal: Vec3)
 def pressure_difference(pair: HydroPair, distance: Vec2) -> Real:
     """Weighted distance from the reference shape less that from the other; 0 within rounding.
 
-    A flat side of a rigid reference shape may lie in the grid's boundary. The grid has voxels on its inner side only,
-    where the difference is negative: see `zero_polygon`.
+    A flat side of a rigid reference shape may lie in the grid's boundary. The grid has voxels on
+    its inner side only, where the difference is negative: see `zero_polygon`.
     """
     difference = pair.sign * (pair.weight0 * distance[0] - pair.weight1 * distance[1])
     if wp.abs(difference) <= IN_PLANE * pair.size:
@@ -133,7 +138,8 @@ def pressure_difference(pair: HydroPair, distance: Vec2) -> Real:
 
 @wp.func
 def side_count(shape_type: int) -> int:
-    """Number of smooth functions whose largest is the distance inside a shape; 1 for the distance itself."""
+    """Number of smooth functions whose largest is the distance inside a shape; 1 for the distance
+    itself."""
     if shape_type == BOX:
         return 3
     return 2 if shape_type == CYLINDER or shape_type == CONE else 1
@@ -141,7 +147,8 @@ def side_count(shape_type: int) -> int:
 
 @wp.func
 def side_distance(shape_type: int, size: Vec3, point: Vec3, side: int) -> Real:
-    """Signed distance of a point of the shape's frame from one of its sides, extended beyond its edges [m]."""
+    """Signed distance of a point of the shape's frame from one of its sides, extended beyond its
+    edges [m]."""
     if shape_type == BOX:
         return wp.abs(point[side]) - size[side]
     across = wp.sqrt(point[0] * point[0] + point[1] * point[1])
@@ -171,7 +178,8 @@ def is_mesh(solids: Solids, pair: HydroPair, of: int) -> bool:
 
 @wp.func
 def sides_of(solids: Solids, pair: HydroPair, of: int, point: Vec3) -> Vec3:
-    """Distances of a point of the reference frame from each side of shape 0 or 1; -inf of sides it does not have."""
+    """Distances of a point of the reference frame from each side of shape 0 or 1; -inf of sides it
+    does not have."""
     row = wp.where(of == 0, pair.row0, pair.row1)
     pose = wp.where(of == 0, pair.pose0, pair.pose1)
     local = wp.transform_point(wp.transform_inverse(pose), point)
@@ -186,7 +194,8 @@ def sides_of(solids: Solids, pair: HydroPair, of: int, point: Vec3) -> Vec3:
 
 @wp.func
 def is_near_edge(solids: Solids, pair: HydroPair, of: int, point: Vec3, reach: Real) -> bool:
-    """Whether two sides of shape 0 or 1, which is no mesh, are equally far from a point, to `reach` [m]."""
+    """Whether two sides of shape 0 or 1, which is no mesh, are equally far from a point, to `reach`
+    [m]."""
     if is_mesh(solids, pair, of) or not has_edges(solids, pair, of):
         return False
     sides = sides_of(solids, pair, of, point)
@@ -229,7 +238,8 @@ def is_at_edge(sides: Mat43) -> bool:
 
 @wp.struct
 class Edges:
-    """The sides that a tetrahedron is cut by. count0, count1: number of each shape's, 1 for the distance alone.
+    """The sides that a tetrahedron is cut by. count0, count1: number of each shape's, 1 for the
+    distance alone.
 
     sides0, sides1: distances of the corners from them, set where there are several.
     slack0, slack1: of the distance inside a mesh from that of the nearest side [m].
@@ -245,8 +255,8 @@ class Edges:
 
 @wp.struct
 class ShapeSides:
-    """The sides of one shape that a tetrahedron is cut by. count: 1 for the distance alone.
-    value: distances of the corners from them, set where there are several [m]. slack: see `Edges`."""
+    """The sides of one shape that a tetrahedron is cut by. count: 1 for the distance alone. value:
+    distances of the corners from them, set where there are several [m]. slack: see `Edges`."""
 
     count: int
     value: Mat43
@@ -289,7 +299,8 @@ def sides_in(
 
 @wp.func(inline=False)
 def edges_in(solids: Solids, pair: HydroPair, tetrahedron: Tetrahedron) -> Edges:
-    """The sides of both shapes, which are no meshes, where the tetrahedron is at an edge of theirs."""
+    """The sides of both shapes, which are no meshes, where the tetrahedron is at an edge of
+    theirs."""
     result = Edges()
     result.count0 = 1
     result.count1 = 1
@@ -312,7 +323,8 @@ def edges_with_meshes(
     feature0: wp.vec4i,
     feature1: wp.vec4i,
 ) -> Edges:
-    """`edges_in` where a shape is a mesh. feature0, feature1: nearest to each corner, see `feature_number`."""
+    """`edges_in` where a shape is a mesh. feature0, feature1: nearest to each corner, see
+    `feature_number`."""
     first = sides_in(solids, pair, 0, tetrahedron, feature0)
     second = sides_in(solids, pair, 1, tetrahedron, feature1)
     return Edges(first.count, second.count, first.value, second.value, first.slack, second.slack)
@@ -336,8 +348,8 @@ def clip_to_side(
 ) -> Clipped:
     """The part of a polygon where one side's distance is the largest.
 
-    A polygon in the border of two sides' parts counts in the one in which the difference is negative, as in
-    `zero_polygon`: also where the difference is zero in the other, in all of it.
+    A polygon in the border of two sides' parts counts in the one in which the difference is
+    negative, as in `zero_polygon`: also where the difference is zero in the other, in all of it.
     """
     result = polygon
     rise = linear_in(tetrahedron, tetrahedron.difference).slope
@@ -396,7 +408,8 @@ def face_of_sides(
 
     part: number of the combination, 0 to count0 * count1 - 1.
     """
-    side0, side1 = part / edges.count1, part % edges.count1
+    side0 = part / edges.count1
+    side1 = part % edges.count1
     tetrahedron = with_sides(pair, whole, edges, side0, side1)
     face = face_in(pair, tetrahedron, corner)
     if face.count == 0 or edges.count0 * edges.count1 == 1:
@@ -414,10 +427,8 @@ def face_of_sides(
         )
     if polygon.count < 3:
         return HydroFace()
-    phi0, phi1 = (
-        linear_in(tetrahedron, tetrahedron.first),
-        linear_in(tetrahedron, tetrahedron.second),
-    )
+    phi0 = linear_in(tetrahedron, tetrahedron.first)
+    phi1 = linear_in(tetrahedron, tetrahedron.second)
     normal = pair.sign * wp.normalize(linear_in(tetrahedron, tetrahedron.difference).slope)
     return face_of_polygon(pair, phi0, phi1, normal, corner, polygon)
 
@@ -432,7 +443,8 @@ def is_on_side(
     point: Vec3,
     slack: Real,
 ) -> bool:
-    """Whether the exact distance of a point from shape 0 or 1, a mesh, is that from one of its sides, and no less deep.
+    """Whether the exact distance of a point from shape 0 or 1, a mesh, is that from one of its
+    sides, and no less deep.
 
     sides: distances of the corners from the side [m]. slack: see `Edges`.
     """
@@ -467,10 +479,12 @@ def deepest_corner(
 def verified(
     solids: Solids, pair: HydroPair, tetrahedron: Tetrahedron, edges: Edges, corner: wp.array[Vec3]
 ) -> Edges:
-    """The sides that a tetrahedron is cut by, without those of a mesh whose exact distances differ from theirs.
+    """The sides that a tetrahedron is cut by, without those of a mesh whose exact distances differ
+    from theirs.
 
-    A face of the mesh may be nearest to no corner of the tetrahedron, as at a rod or a wall thinner than a voxel: the
-    surface would not end there. So the distances are compared at the centroid and the deepest corner of each face.
+    A face of the mesh may be nearest to no corner of the tetrahedron, as at a rod or a wall thinner
+    than a voxel: the surface would not end there. So the distances are compared at the centroid and
+    the deepest corner of each face.
     """
     result = edges
     parts = edges.count0 * edges.count1

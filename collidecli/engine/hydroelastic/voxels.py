@@ -1,9 +1,10 @@
 """Contact surfaces in voxels: exact distances at their corners, linear within six tetrahedra each.
 
-The grid is fixed to the pair's reference shape. Blocks of 4^3 voxels that cannot contain the surface are discarded by
-exact bounds, from coarse to fine: a distance changes by no more than the way, and that of a convex shape lies above its
-tangent plane. Below the resolution, a pair's blocks are divided until its patch has half of the resolution in voxels,
-so that the relative error does not grow as a patch becomes small.
+The grid is fixed to the pair's reference shape. Blocks of 4^3 voxels that cannot contain the
+surface are discarded by exact bounds, from coarse to fine: a distance changes by no more than the
+way, and that of a convex shape lies above its tangent plane. Below the resolution, a pair's blocks
+are divided until its patch has half of the resolution in voxels, so that the relative error does
+not grow as a patch becomes small.
 """
 
 from __future__ import annotations
@@ -69,13 +70,15 @@ DIFFERENCE = wp.constant(Real(1.0e-3))
 
 
 def overlap_function(distance_at: Any) -> Any:
-    """overlaps_near(solids, pair, start, side) -> bool, for the distances of the types that a scene has."""
+    """overlaps_near(solids, pair, start, side) -> bool, for the distances of the types that a scene
+    has."""
 
     @wp.func
     def gradient_at(
         solids: Solids, pair: HydroPair, side: int, point: Vec3, known: Vec3, step: Real
     ) -> Vec3:
-        """Direction in which a distance increases: its gradient `known`, or by differences where this is 0."""
+        """Direction in which a distance increases: its gradient `known`, or by differences where
+        this is 0."""
         if wp.length_sq(known) > Real(0.5):
             return known
         slope = Vec3()
@@ -90,7 +93,8 @@ def overlap_function(distance_at: Any) -> Any:
 
     @wp.func
     def overlaps_near(solids: Solids, pair: HydroPair, start: Vec3, side: Real) -> bool:
-        """Whether projections onto both surfaces in turn, from a point on, lead to a point inside both shapes."""
+        """Whether projections onto both surfaces in turn, from a point on, lead to a point inside
+        both shapes."""
         point = start
         steps = int(SEARCH_STEPS)  # a variable: the loop is not unrolled
         for number in range(steps):
@@ -126,14 +130,16 @@ THIN = wp.constant(Real(VOXELS_ACROSS))
 ENDED = wp.constant(-1000)
 """Level of a pair without blocks."""
 FEW = wp.constant(512)
-"""Blocks of a pair, up to which it is divided to the last level of convex pairs, whatever its shapes are."""
+"""Blocks of a pair, up to which it is divided to the last level of convex pairs, whatever its
+shapes are."""
 MOST_REOPENED = wp.constant(2048)
 """Blocks of a pair, above which it is not divided further for a surface that was not found."""
 
 
 @wp.struct
 class Block:
-    """A block of voxels of a pair's grid. likely: 1 where the shapes overlap at its centre, as far as is known."""
+    """A block of voxels of a pair's grid. likely: 1 where the shapes overlap at its centre, as far
+    as is known."""
 
     pair: int
     index: wp.vec3i
@@ -142,10 +148,11 @@ class Block:
 
 @wp.struct
 class Level:
-    """A level of all pairs' grids. coarse: voxels at the resolution along a voxel's side; fine: the inverse below it.
+    """A level of all pairs' grids. coarse: voxels at the resolution along a voxel's side; fine: the
+    inverse below it.
 
-    resolution: see --hydro-resolution. number: 0 at the resolution, positive for finer voxels. last: finest for convex
-    pairs and those with few blocks; last_other: for others.
+    resolution: see --hydro-resolution. number: 0 at the resolution, positive for finer voxels.
+    last: finest for convex pairs and those with few blocks; last_other: for others.
     """
 
     resolution: int
@@ -182,7 +189,8 @@ def write_roots(
     overlaps: wp.array[wp.int32],
     missed: wp.array[wp.int32],
 ):
-    """One thread a pair: its coarsest block, which contains the reference shape; sets all marks of the pair."""
+    """One thread a pair: its coarsest block, which contains the reference shape; sets all marks of
+    the pair."""
     thread = wp.tid()
     final_level[thread] = ENDED
     overlaps[thread] = 0
@@ -232,7 +240,8 @@ def end_levels(
         PATCH_SHARE * SIDE * longest >= level.resolution
         and THIN * voxel_side(pair, level) <= shortest
     )
-    # A long and narrow patch, as of a lying cylinder, has one to two layers of likely blocks, as every patch has.
+    # A long and narrow patch, as of a lying cylinder, has one to two layers of likely blocks, as
+    # every patch has.
     narrow = WIDTH_SHARE * SIDE * likely < level.resolution * longest
     fits = fits and (not narrow or 2 * (end - first) > level.resolution * level.resolution)
     last = level.last_other
@@ -263,7 +272,8 @@ def reopen_pairs(
     final_level: wp.array[wp.int32],
     missed: wp.array[wp.int32],
 ):
-    """One thread a pair: one that overlaps and has no faces goes on, or is marked in `missed` at the limits."""
+    """One thread a pair: one that overlaps and has no faces goes on, or is marked in `missed` at
+    the limits."""
     thread = wp.tid()
     if final_level[thread] != level.number or overlaps[thread] == 0 or patch[thread].face_count > 0:
         return
@@ -311,7 +321,8 @@ def lower_bound(distance: Distance, half: Vec3, radius: Real, convex: bool) -> R
 def may_contain(
     pair: HydroPair, first: Distance, second: Distance, half: Vec3, convex0: bool, convex1: bool
 ) -> bool:
-    """Whether a block may contain some of the surface. first, second: distances at its centre, less the margins."""
+    """Whether a block may contain some of the surface. first, second: distances at its centre, less
+    the margins."""
     radius = wp.length(half) * (Real(1.0) + ROUNDING) + ROUNDING * pair.size
     slack = ROUNDING * pair.size
     if (
@@ -417,7 +428,8 @@ def _corner_kernel(distance_at: Any, with_meshes: bool) -> wp.Kernel:
         value: wp.array[Vec2],
         feature: wp.array[wp.vec2i],
     ):
-        """One thread a corner of a block's voxels: both distances, less the margins, and the nearest features.
+        """One thread a corner of a block's voxels: both distances, less the margins, and the
+        nearest features.
 
         feature: set only with meshes.
         """
@@ -442,8 +454,15 @@ def _corner_kernel(distance_at: Any, with_meshes: bool) -> wp.Kernel:
 
 
 BLOCK_KERNELS = (
-    count_roots, write_roots, compact_blocks, end_levels, count_final, reopen_pairs, count_children, write_children
-)  # fmt: skip
+    count_roots,
+    write_roots,
+    compact_blocks,
+    end_levels,
+    count_final,
+    reopen_pairs,
+    count_children,
+    write_children,
+)
 
 
 # The surface within the voxels of a block.
@@ -476,7 +495,8 @@ def tetrahedron_of(
     which: int,
     value: wp.array[Vec2],
 ) -> Tetrahedron:
-    """One of the six tetrahedra of a voxel, along the path of edges that follows the axes in one of their orders.
+    """One of the six tetrahedra of a voxel, along the path of edges that follows the axes in one of
+    their orders.
 
     first: of the block's values. Source: Kuhn 1960.
     """
@@ -509,7 +529,8 @@ def edges_of_mesh(
     feature: wp.array[wp.vec2i],
     corner: wp.array[Vec3],
 ) -> Edges:
-    """The sides of both shapes, one a mesh, where a tetrahedron of a voxel is at an edge. first: of the features."""
+    """The sides of both shapes, one a mesh, where a tetrahedron of a voxel is at an edge. first: of
+    the features."""
     feature0 = wp.vec4i()
     feature1 = wp.vec4i()
     for k in range(4):
@@ -527,7 +548,8 @@ def edges_of_mesh(
 def has_surface(
     pair: HydroPair, first: int, voxel: wp.vec3i, value: wp.array[Vec2], slack: Real
 ) -> bool:
-    """Whether the corners of a voxel allow a surface with pressure. slack: of distances and their difference [m]."""
+    """Whether the corners of a voxel allow a surface with pressure. slack: of distances and their
+    difference [m]."""
     positive = bool(False)
     negative = bool(False)
     inside = bool(False)
@@ -573,7 +595,8 @@ def is_cut_at_edge(
     value: wp.array[Vec2],
     feature: wp.array[wp.vec2i],
 ) -> bool:
-    """Whether a voxel at an edge of a shape may contain some of the surface, though its corners do not allow it.
+    """Whether a voxel at an edge of a shape may contain some of the surface, though its corners do
+    not allow it.
 
     All of them may be outside: within the voxel's diagonal.
     """
@@ -696,10 +719,12 @@ def cut_voxels(
         end[thread] = count
 
 
-# Launches of the kernels of sampled pairs: blocks from coarse to fine, then the voxels of each pair's last level.
+# Launches of the kernels of sampled pairs: blocks from coarse to fine, then the voxels of each
+# pair's last level.
 
 LEVELS_BELOW = 20
-"""Halvings of a voxel for small patches of convex shapes, whose bounds are tight; of others see HALVINGS_OF_MESHES."""
+"""Halvings of a voxel for small patches of convex shapes, whose bounds are tight; of others see
+HALVINGS_OF_MESHES."""
 
 
 @dataclass(frozen=True)
@@ -720,10 +745,11 @@ class Sampler:
     def sample(
         self, hydro: wp.array, count: int, patch: wp.array, workspace: Workspace
     ) -> tuple[list[FaceList], np.ndarray]:
-        """Sets the patches of the sampled pairs; returns their faces, a list for each level at which pairs end.
+        """Sets the patches of the sampled pairs; returns their faces, a list for each level at
+        which pairs end.
 
-        Without need for corners there are no lists. The second result is int32[pairs], 1 for a pair that overlaps and
-        for which no face was found at the finest level.
+        Without need for corners there are no lists. The second result is int32[pairs], 1 for a pair
+        that overlaps and for which no face was found at the finest level.
         """
         end = workspace.array("hydro_root_end", count, wp.int32)
         workspace.launch(count_roots, count, [hydro, end])
@@ -740,8 +766,10 @@ class Sampler:
         while left:
             level = Level()
             set_field(level, "scale", math.ldexp(1.0, -number))
-            level.resolution, level.number = self.resolution, number
-            level.last, level.last_other = LEVELS_BELOW, HALVINGS_OF_MESHES
+            level.resolution = self.resolution
+            level.number = number
+            level.last = LEVELS_BELOW
+            level.last_other = HALVINGS_OF_MESHES
             end = workspace.array("hydro_block_end", left, wp.int32)
             workspace.launch(
                 self.compiled.test_blocks, left, [*shared, level, block, patch, end, 0]
@@ -768,7 +796,8 @@ class Sampler:
             child_count = workspace.scan(end, left, most=8)
             children = workspace.array("hydro_block_0", child_count, Block)
             workspace.launch(write_children, left, [block, end, children])
-            block, left = children, child_count
+            block = children
+            left = child_count
             number += 1
         return lists, workspace.host(missed, count)
 
@@ -782,9 +811,11 @@ class Sampler:
         number: int,
         workspace: Workspace,
     ) -> list[FaceList]:
-        """Sets the patches of the pairs whose last blocks these are; returns the faces if corners are needed."""
+        """Sets the patches of the pairs whose last blocks these are; returns the faces if corners
+        are needed."""
         block, count = blocks_of_level
-        corner_count, voxel_count = count * int(CORNER_COUNT), count * int(VOXEL_COUNT)
+        corner_count = count * int(CORNER_COUNT)
+        voxel_count = count * int(VOXEL_COUNT)
         value = workspace.array("hydro_corner_value", corner_count, Vec2)
         feature = workspace.array(
             "hydro_corner_feature", corner_count if self.has_meshes else 1, wp.vec2i

@@ -15,24 +15,26 @@ from collidecli.engine.narrowphase.convex.manifold import (
 )
 
 PARALLEL = wp.constant(Real(1.5e-8))
-"""Angle t [rad] below which edges are treated as parallel. The cross product of parallel edges is no separate axis, and
-rotating one box by t moves no point by more than t times its size. A larger t loses accuracy; a smaller one would round
-to 1e-16 / t."""
+"""Angle t [rad] below which edges are treated as parallel. The cross product of parallel edges is
+no separate axis, and rotating one box by t moves no point by more than t times its size. A larger t
+loses accuracy; a smaller one would round to 1e-16 / t."""
 
 ROUNDING = wp.constant(Real(4.0e-15))
-"""Margin relative to the sizes, over the sine of the edges, by which an edge axis must win: less is rounding."""
+"""Margin relative to the sizes, over the sine of the edges, by which an edge axis must win: less is
+rounding."""
 
 BESIDE = wp.constant(Real(1.0e-10))
 """Distance relative to the sizes up to which a vertex is over a face."""
 
 NEAR = wp.constant(Real(1.0e-7))
-"""Distance relative to the sizes below which the direction between a vertex and its closest point is less accurate than
-an axis: its rounding is 1e-16 over this."""
+"""Distance relative to the sizes below which the direction between a vertex and its closest point
+is less accurate than an axis: its rounding is 1e-16 over this."""
 
 
 @wp.struct
 class BoxAxis:
-    """Axis with the largest separation. axis: 0-2 a's faces, 3-5 b's, 6 + 3 i + j edges i of a and j of b."""
+    """Axis with the largest separation. axis: 0-2 a's faces, 3-5 b's, 6 + 3 i + j edges i of a and
+    j of b."""
 
     separation: Real
     normal: Vec3
@@ -48,22 +50,27 @@ def collide_box_box(
     out: ContactBuffer,
     row: int,
 ) -> int:
-    """Contacts of two boxes: the corners of the intersection of two faces, the ends of an edge, or one point.
+    """Contacts of two boxes: the corners of the intersection of two faces, the ends of an edge, or
+    one point.
 
     Args:
         size_a, size_b: half extents [m].
         pose_b_to_a: pose of b in a's frame.
         max_separation: contacts with at least this separation are omitted [m].
-        out, row: contacts are written to rows `row` and up; features of both as in `convex.features`.
+        out, row: contacts are written to rows `row` and up; features of both as in
+            `convex.features`.
     Returns:
-        number of contacts written, at most 9: two quads intersect in at most 8 corners; if those miss the separation
+        number of contacts written, at most 9: two quads intersect in at most 8 corners; if those
+        miss the separation
         by rounding, the witness is added.
-    Degenerate: of several faces equally deep, the first of a's x, y, z, then b's; equal centres give the negative side.
-    Source: separating axes as in Gottschalk, Lin, Manocha 1996. Along the best of the 15 axes the separation is the
-        exact depth, and also the exact distance if the opposing features' projections along it overlap; else one of the
-        closest points is a vertex.
+    Degenerate: of several faces equally deep, the first of a's x, y, z, then b's; equal centres
+        give the negative side.
+    Source: separating axes as in Gottschalk, Lin, Manocha 1996. Along the best of the 15 axes the
+        separation is the exact depth, and also the exact distance if the opposing features'
+        projections along it overlap; else one of the closest points is a vertex.
     """
-    a, b = Primitive(BOX, size_a), Primitive(BOX, size_b)
+    a = Primitive(BOX, size_a)
+    b = Primitive(BOX, size_b)
     rotation = wp.quat_to_matrix(wp.transform_get_rotation(pose_b_to_a))
     position = wp.transform_get_translation(pose_b_to_a)
     best = _best_face(size_a, size_b, rotation, position)
@@ -85,7 +92,8 @@ def collide_box_box(
         point_a = witness.on_a
         missed = wp.sqrt(witness.square)
     else:
-        i, j = (best.axis - 6) / 3, (best.axis - 6) % 3
+        i = (best.axis - 6) / 3
+        j = (best.axis - 6) % 3
         on_a = _support(size_a, best.normal)
         on_b = _support(size_b, -(best.normal * rotation))
         on_a[i] = Real(0.0)
@@ -98,14 +106,15 @@ def collide_box_box(
             deepest = Witness(best.separation, best.normal, point_a)
             return contact_manifold(a, b, pose_b_to_a, max_separation, deepest, out, row)
     if best.separation > Real(0.0):
-        # Neither a vertex above a face nor crossing edges, for which the best axis is exact: so a closest point is a
-        # vertex.
+        # Neither a vertex above a face nor crossing edges, for which the best axis is exact: so a
+        # closest point is a vertex.
         nearest = _nearest_of_vertices(size_a, size_b, rotation, position)
         distance = wp.sqrt(nearest.square)
         if distance >= max_separation:
             return 0
         scale = wp.length(size_a) + wp.length(size_b)
-        # An axis that attains the distance only to rounding has no witnesses on the boxes; the vertex has.
+        # An axis that attains the distance only to rounding has no witnesses on the boxes; the
+        # vertex has.
         is_beside = missed > BESIDE * scale and distance > NEAR * scale
         is_nearest = _is_better(size_a, size_b, pose_b_to_a, nearest, distance, best.separation)
         if is_beside and not is_nearest:
@@ -131,7 +140,8 @@ def _support(size: Vec3, direction: Vec3) -> Vec3:
 
 @wp.func
 def _best_face(size_a: Vec3, size_b: Vec3, rotation: Mat33, position: Vec3) -> BoxAxis:
-    best, best_b = BoxAxis(-Real(wp.inf), Vec3(), 0), BoxAxis(-Real(wp.inf), Vec3(), 0)
+    best = BoxAxis(-Real(wp.inf), Vec3(), 0)
+    best_b = BoxAxis(-Real(wp.inf), Vec3(), 0)
     position_in_b = position * rotation
     axes = int(3)  # a variable, so that Warp keeps the loop
     for i in range(axes):
@@ -169,11 +179,13 @@ def _best_edges(
     scale = wp.length(position) + wp.length(size_a) + wp.length(size_b)
     axes = int(3)  # a variable, so that Warp keeps the loop
     for i in range(axes):
-        i1, i2 = (i + 1) % 3, (i + 2) % 3
+        i1 = (i + 1) % 3
+        i2 = (i + 2) % 3
         for j in range(axes):
             square = Real(1.0) - rotation[i, j] * rotation[i, j]
             if square > PARALLEL * PARALLEL:
-                j1, j2 = (j + 1) % 3, (j + 2) % 3
+                j1 = (j + 1) % 3
+                j2 = (j + 2) % 3
                 # Edge i of a times edge j of b: -R[i2, j] along i1 and R[i1, j] along i2.
                 offset = rotation[i1, j] * position[i2] - rotation[i2, j] * position[i1]
                 across = size_a[i1] * wp.abs(rotation[i2, j]) + size_a[i2] * wp.abs(rotation[i1, j])
@@ -187,7 +199,8 @@ def _best_edges(
                     best.separation = (wp.abs(offset) - across) / sine
                     best.axis = 6 + 3 * i + j
     if best.axis >= 6:
-        i, j = (best.axis - 6) / 3, (best.axis - 6) % 3
+        i = (best.axis - 6) / 3
+        j = (best.axis - 6) % 3
         edge_b = Vec3(rotation[0, j], rotation[1, j], rotation[2, j])
         edge_a = Vec3()
         edge_a[i] = Real(1.0)
@@ -198,7 +211,8 @@ def _best_edges(
 
 @wp.func
 def _nearest_of_edges(start_b_from_a: Vec3, rotation: Mat33, i: int, j: int) -> wp.vec2d:
-    """Parameters along a's axis i and b's axis j of the common perpendicular of the two lines [m]."""
+    """Parameters along a's axis i and b's axis j of the common perpendicular of the two lines
+    [m]."""
     cosine = rotation[i, j]
     square = Real(1.0) - cosine * cosine
     along_a = start_b_from_a[i]
@@ -212,7 +226,8 @@ def _nearest_of_edges(start_b_from_a: Vec3, rotation: Mat33, i: int, j: int) -> 
 
 @wp.struct
 class Nearest:
-    """Closest points of a vertex of one box and the other box, in a's frame [m], and their squared distance."""
+    """Closest points of a vertex of one box and the other box, in a's frame [m], and their squared
+    distance."""
 
     square: Real
     on_a: Vec3
@@ -243,10 +258,11 @@ def _nearest_of_vertices(size_a: Vec3, size_b: Vec3, rotation: Mat33, position: 
 def _witness_of_vertices(
     size_a: Vec3, size_b: Vec3, rotation: Mat33, position: Vec3, separation: Real, normal: Vec3
 ) -> Nearest:
-    """Witnesses of the separation along a face's normal: the vertex whose partner is closest to the other box; `square`
-    is the partner's squared distance to the box [m^2].
+    """Witnesses of the separation along a face's normal: the vertex whose partner is closest to the
+    other box; `square` is the partner's squared distance to the box [m^2].
 
-    The support vertex alone is not sufficient: for an edge parallel to the face, either end may be the witness.
+    The support vertex alone is not sufficient: for an edge parallel to the face, either end may be
+    the witness.
     """
     best = Nearest(Real(wp.inf), Vec3(), Vec3())
     vertices = int(16)
@@ -269,9 +285,11 @@ def _witness_of_vertices(
 def _is_better(
     size_a: Vec3, size_b: Vec3, pose_b_to_a: Pose, nearest: Nearest, distance: Real, least: Real
 ) -> bool:
-    """Whether the separation along the line of the closest points, `distance` apart, is larger than `least` [m].
+    """Whether the separation along the line of the closest points, `distance` apart, is larger than
+    `least` [m].
 
-    The exact direction has the largest separation; that of points a rounding apart is less accurate than an axis.
+    The exact direction has the largest separation; that of points a rounding apart is less accurate
+    than an axis.
     """
     if distance <= least:
         return False

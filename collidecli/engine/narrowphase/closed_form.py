@@ -1,4 +1,5 @@
-"""Colliders in closed form: a plane, a sphere or a capsule and each primitive for which there is one.
+"""Colliders in closed form: a plane, a sphere or a capsule and each primitive for which there is
+one.
 
 Every collider of a plane or a sphere has these arguments and result:
 
@@ -19,7 +20,9 @@ import warp as wp
 
 from collidecli.engine.contact_record import ContactBuffer, emit_contact, set_kind
 from collidecli.engine.geometry import primitives
-from collidecli.engine.geometry.closest_points import (
+from collidecli.engine.geometry.hulls import HullShape, farthest_vertex, hull_point
+from collidecli.engine.geometry.real import UP, Pose, Quat, Real, Vec3
+from collidecli.engine.geometry.segments import (
     END_HIGH,
     END_LOW,
     SIDE,
@@ -30,8 +33,6 @@ from collidecli.engine.geometry.closest_points import (
     segment_and_box,
     segment_end,
 )
-from collidecli.engine.geometry.hulls import HullShape, farthest_vertex, hull_point
-from collidecli.engine.geometry.real import UP, Pose, Quat, Real, Vec3
 from collidecli.engine.narrowphase.convex.features import (
     LINE_SINE,
     MAX_CODES,
@@ -81,11 +82,12 @@ def collide_plane_capsule(
     out: ContactBuffer,
     row: int,
 ) -> int:
-    """Contacts of a plane and a capsule: the lowest point, and the far end of the line under its side; at most 2.
+    """Contacts of a plane and a capsule: the lowest point, and the far end of the line under its
+    side; at most 2.
 
-    Features of b: 0 its end at -z, 1 its end at +z.
-    Degenerate: a horizontal capsule has both ends equally low, 0 first. A capsule steeper than 45 degrees, or of length
-    0, has its lowest point only.
+    Features of b: 0 its end at -z, 1 its end at +z. Degenerate: a horizontal capsule has both ends
+    equally low, 0 first. A capsule steeper than 45 degrees, or of length 0, has its lowest point
+    only.
     """
     center = wp.transform_get_translation(pose_b_to_a)
     radius = size_b[0]
@@ -99,8 +101,8 @@ def collide_plane_capsule(
     flatness = axis[0] * axis[0] + axis[1] * axis[1]
     count = 1
     if flatness > Real(0.5) and size_b[1] > Real(0.0):
-        # The lowest point of the upper end's ball is inside the capsule. The line under the side is one radius off the
-        # axis, along the unit vector (axis_z * axis - up) / across.
+        # The lowest point of the upper end's ball is inside the capsule. The line under the side is
+        # one radius off the axis, along the unit vector (axis_z * axis - up) / across.
         across = wp.sqrt(flatness)
         sideways = radius * axis[2] / across
         far_separation = center[2] + along[2] - radius * across
@@ -122,8 +124,8 @@ def collide_plane_box(
 ) -> int:
     """Contacts of a plane and a box: each of its corners closer than the maximum separation.
 
-    Features of b: corners 0 to 7, with bit 0, 1, 2 set on the positive side of x, y, z. Kind: 0 for one corner (point),
-    1 for two (edge), 2 for more (face).
+    Features of b: corners 0 to 7, with bit 0, 1, 2 set on the positive side of x, y, z. Kind: 0 for
+    one corner (point), 1 for two (edge), 2 for more (face).
     """
     center = wp.transform_get_translation(pose_b_to_a)
     rotation = wp.quat_to_matrix(wp.transform_get_rotation(pose_b_to_a))
@@ -134,7 +136,8 @@ def collide_plane_box(
     for corner in range(8):
         separation = center[2] + _signed(corner, x, y, z)
         if separation < max_separation:
-            x_axis, y_axis = wp.cw_mul(size_b, rotation[0]), wp.cw_mul(size_b, rotation[1])
+            x_axis = wp.cw_mul(size_b, rotation[0])
+            y_axis = wp.cw_mul(size_b, rotation[1])
             above_x = center[0] + _signed(corner, x_axis[0], x_axis[1], x_axis[2])
             above_y = center[1] + _signed(corner, y_axis[0], y_axis[1], y_axis[2])
             _emit(out, row + count, Vec3(above_x, above_y, Real(0.0)), separation, corner, 0)
@@ -153,9 +156,11 @@ def _signed(corner: int, x: Real, y: Real, z: Real) -> Real:
 
 @wp.struct
 class _Rim:
-    """A rim above a plane: centre [m], the two perpendicular radii to its points 0 and 1, and its lowest point.
+    """A rim above a plane: centre [m], the two perpendicular radii to its points 0 and 1, and its
+    lowest point.
 
-    miss: by how much its four points, a quarter turn from each other, are higher than the lowest [m].
+    miss: by how much its four points, a quarter turn from each other, are higher than the lowest
+    [m].
     """
 
     center: Vec3
@@ -186,7 +191,8 @@ def _emit_rim(
     out: ContactBuffer,
     row: int,
 ) -> int:
-    """Contacts of a rim's four points, and of its lowest if they miss it; see ROUND_FACE_TILT. Returns the number."""
+    """Contacts of a rim's four points, and of its lowest if they miss it; see ROUND_FACE_TILT.
+    Returns the number."""
     is_missed = rim.miss > ROUND_FACE_TILT * wp.length(rim.first)
     lowered = wp.where(is_missed, Real(0.0), wp.max(rim.miss, Real(0.0)))
     count = int(0)
@@ -216,15 +222,16 @@ def collide_plane_cylinder(
     out: ContactBuffer,
     row: int,
 ) -> int:
-    """Contacts of a plane and a cylinder: points of its rims closer than the maximum separation; at most 5.
+    """Contacts of a plane and a cylinder: points of its rims closer than the maximum separation; at
+    most 5.
 
-    Of the lower cap's rim, four points a quarter turn from each other, the first on the cylinder's +x, and its lowest
-    point where that is deeper; see ROUND_FACE_TILT. Of a cylinder that lies, its axis within LINE_SINE of the plane,
-    the lowest point of each rim: the ends of the contact line.
+    Of the lower cap's rim, four points a quarter turn from each other, the first on the cylinder's
+    +x, and its lowest point where that is deeper; see ROUND_FACE_TILT. Of a cylinder that lies, its
+    axis within LINE_SINE of the plane, the lowest point of each rim: the ends of the contact line.
 
-    Features of b: 0 to 3 on the cap at -z, by quarter turns about +z; 4 to 7 on that at +z; 8, 9 the lowest points of
-    the two. Kind: 0 for one contact (point), 1 for two (edge), 2 for more (face).
-    Degenerate: of a horizontal cylinder, the cap at -z is the lower.
+    Features of b: 0 to 3 on the cap at -z, by quarter turns about +z; 4 to 7 on that at +z; 8, 9
+    the lowest points of the two. Kind: 0 for one contact (point), 1 for two (edge), 2 for more
+    (face). Degenerate: of a horizontal cylinder, the cap at -z is the lower.
     """
     center = wp.transform_get_translation(pose_b_to_a)
     rotation = wp.transform_get_rotation(pose_b_to_a)
@@ -264,13 +271,14 @@ def collide_plane_cone(
     out: ContactBuffer,
     row: int,
 ) -> int:
-    """Contacts of a plane and a cone: its apex and points of its rim closer than the maximum separation; at most 6.
+    """Contacts of a plane and a cone: its apex and points of its rim closer than the maximum
+    separation; at most 6.
 
-    Of the rim, four points a quarter turn from each other, the first on the cone's +x, and its lowest point where that
-    is deeper; see ROUND_FACE_TILT.
+    Of the rim, four points a quarter turn from each other, the first on the cone's +x, and its
+    lowest point where that is deeper; see ROUND_FACE_TILT.
 
-    Features of b: 0 to 3 on the rim, by quarter turns about +z; 4 the apex; 5 the rim's lowest point. Kind: 0 for one
-    contact (point), 1 for two (edge), 2 for more (face).
+    Features of b: 0 to 3 on the rim, by quarter turns about +z; 4 the apex; 5 the rim's lowest
+    point. Kind: 0 for one contact (point), 1 for two (edge), 2 for more (face).
     """
     center = wp.transform_get_translation(pose_b_to_a)
     rotation = wp.transform_get_rotation(pose_b_to_a)
@@ -302,7 +310,8 @@ def collide_plane_ellipsoid(
     """Contact of a plane and an ellipsoid: its lowest point."""
     center = wp.transform_get_translation(pose_b_to_a)
     rotation = wp.transform_get_rotation(pose_b_to_a)
-    # The support point along d is D D d / |D d| with D the semi-axes; its distance from the centre along d is |D d|.
+    # The support point along d is D D d / |D d| with D the semi-axes; its distance from the centre
+    # along d is |D d|.
     scaled = wp.cw_mul(size_b, wp.quat_rotate_inv(rotation, UP))
     height = wp.length(scaled)
     separation = center[2] - height
@@ -334,19 +343,22 @@ def collide_plane_convex_mesh(
     out: ContactBuffer,
     row: int,
 ) -> int:
-    """Contacts of a plane and a hull: the corners of the face or edge that faces the plane, and the deepest vertex.
+    """Contacts of a plane and a hull: the corners of the face or edge that faces the plane, and the
+    deepest vertex.
 
     Args:
         pose_b_to_a: pose of the hull in the plane's frame.
         max_separation: contacts with at least this separation are omitted [m].
-        out, row: contacts are written to rows `row` and up; features: -1, and the vertex as in `convex.features`.
+        out, row: contacts are written to rows `row` and up; features: -1, and the vertex as in
+            `convex.features`.
     Returns:
         number of contacts written, at most MAX_CONTACTS. The smallest separation is exact.
     """
     down_in_hull = -wp.quat_rotate_inv(wp.transform_get_rotation(pose_b_to_a), UP)
     deepest = farthest_vertex(hull, down_in_hull)
     lowest = wp.transform_point(pose_b_to_a, hull_point(hull, hull.vertex + deepest))
-    corner, code = wp.zeros(shape=RIM_COUNT, dtype=Vec3), wp.zeros(shape=MAX_CODES, dtype=int)
+    corner = wp.zeros(shape=RIM_COUNT, dtype=Vec3)
+    code = wp.zeros(shape=MAX_CODES, dtype=int)
     feature = support_feature(hull, down_in_hull)
     if feature.kind != POINT:
         feature_corners(hull, feature, down_in_hull, corner, code)
@@ -374,7 +386,8 @@ def collide_plane_convex_mesh(
 def collide_plane_primitive(
     plane: Any, shape: Any, pose_b_to_a: Pose, max_separation: Real, out: ContactBuffer, row: int
 ) -> int:
-    """Contact of a plane and a primitive that has no closed form with planes: its lowest point, of no feature."""
+    """Contact of a plane and a primitive that has no closed form with planes: its lowest point, of
+    no feature."""
     down_in_shape = -wp.quat_rotate_inv(wp.transform_get_rotation(pose_b_to_a), UP)
     lowest = wp.transform_point(pose_b_to_a, primitives.support_point(shape, down_in_shape))
     if lowest[2] >= max_separation:
@@ -418,11 +431,12 @@ def collide_sphere_capsule(
     out: ContactBuffer,
     row: int,
 ) -> int:
-    """Contact of a sphere and a capsule: closest point of the capsule's inner segment to the sphere's centre.
+    """Contact of a sphere and a capsule: closest point of the capsule's inner segment to the
+    sphere's centre.
 
-    Features of b: 0 its end at -z, 1 its end at +z, 2 its side.
-    Degenerate: a centre on the segment leaves along +x of the capsule, as it does from a cylinder's axis: the normal is
-    the capsule's -x.
+    Features of b: 0 its end at -z, 1 its end at +z, 2 its side. Degenerate: a centre on the segment
+    leaves along +x of the capsule, as it does from a cylinder's axis: the normal is the capsule's
+    -x.
     """
     center = wp.transform_get_translation(pose_b_to_a)
     radii = size_a[0] + size_b[0]
@@ -451,11 +465,12 @@ def collide_sphere_capsule(
 def sphere_collider(
     nearest_point: Callable[..., Any], bounding_radius: Callable[..., Any], name: str
 ) -> Any:
-    """Collider of a sphere and a shape b: contact at the point of b's surface closest to the sphere's centre.
+    """Collider of a sphere and a shape b: contact at the point of b's surface closest to the
+    sphere's centre.
 
     Args:
-        nearest_point: (size, point) -> `SurfacePoint` of b. bounding_radius: (size) -> radius of b about its
-            origin [m].
+        nearest_point: (size, point) -> `SurfacePoint` of b. bounding_radius: (size) -> radius of b
+            about its origin [m].
         name: of the collider.
     """
 
@@ -485,7 +500,8 @@ def sphere_collider(
     return collide_sphere
 
 
-# Functions of their own, since `wp.length` named outside of a kernel would register all functions of Warp in every run.
+# Functions of their own, since `wp.length` named outside of a kernel would register all functions
+# of Warp in every run.
 
 
 @wp.func
@@ -515,23 +531,27 @@ collide_sphere_cone = sphere_collider(
 collide_sphere_ellipsoid = sphere_collider(
     primitives.nearest_on_ellipsoid, _radius_of_ellipsoid, "collide_sphere_ellipsoid"
 )
-"""Contact of a sphere and a box, cylinder, cone or ellipsoid; features of b and degenerate positions of the centre are
-those of the closest point of b's surface."""
+"""Contact of a sphere and a box, cylinder, cone or ellipsoid; features of b and degenerate
+positions of the centre are those of the closest point of b's surface."""
 
 
 # Capsule and box.
 
 FACE_COSINE = wp.constant(Real(0.9999))
-"""Cosine of the angle (0.8 degrees) to a face's normal above which a contact has two points along that face."""
+"""Cosine of the angle (0.8 degrees) to a face's normal above which a contact has two points along
+that face."""
 
 PARALLEL_SINE = wp.constant(Real(1e-4))
-"""Sine of the angle below which a capsule touches an edge at two points; see `_emit_shared_ends`."""
+"""Sine of the angle below which a capsule touches an edge at two points; see
+`_emit_shared_ends`."""
 
 SLACK = wp.constant(Real(5e-10))
-"""Distance relative to a face's half extent up to which a point beyond its border is on it, by rounding."""
+"""Distance relative to a face's half extent up to which a point beyond its border is on it, by
+rounding."""
 
 SAME_POINT = wp.constant(Real(2e-9))
-"""Distance relative to the sizes below which two contacts are one, as for a capsule's end over an edge."""
+"""Distance relative to the sizes below which two contacts are one, as for a capsule's end over an
+edge."""
 
 
 @wp.struct
@@ -565,7 +585,8 @@ def collide_capsule_box(
     out: ContactBuffer,
     row: int,
 ) -> int:
-    """Contacts of a capsule and a box: the closest or deepest point, or two along the face or edge that it touches.
+    """Contacts of a capsule and a box: the closest or deepest point, or two along the face or edge
+    that it touches.
 
     Args:
         size_a: (radius, half length, 0) [m]. size_b: half extents along x, y, z [m].
@@ -573,9 +594,11 @@ def collide_capsule_box(
         max_separation: contacts with at least this separation are omitted [m].
         out, row: contacts are written to rows `row` and up.
     Returns:
-        number of contacts written, at most 2. Features of a: 0 the end at -z, 1 the end at +z, 2 the side;
+        number of contacts written, at most 2. Features of a: 0 the end at -z, 1 the end at +z, 2
+            the side;
         of b: `box_feature`.
-    Degenerate: a segment through the box's centre is separated through the closest face, x before y before z, on its
+    Degenerate: a segment through the box's centre is separated through the closest face, x before y
+    before z, on its
     positive side; ties between a face and an edge go to the face.
     """
     center_b = wp.transform_get_translation(pose_b_to_a)
@@ -583,7 +606,8 @@ def collide_capsule_box(
     if bound <= Real(0.0) or wp.dot(center_b, center_b) >= bound * bound:
         return 0
     rotation = wp.quat_to_matrix(wp.transform_get_rotation(pose_b_to_a))
-    center, axis = -(center_b * rotation), rotation[2]
+    center = -(center_b * rotation)
+    axis = rotation[2]
     for i in range(3):
         if (
             wp.abs(center[i]) - size_b[i] - size_a[1] * wp.abs(axis[i]) - size_a[0]
@@ -658,10 +682,11 @@ def _nearest_touch(capsule: _CapsuleInBox) -> _Touch:
 
 @wp.func
 def _along_face(capsule: _CapsuleInBox, face: int, nearest: _Touch):
-    """Contacts at both ends of the part over a face of the line under the capsule's side, and whether there are two.
+    """Contacts at both ends of the part over a face of the line under the capsule's side, and
+    whether there are two.
 
-    The line is one radius from the axis, towards the box. `nearest` remains one of the two if it is at an end of the
-    capsule: the lowest point of an inclined capsule is not on the line.
+    The line is one radius from the axis, towards the box. `nearest` remains one of the two if it is
+    at an end of the capsule: the lowest point of an inclined capsule is not on the line.
     """
     outward = capsule.nearest.outward
     slant = wp.dot(outward, capsule.axis)
@@ -679,16 +704,19 @@ def _along_face(capsule: _CapsuleInBox, face: int, nearest: _Touch):
     high_border = face_feature
     for j in range(3):
         if j != face:
-            # Projected along the normal into the face's plane, the line is start + t * rate in the face's axis j.
+            # Projected along the normal into the face's plane, the line is start + t * rate in the
+            # face's axis j.
             lean = outward[j] / outward[face]
             start = middle[j] - (middle[face] - plane) * lean
             rate = capsule.axis[j] - capsule.axis[face] * lean
             half = capsule.half[j] * (Real(1.0) + SLACK)
             if wp.abs(rate) * capsule.half_length > SLACK * half:
-                t_in, t_out = (-half - start) / rate, (half - start) / rate
+                t_in = (-half - start) / rate
+                t_out = (half - start) / rate
                 step = primitives.feature_step(j, primitives.side_of(rate))
                 if rate < Real(0.0):
-                    t_in, t_out = (half - start) / rate, (-half - start) / rate
+                    t_in = (half - start) / rate
+                    t_out = (-half - start) / rate
                 if t_in > low:
                     low = t_in
                     low_border = face_feature - step
@@ -737,8 +765,8 @@ def _is_over_face(capsule: _CapsuleInBox, face: int) -> bool:
 
 @wp.func
 def _along_edge(capsule: _CapsuleInBox, edge: int, nearest: _Touch):
-    """Contacts at both ends of the overlap of a capsule and a nearly parallel edge of the box, and whether there are
-    two.
+    """Contacts at both ends of the overlap of a capsule and a nearly parallel edge of the box, and
+    whether there are two.
     """
     projected = capsule.half_length * wp.abs(capsule.axis[edge])
     low = wp.max(-capsule.half[edge], capsule.center[edge] - projected)
@@ -757,7 +785,8 @@ def _over_edge(capsule: _CapsuleInBox, edge: int, at: Real, edge_feature: int) -
     outward = capsule.nearest.outward
     on_segment = (at - capsule.center[edge]) / capsule.axis[edge]
     on_axis = capsule.center + on_segment * capsule.axis
-    # The witness on the box is exactly on its edge: the deviation from parallel affects the witness on the capsule.
+    # The witness on the box is exactly on its edge: the deviation from parallel affects the witness
+    # on the capsule.
     on_edge = Vec3(at, at, at)
     for j in range(3):
         if j != edge:
@@ -803,7 +832,8 @@ def collide_capsule_capsule(
     out: ContactBuffer,
     row: int,
 ) -> int:
-    """Contacts of two capsules: the closest points of their inner segments; both ends of the overlap for parallel ones.
+    """Contacts of two capsules: the closest points of their inner segments; both ends of the
+    overlap for parallel ones.
 
     Args:
         size_a, size_b: (radius, half length, 0) [m].
@@ -811,8 +841,10 @@ def collide_capsule_capsule(
         max_separation: contacts with at least this separation are omitted [m].
         out, row: contacts are written to rows `row` and up.
     Returns:
-        number of contacts written, at most 2. Features: 0 the end at -z, 1 the end at +z, 2 the side.
-    Degenerate: see `nearest_of_segments`; segments that cross are separated along their common perpendicular.
+        number of contacts written, at most 2. Features: 0 the end at -z, 1 the end at +z, 2 the
+            side.
+    Degenerate: see `nearest_of_segments`; segments that cross are separated along their common
+        perpendicular.
     """
     center_b = wp.transform_get_translation(pose_b_to_a)
     half_a = size_a[1]
@@ -862,7 +894,8 @@ def _emit_shared_ends(
     out: ContactBuffer,
     row: int,
 ) -> int:
-    """Contacts of nearly parallel capsules at both ends, `low` and `high` on a's axis, of their segments' overlap."""
+    """Contacts of nearly parallel capsules at both ends, `low` and `high` on a's axis, of their
+    segments' overlap."""
     count = 0
     for end in range(2):
         z = low if end == 0 else high

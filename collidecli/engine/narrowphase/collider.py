@@ -1,4 +1,5 @@
-"""Interface of pair colliders: kernels, contact records of candidates, and batches of candidates."""
+"""Interface of pair colliders: kernels, contact records of candidates, and batches of
+candidates."""
 
 from __future__ import annotations
 
@@ -8,23 +9,26 @@ from typing import Any, Protocol
 
 import warp as wp
 
-from collidecli.engine.candidates import query_of, relative_pose, row_pair
-from collidecli.engine.cells import Instances, PairLanes, first_lane, lanes_below
+from collidecli.engine.block_pairs import PairLanes, first_lane, lanes_below
+from collidecli.engine.cells import Instances
+from collidecli.engine.collider_query import query_of, relative_pose, row_pair
 from collidecli.engine.contact_record import Candidates, ContactBuffer, memory_row
 from collidecli.engine.device_model import Margins, ShapeRows
 from collidecli.engine.runtime.kernel import kernel
 from collidecli.engine.runtime.workspace import Workspace
 
 INEXACT = wp.constant(1 << 16)
-"""Added to a contact count if a depth is an upper bound, as a limit ended the search for it. Counts are below it."""
+"""Added to a contact count if a depth is an upper bound, as a limit ended the search for it. Counts
+are below it."""
 
 
 @wp.struct
 class Bucket:
-    """Candidates of one collider: order[start:] are their indices. first_pair: as `start`, of its pairs of slots.
+    """Candidates of one collider: order[start:] are their indices. first_pair: as `start`, of its
+    pairs of slots.
 
-    limit: maximum number of contacts kept for each, 0 for all. inexact: count of pairs whose penetration search hit a
-    limit; one element, for colliders that may be inexact.
+    limit: maximum number of contacts kept for each, 0 for all. inexact: count of pairs whose
+    penetration search hit a limit; one element, for colliders that may be inexact.
     """
 
     order: wp.array[wp.int32]
@@ -38,7 +42,8 @@ class Bucket:
 def record_counts(
     candidates: Candidates, bucket: Bucket, out: ContactBuffer, candidate: int, row: int, count: int
 ):
-    """Records a candidate's number of contacts found, number kept, and the rows that contain them."""
+    """Records a candidate's number of contacts found, number kept, and the rows that contain
+    them."""
     candidates.found[candidate] = count
     candidates.count[candidate] = wp.where(bucket.limit > 0, wp.min(count, bucket.limit), count)
     candidates.first[candidate] = memory_row(out, row)
@@ -46,7 +51,8 @@ def record_counts(
 
 
 def closed_form_kernel(collide: Callable[..., Any]) -> wp.Kernel:
-    """Kernel of a collider `collide_<a>_<b>`, in a module of its own so that a scene compiles only what it needs."""
+    """Kernel of a collider `collide_<a>_<b>`, in a module of its own so that a scene compiles only
+    what it needs."""
 
     @kernel
     def narrow_phase(
@@ -92,8 +98,8 @@ def convex_kernel(
 ) -> wp.Kernel:
     """Kernel of the general convex collider, which reads shape types at run time.
 
-    shape_a, shape_b: `primitive_of` or `hull_of`. `collide` adds INEXACT to its contact count if a depth is an upper
-    bound.
+    shape_a, shape_b: `primitive_of` or `hull_of`. `collide` adds INEXACT to its contact count if a
+    depth is an upper bound.
     """
 
     @kernel
@@ -148,14 +154,16 @@ class SubPairMethod(Protocol):
 
 @dataclass(frozen=True)
 class Collider:
-    """Collision function of a pair of shape types: name, maximum number of contacts of a pair, and kernel.
+    """Collision function of a pair of shape types: name, maximum number of contacts of a pair, and
+    kernel.
 
-    may_be_inexact: whether the kernel counts pairs whose depth is an upper bound.
-    by_pairs: whether a thread of the kernel has a pair of slots in all lanes, as of `closed_form_kernel`.
-    sub_pair_kernels: of colliders that split pairs into sub-pairs, see SUB_PAIR_COLLIDERS; `max_contacts` and kernel
-    then refer to a sub-pair, 0 if contacts are counted first.
-    feature_remapping: kernel that remaps feature ids where a mesh is collided as its hull, `convex.manifold`.
-    region_depths: kernel that gives merged contacts the depths of their regions, `triangles.convex_least_translation`.
+    may_be_inexact: whether the kernel counts pairs whose depth is an upper bound. by_pairs: whether
+    a thread of the kernel has a pair of slots in all lanes, as of `closed_form_kernel`.
+    sub_pair_kernels: of colliders that split pairs into sub-pairs, see SUB_PAIR_COLLIDERS;
+    `max_contacts` and kernel then refer to a sub-pair, 0 if contacts are counted first.
+    feature_remapping: kernel that remaps feature ids where a mesh is collided as its hull,
+    `convex.manifold`. region_depths: kernel that gives merged contacts the depths of their regions,
+    `triangles.convex_least_translation`.
     """
 
     name: str
@@ -192,7 +200,8 @@ class ColliderBatch:
 
 @dataclass(frozen=True)
 class ContactOutput:
-    """Rows of contacts, from first_row on, for the contacts of a batch. limit, inexact: as in `Bucket`."""
+    """Rows of contacts, from first_row on, for the contacts of a batch. limit, inexact: as in
+    `Bucket`."""
 
     contact: wp.array
     first_row: int
@@ -202,8 +211,8 @@ class ContactOutput:
 
 @dataclass(frozen=True)
 class ColliderTable:
-    """The colliders of a model. of_kinds: int32[K * K] on the device, the collider index of each ordered pair of
-    kinds.
+    """The colliders of a model. of_kinds: int32[K * K] on the device, the collider index of each
+    ordered pair of kinds.
     """
 
     colliders: tuple[Collider, ...]

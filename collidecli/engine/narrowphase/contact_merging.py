@@ -1,4 +1,5 @@
-"""Merging of sub-pair contacts into the contacts of a pair: unique features or points, sorted by feature."""
+"""Merging of sub-pair contacts into the contacts of a pair: unique features or points, sorted by
+feature."""
 
 from __future__ import annotations
 
@@ -24,8 +25,8 @@ from collidecli.engine.runtime.kernel import kernel
 
 @wp.func
 def precedes(x: ContactRecord, y: ContactRecord, swapped: bool) -> bool:
-    """Order by features; of equal features those that penetrate, then the lower priority value, then the smaller
-    separation.
+    """Order by features; of equal features those that penetrate, then the lower priority value,
+    then the smaller separation.
 
     So a contact that a maximum separation above 0 adds never replaces one that penetrates.
     """
@@ -41,7 +42,8 @@ def precedes(x: ContactRecord, y: ContactRecord, swapped: bool) -> bool:
 
 
 def heap_sort(before: Callable[..., Any], name: str) -> Any:
-    """Heap sort of `count` contacts from `first` on, as a pair may have thousands. before(x, y, swapped): the order."""
+    """Heap sort of `count` contacts from `first` on, as a pair may have thousands. before(x, y,
+    swapped): the order."""
 
     @wp.func(name=f"sift_down_{name}")
     def sift_down(
@@ -92,11 +94,13 @@ def unique_by_feature(
 
 
 SAME_POINT = wp.constant(Real(1.0e-9))
-"""Distance relative to the smaller shape's size below which both points of two contacts coincide."""
+"""Distance relative to the smaller shape's size below which both points of two contacts
+coincide."""
 SAME_NORMAL = wp.constant(Real(1.0e-12))
 """Squared distance of two unit normals below which they are equal: 1e-6 rad."""
 ACROSS = wp.constant(Vec3(0.5773, 0.6029, 0.5506))
-"""A direction that no row of a grid is perpendicular to: few contacts of a pair have close coordinates along it."""
+"""A direction that no row of a grid is perpendicular to: few contacts of a pair have close
+coordinates along it."""
 FEW_CONTACTS = wp.constant(32)
 """Maximum count of contacts compared pairwise; more are sorted along ACROSS first."""
 
@@ -128,7 +132,8 @@ sort_along = heap_sort(precedes_along, "along")
 def unique_by_point(
     contact: wp.array[ContactRecord], first: int, before: int, near: Real, swapped: bool
 ) -> int:
-    """Keeps one of contacts with equal points and normals: the deepest, and of equals the one with the lowest features.
+    """Keeps one of contacts with equal points and normals: the deepest, and of equals the one with
+    the lowest features.
 
     near: maximum distance of equal points [m]. Returns the remaining count, sorted by feature.
     """
@@ -161,7 +166,8 @@ def unique_by_point(
 
 @wp.struct
 class Partition:
-    """Contacts of a pair split by priority. count: at the front; deepest: their least separation, inf for none."""
+    """Contacts of a pair split by priority. count: at the front; deepest: their least separation,
+    inf for none."""
 
     count: int
     deepest: Real
@@ -184,7 +190,8 @@ def partition_by_priority(
 
 @wp.func
 def record_found(candidates: Candidates, candidate: int, found: int, limit: int):
-    """Records a candidate's number of contacts found, and of those kept: at most `limit`, 0 for all."""
+    """Records a candidate's number of contacts found, and of those kept: at most `limit`, 0 for
+    all."""
     candidates.found[candidate] = found
     candidates.count[candidate] = wp.where(limit > 0, wp.min(found, limit), found)
 
@@ -192,9 +199,9 @@ def record_found(candidates: Candidates, candidate: int, found: int, limit: int)
 def merge_kernel(select_contacts: Callable[..., Any], merges: bool = False) -> wp.Kernel:
     """Kernel that merges the contacts of sub-pairs into those of their pairs.
 
-    select_contacts(rows, row, swapped, contact, first, count) -> int: moves the contacts that their priorities keep to
-    the front and returns their count. row: of the two shapes; swapped: whether the second is the pair's a. merges:
-    whether to merge coincident contacts.
+    select_contacts(rows, row, swapped, contact, first, count) -> int: moves the contacts that their
+    priorities keep to the front and returns their count. row: of the two shapes; swapped: whether
+    the second is the pair's a. merges: whether to merge coincident contacts.
     """
 
     @kernel
@@ -211,12 +218,13 @@ def merge_kernel(select_contacts: Callable[..., Any], merges: bool = False) -> w
         first_row: int,
         most: int,
     ):
-        """Compacts the contacts of a pair's sub-pairs to the front of their rows; one thread a candidate.
+        """Compacts the contacts of a pair's sub-pairs to the front of their rows; one thread a
+        candidate.
 
-        limit: maximum number of contacts of a pair, 0 for all. sub_pair_end: end of the sub-pairs of each of its
-            `parts`.
-        found: number of contacts of a sub-pair in its `most` rows from first_row on; if `most` is 0 the contacts are
-        contiguous, and `found` is the end of those of each sub-pair.
+        limit: maximum number of contacts of a pair, 0 for all. sub_pair_end: end of the sub-pairs
+            of each of its `parts`.
+        found: number of contacts of a sub-pair in its `most` rows from first_row on; if `most` is 0
+        the contacts are contiguous, and `found` is the end of those of each sub-pair.
         """
         thread = wp.tid()
         candidate = order[start + thread]
@@ -249,25 +257,29 @@ def merge_kernel(select_contacts: Callable[..., Any], merges: bool = False) -> w
 
 
 MIDDLE_INSIDE = wp.constant(3)
-"""Priority of the contact of a shape whose middle is inside: it counts where it is deeper than all others of its pair.
+"""Priority of the contact of a shape whose middle is inside: it counts where it is deeper than all
+others of its pair.
 """
 DEEPER = wp.constant(Real(2.0))
-"""Factor by which a fallback must be deeper than the other contacts. The exit over the side of a small triangle is not
-longer than the exit from the surface around it, apart from the surface's curvature."""
+"""Factor by which a fallback must be deeper than the other contacts. The exit over the side of a
+small triangle is not longer than the exit from the surface around it, apart from the surface's
+curvature."""
 TOUCHING = wp.constant(Real(1.0e-6))
-"""Fraction of a convex shape's size: overlaps that are no deeper are touches, resolved along the surface's normal."""
+"""Fraction of a convex shape's size: overlaps that are no deeper are touches, resolved along the
+surface's normal."""
 
 
 @wp.func
 def without_fallbacks(
     contact: wp.array[ContactRecord], first: int, count: int, deep: Real, least: Real
 ) -> int:
-    """Drops fallback contacts, except the deepest where it is deeper than all others by more than `least` [m], and
-    DEEPER than they are where one of theirs is below `deep` [m]; returns the number of contacts left.
+    """Drops fallback contacts, except the deepest where it is deeper than all others by more than
+    `least` [m], and DEEPER than they are where one of theirs is below `deep` [m]; returns the
+    number of contacts left.
 
-    So a pair whose cores cross never has only contacts with their shapes' rounding, nor a depth far below that of the
-    crossing; and shapes that touch have no contact along a direction that is in no normal cone. A MIDDLE_INSIDE contact
-    is kept where it is the deepest of all.
+    So a pair whose cores cross never has only contacts with their shapes' rounding, nor a depth far
+    below that of the crossing; and shapes that touch have no contact along a direction that is in
+    no normal cone. A MIDDLE_INSIDE contact is kept where it is the deepest of all.
     """
     counted = partition_by_priority(contact, first, count, FALLBACK)
     kept = int(-1)
@@ -296,7 +308,8 @@ def keep_of_triangles(
     first: int,
     count: int,
 ) -> int:
-    """Applies the rule for a convex shape and the triangles of a surface; returns the number of contacts left."""
+    """Applies the rule for a convex shape and the triangles of a surface; returns the number of
+    contacts left."""
     convex = wp.where(swapped, row[1], row[0])
     deep = -core_radius(rows.type[convex], rows.size[convex])
     return without_fallbacks(contact, first, count, deep, TOUCHING * wp.length(rows.size[convex]))

@@ -1,4 +1,5 @@
-"""Selection of the colliders of a model, by pair of shape types, and their launches over the candidates of a chunk."""
+"""Selection of the colliders of a model, by pair of shape types, and their launches over the
+candidates of a chunk."""
 
 from __future__ import annotations
 
@@ -12,8 +13,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import warp as wp
 
-from collidecli.engine.candidates import CandidateList, hull_of, primitive_of
+from collidecli.engine.candidates import CandidateList
 from collidecli.engine.cells import Chunk
+from collidecli.engine.collider_query import hull_of, primitive_of
 from collidecli.engine.contact_record import Candidates, ContactBuffer, ContactRecord
 from collidecli.engine.device_model import (
     CONVEX_SURFACE,
@@ -31,7 +33,7 @@ from collidecli.engine.narrowphase.collider import (
     closed_form_kernel,
     convex_kernel,
 )
-from collidecli.engine.runtime.kernel import is_loaded, load_kernels
+from collidecli.engine.runtime.kernel_loader import is_loaded, load_kernels
 from collidecli.engine.runtime.workspace import Workspace
 from collidecli.scene.shape_types import ShapeType
 
@@ -44,8 +46,9 @@ CLOSED_FORM = {
     "capsule": {"capsule": 2, "box": 2},
     "box": {"box": 9},
 }
-"""Maximum number of contacts of the pairs with a closed-form collider `collide_<a>_<b>`, which is in the module
-`box_box` or else in `closed_form`. Every other convex pair uses GJK with EPA or MPR."""
+"""Maximum number of contacts of the pairs with a closed-form collider `collide_<a>_<b>`, which
+is in the module `box_box` or else in `closed_form`. Every other convex pair uses GJK with EPA or
+MPR."""
 
 SUB_PAIR_COLLIDERS = {
     "mesh": "triangles.convex_colliders.on_mesh",
@@ -55,7 +58,8 @@ SUB_PAIR_COLLIDERS = {
     "heightfield_solid": "triangles.heightfield_solid.collider_for",
     "sdf": "signed_distance.COLLIDER",
 }
-"""Colliders of pairs with sub-pairs, see `sub_pairs`, or functions that return them by the type of a."""
+"""Colliders of pairs with sub-pairs, see `sub_pairs`, or functions that return them by the type of
+a."""
 
 TOUCH_COLLIDERS = {
     "mesh": "triangles.convex_colliders.touches_mesh",
@@ -74,8 +78,8 @@ METHODS = {
 
 
 def sub_pair_kind(type_a: ShapeType, type_b: ShapeType, has_field: bool) -> str:
-    """Key of SUB_PAIR_COLLIDERS for a pair of types, type_a <= type_b; "" for none. has_field: whether either has an
-    SDF.
+    """Key of SUB_PAIR_COLLIDERS for a pair of types, type_a <= type_b; "" for none. has_field:
+    whether either has an SDF.
     """
     # Planes and heightfields collide with the surface itself, not with its field.
     if has_field and type_a != ShapeType.PLANE and type_b != ShapeType.HEIGHTFIELD:
@@ -93,7 +97,8 @@ def sub_pair_kind(type_a: ShapeType, type_b: ShapeType, has_field: bool) -> str:
 def collider(
     type_a: ShapeType, type_b: ShapeType, method: str, has_field: bool = False
 ) -> Collider:
-    """Collider of a pair of types, type_a <= type_b. method: of METHODS. has_field: as in `sub_pair_kind`."""
+    """Collider of a pair of types, type_a <= type_b. method: of METHODS. has_field: as in
+    `sub_pair_kind`."""
     kind = sub_pair_kind(type_a, type_b, has_field)
     if kind:
         colliders = SUB_PAIR_COLLIDERS | (TOUCH_COLLIDERS if method == "touch" else {})
@@ -117,7 +122,8 @@ def collider(
 
 @cache
 def plane_collider(is_hull: bool) -> Collider:
-    """Collider of a plane and hulls, or the primitives without a closed form, which have one contact."""
+    """Collider of a plane and hulls, or the primitives without a closed form, which have one
+    contact."""
     from collidecli.engine.narrowphase import closed_form
 
     if is_hull:
@@ -132,7 +138,8 @@ def plane_collider(is_hull: bool) -> Collider:
 
 @cache
 def _convex_collider(method: str, a_is_hull: bool, b_is_hull: bool) -> Collider:
-    """General convex collider; one for each combination of hulls, so that scenes without hulls do not compile them."""
+    """General convex collider; one for each combination of hulls, so that scenes without hulls do
+    not compile them."""
     from collidecli.engine.narrowphase.convex import manifold
 
     kinds = [hull_of if is_hull else primitive_of for is_hull in (a_is_hull, b_is_hull)]
@@ -143,7 +150,8 @@ def _convex_collider(method: str, a_is_hull: bool, b_is_hull: bool) -> Collider:
 
 @cache
 def _convex_mesh_collider(type_a: ShapeType, method: str) -> Collider:
-    """Collider of a convex shape and a convex mesh, which is collided as a hull. method: "touch", or another."""
+    """Collider of a convex shape and a convex mesh, which is collided as a hull. method: "touch",
+    or another."""
     from collidecli.engine.narrowphase.convex.manifold import name_features
 
     a_is_hull = type_a >= ShapeType.CONVEX_MESH
@@ -180,13 +188,15 @@ def needed_colliders(
     )
 
 
-# Narrow phase of a chunk: the colliders of a model's pairs of kinds, their surfaces, and their launches.
+# Narrow phase of a chunk: the colliders of a model's pairs of kinds, their surfaces, and their
+# launches.
 
 
 @dataclass(frozen=True)
 class NarrowPhase:
-    """The colliders of a model. max_contacts_per_pair: 0 is no limit. surfaces: arguments of the colliders of
-    sub-pairs, by name. field_seconds: time to build or load signed distance fields [s]."""
+    """The colliders of a model. max_contacts_per_pair: 0 is no limit. surfaces: arguments of the
+    colliders of sub-pairs, by name. field_seconds: time to build or load signed distance fields
+    [s]."""
 
     device_model: DeviceModel
     table: ColliderTable
@@ -202,7 +212,8 @@ class NarrowPhase:
         store: FieldStore | None,
         max_contacts_per_pair: int = 0,
     ) -> NarrowPhase:
-        """The narrow phase with its surfaces on the device. store: cache of signed distance fields."""
+        """The narrow phase with its surfaces on the device. store: cache of signed distance
+        fields."""
         return cls(
             device_model,
             table,
@@ -211,7 +222,8 @@ class NarrowPhase:
         )
 
     def kernels(self) -> list[wp.Kernel]:
-        """The kernels of the colliders, by increasing compile time: at first those that pairs of surfaces share."""
+        """The kernels of the colliders, by increasing compile time: at first those that pairs of
+        surfaces share."""
         table = self.table.colliders
         shared = [kernel for each in table for kernel in each.kernels if kernel is not each.kernel]
         return [
@@ -220,7 +232,8 @@ class NarrowPhase:
         ]
 
     def load_used(self, listed: CandidateList) -> tuple[tuple[float, float], ...]:
-        """Compiles the kernels of the colliders that have candidates; begin and end of the time it took, if any."""
+        """Compiles the kernels of the colliders that have candidates; begin and end of the time it
+        took, if any."""
         starts = zip(pairwise(listed.starts), pairwise(listed.pair_starts), strict=True)
         # Without colliders there is one bucket.
         counted = zip(self.table.colliders, starts, strict=False)
@@ -239,10 +252,12 @@ class NarrowPhase:
         return ((begin, time.perf_counter()),)
 
     def measure_surfaces(self) -> None:
-        """Sets the surfaces that contain meshes with their clearance; its kernel must be compiled."""
-        surfaces, device_model = self.surfaces, self.device_model
+        """Sets the surfaces that contain meshes with their clearance; its kernel must be
+        compiled."""
+        surfaces = self.surfaces
+        device_model = self.device_model
         if surfaces.keys() & {"measured_meshes", "meshes_and_heightfields"}:
-            from collidecli.engine.geometry.bounds import measure_clearance
+            from collidecli.engine.geometry.mesh_clearance import measure_clearance
 
             surfaces["measured_meshes"] = measure_clearance(
                 surfaces["meshes"], device_model.model.meshes, device_model.device
@@ -255,15 +270,18 @@ class NarrowPhase:
             from collidecli.engine.narrowphase.triangles.heightfield_solid import Surfaces
 
             both = surfaces["meshes_and_heightfields"] = Surfaces()
-            both.meshes, both.heightfields = surfaces["measured_meshes"], surfaces["heightfields"]
+            both.meshes = surfaces["measured_meshes"]
+            both.heightfields = surfaces["heightfields"]
 
     def collide(
         self, chunk: Chunk, candidates: Candidates, listed: CandidateList, workspace: Workspace
     ) -> tuple[ContactBuffer, wp.array | None]:
-        """Sets the fields of each candidate except `end`; returns the buffer and the count of inexact pairs, if any."""
+        """Sets the fields of each candidate except `end`; returns the buffer and the count of
+        inexact pairs, if any."""
         if listed.count == 0:
             return workspace.struct(ContactBuffer), None
-        order, starts = listed.order, listed.starts
+        order = listed.order
+        starts = listed.starts
         sizes = [end - start for start, end in pairwise(starts)]
         needed = [
             size * collider.max_contacts
@@ -290,7 +308,9 @@ class NarrowPhase:
         limit = self.max_contacts_per_pair
         emitted = workspace.struct(ContactBuffer, contact=contact)
         for index, collider in enumerate(self.table.colliders):
-            size, start, first_row = sizes[index], starts[index], first_rows[index]
+            size = sizes[index]
+            start = starts[index]
+            first_row = first_rows[index]
             if not size:
                 continue
             if collider.sub_pair_kernels:
@@ -334,11 +354,14 @@ class NarrowPhase:
 def _upload_surfaces(
     device_model: DeviceModel, table: ColliderTable, store: FieldStore | None
 ) -> tuple[dict[str, Any], float]:
-    """Further arguments of the colliders of sub-pairs, by name, and the time for signed distance fields [s].
+    """Further arguments of the colliders of sub-pairs, by name, and the time for signed distance
+    fields [s].
 
-    The clearance of meshes is not measured yet (`NarrowPhase.measure_surfaces`), since that needs kernels.
+    The clearance of meshes is not measured yet (`NarrowPhase.measure_surfaces`), since that needs
+    kernels.
     """
-    model, device = device_model.model, device_model.device
+    model = device_model.model
+    device = device_model.device
     surfaces: dict[str, Any] = dict.fromkeys(
         collider.sub_pair_kernels.surfaces
         for collider in table.colliders
@@ -366,7 +389,8 @@ def _fields(device_model: DeviceModel, store: FieldStore | None) -> wp.array:
     from collidecli.engine.geometry.signed_distance import field_of
     from collidecli.engine.narrowphase.signed_distance import upload_fields
 
-    model, device = device_model.model, device_model.device
+    model = device_model.model
+    device = device_model.device
     grids: dict[str, SdfGrid] = {}
     for number, shape in enumerate(model.sdfs):
         if shape.field_key not in grids:

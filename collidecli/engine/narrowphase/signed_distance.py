@@ -1,7 +1,8 @@
-"""Every shape as a signed distance field: its grid where it has one, else the exact distance to its surface.
+"""Every shape as a signed distance field: its grid where it has one, else the exact distance to its
+surface.
 
-The minimum of a field along an edge or over a triangle is sampled in steps of a few voxels, then refined: along an edge
-by golden-section search, over a triangle by steps down the gradient.
+The minimum of a field along an edge or over a triangle is sampled in steps of a few voxels, then
+refined: along an edge by golden-section search, over a triangle by steps down the gradient.
 """
 
 from __future__ import annotations
@@ -11,18 +12,11 @@ from collections.abc import Sequence
 import numpy as np
 import warp as wp
 
-from collidecli.engine.candidates import Query
+from collidecli.engine.collider_query import Query
 from collidecli.engine.contact_record import ContactBuffer, ContactRecord, swap_contacts
 from collidecli.engine.device_model import ShapeRows
-from collidecli.engine.geometry.meshes import (
-    Meshes,
-    facet_meshes,
-    is_inside_mesh,
-    mesh_corner,
-    nearest_mesh_point,
-    outward_at,
-    upload_meshes,
-)
+from collidecli.engine.geometry.mesh_points import is_inside_mesh, nearest_mesh_point, outward_at
+from collidecli.engine.geometry.meshes import Meshes, facet_meshes, mesh_corner, upload_meshes
 from collidecli.engine.geometry.primitives import core_is_curved
 from collidecli.engine.geometry.real import (
     CAPSULE,
@@ -56,15 +50,17 @@ from collidecli.scene.shape_types import ShapeType
 from collidecli.scene.solids import half_extents
 
 LEVEL = wp.constant(Real(1.0e-6))
-"""Length of a gradient below which it has no direction, as in the middle of a cell of equal values."""
+"""Length of a gradient below which it has no direction, as in the middle of a cell of equal
+values."""
 
 
 @wp.struct
 class Fields:
     """The shapes, by row, for pairs with a signed distance field; their grids and surfaces.
 
-    type, size: as in `ShapeRows`. grid: index in `grids`, or -1. facet: index in `meshes` of the shape's triangles, or
-    -1. steps: of the search along edges against the field. half: half extents of the shape's box [m].
+    type, size: as in `ShapeRows`. grid: index in `grids`, or -1. facet: index in `meshes` of the
+    shape's triangles, or -1. steps: of the search along edges against the field. half: half extents
+    of the shape's box [m].
 
     Functions take it by reference, see `by_reference`.
     """
@@ -81,7 +77,8 @@ class Fields:
 
 @wp.func(inline=False)
 def exact_field(fields: wp.array[Fields], row: int, point: Vec3) -> FieldSample:
-    """Exact distance and unit gradient of a shape's surface; both sides of an open mesh are outside."""
+    """Exact distance and unit gradient of a shape's surface; both sides of an open mesh are
+    outside."""
     result = FieldSample()
     result.inside = 1
     if fields[0].type[row] < CONVEX_MESH:
@@ -130,7 +127,8 @@ def field_at(fields: wp.array[Fields], row: int, point: Vec3) -> FieldSample:
 
 @wp.func(inline=False)
 def field_is_beyond(fields: wp.array[Fields], row: int, point: Vec3, distance: Real) -> bool:
-    """Whether the field of a row is certainly above `distance` [m] at a point, without a search of its surface."""
+    """Whether the field of a row is certainly above `distance` [m] at a point, without a search of
+    its surface."""
     half = fields[0].half[row]
     off = point - wp.max(-half, wp.min(half, point))
     if wp.dot(off, off) > wp.max(distance, Real(0.0)) * wp.max(distance, Real(0.0)):
@@ -148,12 +146,14 @@ def field_is_beyond(fields: wp.array[Fields], row: int, point: Vec3, distance: R
 def upload_fields(
     model: Model, rows: ShapeRows, grids: Sequence[SdfGrid], device: wp.Device
 ) -> wp.array:
-    """The fields of a model on a device: `Fields`, an array of one. rows: of the model. grids: of its `sdfs`."""
+    """The fields of a model on a device: `Fields`, an array of one. rows: of the model. grids: of
+    its `sdfs`."""
     shapes = model.shapes
     meshes, facet = facet_meshes(model, np.arange(len(shapes)))
     result = Fields()
     steps = np.array([model.sdfs[k].edge_iterations if k >= 0 else 0 for k in shapes.sdf], np.int32)
-    result.type, result.size = rows.type, rows.size
+    result.type = rows.type
+    result.size = rows.size
     result.grid = wp.array(shapes.sdf, dtype=wp.int32, device=device)
     result.facet = wp.array(facet, dtype=wp.int32, device=device)
     # A pair in which only one shape has a field uses the steps of that field.
@@ -179,9 +179,9 @@ GOLDEN = wp.constant(Real(0.3819660112501051))
 class Probe:
     """A shape tested against a field. row, field_row: rows of the shape and of the field's shape.
 
-    of_a: whether the shape is a of its pair. pose: the shape's frame in the field's. voxel: of the field, or of the
-    shape's own where it has no grid [m]. steps: of the refinement. max_separation: of a contact [m]. mesh: of the
-    shape's triangles, -1 for none; closed: whether it is closed.
+    of_a: whether the shape is a of its pair. pose: the shape's frame in the field's. voxel: of the
+    field, or of the shape's own where it has no grid [m]. steps: of the refinement. max_separation:
+    of a contact [m]. mesh: of the shape's triangles, -1 for none; closed: whether it is closed.
     """
 
     row: int
@@ -197,7 +197,8 @@ class Probe:
 
 @wp.struct
 class FieldMinimum:
-    """A point of a shape, its frame [m], and the field's value [m] and unit gradient there, the field's frame."""
+    """A point of a shape, its frame [m], and the field's value [m] and unit gradient there, the
+    field's frame."""
 
     point: Vec3
     value: Real
@@ -206,7 +207,8 @@ class FieldMinimum:
 
 @wp.func(inline=False)
 def evaluate(fields: wp.array[Fields], probe: Probe, point: Vec3) -> FieldMinimum:
-    """The field at a point of the probe's triangles; a point of an ellipsoid is first projected to its surface."""
+    """The field at a point of the probe's triangles; a point of an ellipsoid is first projected to
+    its surface."""
     result = FieldMinimum()
     result.point = point
     if fields[0].type[probe.row] == ELLIPSOID:
@@ -261,7 +263,8 @@ def minimum_along(fields: wp.array[Fields], probe: Probe, p: Vec3, q: Vec3) -> F
 
 @wp.func(inline=False)
 def minimum_over(fields: wp.array[Fields], probe: Probe, p: Vec3, q: Vec3, r: Vec3) -> FieldMinimum:
-    """The minimum found inside a triangle: of a regular grid of points, then by projected gradient steps."""
+    """The minimum found inside a triangle: of a regular grid of points, then by projected gradient
+    steps."""
     longest = wp.max(wp.length(q - p), wp.max(wp.length(r - q), wp.length(p - r)))
     count = wp.clamp(int(longest / (COARSE_VOXELS * probe.voxel)) + 2, 3, MAX_ACROSS)
     best = FieldMinimum()
@@ -303,21 +306,24 @@ def minimum_over(fields: wp.array[Fields], probe: Probe, p: Vec3, q: Vec3, r: Ve
 
 # Collider of pairs in which one shape or both have a signed distance field.
 #
-# The triangles of each shape (see `facets`) are tested against the field of the other: its grid, or the exact distance
-# to its surface where it has no grid. Every vertex within the maximum separation has a contact, as has an edge or a
-# triangle whose field has a lower minimum in its interior than at its vertices. Spheres and capsules are tested as a
-# point and a segment with a radius.
+# The triangles of each shape (see `facets`) are tested against the field of the other: its grid, or
+# the exact distance to its surface where it has no grid. Every vertex within the maximum separation
+# has a contact, as has an edge or a triangle whose field has a lower minimum in its interior than
+# at its vertices. Spheres and capsules are tested as a point and a segment with a radius.
 #
 # A back-facing contact counts where its pair has no deeper contact.
 
 LOWER = wp.constant(Real(0.1))
-"""Voxels by which an interior minimum of an edge or triangle must be lower than the field at its vertices."""
+"""Voxels by which an interior minimum of an edge or triangle must be lower than the field at its
+vertices."""
 BENDS = wp.constant(Real(0.1))
-"""Sine of slightly more than the angle between facets of round shapes: all corners around the lowest point count."""
+"""Sine of slightly more than the angle between facets of round shapes: all corners around the
+lowest point count."""
 BACK_FACING = wp.constant(1)
 """Priority of a contact whose surface is back-facing: it counts where it overlaps deepest."""
 NOT_LOWEST = wp.constant(2)
-"""Priority of a corner of a round shape's facets with a lower neighbour: it counts where it is closest."""
+"""Priority of a corner of a round shape's facets with a lower neighbour: it counts where it is
+closest."""
 FACING_AWAY = wp.constant(Real(0.05))
 """Cosine between a normal and the field's gradient above which a surface is back-facing."""
 
@@ -332,7 +338,8 @@ def emit_field_contact(
     feature: int,
     priority: int,
 ):
-    """Writes the contact of a point of the probe, of a ball around it. The field's shape has no features."""
+    """Writes the contact of a point of the probe, of a ball around it. The field's shape has no
+    features."""
     result = ContactRecord()
     result.separation = minimum.value - radius
     result.feature_a = -1
@@ -354,7 +361,8 @@ def emit_field_contact(
 def collide_core(
     fields: wp.array[Fields], probe: Probe, contact: wp.array[ContactRecord], row: int
 ) -> int:
-    """Writes the contacts of a sphere or capsule with a grid: ends and minimum between; returns their number."""
+    """Writes the contacts of a sphere or capsule with a grid: ends and minimum between; returns
+    their number."""
     size = fields[0].size[probe.row]
     if fields[0].type[probe.row] == SPHERE or size[1] == Real(0.0):
         minimum = evaluate(fields, probe, Vec3())
@@ -384,7 +392,8 @@ def collide_core(
 
 @wp.func
 def is_back_facing(probe: Probe, normal: Vec3, minimum: FieldMinimum) -> int:
-    """BACK_FACING where a normal of the shape, its frame, points along the field's gradient, else 0."""
+    """BACK_FACING where a normal of the shape, its frame, points along the field's gradient, else
+    0."""
     if not probe.closed:
         return 0
     along = wp.dot(wp.transform_vector(probe.pose, normal), minimum.gradient)
@@ -393,7 +402,8 @@ def is_back_facing(probe: Probe, normal: Vec3, minimum: FieldMinimum) -> int:
 
 @wp.func(inline=False)
 def is_lowest(meshes: Meshes, probe: Probe, vertex: int, minimum: FieldMinimum) -> bool:
-    """Whether no neighbour of a vertex is lower by more than the angle between facets of a round shape."""
+    """Whether no neighbour of a vertex is lower by more than the angle between facets of a round
+    shape."""
     direction = wp.quat_rotate_inv(wp.transform_get_rotation(probe.pose), minimum.gradient)
     for at in range(meshes.arrays[0].ring[vertex], meshes.arrays[0].ring[vertex + 1]):
         along = meshes.arrays[0].point[meshes.arrays[0].around[at]] - meshes.arrays[0].point[vertex]
@@ -404,8 +414,8 @@ def is_lowest(meshes: Meshes, probe: Probe, vertex: int, minimum: FieldMinimum) 
 
 @wp.struct
 class TriangleMinimum:
-    """State of the collision of a triangle. value: of the field at its corners; least: of all samples [m]. count:
-    contacts written."""
+    """State of the collision of a triangle. value: of the field at its corners; least: of all
+    samples [m]. count: contacts written."""
 
     value: Vec3
     least: Real
@@ -448,7 +458,8 @@ def emit_within(
 ) -> int:
     """Writes a contact in the interior of an edge or triangle, where it counts; returns the number.
 
-    Against a surface without a grid it counts where it overlaps deepest: resting contacts are those of the corners.
+    Against a surface without a grid it counts where it overlaps deepest: resting contacts are those
+    of the corners.
     """
     if not has_grid and minimum.value >= -LOWER * probe.voxel:
         return 0
@@ -499,10 +510,12 @@ def collide_sides(
 def collide_triangle(
     fields: wp.array[Fields], probe: Probe, face: int, contact: wp.array[ContactRecord], row: int
 ) -> int:
-    """Writes the contacts of a triangle with a field: corners, sides, interior; returns their number."""
+    """Writes the contacts of a triangle with a field: corners, sides, interior; returns their
+    number."""
     corners = collide_corners(fields, probe, face, contact, row)
     sides = collide_sides(fields, probe, face, corners, contact, row)
-    p, q = mesh_corner(fields[0].meshes, face, 0), mesh_corner(fields[0].meshes, face, 1)
+    p = mesh_corner(fields[0].meshes, face, 0)
+    q = mesh_corner(fields[0].meshes, face, 1)
     r = mesh_corner(fields[0].meshes, face, 2)
     longest = wp.max(wp.length(q - p), wp.max(wp.length(r - q), wp.length(p - r)))
     count = sides.count
@@ -558,8 +571,8 @@ def is_core(fields: wp.array[Fields], row: int) -> bool:
 def sub_pairs_of_probe(fields: wp.array[Fields], probe: Probe, out: SubPairList, start: int) -> int:
     """Appends the sub-pairs of a shape against a field, after `start` others; returns their number.
 
-    With code 0 for a against b, 1 for b against a, the number of a sub-pair is 2 * face + code for a triangle,
-    -1 - code for a core.
+    With code 0 for a against b, 1 for b against a, the number of a sub-pair is 2 * face + code for
+    a triangle, -1 - code for a core.
     """
     code = wp.where(probe.of_a, 0, 1)
     max_separation = wp.max(probe.max_separation, Real(0.0))
@@ -620,7 +633,8 @@ def without_back_facing(
     first: int,
     count: int,
 ) -> int:
-    """Drops contacts with a priority value above 0, except the deepest where no other is as deep or there is no other.
+    """Drops contacts with a priority value above 0, except the deepest where no other is as deep or
+    there is no other.
 
     A back-facing contact is kept only where it overlaps. Returns the number of contacts left.
     """

@@ -1,10 +1,12 @@
-"""Pairs tested as sub-pairs, such as the triangles of a mesh: sub-pairs are counted, written, collided and merged.
+"""Pairs tested as sub-pairs, such as the triangles of a mesh: sub-pairs are counted, written,
+collided and merged.
 
-A collider's `SubPairKernels` defines the sub-pairs of a pair and which of their contacts are kept; the collider's
-kernel computes the contacts of a sub-pair. The functions are inlined: a call would copy the rows and surfaces, 2.5
-kilobytes and more.
+A collider's `SubPairKernels` defines the sub-pairs of a pair and which of their contacts are kept;
+the collider's kernel computes the contacts of a sub-pair. The functions are inlined: a call would
+copy the rows and surfaces, 2.5 kilobytes and more.
 
-Scenes without such colliders do not import this module: defining its kernels takes half of a short run's start-up time.
+Scenes without such colliders do not import this module: defining its kernels takes half of a short
+run's start-up time.
 """
 
 from __future__ import annotations
@@ -15,8 +17,8 @@ from typing import Any
 
 import warp as wp
 
-from collidecli.engine.candidates import query_of
 from collidecli.engine.cells import Instances
+from collidecli.engine.collider_query import query_of
 from collidecli.engine.contact_record import (
     CROSSING_A,
     CROSSING_B,
@@ -41,8 +43,8 @@ CACHED = wp.constant(2)
 
 @wp.struct
 class SubPairList:
-    """Slots of a candidate's sub-pairs: from `first` up to but excluding `end`; more are only counted. writes: 1 in the
-    second pass, when the count is known and the slots are final.
+    """Slots of a candidate's sub-pairs: from `first` up to but excluding `end`; more are only
+    counted. writes: 1 in the second pass, when the count is known and the slots are final.
     """
 
     sub_pair: wp.array[wp.vec2i]
@@ -66,7 +68,8 @@ class ContactRows:
 
 @wp.func
 def begin_of(end: wp.array[wp.int32], index: int) -> int:
-    """Where entry `index` begins, from the inclusive scan of the counts: the end of the entry before it."""
+    """Where entry `index` begins, from the inclusive scan of the counts: the end of the entry
+    before it."""
     if index == 0:
         return 0
     return end[index - 1]
@@ -95,8 +98,8 @@ def has_all(out: SubPairList, count: int) -> bool:
 def search_kernel(surfaces_type: Any, sub_pairs_of: Callable[..., Any]) -> wp.Kernel:
     """Kernel that finds sub-pairs.
 
-    sub_pairs_of(rows, surfaces, query, part, parts, out) -> int: appends the sub-pairs of a pair, or of one of `parts`
-    parts of it, in an order determined by the pair alone; returns their count.
+    sub_pairs_of(rows, surfaces, query, part, parts, out) -> int: appends the sub-pairs of a pair,
+    or of one of `parts` parts of it, in an order determined by the pair alone; returns their count.
     """
 
     def find_sub_pairs(
@@ -112,8 +115,8 @@ def search_kernel(surfaces_type: Any, sub_pairs_of: Callable[..., Any]) -> wp.Ke
         sub_pair: wp.array[wp.vec2i],
         writes: int,
     ):
-        """Counts sub-pairs and stores the first FEW; after the scan of the counts, writes all sub-pairs of candidates
-        with more. `parts` threads a candidate.
+        """Counts sub-pairs and stores the first FEW; after the scan of the counts, writes all
+        sub-pairs of candidates with more. `parts` threads a candidate.
         """
         thread = wp.tid()
         out = SubPairList()
@@ -140,8 +143,8 @@ def search_kernel(surfaces_type: Any, sub_pairs_of: Callable[..., Any]) -> wp.Ke
 def sub_pair_kernel(surfaces_type: Any, collide_sub_pair: Callable[..., Any]) -> wp.Kernel:
     """Kernel of sub-pairs with a limited number of contacts.
 
-    collide_sub_pair(rows, surfaces, query, number, out, row) -> int: writes the contacts of a sub-pair from `row` on;
-    returns their count, plus INEXACT if a depth is an upper bound.
+    collide_sub_pair(rows, surfaces, query, number, out, row) -> int: writes the contacts of a
+    sub-pair from `row` on; returns their count, plus INEXACT if a depth is an upper bound.
     """
 
     def collide_sub_pairs(
@@ -174,8 +177,8 @@ def sub_pair_kernel(surfaces_type: Any, collide_sub_pair: Callable[..., Any]) ->
 def counted_kernel(surfaces_type: Any, contacts_of: Callable[..., Any]) -> wp.Kernel:
     """Kernel of sub-pairs with any number of contacts.
 
-    contacts_of(rows, surfaces, query, number, out: ContactRows) -> int: writes the contacts of a sub-pair while rows
-    are left; returns their count.
+    contacts_of(rows, surfaces, query, number, out: ContactRows) -> int: writes the contacts of a
+    sub-pair while rows are left; returns their count.
     """
 
     def collide_sub_pairs(
@@ -191,8 +194,8 @@ def counted_kernel(surfaces_type: Any, contacts_of: Callable[..., Any]) -> wp.Ke
         first_row: int,
         writes: int,
     ):
-        """Counts a sub-pair's contacts or, after the scan of the counts, writes them from first_row on; one thread a
-        sub-pair.
+        """Counts a sub-pair's contacts or, after the scan of the counts, writes them from first_row
+        on; one thread a sub-pair.
 
         cached: the first CACHED contacts of each sub-pair, from the counting pass.
         """
@@ -222,18 +225,20 @@ def counted_kernel(surfaces_type: Any, contacts_of: Callable[..., Any]) -> wp.Ke
 
 
 TOUCHES = wp.constant(Real(1.0e-9))
-"""Fraction of the larger surface's size: surfaces this close touch, and points this close to an edge or vertex lie on
-it."""
+"""Fraction of the larger surface's size: surfaces this close touch, and points this close to an
+edge or vertex lie on it."""
 NEAR = wp.constant(Real(2.0))
-"""Multiple of a touch: two surfaces have contacts up to this separation, whatever the gap, until their overlap is
-measured. Surfaces that touch may overlap: equal solids at one pose have no point inside each other."""
+"""Multiple of a touch: two surfaces have contacts up to this separation, whatever the gap, until
+their overlap is measured. Surfaces that touch may overlap: equal solids at one pose have no point
+inside each other."""
 
 
 def overlap_kernel(surfaces_type: Any, measure: Callable[..., Any]) -> wp.Kernel:
-    """Kernel that computes the penetration depth of overlapping pairs from the contacts of their sub-pairs.
+    """Kernel that computes the penetration depth of overlapping pairs from the contacts of their
+    sub-pairs.
 
-    measure(rows, surfaces, query, out: ContactRows) -> int: changes the contacts of a pair in place; returns 0 if a
-    depth is an upper bound.
+    measure(rows, surfaces, query, out: ContactRows) -> int: changes the contacts of a pair in
+    place; returns 0 if a depth is an upper bound.
     """
 
     def measure_overlaps(
@@ -251,8 +256,8 @@ def overlap_kernel(surfaces_type: Any, measure: Callable[..., Any]) -> wp.Kernel
         first_row: int,
         inexact: wp.array[wp.int32],
     ):
-        """Depths of a candidate whose contacts are contiguous from first_row on, in the layout of the merge; one thread
-        a candidate.
+        """Depths of a candidate whose contacts are contiguous from first_row on, in the layout of
+        the merge; one thread a candidate.
         """
         thread = wp.tid()
         candidate = order[start + thread]
@@ -283,7 +288,8 @@ def overlap_kernel(surfaces_type: Any, measure: Callable[..., Any]) -> wp.Kernel
 
 @wp.func
 def spare_rows(out: ContactRows, count: int, priority: int, role: int) -> int:
-    """Appends `count` unused rows, which `overlap_kernel` may fill with contacts; returns `count`."""
+    """Appends `count` unused rows, which `overlap_kernel` may fill with contacts; returns
+    `count`."""
     for i in range(count):
         if out.first + i < out.end:
             contact = ContactRecord()
@@ -307,7 +313,8 @@ def copy_sub_pairs(
     sub_pair: wp.array[wp.vec2i],
     most: wp.array[wp.int32],
 ):
-    """Copies the sub-pairs stored in the counting pass; most: the largest count. Threads as in the search."""
+    """Copies the sub-pairs stored in the counting pass; most: the largest count. Threads as in the
+    search."""
     thread = wp.tid()
     slot = begin_of(end, thread)
     count = end[thread] - slot
@@ -322,9 +329,9 @@ def copy_sub_pairs(
 class SubPairs:
     """Sub-pairs of a batch. sub_pair: vec2i, candidate and the number assigned by the search.
 
-    end: end of the sub-pairs of each search thread, `parts` threads a candidate. rows: number of rows of their
-    contacts.
-    row_end, cached: where contacts are counted first, the end of each sub-pair's rows, and the first contacts of each.
+    end: end of the sub-pairs of each search thread, `parts` threads a candidate. rows: number of
+    rows of their contacts. row_end, cached: where contacts are counted first, the end of each
+    sub-pair's rows, and the first contacts of each.
     """
 
     sub_pair: wp.array
@@ -340,9 +347,9 @@ class SubPairs:
 class SubPairKernels:
     """Kernels that collide the pairs of some colliders by sub-pairs.
 
-    surfaces: name of the model's surfaces that the kernels read. search, merge: kernels of `search_kernel` and
-    `merge_kernel`. parts_on_cuda: threads of one candidate's search on a GPU; a CPU uses one. others: kernels that
-    prepare the surfaces. overlap: kernel of `overlap_kernel`.
+    surfaces: name of the model's surfaces that the kernels read. search, merge: kernels of
+    `search_kernel` and `merge_kernel`. parts_on_cuda: threads of one candidate's search on a GPU; a
+    CPU uses one. others: kernels that prepare the surfaces. overlap: kernel of `overlap_kernel`.
     """
 
     name: str
@@ -366,7 +373,8 @@ class SubPairKernels:
     def find(self, bucket: ColliderBatch, workspace: Workspace, counted: bool = True) -> SubPairs:
         """Sub-pairs of a batch; counted: with the number of rows of their contacts."""
         bucket = self.bound(bucket)
-        collider, shared = bucket.collider, bucket.shared
+        collider = bucket.collider
+        shared = bucket.shared
         parts = self.parts_on_cuda if workspace.has_own_memory else 1
         threads = bucket.size * parts
         end = workspace.array(f"{collider.name}_end", threads, wp.int32)
@@ -385,7 +393,8 @@ class SubPairKernels:
         most = workspace.array("most_sub_pairs", 1, wp.int32)
         workspace.fill(most, 0)
         workspace.launch(copy_sub_pairs, threads, [end, few, sub_pair, most])
-        # On a heightfield, a pass over all candidates would take a tenth of the counting pass's time.
+        # On a heightfield, a pass over all candidates would take a tenth of the counting pass's
+        # time.
         if workspace.last(most, 1) > int(FEW):
             workspace.launch(self.search, threads, [*arguments, sub_pair, 1])
         if collider.max_contacts > 0 or not counted:
@@ -413,12 +422,10 @@ class SubPairKernels:
     ) -> None:
         """Emits the contacts of a batch's sub-pairs, merged by candidate."""
         bucket = self.bound(bucket)
-        contact, first_row, collider, shared = (
-            out.contact,
-            out.first_row,
-            bucket.collider,
-            bucket.shared,
-        )
+        contact = out.contact
+        first_row = out.first_row
+        collider = bucket.collider
+        shared = bucket.shared
         most = collider.max_contacts
         surfaces = bucket.surfaces[self.surfaces]
         if sub_pairs.row_end is not None:
@@ -435,7 +442,8 @@ class SubPairKernels:
             ]
         else:
             contact_counts = workspace.array("sub_pair_found", sub_pairs.count, wp.int32)
-            # Rows are contiguous: those of a sub-pair, and of a candidate's sub-pairs, follow each other.
+            # Rows are contiguous: those of a sub-pair, and of a candidate's sub-pairs, follow each
+            # other.
             buffer = workspace.struct(
                 ContactBuffer, contact=contact, start=first_row, most=1, pair_count=1
             )
@@ -489,9 +497,9 @@ class SubPairKernels:
 
 # Pairs tested as sub-pairs of which only is wanted whether they have a contact, for `touch_only`.
 #
-# A kernel decides most pairs from their sub-pairs, in part of the collider's time: it ends at the first sub-pair that
-# is proven to have a contact. The pairs that it leaves undecided are collided in full, so that the pairs with a
-# contact are those of the collider.
+# A kernel decides most pairs from their sub-pairs, in part of the collider's time: it ends at the
+# first sub-pair that is proven to have a contact. The pairs that it leaves undecided are collided
+# in full, so that the pairs with a contact are those of the collider.
 
 
 def touch_kernel(
@@ -499,9 +507,9 @@ def touch_kernel(
 ) -> wp.Kernel:
     """Kernel that decides which pairs have a contact.
 
-    touch_of_pair(rows, surfaces, query, sub_pair, begin, end) -> int: TOUCHING, APART_BY_LIMIT or UNCERTAIN, of a pair
-    with the sub-pairs `begin` up to but excluding `end`, at least one. reads_list: whether there are sub-pairs; without
-    them sub_pair, begin and end have no meaning.
+    touch_of_pair(rows, surfaces, query, sub_pair, begin, end) -> int: TOUCHING, APART_BY_LIMIT or
+    UNCERTAIN, of a pair with the sub-pairs `begin` up to but excluding `end`, at least one.
+    reads_list: whether there are sub-pairs; without them sub_pair, begin and end have no meaning.
     """
 
     def find_touches(
@@ -517,7 +525,8 @@ def touch_kernel(
         sub_pair_end: wp.array[wp.int32],
         undecided: wp.array[wp.int32],
     ):
-        """Sets `found` of a candidate to 1 or 0, and `undecided` to 1 where that is open; one thread a candidate."""
+        """Sets `found` of a candidate to 1 or 0, and `undecided` to 1 where that is open; one
+        thread a candidate."""
         thread = wp.tid()
         candidate = order[start + thread]
         begin = int(0)
@@ -551,7 +560,8 @@ def list_undecided(
 
 @dataclass(frozen=True)
 class UndecidedPairs:
-    """The candidates of a batch that are left to the collider, and their sub-pairs. rows: of their contacts."""
+    """The candidates of a batch that are left to the collider, and their sub-pairs. rows: of their
+    contacts."""
 
     batch: ColliderBatch
     sub_pairs: SubPairs | None
@@ -560,8 +570,8 @@ class UndecidedPairs:
 
 @dataclass(frozen=True)
 class TouchKernels:
-    """Kernels that decide whether pairs have a contact. full: those of the collider. touch, reads_list: see
-    `touch_kernel`.
+    """Kernels that decide whether pairs have a contact. full: those of the collider. touch,
+    reads_list: see `touch_kernel`.
     """
 
     full: SubPairKernels
@@ -618,7 +628,8 @@ class TouchKernels:
 
 
 def touch_collider(full: Collider, touch: wp.Kernel, reads_list: bool) -> Collider:
-    """A collider that finds whether there is a contact, by kernel `touch` of `touch_kernel` and else by `full`."""
+    """A collider that finds whether there is a contact, by kernel `touch` of `touch_kernel` and
+    else by `full`."""
     kernels = full.sub_pair_kernels
     assert isinstance(kernels, SubPairKernels)
     decided = TouchKernels(kernels, touch, reads_list)

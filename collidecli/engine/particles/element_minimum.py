@@ -1,10 +1,11 @@
-"""Least signed distance of an edge or a face from a shape, less a radius that is linear on the element.
+"""Least signed distance of an edge or a face from a shape, less a radius that is linear on the
+element.
 
-The signed distance from a convex shape is convex inside the shape too, as the greatest height over its supporting
-planes. Each evaluation gives a value and a subgradient, and with them a plane below the function: the least of the
-planes on the region that is left bounds the minimum from below, and the search ends where the best value is within a
-precision of that bound. A query is a Warp struct with an overload of `slope_at`. For surfaces that are not convex see
-`surface_minimum`.
+The signed distance from a convex shape is convex inside the shape too, as the greatest height over
+its supporting planes. Each evaluation gives a value and a subgradient, and with them a plane below
+the function: the least of the planes on the region that is left bounds the minimum from below, and
+the search ends where the best value is within a precision of that bound. A query is a Warp struct
+with an overload of `slope_at`. For surfaces that are not convex see `surface_minimum`.
 """
 
 from typing import Any
@@ -12,7 +13,8 @@ from typing import Any
 import warp as wp
 
 from collidecli.engine.geometry.heightfields import base_begins, field_of, named_triangle
-from collidecli.engine.geometry.meshes import FACE_PART, mesh_corner, nearest_triangle_point
+from collidecli.engine.geometry.mesh_points import FACE_PART, nearest_triangle_point
+from collidecli.engine.geometry.meshes import mesh_corner
 from collidecli.engine.geometry.real import Real, Vec2, Vec3
 from collidecli.engine.narrowphase.triangles.heightfield_traversal import (
     SegmentCursor,
@@ -29,17 +31,20 @@ from collidecli.engine.particles.surfaces import (
     sample_surface,
 )
 
-# Functions of surfaces and queries have one overload for each struct: Warp selects by argument type.
+# Functions of surfaces and queries have one overload for each struct: Warp selects by argument
+# type.
 # ruff: noqa: F811
 
 MOST_CUTS = 100
-"""Evaluations of one search. Each removes at least 0.37 of the region: 75 suffice for fifteen digits."""
+"""Evaluations of one search. Each removes at least 0.37 of the region: 75 suffice for fifteen
+digits."""
 PRECISION = wp.constant(Real(1.0e-14))
 """Fraction of an element's longest side within which the least value is found."""
 ROUNDING = wp.constant(Real(1.0e-15))
 """Fraction of an element's coordinates to which the distance is rounded."""
 LOWER = wp.constant(Real(1.0e-9))
-"""Fraction of an element's longest side by which the interior is lower than the boundary where its minimum counts."""
+"""Fraction of an element's longest side by which the interior is lower than the boundary where its
+minimum counts."""
 CLOSEST_CUT = wp.constant(Real(1.0e-3))
 """Fraction of a bracket by which an evaluation is within it at least."""
 
@@ -79,7 +84,8 @@ def slope_at(query: PrimitiveQuery, point: Vec3) -> Slope:
 
 @wp.func
 def slope_at(query: TriangleQuery, point: Vec3) -> Slope:
-    """Distance of a point from a triangle and its gradient; on the triangle zero, which is a subgradient."""
+    """Distance of a point from a triangle and its gradient; on the triangle zero, which is a
+    subgradient."""
     nearest = nearest_triangle_point(query.p, query.q, query.r, query.normal, point)
     off = point - nearest.point
     distance = wp.length(off)
@@ -96,8 +102,9 @@ def slope_at(query: TriangleQuery, point: Vec3) -> Slope:
 class DeformableElement:
     """An edge or a triangle of a deformable object in the frame of a shape.
 
-    count: 2 or 3 corners p, q, r. radius: of each [m]. precision: of values [m]. lower: by how much the interior is
-    lower than the boundary where its minimum counts [m]. limit: value from which on a minimum is of no interest [m].
+    count: 2 or 3 corners p, q, r. radius: of each [m]. precision: of values [m]. lower: by how much
+    the interior is lower than the boundary where its minimum counts [m]. limit: value from which on
+    a minimum is of no interest [m].
     """
 
     count: int
@@ -112,8 +119,9 @@ class DeformableElement:
 
 @wp.struct
 class Minimum:
-    """Least value of a function on an element. weights: of its corners. slope: of the distance there.
-    interior: 1 where the interior of the element is lower than its boundary. boundary: least value there."""
+    """Least value of a function on an element. weights: of its corners. slope: of the distance
+    there. interior: 1 where the interior of the element is lower than its boundary. boundary: least
+    value there."""
 
     interior: int
     value: Real
@@ -124,7 +132,8 @@ class Minimum:
 
 @wp.func
 def with_precision(element: DeformableElement) -> DeformableElement:
-    """The element with the precision of its values, from its size and its distance from the origin."""
+    """The element with the precision of its values, from its size and its distance from the
+    origin."""
     side = wp.max(wp.length(element.r - element.q), wp.length(element.p - element.r))
     longest = wp.max(wp.length(element.q - element.p), side)
     farthest = wp.max(wp.length(element.p), wp.max(wp.length(element.q), wp.length(element.r)))
@@ -181,17 +190,18 @@ def weights_on_side(weights: Vec3, k: int) -> Vec3:
 def minimum_on_edge(query: Any, edge: DeformableElement, low: Slope, high: Slope) -> Minimum:
     """Least value on an edge, between its ends of the slopes `low` and `high`.
 
-    Two tangents bracket the minimum. Their crossing is the bound; it is evaluated in turn with the zero of the
-    interpolated rate: the first is exact at a kink, the second converges fast where the function is smooth.
+    Two tangents bracket the minimum. Their crossing is the bound; it is evaluated in turn with the
+    zero of the interpolated rate: the first is exact at a kink, the second converges fast where the
+    function is smooth.
     """
     along = edge.q - edge.p
     growth = edge.radius[1] - edge.radius[0]
-    begin, end = Real(0.0), Real(1.0)
-    value_begin, value_end = low.value - edge.radius[0], high.value - edge.radius[1]
-    rate_begin, rate_end = (
-        wp.dot(low.gradient, along) - growth,
-        wp.dot(high.gradient, along) - growth,
-    )
+    begin = Real(0.0)
+    end = Real(1.0)
+    value_begin = low.value - edge.radius[0]
+    value_end = high.value - edge.radius[1]
+    rate_begin = wp.dot(low.gradient, along) - growth
+    rate_end = wp.dot(high.gradient, along) - growth
     boundary = wp.min(value_begin, value_end)
     least = value_end if value_end < value_begin else value_begin
     least_slope = high if value_end < value_begin else low
@@ -242,7 +252,8 @@ def center_of_polygon(polygon: wp.array[Vec2], count: int) -> Vec2:
     """Centre of area of a convex polygon; of its corners where it has no area."""
     first = polygon[0]
     area = Real(0.0)
-    sums, corners = Vec2(Real(0.0), Real(0.0)), Vec2(Real(0.0), Real(0.0))
+    sums = Vec2(Real(0.0), Real(0.0))
+    corners = Vec2(Real(0.0), Real(0.0))
     for k in range(1, count):
         corners += polygon[k] - first
         if k + 1 < count:
@@ -258,16 +269,14 @@ def center_of_polygon(polygon: wp.array[Vec2], count: int) -> Vec2:
 def cut_polygon(
     polygon: wp.array[Vec2], count: int, center: Vec2, rate: Vec2, above: Real, cut: wp.array[Vec2]
 ) -> int:
-    """Number of corners of the part of a convex polygon where above + rate . (x - center) is at most 0, in `polygon`.
-    cut: scratch of the same length."""
+    """Number of corners of the part of a convex polygon where above + rate . (x - center) is at
+    most 0, in `polygon`. cut: scratch of the same length."""
     written = int(0)
     for k in range(count):
         vertex = polygon[k]
         ahead = polygon[(k + 1) % count]
-        height, height_ahead = (
-            above + wp.dot(rate, vertex - center),
-            above + wp.dot(rate, ahead - center),
-        )
+        height = above + wp.dot(rate, vertex - center)
+        height_ahead = above + wp.dot(rate, ahead - center)
         if height <= Real(0.0):
             cut[written] = vertex
             written += 1
@@ -283,8 +292,9 @@ def cut_polygon(
 def minimum_in_face(query: Any, face: DeformableElement, threshold: Real) -> Minimum:
     """Least value on a triangle, if it is below `threshold`; else any value of it.
 
-    Cutting planes through the centre of the region that is left. Source: Levin, On an algorithm for the minimization of
-    convex functions, 1965; each cut removes at least 1 - 1/e of the area (Gruenbaum 1960).
+    Cutting planes through the centre of the region that is left. Source: Levin, On an algorithm for
+    the minimization of convex functions, 1965; each cut removes at least 1 - 1/e of the area
+    (Gruenbaum 1960).
     """
     polygon = wp.zeros(shape=wp.static(MOST_CUTS + 4), dtype=Vec2)
     scratch = wp.zeros(shape=wp.static(MOST_CUTS + 4), dtype=Vec2)
@@ -320,7 +330,8 @@ def minimum_in_face(query: Any, face: DeformableElement, threshold: Real) -> Min
 
 @wp.func
 def is_least_on_boundary(face: DeformableElement, at: Minimum) -> bool:
-    """Whether the plane below the function at a point of the boundary shows that no point of the triangle is lower."""
+    """Whether the plane below the function at a point of the boundary shows that no point of the
+    triangle is lower."""
     point = point_of(face, at.weights)
     radius = wp.dot(at.weights, face.radius)
     for k in range(3):
@@ -338,7 +349,8 @@ def is_least_on_boundary(face: DeformableElement, at: Minimum) -> bool:
 @wp.func
 def convex_minimum(query: Any, element: DeformableElement) -> Minimum:
     """Least value on an edge or triangle, and whether its interior is lower than its boundary."""
-    slope_p, slope_q = slope_at(query, element.p), slope_at(query, element.q)
+    slope_p = slope_at(query, element.p)
+    slope_q = slope_at(query, element.q)
     if element.count == 2:
         return minimum_on_edge(query, element, slope_p, slope_q)
     slope_r = slope_at(query, element.r)
@@ -455,11 +467,12 @@ def counts_inside(surfaces: GridSurfaces, row: int, face: int) -> bool:
 
 # Minimum over the surface of a mesh or heightfield.
 #
-# The distance from one triangle is convex, so outside the least one over the triangles near the element is exact.
-# Inside, the signed distance is the greatest of the negative distances from all triangles: a search over parts of the
-# element, with two bounds for each part. By convexity a triangle's distance is at most linear between the part's
-# corners, so two triangles give the least value of the greater of two linear functions below it; and the signed
-# distance at a point decreases by no more than the way from it.
+# The distance from one triangle is convex, so outside the least one over the triangles near the
+# element is exact. Inside, the signed distance is the greatest of the negative distances from all
+# triangles: a search over parts of the element, with two bounds for each part. By convexity a
+# triangle's distance is at most linear between the part's corners, so two triangles give the least
+# value of the greater of two linear functions below it; and the signed distance at a point
+# decreases by no more than the way from it.
 
 DEPTH_PRECISION = wp.constant(Real(1.0e-4))
 """Fraction of an element's longest side within which the deepest point is found."""
@@ -483,7 +496,8 @@ def is_beyond(element: DeformableElement, query: TriangleQuery, distance: Real) 
     off = wp.max(off, Vec3())
     if wp.length(off) >= distance:
         return True
-    p, q = wp.dot(query.normal, element.p - query.p), wp.dot(query.normal, element.q - query.p)
+    p = wp.dot(query.normal, element.p - query.p)
+    q = wp.dot(query.normal, element.q - query.p)
     r = wp.dot(query.normal, element.r - query.p)
     return wp.min(p, wp.min(q, r)) >= distance or wp.max(p, wp.max(q, r)) <= -distance
 
@@ -496,8 +510,8 @@ def minimum_at_triangle(query: TriangleQuery, element: DeformableElement) -> Min
 
 @wp.func
 def outer_minimum(surfaces: Any, row: int, element: DeformableElement, at_corners: Real) -> Minimum:
-    """Least distance without sign from a surface, less the radius, if it is below the element's limit.
-    at_corners: least value of the corners [m]."""
+    """Least distance without sign from a surface, less the radius, if it is below the element's
+    limit. at_corners: least value of the corners [m]."""
     best = Minimum(0, Real(wp.inf), at_corners, Vec3(), Slope())
     radius = wp.max(element.radius)
     reach = element.limit + radius
@@ -524,8 +538,9 @@ def outer_minimum(surfaces: Any, row: int, element: DeformableElement, at_corner
 
 @wp.struct
 class Part:
-    """A part of an element. a, b, c: weights of its corners, b and c equal on an edge. halvings: of the element.
-    faces: triangles of the surface that bound its depth, -1 for none. bound: lower bound of its values [m]."""
+    """A part of an element. a, b, c: weights of its corners, b and c equal on an edge. halvings: of
+    the element. faces: triangles of the surface that bound its depth, -1 for none. bound: lower
+    bound of its values [m]."""
 
     a: Vec3
     b: Vec3
@@ -558,10 +573,11 @@ def with_face(part: Part, face: int) -> Part:
 
 @wp.func
 def bound_of_part(surfaces: Any, row: int, element: DeformableElement, part: Part) -> PartBound:
-    """Greatest lower bound of the values on a part by two of its triangles.
-    The least value of the greater of two linear functions is at a corner or where they are equal on a side."""
+    """Greatest lower bound of the values on a part by two of its triangles. The least value of the
+    greater of two linear functions is at a corner or where they are equal on a side."""
     result = PartBound(-Real(wp.inf), Vec3())
-    point_a, point_b = point_of(element, part.a), point_of(element, part.b)
+    point_a = point_of(element, part.a)
+    point_b = point_of(element, part.b)
     point_c = point_of(element, part.c)
     corners = wp.matrix_from_rows(part.a, part.b, part.c)
     radii = corners * element.radius
@@ -585,10 +601,8 @@ def bound_of_part(surfaces: Any, row: int, element: DeformableElement, part: Par
                 if height < lowest.value:
                     lowest = PartBound(height, corners[k])
                 ahead = (k + 1) % 3
-                rise, rise_ahead = (
-                    heights[i][k] - heights[j][k],
-                    heights[i][ahead] - heights[j][ahead],
-                )
+                rise = heights[i][k] - heights[j][k]
+                rise_ahead = heights[i][ahead] - heights[j][ahead]
                 if rise * rise_ahead < Real(0.0):
                     t = rise / (rise - rise_ahead)
                     height = heights[i][k] + t * (heights[i][ahead] - heights[i][k])
@@ -608,7 +622,8 @@ def quarter_of(part: Part, k: int, count: int) -> Part:
         if k == 0:
             return Part(part.a, ab, ab, halvings, part.faces, part.bound)
         return Part(ab, part.b, part.b, halvings, part.faces, part.bound)
-    bc, ca = Real(0.5) * (part.b + part.c), Real(0.5) * (part.c + part.a)
+    bc = Real(0.5) * (part.b + part.c)
+    ca = Real(0.5) * (part.c + part.a)
     if k == 0:
         return Part(part.a, ab, ca, halvings, part.faces, part.bound)
     if k == 1:
@@ -622,7 +637,8 @@ def quarter_of(part: Part, k: int, count: int) -> Part:
 def sample_element(
     surfaces: Any, row: int, half: Vec3, element: DeformableElement, weights: Vec3, limit: Real
 ) -> Sample:
-    """The sample of a point of an element, if its distance is below `limit`; limited by the size of the shape."""
+    """The sample of a point of an element, if its distance is below `limit`; limited by the size of
+    the shape."""
     point = point_of(element, weights)
     limited = wp.min(limit, wp.length(point) + Real(4.0) * wp.length(half))
     return sample_surface(surfaces, row, half, point, limited, Real(0.0))
@@ -630,7 +646,8 @@ def sample_element(
 
 @wp.struct
 class Search:
-    """A part of an element, the lowest value found so far, and 1 where the part may have a lower one."""
+    """A part of an element, the lowest value found so far, and 1 where the part may have a lower
+    one."""
 
     part: Part
     best: Minimum
@@ -706,7 +723,8 @@ def examined(
     if sample.found == 0 or sample.distance >= size:
         return search
     search = with_sample(surfaces, row, element, search, middle, sample)
-    # Without a triangle that counts, all corners are at or below the base of a heightfield: nothing is inside.
+    # Without a triangle that counts, all corners are at or below the base of a heightfield: nothing
+    # is inside.
     if search.part.faces[0] < 0:
         return search
     lowest = bound_of_part(surfaces, row, element, search.part)
@@ -729,8 +747,9 @@ def deepest(
     threshold: Real,
     precision: Real,
 ) -> Minimum:
-    """Least value on an element, if it is below `threshold`; else any value. Its corners are sampled too.
-    The part of the lowest bound is divided first; with many parts the last one, so that no capacity ends the search."""
+    """Least value on an element, if it is below `threshold`; else any value. Its corners are
+    sampled too. The part of the lowest bound is divided first; with many parts the last one, so
+    that no capacity ends the search."""
     waiting = wp.zeros(shape=wp.static(MOST_WAITING), dtype=Part)
     search = begin_search(surfaces, row, half, element)
     waiting[0] = search.part
@@ -762,12 +781,14 @@ def inner_minimum(
     before: Minimum,
     precision: Real,
 ) -> Minimum:
-    """The minimum with the part of an element inside a surface. before: of the part outside, and of the corners."""
+    """The minimum with the part of an element inside a surface. before: of the part outside, and of
+    the corners."""
     result = before
     lower = Real(2.0) * precision
     limit = wp.min(element.limit, result.boundary - lower)
     minimum = deepest(surfaces, row, half, element, limit, precision)
-    # Only where the inside is lower than the corners, the sides decide whether its least point is in the interior.
+    # Only where the inside is lower than the corners, the sides decide whether its least point is
+    # in the interior.
     if minimum.value < limit:
         if element.count == 3:
             for k in range(3):
@@ -783,8 +804,8 @@ def inner_minimum(
 
 @wp.func
 def surface_minimum(surfaces: Any, row: int, half: Vec3, element: DeformableElement) -> Minimum:
-    """Least signed distance from a surface, less the radius, and whether the element's interior is lower than its
-    boundary."""
+    """Least signed distance from a surface, less the radius, and whether the element's interior is
+    lower than its boundary."""
     result = Minimum(0, Real(wp.inf), Real(wp.inf), Vec3(), Slope())
     least_radius = Real(wp.inf)
     inner = bool(False)

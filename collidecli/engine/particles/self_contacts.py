@@ -1,6 +1,8 @@
-"""Contacts of deformable objects with themselves and each other: vertices with triangles, and edges with edges.
+"""Contacts of deformable objects with themselves and each other: vertices with triangles, and edges
+with edges.
 
-A vertex and a triangle, or two edges, of one world are in contact where their distance is below the limit and
+A vertex and a triangle, or two edges, of one world are in contact where their distance is below the
+limit and
 
 - they have no particle in common, and none of one is within a number of edges of the other (rings);
 - they are of two objects, or their distance at rest is not below the rest distance.
@@ -20,9 +22,9 @@ from collidecli.engine.compaction import row_writers
 from collidecli.engine.contact_record import start_of
 from collidecli.engine.device_model import DeviceModel
 from collidecli.engine.geometry.bounds import rounded_down, rounded_up
-from collidecli.engine.geometry.closest_points import ElementPair, edge_and_edge, vertex_and_face
-from collidecli.engine.geometry.meshes import split_tree
+from collidecli.engine.geometry.mesh_tree import split_tree
 from collidecli.engine.geometry.real import Real, Vec3, device_array
+from collidecli.engine.geometry.triangle_elements import ElementPair, edge_and_edge, vertex_and_face
 from collidecli.engine.particles.surfaces import (
     Cloud,
     CloudCells,
@@ -42,13 +44,14 @@ from collidecli.scene.model import GLOBAL_TEMPLATE
 from collidecli.scene.particles import Particles, canonical_triangles
 from collidecli.scene.tables import SELF_CONTACTS
 
-# Triangles and edges of the deformable objects of each template on a device, and their bounding volume hierarchies.
+# Triangles and edges of the deformable objects of each template on a device, and their bounding
+# volume hierarchies.
 
 
 @wp.struct
 class ElementHeader:
-    """The elements of a template: first and number of its vertices, triangles and edges in `Elements`, and the first
-    and number of nodes of the trees of triangles and edges."""
+    """The elements of a template: first and number of its vertices, triangles and edges in
+    `Elements`, and the first and number of nodes of the trees of triangles and edges."""
 
     first_vertex: int
     vertex_count: int
@@ -65,11 +68,11 @@ class ElementHeader:
 class Elements:
     """Elements of all templates, in the order of their particles.
 
-    vertex: particles of triangles. triangle: from the smallest particle on, in their direction. edge: smaller particle
-    first. skip: the node after a node's descendants, from the tree's first. leaf: triangle or edge of a leaf, counted
-    within the template; -1 for inner nodes.
-    ring_start, ring: particles within the given number of edges of each particle, ascending. rest: rest positions.
-    owner: object of each particle.
+    vertex: particles of triangles. triangle: from the smallest particle on, in their direction.
+    edge: smaller particle first. skip: the node after a node's descendants, from the tree's first.
+    leaf: triangle or edge of a leaf, counted within the template; -1 for inner nodes. ring_start,
+    ring: particles within the given number of edges of each particle, ascending. rest: rest
+    positions. owner: object of each particle.
     """
 
     header: wp.array[ElementHeader]
@@ -85,12 +88,15 @@ class Elements:
 
 
 def _rings(particles: Particles, count: int) -> tuple[np.ndarray, np.ndarray]:
-    """Start of each particle's neighbours, int64[P + 1], and the particles within `count` edges, ascending."""
-    size, edge = len(particles), particles.edge.astype(np.int64)
+    """Start of each particle's neighbours, int64[P + 1], and the particles within `count` edges,
+    ascending."""
+    size = len(particles)
+    edge = particles.edge.astype(np.int64)
     step = np.unique(
         np.concatenate([edge[:, 0] * size + edge[:, 1], edge[:, 1] * size + edge[:, 0]])
     )
-    step_start, neighbour = np.searchsorted(step // size, np.arange(size + 1)), step % size
+    step_start = np.searchsorted(step // size, np.arange(size + 1))
+    neighbour = step % size
     reached = step if count else step[:0]
     for _ in range(count - 1):
         # The neighbours of every particle reached so far.
@@ -107,15 +113,18 @@ def _rings(particles: Particles, count: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def upload_elements(device_model: DeviceModel, rings: int) -> tuple[Elements, int, int]:
-    """The elements of a model's templates on its device; vertices and edges, and nodes, of the template with most.
-    rings: of neighbours, in edges; 0 for none."""
-    particles, device = device_model.model.particles, device_model.device
+    """The elements of a model's templates on its device; vertices and edges, and nodes, of the
+    template with most. rings: of neighbours, in edges; 0 for none."""
+    particles = device_model.model.particles
+    device = device_model.device
     template_of = particles.template[particles.owner]
-    triangles, edges = canonical_triangles(particles.triangle), particles.edge
+    triangles = canonical_triangles(particles.triangle)
+    edges = particles.edge
     parts: dict[str, list[np.ndarray]] = {
         name: [] for name in ("vertex", "triangle", "edge", "skip", "leaf")
     }
-    headers, at = [], dict.fromkeys(("vertex", "triangle", "edge", "node"), 0)
+    headers = []
+    at = dict.fromkeys(("vertex", "triangle", "edge", "node"), 0)
     width = node_width = 1
     for template in range(device_model.template_count):
         is_present = (template_of == template) | (template_of == GLOBAL_TEMPLATE)
@@ -147,7 +156,8 @@ def upload_elements(device_model: DeviceModel, rings: int) -> tuple[Elements, in
         width = max(width, len(of_template["vertex"]) + len(of_template["edge"]))
         node_width = max(node_width, sum(nodes))
     start, ring = _rings(particles, rings)
-    elements, put = Elements(), partial(device_array, device=device)
+    elements = Elements()
+    put = partial(device_array, device=device)
     elements.header = put(np.array(headers, struct_of(ElementHeader).numpy_dtype()), ElementHeader)
     kinds = {
         "vertex": wp.int32,
@@ -171,8 +181,8 @@ EDGE_EDGE = wp.constant(1)
 
 @wp.struct
 class SelfScene:
-    """Particles and elements of a model. distance: limit of a contact; rest_distance: see the module [m].
-    node_width: nodes of the template with most."""
+    """Particles and elements of a model. distance: limit of a contact; rest_distance: see the
+    module [m]. node_width: nodes of the template with most."""
 
     cloud: Cloud
     elements: Elements
@@ -183,11 +193,13 @@ class SelfScene:
 
 @wp.struct
 class SelfCells:
-    """A thread is a vertex or an edge of a cell: thread = cell * width + index, of the elements from `begin` on.
+    """A thread is a vertex or an edge of a cell: thread = cell * width + index, of the elements
+    from `begin` on.
 
-    lower, upper: boxes of the nodes of each of `cell_count` cells, `SelfScene.node_width` a cell; of steps then those
-    of their next frames, as the entries of `CloudCells.first`. has_step: of steps, 1 for a cell with a next frame in
-    its episode. limit: distance of a touch, which is `SelfScene.distance` without the tolerance [m].
+    lower, upper: boxes of the nodes of each of `cell_count` cells, `SelfScene.node_width` a cell;
+    of steps then those of their next frames, as the entries of `CloudCells.first`. has_step: of
+    steps, 1 for a cell with a next frame in its episode. limit: distance of a touch, which is
+    `SelfScene.distance` without the tolerance [m].
     """
 
     begin: int
@@ -204,9 +216,10 @@ class SelfCells:
 class Element:
     """The vertex or edge of a thread. kind: of its contacts, -1 for none.
 
-    p, q: its particles, equal for a vertex. low, high: its box, grown by the distance [m]. node, stop: nodes of the
-    tree of its partners in `Elements`; box: of the first node in `SelfCells`. first: of the partners in `Elements`;
-    after: number within the template after which partners count.
+    p, q: its particles, equal for a vertex. low, high: its box, grown by the distance [m]. node,
+    stop: nodes of the tree of its partners in `Elements`; box: of the first node in `SelfCells`.
+    first: of the partners in `Elements`; after: number within the template after which partners
+    count.
     """
 
     kind: int
@@ -223,7 +236,8 @@ class Element:
 
 @kernel
 def fit_element_boxes(scene: SelfScene, chunk: ChunkCells, cells: CloudCells, part: SelfCells):
-    """One thread per cell and tree, and of steps then per next frame: the boxes of its nodes, descendants first."""
+    """One thread per cell and tree, and of steps then per next frame: the boxes of its nodes,
+    descendants first."""
     thread = wp.tid()
     entry = thread // 2
     cell = entry % part.cell_count
@@ -368,8 +382,10 @@ def pair_in_cell(
 
 @wp.func
 def is_near_at_rest(scene: SelfScene, kind: int, of: wp.vec4i) -> bool:
-    """Whether the elements of four particles are of one object, and nearer than the rest distance at rest."""
-    owner, rest = scene.elements.owner, scene.elements.rest
+    """Whether the elements of four particles are of one object, and nearer than the rest distance
+    at rest."""
+    owner = scene.elements.owner
+    rest = scene.elements.rest
     if owner[of[0]] != owner[of[3]] or scene.rest_distance <= Real(0.0):
         return False
     pair = pair_of(kind, rest[of[0]], rest[of[1]], rest[of[2]], rest[of[3]])
@@ -396,10 +412,11 @@ def is_contact(
 
 
 def self_traversal(writes: bool, box_of: Any, is_near: Any, is_pair: Any) -> Callable[..., None]:
-    """The traversal of the triangles near a vertex, and of the edges after an edge that are near it, by leaf.
+    """The traversal of the triangles near a vertex, and of the edges after an edge that are near
+    it, by leaf.
 
-    box_of: the box of an element in a cell, with `stop`, the end of its nodes. is_near: whether a node's box overlaps
-    it. is_pair: whether an element and a leaf are a pair.
+    box_of: the box of an element in a cell, with `stop`, the end of its nodes. is_near: whether a
+    node's box overlaps it. is_pair: whether an element and a leaf are a pair.
     """
 
     def find_self_pairs(
@@ -485,7 +502,8 @@ def _compaction(columns_type: Any, point_type: Any) -> wp.Kernel:
 
 
 class SelfStage(ElementStage):
-    """Pairs of elements of a model's deformable objects. elements: the trees of the model's templates."""
+    """Pairs of elements of a model's deformable objects. elements: the trees of the model's
+    templates."""
 
     def __init__(
         self,
@@ -494,7 +512,8 @@ class SelfStage(ElementStage):
         float_type: np.dtype,
         tolerance: float = 0.0,
     ) -> None:
-        """limits: distance, rings and rest distance, see the module. tolerance: they are near at this much more [m]."""
+        """limits: distance, rings and rest distance, see the module. tolerance: they are near at
+        this much more [m]."""
         self._limit, rings, rest_distance = limits
         self._tolerance = tolerance
         self._scene = scene = SelfScene()
@@ -516,18 +535,25 @@ class SelfStage(ElementStage):
         width: int,
         is_step: np.ndarray | None,
     ) -> Inputs:
-        """The arguments of all kernels, with the boxes of all nodes in the frames of the cells; with `is_step`,
-        bool[cells], in their next frames too."""
+        """The arguments of all kernels, with the boxes of all nodes in the frames of the cells;
+        with `is_step`, bool[cells], in their next frames too."""
         cells, host = upload_positions(self.device_model, batch, workspace, is_step)
-        frames, count = 1 if is_step is None else 2, chunk.cell_count
+        frames = 1 if is_step is None else 2
+        count = chunk.cell_count
         boxes = frames * count * self._scene.node_width
         lower, upper = (
             workspace.array(f"element_{name}", boxes, wp.vec3f) for name in ("lower", "upper")
         )
         part = workspace.struct(
-            SelfCells, begin=begin, width=width, cell_count=count, lower=lower, upper=upper, limit=self._limit,
+            SelfCells,
+            begin=begin,
+            width=width,
+            cell_count=count,
+            lower=lower,
+            upper=upper,
+            limit=self._limit,
             tolerance=self._tolerance,
-        )  # fmt: skip
+        )
         if is_step is not None:
             host = *host, is_step.astype(np.int32)
             workspace.bind_host_array(SelfCells, "has_step", host[-1], wp.int32)

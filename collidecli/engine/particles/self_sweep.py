@@ -1,12 +1,16 @@
-"""Motion of a vertex and a triangle, or of two edges, between two frames, and how long they certainly stay apart.
+"""Motion of a vertex and a triangle, or of two edges, between two frames, and how long they
+certainly stay apart.
 
-Every particle moves in a straight line. The differences u = b - a of the corners b of the second element and a of the
-first are linear in time, and the distance of the elements is that of the origin from the convex hull of all u. So for
-a unit vector n the separation min n.u is a lower bound of the distance:
+Every particle moves in a straight line. The differences u = b - a of the corners b of the second
+element and a of the first are linear in time, and the distance of the elements is that of the
+origin from the convex hull of all u. So for a unit vector n the separation min n.u is a lower bound
+of the distance:
 
-- along a fixed n each n.u is linear in time, so that the time at which the first of them is at the goal is exact;
-- along n that goes linearly from n0 at one time to n1 at another, at most 1 long, each n.u is a quadratic polynomial
-  with the Bernstein coefficients n0.u0, (n0.u1 + n1.u0) / 2 and n1.u1: it is nowhere below the least of them.
+- along a fixed n each n.u is linear in time, so that the time at which the first of them is at the
+    goal is exact;
+- along n that goes linearly from n0 at one time to n1 at another, at most 1 long, each n.u is a
+  quadratic polynomial with the Bernstein coefficients n0.u0, (n0.u1 + n1.u0) / 2 and n1.u1: it is
+  nowhere below the least of them.
 
 Source: docs/adr/0111.
 """
@@ -55,7 +59,8 @@ from collidecli.scene.tables import SELF_SWEEP
 ROUNDS = 400
 """Largest number of advances of a pair in a step, after which it is undecided."""
 ROUNDING = wp.constant(Real(2.0**-45))
-"""Of the sizes in a sum or a separation: 128 times the spacing of float64, more than their rounding."""
+"""Of the sizes in a sum or a separation: 128 times the spacing of float64, more than their
+rounding."""
 LONGER = wp.constant(Real(4.0))
 """Times the advance along a fixed direction, for which a direction that turns is tried first."""
 DIFFERENCES = 4
@@ -66,10 +71,10 @@ DIFFERENCES = 4
 class ElementStep:
     """Two elements in a step, which lasts from time 0 to 1.
 
-    kind: VERTEX_FACE or EDGE_EDGE. begin, shift: positions of the second to fourth particle from the first one at time
-    0, and their changes over the step [m]. speed: the largest change of a difference of corners [m]. rounding: bound of
-    the rounding of a separation [m]. limit, tolerance: they touch at a distance of at most `limit`, or up to
-    `tolerance` more [m].
+    kind: VERTEX_FACE or EDGE_EDGE. begin, shift: positions of the second to fourth particle from
+    the first one at time 0, and their changes over the step [m]. speed: the largest change of a
+    difference of corners [m]. rounding: bound of the rounding of a separation [m]. limit,
+    tolerance: they touch at a distance of at most `limit`, or up to `tolerance` more [m].
     """
 
     kind: int
@@ -89,9 +94,9 @@ class ElementStep:
 class Nearest:
     """Two elements at a time.
 
-    point0, point1: of the first and the second, from the first particle [m]. distance: of these points; lower: lower
-    bound of all distances [m]. weights: of the four particles, at the points; those of each element sum to 1. normal:
-    unit, from the first element to the second.
+    point0, point1: of the first and the second, from the first particle [m]. distance: of these
+    points; lower: lower bound of all distances [m]. weights: of the four particles, at the points;
+    those of each element sum to 1. normal: unit, from the first element to the second.
     """
 
     point0: Vec3
@@ -104,10 +109,11 @@ class Nearest:
 
 @wp.struct
 class SelfTouch:
-    """Result of a pair in a step. status: CLEAR, TOUCH or UNDECIDED; the rest is not set where it is CLEAR.
+    """Result of a pair in a step. status: CLEAR, TOUCH or UNDECIDED; the rest is not set where it
+    is CLEAR.
 
-    enter, leave: begin of the first touch and end of the last one, in 0 to 1. least, least_bound: least distance that
-    was found, and a lower bound of all [m].
+    enter, leave: begin of the first touch and end of the last one, in 0 to 1. least, least_bound:
+    least distance that was found, and a lower bound of all [m].
     """
 
     status: int
@@ -137,10 +143,13 @@ def difference_at(step: ElementStep, index: int, time: Real) -> Vec3:
 
 @wp.func
 def nearest_at(step: ElementStep, time: Real) -> Nearest:
-    """The elements at a time. Any weights give a distance of two points, and any normal a lower bound of all."""
-    p, q = step.begin1 + time * step.shift1, step.begin2 + time * step.shift2
+    """The elements at a time. Any weights give a distance of two points, and any normal a lower
+    bound of all."""
+    p = step.begin1 + time * step.shift1
+    q = step.begin2 + time * step.shift2
     r = step.begin3 + time * step.shift3
-    point0, point1 = Vec3(), Vec3()
+    point0 = Vec3()
+    point1 = Vec3()
     pair = pair_of(step.kind, Vec3(), p, q, r)
     weights = pair.weights
     if step.kind == VERTEX_FACE:
@@ -162,7 +171,8 @@ def nearest_at(step: ElementStep, time: Real) -> Nearest:
 
 @wp.func
 def time_along(step: ElementStep, time: Real, sign: Real, normal: Vec3, goal: Real) -> Real:
-    """How long the separation along a unit vector is above `goal` [m], from a time on; infinite if for ever."""
+    """How long the separation along a unit vector is above `goal` [m], from a time on; infinite if
+    for ever."""
     contact_time = Real(wp.inf)
     for index in range(wp.static(DIFFERENCES)):
         height = wp.dot(normal, difference_at(step, index, time)) - step.rounding - goal
@@ -180,7 +190,8 @@ def time_along(step: ElementStep, time: Real, sign: Real, normal: Vec3, goal: Re
 def is_apart_between(
     step: ElementStep, time: Real, near: Nearest, other: Real, far: Nearest, goal: Real
 ) -> bool:
-    """Whether a direction that turns from that of one time to that of another has separations above `goal` between."""
+    """Whether a direction that turns from that of one time to that of another has separations above
+    `goal` between."""
     if near.lower <= goal or far.lower <= goal:
         return False
     for index in range(wp.static(DIFFERENCES)):
@@ -247,8 +258,8 @@ def touch_in_step(step: ElementStep) -> SelfTouch:
     entered = first_touch(step, Real(0.0), Real(1.0))
     if entered.status != CLEAR:
         left = first_touch(step, Real(1.0), Real(-1.0))
-        # Backwards a pair may be found clear that forwards is undecided; and a touch between the goal and the limit
-        # with the tolerance may be found in one direction only.
+        # Backwards a pair may be found clear that forwards is undecided; and a touch between the
+        # goal and the limit with the tolerance may be found in one direction only.
         if entered.status == TOUCH or left.status != CLEAR:
             status = wp.where(left.status == TOUCH, TOUCH, entered.status)
             if left.status == CLEAR or left.time < entered.time:
@@ -270,8 +281,8 @@ EQUAL_TIMES = wp.constant(Real(1.0e-12))
 
 @wp.struct
 class MovingBox:
-    """A box whose corners move in straight lines: at the begin and the end of a step [m]. stop: end of the nodes that
-    its element traverses, none without a step."""
+    """A box whose corners move in straight lines: at the begin and the end of a step [m]. stop: end
+    of the nodes that its element traverses, none without a step."""
 
     low: Vec3
     high: Vec3
@@ -302,14 +313,19 @@ def is_near(scene: SelfScene, part: SelfCells, box: MovingBox, at: int) -> bool:
     """Whether a moving box overlaps that of a node of `SelfCells` at any time of the step.
     Along each axis both overlap while two linear functions of time are not negative."""
     last_at = at + part.cell_count * scene.node_width
-    lower, upper, last_lower = Vec3(part.lower[at]), Vec3(part.upper[at]), Vec3(part.lower[last_at])
+    lower = Vec3(part.lower[at])
+    upper = Vec3(part.upper[at])
+    last_lower = Vec3(part.lower[last_at])
     last_upper = Vec3(part.upper[last_at])
-    begin, end = Real(0.0), Real(1.0)
+    begin = Real(0.0)
+    end = Real(1.0)
     for side in range(6):
         axis = side // 2
-        first, last = box.high[axis] - lower[axis], box.last_high[axis] - last_lower[axis]
+        first = box.high[axis] - lower[axis]
+        last = box.last_high[axis] - last_lower[axis]
         if side % 2 == 1:
-            first, last = upper[axis] - box.low[axis], last_upper[axis] - box.last_low[axis]
+            first = upper[axis] - box.low[axis]
+            last = last_upper[axis] - box.last_low[axis]
         slack = wp.abs(box.high[axis]) + wp.abs(box.last_high[axis]) + wp.abs(first) + wp.abs(last)
         first += ROUNDING * slack
         last += ROUNDING * slack
@@ -326,7 +342,8 @@ def is_near(scene: SelfScene, part: SelfCells, box: MovingBox, at: int) -> bool:
 def may_touch(
     scene: SelfScene, chunk: ChunkCells, cells: CloudCells, cell: int, element: Element, leaf: int
 ) -> bool:
-    """Whether an element and the triangle or edge of a leaf are a pair, whatever their positions."""
+    """Whether an element and the triangle or edge of a leaf are a pair, whatever their
+    positions."""
     if leaf <= element.after:
         return False
     partner = partner_of(scene.elements, element, leaf)
@@ -452,7 +469,8 @@ SELF_SWEEP_ROWS = row_writers("SelfSweepColumns", SELF_SWEEP.columns, _compactio
 
 
 class SelfSweepStage(SelfStage):
-    """Finds the touches of a model's deformable objects with themselves and each other between frames."""
+    """Finds the touches of a model's deformable objects with themselves and each other between
+    frames."""
 
     group = SELF_SWEEP
     writers = SELF_SWEEP_ROWS

@@ -1,9 +1,11 @@
-"""Contacts of particles with shapes: candidates by a hierarchy of the shapes of each cell, then exact distances.
+"""Contacts of particles with shapes: candidates by a hierarchy of the shapes of each cell, then
+exact distances.
 
-A particle and a shape that the filters let touch are in contact where the signed distance of the particle's centre from
-the shape, less the shape's margin and the particle's radius, is below the gap. An edge or a triangle is in contact at
-the point where that value is least, with the radius interpolated, if that point is in its interior (docs/adr/0098). The
-rows are counted before they are written; their order is by cell, kind, particles and shape.
+A particle and a shape that the filters let touch are in contact where the signed distance of the
+particle's centre from the shape, less the shape's margin and the particle's radius, is below the
+gap. An edge or a triangle is in contact at the point where that value is least, with the radius
+interpolated, if that point is in its interior (docs/adr/0098). The rows are counted before they are
+written; their order is by cell, kind, particles and shape.
 """
 
 from collections.abc import Callable
@@ -62,8 +64,9 @@ class SoftScene:
 
 @wp.struct
 class SoftCells:
-    """A thread is a vertex, an edge or a face in a cell: thread = cell * width + index, and its particles are number
-    begin + index of `Cloud.element`. Structs of the workspace are arguments of their own: one inside another is a copy.
+    """A thread is a vertex, an edge or a face in a cell: thread = cell * width + index, and its
+    particles are number begin + index of `Cloud.element`. Structs of the workspace are arguments of
+    their own: one inside another is a copy.
     """
 
     begin: int
@@ -85,7 +88,8 @@ class SoftRecord:
 def element_of(
     scene: SoftScene, chunk: ChunkCells, part: SoftCells, cell: int, thread: int
 ) -> wp.vec3i:
-    """Particles of a thread's vertex, edge or face, -1 for none; the first is -1 for an index that is not used."""
+    """Particles of a thread's vertex, edge or face, -1 for none; the first is -1 for an index that
+    is not used."""
     at = part.begin + thread - cell * part.width
     return scene.cloud.element[chunk.cell_template[cell] * scene.cloud.width + at]
 
@@ -132,8 +136,9 @@ def is_candidate(
     element: wp.vec3i,
     around: Surroundings,
 ) -> bool:
-    """Whether a shape whose box is near an element may touch it, as all its particles may; of a plane, whether its half
-    space is near: an edge or a face is nowhere nearer to a plane than at its vertices."""
+    """Whether a shape whose box is near an element may touch it, as all its particles may; of a
+    plane, whether its half space is near: an edge or a face is nowhere nearer to a plane than at
+    its vertices."""
     row = scene.layout.slot_row[chunk.cell_template[cell] * scene.layout.width + slot]
     for k in range(3):
         if element[k] >= 0:  # noqa: SIM102
@@ -243,7 +248,8 @@ def _least_of_hull(
 def _kernel_of(
     surface_type: Any, low_type: int, high_type: int, minimum_of: Any = None
 ) -> Callable[..., None]:
-    """The kernel of the shapes of types low_type to high_type: of vertices, or of edges and faces with `minimum_of`."""
+    """The kernel of the shapes of types low_type to high_type: of vertices, or of edges and faces
+    with `minimum_of`."""
 
     def sample_candidates(
         scene: SoftScene,
@@ -327,7 +333,8 @@ def _compaction(columns_type: Any, point_type: Any) -> wp.Kernel:
         end: wp.array[wp.int32],
         columns: columns_type,
     ):
-        """One thread per candidate: its contact, if any, at its offset; the addition of 0 turns -0 into 0."""
+        """One thread per candidate: its contact, if any, at its offset; the addition of 0 turns -0
+        into 0."""
         index = wp.tid()
         slot = start_of(end, index)
         if slot == end[index]:
@@ -371,7 +378,8 @@ class SoftContacts(ElementStage):
         float_type: np.dtype,
     ) -> None:
         super().__init__(device_model, scene.cloud.width, float_type)
-        self._scene, self._samplers = scene, samplers
+        self._scene = scene
+        self._samplers = samplers
 
     def kernels(self) -> list[wp.Kernel]:
         return [fit_boxes, *super().kernels(), *(sampler for sampler, _ in self._samplers)]
@@ -402,22 +410,23 @@ def soft_contacts_of(
     poses: np.ndarray,
     float_type: np.dtype,
 ) -> SoftContacts:
-    """The contacts of a model's particles, and with `with_elements` of the edges and faces between them.
-    gap: largest distance of a contact [m]. poses: float64[recorded worlds, B, 7] of one frame."""
-    particles, shapes = device_model.model.particles, device_model.model.shapes
+    """The contacts of a model's particles, and with `with_elements` of the edges and faces between
+    them. gap: largest distance of a contact [m]. poses: float64[recorded worlds, B, 7] of one
+    frame."""
+    particles = device_model.model.particles
+    shapes = device_model.model.shapes
     touched = particles.touched_shapes
     scene = SoftScene()
-    scene.rows, scene.layout, scene.margin = (
-        device_model.rows,
-        device_model.layout,
-        device_model.margins.margin,
-    )
+    scene.rows = device_model.rows
+    scene.layout = device_model.layout
+    scene.margin = device_model.margins.margin
     scene.cloud, scene.tree = (
         upload_cloud(device_model, with_elements),
         build_tree(device_model, touched, poses),
     )
     set_field(scene, "gap", gap)
-    types, surfaces = shapes.type[touched], surfaces_of(device_model, shapes.type[touched])
+    types = shapes.type[touched]
+    surfaces = surfaces_of(device_model, shapes.type[touched])
     samplers = list(zip(SAMPLERS.values(), surfaces, strict=True))
     if with_elements and len(particles.triangle):
         hulls, meshes = (

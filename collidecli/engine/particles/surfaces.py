@@ -1,5 +1,5 @@
-"""Particles of a model and their positions in cells, stages that find their pairs with items near them, and closest
-points of the surfaces of shapes."""
+"""Particles of a model and their positions in cells, stages that find their pairs with items near
+them, and closest points of the surfaces of shapes."""
 
 from __future__ import annotations
 
@@ -14,24 +14,22 @@ from collidecli.engine.cells import Chunk, ChunkCells, Instances, PoseBatch, ins
 from collidecli.engine.compaction import RowWriter, count_cells
 from collidecli.engine.device_model import DeviceModel, Layout, ShapeRows
 from collidecli.engine.geometry.bounds import bounding_box, rounded_down, rounded_up
-from collidecli.engine.geometry.closest_points import END_HIGH, END_LOW, SIDE
 from collidecli.engine.geometry.heightfields import (
     Heightfields,
     base_begins,
     field_of,
     upload_heightfields,
 )
-from collidecli.engine.geometry.meshes import (
-    Meshes,
+from collidecli.engine.geometry.mesh_points import (
     MeshPoint,
     feature_of_mesh_point,
     is_inside_mesh,
     nearest_mesh_point,
     nearest_mesh_point_within,
     outward_at,
-    split_tree,
-    upload_meshes,
 )
+from collidecli.engine.geometry.mesh_tree import split_tree
+from collidecli.engine.geometry.meshes import Meshes, upload_meshes
 from collidecli.engine.geometry.primitives import surface_point
 from collidecli.engine.geometry.real import (
     CAPSULE,
@@ -43,6 +41,7 @@ from collidecli.engine.geometry.real import (
     Vec3,
     device_array,
 )
+from collidecli.engine.geometry.segments import END_HIGH, END_LOW, SIDE
 from collidecli.engine.narrowphase.triangles import heightfield_traversal, heightfield_triangles
 from collidecli.engine.runtime.kernel import kernel
 from collidecli.engine.runtime.workspace import Workspace
@@ -52,7 +51,8 @@ from collidecli.scene.shape_types import ShapeType
 from collidecli.scene.signed_distance import facets
 from collidecli.scene.tables import ContactGroup, GroupRows, no_rows
 
-# Functions of surfaces have one overload for each struct of surfaces: Warp selects by argument type.
+# Functions of surfaces have one overload for each struct of surfaces: Warp selects by argument
+# type.
 # ruff: noqa: F811
 
 
@@ -60,11 +60,12 @@ from collidecli.scene.tables import ContactGroup, GroupRows, no_rows
 class Cloud:
     """Particles, by row.
 
-    width: vertices, edges and faces of the template that has most. element: their particles in each template, `width` a
-    template: vertices, (row, -1, -1); edges, (row, row, -1); faces; each in ascending order; -1 beyond.
-    moves: 1 for particles that move with the origin of their world.
-    body: row of the body that each moves with, or -1. object_class, shape_class, class_table, class_count: filter
-    classes of particles and shapes, and the pairs that may touch, `class_count` a row.
+    width: vertices, edges and faces of the template that has most. element: their particles in each
+    template, `width` a template: vertices, (row, -1, -1); edges, (row, row, -1); faces; each in
+    ascending order; -1 beyond. moves: 1 for particles that move with the origin of their world.
+    body: row of the body that each moves with, or -1. object_class, shape_class, class_table,
+    class_count: filter classes of particles and shapes, and the pairs that may touch, `class_count`
+    a row.
     """
 
     width: int
@@ -82,8 +83,8 @@ class Cloud:
 class CloudCells:
     """Recorded positions of the particles in the frames of a chunk.
 
-    first: index of each cell's first particle; of steps then that of its next frame, its own where there is none.
-    shared: 1 where worlds with different origins have the positions of one.
+    first: index of each cell's first particle; of steps then that of its next frame, its own where
+    there is none. shared: 1 where worlds with different origins have the positions of one.
     """
 
     position: wp.array[Vec3]
@@ -95,7 +96,8 @@ class CloudCells:
 def position_at(
     cloud: Cloud, cells: CloudCells, chunk: ChunkCells, cell: int, entry: int, particle: int
 ) -> Vec3:
-    """World position of a particle in a cell, or in its next frame, by the entry of `CloudCells.first`."""
+    """World position of a particle in a cell, or in its next frame, by the entry of
+    `CloudCells.first`."""
     point = cells.position[int(cells.first[entry]) + particle]
     if cells.shared != 0 and cloud.moves[particle] != 0:
         return wp.transform_point(chunk.world_shift[chunk.cell_world[cell]], point)
@@ -120,7 +122,8 @@ def may_touch(cloud: Cloud, particle: int, shape: int, body: int) -> bool:
 
 
 def active_items(particles: Particles, template: int, items: np.ndarray | None) -> np.ndarray:
-    """int32[n, k]: the items, rows of k particles, of which all are active in a template; None is each particle."""
+    """int32[n, k]: the items, rows of k particles, of which all are active in a template; None is
+    each particle."""
     rows = particles.of_template(template)
     rows = rows[particles.active[rows]]
     if items is None:
@@ -132,7 +135,8 @@ def active_items(particles: Particles, template: int, items: np.ndarray | None) 
 
 def upload_cloud(device_model: DeviceModel, with_all: bool = False) -> Cloud:
     """The particles of a model on its device. with_all: with edges and faces."""
-    particles, put = device_model.model.particles, partial(device_array, device=device_model.device)
+    particles = device_model.model.particles
+    put = partial(device_array, device=device_model.device)
     items = (None, particles.edge, canonical_triangles(particles.triangle)) if with_all else (None,)
     of_templates = []
     for template in range(device_model.template_count):
@@ -165,15 +169,17 @@ def upload_positions(
     workspace: Workspace,
     is_step: np.ndarray | None = None,
 ) -> tuple[CloudCells, tuple[np.ndarray, ...]]:
-    """The positions of a chunk, and the host arrays that must live as long; on the CPU they are not copied.
-    is_step: bool[cells], which cells have a next frame, whose positions follow; the others have their own there."""
+    """The positions of a chunk, and the host arrays that must live as long; on the CPU they are not
+    copied. is_step: bool[cells], which cells have a next frame, whose positions follow; the others
+    have their own there."""
     assert batch.particle_position is not None
     model = device_model.model
     frames, recorded_worlds, particles = batch.particle_position.shape[:3]
     frame, world = np.divmod(batch.first_cell + np.arange(batch.cell_count), model.world_count)
     frame = frame - batch.first_frame
     if is_step is not None:
-        frame, world = np.concatenate([frame, frame + is_step]), np.tile(world, 2)
+        frame = np.concatenate([frame, frame + is_step])
+        world = np.tile(world, 2)
     if frames == 1:
         frame = np.zeros_like(frame)
     first_frame = int(frame.min())
@@ -188,10 +194,11 @@ def upload_positions(
     return cells, (used, starts)
 
 
-# Pairs of elements of deformable objects and items near them: traversals of trees, and the rows of their groups.
+# Pairs of elements of deformable objects and items near them: traversals of trees, and the rows of
+# their groups.
 #
-# A traversal is two kernels of one thread per element and cell for `Workspace.counted`, which write an element's pairs
-# (thread, item), ascending by item.
+# A traversal is two kernels of one thread per element and cell for `Workspace.counted`, which write
+# an element's pairs (thread, item), ascending by item.
 
 
 @wp.func
@@ -209,8 +216,9 @@ Inputs = tuple[list[Any], int, tuple[np.ndarray, ...]]
 
 
 class ElementStage:
-    """Finds the rows of a group from pairs of an element of the particles and an item near it: counted by a traversal,
-    written, evaluated, and written to columns. Any number of threads may share it.
+    """Finds the rows of a group from pairs of an element of the particles and an item near it:
+    counted by a traversal, written, evaluated, and written to columns. Any number of threads may
+    share it.
 
     group, writers, traversal: set by each subclass. elements: of the template that has most.
     """
@@ -229,15 +237,17 @@ class ElementStage:
     def inputs(
         self, chunk: Chunk, batch: PoseBatch, workspace: Workspace, begin: int, width: int
     ) -> Inputs | None:
-        """Arguments of all kernels for `width` elements of each cell's from `begin` on, the largest number of pairs of
-        an element, and host arrays that must live until all launches are complete; None without rows."""
+        """Arguments of all kernels for `width` elements of each cell's from `begin` on, the largest
+        number of pairs of an element, and host arrays that must live until all launches are
+        complete; None without rows."""
         raise NotImplementedError
 
     def evaluate(
         self, arguments: list[Any], pair: wp.array, count: int, workspace: Workspace
     ) -> tuple[list[Any], int, wp.array | None]:
-        """Evaluates the pairs that were found: further arguments of the kernel that writes rows, which is launched for
-        each pair, the number of rows, and the inclusive scan of the rows of each pair, None where each has one."""
+        """Evaluates the pairs that were found: further arguments of the kernel that writes rows,
+        which is launched for each pair, the number of rows, and the inclusive scan of the rows of
+        each pair, None where each has one."""
         raise NotImplementedError
 
     def kernels(self) -> list[wp.Kernel]:
@@ -253,7 +263,8 @@ class ElementStage:
         inputs = self.inputs(chunk, batch, workspace, begin, width)
         if inputs is None:
             return no_rows(self.group, chunk.cell_count, self.float_type), 0
-        (arguments, most, host), threads = inputs, chunk.cell_count * width
+        (arguments, most, host) = inputs
+        threads = chunk.cell_count * width
         pair_end, pair, pairs = workspace.counted(
             "element_pair", wp.vec2i, self.traversal, threads, arguments, most
         )
@@ -275,16 +286,17 @@ class ElementStage:
 
 # Bounding volume hierarchy over the shapes of each cell, for queries by particles.
 #
-# Its topology is built once for each template, from one frame of the motion, by median splits. The boxes are computed
-# for every cell from the poses of its shapes. Contacts do not depend on the topology.
+# Its topology is built once for each template, from one frame of the motion, by median splits. The
+# boxes are computed for every cell from the poses of its shapes. Contacts do not depend on the
+# topology.
 
 
 @wp.struct
 class ShapeTree:
     """The nodes of all templates, in depth-first order, `width` a template.
 
-    count: nodes of each template. skip: the node after a node's descendants. slot: of a leaf, else -1. Planes are
-    leaves after the tree of the other shapes, each with an infinite box.
+    count: nodes of each template. skip: the node after a node's descendants. slot: of a leaf, else
+    -1. Planes are leaves after the tree of the other shapes, each with an infinite box.
     """
 
     width: int
@@ -295,7 +307,8 @@ class ShapeTree:
 
 @wp.struct
 class NodeBoxes:
-    """AABBs of the nodes in each cell, inflated by the shapes' margins: node n of cell c at c * width + n."""
+    """AABBs of the nodes in each cell, inflated by the shapes' margins: node n of cell c at c *
+    width + n."""
 
     lower: wp.array[wp.vec3f]
     upper: wp.array[wp.vec3f]
@@ -336,7 +349,7 @@ def fit_boxes(
 @wp.func
 def boxes_overlap(low: wp.vec3d, high: wp.vec3d, lower: wp.vec3f, upper: wp.vec3f) -> bool:
     """Whether a box in float64 and one in float32 have a point in common."""
-    for axis in range(3):  # noqa: SIM110
+    for axis in range(3):
         if low[axis] > Real(upper[axis]) or high[axis] < Real(lower[axis]):
             return False
     return True
@@ -345,16 +358,16 @@ def boxes_overlap(low: wp.vec3d, high: wp.vec3d, lower: wp.vec3f, upper: wp.vec3
 def tree_of(
     centers: np.ndarray, slots: np.ndarray, planes: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Skip and slot of the nodes of one template, see `ShapeTree`: the tree of shapes, then the planes.
-    centers: float64[n, 3] of `slots`, int[n] [m]. planes: slots of planes."""
+    """Skip and slot of the nodes of one template, see `ShapeTree`: the tree of shapes, then the
+    planes. centers: float64[n, 3] of `slots`, int[n] [m]. planes: slots of planes."""
     skip, item, _ = split_tree(centers, np.arange(len(slots)))
     slot = np.append(slots, -1)[item]
     return np.append(skip, len(skip) + 1 + np.arange(len(planes))), np.append(slot, planes)
 
 
 def build_tree(device_model: DeviceModel, touched: np.ndarray, poses: np.ndarray) -> ShapeTree:
-    """The trees of a model's templates on its device.
-    touched: bool[S], shapes that may touch a particle. poses: float64[recorded worlds, B, 7] of one frame."""
+    """The trees of a model's templates on its device. touched: bool[S], shapes that may touch a
+    particle. poses: float64[recorded worlds, B, 7] of one frame."""
     model = device_model.model
     shapes = model.shapes
     is_plane = shapes.type == ShapeType.PLANE
@@ -373,14 +386,14 @@ def build_tree(device_model: DeviceModel, touched: np.ndarray, poses: np.ndarray
                 touched_rows[is_plane[rows[touched_rows]]],
             )
         )
-    tree, put = ShapeTree(), partial(device_array, dtype=wp.int32, device=device_model.device)
+    tree = ShapeTree()
+    put = partial(device_array, dtype=wp.int32, device=device_model.device)
     tree.width = max(1, *(len(skip) for skip, _ in trees))
-    skip, slot = (
-        np.zeros((len(trees), tree.width), np.int32),
-        np.full((len(trees), tree.width), -1, np.int32),
-    )
+    skip = np.zeros((len(trees), tree.width), np.int32)
+    slot = np.full((len(trees), tree.width), -1, np.int32)
     for template, (skips, slots) in enumerate(trees):
-        skip[template, : len(skips)], slot[template, : len(slots)] = skips, slots
+        skip[template, : len(skips)] = skips
+        slot[template, : len(slots)] = slots
     tree.count = put(np.array([len(skips) for skips, _ in trees], np.int32))
     tree.skip, tree.slot = put(skip.ravel()), put(slot.ravel())
     return tree
@@ -410,7 +423,8 @@ def fitted_boxes(
 
 
 AT_SURFACE = wp.constant(Real(1.0e-14))
-"""Fraction of a surface's size: closer to it than this, the normal is the surface's, not the direction from it."""
+"""Fraction of a surface's size: closer to it than this, the normal is the surface's, not the
+direction from it."""
 NAMES = wp.constant(7)
 """Feature names of a triangle of a hull: three corners, three sides, the face."""
 
@@ -419,8 +433,9 @@ NAMES = wp.constant(7)
 class Sample:
     """Closest point of a shape's surface to a point, in the shape's frame.
 
-    found: 0 where the distance is at least the limit, and the rest is not set. outward: unit, from the surface
-    outwards. distance: negative inside [m]. feature: of the shape, -1 none. face: triangle of a mesh or heightfield.
+    found: 0 where the distance is at least the limit, and the rest is not set. outward: unit, from
+    the surface outwards. distance: negative inside [m]. feature: of the shape, -1 none. face:
+    triangle of a mesh or heightfield.
     """
 
     found: int
@@ -440,9 +455,11 @@ class PrimitiveSurfaces:
 
 @wp.struct
 class PolygonSurfaces:
-    """Convex meshes and triangle meshes. mesh: index in `meshes` of each shape's triangles, by row; -1 none.
+    """Convex meshes and triangle meshes. mesh: index in `meshes` of each shape's triangles, by row;
+    -1 none.
 
-    name: first of the feature names of each mesh in `names`, NAMES a triangle; -1 where they follow from its triangles.
+    name: first of the feature names of each mesh in `names`, NAMES a triangle; -1 where they follow
+    from its triangles.
     """
 
     meshes: Meshes
@@ -464,7 +481,8 @@ FAMILIES = {
     "polygons": (PolygonSurfaces, CONVEX_MESH, MESH),
     "heightfields": (GridSurfaces, HEIGHTFIELD, HEIGHTFIELD),
 }
-"""Struct of the surfaces, and first and last type of the shapes, of each family of `surfaces_of`."""
+"""Struct of the surfaces, and first and last type of the shapes, of each family of
+`surfaces_of`."""
 
 
 def family_kernels(
@@ -472,7 +490,8 @@ def family_kernels(
     kernel_of: Callable[..., Callable[..., None]],
     families: dict[str, tuple[Any, ...]] = FAMILIES,
 ) -> dict[str, wp.Kernel]:
-    """A kernel for each family, with its name after `name`. kernel_of: its function, by the values of the family."""
+    """A kernel for each family, with its name after `name`. kernel_of: its function, by the values
+    of the family."""
     kernels = {}
     for family, values in families.items():
         function = kernel_of(*values)
@@ -511,7 +530,8 @@ def sample_surface(
 def sample_from(
     point: Vec3, nearest: MeshPoint, outward: Vec3, normal: Vec3, inside: bool, size: Real
 ) -> Sample:
-    """The sample of a closest point. outward: normal sum of its feature. normal: unit, of its triangle."""
+    """The sample of a closest point. outward: normal sum of its feature. normal: unit, of its
+    triangle."""
     off = point - nearest.point
     length = wp.length(off)
     distance = wp.where(inside, -length, length)
@@ -538,18 +558,20 @@ def name_of(surfaces: PolygonSurfaces, mesh: int, nearest: MeshPoint) -> int:
 def sample_surface(
     surfaces: PolygonSurfaces, row: int, half: Vec3, point: Vec3, limit: Real, radius: Real
 ) -> Sample:
-    """Closest point of a convex mesh or mesh to a point of its frame, if its signed distance is below `limit` [m].
+    """Closest point of a convex mesh or mesh to a point of its frame, if its signed distance is
+    below `limit` [m].
 
-    A point is inside a closed mesh by its winding number. An open mesh has two sides and no inside; one with a front
-    has no sample behind it, unless a ball of `radius` around the point crosses it: that is behind its surface.
-    half: half extents of the shape's box.
+    A point is inside a closed mesh by its winding number. An open mesh has two sides and no inside;
+    one with a front has no sample behind it, unless a ball of `radius` around the point crosses it:
+    that is behind its surface. half: half extents of the shape's box.
     """
     result = Sample()
     mesh = surfaces.mesh[row]
     closed = surfaces.meshes.arrays[0].header[mesh].is_closed
     nearest = nearest_mesh_point_within(surfaces.meshes, mesh, point, limit * limit)
     if nearest.face < 0:
-        # Farther than the limit from the surface: only an inner point has a smaller signed distance.
+        # Farther than the limit from the surface: only an inner point has a smaller signed
+        # distance.
         beyond = wp.max(
             wp.abs(point[0]) - half[0],
             wp.max(wp.abs(point[1]) - half[1], wp.abs(point[2]) - half[2]),
@@ -576,10 +598,11 @@ def sample_surface(
 def sample_surface(
     surfaces: GridSurfaces, row: int, half: Vec3, point: Vec3, limit: Real, radius: Real
 ) -> Sample:
-    """Closest point of a heightfield to a point of its frame, if its signed distance is below `limit` [m].
+    """Closest point of a heightfield to a point of its frame, if its signed distance is below
+    `limit` [m].
 
-    Inside, the closest point of the surface and the walls: the base does not count (docs/adr/0026). Outside, of
-    surface, walls and base; of equally close ones walls and base come first.
+    Inside, the closest point of the surface and the walls: the base does not count (docs/adr/0026).
+    Outside, of surface, walls and base; of equally close ones walls and base come first.
     """
     result = Sample()
     field = field_of(surfaces.fields, surfaces.field[row])
@@ -604,7 +627,8 @@ def sample_surface(
             distance = wp.length(foot - point)
             if distance < least:
                 least = distance
-                # The base is split by its diagonal; seen from below, its first triangle is above it.
+                # The base is split by its diagonal; seen from below, its first triangle is above
+                # it.
                 number = base_begins(field)
                 if foot[0] * field.half_y > foot[1] * field.half_x:
                     number += 1
@@ -625,7 +649,8 @@ def sample_surface(
 
 def upload_polygons(device_model: DeviceModel) -> PolygonSurfaces:
     """The triangles of a model's meshes, followed by those of its hulls."""
-    model, shapes = device_model.model, device_model.model.shapes
+    model = device_model.model
+    shapes = device_model.model.shapes
     put = partial(device_array, dtype=wp.int32, device=device_model.device)
     hulls = [facets(ShapeType.CONVEX_MESH, hull.half_extents, hull=hull) for hull in model.hulls]
     meshes = [*model.meshes, *(mesh for mesh in hulls if mesh is not None)]
@@ -661,8 +686,8 @@ def surfaces_of(device_model: DeviceModel, types: np.ndarray) -> list[Any]:
 
 
 def _hull_names(hull: ConvexHull, triangles: np.ndarray) -> np.ndarray:
-    """int32[T, NAMES]: feature names of the triangles of a hull's faces, each a fan around its first corner.
-    A side that is no edge of the hull has the name of its face."""
+    """int32[T, NAMES]: feature names of the triangles of a hull's faces, each a fan around its
+    first corner. A side that is no edge of the hull has the name of its face."""
     edge_of = {(int(p), int(q)): number for number, (p, q) in enumerate(hull.edge[:, :2])}
     face = np.repeat(np.arange(len(hull.face)), [len(outline) - 2 for outline in hull.face])
     names = np.empty((len(triangles), int(NAMES)), np.int32)

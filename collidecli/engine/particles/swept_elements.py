@@ -1,10 +1,12 @@
-"""Motion of a triangle or edge of particles relative to a shape between two frames, and how long both stay apart.
+"""Motion of a triangle or edge of particles relative to a shape between two frames, and how long
+both stay apart.
 
-In the frame of the shape each corner moves along a curve with bounds of its speed and of its second derivative, see
-`swept_points`; so does every point of the element, whose position is an average of theirs. Of a convex set and the
-element, grown by the radii of its particles, the separation along a unit vector n is the least over the corners of
-n.x - radius, less the support height of the set: each corner gives a parabola below it, and the separation is positive
-as long as all of them are. GJK finds n, and any n is a proof: one that is not the best costs time only.
+In the frame of the shape each corner moves along a curve with bounds of its speed and of its second
+derivative, see `swept_points`; so does every point of the element, whose position is an average of
+theirs. Of a convex set and the element, grown by the radii of its particles, the separation along a
+unit vector n is the least over the corners of n.x - radius, less the support height of the set:
+each corner gives a parabola below it, and the separation is positive as long as all of them are.
+GJK finds n, and any n is a proof: one that is not the best costs time only.
 
 Source: Gilbert, Johnson, Keerthi 1988; Mirtich 1996; docs/adr/0111.
 """
@@ -26,17 +28,20 @@ from collidecli.engine.particles.element_minimum import (
 )
 from collidecli.engine.particles.surfaces import PrimitiveSurfaces, family_kernels
 
-# Functions of a convex set have one overload for each of its structs: Warp selects by argument type.
+# Functions of a convex set have one overload for each of its structs: Warp selects by argument
+# type.
 # ruff: noqa: F811
 
 Mat33 = wp.mat33d
 
 ROUNDS = 400
-"""Largest number of distances of an element and a convex set in a step, after which it is undecided."""
+"""Largest number of distances of an element and a convex set in a step, after which it is
+undecided."""
 GJK_LIMIT = 64
 """Largest number of steps of GJK. Measured: at most about 30."""
 FAR_PART = wp.constant(Real(0.05))
-"""Of the distance: a direction along which the separation is this much less is good enough to advance."""
+"""Of the distance: a direction along which the separation is this much less is good enough to
+advance."""
 NEAR_PART = wp.constant(Real(0.125))
 """Of the tolerance, for elements that nearly touch."""
 CLOSEST = wp.constant(Real(1.0e-12))
@@ -45,14 +50,15 @@ CLOSEST = wp.constant(Real(1.0e-12))
 
 @wp.struct
 class ElementStep:
-    """A triangle and a shape in a step, which lasts from time 0 to 1; vectors in world axes. An edge has its second
-    particle twice.
+    """A triangle and a shape in a step, which lasts from time 0 to 1; vectors in world axes. An
+    edge has its second particle twice.
 
-    row, type, size: of the shape. tolerance: they touch at this distance or less [m]. inflation: radii of the particles
-    with the shape's margin [m]. rounding: bound of the rounding of positions and distances [m]. between, shift: rows
-    from the body's origin to the particles at the begin, and their changes over the step [m]. axis, angle, arm, quat:
-    see `PointStep`. speed, curvature: bounds of the first and second derivative of every particle's position in the
-    frame of the shape [m].
+    row, type, size: of the shape. tolerance: they touch at this distance or less [m]. inflation:
+    radii of the particles with the shape's margin [m]. rounding: bound of the rounding of positions
+    and distances [m]. between, shift: rows from the body's origin to the particles at the begin,
+    and their changes over the step [m]. axis, angle, arm, quat: see `PointStep`. speed, curvature:
+    bounds of the first and second derivative of every particle's position in the frame of the shape
+    [m].
     """
 
     row: int
@@ -73,7 +79,8 @@ class ElementStep:
 
 @wp.func
 def into_shape(step: ElementStep, time: Real) -> Mat33:
-    """Rotation from world axes to those of the shape at a time, to be multiplied to rows from the right."""
+    """Rotation from world axes to those of the shape at a time, to be multiplied to rows from the
+    right."""
     return wp.quat_to_matrix(swept_points.turned(step, time)) * wp.quat_to_matrix(step.quat)
 
 
@@ -111,7 +118,9 @@ def farthest_point(shape: Primitive, direction: Vec3) -> Vec3:
 @wp.func
 def farthest_point(shape: TriangleQuery, direction: Vec3) -> Vec3:
     """Support point of a triangle."""
-    p, q, r = wp.dot(shape.p, direction), wp.dot(shape.q, direction), wp.dot(shape.r, direction)
+    p = wp.dot(shape.p, direction)
+    q = wp.dot(shape.q, direction)
+    r = wp.dot(shape.r, direction)
     return shape.p if p >= q and p >= r else wp.where(q >= r, shape.q, shape.r)
 
 
@@ -141,11 +150,12 @@ def without_middle(shape: TriangleQuery, sum_of_corners: Vec3) -> Vec3:
 
 @wp.struct
 class Separation:
-    """An element and the core of a convex set. distance: of two of their points, an upper bound; 0 where they overlap
-    [m]. apart: their separation along `normal`, a lower bound; negative where they overlap along it [m].
+    """An element and the core of a convex set. distance: of two of their points, an upper bound; 0
+    where they overlap [m]. apart: their separation along `normal`, a lower bound; negative where
+    they overlap along it [m].
 
-    normal: unit, from the convex set to the element. point: the core's nearest point. weights: of the corners at the
-    element's nearest point.
+    normal: unit, from the convex set to the element. point: the core's nearest point. weights: of
+    the corners at the element's nearest point.
     """
 
     distance: Real
@@ -157,7 +167,8 @@ class Separation:
 
 @wp.func
 def support_of(shape: Any, corners: Mat33, radii: Vec3, direction: Vec3) -> Vertex:
-    """Support point of the core less the element, whose corners are balls. patch: the number of the corner."""
+    """Support point of the core less the element, whose corners are balls. patch: the number of the
+    corner."""
     heights = corners * direction - radii
     k = int(0)
     for other in range(1, 3):
@@ -171,8 +182,8 @@ def support_of(shape: Any, corners: Mat33, radii: Vec3, direction: Vec3) -> Vert
 def direction_of(simplex: wp.array[Vertex], count: int, v: Vec3, distance: Real) -> Vec3:
     """Unit vector from the point v of a simplex that is closest to the origin towards it.
 
-    It is normal to a triangle of which v is an inner point, whose normal is accurate where v, the difference of close
-    points, is not.
+    It is normal to a triangle of which v is an inner point, whose normal is accurate where v, the
+    difference of close points, is not.
     """
     if count == 3:
         u, w = simplex[1].point - simplex[0].point, simplex[2].point - simplex[0].point
@@ -194,10 +205,11 @@ def separation_of(
     part: Real,
     slack: Real,
 ) -> Separation:
-    """Bounds of the distance of an element and the core of a convex set, by GJK from a first direction.
+    """Bounds of the distance of an element and the core of a convex set, by GJK from a first
+    direction.
 
-    radii: of the balls at the corners [m]. The search ends at a distance of at most `enough`, and where both bounds
-    differ by at most `slack` [m], or by `part` of the distance less `base` [m].
+    radii: of the balls at the corners [m]. The search ends at a distance of at most `enough`, and
+    where both bounds differ by at most `slack` [m], or by `part` of the distance less `base` [m].
     """
     simplex = wp.zeros(shape=4, dtype=Vertex)
     result = Separation(Real(wp.inf), -Real(wp.inf), Vec3(), Vec3(), Vec3())
@@ -239,11 +251,12 @@ def separation_of(
 
 @wp.struct
 class ElementAdvance:
-    """Result of an advancement. time: of the touch, or up to which there is none. distance: of the last query, and
-    `lower`, its lower bound, -inf where there is none [m].
+    """Result of an advancement. time: of the touch, or up to which there is none. distance: of the
+    last query, and `lower`, its lower bound, -inf where there is none [m].
 
-    point: of the shape's surface, normal: unit, from the shape to the element, both in the frame of the shape. weights:
-    of the particles there. crosses: 1 where they overlap at the first query, so that there is no point and no normal.
+    point: of the shape's surface, normal: unit, from the shape to the element, both in the frame of
+    the shape. weights: of the particles there. crosses: 1 where they overlap at the first query, so
+    that there is no point and no normal.
     """
 
     status: int
@@ -275,8 +288,8 @@ def touch_of(
 
 @wp.func(inline=False)
 def advance(shape: Any, step: ElementStep, start: Real, sign: Real, most: Real) -> ElementAdvance:
-    """The first touch of an element and a convex set from `start` on, forwards (sign 1) or backwards (sign -1), within
-    `most` of the step."""
+    """The first touch of an element and a convex set from `start` on, forwards (sign 1) or
+    backwards (sign -1), within `most` of the step."""
     least_radius = wp.min(step.inflation[0], wp.min(step.inflation[1], step.inflation[2]))
     radii = step.inflation - Vec3(least_radius, least_radius, least_radius)
     base = rounding_radius(shape) + least_radius
@@ -335,20 +348,22 @@ def advance(shape: Any, step: ElementStep, start: Real, sign: Real, most: Real) 
 
 # Kernels of the touches of triangles and edges of particles with shapes between frames.
 #
-# A convex shape is advanced to as a whole. A mesh, convex mesh or heightfield is touched where one of its triangles
-# is, unless the element is inside, which its particles tell: each triangle near a part of the motion is advanced to by
-# itself, and the earliest touch is that of the surface.
+# A convex shape is advanced to as a whole. A mesh, convex mesh or heightfield is touched where one
+# of its triangles is, unless the element is inside, which its particles tell: each triangle near a
+# part of the motion is advanced to by itself, and the earliest touch is that of the surface.
 
 
 @wp.struct
 class ElementTouch:
-    """Result of a pair in a step. status: CLEAR, TOUCH or UNDECIDED; the rest is not set where it is CLEAR.
+    """Result of a pair in a step. status: CLEAR, TOUCH or UNDECIDED; the rest is not set where it
+    is CLEAR.
 
-    enter, leave: begin of the first touch and end of the last one, in 0 to 1. least: least distance at these times.
-    bound: lower bound of the distance between them, by its speed; -inf where there is none [m]. point: of the shape's
-    surface, from the body's origin, and normal: unit, from the shape to the element, in world axes, at `enter`.
-    weights, weights_left: of the particles at the points that touch at `enter` and `leave`. crosses: 1 where the
-    element crosses the surface at the begin of the step.
+    enter, leave: begin of the first touch and end of the last one, in 0 to 1. least: least distance
+    at these times. bound: lower bound of the distance between them, by its speed; -inf where there
+    is none [m]. point: of the shape's surface, from the body's origin, and normal: unit, from the
+    shape to the element, in world axes, at `enter`. weights, weights_left: of the particles at the
+    points that touch at `enter` and `leave`. crosses: 1 where the element crosses the surface at
+    the begin of the step.
     """
 
     status: int
@@ -367,7 +382,8 @@ class ElementTouch:
 def first_touch(
     surfaces: PrimitiveSurfaces, step: ElementStep, start: Real, sign: Real
 ) -> ElementAdvance:
-    """The first touch of an element and a primitive from `start` on, 0 forwards (sign 1) or 1 backwards (sign -1)."""
+    """The first touch of an element and a primitive from `start` on, 0 forwards (sign 1) or 1
+    backwards (sign -1)."""
     result = advance(Primitive(step.type, step.size), step, start, sign, Real(1.0))
     result.time = start + sign * result.time
     return result
@@ -377,7 +393,8 @@ def first_touch(
 def first_touch(surfaces: Any, step: ElementStep, start: Real, sign: Real) -> ElementAdvance:
     """The first touch of an element and a surface of triangles from `start` on."""
     radius = wp.max(step.inflation)
-    # Triangles are searched near a part of the step for which the corners move by about the size of the element.
+    # Triangles are searched near a part of the step for which the corners move by about the size of
+    # the element.
     corners = corners_in_shape(step, start)
     size = wp.length(highest_corner(corners) - lowest_corner(corners))
     part = wp.max(size / step.speed, swept_points.LEAST_PART) if size < step.speed else Real(1.0)
@@ -399,7 +416,8 @@ def first_touch(surfaces: Any, step: ElementStep, start: Real, sign: Real) -> El
             triangle = triangle_of(surfaces, step.row, cursor.number)
             step_touch = advance(triangle, step, time, sign, most)
             if step_touch.status != swept_points.CLEAR:
-                # A touch that is certain stays one, if the distance from another triangle is undecided before it.
+                # A touch that is certain stays one, if the distance from another triangle is
+                # undecided before it.
                 status = wp.where(
                     result.status == swept_points.TOUCH, swept_points.TOUCH, step_touch.status
                 )
@@ -417,7 +435,8 @@ def first_touch(surfaces: Any, step: ElementStep, start: Real, sign: Real) -> El
 
 @wp.func
 def bound_between(step: ElementStep, entered: ElementAdvance, left: ElementAdvance) -> Real:
-    """Lower bound of the distance between two times by its speed, -inf if it is known at neither [m]."""
+    """Lower bound of the distance between two times by its speed, -inf if it is known at neither
+    [m]."""
     fall = step.speed * wp.max(left.time - entered.time, Real(0.0))
     if entered.lower == -Real(wp.inf):
         return left.lower - fall

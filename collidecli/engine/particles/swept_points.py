@@ -1,11 +1,13 @@
-"""Motion of a point relative to a shape between two frames, and how long it certainly stays apart from the shape.
+"""Motion of a point relative to a shape between two frames, and how long it certainly stays apart
+from the shape.
 
-The point moves in a straight line, the shape's body too, and the body turns at a constant rate. In the frame of the
-shape the point then moves along a curve with bounds of its speed and of its second derivative. From a time at which
-the point's ball and the shape are apart by d, they stay apart for d / speed. Along the outward normal n of the nearest
-point of a convex set, the separation h = n.x - (support height of the set) is a lower bound of the distance; it is at
-least h + v t - c t^2 / 2 for the rate v and the bound c of the second derivative along n. A surface of triangles stays
-apart as long as each of its triangles near the curve does, which are convex.
+The point moves in a straight line, the shape's body too, and the body turns at a constant rate. In
+the frame of the shape the point then moves along a curve with bounds of its speed and of its second
+derivative. From a time at which the point's ball and the shape are apart by d, they stay apart for
+d / speed. Along the outward normal n of the nearest point of a convex set, the separation h = n.x -
+(support height of the set) is a lower bound of the distance; it is at least h + v t - c t^2 / 2 for
+the rate v and the bound c of the second derivative along n. A surface of triangles stays apart as
+long as each of its triangles near the curve does, which are convex.
 
 Source: Mirtich 1996; docs/adr/0111.
 """
@@ -43,7 +45,8 @@ from collidecli.engine.particles.surfaces import (
     sample_surface,
 )
 
-# Functions of surfaces have one overload for each struct of surfaces: Warp selects by argument type.
+# Functions of surfaces have one overload for each struct of surfaces: Warp selects by argument
+# type.
 # ruff: noqa: F811
 
 SHORTENED = wp.constant(Real(1.0 - 1.0e-9))
@@ -64,12 +67,13 @@ LEAST_PART = wp.constant(Real(1.0 / 32.0))
 class PointStep:
     """A particle and a shape in a step, which lasts from time 0 to 1; vectors in world axes.
 
-    row, type, size: of the shape. tolerance: they touch at this distance or less [m]. radius: of the particle;
-    inflation: with the shape's margin [m]. rounding: bound of the rounding of positions and distances [m]. between,
-    shift: from the body's origin to the particle at the begin, and its change over the step [m]. axis, angle: of the
-    body's rotation, unit, in 0 to pi [rad]. arm, quat: origin of the shape from the body's, and its rotation, at the
-    begin. speed, curvature: bounds of the first and second derivative of the particle's position in the frame of the
-    shape [m].
+    row, type, size: of the shape. tolerance: they touch at this distance or less [m]. radius: of
+    the particle; inflation: with the shape's margin [m]. rounding: bound of the rounding of
+    positions and distances [m]. between, shift: from the body's origin to the particle at the
+    begin, and its change over the step [m]. axis, angle: of the body's rotation, unit, in 0 to pi
+    [rad]. arm, quat: origin of the shape from the body's, and its rotation, at the begin. speed,
+    curvature: bounds of the first and second derivative of the particle's position in the frame of
+    the shape [m].
     """
 
     row: int
@@ -124,15 +128,17 @@ def direction_from_shape(step: Any, time: Real, direction: Vec3) -> Vec3:
 
 @wp.func
 def curvature_along(step: Any, normal: Vec3) -> Real:
-    """Bound of the second derivative of a particle's height along a unit vector of the shape's frame [m].
-    The second derivative of a position is a cross product with the rotation vector, which rests in that frame."""
+    """Bound of the second derivative of a particle's height along a unit vector of the shape's
+    frame [m]. The second derivative of a position is a cross product with the rotation vector,
+    which rests in that frame."""
     axis = wp.quat_rotate_inv(step.quat, step.axis)
     return step.curvature * (wp.length(wp.cross(axis, normal)) + ROUNDING_OF_UNIT)
 
 
 @wp.func
 def time_above(height: Real, rate: Real, curvature: Real) -> Real:
-    """Longest t for which height + rate s - curvature s^2 / 2 is not negative for all s in 0 to t; 0 from below."""
+    """Longest t for which height + rate s - curvature s^2 / 2 is not negative for all s in 0 to t;
+    0 from below."""
     if height <= Real(0.0):
         return Real(0.0)
     root = wp.sqrt(rate * rate + Real(2.0) * curvature * height)
@@ -143,7 +149,8 @@ def time_above(height: Real, rate: Real, curvature: Real) -> Real:
 
 @wp.func
 def time_at_speed(height: Real, speed: Real) -> Real:
-    """Longest time for which a height that decreases by at most `speed` stays positive; 0 from below."""
+    """Longest time for which a height that decreases by at most `speed` stays positive; 0 from
+    below."""
     if height <= Real(0.0):
         return Real(0.0)
     return height / speed if speed > Real(0.0) else Real(wp.inf)
@@ -153,8 +160,8 @@ def time_at_speed(height: Real, speed: Real) -> Real:
 def sample_at(surfaces: Any, step: PointStep, point: Vec3, limit: Real) -> Sample:
     """Closest point of a shape's surface, if its signed distance is below `limit` [m].
 
-    An open mesh has no inside, so that its distance is not negative; but a ball that crosses one with a front from
-    behind is behind it, as in frames.
+    An open mesh has no inside, so that its distance is not negative; but a ball that crosses one
+    with a front from behind is behind it, as in frames.
     """
     sample = sample_surface(surfaces, step.row, step.size, point, limit, Real(wp.inf))
     if sample.found == 1 and sample.distance <= -step.radius and not has_inside(surfaces, step.row):
@@ -165,7 +172,8 @@ def sample_at(surfaces: Any, step: PointStep, point: Vec3, limit: Real) -> Sampl
 
 @wp.func
 def separation_of_primitive(step: PointStep, sample: Sample, point: Vec3) -> Real:
-    """Lower bound of the distance of a point from a plane or primitive, by the support height along `outward`."""
+    """Lower bound of the distance of a point from a plane or primitive, by the support height along
+    `outward`."""
     if step.type == PLANE:
         return sample.distance
     shape = Primitive(step.type, step.size)
@@ -176,7 +184,8 @@ def separation_of_primitive(step: PointStep, sample: Sample, point: Vec3) -> Rea
 
 @wp.func
 def lower_bound(surfaces: PrimitiveSurfaces, step: PointStep, sample: Sample, point: Vec3) -> Real:
-    """Certified lower bound of the signed distance of particle and shape [m]. That of an ellipsoid is iterated."""
+    """Certified lower bound of the signed distance of particle and shape [m]. That of an ellipsoid
+    is iterated."""
     bound = sample.distance
     if step.type == ELLIPSOID:
         bound = separation_of_primitive(step, sample, point)
@@ -191,13 +200,15 @@ def lower_bound(surfaces: Any, step: PointStep, sample: Sample, point: Vec3) -> 
 
 @wp.func
 def bound_of_jumps(surfaces: PrimitiveSurfaces, step: PointStep, begin: Real, end: Real) -> Real:
-    """Lower bound of the signed distance beyond jumps of it between two times [m]: that of a primitive has none."""
+    """Lower bound of the signed distance beyond jumps of it between two times [m]: that of a
+    primitive has none."""
     return Real(wp.inf)
 
 
 @wp.func
 def bound_of_jumps(surfaces: PolygonSurfaces, step: PointStep, begin: Real, end: Real) -> Real:
-    """Lower bound beyond jumps of the signed distance [m]: a ball that crosses an open mesh may be behind its front."""
+    """Lower bound beyond jumps of the signed distance [m]: a ball that crosses an open mesh may be
+    behind its front."""
     if (
         not has_inside(surfaces, step.row)
         and surfaces.meshes.arrays[0].header[surfaces.mesh[step.row]].has_front == 1
@@ -208,7 +219,8 @@ def bound_of_jumps(surfaces: PolygonSurfaces, step: PointStep, begin: Real, end:
 
 @wp.func
 def bound_of_jumps(surfaces: GridSurfaces, step: PointStep, begin: Real, end: Real) -> Real:
-    """Lower bound of the signed distance beyond jumps of it [m]: points above a heightfield's base ignore the base."""
+    """Lower bound of the signed distance beyond jumps of it [m]: points above a heightfield's base
+    ignore the base."""
     field = field_of(surfaces.fields, surfaces.field[step.row])
     low = wp.min(position_in_shape(step, begin)[2], position_in_shape(step, end)[2])
     low = low - Real(0.125) * step.curvature * (end - begin) * (end - begin) - step.rounding
@@ -225,7 +237,8 @@ def advance_beyond(
     sign: Real,
     known: Real,
 ) -> Real:
-    """How long a particle stays apart from a plane or primitive from a time on, at least `known`."""
+    """How long a particle stays apart from a plane or primitive from a time on, at least
+    `known`."""
     height = separation_of_primitive(step, sample, point) - step.inflation - step.rounding
     rate = sign * wp.dot(sample.outward, velocity_in_shape(step, time))
     goal = Real(0.5) * step.tolerance
@@ -273,8 +286,8 @@ def advance_beyond(
 ) -> Real:
     """How long a particle stays apart from a surface of triangles from a time on, at least `known`.
 
-    Only triangles near the curve are searched, in a box around both ends of a part of it: between them the curve is
-    within curvature t^2 / 8 of their line.
+    Only triangles near the curve are searched, in a box around both ends of a part of it: between
+    them the curve is within curvature t^2 / 8 of their line.
     """
     rest = wp.where(sign > Real(0.0), Real(1.0) - time, time)
     part = wp.min(rest, wp.max(LONGER * known, LEAST_PART))
@@ -297,7 +310,8 @@ def advance_beyond(
     return wp.max(part, known)
 
 
-# Kernels of the touches of particles with shapes between frames: conservative advancement of each pair in its step.
+# Kernels of the touches of particles with shapes between frames: conservative advancement of each
+# pair in its step.
 
 CLEAR = wp.constant(0)
 TOUCH = wp.constant(1)
@@ -310,11 +324,13 @@ QUERIES = 16
 
 @wp.struct
 class PointTouch:
-    """Result of a pair in a step. status: CLEAR, TOUCH or UNDECIDED; the rest is not set where it is CLEAR.
+    """Result of a pair in a step. status: CLEAR, TOUCH or UNDECIDED; the rest is not set where it
+    is CLEAR.
 
-    enter, leave: begin of the first touch and end of the last one, in 0 to 1. least, least_bound: least signed distance
-    that was found, and a lower bound of all [m]. point: of the shape's surface, from the body's origin, and normal:
-    unit, from the shape to the particle, in world axes, at `enter`.
+    enter, leave: begin of the first touch and end of the last one, in 0 to 1. least, least_bound:
+    least signed distance that was found, and a lower bound of all [m]. point: of the shape's
+    surface, from the body's origin, and normal: unit, from the shape to the particle, in world
+    axes, at `enter`.
     """
 
     status: int
@@ -328,8 +344,9 @@ class PointTouch:
 
 @wp.struct
 class FirstTouch:
-    """Result of an advancement. time: of the touch. distance, lower: of the last query, and its lower bound [m].
-    point, outward: of a shape, the closest point of its surface and its normal, in the frame of the shape."""
+    """Result of an advancement. time: of the touch. distance, lower: of the last query, and its
+    lower bound [m]. point, outward: of a shape, the closest point of its surface and its normal, in
+    the frame of the shape."""
 
     status: int
     time: Real
@@ -389,12 +406,12 @@ class LeastDistance:
 def least_distance_function(step_type: Any, measured_at: Any) -> Any:
     """least_distance(surfaces, step, entered, left, least): the least distance between two times.
 
-    entered, left: its begin and end. least: no distance is below [m]. measured_at: distance at a time, and its lower
-    bound.
+    entered, left: its begin and end. least: no distance is below [m]. measured_at: distance at a
+    time, and its lower bound.
 
-    Over an interval of length h with the lower bounds a and b at its ends the distance is nowhere below (a + b -
-    speed h) / 2: the next query is at the point of that bound, in the interval with the least bound. Source: Piyavskii
-    1972.
+    Over an interval of length h with the lower bounds a and b at its ends the distance is nowhere
+    below (a + b - speed h) / 2: the next query is at the point of that bound, in the interval with
+    the least bound. Source: Piyavskii 1972.
     """
 
     @wp.func
@@ -450,7 +467,8 @@ def least_distance_function(step_type: Any, measured_at: Any) -> Any:
 
 @wp.func
 def measured_at(surfaces: Any, step: PointStep, time: Real, known: Real) -> Vec2:
-    """Signed distance of a particle and a shape at a time, and its lower bound [m]. known: another distance."""
+    """Signed distance of a particle and a shape at a time, and its lower bound [m]. known: another
+    distance."""
     point = position_in_shape(step, time)
     limit = (
         step.inflation
@@ -480,8 +498,8 @@ def _kernel_of(surface_type: Any, low_type: int, high_type: int) -> Callable[...
         entered = ends
         if entered.status != CLEAR:
             ends = first_touch(surfaces, step, Real(1.0), Real(-1.0))
-            # Backwards a pair may be found clear that forwards is undecided; and a touch between half the tolerance
-            # and the tolerance may be found in one direction only.
+            # Backwards a pair may be found clear that forwards is undecided; and a touch between
+            # half the tolerance and the tolerance may be found in one direction only.
             if entered.status == TOUCH or ends.status != CLEAR:
                 status = wp.where(ends.status == TOUCH, TOUCH, entered.status)
                 if ends.status == CLEAR or ends.time < entered.time:

@@ -1,8 +1,9 @@
 """Warp's built-in functions, registered when one of them is first read, not when Warp is imported.
 
-The modules DEFERRED declare 3 600 overloads, in a fifth of the time of a run whose kernels are cached, which uses none.
-In a process of the command line with a known Warp they are executed when Warp's table of built-in functions, or an
-attribute that `warp` lacks, is first read: all, in the order of an import, so that table and attributes are equal.
+The modules DEFERRED declare 3 600 overloads, in a fifth of the time of a run whose kernels are
+cached, which uses none. In a process of the command line with a known Warp they are executed when
+Warp's table of built-in functions, or an attribute that `warp` lacks, is first read: all, in the
+order of an import, so that table and attributes are equal.
 """
 
 from __future__ import annotations
@@ -16,14 +17,15 @@ from types import ModuleType
 from typing import Any
 
 KNOWN_WARP = ("1.19.",)
-"""Prefixes of the versions of Warp whose private names this package uses; the tests pass with these versions. An empty
-tuple disables every use of a private name."""
+"""Prefixes of the versions of Warp whose private names this package uses; the tests pass with these
+versions. An empty tuple disables every use of a private name."""
 _MODULES: dict[str, Any] = sys.modules
 DEFERRED = BUILTINS, MATH = "warp._src.builtins", "warp._src.math"
 
 
 class _Table(dict[str, Any]):
-    """Warp's table of built-in functions. loads: execute the deferred modules, until this is done."""
+    """Warp's table of built-in functions. loads: execute the deferred modules, until this is
+    done."""
 
     def __init__(self) -> None:
         self.lock = sys.modules["warp._src.codegen"]._codegen_lock  # `hashing_lock`
@@ -32,14 +34,14 @@ class _Table(dict[str, Any]):
     def fill(self) -> None:
         """Executes the deferred modules; other threads wait."""
         with self.lock:
-            loads, self.loads = self.loads, []
+            loads = self.loads
+            self.loads = []
             if loads:
                 warp, builtins, math = (_MODULES[name] for name in ("warp", *DEFERRED))
                 warp.__class__ = _Filling
-                func, warp.func = (
-                    warp.func,
-                    sys.modules["warp._src.context"].func,
-                )  # may be that of deferred_functions
+                # may be that of deferred_functions
+                func = warp.func
+                warp.func = sys.modules["warp._src.context"].func
                 del warp.static  # Warp replaces no attribute
                 for load in loads:
                     load()
@@ -80,7 +82,8 @@ class _Warp(ModuleType):
 
 
 class _Filling(ModuleType):
-    """The module `warp` while the table is filled: other threads wait, as a function may lack overloads."""
+    """The module `warp` while the table is filled: other threads wait, as a function may lack
+    overloads."""
 
     def __getattribute__(self, name: str) -> Any:
         with sys.modules["warp._src.context"].builtin_functions.lock:
@@ -96,7 +99,8 @@ static.__module__ = BUILTINS
 
 
 class BuiltinsLoader(SourceFileLoader):
-    """Finds the deferred modules, and executes them when the table is filled. For `sys.meta_path`."""
+    """Finds the deferred modules, and executes them when the table is filled. For
+    `sys.meta_path`."""
 
     @staticmethod
     def find_spec(name: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
@@ -110,18 +114,17 @@ class BuiltinsLoader(SourceFileLoader):
     def exec_module(self, module: Any) -> None:
         context = _MODULES["warp._src.context"]
         if self.name == BUILTINS:
-            context.builtin_functions, module.static, sys.modules["warp"].__class__ = (
-                _Table(),
-                static,
-                _Warp,
-            )
+            context.builtin_functions = _Table()
+            module.static = static
+            sys.modules["warp"].__class__ = _Warp
         context.builtin_functions.loads.append(partial(super().exec_module, module))
 
 
 # Whether this process belongs to the command line, which may change settings of the whole process.
 #
-# Such settings are Warp's log level, the interpreter's thread switch interval, glibc's allocator and file descriptor
-# 2. In a process that uses the Python API they belong to the caller, and no function of this package changes them.
+# Such settings are Warp's log level, the interpreter's thread switch interval, glibc's allocator
+# and file descriptor 2. In a process that uses the Python API they belong to the caller, and no
+# function of this package changes them.
 
 _owned = False
 
@@ -135,7 +138,8 @@ def is_owned() -> bool:
 def owned_process() -> Iterator[None]:
     """Marks that the command line runs in this process until the `with` block ends."""
     global _owned
-    before, _owned = _owned, True
+    before = _owned
+    _owned = True
     sys.meta_path.insert(0, BuiltinsLoader)
     try:
         yield

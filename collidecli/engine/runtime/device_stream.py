@@ -1,11 +1,13 @@
-"""Devices with a memory of their own, that is CUDA devices: streams, copies to and from the host, and what they cost.
+"""Devices with a memory of their own, that is CUDA devices: streams, copies to and from the host,
+and what they cost.
 
-A worker issues its launches and copies in a stream of its own. Warp has one current stream per device, not per thread,
-so workers issue by turns: a worker has the turn until it waits for a result. The device then executes the streams of
-several workers side by side, and one worker's chunk is copied while another's is computed. Runs have one worker, which
-is faster (scheduler.IN_FLIGHT).
+A worker issues its launches and copies in a stream of its own. Warp has one current stream per
+device, not per thread, so workers issue by turns: a worker has the turn until it waits for a
+result. The device then executes the streams of several workers side by side, and one worker's chunk
+is copied while another's is computed. Runs have one worker, which is faster (scheduler.IN_FLIGHT).
 
-On the CPU arrays are in the host's memory, and nothing here is used, except in tests (TREATED_AS_DEVICES).
+On the CPU arrays are in the host's memory, and nothing here is used, except in tests
+(TREATED_AS_DEVICES).
 """
 
 from __future__ import annotations
@@ -21,16 +23,19 @@ import numpy as np
 import warp as wp
 
 RELEASE_THRESHOLD = 1.0
-"""Part of the device's memory that Warp's pool keeps between uses; by default it returns all at each wait."""
+"""Part of the device's memory that Warp's pool keeps between uses; by default it returns all at
+each wait."""
 TREATED_AS_DEVICES: set[str] = set()
-"""Aliases of devices whose arrays are copied to and from the host though they need not be: tests add "cpu"."""
+"""Aliases of devices whose arrays are copied to and from the host though they need not be: tests
+add "cpu"."""
 _turns: dict[str, threading.Lock] = {}
 
 
 @contextmanager
 def uploading(device: wp.Device) -> Iterator[None]:
-    """Uploads of a model and its tables in the device's current stream: no worker issues meanwhile, and all is complete
-    at the end. Workers read it in streams of their own, which do not wait for that stream."""
+    """Uploads of a model and its tables in the device's current stream: no worker issues meanwhile,
+    and all is complete at the end. Workers read it in streams of their own, which do not wait for
+    that stream."""
     if not has_own_memory(device):
         yield
         return
@@ -46,7 +51,8 @@ def has_own_memory(device: wp.Device) -> bool:
 
 
 def keep_freed_memory(device: wp.Device) -> None:
-    """Lets the memory pool of a CUDA device keep what is freed; without a pool there is nothing to keep."""
+    """Lets the memory pool of a CUDA device keep what is freed; without a pool there is nothing to
+    keep."""
     if wp.is_mempool_supported(device):
         wp.set_mempool_release_threshold(device, RELEASE_THRESHOLD)
 
@@ -58,7 +64,8 @@ def free_device_memory(device: wp.Device) -> int:
 
 @dataclass
 class Traffic:
-    """Copies between host and device, and how often the host waited for the device, since the counts were reset."""
+    """Copies between host and device, and how often the host waited for the device, since the
+    counts were reset."""
 
     uploads: int = 0
     uploaded_bytes: int = 0
@@ -74,10 +81,12 @@ class Traffic:
 
 
 class _Lent:
-    """Bytes of page-locked memory as the base of NumPy arrays, given back to `free` with the last of these arrays."""
+    """Bytes of page-locked memory as the base of NumPy arrays, given back to `free` with the last
+    of these arrays."""
 
     def __init__(self, locked: wp.array, free: list[wp.array]) -> None:
-        self._locked, self._free = locked, free
+        self._locked = locked
+        self._free = free
         self.__array_interface__ = locked.numpy().__array_interface__
 
     def __del__(self) -> None:
@@ -85,7 +94,8 @@ class _Lent:
 
 
 class DeviceStream:
-    """A worker's stream on a device, with its page-locked memory. traffic: what was copied and waited for."""
+    """A worker's stream on a device, with its page-locked memory. traffic: what was copied and
+    waited for."""
 
     def __init__(self, device: wp.Device) -> None:
         self.traffic = Traffic()
@@ -99,7 +109,8 @@ class DeviceStream:
 
     @contextmanager
     def turn(self) -> Iterator[None]:
-        """Issues launches and copies in this stream; other workers issue theirs while this one waits."""
+        """Issues launches and copies in this stream; other workers issue theirs while this one
+        waits."""
         self._take()
         try:
             yield
@@ -108,7 +119,8 @@ class DeviceStream:
 
     @contextmanager
     def aside(self) -> Iterator[None]:
-        """Work of the host alone, such as copies between its arrays; other workers have the turn meanwhile."""
+        """Work of the host alone, such as copies between its arrays; other workers have the turn
+        meanwhile."""
         had_turn = self._has_turn
         if had_turn:
             self._give()
@@ -134,7 +146,8 @@ class DeviceStream:
             self._take()
 
     def upload(self, target: wp.array, values: np.ndarray) -> None:
-        """Copies host values to the beginning of an array of the device; they may change afterwards."""
+        """Copies host values to the beginning of an array of the device; they may change
+        afterwards."""
         self.traffic.uploads += 1
         self.traffic.uploaded_bytes += values.nbytes
         with self.aside():
@@ -146,15 +159,16 @@ class DeviceStream:
             self._last_upload = self._device.stream.record_event()
 
     def download(self, source: wp.array, byte_count: int) -> np.ndarray:
-        """The first bytes of an array, uint8, when all that was issued is complete; valid until the next download."""
+        """The first bytes of an array, uint8, when all that was issued is complete; valid until the
+        next download."""
         locked = self._page_locked("download", byte_count)
         self._download(source, byte_count, locked)
         return locked.numpy()[:byte_count]
 
     def download_kept(self, source: wp.array, byte_count: int) -> np.ndarray:
-        """As `download`, for results: page-locked memory that is used again when no array refers to it any more, the
-        smallest that is large enough, else new in place of one. A copy of them to fresh memory would fault its pages
-        in, chunk after chunk.
+        """As `download`, for results: page-locked memory that is used again when no array refers to
+        it any more, the smallest that is large enough, else new in place of one. A copy of them to
+        fresh memory would fault its pages in, chunk after chunk.
         """
         free = sorted(
             (array.size < byte_count, array.size, index) for index, array in enumerate(self._free)
@@ -172,7 +186,8 @@ class DeviceStream:
         self.wait()
 
     def _wait_for_upload(self) -> None:
-        """Waits until the device has read the memory of the last upload, which the next one overwrites."""
+        """Waits until the device has read the memory of the last upload, which the next one
+        overwrites."""
         if self._last_upload is not None:
             wp.synchronize_event(self._last_upload)
             self._last_upload = None
@@ -186,7 +201,8 @@ class DeviceStream:
         return time.perf_counter()
 
     def seconds_between(self, begin: Any, end: Any) -> float:
-        """Time between two marks [s]; waits for the second, which may be later than the last download."""
+        """Time between two marks [s]; waits for the second, which may be later than the last
+        download."""
         if self._device.is_cuda:
             return wp.get_event_elapsed_time(begin, end) / 1000.0
         return end - begin
@@ -202,7 +218,8 @@ class DeviceStream:
         self._turn.release()
 
     def _page_locked(self, name: str, byte_count: int) -> wp.array:
-        """Memory of the host that the device reads and writes directly, at least `byte_count` bytes."""
+        """Memory of the host that the device reads and writes directly, at least `byte_count`
+        bytes."""
         existing = self._staging.get(name)
         if existing is None or existing.size < byte_count:
             self._staging[name] = existing = self._new_page_locked(byte_count)

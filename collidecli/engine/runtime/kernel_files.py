@@ -33,14 +33,20 @@ def file_state(folder: str, names: Sequence[str]) -> FileState:
 
     names: in the folder, the object file last, as `compiled_files` returns them.
     """
+    return read_files(folder, names)[0]
+
+
+def read_files(folder: str, names: Sequence[str]) -> tuple[FileState, list[bytes]]:
+    """State of a module's files, and their contents, which are complete if the state is INTACT."""
     try:
         written = _content(os.path.join(folder, digest_name(names)))
         contents = [_content(os.path.join(folder, name)) for name in names]
     except FileNotFoundError:
-        return FileState.INCOMPLETE
+        return FileState.INCOMPLETE, []
     except OSError:  # a disk that cannot read a file, or a folder in its place
-        return FileState.DAMAGED
-    return FileState.INTACT if written == digest(names, contents) else FileState.DAMAGED
+        return FileState.DAMAGED, []
+    is_intact = written == digest(names, contents)
+    return FileState.INTACT if is_intact else FileState.DAMAGED, contents
 
 
 def digest(names: Sequence[str], contents: Sequence[bytes]) -> bytes:
@@ -61,7 +67,8 @@ def digest_name(names: Sequence[str]) -> str:
 
 
 def write_files(folder: str, names: Sequence[str], contents: Sequence[bytes]) -> None:
-    """Writes a module's files, then their digest; other processes find complete files at any time."""
+    """Writes a module's files, then their digest; other processes find complete files at any
+    time."""
     for name, content in zip(names, contents, strict=True):
         write_file(os.path.join(folder, name), content)
     write_file(os.path.join(folder, digest_name(names)), digest(names, contents))

@@ -1,10 +1,11 @@
 """All uses of Warp's private names, for the versions of Warp in KNOWN_WARP.
 
-Private are the memory layout of a packed CPU launch, the C struct behind an instance of a Warp struct, the folder of
-precompiled headers of a thread, the library of its compiler, the names of files in the kernel cache, and the hashes
-from which they are made. Warp promises none of them. With another version of Warp `is_known_warp` returns False, and
-callers use the public functions of Warp instead: launches one by one (`RecordedLaunches`), fields set with Warp's
-checks, one folder of headers per thread, object files for the processor at hand, no message while kernels are compiled,
+Private are the memory layout of a packed CPU launch, the C struct behind an instance of a Warp
+struct, the folder of precompiled headers of a thread, the library of its compiler, the names of
+files in the kernel cache, and the hashes from which they are made. Warp promises none of them. With
+another version of Warp `is_known_warp` returns False, and callers use the public functions of Warp
+instead: launches one by one (`RecordedLaunches`), fields set with Warp's checks, one folder of
+headers per thread, object files for the processor at hand, no message while kernels are compiled,
 every kernel hashed by Warp. The contacts are equal to the bit.
 """
 
@@ -27,7 +28,8 @@ import warp as wp
 
 from collidecli.engine.runtime.deferred_builtins import KNOWN_WARP, is_owned
 
-# Launches recorded by Warp and executed immediately: on CUDA, where a stream is a queue, and with an unknown Warp.
+# Launches recorded by Warp and executed immediately: on CUDA, where a stream is a queue, and with
+# an unknown Warp.
 
 INDEX_LIMIT = 2**31 - 1
 """Kernels count threads and elements in 32 bits."""
@@ -43,7 +45,8 @@ def record_launch(
 
 
 class RecordedLaunches:
-    """Launches of one worker: Warp records the first launch of each kernel, later ones update the changed arguments."""
+    """Launches of one worker: Warp records the first launch of each kernel, later ones update the
+    changed arguments."""
 
     def __init__(self, device: wp.Device) -> None:
         self._device = device
@@ -65,7 +68,8 @@ class RecordedLaunches:
         command.launch()
 
     def scan(self, counts: wp.array, count: int, ends: wp.array) -> None:
-        """Inclusive scan of the first `count` int32 of `counts` to `ends`, which may be the same array."""
+        """Inclusive scan of the first `count` int32 of `counts` to `ends`, which may be the same
+        array."""
         wp.utils.array_scan(counts[:count], ends[:count], inclusive=True)  # pyright: ignore[reportArgumentType]
 
     def copy(self, destination: np.ndarray, source: wp.array) -> None:
@@ -73,11 +77,13 @@ class RecordedLaunches:
         destination[...] = source[: len(destination)].numpy()
 
     def mark(self) -> float:
-        """Now [s], as each launch on the CPU is complete when it returns; of a device its stream has marks."""
+        """Now [s], as each launch on the CPU is complete when it returns; of a device its stream
+        has marks."""
         return time.perf_counter()
 
     def finish(self) -> None:
-        """Nothing: each launch on the CPU is complete when it returns, and a device is waited for by its stream."""
+        """Nothing: each launch on the CPU is complete when it returns, and a device is waited for
+        by its stream."""
 
     def forget(self) -> None:
         """Drops references to arrays."""
@@ -110,7 +116,8 @@ V3 |= {"sse4.2", "ssse3", "xsave"}
 
 @cache
 def has_v3() -> bool:
-    """Whether this is Linux on a processor of x86-64-v3, as Warp's compiler sees it; False with an unknown Warp."""
+    """Whether this is Linux on a processor of x86-64-v3, as Warp's compiler sees it; False with an
+    unknown Warp."""
     if not is_known_warp() or sys.platform != "linux" or platform.machine() != "x86_64":
         return False
     try:
@@ -122,7 +129,8 @@ def has_v3() -> bool:
 
 
 def hashing_lock() -> threading.RLock:
-    """The lock that Warp holds while it hashes and generates code; a new one with an unknown Warp."""
+    """The lock that Warp holds while it hashes and generates code; a new one with an unknown
+    Warp."""
     if not is_known_warp():
         return threading.RLock()
     from warp._src.codegen import _codegen_lock
@@ -131,8 +139,8 @@ def hashing_lock() -> threading.RLock:
 
 
 def keep_struct_dtypes() -> None:
-    """Makes a known Warp build the NumPy type of a struct once, under its own lock: NumPy parses formats such as "3f8"
-    as Python, in which two threads may fail (`DeferredFunction`)."""
+    """Makes a known Warp build the NumPy type of a struct once, under its own lock: NumPy parses
+    formats such as "3f8" as Python, in which two threads may fail (`DeferredFunction`)."""
     if not is_known_warp():
         return
     from warp._src.codegen import Struct
@@ -148,8 +156,8 @@ def keep_struct_dtypes() -> None:
 
 
 def share_header_folder(folder: Any) -> None:
-    """Sets the folder of precompiled C++ headers of this thread, a `tempfile.TemporaryDirectory`: by default, and with
-    an unknown Warp, each thread precompiles its own headers."""
+    """Sets the folder of precompiled C++ headers of this thread, a `tempfile.TemporaryDirectory`:
+    by default, and with an unknown Warp, each thread precompiles its own headers."""
     if not is_known_warp():
         return
     from warp._src import context
@@ -158,7 +166,8 @@ def share_header_folder(folder: Any) -> None:
 
 
 def compiled_files(module: wp.Module, device: wp.Device) -> tuple[str, ...]:
-    """Names in Warp's cache of the files that Warp needs to load a module, the object last; () with an unknown Warp."""
+    """Names in Warp's cache of the files that Warp needs to load a module, the object last; () with
+    an unknown Warp."""
     if not is_known_warp():
         return ()
     block_dim = _block_dim(module, device)
@@ -171,14 +180,16 @@ def compiled_files(module: wp.Module, device: wp.Device) -> tuple[str, ...]:
 
 
 def compile_module(module: wp.Module, device: wp.Device, folder: str) -> None:
-    """Compiles a module of a known Warp into a new folder, whatever Warp's cache has. Raises what Warp raises."""
+    """Compiles a module of a known Warp into a new folder, whatever Warp's cache has. Raises what
+    Warp raises."""
     name = os.path.basename(compiled_files(module, device)[-1])
     options = module.resolved_options[_block_dim(module, device)]
     module._compile(device, folder, name, module._get_compile_arch(device), options=options)
 
 
 def is_in_memory(module: wp.Module, device: wp.Device) -> bool:
-    """Whether a module is loaded as it is now, so that Warp reads no file; False with an unknown Warp."""
+    """Whether a module is loaded as it is now, so that Warp reads no file; False with an unknown
+    Warp."""
     if not is_known_warp():
         return False
     block_dim = _block_dim(module, device)
@@ -195,8 +206,8 @@ def _block_dim(module: wp.Module, device: wp.Device) -> int:
 class KernelHashes:
     """What Warp computes from the source of a kernel that has a module of its own.
 
-    module_name: of that module. kernel: hash of the kernel. dimensions: of its launch. grid_stride: whether its threads
-    loop. modules: hash of the module for each block size that was used.
+    module_name: of that module. kernel: hash of the kernel. dimensions: of its launch. grid_stride:
+    whether its threads loop. modules: hash of the module for each block size that was used.
     """
 
     module_name: str
@@ -208,7 +219,8 @@ class KernelHashes:
     def text(self) -> str:
         """One line, without its end."""
         modules = " ".join(f"{size}:{value.hex()}" for size, value in self.modules)
-        return f"{self.module_name} {self.kernel.hex()} {self.dimensions} {int(self.grid_stride)} {modules}"
+        launch = f"{self.dimensions} {int(self.grid_stride)}"
+        return f"{self.module_name} {self.kernel.hex()} {launch} {modules}"
 
     @staticmethod
     def of_text(text: str) -> KernelHashes:
@@ -246,7 +258,8 @@ def unhashed_module(function: Any, options: dict[str, Any]) -> wp.Module:
 
 
 def set_hashes(kernel: wp.Kernel, hashes: KernelHashes) -> wp.Kernel:
-    """Sets the hashes of a kernel in an `unhashed_module`; returns the kernel that has its module name already, if any.
+    """Sets the hashes of a kernel in an `unhashed_module`; returns the kernel that has its module
+    name already, if any.
 
     If the compiled file is missing, Warp compiles the kernel as if it had hashed it itself.
     """
@@ -257,11 +270,10 @@ def set_hashes(kernel: wp.Kernel, hashes: KernelHashes) -> wp.Kernel:
     same = user_modules.get(hashes.module_name)
     if same is not None:
         return same.kernels[kernel.key]
-    module.name, kernel.grid_stride = hashes.module_name, hashes.grid_stride
-    kernel.adj.kernel_dim, kernel.adj.tid_extent_limit_candidate = (
-        hashes.dimensions,
-        _TID_MAX_EXTENT,
-    )
+    module.name = hashes.module_name
+    kernel.grid_stride = hashes.grid_stride
+    kernel.adj.kernel_dim = hashes.dimensions
+    kernel.adj.tid_extent_limit_candidate = _TID_MAX_EXTENT
     for size, value in hashes.modules:
         hasher = ModuleHasher((), {})
         hasher.hash = value
@@ -275,7 +287,8 @@ def set_hashes(kernel: wp.Kernel, hashes: KernelHashes) -> wp.Kernel:
 
 
 def type_code(kind: Any) -> str:
-    """Warp's code for a type of an argument; with the hash of a struct. Raises TypeError for anything else."""
+    """Warp's code for a type of an argument; with the hash of a struct. Raises TypeError for
+    anything else."""
     from warp._src import codegen, types
 
     if isinstance(kind, codegen.Struct):
@@ -286,7 +299,8 @@ def type_code(kind: Any) -> str:
 
 
 def struct_of(decorated: type) -> Any:
-    """What Warp made of a class: `vars`, `numpy_dtype` and `ctype`. For type checkers `wp.struct` returns the class."""
+    """What Warp made of a class: `vars`, `numpy_dtype` and `ctype`. For type checkers `wp.struct`
+    returns the class."""
     return decorated
 
 
@@ -296,33 +310,39 @@ def struct_rows(decorated: type, count: int) -> np.ndarray:
 
 
 def set_field(struct: Any, name: str, value: Any) -> None:
-    """Sets a field of a Warp struct; an int directly in the C struct that kernels read, without Warp's checks."""
+    """Sets a field of a Warp struct; an int directly in the C struct that kernels read, without
+    Warp's checks."""
     setattr(struct.__ctype__() if type(value) is int else struct, name, value)
 
 
 def rebind_host_array(struct: Any, name: str, values: np.ndarray) -> None:
-    """Sets address and length of an array field, which holds an array of this element type, of a Warp struct on the CPU
-    to a host array. Construction of a new `wp.array` takes longer than the kernels of a small chunk."""
+    """Sets address and length of an array field, which holds an array of this element type, of a
+    Warp struct on the CPU to a host array. Construction of a new `wp.array` takes longer than the
+    kernels of a small chunk."""
     array = getattr(struct.__ctype__(), name)
     array.data, array.shape[0] = values.__array_interface__["data"][0], len(values)
 
 
 @cache
 def _arguments_struct(names: tuple[str, ...], types: tuple[type, ...]) -> type[ctypes.Structure]:
-    """C struct of a kernel's arguments; cached, since its construction takes longer than packing."""
+    """C struct of a kernel's arguments; cached, since its construction takes longer than
+    packing."""
     return type(
         "Arguments", (ctypes.Structure,), {"_fields_": list(zip(names, types, strict=True))}
     )
 
 
 class PackedLaunch:
-    """A kernel's launch on the CPU, its arguments in the memory layout that the compiled function reads.
+    """A kernel's launch on the CPU, its arguments in the memory layout that the compiled function
+    reads.
 
-    command: as recorded by Warp with `arguments`. call: address of the compiled function, and of its two arguments.
+    command: as recorded by Warp with `arguments`. call: address of the compiled function, and of
+    its two arguments.
     """
 
     def __init__(self, command: wp.Launch, arguments: list[Any]) -> None:
-        self._command, self._last = command, arguments
+        self._command = command
+        self._last = arguments
         self._names = [argument.label for argument in command.kernel.adj.args]
         packed = command.params[1:]
         self.packed: Any = _arguments_struct(
@@ -340,8 +360,11 @@ class PackedLaunch:
         self.call = (address, ctypes.addressof(self._bounds), ctypes.addressof(self.packed))
 
     def pack(self, count: int, arguments: list[Any]) -> None:
-        """Packs the arguments that differ from the last call; structs always, since their fields may have changed."""
-        last, names, packed = self._last, self._names, self.packed
+        """Packs the arguments that differ from the last call; structs always, since their fields
+        may have changed."""
+        last = self._last
+        names = self._names
+        packed = self.packed
         for index, value in enumerate(arguments):
             if value is last[index]:
                 continue
@@ -365,20 +388,23 @@ class PackedLaunch:
         self._entry(ctypes.byref(self._bounds), ctypes.byref(self.packed))
 
 
-# Device functions that Warp parses when a kernel that calls them is hashed or compiled, not when they are imported.
+# Device functions that Warp parses when a kernel that calls them is hashed or compiled, not when
+# they are imported.
 #
-# A run whose kernels are cached uses none of the parsed functions, and Warp takes half a second for those of a scene.
+# A run whose kernels are cached uses none of the parsed functions, and Warp takes half a second for
+# those of a scene.
 
 PARSING = hashing_lock()
-"""Held while Warp parses a function: Python 3.11 raises SystemError if two threads convert syntax trees in turn, as a
-finalizer lets another thread run (CPython issue 106905). Warp's own lock, since Warp parses while it hashes a kernel:
-with two locks, two threads may wait for each other."""
+"""Held while Warp parses a function: Python 3.11 raises SystemError if two threads convert syntax
+trees in turn, as a finalizer lets another thread run (CPython issue 106905). Warp's own lock, since
+Warp parses while it hashes a kernel: with two locks, two threads may wait for each other."""
 _warp_func: Callable[..., Any] = wp.func
 _warp_func_native: Callable[..., Any] = wp.func_native
 
 
 class DeferredFunction(wp.Function):
-    """A function of Warp that Warp's own decorator declares when an attribute of the declaration is first read.
+    """A function of Warp that Warp's own decorator declares when an attribute of the declaration is
+    first read.
 
     func: the Python function. declare: that decorator.
     """
@@ -398,7 +424,8 @@ class DeferredFunction(wp.Function):
                 self._overloads.append((func, declare))
 
     def __getattr__(self, name: str) -> Any:
-        """An attribute of the declaration; only called for a name that this object does not have."""
+        """An attribute of the declaration; only called for a name that this object does not
+        have."""
         state = self.__dict__
         if name.startswith("__") or "_is_declaring" not in state:
             raise AttributeError(name)
@@ -447,9 +474,11 @@ def _func_native(*snippets: str, **options: Any) -> Any:
 
 
 def defer_functions() -> None:
-    """Defers the functions that Warp declares from now on, in a process of the command line with a known Warp."""
+    """Defers the functions that Warp declares from now on, in a process of the command line with a
+    known Warp."""
     if is_owned() and is_known_warp():
-        wp.func, wp.func_native = _func, _func_native
+        wp.func = _func
+        wp.func_native = _func_native
 
 
 def are_deferred() -> bool:

@@ -1,8 +1,9 @@
-"""Scratch memory of one worker: named arrays that grow on demand, and the structs and launches that refer to them.
+"""Scratch memory of one worker: named arrays that grow on demand, and the structs and launches that
+refer to them.
 
-All are reused for the next chunk. Chunks are small, to stay in a core's cache, so Python's work per chunk must be
-small: construction of Warp arrays, filling of structs and packing of launch arguments would take longer than the
-kernels.
+All are reused for the next chunk. Chunks are small, to stay in a core's cache, so Python's work per
+chunk must be small: construction of Warp arrays, filling of structs and packing of launch arguments
+would take longer than the kernels.
 """
 
 from __future__ import annotations
@@ -25,7 +26,8 @@ from collidecli.engine.runtime.device_stream import (
     free_device_memory,
     has_own_memory,
 )
-from collidecli.engine.runtime.kernel import kernel, native
+from collidecli.engine.runtime.kernel import kernel
+from collidecli.engine.runtime.native_code import native
 from collidecli.engine.runtime.warp_internals import (
     INDEX_LIMIT,
     PackedLaunch,
@@ -36,12 +38,14 @@ from collidecli.engine.runtime.warp_internals import (
     set_field,
 )
 
-# Queue of launches, scans and copies on the CPU, executed in one call without the interpreter's lock.
+# Queue of launches, scans and copies on the CPU, executed in one call without the interpreter's
+# lock.
 #
-# If each launch returned to Python, a worker would wait for the lock that other workers hold, and the interpreter's
-# code would have left the processor's caches. The queue therefore stores launches together with the scans and copies
-# between them, and executes all when the host reads a result. It depends on the layout of a packed launch
-# (`warp_internals`); with an unknown version of Warp launches are made one by one (`RecordedLaunches`).
+# If each launch returned to Python, a worker would wait for the lock that other workers hold, and
+# the interpreter's code would have left the processor's caches. The queue therefore stores launches
+# together with the scans and copies between them, and executes all when the host reads a result. It
+# depends on the layout of a packed launch (`warp_internals`); with an unknown version of Warp
+# launches are made one by one (`RecordedLaunches`).
 
 MAX_STEPS = 64
 """Capacity of the queue; a full queue is executed."""
@@ -51,7 +55,8 @@ COPY = ctypes.cast(ctypes.memmove, ctypes.c_void_p).value
 
 
 class Moment(ctypes.Structure):
-    """C's timespec: a moment of `time.perf_counter`, which is the monotonic clock on POSIX systems."""
+    """C's timespec: a moment of `time.perf_counter`, which is the monotonic clock on POSIX
+    systems."""
 
     _fields_ = (("seconds", ctypes.c_int64), ("nanoseconds", ctypes.c_int64))
 
@@ -64,15 +69,16 @@ CLOCK = (
     if sys.platform == "linux"
     else None
 )
-"""Address of C's clock_gettime; None where it is not known to be the clock of `time.perf_counter`."""
+"""Address of C's clock_gettime; None where it is not known to be the clock of
+`time.perf_counter`."""
 
 
 @wp.func_native(native(__file__, "execute_each_step"))
 def execute_each_step(step: wp.array[wp.uint64], count: int):
     """Executes `count` steps of four numbers: the address of a function and its three arguments.
 
-    Address 0 is an inclusive scan of int32: address of the counts, their number, address of the result. A function with
-    fewer than three arguments leaves the registers of the others unread.
+    Address 0 is an inclusive scan of int32: address of the counts, their number, address of the
+    result. A function with fewer than three arguments leaves the registers of the others unread.
     """
     ...
 
@@ -91,7 +97,8 @@ class LaunchQueue:
         self._packed: dict[wp.Kernel, PackedLaunch] = {}
         self._queued: list[PackedLaunch | Moment | None] = []
         self._numbers: list[int] = []
-        """Of the queued steps; they are stored in `_step` together, since each assignment to it costs a microsecond."""
+        """Of the queued steps; they are stored in `_step` together, since each assignment to it
+        costs a microsecond."""
         self._all: PackedLaunch | None = None
 
     def launch(self, kernel: wp.Kernel, count: int, arguments: list[Any]) -> None:
@@ -107,7 +114,8 @@ class LaunchQueue:
         self._append(packed, (*packed.call, 0))
 
     def scan(self, counts: wp.array, count: int, ends: wp.array) -> None:
-        """Appends an inclusive scan of the first `count` int32 of `counts` to `ends`, which may be the same array."""
+        """Appends an inclusive scan of the first `count` int32 of `counts` to `ends`, which may be
+        the same array."""
         self._append(None, (0, counts.ptr, count, ends.ptr))
 
     def copy(self, destination: np.ndarray, source: wp.array) -> None:
@@ -117,7 +125,8 @@ class LaunchQueue:
         )
 
     def mark(self) -> float | Moment:
-        """When all that is queued is complete [s, as of time.perf_counter]; a Moment is set by `finish`."""
+        """When all that is queued is complete [s, as of time.perf_counter]; a Moment is set by
+        `finish`."""
         if self._queued and CLOCK is not None:
             moment = Moment()
             self._append(moment, (CLOCK, time.CLOCK_MONOTONIC, ctypes.addressof(moment), 0))
@@ -127,11 +136,13 @@ class LaunchQueue:
 
     def finish(self) -> None:
         """Executes the queue in order and empties it."""
-        queued, numbers = self._queued, self._numbers
+        queued = self._queued
+        numbers = self._numbers
         count = len(queued)
         if count == 0:
             return
-        self._queued, self._numbers = [], []
+        self._queued = []
+        self._numbers = []
         if count == 1 and isinstance(queued[0], PackedLaunch):
             queued[0].launch()
             return
@@ -158,10 +169,12 @@ class LaunchQueue:
 
 T = TypeVar("T")
 ALIGNMENT = 256
-"""Distance between the beginnings of packed arrays is a multiple of this [bytes], as of Warp's own arrays."""
+"""Distance between the beginnings of packed arrays is a multiple of this [bytes], as of Warp's own
+arrays."""
 
 _NO_MEMORY = re.compile(r"CUDA error (2:|101:.*(scan|sort))")
-"""Warp's errors of a launch without memory for its threads, and of a scan or sort without its own scratch memory."""
+"""Warp's errors of a launch without memory for its threads, and of a scan or sort without its own
+scratch memory."""
 
 
 class ChunkTooLarge(Exception):
@@ -173,12 +186,15 @@ class ChunkTooLarge(Exception):
 
 
 def parts_that_fit(count: int, run: Callable[[int, int], T]) -> list[T]:
-    """The results of `run(begin, end)` for consecutive parts of `count` entries, in order, or of `run(0, 0)`.
+    """The results of `run(begin, end)` for consecutive parts of `count` entries, in order, or of
+    `run(0, 0)`.
 
-    A part for which `run` raises ChunkTooLarge is halved, and later parts are no larger; that of one entry is raised.
+    A part for which `run` raises ChunkTooLarge is halved, and later parts are no larger; that of
+    one entry is raised.
     """
     results: list[T] = []
-    done, size = 0, count
+    done = 0
+    size = count
     while done < count or not results:
         end = min(done + size, count)
         try:
@@ -193,11 +209,13 @@ def parts_that_fit(count: int, run: Callable[[int, int], T]) -> list[T]:
 
 
 class Workspace:
-    """Named scratch arrays on one device, with the structs and recorded launches that refer to them.
+    """Named scratch arrays on one device, with the structs and recorded launches that refer to
+    them.
 
-    memory_limit: of the arrays' total size [bytes]. exact: no array gets more elements than requested. Otherwise an
-    array that grows gets a quarter more where that fits, and whether a later array fits depends on earlier chunks.
-    cell_layouts: some cell layouts of earlier chunks, by key, for later chunks (see cells).
+    memory_limit: of the arrays' total size [bytes]. exact: no array gets more elements than
+    requested. Otherwise an array that grows gets a quarter more where that fits, and whether a
+    later array fits depends on earlier chunks. cell_layouts: some cell layouts of earlier chunks,
+    by key, for later chunks (see cells).
     """
 
     def __init__(self, device: wp.Device, memory_limit: int, exact: bool = False) -> None:
@@ -230,7 +248,8 @@ class Workspace:
 
     @contextmanager
     def turn(self) -> Iterator[None]:
-        """Context in which a worker uses the device; other workers use it while this one waits for a result."""
+        """Context in which a worker uses the device; other workers use it while this one waits for
+        a result."""
         if self._stream is None:
             yield
             return
@@ -239,7 +258,8 @@ class Workspace:
 
     @contextmanager
     def device_errors(self) -> Iterator[None]:
-        """Raises ChunkTooLarge where the device has too little memory for a launch, a scan or a sort itself."""
+        """Raises ChunkTooLarge where the device has too little memory for a launch, a scan or a
+        sort itself."""
         try:
             yield
         except RuntimeError as error:
@@ -252,14 +272,16 @@ class Workspace:
         return nullcontext() if self._stream is None else self._stream.aside()
 
     def check(self, needed: int) -> None:
-        """Raises ChunkTooLarge when `needed` bytes outside the scratch, such as a chunk's result, exceed the limit."""
+        """Raises ChunkTooLarge when `needed` bytes outside the scratch, such as a chunk's result,
+        exceed the limit."""
         if needed > self.memory_limit:
             raise ChunkTooLarge(needed)
 
     def array(self, name: str, count: int, dtype: Any) -> wp.array:
         """The array `name`, at least `count` elements long; its content is lost when it grows.
 
-        Raises ChunkTooLarge when the limit would be exceeded, without allocation, or the device has no memory left.
+        Raises ChunkTooLarge when the limit would be exceeded, without allocation, or the device has
+        no memory left.
         """
         existing = self._arrays.get(name)
         if existing is not None and existing.shape[0] >= count:
@@ -297,7 +319,8 @@ class Workspace:
             raise ChunkTooLarge(needed) from None
 
     def struct(self, kind: type[T], /, **fields: Any) -> T:
-        """This workspace's only instance of a Warp struct, with these fields set; others keep their values."""
+        """This workspace's only instance of a Warp struct, with these fields set; others keep their
+        values."""
         existing = self._structs.get(kind)
         if existing is None:
             existing = self._structs[kind] = (kind(), {})
@@ -309,7 +332,8 @@ class Workspace:
         return instance
 
     def bind_host_array(self, kind: Any, name: str, values: np.ndarray, dtype: Any) -> None:
-        """Sets an array field of a struct of this workspace to host values, one row per element; no copy on the CPU."""
+        """Sets an array field of a struct of this workspace to host values, one row per element; no
+        copy on the CPU."""
         instance, fields_set = self._structs[kind]
         if fields_set.get(name) is values:
             return
@@ -337,7 +361,8 @@ class Workspace:
     def table(
         self, name: str, kind: type[T], count: int, elements: Mapping[str, Any]
     ) -> tuple[T, dict[str, wp.array]]:
-        """This workspace's only instance of a Warp struct, and its arrays by field, at least `count` elements long.
+        """This workspace's only instance of a Warp struct, and its arrays by field, at least
+        `count` elements long.
 
         name: prefix of the arrays' names in this workspace. elements: element type of each field.
         """
@@ -359,8 +384,8 @@ class Workspace:
         elements: Mapping[str, Any],
         others: Mapping[str, tuple[int, Any]],
     ) -> tuple[T, dict[str, wp.array]]:
-        """As `table`, with further arrays, by name, of other counts: for results that `download` copies together; on a
-        device parts of one array, exactly as long as requested."""
+        """As `table`, with further arrays, by name, of other counts: for results that `download`
+        copies together; on a device parts of one array, exactly as long as requested."""
         if self._stream is None:
             further = {
                 field: self.array(f"{name}_{field}", *length) for field, length in others.items()
@@ -386,16 +411,19 @@ class Workspace:
         return self.struct(kind, **{field: arrays[field] for field in elements}), arrays
 
     def launch(self, kernel: wp.Kernel, count: int, arguments: list[Any]) -> None:
-        """Launches `count` threads of a kernel; on the CPU it is queued and executed by `finish`."""
+        """Launches `count` threads of a kernel; on the CPU it is queued and executed by
+        `finish`."""
         if count:
             self._launches.launch(kernel, count, arguments)
 
     def scan(
         self, counts: wp.array, count: int, ends: wp.array | None = None, most: int = 0
     ) -> int:
-        """Inclusive scan of the first `count` int32 of `counts` to `ends`, else in place; returns the total.
+        """Inclusive scan of the first `count` int32 of `counts` to `ends`, else in place; returns
+        the total.
 
-        most: largest number that may be in `counts`, where a total may exceed an index: that raises ChunkTooLarge.
+        most: largest number that may be in `counts`, where a total may exceed an index: that raises
+        ChunkTooLarge.
         """
         if count == 0:
             return 0
@@ -415,15 +443,17 @@ class Workspace:
         arguments: list[Any],
         most: int,
     ) -> tuple[wp.array, wp.array, int]:
-        """Elements of which each thread writes any number, as array `name`: the end of those of each thread, the array
-        and the total.
+        """Elements of which each thread writes any number, as array `name`: the end of those of
+        each thread, the array and the total.
 
-        kernels: of `counted_kernels`; their last arguments are `end` and the array. The first writes the number of a
-        thread's elements to `end`; the second, when `end` is the inclusive scan of these numbers, the elements.
-        most: largest number of a thread. Raises ChunkTooLarge where the memory is too small.
+        kernels: of `counted_kernels`; their last arguments are `end` and the array. The first
+        writes the number of a thread's elements to `end`; the second, when `end` is the inclusive
+        scan of these numbers, the elements. most: largest number of a thread. Raises ChunkTooLarge
+        where the memory is too small.
         """
         count, write = kernels
-        end, elements = self.array(f"{name}_end", threads, wp.int32), self.array(name, 1, dtype)
+        end = self.array(f"{name}_end", threads, wp.int32)
+        elements = self.array(name, 1, dtype)
         self.launch(count, threads, [*arguments, end, elements])
         total = self.scan(end, threads, most=most)
         elements = self.array(name, total, dtype)
@@ -441,8 +471,8 @@ class Workspace:
         array.fill_(value)
 
     def sort(self, key: wp.array, value: wp.array, count: int, bits: int) -> None:
-        """Sorts the first `count` keys, int64, stably by their lowest `bits`, and the values, int32, with them; the
-        next `count` elements of both are scratch."""
+        """Sorts the first `count` keys, int64, stably by their lowest `bits`, and the values,
+        int32, with them; the next `count` elements of both are scratch."""
         self._execute()
         wp.utils.radix_sort_pairs(key, value, count, 0, bits)
 
@@ -465,12 +495,14 @@ class Workspace:
         return float(end) - float(begin)
 
     def _execute(self) -> None:
-        """Executes the queue, before Warp's own functions use the arrays; a device's stream keeps their order."""
+        """Executes the queue, before Warp's own functions use the arrays; a device's stream keeps
+        their order."""
         if self._stream is None:
             self._launches.finish()
 
     def host(self, array: wp.array, count: int) -> np.ndarray:
-        """The first `count` elements of a scratch array on the host: on the CPU the memory itself."""
+        """The first `count` elements of a scratch array on the host: on the CPU the memory
+        itself."""
         if self._stream is not None:
             return self._downloaded(array, count).copy()
         self._launches.finish()
@@ -492,7 +524,8 @@ class Workspace:
         return existing
 
     def copied(self, array: wp.array, count: int) -> np.ndarray:
-        """Copy of the first `count` elements on the host; on the CPU it is filled when `finish` returns."""
+        """Copy of the first `count` elements on the host; on the CPU it is filled when `finish`
+        returns."""
         if self._stream is not None:
             return self._downloaded(array, count).copy()
         source = self._view(array)[:count]
@@ -502,7 +535,8 @@ class Workspace:
         return copy
 
     def download(self, arrays: Mapping[str, tuple[wp.array, int]]) -> dict[str, np.ndarray]:
-        """Copies of the first elements of arrays on the host: of those of a `packed_table` in one transfer."""
+        """Copies of the first elements of arrays on the host: of those of a `packed_table` in one
+        transfer."""
         if self._stream is None:
             copies = {name: self.copied(array, count) for name, (array, count) in arrays.items()}
             self.finish()
@@ -538,7 +572,8 @@ class Workspace:
         return int(self._downloaded(array[count - 1 : count], 1)[0])
 
     def lasts(self, *arrays: tuple[wp.array | None, int]) -> list[int]:
-        """Element `count - 1` of each array of int32, 0 for None or where it is 0; of a device in one transfer."""
+        """Element `count - 1` of each array of int32, 0 for None or where it is 0; of a device in
+        one transfer."""
         if self._stream is None:
             return [
                 0 if array is None or count == 0 else self.last(array, count)

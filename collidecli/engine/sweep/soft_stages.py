@@ -1,4 +1,5 @@
-"""Rows of the group `soft_sweep`: touches of particles and of their triangles with shapes in steps."""
+"""Rows of the group `soft_sweep`: touches of particles and of their triangles with shapes in
+steps."""
 
 from __future__ import annotations
 
@@ -54,17 +55,22 @@ def soft_rows(
 ) -> SoftRows:
     """The rows of touches of particles or triangles with shapes in steps.
 
-    weights: float64[n, 3], of the particles at `enter`. swept: status, enter, leave, least, least_bound, normal, and
-    point from the origin of the shape's body, by name. motion: of the shapes.
+    weights: float64[n, 3], of the particles at `enter`. swept: status, enter, leave, least,
+    least_bound, normal, and point from the origin of the shape's body, by name. motion: of the
+    shapes.
     """
     enter = swept["enter"]
     indices = np.full((len(pairs), 3), -1, np.int32)
     indices[:, : pairs.items.shape[1]] = pairs.items
     values = {
-        **swept, "kind": np.full(len(pairs), kind), "indices": indices, "barycentric": weights, "shape": pairs.shape,
+        **swept,
+        "kind": np.full(len(pairs), kind),
+        "indices": indices,
+        "barycentric": weights,
+        "shape": pairs.shape,
         "tunnel": (swept["status"] == TOUCH) & (enter > 0.0) & (swept["leave"] < 1.0),
         "point_world": swept["point"] + motion.origin + enter[:, None] * motion.shift,
-    }  # fmt: skip
+    }
     return pairs.step, {
         column.name: np.ascontiguousarray(values[column.name], column.dtype_for(float_type))
         + column.dtype.type(0)
@@ -73,10 +79,12 @@ def soft_rows(
 
 
 class RowKeys:
-    """The pairs of a particle and a shape that have a row in a step. particles, shapes: numbers of both."""
+    """The pairs of a particle and a shape that have a row in a step. particles, shapes: numbers of
+    both."""
 
     def __init__(self, parts: list[SoftRows], particles: int, shapes: int) -> None:
-        self._particles, self._shapes = particles, shapes
+        self._particles = particles
+        self._shapes = shapes
         keys = [
             self._of(step, columns["indices"][:, 0], columns["shape"]) for step, columns in parts
         ]
@@ -86,7 +94,8 @@ class RowKeys:
         return (step.astype(np.int64) * self._particles + particle) * self._shapes + shape
 
     def any_of(self, step: int, items: np.ndarray, shape: np.ndarray) -> np.ndarray:
-        """bool[n]: whether a particle of each row of `items`, int32[n, k], has a row with its shape in a step."""
+        """bool[n]: whether a particle of each row of `items`, int32[n, k], has a row with its shape
+        in a step."""
         is_any = np.zeros(len(items), bool)
         if len(self._keys):
             for particle in items.T:
@@ -96,17 +105,20 @@ class RowKeys:
         return is_any
 
 
-# Motion of particles and triangles in the frames of shapes, with bounds of their speed: arguments of the kernels.
+# Motion of particles and triangles in the frames of shapes, with bounds of their speed: arguments
+# of the kernels.
 #
-# With the vector u from the body's origin to a particle, which is linear in time, and the rotation vector w, the
-# particle moves in the frame of the body with u' - w x u, whose derivative in that frame is -2 w x u' + w x (w x u):
-# both are linear in time, so that their lengths are largest at one end.
+# With the vector u from the body's origin to a particle, which is linear in time, and the rotation
+# vector w, the particle moves in the frame of the body with u' - w x u, whose derivative in that
+# frame is -2 w x u' + w x (w x u): both are linear in time, so that their lengths are largest at
+# one end.
 
 
 @dataclass(frozen=True)
 class PointMotion:
-    """Particles relative to bodies in steps. between, shift: float64[n, 3], see `PointStep` [m]. speed, curvature:
-    float64[n], bounds [m]. size: float64[n], sum of the coordinates that their rounding is a fraction of [m].
+    """Particles relative to bodies in steps. between, shift: float64[n, 3], see `PointStep` [m].
+    speed, curvature: float64[n], bounds [m]. size: float64[n], sum of the coordinates that their
+    rounding is a fraction of [m].
     """
 
     between: np.ndarray
@@ -117,8 +129,10 @@ class PointMotion:
 
     @classmethod
     def of(cls, motion: ShapeSteps, begin: np.ndarray, end: np.ndarray) -> PointMotion:
-        """Particles at float64[n, 3] at the begin and the end of steps, and the motions of shapes."""
-        between, shift = begin - motion.origin, (end - begin) - motion.shift
+        """Particles at float64[n, 3] at the begin and the end of steps, and the motions of
+        shapes."""
+        between = begin - motion.origin
+        shift = (end - begin) - motion.shift
         ends = between, between + shift
         speeds = [norm(shift - cross(motion.turn, at)) for at in ends]
         curvatures = [norm(cross(motion.turn, cross(motion.turn, at) - 2.0 * shift)) for at in ends]
@@ -132,40 +146,48 @@ class PointMotion:
 def _steps(
     kind: type, supports: Supports, shape: np.ndarray, motion: ShapeSteps, size: np.ndarray
 ) -> np.ndarray:
-    """Rows of a struct of steps with the fields of the shape's motion. size: see `PointMotion`, with the radius [m]."""
+    """Rows of a struct of steps with the fields of the shape's motion. size: see `PointMotion`,
+    with the radius [m]."""
     steps = struct_rows(kind, len(shape))
     steps["axis"], steps["angle"] = axis_and_angle(motion.turn)
-    steps["row"], steps["type"], steps["size"] = shape, supports.type[shape], supports.size[shape]
-    steps["arm"], steps["quat"] = motion.arm, motion.quat
+    steps["row"] = shape
+    steps["type"] = supports.type[shape]
+    steps["size"] = supports.size[shape]
+    steps["arm"] = motion.arm
+    steps["quat"] = motion.quat
     steps["rounding"] = ROUNDING * (
         np.where(np.isfinite(supports.radius), supports.radius, 0.0)[shape] + size
     )
     return steps
 
 
-# Pairs of a particle, or a triangle of particles, and a shape that may touch between two frames: overlap of the boxes
-# of their motions.
+# Pairs of a particle, or a triangle of particles, and a shape that may touch between two frames:
+# overlap of the boxes of their motions.
 #
-# A particle moves in a straight line, so that the box around both its positions contains it; the box around the
-# particles of a triangle in both frames contains the triangle. Boxes of shapes are those of `candidates`. Particles
-# and triangles are sorted along one axis: a shape is compared with those that overlap it there.
+# A particle moves in a straight line, so that the box around both its positions contains it; the
+# box around the particles of a triangle in both frames contains the triangle. Boxes of shapes are
+# those of `candidates`. Particles and triangles are sorted along one axis: a shape is compared with
+# those that overlap it there.
 
 HELD_ITEMS = 1 << 15
 """Particles or triangles that are compared with a shape at a time."""
 
 
 class PointCandidates:
-    """The pairs of particles and shapes of a model whose swept boxes overlap; or of triangles and shapes.
+    """The pairs of particles and shapes of a model whose swept boxes overlap; or of triangles and
+    shapes.
 
-    tolerance: they touch at this distance or less [m]. A triangle touches a shape only if each of its particles may,
-    and a plane nowhere before one of them does.
+    tolerance: they touch at this distance or less [m]. A triangle touches a shape only if each of
+    its particles may, and a plane nowhere before one of them does.
     """
 
     def __init__(
         self, model: Model, shapes: SweptCandidates, tolerance: float, triangles: bool = False
     ) -> None:
-        self._model, self._shapes = model, shapes
-        particles, touched = model.particles, model.particles.touched_shapes
+        self._model = model
+        self._shapes = shapes
+        particles = model.particles
+        touched = model.particles.touched_shapes
         self.touched = touched & (model.shapes.type != ShapeType.PLANE) if triangles else touched
         """bool[S]: shapes that may touch a particle, or a triangle."""
         self._inflation = model.shapes.margin + 0.5 * tolerance
@@ -178,10 +200,11 @@ class PointCandidates:
     def find(
         self, bodies: BodySteps, positions: Positions, step: int
     ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-        """Particles int32[n, 1] or triangles int32[n, 3], and shapes int32[n], of candidates in a step, an entry of
-        `bodies`, in blocks."""
+        """Particles int32[n, 1] or triangles int32[n, 3], and shapes int32[n], of candidates in a
+        step, an entry of `bodies`, in blocks."""
         template = int(self._model.world_template[bodies.world[step]])
-        items, rows = self._items[template], self._rows[template]
+        items = self._items[template]
+        rows = self._rows[template]
         if not len(items) or not len(rows):
             return
         begin, end = (ends[items] for ends in positions.of(step))
@@ -213,9 +236,10 @@ class PointCandidates:
                     yield items[in_box], np.full(len(in_box), row, np.int32)
 
     def _may_touch(self, items: np.ndarray, row: int) -> np.ndarray:
-        """bool[n]: whether the filters let all particles of a row touch a shape; none touches one of the body it moves
-        with."""
-        particles, body = self._model.particles, int(self._model.shapes.body[row])
+        """bool[n]: whether the filters let all particles of a row touch a shape; none touches one
+        of the body it moves with."""
+        particles = self._model.particles
+        body = int(self._model.shapes.body[row])
         classes = particles.object_class[particles.owner[items]]
         may = particles.class_table[classes, particles.shape_class[row]]
         return (may & ((particles.body[items] != body) | (body == STATIC_BODY))).all(axis=1)
@@ -229,7 +253,8 @@ class PointCandidates:
         end: np.ndarray,
         reach: np.ndarray,
     ) -> np.ndarray:
-        """bool[n]: whether particles are near a plane at an end of the step; all are that of a plane that turns."""
+        """bool[n]: whether particles are near a plane at an end of the step; all are that of a
+        plane that turns."""
         motion = shape_steps(self._model, bodies, np.array([step]), np.array([row]))
         if norm(motion.turn)[0] > 0.0:
             return np.ones(len(begin), bool)
@@ -255,19 +280,22 @@ class Positions:
         if positions.shape[1] == 1:
             positions = model.particles_moved_with_worlds(positions)
         frame, self._world = np.divmod(batch.first_cell + bodies.cell, model.world_count)
-        self._positions, self._frame = positions, frame - batch.first_frame
+        self._positions = positions
+        self._frame = frame - batch.first_frame
 
     def of(self, step: int) -> tuple[np.ndarray, np.ndarray]:
         """float64[P, 3] twice: of a step, an entry of `bodies`."""
-        world, frame = self._world[step] if self._positions.shape[1] > 1 else 0, self._frame[step]
+        world = self._world[step] if self._positions.shape[1] > 1 else 0
+        frame = self._frame[step]
         begin, end = (frame, frame + 1) if len(self._positions) > 1 else (0, 0)
         return self._positions[begin, world], self._positions[end, world]
 
 
 @dataclass(frozen=True)
 class ItemPairs(Rows):
-    """Particles or triangles, and shapes, in steps, a row each. step: int64[n], entries of `BodySteps`. items: int32[n,
-    k], their particles. shape: int32[n]. begin, end: float64[n, k, 3], positions of the particles [m].
+    """Particles or triangles, and shapes, in steps, a row each. step: int64[n], entries of
+    `BodySteps`. items: int32[n, k], their particles. shape: int32[n]. begin, end: float64[n, k, 3],
+    positions of the particles [m].
     """
 
     step: np.ndarray
@@ -293,7 +321,8 @@ def pairs_in_blocks(
             for items, shape in candidates.find(bodies, positions, step):
                 if told is not None:
                     new = ~told.any_of(step, items, shape)
-                    items, shape = items[new], shape[new]
+                    items = items[new]
+                    shape = shape[new]
                 begin, end = (ends[items] for ends in positions.of(step))
                 yield np.full(len(items), step), items, shape, begin, end
 
@@ -301,13 +330,14 @@ def pairs_in_blocks(
         yield ItemPairs(*block)
 
 
-# Launches of the kernels that sweep particles and triangles against shapes: one for each family of shape types.
+# Launches of the kernels that sweep particles and triangles against shapes: one for each family of
+# shape types.
 
 
 @dataclass(frozen=True)
 class Sweepers:
-    """Kernels of the shape types of a model, with their surfaces. tolerance: of a touch [m]. step, touch: structs of
-    their argument and their result."""
+    """Kernels of the shape types of a model, with their surfaces. tolerance: of a touch [m]. step,
+    touch: structs of their argument and their result."""
 
     kernels: tuple[tuple[wp.Kernel, Any], ...]
     tolerance: float
@@ -334,39 +364,42 @@ def kernels_of(
     )
 
 
-# Contacts of particles and their triangles with shapes between recorded frames: the rows of the group `soft_sweep` of
-# a batch of cells.
+# Contacts of particles and their triangles with shapes between recorded frames: the rows of the
+# group `soft_sweep` of a batch of cells.
 #
-# A triangle that touches a shape with a particle is told by the rows of its particles: it has no row of its own. So
-# every touch of a cloth or soft body with a shape has a row of a particle or of a triangle. Triangles cover their
-# sides.
+# A triangle that touches a shape with a particle is told by the rows of its particles: it has no
+# row of its own. So every touch of a cloth or soft body with a shape has a row of a particle or of
+# a triangle. Triangles cover their sides.
 
-VERTEX, FACE = 0, 2
+VERTEX = 0
+FACE = 2
 """The kinds of a particle and of a triangle in `soft_sweep`."""
 
 
 def lowest_distance(model: Model, supports: Supports) -> tuple[np.ndarray, np.ndarray]:
-    """float64[S], lower bound of the signed distance of any point from each shape [m], and bool[S], whether the signed
-    distance has jumps.
+    """float64[S], lower bound of the signed distance of any point from each shape [m], and bool[S],
+    whether the signed distance has jumps.
 
-    A point in a box is at most half its least extent from its outside. Points inside a heightfield ignore its base, and
-    an open mesh has no inside, but may have a front.
+    A point in a box is at most half its least extent from its outside. Points inside a heightfield
+    ignore its base, and an open mesh has no inside, but may have a front.
     """
     shapes = model.shapes
     jumps = shapes.type == ShapeType.HEIGHTFIELD
     lowest = -np.where(jumps, supports.half[:, :2].min(axis=1), supports.half.min(axis=1))
     for row in np.flatnonzero(shapes.type == ShapeType.MESH):
         if not model.meshes[int(shapes.mesh[row])].is_closed:
-            lowest[row], jumps[row] = 0.0, True
+            lowest[row] = 0.0
+            jumps[row] = True
     return lowest, jumps
 
 
 @dataclass(frozen=True)
 class PointSweepStage:
-    """Finds the particles that touch shapes between frames, and the triangles that do where no particle of theirs does.
+    """Finds the particles that touch shapes between frames, and the triangles that do where no
+    particle of theirs does.
 
-    points, triangles: candidates, and kernels of their touches; None of a model without triangles. lowest: see
-    `lowest_distance`.
+    points, triangles: candidates, and kernels of their touches; None of a model without triangles.
+    lowest: see `lowest_distance`.
     """
 
     device_model: DeviceModel
@@ -387,15 +420,17 @@ class PointSweepStage:
     def collide_part(
         self, chunk: Chunk, batch: PoseBatch, workspace: Workspace, begin: int, end: int
     ) -> tuple[GroupRows, int]:
-        """The rows of the steps that begin in the cells of a batch, and the number of pairs whose swept boxes overlap;
-        not of the triangles that the rows of a particle tell.
+        """The rows of the steps that begin in the cells of a batch, and the number of pairs whose
+        swept boxes overlap; not of the triangles that the rows of a particle tell.
 
-        Raises InputError for a rotation of half a turn in one step; ChunkTooLarge if the scratch memory is too small.
+        Raises InputError for a rotation of half a turn in one step; ChunkTooLarge if the scratch
+        memory is too small.
         """
         model = self.device_model.model
         bodies = body_steps(model, batch)
         positions = Positions(model, batch, bodies)
-        parts, count = [], 0
+        parts = []
+        count = 0
         for pairs in pairs_in_blocks(self.points[0], bodies, positions):
             count += len(pairs)
             parts.append(self._touches_of_points(bodies, pairs, workspace))
@@ -446,12 +481,10 @@ class PointSweepStage:
             values[name] = np.maximum.reduce([getattr(part, name) for part in moved])
         found = sweepers.touches(values, workspace)
         kept = np.flatnonzero(found["status"] != CLEAR)
-        found, values, pairs, motion = (
-            found[kept],
-            values[kept],
-            pairs.take(kept),
-            motion.take(kept),
-        )
+        found = found[kept]
+        values = values[kept]
+        pairs = pairs.take(kept)
+        motion = motion.take(kept)
         of = {
             name: found[name].copy()
             for name in ("status", "enter", "leave", "least", "normal", "point")
@@ -472,9 +505,10 @@ class PointSweepStage:
         of: dict[str, np.ndarray],
         workspace: Workspace,
     ) -> None:
-        """Lowers `least` to that of two points of each triangle, which move in straight lines as particles do: that
-        which touches first, and that halfway to the one which touches last. The first has a normal and a point of the
-        shape, too, where the triangle crosses it at the begin of the step."""
+        """Lowers `least` to that of two points of each triangle, which move in straight lines as
+        particles do: that which touches first, and that halfway to the one which touches last. The
+        first has a normal and a point of the shape, too, where the triangle crosses it at the begin
+        of the step."""
         first = found["weights"]
         for weights in (first, 0.5 * (first + found["weights_left"])):
             point = self._point_touches(pairs, weights, motion, workspace)
@@ -488,25 +522,30 @@ class PointSweepStage:
     def _point_touches(
         self, pairs: ItemPairs, weights: np.ndarray, motion: ShapeSteps, workspace: Workspace
     ) -> np.ndarray:
-        """PointTouch[n]: the touches of particles, or of points of triangles. weights: float64[n, 3], of the first
-        particles of a row."""
-        model, w = self.device_model.model, weights.T
+        """PointTouch[n]: the touches of particles, or of points of triangles. weights: float64[n,
+        3], of the first particles of a row."""
+        model = self.device_model.model
+        w = weights.T
         items = range(pairs.items.shape[1])
         begin, end = (
             reduce(np.add, (w[k, :, None] * at[:, k] for k in items))
             for at in (pairs.begin, pairs.end)
         )
         radius = (weights[:, : len(items)] * model.particles.radius[pairs.items]).sum(axis=1)
-        moved, margin = PointMotion.of(motion, begin, end), model.shapes.margin[pairs.shape]
+        moved = PointMotion.of(motion, begin, end)
+        margin = model.shapes.margin[pairs.shape]
         steps = _steps(PointStep, self.supports, pairs.shape, motion, moved.size + radius)
-        steps["radius"], steps["inflation"] = radius, radius + margin
-        steps["between"], steps["shift"] = moved.between, moved.shift
-        steps["speed"], steps["curvature"] = moved.speed, moved.curvature
+        steps["radius"] = radius
+        steps["inflation"] = radius + margin
+        steps["between"] = moved.between
+        steps["shift"] = moved.shift
+        steps["speed"] = moved.speed
+        steps["curvature"] = moved.curvature
         return self.points[1].touches(steps, workspace)
 
     def _bound(self, pairs: ItemPairs, found: np.ndarray, values: np.ndarray) -> np.ndarray:
-        """float64[n]: lower bound of the distances of triangles while they touch [m]: between its ends the distance
-        falls by the speed at most, where the signed distance has no jumps."""
+        """float64[n]: lower bound of the distances of triangles while they touch [m]: between its
+        ends the distance falls by the speed at most, where the signed distance has no jumps."""
         lowest, jumps = self.lowest
         radius = self.device_model.model.particles.radius[pairs.items].max(axis=1)
         floor = lowest[pairs.shape] - values["inflation"].max(axis=1) - values["rounding"]
@@ -514,16 +553,16 @@ class PointSweepStage:
 
 
 def point_sweep_stage(device_model: DeviceModel, shapes: SweepStage) -> PointSweepStage:
-    """The sweep of the particles and triangles of a model, with the tolerance of that of its shapes."""
-    model, supports, tolerance = (
-        device_model.model,
-        shapes.sweeper.supports,
-        shapes.sweeper.tolerance,
-    )
+    """The sweep of the particles and triangles of a model, with the tolerance of that of its
+    shapes."""
+    model = device_model.model
+    supports = shapes.sweeper.supports
+    tolerance = shapes.sweeper.tolerance
     candidates = PointCandidates(model, shapes.candidates, tolerance)
     surfaces = surfaces_of(device_model, model.shapes.type[candidates.touched])
     kernels = kernels_of(swept_points.SWEEPERS, surfaces)
-    points, triangles = (candidates, Sweepers(kernels, tolerance, PointStep, PointTouch)), None
+    points = (candidates, Sweepers(kernels, tolerance, PointStep, PointTouch))
+    triangles = None
     if len(model.particles.triangle):
         candidates = PointCandidates(model, shapes.candidates, tolerance, triangles=True)
         used = families(model.shapes.type[candidates.touched])

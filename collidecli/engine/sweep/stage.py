@@ -11,7 +11,7 @@ import warp as wp
 
 from collidecli.engine.cells import Chunk, PoseBatch
 from collidecli.engine.device_model import DeviceModel, kinds_of
-from collidecli.engine.distances import PairDistances
+from collidecli.engine.pair_distances import PairDistances
 from collidecli.engine.runtime.workspace import Workspace
 from collidecli.engine.sweep.motion import (
     CLEAR,
@@ -42,9 +42,9 @@ if TYPE_CHECKING:
 
 # Pairs of shapes that may touch between two frames: overlap of the boxes of their motions.
 #
-# A point p of a body moves within |w|^2 rho / 8 of the straight line between its ends, the error of linear
-# interpolation of a curve with that second derivative. So the box around a shape in both frames, grown by that much,
-# contains the shape at every time of the step.
+# A point p of a body moves within |w|^2 rho / 8 of the straight line between its ends, the error of
+# linear interpolation of a curve with that second derivative. So the box around a shape in both
+# frames, grown by that much, contains the shape at every time of the step.
 
 LISTED_SHAPES = 3000
 """Templates with more shapes have no list of their pairs."""
@@ -56,7 +56,8 @@ class SweptCandidates:
     """The pairs of a model whose swept boxes overlap."""
 
     def __init__(self, model: Model, supports: Supports) -> None:
-        self._model, self._supports = model, supports
+        self._model = model
+        self._supports = supports
         templates = range(int(model.world_template.max()) + 1)
         self._rows = [model.template_shapes(template) for template in templates]
         self._pairs = [
@@ -65,7 +66,8 @@ class SweptCandidates:
         ]
 
     def pairs_of_kinds(self) -> np.ndarray:
-        """int64[n, 2]: pairs with all the kinds of shapes that pairs may have, one of each at least."""
+        """int64[n, 2]: pairs with all the kinds of shapes that pairs may have, one of each at
+        least."""
         parts = [np.zeros((0, 2), np.int64)]
         kinds = kinds_of(self._model)
         for rows, pairs in zip(self._rows, self._pairs, strict=True):
@@ -85,14 +87,15 @@ class SweptCandidates:
     def find(
         self, bodies: BodySteps, inflation: np.ndarray
     ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-        """Steps int64[n], entries of `bodies`, and pairs int32[n, 2]; ordered by step, then pair, in blocks.
-        inflation: float64[S], of each shape [m]."""
+        """Steps int64[n], entries of `bodies`, and pairs int32[n, 2]; ordered by step, then pair,
+        in blocks. inflation: float64[S], of each shape [m]."""
         templates = self._model.world_template[bodies.world]
         ends = (
             np.flatnonzero(np.append(templates[1:] != templates[:-1], True)[: len(templates)]) + 1
         )
         for first, end in zip([0, *ends[:-1]], ends, strict=False):
-            rows, pairs = self._rows[templates[first]], self._pairs[templates[first]]
+            rows = self._rows[templates[first]]
+            pairs = self._pairs[templates[first]]
             width = len(rows) if pairs is None else max(len(pairs), len(rows))
             at_once = max(1, HELD_PAIRS // max(1, width))
             for begin in range(first, end, at_once):
@@ -109,8 +112,10 @@ class SweptCandidates:
     def boxes(
         self, bodies: BodySteps, steps: np.ndarray, rows: np.ndarray, inflation: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
-        """float64[steps, rows, 3] twice: corners of the boxes of the motions, rounded outwards [m]."""
-        step, row = np.repeat(steps, len(rows)), np.tile(rows, len(steps))
+        """float64[steps, rows, 3] twice: corners of the boxes of the motions, rounded outwards
+        [m]."""
+        step = np.repeat(steps, len(rows))
+        row = np.tile(rows, len(steps))
         motion = shape_steps(self._model, bodies, step, row)
         radius = turning_radius(self._supports, row, motion)
         angle = norm(motion.turn)
@@ -120,10 +125,8 @@ class SweptCandidates:
         for time in (0.0, 1.0):
             pose = motion.at(np.full(len(step), time))
             half = _world_extents(pose[:, 3:], self._supports.half[row], self._supports.radius[row])
-            lower, upper = (
-                np.minimum(lower, pose[:, :3] - half),
-                np.maximum(upper, pose[:, :3] + half),
-            )
+            lower = np.minimum(lower, pose[:, :3] - half)
+            upper = np.maximum(upper, pose[:, :3] + half)
         grown = (bulge + inflation[row])[:, None]
         size = np.maximum(np.abs(lower), np.abs(upper))
         grown = grown + 1e-12 * np.where(np.isfinite(size), size, 0.0)
@@ -151,12 +154,14 @@ def _listed(
 
 
 def _overlaps(lower: np.ndarray, upper: np.ndarray) -> np.ndarray:
-    """int64[n, 2], ascending: pairs of boxes [m, 3] that overlap, by a sweep along the axis of the largest spread."""
+    """int64[n, 2], ascending: pairs of boxes [m, 3] that overlap, by a sweep along the axis of the
+    largest spread."""
     finite = np.isfinite(lower).all(axis=1)
     center = lower[finite] + upper[finite]
     axis = int(np.argmax(center.max(axis=0) - center.min(axis=0))) if finite.any() else 0
     order = np.argsort(lower[:, axis], kind="stable")
-    low, high = lower[order], upper[order]
+    low = lower[order]
+    high = upper[order]
     last = np.searchsorted(low[:, axis], high[:, axis], side="right")
     parts = [np.zeros((0, 2), np.int64)]
     begin = 0
@@ -190,7 +195,8 @@ ROWS_AT_ONCE = 1 << 15
 
 @dataclass(frozen=True)
 class SweepStage:
-    """Finds the pairs of shapes that touch between frames. inflation: float64[S], of swept boxes [m]."""
+    """Finds the pairs of shapes that touch between frames. inflation: float64[S], of swept boxes
+    [m]."""
 
     model: Model
     candidates: SweptCandidates
@@ -209,10 +215,12 @@ class SweepStage:
     def collide_part(
         self, chunk: Chunk, batch: PoseBatch, workspace: Workspace, begin: int, end: int
     ) -> tuple[GroupRows, int]:
-        """The rows of the steps that begin in the cells of a batch, and the number of pairs whose swept boxes overlap.
-        Raises InputError for a rotation of half a turn in one step."""
+        """The rows of the steps that begin in the cells of a batch, and the number of pairs whose
+        swept boxes overlap. Raises InputError for a rotation of half a turn in one step."""
         bodies = body_steps(self.model, batch)
-        cells, parts, count = [], [], 0
+        cells = []
+        parts = []
+        count = 0
         for step, rows in in_blocks(self.candidates.find(bodies, self.inflation), ROWS_AT_ONCE):
             count += len(step)
             kept, columns = self._touches(bodies, step, rows)
@@ -234,7 +242,8 @@ class SweepStage:
         )
         entered = self.sweeper.advance(pairs)
         kept = np.flatnonzero(entered.status != CLEAR)
-        pairs, entered = pairs.take(kept), entered.take(kept)
+        pairs = pairs.take(kept)
+        entered = entered.take(kept)
         left = self.sweeper.advance(pairs.reversed())
         # Backwards a pair may be found clear that forwards is undecided.
         in_step = np.flatnonzero((entered.status == TOUCH) | (left.status != CLEAR))
@@ -243,9 +252,11 @@ class SweepStage:
         )
 
     def _columns(self, pairs: PairSteps, entered: Advance, left: Advance) -> dict[str, np.ndarray]:
-        """The columns of pairs. entered, left: first touches of the steps and of the reversed steps."""
+        """The columns of pairs. entered, left: first touches of the steps and of the reversed
+        steps."""
         # A touch between half the tolerance and the tolerance may be found in one direction only.
-        leave, is_one = _leave(entered, left), left.status == CLEAR
+        leave = _leave(entered, left)
+        is_one = left.status == CLEAR
         of_leave, bound_of_leave = (
             np.where(is_one, getattr(entered, name), getattr(left, name))
             for name in ("distance", "lower")
@@ -253,19 +264,25 @@ class SweepStage:
         known = entered.distance, of_leave, entered.lower, bound_of_leave
         least, bound, touches = least_distance(self.sweeper, pairs, entered.time, leave, known)
         touches |= (entered.status == TOUCH) | (left.status == TOUCH)
-        entered, left = (
-            self._to_touch(pairs, entered, touches, 1),
-            self._to_touch(pairs, left, touches, -1),
-        )
+        entered = self._to_touch(pairs, entered, touches, 1)
+        left = self._to_touch(pairs, left, touches, -1)
         leave = _leave(entered, left)
-        # Outside of the touch no distance is below half the tolerance; of a pair at relative rest it does not change.
+        # Outside of the touch no distance is below half the tolerance; of a pair at relative rest
+        # it does not change.
         bound = np.where(pairs.speed > 0.0, np.minimum(bound, 0.5 * self.sweeper.tolerance), least)
         values = {
-            "shape0": pairs.rows[:, 0], "shape1": pairs.rows[:, 1], "status": np.where(touches, TOUCH, UNDECIDED),
-            "tunnel": touches & (entered.time > 0.0) & (leave < 1.0), "enter": entered.time, "leave": leave,
-            "least": least, "least_bound": bound, "point0": entered.point0, "point1": entered.point1,
+            "shape0": pairs.rows[:, 0],
+            "shape1": pairs.rows[:, 1],
+            "status": np.where(touches, TOUCH, UNDECIDED),
+            "tunnel": touches & (entered.time > 0.0) & (leave < 1.0),
+            "enter": entered.time,
+            "leave": leave,
+            "least": least,
+            "least_bound": bound,
+            "point0": entered.point0,
+            "point1": entered.point1,
             "normal": entered.normal,
-        }  # fmt: skip
+        }
         return {
             column.name: np.ascontiguousarray(
                 values[column.name], column.dtype_for(self.float_type)
@@ -276,7 +293,8 @@ class SweepStage:
     def _to_touch(
         self, pairs: PairSteps, advanced: Advance, touches: np.ndarray, sign: int
     ) -> Advance:
-        """A result whose undecided rows, of those that touch for certain, go on to the touch. sign: -1 backwards."""
+        """A result whose undecided rows, of those that touch for certain, go on to the touch. sign:
+        -1 backwards."""
         late = np.flatnonzero(touches & (advanced.status == UNDECIDED))
         if not len(late):
             return advanced
@@ -292,7 +310,8 @@ class SweepStage:
 
 
 def _leave(entered: Advance, left: Advance) -> np.ndarray:
-    """float64[n]: the ends of the last touches; those of a reversed step that is clear are their begins."""
+    """float64[n]: the ends of the last touches; those of a reversed step that is clear are their
+    begins."""
     return np.where(left.status == CLEAR, entered.time, np.maximum(1.0 - left.time, entered.time))
 
 
@@ -302,7 +321,8 @@ def sweep_stage(
     float_type: np.dtype,
     store: FieldStore | None = None,
 ) -> SweepStage:
-    """The sweep of a model with its margins. tolerance: see `Sweeper`. store: cache of signed distance fields."""
+    """The sweep of a model with its margins. tolerance: see `Sweeper`. store: cache of signed
+    distance fields."""
     model = device_model.model
     supports = Supports(model)
     candidates = SweptCandidates(model, supports)
@@ -310,10 +330,8 @@ def sweep_stage(
     # Swept boxes of shapes within their margin and the tolerance overlap.
     inflation = model.shapes.margin + 0.5 * tolerance
     if len(model.forced_margin):
-        forced, margin = (
-            np.unique(model.pair_filter.forced),
-            np.nanmax(model.forced_margin, initial=0.0),
-        )
+        forced = np.unique(model.pair_filter.forced)
+        margin = np.nanmax(model.forced_margin, initial=0.0)
         inflation[forced] = np.maximum(inflation[forced], 0.5 * (margin + tolerance))
     return SweepStage(
         model, candidates, Sweeper(distances, supports, tolerance), inflation, np.dtype(float_type)

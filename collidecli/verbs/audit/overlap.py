@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from collidecli.analysis.overlap_volume import surface_of
-from collidecli.engine.pipeline import find_device
+from collidecli.engine.pipeline_build import find_device
 from collidecli.motions.collision import prepare_collision
 from collidecli.motions.timing import TimingReport
 from collidecli.numerics.poses import compose_poses, inverse_poses

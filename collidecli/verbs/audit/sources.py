@@ -12,7 +12,7 @@ from collidecli.analysis.frame_texts import parse_frames
 from collidecli.analysis.totals import TOUCHES
 from collidecli.analysis.touches import Frames, Names
 from collidecli.analysis.touching_rows import touching_blocks
-from collidecli.engine.pipeline import find_device, load_ahead
+from collidecli.engine.pipeline_build import find_device, load_ahead
 from collidecli.errors import InputError
 from collidecli.motions.collision import prepare_collision
 from collidecli.motions.loaded_scene import LoadedScene

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from collidecli.analysis.summary import TimeBins
-from collidecli.engine.pipeline import find_device
+from collidecli.engine.pipeline_build import find_device
 from collidecli.errors import InputError
 from collidecli.exporters.arrays import episode_arrays
 from collidecli.motions.clearance import ClearanceBlock, MeasuredMotion

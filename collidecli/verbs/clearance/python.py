@@ -11,7 +11,7 @@ import numpy as np
 
 from collidecli.analysis.contact_motion import body_poses, distance_gradient, is_differentiable
 from collidecli.engine.device_model import bounding_radius
-from collidecli.engine.pipeline import find_device
+from collidecli.engine.pipeline_build import find_device
 from collidecli.errors import InputError
 from collidecli.exporters.dense_columns import NamedColumns, dense_intervals, dense_rows
 from collidecli.motions.clearance import ClearanceBlock, MeasuredMotion, shape_poses

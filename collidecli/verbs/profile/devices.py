@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import warp as wp
 
-from collidecli.engine import pipeline
+from collidecli.engine.pipeline_build import find_device
 from collidecli.errors import InputError
 
 OPTION = "--devices"
@@ -23,7 +23,7 @@ def find_devices(names: str) -> list[wp.Device]:
                 f"'{names}' has an empty name", OPTION, "give names of devices, such as cpu,cuda"
             )
         try:
-            device = pipeline.find_device(name.strip())
+            device = find_device(name.strip())
         except InputError as error:
             raise InputError(error.what, OPTION, error.fix) from error
         if device in devices:

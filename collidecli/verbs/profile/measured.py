@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import warp as wp
 
-from collidecli.engine import pipeline
-from collidecli.engine.pipeline import BroadPhaseChoice
+from collidecli.engine.pipeline import STAGES
+from collidecli.engine.pipeline_build import BroadPhaseChoice
 from collidecli.motions.timing import TimingReport
 
 
@@ -44,7 +44,7 @@ class Measured:
             return {"name": self.name, "skipped": self.skipped}
         stages = {
             stage: figures(np.array([run.seconds[stage] for run in self.passes]))
-            for stage in pipeline.STAGES
+            for stage in STAGES
         }
         seconds = {
             "compute_seconds": figures(self.compute_seconds()),

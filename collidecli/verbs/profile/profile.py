@@ -14,17 +14,17 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 import warp as wp
 
-from collidecli.engine import pipeline
-from collidecli.engine.pipeline import BroadPhaseChoice, CollisionPipeline
-from collidecli.engine.runtime.device_stream import has_own_memory
-from collidecli.engine.runtime.kernel import result_notes
-from collidecli.engine.scheduler import (
-    Workers,
-    batch_size,
-    default_memory_limit,
-    engine_memory,
-    worker_count,
+from collidecli.engine.chunk_sizes import default_memory_limit
+from collidecli.engine.pipeline import CollisionPipeline
+from collidecli.engine.pipeline_build import (
+    BroadPhaseChoice,
+    build_pipeline,
+    find_device,
+    load_ahead,
 )
+from collidecli.engine.runtime.device_stream import has_own_memory
+from collidecli.engine.runtime.kernel_cache import result_notes
+from collidecli.engine.scheduler import Workers, batch_size, engine_memory, worker_count
 from collidecli.motions.collision import pose_batches, sample_poses, within_episodes
 from collidecli.motions.loaded_scene import LoadedScene
 from collidecli.motions.machine import processor_name, versions
@@ -128,11 +128,9 @@ def profile(request: ProfileRequest, progress: Progress = None) -> ProfileResult
     """
     request.contact.checked()
     devices = (
-        find_devices(request.devices)
-        if request.devices
-        else [pipeline.find_device(request.engine.device)]
+        find_devices(request.devices) if request.devices else [find_device(request.engine.device)]
     )
-    pipeline.load_ahead(devices[0])
+    load_ahead(devices[0])
     asked = request.engines or request.engine_python or request.engine_option
     others = profile_engines(request) if asked else []
     scene, motion = scene_in_motion(request)
@@ -200,7 +198,7 @@ def _profile_device(
     def build(**engine: str) -> tuple[CollisionPipeline, BroadPhaseChoice]:
         options = replace(request.engine, **engine)
         with scene.named():
-            return pipeline.build_pipeline(
+            return build_pipeline(
                 scene.model, request.contact, options, device, samples, motion.float_type, fields
             )
 

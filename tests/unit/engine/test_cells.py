@@ -11,7 +11,6 @@ import pytest
 import warp as wp
 
 from collidecli.engine.broadphase.sweep_and_prune import SweepAndPrune
-from collidecli.engine.candidates import blocks_of_motion, world_offset
 from collidecli.engine.cells import (
     BOUND_NUMBERS,
     LOWER,
@@ -25,18 +24,12 @@ from collidecli.engine.cells import (
     has_step,
     transform_chunk,
 )
-from collidecli.engine.device_model import LANES
-from collidecli.engine.geometry.bounds import bounding_box, rounded_down, rounded_up
-from collidecli.engine.pipeline import ChunkReport, CollisionPipeline, find_device, joined_parts
-from collidecli.engine.runtime.kernel import kernel
-from collidecli.engine.runtime.workspace import ChunkTooLarge, Workspace
-from collidecli.engine.scheduler import (
+from collidecli.engine.chunk_sizes import (
     MIN_SECONDS,
     ON_CPU,
     ON_DEVICE,
     UNLIMITED,
     WAITING_BLOCKS,
-    Workers,
     batch_cells,
     block_cells,
     cells_within,
@@ -47,6 +40,14 @@ from collidecli.engine.scheduler import (
     whole_blocks,
     worker_memory,
 )
+from collidecli.engine.device_model import LANES
+from collidecli.engine.geometry.bounds import bounding_box, rounded_down, rounded_up
+from collidecli.engine.motion_sample import blocks_of_motion, world_offset
+from collidecli.engine.pipeline import ChunkReport, CollisionPipeline, joined_parts
+from collidecli.engine.pipeline_build import find_device
+from collidecli.engine.runtime.kernel import kernel
+from collidecli.engine.runtime.workspace import ChunkTooLarge, Workspace
+from collidecli.engine.scheduler import Workers
 from collidecli.errors import InputError
 from collidecli.motions.clearance import shape_poses
 from collidecli.numerics.pose_columns import IDENTITY

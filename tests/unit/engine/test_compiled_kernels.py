@@ -5,17 +5,19 @@ import os
 import subprocess
 import sys
 import time
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 import warp as wp
 
-from collidecli.engine import pipeline as pipeline_builder
+from collidecli.engine import pipeline_build
 from collidecli.engine.cells import PoseBatch
 from collidecli.engine.narrowphase import dispatch
-from collidecli.engine.pipeline import CollisionPipeline, build_pipeline, find_device
-from collidecli.engine.runtime.kernel import _files, archive_path
+from collidecli.engine.pipeline import CollisionPipeline
+from collidecli.engine.pipeline_build import build_pipeline, find_device
+from collidecli.engine.runtime.carried_kernels import carried_folder
 from collidecli.engine.runtime.warp_internals import has_v3
 from collidecli.engine.runtime.workspace import Workspace
 from collidecli.scene.builder import ModelBuilder
@@ -79,7 +81,7 @@ def test_colliders_are_compiled_when_they_have_candidates(monkeypatch):
     before = []
     during = []
     monkeypatch.setattr(
-        pipeline_builder, "load_kernels", lambda kernels, device: before.extend(kernels)
+        pipeline_build, "load_kernels", lambda kernels, device: before.extend(kernels)
     )
     pipeline, poses = built(True)
     colliders = {
@@ -174,19 +176,19 @@ def test_a_quiet_run_imports_neither_a_window_library_nor_tables(tmp_path):
 BUILD = """
 import sys
 from collidecli.engine import build_kernels
-from collidecli.engine.runtime import kernel
-kernel.FOLDER = sys.argv[1]  # an empty one: nothing is copied
+from collidecli.engine.runtime import carried_kernels
+carried_kernels.FOLDER = sys.argv[1]  # an empty one: nothing is copied
 build_kernels.main()
 """
 
 
 @pytest.mark.slow
 @pytest.mark.skipif(not has_v3(), reason="kernels come for Linux on a processor of x86-64-v3 alone")
-def test_the_archive_has_what_an_empty_cache_compiles(tmp_path):
+def test_the_package_has_what_an_empty_cache_compiles(tmp_path):
     variables = {**os.environ, "WARP_CACHE_PATH": str(tmp_path / "cache")}
     subprocess.run([sys.executable, "-c", BUILD, str(tmp_path)], env=variables, check=True)
-    built = _files(str(next(tmp_path.glob("*.tar.xz"))))
-    carried = _files(archive_path())
+    built = files_of(next(tmp_path.glob("*-linux-x86_64-v3")))
+    carried = files_of(Path(carried_folder()))
     objects = [name for name in built if name.endswith(".o")]
     assert len(objects) > 100
     different = [name for name in built if name in carried and built[name] != carried[name]]
@@ -195,3 +197,12 @@ def test_the_archive_has_what_an_empty_cache_compiles(tmp_path):
     assert len(missing) < len(objects) / 2, (
         "most of the carried kernels are of other sources: make kernels"
     )
+
+
+def files_of(folder: Path) -> dict[str, bytes]:
+    """Contents of the files in a folder by their paths."""
+    return {
+        str(path.relative_to(folder)): path.read_bytes()
+        for path in folder.rglob("*")
+        if path.is_file()
+    }

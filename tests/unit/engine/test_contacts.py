@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 import collidecli
-from collidecli.engine.reduction import bin_directions, bin_normals
+from collidecli.engine.reduction_directions import bin_directions, bin_normals
 from collidecli.errors import InputError
 from collidecli.scene.builder import ModelBuilder
 from collidecli.scene.options import ContactOptions

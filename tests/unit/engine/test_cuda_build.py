@@ -4,13 +4,14 @@ registers and stack."""
 import pytest
 import warp as wp
 
-from collidecli.engine import distances
+from collidecli.engine import surface_distances
 from collidecli.engine.broadphase import all_pairs, sweep_and_prune
-from collidecli.engine.candidates import count_lanes, hull_of, primitive_of, write_lanes
+from collidecli.engine.candidates import count_lanes, write_lanes
 from collidecli.engine.cells import bound_blocks, transform_shapes
+from collidecli.engine.collider_query import hull_of, primitive_of
 from collidecli.engine.compaction import CONTACT_ROWS, count_cells
-from collidecli.engine.distances import least_of_contacts, point_kernel
-from collidecli.engine.geometry.bounds import measure_grid
+from collidecli.engine.distances import least_of_contacts
+from collidecli.engine.geometry.mesh_clearance import measure_grid
 from collidecli.engine.geometry.signed_distance import fill_rows_of_mesh
 from collidecli.engine.hydroelastic.pairs import prepare_pairs
 from collidecli.engine.hydroelastic.polytopes import clip_cells
@@ -38,7 +39,8 @@ from collidecli.engine.particles import (
     swept_points,
 )
 from collidecli.engine.particles.surfaces import fit_boxes
-from collidecli.engine.pipeline import find_device
+from collidecli.engine.pipeline_build import find_device
+from collidecli.engine.point_distances import point_kernel
 from collidecli.engine.reduction import reduce_contacts
 from collidecli.scene.shape_types import ShapeType
 from tests.gpu.kernel_budget import (
@@ -123,10 +125,10 @@ KERNELS = {
     "sample_corners": voxel_kernels(True, True).sample_corners,
     "least_of_contacts": least_of_contacts,
     "measure_points": point_kernel(True),
-    "nearest_of_plane": distances.nearest_of_plane,
-    "nearest_of_convex": distances.KERNELS["convex"],
-    "nearest_of_hull": distances.KERNELS["hull"],
-    "nearest_of_surfaces": distances.nearest_of_surfaces,
+    "nearest_of_plane": surface_distances.nearest_of_plane,
+    "nearest_of_convex": surface_distances.KERNELS["convex"],
+    "nearest_of_hull": surface_distances.KERNELS["hull"],
+    "nearest_of_surfaces": surface_distances.nearest_of_surfaces,
 }
 
 HEAVY = {

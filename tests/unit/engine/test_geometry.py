@@ -9,7 +9,6 @@ import warp as wp
 
 import collidecli
 from collidecli.engine.geometry import signed_distance
-from collidecli.engine.geometry.bounds import clearance_at, measure_clearance
 from collidecli.engine.geometry.heightfields import (
     FIRST_LEVEL,
     Heightfields,
@@ -18,13 +17,9 @@ from collidecli.engine.geometry.heightfields import (
     upload_heightfields,
 )
 from collidecli.engine.geometry.heightfields import field_of as heightfield_of
-from collidecli.engine.geometry.meshes import (
-    EDGE_PART,
-    FACE_PART,
-    Meshes,
-    nearest_triangle_point,
-    upload_meshes,
-)
+from collidecli.engine.geometry.mesh_clearance import clearance_at, measure_clearance
+from collidecli.engine.geometry.mesh_points import EDGE_PART, FACE_PART, nearest_triangle_point
+from collidecli.engine.geometry.meshes import Meshes, upload_meshes
 from collidecli.engine.geometry.primitives import Primitive
 from collidecli.engine.geometry.real import Real, Vec3
 from collidecli.engine.geometry.signed_distance import (
@@ -36,7 +31,7 @@ from collidecli.engine.geometry.signed_distance import (
 )
 from collidecli.engine.narrowphase.triangles.convex_least_translation import depth_in_shape
 from collidecli.engine.narrowphase.triangles.heightfield_traversal import Traversal, range_of
-from collidecli.engine.pipeline import find_device
+from collidecli.engine.pipeline_build import find_device
 from collidecli.engine.runtime.kernel import kernel
 from collidecli.errors import InputError
 from collidecli.scene.builder import ModelBuilder

@@ -8,9 +8,9 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 import collidecli
-from collidecli.engine import distances
-from collidecli.engine.distances import PairDistances
-from collidecli.engine.pipeline import find_device
+from collidecli.engine import pair_distances
+from collidecli.engine.pair_distances import PairDistances
+from collidecli.engine.pipeline_build import find_device
 from collidecli.engine.runtime import device_stream
 from collidecli.errors import InputError
 from collidecli.numerics.poses import compose_poses
@@ -222,7 +222,7 @@ def test_results_do_not_depend_on_batches_threads_or_the_path_of_a_device(monkey
     rows = np.array(list(combinations(range(6), 2)) * 4)
     poses = spread_poses(11, len(rows), 0.8)
     whole = measured(builder, poses, rows)
-    monkeypatch.setattr(distances, "ROWS_AT_ONCE", 7)
+    monkeypatch.setattr(pair_distances, "ROWS_AT_ONCE", 7)
     parts = measured(builder, poses[::-1], rows[::-1])
     monkeypatch.setattr(device_stream, "TREATED_AS_DEVICES", {"cpu"})
     monkeypatch.setattr(device_stream, "keep_freed_memory", lambda device: None)
@@ -238,9 +238,9 @@ def test_too_little_memory_halves_a_batch_and_refuses_a_single_pair(monkeypatch)
     add(builder, "cube")
     poses = spread_poses(12, 40, 1.0)
     whole = measured(builder, poses)
-    monkeypatch.setattr(distances, "MEMORY_LIMIT", 200_000)
+    monkeypatch.setattr(pair_distances, "MEMORY_LIMIT", 200_000)
     np.testing.assert_array_equal(measured(builder, poses).distance, whole.distance)
-    monkeypatch.setattr(distances, "MEMORY_LIMIT", 1000)
+    monkeypatch.setattr(pair_distances, "MEMORY_LIMIT", 1000)
     with pytest.raises(InputError, match="scratch memory"):
         measured(builder, poses)
 

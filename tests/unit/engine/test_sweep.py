@@ -9,8 +9,8 @@ from scipy.optimize import brentq
 
 import collidecli
 from collidecli import ModelBuilder, ShapeConfig
-from collidecli.engine.distances import PairDistances
-from collidecli.engine.pipeline import find_device
+from collidecli.engine.pair_distances import PairDistances
+from collidecli.engine.pipeline_build import find_device
 from collidecli.engine.sweep import soft_stages
 from collidecli.engine.sweep.motion import (
     UNDECIDED,

@@ -7,7 +7,7 @@ import pytest
 
 import collidecli
 from collidecli.engine.geometry.heightfields import FIRST_LEVEL, pyramid
-from collidecli.engine.geometry.meshes import tree_of_triangles
+from collidecli.engine.geometry.mesh_tree import tree_of_triangles
 from collidecli.errors import InputError
 from collidecli.scene.builder import ModelBuilder
 from collidecli.scene.heightfield import heightfield

@@ -19,7 +19,7 @@ import pytest
 
 from collidecli.engine.geometry import signed_distance
 from collidecli.engine.geometry.signed_distance import field_key
-from collidecli.engine.pipeline import find_device
+from collidecli.engine.pipeline_build import find_device
 from collidecli.errors import InputError
 from collidecli.scene.shape_types import ShapeType
 from collidecli.storage import array_loops, compiled_loops, h5_files, input_files

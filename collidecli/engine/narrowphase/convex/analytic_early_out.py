@@ -1,20 +1,19 @@
 """Early-outs before GJK, which decide most close pairs of primitives.
 
-A box and a cylinder are tested by separating axes. For others, Newton's method starts from a guess of the closest
-points. Points of separated cores through which it finds a supporting plane are the closest points. A minimum of
-overlapping cores is their depth if `depth_certificate` proves it.
+A box and a cylinder are tested by separating axes. For others, Newton's method starts from a guess
+of the closest points. Points of separated cores through which it finds a supporting plane are the
+closest points. A minimum of overlapping cores is their depth if `depth_certificate` proves it.
 
-The guess is by alternating projection: the point of one core closest to the other's centre, then the other's closest to
-that, and back. Exact for a sphere, for others nearly always close enough. An ellipsoid's closest point is approximated
-by its support point towards the other's. If two cores overlap, closest points of smaller ones inside them
-are the guess.
+The guess is by alternating projection: the point of one core closest to the other's centre, then
+the other's closest to that, and back. Exact for a sphere, for others nearly always close enough. An
+ellipsoid's closest point is approximated by its support point towards the other's. If two cores
+overlap, closest points of smaller ones inside them are the guess.
 """
 
 from typing import Any
 
 import warp as wp
 
-from collidecli.engine.geometry.closest_points import segment_and_box
 from collidecli.engine.geometry.primitives import (
     MinkowskiDifference,
     Support,
@@ -32,34 +31,40 @@ from collidecli.engine.geometry.real import (
     Vec2,
     Vec3,
 )
+from collidecli.engine.geometry.segments import segment_and_box
 from collidecli.engine.narrowphase.convex.depth_certificate import is_least_depth
 from collidecli.engine.narrowphase.convex.epa import NEVER, WITNESS_MISS
 from collidecli.engine.narrowphase.convex.gjk import Descent, descend, is_nearest, minimum_on_disc
 
-# Penetration depth of a box and a cylinder by separating axes, including the directions of edge-rim contacts.
+# Penetration depth of a box and a cylinder by separating axes, including the directions of edge-rim
+# contacts.
 #
-# The depth is the minimum of the support function h of the Minkowski difference a - b. The ball of that radius around
-# the origin touches the difference's surface at a point with a unique normal. So the normal is one of
+# The depth is the minimum of the support function h of the Minkowski difference a - b. The ball of
+# that radius around the origin touches the difference's surface at a point with a unique normal. So
+# the normal is one of
 #
-# - a face normal: of the box, or of the cylinder's caps; - perpendicular to an edge of the box and the cylinder's
-# axis, for an edge in contact with the side; - perpendicular to the axis through a corner of the box, for a corner in
-# contact with the side; - perpendicular to an edge of the box, for an edge in contact with a rim: a minimum on a
-# circle of directions, computed by Newton's method.
+# - a face normal: of the box, or of the cylinder's caps; - perpendicular to an edge of the box and
+# the cylinder's
+# axis, for an edge in contact with the side; - perpendicular to the axis through a corner of the
+# box, for a corner in contact with the side; - perpendicular to an edge of the box, for an edge in
+# contact with a rim: a minimum on a circle of directions, computed by Newton's method.
 #
-# Both shapes are symmetric about their centres, so h is even except for the term of the centres' offset. If some h is
-# negative the shapes are separated by at least its absolute value. If no h is negative they overlap, provided that the
-# search on the circles is complete: the depth is accepted only if a point in both shapes proves the overlap.
+# Both shapes are symmetric about their centres, so h is even except for the term of the centres'
+# offset. If some h is negative the shapes are separated by at least its absolute value. If no h is
+# negative they overlap, provided that the search on the circles is complete: the depth is accepted
+# only if a point in both shapes proves the overlap.
 
 BETTER = wp.constant(Real(1.0e-12))
-"""Margin relative to the sizes by which a direction must beat those tested before it: ties go to a face."""
+"""Margin relative to the sizes by which a direction must beat those tested before it: ties go to a
+face."""
 
 LEAST_LEAN = wp.constant(Real(1.0e-11))
-"""Sine of the angle between an edge and the caps below which the rim, projected along the edge, is a line. Its width,
-this fraction of the radius, is neglected."""
+"""Sine of the angle between an edge and the caps below which the rim, projected along the edge, is
+a line. Its width, this fraction of the radius, is neglected."""
 
 LAST_TURN = wp.constant(Real(1.0e-8))
-"""Newton step relative to the angle over which the rim's curvature changes below which the iteration ends: the
-remaining error is the step's square."""
+"""Newton step relative to the angle over which the rim's curvature changes below which the
+iteration ends: the remaining error is the step's square."""
 
 TURNS = wp.constant(60)
 """Maximum number of Newton steps; typically five."""
@@ -71,11 +76,12 @@ ACROSS = wp.constant(2)
 
 @wp.struct
 class AxisDepth:
-    """Minimum h [m] over the tested directions, negative for separated shapes; its unit normal, a to b, in a's frame.
+    """Minimum h [m] over the tested directions, negative for separated shapes; its unit normal, a
+    to b, in a's frame.
 
-    kind: source of the witnesses: BY_A a corner of the box, BY_B a point of the cylinder, ACROSS + k the edge along
-    axis k.
-    on_a: a's witness. is_proved: 1 if the witnesses are on the two shapes and a point between them is in both.
+    kind: source of the witnesses: BY_A a corner of the box, BY_B a point of the cylinder, ACROSS +
+    k the edge along axis k. on_a: a's witness. is_proved: 1 if the witnesses are on the two shapes
+    and a point between them is in both.
     """
 
     depth: Real
@@ -93,8 +99,8 @@ def _signed(size: Real, like: Real) -> Real:
 
 @wp.func
 def _among_faces(difference: MinkowskiDifference, axis: Vec3, across: Vec3) -> AxisDepth:
-    """Minimum h over the face normals. axis: the cylinder's. across: its components perpendicular to each of a's
-    axes.
+    """Minimum h over the face normals. axis: the cylinder's. across: its components perpendicular
+    to each of a's axes.
     """
     half = difference.a.size
     radius = difference.b.size[0]
@@ -120,14 +126,16 @@ def _among_faces(difference: MinkowskiDifference, axis: Vec3, across: Vec3) -> A
 def _among_edges(
     difference: MinkowskiDifference, axis: Vec3, across: Vec3, best: AxisDepth, better: Real
 ) -> AxisDepth:
-    """`best`, or a smaller h perpendicular to the cylinder's axis and an edge, or through a corner of the box."""
+    """`best`, or a smaller h perpendicular to the cylinder's axis and an edge, or through a corner
+    of the box."""
     half = difference.a.size
     radius = difference.b.size[0]
     center = difference.position
     result = best
     is_beside = bool(False)
     for k in range(3):
-        i, j = (k + 1) % 3, (k + 2) % 3
+        i = (k + 1) % 3
+        j = (k + 2) % 3
         if across[k] > Real(0.0):
             apart = center[i] * axis[j] - center[j] * axis[i]
             gap = (wp.abs(apart) - half[i] * wp.abs(axis[j]) - half[j] * wp.abs(axis[i])) / across[
@@ -142,7 +150,8 @@ def _among_edges(
                 result.normal[j] = -side * axis[i]
                 result.kind = ACROSS + k
     if is_beside:
-        # The segment covers the whole axis line: a corner near the side may be the only witness of the separation.
+        # The segment covers the whole axis line: a corner near the side may be the only witness of
+        # the separation.
         segment = segment_and_box(center, axis, wp.length(center) + wp.length(half), half)
         normal = segment.outward
         lean = wp.dot(normal, axis)
@@ -182,11 +191,13 @@ def _rim_point(rim: Rim, n: Vec2) -> Vec2:
 
 @wp.func(inline=False)
 def _least_on_arc(rim: Rim, middle: Vec2, start: Vec2, end: Vec2, best: Vec3) -> Vec3:
-    """`best`, a height and its direction, or a smaller height among the directions from `start` to `end`.
+    """`best`, a height and its direction, or a smaller height among the directions from `start` to
+    `end`.
 
-    There the difference's outline is middle + the rim, whose radius of curvature r is monotonically decreasing. The
-    slope y of h satisfies y'' + y = r', so h has at most one minimum inside; and y stays on one side of each tangent
-    sinusoid p cos + q sin, so Newton's method with sinusoids converges monotonically from `start` without overshoot.
+    There the difference's outline is middle + the rim, whose radius of curvature r is monotonically
+    decreasing. The slope y of h satisfies y'' + y = r', so h has at most one minimum inside; and y
+    stays on one side of each tangent sinusoid p cos + q sin, so Newton's method with sinusoids
+    converges monotonically from `start` without overshoot.
     """
     n = start
     turn = start[0] * end[1] - start[1] * end[0]
@@ -200,7 +211,8 @@ def _least_on_arc(rim: Rim, middle: Vec2, start: Vec2, end: Vec2, best: Vec3) ->
         square = a * a + b * b
         bend = rim.radius * rim.flat * rim.flat / (square * wp.sqrt(square)) - height
         if slope * turn >= Real(0.0) or bend <= Real(0.0):
-            # h increases from here, after the first step by rounding; or it has no stationary point.
+            # h increases from here, after the first step by rounding; or it has no stationary
+            # point.
             step = TURNS
             continue
         move = -slope / bend
@@ -216,12 +228,12 @@ def _least_on_arc(rim: Rim, middle: Vec2, start: Vec2, end: Vec2, best: Vec3) ->
 
 @wp.func
 def _may_be_less(start: Vec2, end: Vec2, least: Real) -> bool:
-    """Whether an outline from `start` to `end`, counterclockwise, may have a height below `least` and below those of
-    the rest of the outline.
+    """Whether an outline from `start` to `end`, counterclockwise, may have a height below `least`
+    and below those of the rest of the outline.
 
-    For an origin inside the outline, the line to the closest point of the arc crosses the chord. An origin beyond the
-    chord may be outside the outline; the closest point is then on the arc regardless of the origin's projection on the
-    chord.
+    For an origin inside the outline, the line to the closest point of the arc crosses the chord. An
+    origin beyond the chord may be outside the outline; the closest point is then on the arc
+    regardless of the origin's projection on the chord.
     """
     chord = end - start
     along = -wp.dot(start, chord)
@@ -236,11 +248,12 @@ def _may_be_less(start: Vec2, end: Vec2, least: Real) -> bool:
 def _least_across_edge(
     half: Vec2, axis: Vec2, flat: Real, center: Vec2, radius: Real, half_height: Real, least: Real
 ) -> Vec3:
-    """Minimum height below `least` among the directions perpendicular to an edge of the box in contact with a rim.
+    """Minimum height below `least` among the directions perpendicular to an edge of the box in
+    contact with a rim.
 
     Args:
-        half, axis, center: the box, the cylinder's axis and its centre, projected along the edge. flat: component of
-            the axis along the edge; > 0.
+        half, axis, center: the box, the cylinder's axis and its centre, projected along the edge.
+            flat: component of the axis along the edge; > 0.
     Returns:
         height and direction; the height is `least` if there is none.
     """
@@ -279,7 +292,8 @@ def _least_across_edge(
 
 @wp.func
 def _outside_cylinder(difference: MinkowskiDifference, axis: Vec3, point: Vec3) -> Real:
-    """Maximum signed distance of a point, in a's frame, to the cylinder's side and cap planes [m], negative inside."""
+    """Maximum signed distance of a point, in a's frame, to the cylinder's side and cap planes [m],
+    negative inside."""
     from_middle = point - difference.position
     height = wp.dot(from_middle, axis)
     return wp.max(
@@ -290,7 +304,8 @@ def _outside_cylinder(difference: MinkowskiDifference, axis: Vec3, point: Vec3) 
 
 @wp.func
 def _through_box(half: Vec3, start: Vec3, direction: Vec3) -> Real:
-    """Length of a ray from a point on the box's surface to its exit [m]; infinite for a zero direction."""
+    """Length of a ray from a point on the box's surface to its exit [m]; infinite for a zero
+    direction."""
     length = Real(wp.inf)
     for k in range(3):
         if direction[k] != Real(0.0):
@@ -304,7 +319,8 @@ def _through_box(half: Vec3, start: Vec3, direction: Vec3) -> Real:
 def _with_witness(
     difference: MinkowskiDifference, axis: Vec3, across: Vec3, best: AxisDepth
 ) -> AxisDepth:
-    """`best` with a's witness; is_proved is set if the witnesses of its kind are on both shapes and overlap."""
+    """`best` with a's witness; is_proved is set if the witnesses of its kind are on both shapes and
+    overlap."""
     result = best
     normal = best.normal
     near = WITNESS_MISS * (wp.length(difference.a.size) + wp.length(difference.b.size))
@@ -340,13 +356,14 @@ def _with_witness(
 
 @wp.func(inline=False)
 def box_and_cylinder(difference: MinkowskiDifference, max_separation: Real) -> AxisDepth:
-    """Penetration depth of a box a and a cylinder b, exact if they overlap; a negative depth is a lower bound of their
-    distance.
+    """Penetration depth of a box a and a cylinder b, exact if they overlap; a negative depth is a
+    lower bound of their distance.
 
-    If positive and not proved, it is the depth provided that they overlap, which another test must decide.
+    If positive and not proved, it is the depth provided that they overlap, which another test must
+    decide.
 
-    The search ends once the shapes are known to be at least `max_separation` apart [m].
-    Degenerate: ties go to faces before caps before edges and corners before rims, and to axes in order.
+    The search ends once the shapes are known to be at least `max_separation` apart [m]. Degenerate:
+    ties go to faces before caps before edges and corners before rims, and to axes in order.
     """
     half = difference.a.size
     axis = Vec3(difference.rotation[0, 2], difference.rotation[1, 2], difference.rotation[2, 2])
@@ -366,9 +383,11 @@ def box_and_cylinder(difference: MinkowskiDifference, max_separation: Real) -> A
     for k in range(3):
         flat = wp.abs(axis[k])
         if flat > LEAST_LEAN and best.depth > Real(0.0):
-            i, j = (k + 1) % 3, (k + 2) % 3
+            i = (k + 1) % 3
+            j = (k + 2) % 3
             least = best.depth - better
-            box, turned = Vec2(half[i], half[j]), Vec2(axis[i], axis[j])
+            box = Vec2(half[i], half[j])
+            turned = Vec2(axis[i], axis[j])
             center = Vec2(difference.position[i], difference.position[j])
             across_edge = _least_across_edge(
                 box, turned, flat, center, difference.b.size[0], difference.b.size[1], least
@@ -388,8 +407,9 @@ def box_and_cylinder(difference: MinkowskiDifference, max_separation: Real) -> A
 
 
 INSET = wp.constant(Real(0.3))
-"""Inset of smaller cores relative to their least half width, twice as much in the third attempt. Measured on settled
-piles: three of four pairs of overlapping cylinders are decided by the first, half of the others by the second."""
+"""Inset of smaller cores relative to their least half width, twice as much in the third attempt.
+Measured on settled piles: three of four pairs of overlapping cylinders are decided by the first,
+half of the others by the second."""
 
 ATTEMPTS = wp.constant(5)
 """Maximum number of descents from guesses, see `discontinuities_of`."""
@@ -397,8 +417,8 @@ ATTEMPTS = wp.constant(5)
 
 @wp.struct
 class Guess:
-    """normal: unit, a to b, in a's frame. distance: of the two points, of the cores, that gave it [m]. discontinuities:
-    bits of those that it may be on. is_valid: 0 if the two points are one.
+    """normal: unit, a to b, in a's frame. distance: of the two points, of the cores, that gave it
+    [m]. discontinuities: bits of those that it may be on. is_valid: 0 if the two points are one.
     """
 
     normal: Vec3
@@ -409,9 +429,11 @@ class Guess:
 
 @wp.func
 def nearest_on_core(shape_type: int, size: Vec3, radius: Real, point: Vec3) -> Support:
-    """Approximate closest point of a core to an outside point, in the core's frame [m]; `patch`: discontinuity bits.
+    """Approximate closest point of a core to an outside point, in the core's frame [m]; `patch`:
+    discontinuity bits.
 
-    The core's centre if `point` is inside it, and for unsupported types. radius: of the core's rounding [m].
+    The core's centre if `point` is inside it, and for unsupported types. radius: of the core's
+    rounding [m].
     """
     result = Support()
     if shape_type == BOX:
@@ -463,8 +485,10 @@ def nearest_on_core(shape_type: int, size: Vec3, radius: Real, point: Vec3) -> S
 
 @wp.func
 def guess_nearest(difference: MinkowskiDifference) -> Guess:
-    """Guess of the cores' closest points; not valid for types that `nearest_on_core` does not support."""
-    a, b = difference.a, difference.b
+    """Guess of the cores' closest points; not valid for types that `nearest_on_core` does not
+    support."""
+    a = difference.a
+    b = difference.b
     to_b = wp.transpose(difference.rotation)
     # An ellipsoid needs the other shape's point first: its support point towards that.
     on_a = Support()
@@ -498,11 +522,12 @@ CONDITIONAL = wp.constant(3)
 class EarlyOut:
     """Result of an early-out test of two cores.
 
-    state: UNDECIDED: `normal` is GJK's start direction. FAR: the cores are at least `distance` apart, which is at least
-    the maximum separation. DECIDED: distance, normal and core a's witness are exact; the distance of separated cores is
-    proved by points of the cores and a supporting plane, an overlap by a common point. CONDITIONAL: distance and normal
-    are exact if the cores overlap, which GJK must decide.
-    distance: signed [m]. normal: unit, a to b, in a's frame. on_a: core a's witness, in a's frame.
+    state: UNDECIDED: `normal` is GJK's start direction. FAR: the cores are at least `distance`
+    apart, which is at least the maximum separation. DECIDED: distance, normal and core a's witness
+    are exact; the distance of separated cores is proved by points of the cores and a supporting
+    plane, an overlap by a common point. CONDITIONAL: distance and normal are exact if the cores
+    overlap, which GJK must decide. distance: signed [m]. normal: unit, a to b, in a's frame. on_a:
+    core a's witness, in a's frame.
     """
 
     state: int
@@ -538,7 +563,8 @@ def by_separating_axes(difference: MinkowskiDifference, max_separation: Real) ->
 
 @wp.func
 def inset_core(shape_type: int, size: Vec3, inset: Real) -> Vec3:
-    """Size of a smaller core of the same centre, whose boundary is about `inset` of the least half width inside."""
+    """Size of a smaller core of the same centre, whose boundary is about `inset` of the least half
+    width inside."""
     if shape_type == BOX:
         width = inset * wp.min(size)
         return size - Vec3(width, width, width)
@@ -550,7 +576,8 @@ def inset_core(shape_type: int, size: Vec3, inset: Real) -> Vec3:
 
 @wp.func
 def guess_by_inset(difference: MinkowskiDifference, inset: Real) -> Guess:
-    """`guess_nearest` of smaller cores, which are separated where the cores overlap by less than their inset."""
+    """`guess_nearest` of smaller cores, which are separated where the cores overlap by less than
+    their inset."""
     inner = difference
     inner.a.size = inset_core(difference.a.type, difference.a.size, inset)
     inner.b.size = inset_core(difference.b.type, difference.b.size, inset)
@@ -559,7 +586,8 @@ def guess_by_inset(difference: MinkowskiDifference, inset: Real) -> Guess:
 
 @wp.func
 def is_depth(difference: MinkowskiDifference, minimum: Descent, scale: Real) -> bool:
-    """Whether Newton's result is proved to be the least depth of overlapping cores, with its witness."""
+    """Whether Newton's result is proved to be the least depth of overlapping cores, with its
+    witness."""
     if minimum.found != 1 or minimum.missed > WITNESS_MISS * scale or minimum.height <= Real(0.0):
         return False
     return is_least_depth(difference, minimum.normal, minimum.height)
@@ -570,7 +598,8 @@ def minimum_from(
     difference: MinkowskiDifference, guess: Guess, discontinuities: int, scale: Real
 ) -> Descent:
     """Local minimum of the support function by Newton's method from a guess."""
-    # A flat end first: around its axis the support point jumps, and a descent would only return to it.
+    # A flat end first: around its axis the support point jumps, and a descent would only return to
+    # it.
     minimum = minimum_on_disc(difference, guess.normal)
     if minimum.found == 0:
         minimum = descend(difference, guess.normal, discontinuities, scale, Vec3())
@@ -579,9 +608,11 @@ def minimum_from(
 
 @wp.func
 def discontinuities_of(guessed: int, attempt: int) -> int:
-    """Bits of the discontinuities on which a descent starts; -1 for a start that an earlier attempt had.
+    """Bits of the discontinuities on which a descent starts; -1 for a start that an earlier attempt
+    had.
 
-    A descent does not leave a discontinuity. So if the attempts 0 to 2 found nothing, 3 drops those of a, 4 those of b.
+    A descent does not leave a discontinuity. So if the attempts 0 to 2 found nothing, 3 drops those
+    of a, 4 those of b.
     """
     if attempt < 3:
         return guessed
@@ -591,10 +622,13 @@ def discontinuities_of(guessed: int, attempt: int) -> int:
 
 @wp.func
 def by_newton(difference: MinkowskiDifference, max_separation: Real) -> EarlyOut:
-    """Signed distance by Newton's method from guesses of the closest points, of the cores and then of smaller ones."""
-    largest_a, largest_b = wp.max(difference.a.size), wp.max(difference.b.size)
+    """Signed distance by Newton's method from guesses of the closest points, of the cores and then
+    of smaller ones."""
+    largest_a = wp.max(difference.a.size)
+    largest_b = wp.max(difference.b.size)
     scale = largest_a + largest_b
-    # Shapes that touch have overlapping cores if neither is rounded: the guess of the cores themselves is of no use.
+    # Shapes that touch have overlapping cores if neither is rounded: the guess of the cores
+    # themselves is of no use.
     attempt = wp.where(difference.radius_a + difference.radius_b > Real(0.0), 0, 1)
     while attempt < ATTEMPTS:
         guess = guess_by_inset(difference, INSET * Real(wp.where(attempt < 3, attempt, 1)))
@@ -614,13 +648,15 @@ def by_newton(difference: MinkowskiDifference, max_separation: Real) -> EarlyOut
 
 @wp.func
 def early_out(difference: Any, max_separation: Real) -> EarlyOut:
-    """UNDECIDED: hulls and triangles have too many axes, and too many patches for Newton's method."""
+    """UNDECIDED: hulls and triangles have too many axes, and too many patches for Newton's
+    method."""
     return undecided(difference)
 
 
 @wp.func
 def early_out(difference: MinkowskiDifference, max_separation: Real) -> EarlyOut:
-    """Early-out for two primitive cores. max_separation: cores at least this far apart are FAR [m]."""
+    """Early-out for two primitive cores. max_separation: cores at least this far apart are FAR
+    [m]."""
     if difference.a.type == BOX and difference.b.type == CYLINDER:
         return by_separating_axes(difference, max_separation)
     return by_newton(difference, max_separation)

@@ -1,11 +1,14 @@
-"""Proof that a direction has the least depth of two overlapping cores, from support points of their difference.
+"""Proof that a direction has the least depth of two overlapping cores, from support points of their
+difference.
 
-Let d > 0 be the height of the support function h at unit n0, and v = d n0 a point of the difference. For n at the angle
-t from n0, the point v gives h(n) >= d cos t. Four support points along directions tilted from n0, a ring, give more.
-Their heights along n0 are between d - sag and d, and their projections along n0 are the corners of a polygon around the
-origin with inradius w. So h(n) >= (d - sag) cos t + w sin t, without the sag if t is obtuse. With u = tan(t/2) that is
-at least d where (2 d - sag) u^2 - 2 w u + sag <= 0: an interval of u. The support point along -n0 covers all u from
-some value up. If the intervals leave a gap at n0 alone, the least depth is d, or by v at least d cos t of that gap.
+Let d > 0 be the height of the support function h at unit n0, and v = d n0 a point of the
+difference. For n at the angle t from n0, the point v gives h(n) >= d cos t. Four support points
+along directions tilted from n0, a ring, give more. Their heights along n0 are between d - sag and
+d, and their projections along n0 are the corners of a polygon around the origin with inradius w. So
+h(n) >= (d - sag) cos t + w sin t, without the sag if t is obtuse. With u = tan(t/2) that is at
+least d where (2 d - sag) u^2 - 2 w u + sag <= 0: an interval of u. The support point along -n0
+covers all u from some value up. If the intervals leave a gap at n0 alone, the least depth is d, or
+by v at least d cos t of that gap.
 """
 
 import warp as wp
@@ -20,7 +23,8 @@ from collidecli.engine.geometry.primitives import (
 )
 from collidecli.engine.geometry.real import AXIS_X, UP, Real, Vec2, Vec3
 
-# Discontinuities of the support function of the difference: circles of directions across which its point jumps.
+# Discontinuities of the support function of the difference: circles of directions across which its
+# point jumps.
 #
 # A discontinuity has the number of the bit of `Vertex.patch` that changes there.
 
@@ -31,7 +35,8 @@ PARALLEL = wp.constant(Real(1.0e-17))
 """Squared sine below which two discontinuities are parallel and do not cross."""
 
 NEARLY_PARALLEL = wp.constant(Real(1.0e-6))
-"""Squared sine below which the crossing of two discontinuities is computed without a difference that cancels."""
+"""Squared sine below which the crossing of two discontinuities is computed without a difference
+that cancels."""
 
 
 @wp.func
@@ -39,7 +44,8 @@ def difference_curvature(
     difference: MinkowskiDifference, direction: Vec3, patch: int, first: Vec3, second: Vec3
 ) -> Vec3:
     """`core_curvature` of the difference: the sum of those of a and b."""
-    a, b = difference.a, difference.b
+    a = difference.a
+    b = difference.b
     of_a = core_curvature(a.type, a.size, difference.radius_a, direction, patch % 8, first, second)
     if not core_is_curved(b.type):
         return of_a
@@ -96,8 +102,8 @@ def project_on_discontinuity(discontinuity: SupportDiscontinuity, normal: Vec3) 
 
 @wp.func
 def step_fraction(step: Vec3, off: Vec3, is_upper: bool) -> Real:
-    """Fraction of a discontinuity's step that brings `off` closest to zero: 0..1 from the lower patch, -1..0 from the
-    upper.
+    """Fraction of a discontinuity's step that brings `off` closest to zero: 0..1 from the lower
+    patch, -1..0 from the upper.
     """
     t = -wp.dot(off, step) / wp.dot(step, step)
     return wp.clamp(t, Real(-1.0), Real(0.0)) if is_upper else wp.clamp(t, Real(0.0), Real(1.0))
@@ -113,8 +119,8 @@ def are_parallel(difference: MinkowskiDifference, low: int, high: int, normal: V
 
 @wp.struct
 class DiscontinuityRoles:
-    """Bits of the discontinuities that a descent is on, NONE for none. first: the one it follows. twin: one parallel to
-    it.
+    """Bits of the discontinuities that a descent is on, NONE for none. first: the one it follows.
+    twin: one parallel to it.
 
     crossing: one that crosses it. too_many: 1 if others are left.
     """
@@ -176,15 +182,16 @@ def where_discontinuities_cross(
 
 
 UNCERTAIN = wp.constant(Real(0.03))
-"""Largest u of the gap at n0, 0.06 rad: the depth is certain to 2e-3 of itself, as EPA's, and exact unless two separate
-minima lie within that angle of each other."""
+"""Largest u of the gap at n0, 0.06 rad: the depth is certain to 2e-3 of itself, as EPA's, and exact
+unless two separate minima lie within that angle of each other."""
 
 TILT = wp.constant(Real(0.4))
-"""Tangent of a ring's tilt relative to the u that is covered up to there. Its interval begins at half of the tangent or
-less where the surface is equally curved in both directions."""
+"""Tangent of a ring's tilt relative to the u that is covered up to there. Its interval begins at
+half of the tangent or less where the surface is equally curved in both directions."""
 
 RINGS = wp.constant(5)
-"""Maximum number of rings. Measured: one or two for shapes that touch, of which nine of ten are proved."""
+"""Maximum number of rings. Measured: one or two for shapes that touch, of which nine of ten are
+proved."""
 
 ON_DISCONTINUITY = wp.constant(Real(1.0e-9))
 """Sine of the angle between a direction and a discontinuity below which the direction is on it."""
@@ -204,8 +211,10 @@ def covered_by_ring(
 ) -> Vec2:
     """Lower and upper end of the interval of u that a ring covers; (inf, 0) for none."""
     over = Real(1.0) / wp.sqrt(Real(1.0) + tilt * tilt)
-    sag, inradius = Real(0.0), Real(wp.inf)
-    start, corner = Vec2(), Vec2()
+    sag = Real(0.0)
+    inradius = Real(wp.inf)
+    start = Vec2()
+    corner = Vec2()
     for k in range(5):
         following = start
         if k < 4:
@@ -217,7 +226,8 @@ def covered_by_ring(
         if k == 0:
             start = following
         else:
-            # Four left turns around the origin make a whole one, so that the polygon has the origin inside.
+            # Four left turns around the origin make a whole one, so that the polygon has the origin
+            # inside.
             turn = corner[0] * following[1] - corner[1] * following[0]
             if turn <= Real(0.0):
                 return Vec2(Real(wp.inf), Real(0.0))
@@ -243,11 +253,14 @@ def step_at(difference: MinkowskiDifference, bit: int, normal: Vec3) -> Vec3:
 
 @wp.func
 def first_tangent(difference: MinkowskiDifference, normal: Vec3) -> Vec3:
-    """Unit tangent to which a ring's first point is tilted, so that it has points on each side of each discontinuity.
+    """Unit tangent to which a ring's first point is tilted, so that it has points on each side of
+    each discontinuity.
 
-    At half a right angle to one step, halfway between two. Only the first discontinuity of each core is considered.
+    At half a right angle to one step, halfway between two. Only the first discontinuity of each
+    core is considered.
     """
-    of_a, of_b = step_at(difference, 0, normal), step_at(difference, 3, normal)
+    of_a = step_at(difference, 0, normal)
+    of_b = step_at(difference, 3, normal)
     if of_a == Vec3() and of_b == Vec3():
         return any_tangent(normal)
     of_a = of_b if of_a == Vec3() else of_a
@@ -260,9 +273,11 @@ def first_tangent(difference: MinkowskiDifference, normal: Vec3) -> Vec3:
 
 @wp.func(inline=False)
 def is_least_depth(difference: MinkowskiDifference, normal: Vec3, depth: Real) -> bool:
-    """Whether `depth` [m], attained by `depth * normal` on the difference's surface, is proved to be the least depth.
+    """Whether `depth` [m], attained by `depth * normal` on the difference's surface, is proved to
+    be the least depth.
 
-    False if five rings prove nothing, as for shapes that overlap by more than a tenth of their size.
+    False if five rings prove nothing, as for shapes that overlap by more than a tenth of their
+    size.
     """
     opposite = difference_support(difference, -normal).point
     beyond = -wp.dot(opposite, normal)

@@ -1,9 +1,11 @@
-"""EPA (expanding polytope algorithm): penetration depth and minimum translation of two overlapping cores.
+"""EPA (expanding polytope algorithm): penetration depth and minimum translation of two overlapping
+cores.
 
-A polytope inside the difference a - b is expanded at the face closest to the origin until that face is on the surface.
-The closest face's offset bounds the depth from below, the minimum support height found so far from above. On curved
-surfaces EPA alone would need a face for every 1e-4 rad around the minimum (all around, for coaxial cylinders), so a
-face that is already close to the surface is closed by Newton's descent from its normal instead.
+A polytope inside the difference a - b is expanded at the face closest to the origin until that face
+is on the surface. The closest face's offset bounds the depth from below, the minimum support height
+found so far from above. On curved surfaces EPA alone would need a face for every 1e-4 rad around
+the minimum (all around, for coaxial cylinders), so a face that is already close to the surface is
+closed by Newton's descent from its normal instead.
 
 Source: van den Bergen 2003, 4.3.8.
 """
@@ -24,29 +26,32 @@ from collidecli.engine.geometry.primitives import (
 from collidecli.engine.geometry.real import Real, Vec3
 from collidecli.engine.narrowphase.convex.depth_certificate import any_tangent
 from collidecli.engine.narrowphase.convex.gjk import DUPLICATE, Descent, descend, minimum_on_disc
-from collidecli.engine.runtime.kernel import native
+from collidecli.engine.runtime.native_code import native
 from collidecli.engine.runtime.warp_internals import struct_of
 
-# Convex polytope that grows by one vertex at a time: EPA's inner approximation of the Minkowski difference.
+# Convex polytope that grows by one vertex at a time: EPA's inner approximation of the Minkowski
+# difference.
 #
-# Faces are triangles, counterclockwise from outside, with the neighbour across each edge. The arrays are the caller's:
-# 2n - 4 faces for n vertices, as in any closed triangulation.
+# Faces are triangles, counterclockwise from outside, with the neighbour across each edge. The
+# arrays are the caller's: 2n - 4 faces for n vertices, as in any closed triangulation.
 
 NEVER = wp.constant(Real(1.0e300))
 
 SLIVER = wp.constant(Real(1.0e-14))
-"""Doubled area of a triangle relative to the product of two edges below which its normal is undefined."""
+"""Doubled area of a triangle relative to the product of two edges below which its normal is
+undefined."""
 
 WITNESS_MISS = wp.constant(Real(1.0e-9))
-"""Error of v relative to the size, from Newton's method or a face, up to which its points are the witnesses."""
+"""Error of v relative to the size, from Newton's method or a face, up to which its points are the
+witnesses."""
 
 
 @wp.struct
 class Face:
     """corner: its vertices. neighbour: the face across the edge from each corner to the next.
 
-    normal, offset: its plane, normal.x = offset [m]. key: the offset while the face may be expanded, else NEVER.
-    visible: the last vertex from which the face was visible.
+    normal, offset: its plane, normal.x = offset [m]. key: the offset while the face may be
+    expanded, else NEVER. visible: the last vertex from which the face was visible.
     """
 
     corner: wp.vec3i
@@ -66,13 +71,16 @@ def set_face(
     outer: int,
     least: Real,
 ):
-    """Writes a face and its plane; a sliver, or a face whose offset is below `least`, takes the plane of `outer`.
+    """Writes a face and its plane; a sliver, or a face whose offset is below `least`, takes the
+    plane of `outer`.
 
-    Once the origin is inside, the offset of the closest face only increases: a new face closer than `least`, the least
-    offset so far, is a sliver whose plane is rounding and that is coplanar with its neighbour.
+    Once the origin is inside, the offset of the closest face only increases: a new face closer than
+    `least`, the least offset so far, is a sliver whose plane is rounding and that is coplanar with
+    its neighbour.
     """
     p = vertices[corner[0]].point
-    first, second = vertices[corner[1]].point - p, vertices[corner[2]].point - p
+    first = vertices[corner[1]].point - p
+    second = vertices[corner[2]].point - p
     normal = wp.cross(first, second)
     square = wp.dot(normal, normal)
     faces[face].corner = corner
@@ -93,9 +101,12 @@ def set_face(
 
 @wp.func
 def start_polytope(vertices: wp.array[Vertex], faces: wp.array[Face]) -> Real:
-    """Four faces on the vertices 0..3, oriented outwards; the largest distance of a vertex from the origin [m]."""
+    """Four faces on the vertices 0..3, oriented outwards; the largest distance of a vertex from the
+    origin [m]."""
     p = vertices[0].point
-    q, r, s = vertices[1].point - p, vertices[2].point - p, vertices[3].point - p
+    q = vertices[1].point - p
+    r = vertices[2].point - p
+    s = vertices[3].point - p
     if wp.dot(q, wp.cross(r, s)) > Real(0.0):
         swap = vertices[1]
         vertices[1] = vertices[2]
@@ -104,13 +115,17 @@ def start_polytope(vertices: wp.array[Vertex], faces: wp.array[Face]) -> Real:
     face = int(0)
     while face < 4:
         farthest = wp.max(farthest, wp.length(vertices[face].point))
-        corner, neighbour = wp.vec3i(0, 1, 2), wp.vec3i(1, 2, 3)
+        corner = wp.vec3i(0, 1, 2)
+        neighbour = wp.vec3i(1, 2, 3)
         if face == 1:
-            corner, neighbour = wp.vec3i(0, 3, 1), wp.vec3i(3, 2, 0)
+            corner = wp.vec3i(0, 3, 1)
+            neighbour = wp.vec3i(3, 2, 0)
         elif face == 2:
-            corner, neighbour = wp.vec3i(1, 3, 2), wp.vec3i(1, 3, 0)
+            corner = wp.vec3i(1, 3, 2)
+            neighbour = wp.vec3i(1, 3, 0)
         elif face == 3:
-            corner, neighbour = wp.vec3i(2, 3, 0), wp.vec3i(2, 1, 0)
+            corner = wp.vec3i(2, 3, 0)
+            neighbour = wp.vec3i(2, 1, 0)
         set_face(vertices, faces, face, corner, 0, -NEVER)
         faces[face].neighbour = neighbour
         face += 1
@@ -127,7 +142,8 @@ def find_visible_faces(
     face: int,
     tolerance: Real,
 ) -> wp.vec2i:
-    """Lists the faces visible from `vertex`, `face` first, and the horizon edges around them; returns both counts."""
+    """Lists the faces visible from `vertex`, `face` first, and the horizon edges around them;
+    returns both counts."""
     p = vertices[vertex].point
     faces[face].visible = vertex
     visible[0] = face
@@ -201,13 +217,15 @@ def add_vertex(
     """Adds `vertex` to the polytope, replacing the faces visible from it.
 
     Args:
-        vertex: the newest; its index marks the visible faces. face: a visible face. face_count: slots in use.
-        visible, horizon, fan: scratch; visible faces, horizon edges (from, to, face beyond), new face at each horizon
-            vertex.
+        vertex: the newest; its index marks the visible faces. face: a visible face. face_count:
+            slots in use.
+        visible, horizon, fan: scratch; visible faces, horizon edges (from, to, face beyond), new
+            face at each horizon vertex.
         tolerance: a face is not visible from a vertex up to this far above its plane [m].
         least: no true face can be closer to the origin than this [m].
     Returns:
-        slots in use now; -1 if the visible faces are not one disc with all its vertices on the horizon, which only
+        slots in use now; -1 if the visible faces are not one disc with all its vertices on the
+        horizon, which only
         rounding can cause.
     """
     counts = find_visible_faces(vertices, faces, visible, horizon, vertex, face, tolerance)
@@ -228,9 +246,10 @@ def add_vertex(
 class Depth:
     """Penetration depth of two cores. depth: [m]. normal: unit, a to b, in a's frame.
 
-    on_a: core a's witness if has_witness is 1, from Newton's method or from the face that attains the depth.
-    exact: 0 if a limit ended the search; depth and normal are then the best found, an upper bound.
-    vertex_count: size of the polytope. least: lower bound of the depth where exact is 0 [m].
+    on_a: core a's witness if has_witness is 1, from Newton's method or from the face that attains
+    the depth. exact: 0 if a limit ended the search; depth and normal are then the best found, an
+    upper bound. vertex_count: size of the polytope. least: lower bound of the depth where exact is
+    0 [m].
     """
 
     depth: Real
@@ -246,7 +265,8 @@ class Depth:
 def with_witness(
     vertices: wp.array[Vertex], faces: wp.array[Face], face_count: int, best: Depth, scale: Real
 ) -> Depth:
-    """`best` with the witness interpolated from the polytope face that attains the depth, if there is one.
+    """`best` with the witness interpolated from the polytope face that attains the depth, if there
+    is one.
 
     Of several coplanar faces, the first that contains the origin's projection.
     """
@@ -263,9 +283,11 @@ def with_witness(
             of_r = wp.max(wp.dot(wp.cross(p - nearest, q - nearest), faces[i].normal), Real(0.0))
             area = of_p + of_q + of_r
             if area > Real(0.0):
-                of_p, of_q, of_r = of_p / area, of_q / area, of_r / area
-                # The interpolated corners must reproduce the point: they do not for slivers, whose weights are
-                # rounding.
+                of_p = of_p / area
+                of_q = of_q / area
+                of_r = of_r / area
+                # The interpolated corners must reproduce the point: they do not for slivers, whose
+                # weights are rounding.
                 if wp.length(of_p * p + of_q * q + of_r * r - nearest) <= WITNESS_MISS * scale:
                     on_a = of_p * vertices[corner[0]].on_a
                     on_a += of_q * vertices[corner[1]].on_a
@@ -279,9 +301,9 @@ def with_witness(
 
 # Memory for searches with large arrays: a pool of slots in place of local arrays.
 #
-# A GPU's driver reserves the local arrays of a kernel for every thread that can be resident, whether it uses them or
-# not. On the CPU Warp clears a local array twice, which took longer than most searches. Here a thread takes one of the
-# slots for as long as it needs one:
+# A GPU's driver reserves the local arrays of a kernel for every thread that can be resident,
+# whether it uses them or not. On the CPU Warp clears a local array twice, which took longer than
+# most searches. Here a thread takes one of the slots for as long as it needs one:
 #
 #     lanes = active_lanes()
 #     is_done = int(0)
@@ -294,19 +316,21 @@ def with_witness(
 #             give_back_slot(slot)
 #             is_done = 1
 #
-# A thread that finds no free slot tries again in the next iteration. This cannot deadlock: a thread waits only in
-# `all_done`, for threads of its own warp, and no thread holds a slot there; a thread that holds a slot waits for
-# nothing. `all_done` must remain: without it the compiler may execute the search after the loop, which the threads of
-# a warp leave together, so that those with a slot would wait for those without.
+# A thread that finds no free slot tries again in the next iteration. This cannot deadlock: a thread
+# waits only in `all_done`, for threads of its own warp, and no thread holds a slot there; a thread
+# that holds a slot waits for nothing. `all_done` must remain: without it the compiler may execute
+# the search after the loop, which the threads of a warp leave together, so that those with a slot
+# would wait for those without.
 #
-# Which slot a thread gets has no influence on its results: it reads nothing from the slot that it has not written.
+# Which slot a thread gets has no influence on its results: it reads nothing from the slot that it
+# has not written.
 
 GPU_SLOT_COUNT = 128
 """Threads of a kernel that can use a slot at a time on a GPU; each kernel has a pool of its own."""
 
 CPU_SLOT_COUNT = 32
-"""Threads of a kernel that can use a slot at a time on the CPU. More wait, and few are in a search at a time. The pool
-is cleared at load, and takes its memory then."""
+"""Threads of a kernel that can use a slot at a time on the CPU. More wait, and few are in a search
+at a time. The pool is cleared at load, and takes its memory then."""
 
 SLOT_BYTES = 60 * 1024
 """Of one slot, at least the arrays of EPA with its large capacity (see epa.py)."""
@@ -320,7 +344,8 @@ SLOT_BYTES = 60 * 1024
 #endif
 """)
 def is_on_gpu() -> int:
-    """1 on a GPU, 0 on the CPU; a constant, so that the compiler leaves out the code for the other."""
+    """1 on a GPU, 0 on the CPU; a constant, so that the compiler leaves out the code for the
+    other."""
     ...
 
 
@@ -344,7 +369,8 @@ def active_lanes() -> wp.uint32:
 #endif
 """)
 def all_done(lanes: wp.uint32, is_done: int) -> int:
-    """1 if `is_done` is 1 in all threads of `lanes`, each of which must call this equally often; waits for them."""
+    """1 if `is_done` is 1 in all threads of `lanes`, each of which must call this equally often;
+    waits for them."""
     ...
 
 
@@ -358,7 +384,8 @@ def all_done(lanes: wp.uint32, is_done: int) -> int:
     )
 )
 def take_slot() -> wp.uint64:
-    """Address of SLOT_BYTES bytes, not set, that no other thread uses until `give_back_slot`; 0 if no slot is free."""
+    """Address of SLOT_BYTES bytes, not set, that no other thread uses until `give_back_slot`; 0 if
+    no slot is free."""
     ...
 
 
@@ -374,28 +401,33 @@ EXACT = wp.constant(Real(1.0e-11))
 """Distance relative to the size at which a face is on the surface: the rounding of its plane."""
 
 THIN = wp.constant(Real(1.0e-6))
-"""Sixfold volume of a tetrahedron relative to the product of three edges below which it is a poor start."""
+"""Sixfold volume of a tetrahedron relative to the product of three edges below which it is a poor
+start."""
 
 FLUSH = wp.constant(Real(1.0e-13))
-"""Height of a vertex above a face, relative to the size, up to which the face is not visible: below EXACT, so that an
-expanded face is clearly visible."""
+"""Height of a vertex above a face, relative to the size, up to which the face is not visible: below
+EXACT, so that an expanded face is clearly visible."""
 
 MISS = wp.constant(Real(1.0e-8))
-"""Error of v relative to the size up to which a minimum of Newton's method is accepted; h is wrong by its square."""
+"""Error of v relative to the size up to which a minimum of Newton's method is accepted; h is wrong
+by its square."""
 
 CLOSE = wp.constant(Real(2.0e-3))
-"""Distance of a face to the surface relative to the depth at which Newton's method closes it. The depth is certain to
-this fraction, and exact unless two separate minima lie within it of each other under one face."""
+"""Distance of a face to the surface relative to the depth at which Newton's method closes it. The
+depth is certain to this fraction, and exact unless two separate minima lie within it of each other
+under one face."""
 
 CLOSE_WITHOUT_DISCONTINUITIES = wp.constant(Real(3.0e-2))
 """CLOSE for ellipsoids, whose minima are far apart."""
 
 PATIENCE = wp.constant(64)
-"""Vertex count after which, and again after twice as many, CLOSE is multiplied by ten. Only rings of equal minima, as
-of a cone's tip around a point on its axis, need this, and Newton's method converges for those from any start."""
+"""Vertex count after which, and again after twice as many, CLOSE is multiplied by ten. Only rings
+of equal minima, as of a cone's tip around a point on its axis, need this, and Newton's method
+converges for those from any start."""
 
 SHALLOW = wp.constant(Real(1.0e-2))
-"""Fraction of the size added to the depth in these criteria; otherwise no face is close at a depth near zero."""
+"""Fraction of the size added to the depth in these criteria; otherwise no face is close at a depth
+near zero."""
 
 
 @wp.func
@@ -414,7 +446,8 @@ def nearest_face(faces: wp.array[Face], face_count: int) -> int:
 
 @wp.func
 def spread_tetrahedron(difference: Any, vertices: wp.array[Vertex]):
-    """Four support points of the difference that span a large volume; it need not contain the origin."""
+    """Four support points of the difference that span a large volume; it need not contain the
+    origin."""
     best = Real(-1.0)
     vertices[0] = difference_support(difference, Vec3(Real(-1.0), Real(0.0), Real(0.0)))
     k = int(0)
@@ -451,7 +484,8 @@ def spread_tetrahedron(difference: Any, vertices: wp.array[Vertex]):
         k += 1
     p = vertices[0].point
     normal = wp.normalize(wp.cross(vertices[1].point - p, vertices[2].point - p))
-    above, below = difference_support(difference, normal), difference_support(difference, -normal)
+    above = difference_support(difference, normal)
+    below = difference_support(difference, -normal)
     vertices[3] = above
     if wp.dot(normal, p - below.point) > wp.dot(normal, above.point - p):
         vertices[3] = below
@@ -461,7 +495,9 @@ def spread_tetrahedron(difference: Any, vertices: wp.array[Vertex]):
 def is_thin(vertices: wp.array[Vertex]) -> bool:
     """Whether a tetrahedron is too flat as a start."""
     p = vertices[0].point
-    q, r, s = vertices[1].point - p, vertices[2].point - p, vertices[3].point - p
+    q = vertices[1].point - p
+    r = vertices[2].point - p
+    s = vertices[3].point - p
     volume = wp.abs(wp.dot(q, wp.cross(r, s)))
     return volume <= THIN * wp.length(q) * wp.length(r) * wp.length(s)
 
@@ -470,7 +506,8 @@ def is_thin(vertices: wp.array[Vertex]) -> bool:
 def minimum_below_face(
     difference: Any, vertices: wp.array[Vertex], face: Face, limit: Real, scale: Real, earlier: Vec3
 ) -> Descent:
-    """Not found: faces of a difference with a hull or triangle are expanded, see `gjk.newton_nearest`."""
+    """Not found: faces of a difference with a hull or triangle are expanded, see
+    `gjk.newton_nearest`."""
     return Descent()
 
 
@@ -483,10 +520,11 @@ def minimum_below_face(
     scale: Real,
     earlier: Vec3,
 ) -> Descent:
-    """Local minimum of the support height, up to `limit`, below a face close to the surface; found = 0 if the face must
-    be expanded instead. earlier: normal of a minimum found before, or zero.
+    """Local minimum of the support height, up to `limit`, below a face close to the surface; found
+    = 0 if the face must be expanded instead. earlier: normal of a minimum found before, or zero.
 
-    The descent is monotone, so that it stays in the face's basin; a higher end point proves nothing.
+    The descent is monotone, so that it stays in the face's basin; a higher end point proves
+    nothing.
     """
     patch = vertices[face.corner[0]].patch
     discontinuities = (patch ^ vertices[face.corner[1]].patch) | (
@@ -523,8 +561,8 @@ def expand_polytope(
     fan: wp.array[int],
     limit: int,
 ) -> Depth:
-    """EPA's main loop, from the tetrahedron in `vertices`, with a capacity of `limit` vertices; the other arrays are
-    scratch.
+    """EPA's main loop, from the tetrahedron in `vertices`, with a capacity of `limit` vertices; the
+    other arrays are scratch.
     """
     scale = start_polytope(vertices, faces)
     tolerance = EXACT * scale
@@ -591,7 +629,8 @@ def expand_polytope(
 
 @wp.func
 def as_vertices(scratch: wp.array[Vertex]) -> wp.array[Vertex]:
-    """Local array as an array of any length, so that `expand_polytope` is compiled once for both capacities."""
+    """Local array as an array of any length, so that `expand_polytope` is compiled once for both
+    capacities."""
     return scratch
 
 
@@ -619,12 +658,11 @@ def depth_with_capacity(capacity: int, name: str) -> Callable[..., Any]:
 
     @wp.func(name=name)
     def depth(difference: Any, simplex: wp.array[Vertex]) -> Depth:
-        vertices, faces = (
-            wp.zeros(shape=capacity, dtype=Vertex),
-            wp.zeros(shape=face_capacity, dtype=Face),
-        )
+        vertices = wp.zeros(shape=capacity, dtype=Vertex)
+        faces = wp.zeros(shape=face_capacity, dtype=Face)
         visible = wp.zeros(shape=face_capacity, dtype=int)
-        horizon, fan = wp.zeros(shape=capacity, dtype=wp.vec3i), wp.zeros(shape=capacity, dtype=int)
+        horizon = wp.zeros(shape=capacity, dtype=wp.vec3i)
+        fan = wp.zeros(shape=capacity, dtype=int)
         i = int(0)
         while i < 4:
             vertices[i] = simplex[i]
@@ -643,7 +681,8 @@ def depth_with_capacity(capacity: int, name: str) -> Callable[..., Any]:
 
 
 depth_in_local_arrays = depth_with_capacity(36, "depth_in_local_arrays")
-"""EPA with the capacity that nearly every pair needs, for GPUs, where few threads can have a slot."""
+"""EPA with the capacity that nearly every pair needs, for GPUs, where few threads can have a
+slot."""
 LARGE_CAPACITY = 256
 """Capacity in vertices of a search in a slot. Measured: no pair needs more than about 80."""
 
@@ -705,8 +744,9 @@ def depth_of_difference(difference: Any, simplex: wp.array[Vertex], simplex_coun
     """Depth and normal of two overlapping cores, at least one with volume.
 
     Args:
-        simplex, simplex_count: vertices of the difference from GJK. A good tetrahedron around the origin is the start;
-            otherwise, as for cores that just touch, EPA first expands towards the origin.
+        simplex, simplex_count: vertices of the difference from GJK. A good tetrahedron around the
+            origin is the start; otherwise, as for cores that just touch, EPA first expands towards
+            the origin.
     Degenerate: among several directions of least depth, the first in the order of the expansion.
     """
     if simplex_count != 4 or is_thin(simplex):

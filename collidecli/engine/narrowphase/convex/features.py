@@ -1,27 +1,29 @@
 """Feature of a convex shape that supports a direction (face, line or point), and feature ids.
 
-A feature is selected by direction alone. A flat face is selected if the direction is within 26 degrees of its normal
-(FACE_COSINE), a straight line (edge, side of a cylinder, cone or capsule) if the direction is within 17 degrees of
-perpendicular to it (LINE_SINE), else a point. The limits are wide, so that a shape that rocks on a face keeps the
-face's contacts while they are closer than the maximum separation, and narrow enough that no direction selects two faces
-or two edges of a box: two faces would need a cosine of at most 0.707, and two components below 0.3 leave a third above
-0.9, a face. So rounding never decides between features, except at the limits themselves.
+A feature is selected by direction alone. A flat face is selected if the direction is within 26
+degrees of its normal (FACE_COSINE), a straight line (edge, side of a cylinder, cone or capsule) if
+the direction is within 17 degrees of perpendicular to it (LINE_SINE), else a point. The limits are
+wide, so that a shape that rocks on a face keeps the face's contacts while they are closer than the
+maximum separation, and narrow enough that no direction selects two faces or two edges of a box: two
+faces would need a cosine of at most 0.707, and two components below 0.3 leave a third above 0.9, a
+face. So rounding never decides between features, except at the limits themselves.
 
 Feature ids, stable under motion:
 
-- box: one digit in base 3 per axis (x first): 0 low side, 1 middle, 2 high side. Vertices have no 1, edges one, faces
-  two.
+- box: one digit in base 3 per axis (x first): 0 low side, 1 middle, 2 high side. Vertices have no
+  1, edges one, faces two.
 - cylinder: 0, 1 caps at -z, +z; 2 side (and each line of it); 3, 4 rims at -z, +z.
 - cone: 0 base; 1 apex; 2 side (and each line of it); 3 rim.
 - capsule: 0, 1 ends at -z, +z; 2 side.
-- rim polygon (see `feature_corners`) of the lower cap or base: vertex k is 8 + 2 k, the edge from k to k + 1 is
-  9 + 2 k; of the upper cap 20 + 2 k and 21 + 2 k.
-- convex hull: 3 v of vertex v, 3 e + 1 of edge e, 3 f + 2 of face f; a side of a face of more than RIM_COUNT corners
-  that replaces several edges has an id of its own after the edges'.
+- rim polygon (see `feature_corners`) of the lower cap or base: vertex k is 8 + 2 k, the edge from k
+  to k + 1 is 9 + 2 k; of the upper cap 20 + 2 k and 21 + 2 k.
+- convex hull: 3 v of vertex v, 3 e + 1 of edge e, 3 f + 2 of face f; a side of a face of more than
+  RIM_COUNT corners that replaces several edges has an id of its own after the edges'.
 - triangle mesh: ids of a convex hull, of the whole mesh.
 - sphere and ellipsoid: -1.
 
-The functions are defined for primitives; hulls and triangles have overloads: Warp selects by the first argument.
+The functions are defined for primitives; hulls and triangles have overloads: Warp selects by the
+first argument.
 """
 # ruff: noqa: F811
 
@@ -54,45 +56,53 @@ FACE_COSINE = wp.constant(Real(0.9))
 LINE_SINE = wp.constant(Real(0.3))
 
 RIM_COUNT = 6
-"""Corners of the inscribed polygon of a disc: two polygons intersect in at most 12 points; it covers 83 % of the
-disc.
+"""Corners of the inscribed polygon of a disc: two polygons intersect in at most 12 points; it
+covers 83 % of the disc.
 """
 MAX_CODES = 2 * RIM_COUNT
 EDGES = wp.constant(RIM_COUNT)
-"""Index in a feature's ids: the corners' ids first, from EDGES on those of a face's edges, each after its corner."""
+"""Index in a feature's ids: the corners' ids first, from EDGES on those of a face's edges, each
+after its corner."""
 RIM_CORNERS = wp.constant(RIM_COUNT)
 RIM_SINE = wp.constant(Real(math.sqrt(0.75)))
 ROUND_FACE_TILT = wp.constant(Real(1.0e-6))
-"""Angle up to which a face represented by some of its outline's points is parallel to what it faces [rad].
+"""Angle up to which a face represented by some of its outline's points is parallel to what it faces
+[rad].
 
-The points have azimuths fixed in the body's frame, so they move no farther than the body. The lowest
-point of a rim turns about the axis with the direction of the tilt: at a tilt t, noise e in the poses moves it by
-radius * e / t, anywhere on the rim where the tilt itself is noise. It is a contact of its own where it is deeper than
-the points by more than ROUND_FACE_TILT * radius. Elsewhere the points' separations are reduced by what they miss, so
-that the least separation stays exact, and points are off the surface by at most that.
+The points have azimuths fixed in the body's frame, so they move no farther than the body. The
+lowest point of a rim turns about the axis with the direction of the tilt: at a tilt t, noise e in
+the poses moves it by radius * e / t, anywhere on the rim where the tilt itself is noise. It is a
+contact of its own where it is deeper than the points by more than ROUND_FACE_TILT * radius.
+Elsewhere the points' separations are reduced by what they miss, so that the least separation stays
+exact, and points are off the surface by at most that.
 
-A disc of radius r has no point that is farther than r from the nearest of its points above the other face, so below
-a tilt of ROUND_FACE_TILT there is no such contact. Between two of n points all over the face the rim is lower
-by r * tilt * (1 - cos(pi / n)) at most: six points suffice up to 7.5e-6 rad, four up to 3.4e-6 rad.
+A disc of radius r has no point that is farther than r from the nearest of its points above the
+other face, so below a tilt of ROUND_FACE_TILT there is no such contact. Between two of n points all
+over the face the rim is lower by r * tilt * (1 - cos(pi / n)) at most: six points suffice up to
+7.5e-6 rad, four up to 3.4e-6 rad.
 
-Rounding of float32 quaternions tilts a body by 1.2e-7 rad, twice the 6e-8 of a component, and a pair by
-2.4e-7 rad; cylinders that MuJoCo lets settle on a plane keep tilts of 1e-10 to 1e-7 rad."""
+Rounding of float32 quaternions tilts a body by 1.2e-7 rad, twice the 6e-8 of a component, and a
+pair by 2.4e-7 rad; cylinders that MuJoCo lets settle on a plane keep tilts of 1e-10 to 1e-7 rad."""
 LOWER_RIM = wp.constant(8)
 UPPER_RIM = wp.constant(20)
 
 AT_BORDER = wp.constant(Real(1.0e-5))
-"""Distance relative to a size below which a witness is on an edge or vertex: ten times the error that GJK's directions,
-accurate to 1e-6, cause, so that a witness at a vertex gets its id for every orientation of the pair."""
+"""Distance relative to a size below which a witness is on an edge or vertex: ten times the error
+that GJK's directions, accurate to 1e-6, cause, so that a witness at a vertex gets its id for every
+orientation of the pair."""
 
 ATTAINED = wp.constant(Real(1.0e-9))
-"""Difference relative to the smaller shape's size below which a contact attains the exact separation."""
+"""Difference relative to the smaller shape's size below which a contact attains the exact
+separation."""
 SAME_POINT = wp.constant(Real(2.0e-9))
-"""Distance relative to the larger shape's size below which two contacts of a pair are one: twice the points' error."""
+"""Distance relative to the larger shape's size below which two contacts of a pair are one: twice
+the points' error."""
 
 
 @wp.struct
 class Feature:
-    """Kind (POINT, LINE, FACE), id, corner count; for a face, outward normal and half its smallest width [m]."""
+    """Kind (POINT, LINE, FACE), id, corner count; for a face, outward normal and half its smallest
+    width [m]."""
 
     kind: int
     code: int
@@ -103,10 +113,11 @@ class Feature:
 
 @wp.func
 def rounding_level(a: Any, b: Any) -> Real:
-    """Difference below which separations are equal [m]: ATTAINED of the smaller shape's size, and rounding at the
-    larger's.
+    """Difference below which separations are equal [m]: ATTAINED of the smaller shape's size, and
+    rounding at the larger's.
     """
-    largest_a, largest_b = wp.max(a.size), wp.max(b.size)
+    largest_a = wp.max(a.size)
+    largest_b = wp.max(b.size)
     return ATTAINED * wp.min(largest_a, largest_b) + Real(1.0e-14) * wp.max(largest_a, largest_b)
 
 
@@ -114,8 +125,8 @@ def rounding_level(a: Any, b: Any) -> Real:
 def missed_by_samples(shape_a: Any, shape_b: Any, a: Feature, b: Feature) -> Real:
     """Separation by which contacts of two features may miss the exact one [m]; see ROUND_FACE_TILT.
 
-    Only of a face of RIM_COUNT corners, which may be points of a longer outline; 0 for all others. The overlap with a
-    small shape is small.
+    Only of a face of RIM_COUNT corners, which may be points of a longer outline; 0 for all others.
+    The overlap with a small shape is small.
     """
     width = Real(0.0)
     if is_sampled(a):
@@ -127,7 +138,8 @@ def missed_by_samples(shape_a: Any, shape_b: Any, a: Feature, b: Feature) -> Rea
 
 @wp.func
 def is_sampled(feature: Feature) -> bool:
-    """Whether a feature's corners may be points of a longer outline: a rim, or a hull's face of many corners."""
+    """Whether a feature's corners may be points of a longer outline: a rim, or a hull's face of
+    many corners."""
     return feature.kind == FACE and feature.count == RIM_CORNERS
 
 
@@ -140,7 +152,8 @@ def is_partly_sampled(a: Feature, b: Feature) -> bool:
 @wp.func
 def merge_distance(a: Any, b: Any) -> Real:
     """Maximum distance of two contacts of a pair that are one contact [m]."""
-    largest_a, largest_b = wp.max(a.size), wp.max(b.size)
+    largest_a = wp.max(a.size)
+    largest_b = wp.max(b.size)
     return SAME_POINT * wp.max(largest_a, largest_b)
 
 
@@ -149,7 +162,8 @@ def merge_distance(a: Any, b: Any) -> Real:
 
 @wp.func
 def support_feature(shape: Primitive, direction: Vec3) -> Feature:
-    """Feature of a shape that supports a unit `direction`, in the shape's frame; `feature_corners` has its corners."""
+    """Feature of a shape that supports a unit `direction`, in the shape's frame; `feature_corners`
+    has its corners."""
     if shape.type == BOX:
         return _box_feature(shape.size, direction)
     if shape.type == CYLINDER or shape.type == CONE:
@@ -174,8 +188,9 @@ def feature_corners(
 
     Args:
         feature, direction: of `support_feature`.
-        corner: of length RIM_COUNT; receives the corners [m] in the shape's frame. A disc's are those of an inscribed
-            regular hexagon, the first at +x: all its points are on the disc. A capsule's line is its axis.
+        corner: of length RIM_COUNT; receives the corners [m] in the shape's frame. A disc's are
+            those of an inscribed regular hexagon, the first at +x: all its points are on the disc.
+            A capsule's line is its axis.
         code: of length MAX_CODES; receives the corners' ids and, for a face, its edges'.
     """
     if shape.type == BOX:
@@ -199,13 +214,15 @@ def feature_corners(
 
 @wp.func
 def with_facing(shape: Primitive, direction: Vec3) -> Primitive:
-    """The shape prepared for feature queries in one unit direction: a hull caches its support vertex and face."""
+    """The shape prepared for feature queries in one unit direction: a hull caches its support
+    vertex and face."""
     return shape
 
 
 @wp.func
 def face_normal(shape: Primitive, direction: Vec3) -> Vec3:
-    """Outward normal of the flat face that supports a unit direction, in the shape's frame; zero if there is none."""
+    """Outward normal of the flat face that supports a unit direction, in the shape's frame; zero if
+    there is none."""
     normal = Vec3()
     if shape.type == BOX:
         for axis in range(3):
@@ -234,27 +251,28 @@ def _box_feature(size: Vec3, direction: Vec3) -> Feature:
         along = wp.where(steep == 0, direction[0], wp.where(steep == 1, direction[1], direction[2]))
         side = wp.where(along < Real(0.0), Real(-1.0), Real(1.0))
         normal = _along_axis(steep, side, Real(0.0), Real(0.0))
-        narrow_y, narrow_z = wp.min(size[2], size[0]), wp.min(size[0], size[1])
+        narrow_y = wp.min(size[2], size[0])
+        narrow_z = wp.min(size[0], size[1])
         half_width = wp.where(
             steep == 0, wp.min(size[1], size[2]), wp.where(steep == 1, narrow_y, narrow_z)
         )
         code = 13 + wp.where(along < Real(0.0), -1, 1) * _axis_weight(steep)
         return Feature(FACE, code, 4, normal, half_width)
-    digit_x, digit_y = (
-        wp.where(direction[0] < Real(0.0), 0, 2),
-        wp.where(direction[1] < Real(0.0), 0, 2),
-    )
+    digit_x = wp.where(direction[0] < Real(0.0), 0, 2)
+    digit_y = wp.where(direction[1] < Real(0.0), 0, 2)
     digit_z = wp.where(direction[2] < Real(0.0), 0, 2)
     is_line = wp.min(x, wp.min(y, z)) < LINE_SINE
     if is_line:
-        digit_x, digit_y = wp.where(flat == 0, 1, digit_x), wp.where(flat == 1, 1, digit_y)
+        digit_x = wp.where(flat == 0, 1, digit_x)
+        digit_y = wp.where(flat == 1, 1, digit_y)
         digit_z = wp.where(flat == 2, 1, digit_z)
     return _point_or_line(wp.where(is_line, LINE, POINT), digit_x + 3 * digit_y + 9 * digit_z)
 
 
 @wp.func
 def _along_axis(axis: int, along: Real, first: Real, second: Real) -> Vec3:
-    """Vector with the coordinate `along` on one axis, `first` and `second` on the two that follow it."""
+    """Vector with the coordinate `along` on one axis, `first` and `second` on the two that follow
+    it."""
     if axis == 0:
         return Vec3(along, first, second)
     return Vec3(second, along, first) if axis == 1 else Vec3(first, second, along)
@@ -284,7 +302,8 @@ def _box_corners(size: Vec3, feature: Feature, corner: wp.array[Vec3], code: wp.
     along = wp.dot(feature.normal, size)
     u = wp.where(axis == 0, size[1], wp.where(axis == 1, size[2], size[0]))
     v = wp.where(axis == 0, size[2], wp.where(axis == 1, size[0], size[1]))
-    weight_u, weight_v = _axis_weight((axis + 1) % 3), _axis_weight((axis + 2) % 3)
+    weight_u = _axis_weight((axis + 1) % 3)
+    weight_v = _axis_weight((axis + 2) % 3)
     corner[0] = _along_axis(axis, along, u, v)
     corner[1] = _along_axis(axis, along, -u, v)
     corner[2] = _along_axis(axis, along, -u, -v)
@@ -315,7 +334,8 @@ def _round_feature(shape_type: int, size: Vec3, direction: Vec3) -> Feature:
         slant = wp.sqrt(Real(4.0) * half_height * half_height + radius * radius)
         off_side = wp.abs(across * radius - up * Real(2.0) * half_height) / slant
         toward_side = (across * Real(2.0) * half_height + up * radius) / slant
-    # Closer to a cone's axis than to its side, the lines of the side differ too little to select one: the apex.
+    # Closer to a cone's axis than to its side, the lines of the side differ too little to select
+    # one: the apex.
     if off_side < LINE_SINE and toward_side > wp.max(up, Real(0.0)):
         return _point_or_line(LINE, 2)
     if shape_type == CONE:
@@ -339,7 +359,8 @@ def _rim_corners(size: Vec3, feature: Feature, corner: wp.array[Vec3], code: wp.
 
 @wp.func(inline=False)
 def feature_at(shape: Primitive, point: Vec3, direction: Vec3) -> int:
-    """Id of the smallest feature that contains a surface point (AT_BORDER), farthest along `direction`."""
+    """Id of the smallest feature that contains a surface point (AT_BORDER), farthest along
+    `direction`."""
     size = shape.size
     within = Real(1.0) - AT_BORDER
     if shape.type == BOX:
@@ -364,11 +385,12 @@ def feature_at(shape: Primitive, point: Vec3, direction: Vec3) -> int:
 
 @wp.func(inline=False)
 def line_exit(shape: Primitive, line: int, origin: Vec3, direction: Vec3) -> Real:
-    """Length of a ray from `origin` along `direction` to its exit from the shape near its feature `line`; -inf if it
-    misses.
+    """Length of a ray from `origin` along `direction` to its exit from the shape near its feature
+    `line`; -inf if it misses.
 
-    All in the shape's frame [m]; direction: unit, within LINE_SINE of perpendicular to the line. The exit from the side
-    of a cylinder or cone is between its ends or does not exist; a triangle's ends are treated as infinitely far.
+    All in the shape's frame [m]; direction: unit, within LINE_SINE of perpendicular to the line.
+    The exit from the side of a cylinder or cone is between its ends or does not exist; a triangle's
+    ends are treated as infinitely far.
     """
     size = shape.size
     result = Real(wp.inf)
@@ -410,7 +432,8 @@ def line_exit(shape: Primitive, line: int, origin: Vec3, direction: Vec3) -> Rea
 
 @wp.func(inline=False)
 def is_on_face(shape: Primitive, normal: Vec3, point: Vec3, near: Real) -> bool:
-    """Whether a point in the shape's frame is on the flat face with a normal from `face_normal`, to `near` [m]."""
+    """Whether a point in the shape's frame is on the flat face with a normal from `face_normal`, to
+    `near` [m]."""
     size = shape.size
     if shape.type == BOX:
         off = Real(0.0)
@@ -426,7 +449,8 @@ def is_on_face(shape: Primitive, normal: Vec3, point: Vec3, near: Real) -> bool:
 
 @wp.func
 def _leaving_root(square: Real, half_linear: Real, offset: Real) -> Real:
-    """The s at which square s^2 + 2 half_linear s + offset increases through 0; -inf if there is none."""
+    """The s at which square s^2 + 2 half_linear s + offset increases through 0; -inf if there is
+    none."""
     discriminant = half_linear * half_linear - square * offset
     if discriminant < Real(0.0):
         return -Real(wp.inf)
@@ -438,22 +462,23 @@ def _leaving_root(square: Real, half_linear: Real, offset: Real) -> Real:
 
 # Support features and feature ids of a convex hull; see `features`.
 #
-# Feature ids: 3 v of vertex v, 3 e + 1 of edge e, 3 f + 2 of face f. A side of a face that replaces several edges (see
-# `ConvexHull`) has an id of its own after the edges'.
+# Feature ids: 3 v of vertex v, 3 e + 1 of edge e, 3 f + 2 of face f. A side of a face that replaces
+# several edges (see `ConvexHull`) has an id of its own after the edges'.
 
 LEVEL = wp.constant(Real(1.0e-5))
-"""Difference relative to the size below which two vertices are equally far along a direction: ten times the effect of
-the error of GJK's directions, 1e-6."""
+"""Difference relative to the size below which two vertices are equally far along a direction: ten
+times the effect of the error of GJK's directions, 1e-6."""
 
 FACES = wp.constant(Real(1.0e-5))
-"""Sine of the angle to a face's normal below which a direction is the face's: search directions are accurate to
-1e-6.
+"""Sine of the angle to a face's normal below which a direction is the face's: search directions are
+accurate to 1e-6.
 """
 
 
 @wp.func
 def better_face(shape: HullShape, vertex: int, direction: Vec3, best: int) -> int:
-    """Face whose normal is closest to a direction, among those at a vertex and `best` (-1 for none)."""
+    """Face whose normal is closest to a direction, among those at a vertex and `best` (-1 for
+    none)."""
     result = best
     most = wp.dot(hull_point(shape, shape.normal + best), direction) if best >= 0 else Real(-2.0)
     links = links_of(shape, vertex)
@@ -471,10 +496,11 @@ def better_face(shape: HullShape, vertex: int, direction: Vec3, best: int) -> in
 
 @wp.func
 def face_toward(shape: HullShape, vertex: int, direction: Vec3) -> int:
-    """Face whose normal is closest to a direction, at its support vertex or at one within LEVEL of it.
+    """Face whose normal is closest to a direction, at its support vertex or at one within LEVEL of
+    it.
 
-    For an edge perpendicular to the direction, rounding decides which end is `vertex`; the face does not depend on
-    that.
+    For an edge perpendicular to the direction, rounding decides which end is `vertex`; the face
+    does not depend on that.
     """
     best = better_face(shape, vertex, direction, -1)
     near = LEVEL * wp.max(shape.size)
@@ -628,7 +654,8 @@ def is_on_face(shape: HullShape, direction: Vec3, point: Vec3, near: Real) -> bo
 
 @wp.func
 def line_exit(shape: HullShape, line: int, origin: Vec3, direction: Vec3) -> Real:
-    """Exit of a ray from a hull over all faces, as those adjacent to the edge may end before the ray reaches them."""
+    """Exit of a ray from a hull over all faces, as those adjacent to the edge may end before the
+    ray reaches them."""
     edge = shape.edge + 4 * (line / 3)
     on_edge = hull_point(shape, shape.vertex + hull_number(shape, edge))
     left = Real(wp.inf)
@@ -650,8 +677,8 @@ def line_exit(shape: HullShape, line: int, origin: Vec3, direction: Vec3) -> Rea
 
 # Support features and feature ids of a triangle; see `features`.
 #
-# A triangle has a face on either side. Feature ids are those of its mesh: 3 v of vertex v, 3 e + 1 of edge e, 3 f + 2
-# of triangle f.
+# A triangle has a face on either side. Feature ids are those of its mesh: 3 v of vertex v, 3 e + 1
+# of edge e, 3 f + 2 of triangle f.
 
 STEEP = wp.constant(Real(0.05))
 """Sine of the angle to the triangle's plane below which a ray has no well-defined exit."""
@@ -667,7 +694,8 @@ def corner_of(shape: TriangleShape, k: int) -> Vec3:
 
 @wp.func
 def face_normal(shape: TriangleShape, direction: Vec3) -> Vec3:
-    """Normal of a triangle, which has a face on either side; zero if neither supports the direction."""
+    """Normal of a triangle, which has a face on either side; zero if neither supports the
+    direction."""
     along = wp.dot(shape.normal, direction)
     return Vec3() if wp.abs(along) < FACE_COSINE else wp.sign(along) * shape.normal
 

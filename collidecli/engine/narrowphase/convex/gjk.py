@@ -1,11 +1,11 @@
 """GJK (Gilbert-Johnson-Keerthi): distance and closest points of two separated cores.
 
-The point of a simplex closest to the origin is given by barycentric coordinates; those of vertices that do not
-contribute are exactly 0. Simplices may be degenerate: a triangle without area is its edges, a tetrahedron without
-volume its faces.
+The point of a simplex closest to the origin is given by barycentric coordinates; those of vertices
+that do not contribute are exactly 0. Simplices may be degenerate: a triangle without area is its
+edges, a tetrahedron without volume its faces.
 
-v is the point of the Minkowski difference closest to the origin found so far, w its support point along -v.
-Source: Gilbert, Johnson, Keerthi 1988; van den Bergen 2003, 4.3 (bounds and termination).
+v is the point of the Minkowski difference closest to the origin found so far, w its support point
+along -v. Source: Gilbert, Johnson, Keerthi 1988; van den Bergen 2003, 4.3 (bounds and termination).
 """
 
 from typing import Any
@@ -25,14 +25,14 @@ from collidecli.engine.narrowphase.convex import depth_certificate
 
 # Newton's method for the minimum of the support function of two curved cores, from a good guess.
 #
-# The support function of the difference a - b along unit n is h(n) = max over it of n.x; the signed distance of the
-# cores is minus its minimum. Where the support point x(n) is on one smooth patch of the surface, or on the
-# discontinuity between two, h is smooth in n (along the discontinuity), and Newton's method needs a handful of steps
-# where GJK and EPA need dozens.
+# The support function of the difference a - b along unit n is h(n) = max over it of n.x; the signed
+# distance of the cores is minus its minimum. Where the support point x(n) is on one smooth patch of
+# the surface, or on the discontinuity between two, h is smooth in n (along the discontinuity), and
+# Newton's method needs a handful of steps where GJK and EPA need dozens.
 #
-# At a minimum the surface's point closest to the origin is v = h n. On a patch, v is x itself; on a discontinuity it
-# is on the segment between the two support points. A result is judged by the error of v, |v - h n|, so that a poor
-# guess is never accepted.
+# At a minimum the surface's point closest to the origin is v = h n. On a patch, v is x itself; on a
+# discontinuity it is on the segment between the two support points. A result is judged by the error
+# of v, |v - h n|, so that a poor guess is never accepted.
 
 DESCENT_LIMIT = wp.constant(16)
 """Maximum number of steps."""
@@ -41,26 +41,29 @@ LONGEST_TURN = wp.constant(Real(0.3))
 """Maximum step [rad]: longer ones leave the region where the quadratic model of h holds."""
 
 SHORTEST_TURN = wp.constant(Real(1.0e-5))
-"""Step [rad] below which the iteration ends: the error, its square, is 1e-10 rad, and h's error 1e-20 of the size."""
+"""Step [rad] below which the iteration ends: the error, its square, is 1e-10 rad, and h's error
+1e-20 of the size."""
 
 STATIONARY = wp.constant(Real(1.0e-15))
 """Slope [m/rad] relative to the size below which it is rounding."""
 
 GENTLE = wp.constant(Real(3.0e-9))
-"""Slope relative to the size below which it is zero in a direction without curvature: the minimum, at most half a turn
-away, is no more than 1e-8 of the size lower."""
+"""Slope relative to the size below which it is zero in a direction without curvature: the minimum,
+at most half a turn away, is no more than 1e-8 of the size lower."""
 
 WITHOUT_CURVATURE = wp.constant(Real(1.0e-7))
 """Curvature relative to the size below which it counts as zero in GENTLE."""
 
 LEVEL = wp.constant(Real(1.0e-9))
-"""Curvature relative to the size below which it counts as zero; a minimum's may be this negative."""
+"""Curvature relative to the size below which it counts as zero; a minimum's may be this
+negative."""
 
 
 DUPLICATE = wp.constant(2)
 
 SAME_MINIMUM = wp.constant(Real(1.0e-4))
-"""Squared angle [rad] to the normal of a minimum already found within which a descent is taken to converge to it."""
+"""Squared angle [rad] to the normal of a minimum already found within which a descent is taken to
+converge to it."""
 
 DISC_ANGLE = wp.constant(Real(0.999))
 """Cosine of the angle to its axis within which a flat end is tried."""
@@ -68,10 +71,11 @@ DISC_ANGLE = wp.constant(Real(0.999))
 
 @wp.struct
 class Descent:
-    """A local minimum of the support function. found: 1 if there is one, DUPLICATE if it was already found.
+    """A local minimum of the support function. found: 1 if there is one, DUPLICATE if it was
+    already found.
 
-    normal: unit, a to b. height: h(normal) [m], minus the cores' signed distance. missed: |v - h n| [m]. on_a: core a's
-    point of v.
+    normal: unit, a to b. height: h(normal) [m], minus the cores' signed distance. missed: |v - h n|
+    [m]. on_a: core a's point of v.
     """
 
     found: int
@@ -83,7 +87,8 @@ class Descent:
 
 @wp.struct
 class StepTaken:
-    """One Newton step: new normal, step length [rad], and whether the Hessian of h is positive semidefinite there."""
+    """One Newton step: new normal, step length [rad], and whether the Hessian of h is positive
+    semidefinite there."""
 
     normal: Vec3
     turn: Real
@@ -98,8 +103,8 @@ def step_on_discontinuity(
     w: Vertex,
     scale: Real,
 ) -> StepTaken:
-    """Newton step along the circle axis.n = height, where n' = axis x n and n'' = -(n minus its component along the
-    axis).
+    """Newton step along the circle axis.n = height, where n' = axis x n and n'' = -(n minus its
+    component along the axis).
     """
     tangent = wp.cross(discontinuity.axis, normal)
     slope = wp.dot(w.point, tangent)
@@ -124,9 +129,11 @@ def step_on_patch(
     first = depth_certificate.any_tangent(normal)
     second = wp.cross(normal, first)
     curvature = depth_certificate.difference_curvature(difference, normal, w.patch, first, second)
-    m00, m11 = curvature[0] - height, curvature[2] - height
+    m00 = curvature[0] - height
+    m11 = curvature[2] - height
     m01 = curvature[1]
-    g0, g1 = wp.dot(w.point, first), wp.dot(w.point, second)
+    g0 = wp.dot(w.point, first)
+    g1 = wp.dot(w.point, second)
     middle = Real(0.5) * (m00 + m11)
     spread = wp.sqrt(Real(0.25) * (m00 - m11) * (m00 - m11) + m01 * m01)
     is_valley = middle - spread >= -LEVEL * scale
@@ -138,13 +145,19 @@ def step_on_patch(
     if g0 * g0 + g1 * g1 <= enough * enough:
         return StepTaken(normal, Real(0.0), is_valley)
     if middle < spread:
-        # |M|, the matrix with M's eigenvectors and the absolute values of its eigenvalues, is a M + b.
-        a, b = Real(-1.0), Real(0.0)
+        # |M|, the matrix with M's eigenvectors and the absolute values of its eigenvalues, is a M +
+        # b.
+        a = Real(-1.0)
+        b = Real(0.0)
         if middle > -spread:
             a = middle / spread
             b = (middle + spread) * (Real(1.0) - a)
-        m00, m01, m11 = a * m00 + b, a * m01, a * m11 + b
-    determinant, move0, move1 = m00 * m11 - m01 * m01, m01 * g1 - m11 * g0, m01 * g0 - m00 * g1
+        m00 = a * m00 + b
+        m01 = a * m01
+        m11 = a * m11 + b
+    determinant = m00 * m11 - m01 * m01
+    move0 = m01 * g1 - m11 * g0
+    move1 = m01 * g0 - m00 * g1
     size = wp.sqrt(move0 * move0 + move1 * move1)
     turn = size / determinant if size < LONGEST_TURN * determinant else LONGEST_TURN
     if size == Real(0.0):
@@ -157,7 +170,8 @@ def step_on_patch(
 def minimum_on_crossing(
     difference: MinkowskiDifference, start: Vec3, roles: depth_certificate.DiscontinuityRoles
 ) -> Descent:
-    """Minimum at the crossing of two discontinuities near `start`, if there is one: a flat patch."""
+    """Minimum at the crossing of two discontinuities near `start`, if there is one: a flat
+    patch."""
     result = Descent()
     first = depth_certificate.difference_discontinuity(difference, roles.first, start)
     second = depth_certificate.difference_discontinuity(difference, roles.crossing, start)
@@ -170,7 +184,8 @@ def minimum_on_crossing(
     first = depth_certificate.difference_discontinuity(difference, roles.first, normal)
     second = depth_certificate.difference_discontinuity(difference, roles.crossing, normal)
     off = w.point - result.height * normal
-    # Both steps are tangents: off + s first + t second = 0 is solved by the t for which the rest is along `first`.
+    # Both steps are tangents: off + s first + t second = 0 is solved by the t for which the rest is
+    # along `first`.
     beside = wp.cross(normal, first.step)
     along = wp.dot(second.step, beside)
     if along == Real(0.0):
@@ -193,8 +208,8 @@ def minimum_on_discontinuities(
     active: int,
     roles_at_start: depth_certificate.DiscontinuityRoles,
 ) -> Descent:
-    """Minimum at a crossing of discontinuities; of three, two of them perhaps nearly parallel, the one with the least
-    error.
+    """Minimum at a crossing of discontinuities; of three, two of them perhaps nearly parallel, the
+    one with the least error.
     """
     if roles_at_start.too_many == 0:
         return minimum_on_crossing(difference, start, roles_at_start)
@@ -223,8 +238,8 @@ def move_along_steps(
     patch: int,
     roles: depth_certificate.DiscontinuityRoles,
 ) -> Descent:
-    """`minimum` with core a's point moved along its discontinuities' steps, so that `off`, the error of v, is
-    minimal.
+    """`minimum` with core a's point moved along its discontinuities' steps, so that `off`, the
+    error of v, is minimal.
     """
     result = minimum
     bit = roles.first
@@ -251,10 +266,11 @@ def descend(
 
     Args:
         start: unit, a to b.
-        discontinuities: bits of the discontinuities to stay on. Those crossed during the descent are added.
+        discontinuities: bits of the discontinuities to stay on. Those crossed during the descent
+            are added.
         scale: size of the difference [m].
-        found_normal: normal of a minimum already found, or zero; a descent that comes close to it ends there, with
-            found = DUPLICATE.
+        found_normal: normal of a minimum already found, or zero; a descent that comes close to it
+            ends there, with found = DUPLICATE.
     """
     result = Descent()
     discontinuity = SupportDiscontinuity()
@@ -283,7 +299,8 @@ def descend(
             patch = w.patch
         crossed = (w.patch ^ patch) & ~active
         if height > lowest + STATIONARY * scale:
-            # Uphill: half the step. Twice beyond a discontinuity, the minimum is likely on it, where halving ends.
+            # Uphill: half the step. Twice beyond a discontinuity, the minimum is likely on it,
+            # where halving ends.
             taken.normal = wp.normalize(lowest_normal + normal)
             taken.turn = Real(0.5) * taken.turn
             beyond = wp.where(crossed != 0, beyond + 1, 0)
@@ -319,7 +336,8 @@ def descend(
 
 @wp.func
 def minimum_on_disc(difference: MinkowskiDifference, normal: Vec3) -> Descent:
-    """Minimum at a flat end of a cylinder or cone whose axis is within DISC_ANGLE of `normal`, if there is one."""
+    """Minimum at a flat end of a cylinder or cone whose axis is within DISC_ANGLE of `normal`, if
+    there is one."""
     axis_b = Vec3(difference.rotation[0, 2], difference.rotation[1, 2], difference.rotation[2, 2])
     along_b = -wp.dot(normal, axis_b)
     is_on_a = difference.a.type == CYLINDER or (difference.a.type == CONE and normal[2] < Real(0.0))
@@ -348,9 +366,8 @@ def minimum_on_disc(difference: MinkowskiDifference, normal: Vec3) -> Descent:
 Weights = wp.vec4d
 
 FLAT = wp.constant(Real(1.0e-13))
-"""Doubled area of a triangle (six volumes of a tetrahedron) relative to the product of the edges' lengths below which
-it
-is flat: the rounding of a cross (triple) product is about 1e-16 of it."""
+"""Doubled area of a triangle (six volumes of a tetrahedron) relative to the product of the edges'
+lengths below which it is flat: the rounding of a cross (triple) product is about 1e-16 of it."""
 
 
 @wp.func
@@ -367,10 +384,12 @@ def segment_weights(p: Vec3, q: Vec3) -> wp.vec2d:
 @wp.func
 def triangle_weights(p: Vec3, q: Vec3, r: Vec3) -> Vec3:
     """Barycentric coordinates of the point of triangle pqr closest to the origin."""
-    edge_q, edge_r = q - p, r - p
+    edge_q = q - p
+    edge_r = r - p
     normal = wp.cross(edge_q, edge_r)
     square = wp.dot(normal, normal)
-    of_p, of_q = wp.dot(wp.cross(q, r), normal), wp.dot(wp.cross(r, p), normal)
+    of_p = wp.dot(wp.cross(q, r), normal)
+    of_q = wp.dot(wp.cross(r, p), normal)
     of_r = wp.dot(wp.cross(p, q), normal)
     is_flat = square <= FLAT * FLAT * wp.dot(edge_q, edge_q) * wp.dot(edge_r, edge_r)
     if of_p > Real(0.0) and of_q > Real(0.0) and of_r > Real(0.0) and not is_flat:
@@ -400,21 +419,24 @@ def triangle_weights(p: Vec3, q: Vec3, r: Vec3) -> Vec3:
 
 @wp.func
 def tetrahedron_weights(p: Vec3, q: Vec3, r: Vec3, s: Vec3) -> Weights:
-    """Barycentric coordinates of the point of a tetrahedron closest to the origin; all positive if the origin is
-    inside.
+    """Barycentric coordinates of the point of a tetrahedron closest to the origin; all positive if
+    the origin is inside.
     """
-    of_p, of_q, of_r = (
-        wp.dot(q, wp.cross(s, r)),
-        wp.dot(p, wp.cross(r, s)),
-        wp.dot(p, wp.cross(s, q)),
-    )
+    of_p = wp.dot(q, wp.cross(s, r))
+    of_q = wp.dot(p, wp.cross(r, s))
+    of_r = wp.dot(p, wp.cross(s, q))
     of_s = wp.dot(p, wp.cross(q, r))
     volume = of_p + of_q + of_r + of_s
-    edge_q, edge_r, edge_s = q - p, r - p, s - p
+    edge_q = q - p
+    edge_r = r - p
+    edge_s = s - p
     scale = wp.sqrt(wp.dot(edge_q, edge_q) * wp.dot(edge_r, edge_r) * wp.dot(edge_s, edge_s))
     is_flat = wp.abs(volume) <= FLAT * scale
     if volume < Real(0.0):
-        of_p, of_q, of_r, of_s = -of_p, -of_q, -of_r, -of_s
+        of_p = -of_p
+        of_q = -of_q
+        of_r = -of_r
+        of_s = -of_s
     if (
         of_p > Real(0.0)
         and of_q > Real(0.0)
@@ -423,7 +445,8 @@ def tetrahedron_weights(p: Vec3, q: Vec3, r: Vec3, s: Vec3) -> Weights:
         and not is_flat
     ):
         return Weights(of_p, of_q, of_r, of_s) / (of_p + of_q + of_r + of_s)
-    # Each face that the origin is beyond is a candidate; the vertex opposite it has the negative volume.
+    # Each face that the origin is beyond is a candidate; the vertex opposite it has the negative
+    # volume.
     best = Weights(Real(0.0), Real(0.0), Real(0.0), Real(1.0))
     best_square = wp.dot(s, s)
     face = int(0)
@@ -466,55 +489,62 @@ BEYOND_MAX_SEPARATION = wp.constant(1)
 OVERLAP = wp.constant(2)
 
 RELATIVE_GAP = wp.constant(Real(1.0e-12))
-"""GJK stops if |v|^2 - v.w, which bounds |v - closest point|^2, is below this fraction of |v|^2: the normal is then
-accurate to 1e-6 rad and the distance to 1e-12 of itself."""
+"""GJK stops if |v|^2 - v.w, which bounds |v - closest point|^2, is below this fraction of |v|^2:
+the normal is then accurate to 1e-6 rad and the distance to 1e-12 of itself."""
 
 TOUCHING = wp.constant(Real(2.0e-9))
-"""Distance relative to the size below which cores are passed to the penetration search: v, a difference of numbers of
-that size with a rounding of 1e-16, no longer gives the normal to 1e-7 rad."""
+"""Distance relative to the size below which cores are passed to the penetration search: v, a
+difference of numbers of that size with a rounding of 1e-16, no longer gives the normal to 1e-7
+rad."""
 
 NEWTON_MISS = wp.constant(Real(1.0e-6))
-"""Error of v relative to the distance up to which Newton's result is accepted: the bound of RELATIVE_GAP."""
+"""Error of v relative to the distance up to which Newton's result is accepted: the bound of
+RELATIVE_GAP."""
 
 FAR_MISS = wp.constant(Real(1.0e-8))
-"""Error of v relative to the size up to which Newton's result is accepted: a's witness is off its surface by as
-much.
+"""Error of v relative to the size up to which Newton's result is accepted: a's witness is off its
+surface by as much.
 """
 
 UNSUPPORTED = wp.constant(Real(1.0e-9))
-"""Difference relative to the size between |v| and the separation along v up to which GJK's final v is accepted. Others
-of cores that are NEARLY_TOUCHING are passed to the penetration search too."""
+"""Difference relative to the size between |v| and the separation along v up to which GJK's final v
+is accepted. Others of cores that are NEARLY_TOUCHING are passed to the penetration search too."""
 
 NEARLY_TOUCHING = wp.constant(Real(1.0e-6))
 """Distance relative to the size below which the rounding of a sliver simplex can dominate v."""
 
 BLUNT = wp.constant(Real(0.5))
-"""Radius of the balls that approximate the hulls in the first search directions, relative to their mean half
-extents.
+"""Radius of the balls that approximate the hulls in the first search directions, relative to their
+mean half extents.
 """
 
 EASED_STEPS = wp.constant(2)
-"""Number of GJK steps with such directions. For hulls closer than their vertices are to each other, v is mostly the
-offset of two vertices across the normal, and search directions along it are misleading. Measured: a fifth to a third
-fewer steps for hulls of 162 and 1000 vertices, no change for boxes, rods and plates."""
+"""Number of GJK steps with such directions. For hulls closer than their vertices are to each other,
+v is mostly the offset of two vertices across the normal, and search directions along it are
+misleading. Measured: a fifth to a third fewer steps for hulls of 162 and 1000 vertices, no change
+for boxes, rods and plates."""
 
 DESCEND_AT = wp.constant(2)
-"""Step after which Newton's method is tried once a direction separates the cores: most other cores overlap."""
+"""Step after which Newton's method is tried once a direction separates the cores: most other cores
+overlap."""
 
 GJK_LIMIT = wp.constant(128)
-"""Maximum number of steps; each shortens v, so that no cycle is possible. Measured: at most about 30."""
+"""Maximum number of steps; each shortens v, so that no cycle is possible. Measured: at most about
+30."""
 
 
 @wp.struct
 class Nearest:
-    """Result of GJK. `state`: APART, BEYOND_MAX_SEPARATION (distance is a lower bound only), OVERLAP.
+    """Result of GJK. `state`: APART, BEYOND_MAX_SEPARATION (distance is a lower bound only),
+    OVERLAP.
 
-    OVERLAP is no proof: the cores overlap, touch, or are apart by up to NEARLY_TOUCHING of their size. `distance` is
-    then an upper bound, as it is of v; see `distance_bounds`.
+    OVERLAP is no proof: the cores overlap, touch, or are apart by up to NEARLY_TOUCHING of their
+    size. `distance` is then an upper bound, as it is of v; see `distance_bounds`.
 
-    distance: of the cores [m]; down to -TOUCHING of their size for touching cores. normal: unit, a to b. on_a: core a's
-    closest point. All in a's frame, and approximate if they overlap. count: vertices of the final simplex.
-    is_supported: 0 where the search ended at a v that no plane across it supports to UNSUPPORTED.
+    distance: of the cores [m]; down to -TOUCHING of their size for touching cores. normal: unit, a
+    to b. on_a: core a's closest point. All in a's frame, and approximate if they overlap. count:
+    vertices of the final simplex. is_supported: 0 where the search ended at a v that no plane
+    across it supports to UNSUPPORTED.
     """
 
     state: int
@@ -538,10 +568,11 @@ def patches_that_differ(simplex: wp.array[Vertex], count: int) -> int:
 
 @wp.func
 def is_nearest(minimum: Descent, scale: Real) -> bool:
-    """Whether Newton's result is the distance of separated cores, or of cores that touch within TOUCHING on either
-    side.
+    """Whether Newton's result is the distance of separated cores, or of cores that touch within
+    TOUCHING on either side.
 
-    A supporting plane through v bounds the distance from below, |v| from above; v must be close to the normal's line.
+    A supporting plane through v bounds the distance from below, |v| from above; v must be close to
+    the normal's line.
     """
     enough = Real(1.0e-13) * scale + wp.min(NEWTON_MISS * wp.abs(minimum.height), FAR_MISS * scale)
     return minimum.found == 1 and minimum.missed <= enough and minimum.height < TOUCHING * scale
@@ -598,7 +629,8 @@ def reduce_simplex(simplex: wp.array[Vertex], count: int, weights: wp.vec4d):
 
 @wp.func
 def newton_nearest(difference: Any, normal: Vec3, patches: int, scale: Real) -> Descent:
-    """Not found: a hull has too many patches for Newton's method; GJK terminates on hulls and triangles."""
+    """Not found: a hull has too many patches for Newton's method; GJK terminates on hulls and
+    triangles."""
     return Descent()
 
 
@@ -606,10 +638,11 @@ def newton_nearest(difference: Any, normal: Vec3, patches: int, scale: Real) -> 
 def newton_nearest(
     difference: MinkowskiDifference, normal: Vec3, patches: int, scale: Real
 ) -> Descent:
-    """Distance of curved cores by Newton's method from a guess of the normal; found = 0 if the result is not the
-    distance.
+    """Distance of curved cores by Newton's method from a guess of the normal; found = 0 if the
+    result is not the distance.
     """
-    # A flat end first: around its axis the support point jumps, and a descent would only return to it.
+    # A flat end first: around its axis the support point jumps, and a descent would only return to
+    # it.
     minimum = minimum_on_disc(difference, normal)
     if minimum.found == 0 or not is_nearest(minimum, scale):
         minimum = descend(difference, normal, patches, scale, Vec3())
@@ -618,14 +651,16 @@ def newton_nearest(
 
 @wp.func
 def turning_radius(difference: Any) -> Real:
-    """Radius of the balls that approximate the cores in the first search directions [m]; 0 for GJK's own directions."""
+    """Radius of the balls that approximate the cores in the first search directions [m]; 0 for
+    GJK's own directions."""
     return Real(0.0)
 
 
 @wp.func
 def turning_radius(difference: DifferenceOfHulls) -> Real:
     """Radius of the balls for two hulls."""
-    a, b = difference.a.size, difference.b.size
+    a = difference.a.size
+    b = difference.b.size
     return BLUNT * (a[0] + a[1] + a[2] + b[0] + b[1] + b[2]) / Real(3.0)
 
 
@@ -638,11 +673,12 @@ def nearest_of_difference(
     Args:
         start: guess of the normal, unit.
         max_separation: the search ends once the cores are known to be at least this far apart [m].
-        simplex: of length 4; receives the vertices of the final simplex, which contains or nearly contains the origin
-            if the cores overlap.
+        simplex: of length 4; receives the vertices of the final simplex, which contains or nearly
+            contains the origin if the cores overlap.
     """
     result = Nearest(APART, Real(0.0), start, Vec3(), 0, 0)
-    square, scale_square = Real(0.0), Real(0.0)
+    square = Real(0.0)
+    scale_square = Real(0.0)
     step = int(0)
     descend_at = wp.where(
         core_is_curved(difference.a.type) or core_is_curved(difference.b.type),
@@ -681,7 +717,8 @@ def nearest_of_difference(
                 direction = result.normal
                 step += 1
                 continue
-            # v converged close to the origin without a supporting plane, by rounding in a sliver simplex.
+            # v converged close to the origin without a supporting plane, by rounding in a sliver
+            # simplex.
             scale = wp.sqrt(scale_square)
             result.is_supported = wp.where(result.distance - along > UNSUPPORTED * scale, 0, 1)
             is_sliver = result.distance < NEARLY_TOUCHING * scale and result.is_supported == 0
@@ -714,7 +751,8 @@ def nearest_of_difference(
 
 @wp.func
 def depth_in_simplex(simplex: wp.array[Vertex], count: int) -> Real:
-    """Distance of the origin to the faces of a tetrahedron that contains it [m], a lower bound of the depth; else 0."""
+    """Distance of the origin to the faces of a tetrahedron that contains it [m], a lower bound of
+    the depth; else 0."""
     if count < 4:
         return Real(0.0)
     depth = Real(wp.inf)

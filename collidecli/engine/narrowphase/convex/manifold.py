@@ -1,10 +1,11 @@
 """Contact manifold of two convex shapes with known distance and normal.
 
-Its contacts are the corners of the intersection of the two opposing features' footprints, see `feature_overlap`. No
-point of a is farther along the normal than its support point, nor one of b farther back, so no contact is closer than
-the exact separation; and the closest points project to one point of both features, so that some corner of the
-intersection attains it. Where a feature is only part of the opposing surface (a rim's polygon, lines that cross), the
-witness is a contact of its own.
+Its contacts are the corners of the intersection of the two opposing features' footprints, see
+`feature_overlap`. No point of a is farther along the normal than its support point, nor one of b
+farther back, so no contact is closer than the exact separation; and the closest points project to
+one point of both features, so that some corner of the intersection attains it. Where a feature is
+only part of the opposing surface (a rim's polygon, lines that cross), the witness is a contact of
+its own.
 """
 
 from collections.abc import Callable
@@ -17,11 +18,7 @@ from collidecli.engine.device_model import ShapeRows
 from collidecli.engine.geometry.primitives import support_point
 from collidecli.engine.geometry.real import MESH, Pose, Real, Vec3
 from collidecli.engine.narrowphase.collider import INEXACT, Bucket
-from collidecli.engine.narrowphase.convex.feature_overlap import (
-    has_round_side,
-    overlap_contacts,
-    overlap_off_samples,
-)
+from collidecli.engine.narrowphase.convex.feature_overlap import has_round_side, overlap_contacts
 from collidecli.engine.narrowphase.convex.features import (
     FACE,
     POINT,
@@ -38,6 +35,7 @@ from collidecli.engine.narrowphase.convex.features import (
     support_feature,
     with_facing,
 )
+from collidecli.engine.narrowphase.convex.off_samples import overlap_off_samples
 from collidecli.engine.narrowphase.convex.penetration import (
     APART_BY_LIMIT,
     TOUCHING,
@@ -51,8 +49,8 @@ MAX_MANIFOLD = 2 * RIM_COUNT + 1
 """Two rim polygons intersect in at most 12 corners; the witness may be added."""
 
 ALIGNED = wp.constant(Real(1.0e-8))
-"""Angle to a face's normal (1 - cosine; 1.4e-4 rad) below which the exact normal may be the face's, given the error of
-the search."""
+"""Angle to a face's normal (1 - cosine; 1.4e-4 rad) below which the exact normal may be the face's,
+given the error of the search."""
 
 
 ON_FACE = wp.constant(Real(1.0e-12))
@@ -88,8 +86,8 @@ class Witness:
 def witness_on_face(
     a: Any, b: Any, pose_b_to_a: Pose, along: Direction, of: int, other: Vec3, searched: Witness
 ) -> Witness:
-    """Contact along a face's normal at a point of the other shape; `searched` if the point's projection is off the
-    face.
+    """Contact along a face's normal at a point of the other shape; `searched` if the point's
+    projection is off the face.
 
     Args:
         of: 1 if the face is a's, 2 if it is b's. other: the other shape's point, in a's frame [m].
@@ -120,9 +118,11 @@ def witness_along(
     normal_in_b: Vec3,
     searched: Witness,
 ) -> Witness:
-    """The witness of a direction: above a face that the direction is normal to, `searched` if there is none.
+    """The witness of a direction: above a face that the direction is normal to, `searched` if there
+    is none.
 
-    The witness above a face needs no search, which gives an arbitrary point of the face's support set.
+    The witness above a face needs no search, which gives an arbitrary point of the face's support
+    set.
     """
     if facing_b.kind == POINT and facing_a.kind == FACE and is_along(facing_a.normal, best.normal):
         on_b = wp.transform_point(pose_b_to_a, support_point(b, -normal_in_b))
@@ -157,7 +157,8 @@ def witness_off_samples(
     normal_in_b: Vec3,
     searched: Witness,
 ) -> Witness:
-    """The witness of a sampled face whose polygon the other feature does not reach; `searched` where that is deeper.
+    """The witness of a sampled face whose polygon the other feature does not reach; `searched`
+    where that is deeper.
 
     See `overlap_off_samples`.
     """
@@ -172,7 +173,8 @@ def witness_off_samples(
 
 @wp.func
 def shift_of_footprints(a: Any, b: Any, best: Direction) -> Real:
-    """How far the line of a curved side and an edge may be from each other and count as parallel [m].
+    """How far the line of a curved side and an edge may be from each other and count as parallel
+    [m].
 
     0 along the normal of a face, and where both shapes or neither have a curved side.
     """
@@ -194,12 +196,14 @@ def contact_manifold(
     """Contacts of two convex shapes.
 
     Args:
-        max_separation: contacts with at least this separation are omitted; larger than that of `deepest` [m].
+        max_separation: contacts with at least this separation are omitted; larger than that of
+            `deepest` [m].
         deepest: the exact signed distance, its unit direction, and a's witness.
-        out, row: contacts are written to rows `row` and up. Features as in `features`; kind 0 for contacts of a point
-            or of crossing lines, 1 of a line with a line or face, 2 of faces.
+        out, row: contacts are written to rows `row` and up. Features as in `features`; kind 0 for
+            contacts of a point or of crossing lines, 1 of a line with a line or face, 2 of faces.
     Returns:
-        number written, at least 1, at most MAX_MANIFOLD. The least separation is that of `deepest`, to ATTAINED of the
+        number written, at least 1, at most MAX_MANIFOLD. The least separation is that of `deepest`,
+        to ATTAINED of the
         smaller shape's size.
     """
     best = Direction(deepest.normal, deepest.separation, 0)
@@ -219,11 +223,13 @@ def manifold_along(
 ) -> int:
     """`contact_manifold` along `best`, the direction of the search or of a face; see `along_face`.
 
-    The witness of a face's direction must be on the face. If it is not, as for a corner beside the face that is closest
-    while the face's normal nearly attains the separation, the witness is the search's, with its separation and normal.
+    The witness of a face's direction must be on the face. If it is not, as for a corner beside the
+    face that is closest while the face's normal nearly attains the separation, the witness is the
+    search's, with its separation and normal.
     """
     normal_in_b = wp.quat_rotate_inv(wp.transform_get_rotation(pose_b_to_a), best.normal)
-    facing_a, facing_b = support_feature(a, best.normal), support_feature(b, -normal_in_b)
+    facing_a = support_feature(a, best.normal)
+    facing_b = support_feature(b, -normal_in_b)
     count = int(0)
     lone = bool(True)
     shift = shift_of_footprints(a, b, best)
@@ -253,7 +259,8 @@ def manifold_along(
             if nearest <= best.separation + missed:
                 lower_separations(out, row, count, nearest - best.separation)
                 return count
-            # Lines are closest where they cross: a crossing that misses the separation is the less accurate witness.
+            # Lines are closest where they cross: a crossing that misses the separation is the less
+            # accurate witness.
             lone = out.contact[memory_row(out, row)].kind == 0
     witness = deepest
     if best.of > 0 or lone:
@@ -263,7 +270,8 @@ def manifold_along(
             a, b, pose_b_to_a, best, facing_a, facing_b, normal_in_b, witness
         )
     if not lone:
-        # Ids of the features themselves: contacts of the footprints have at least one vertex, end or edge of a face.
+        # Ids of the features themselves: contacts of the footprints have at least one vertex, end
+        # or edge of a face.
         code_a = facing_a.code
         code_b = facing_b.code
         kind = int(0)
@@ -290,7 +298,8 @@ def manifold_along(
     on_b = wp.transform_point(
         wp.transform_inverse(pose_b_to_a), point + witness.separation * witness.normal
     )
-    code_a, code_b = feature_at(a, point, best.normal), feature_at(b, on_b, -normal_in_b)
+    code_a = feature_at(a, point, best.normal)
+    code_b = feature_at(b, on_b, -normal_in_b)
     emit_contact(out, row, point, witness.normal, witness.separation, code_a, code_b, 0)
     return 1
 
@@ -312,8 +321,8 @@ def nearest_emitted(out: ContactBuffer, row: int, count: int) -> Real:
 
 @wp.func(inline=False)
 def raise_separations(out: ContactBuffer, row: int, count: int, separation: Real):
-    """Raises separations to the exact one [m], which is the minimum. Only the plane of a hull's face merged of
-    non-coplanar triangles gives less, by COPLANAR of its size.
+    """Raises separations to the exact one [m], which is the minimum. Only the plane of a hull's
+    face merged of non-coplanar triangles gives less, by COPLANAR of its size.
     """
     for k in range(count):
         at = memory_row(out, row + k)
@@ -336,8 +345,9 @@ def lower_separations(out: ContactBuffer, row: int, count: int, miss: Real):
 def along_face(a: Any, b: Any, pose_b_to_a: Pose, separation: Real, normal: Vec3) -> Direction:
     """Normal of a face if `normal` is ALIGNED with it and it attains the separation; else `normal`.
 
-    GJK's direction is accurate to 1e-6 rad only, which over a face would cost 1e-6 of its width. The exact normal has
-    the largest separation of all directions, so a face normal that attains it is the more accurate one.
+    GJK's direction is accurate to 1e-6 rad only, which over a face would cost 1e-6 of its width.
+    The exact normal has the largest separation of all directions, so a face normal that attains it
+    is the more accurate one.
     """
     least = separation - rounding_level(a, b)
     face = face_normal(a, normal)
@@ -356,15 +366,18 @@ def along_face(a: Any, b: Any, pose_b_to_a: Pose, separation: Real, normal: Vec3
 
 @wp.func(inline=False)
 def separation_along(a: Any, b: Any, pose_b_to_a: Pose, normal: Vec3) -> Real:
-    """Separation of two shapes along a unit direction from a to b [m]; at most their signed distance."""
+    """Separation of two shapes along a unit direction from a to b [m]; at most their signed
+    distance."""
     on_a = support_point(a, normal)
     on_b = support_point(b, wp.quat_rotate_inv(wp.transform_get_rotation(pose_b_to_a), -normal))
     return wp.dot(wp.transform_point(pose_b_to_a, on_b) - on_a, normal)
 
 
-# General collider of two convex shapes: distance by GJK, depth by EPA or MPR, manifold along the normal.
+# General collider of two convex shapes: distance by GJK, depth by EPA or MPR, manifold along the
+# normal.
 #
-# A convex mesh is collided as its hull; `name_features` then replaces the ids of the hull's features by the mesh's.
+# A convex mesh is collided as its hull; `name_features` then replaces the ids of the hull's
+# features by the mesh's.
 
 
 @wp.func
@@ -382,7 +395,8 @@ def name_features(rows: ShapeRows, candidates: Candidates, bucket: Bucket, out: 
     candidate = bucket.order[bucket.start + thread]
     pair = candidates.row[candidate]
     swapped = rows.type[pair[0]] > rows.type[pair[1]]
-    row_a, row_b = wp.where(swapped, pair[1], pair[0]), wp.where(swapped, pair[0], pair[1])
+    row_a = wp.where(swapped, pair[1], pair[0])
+    row_b = wp.where(swapped, pair[0], pair[1])
     for i in range(candidates.found[candidate]):
         slot = memory_row(out, thread * out.most + i)
         contact = out.contact[slot]
@@ -444,7 +458,8 @@ collide_convex_convex_by_mpr = collision_by(separate_by_mpr, "collide_convex_con
 def touch_convex_convex(
     a: Any, b: Any, pose_b_to_a: Pose, max_separation: Real, out: ContactBuffer, row: int
 ) -> int:
-    """Whether `collide_convex_convex` has a contact, without its depth and manifold: 1 or 0, and an empty contact."""
+    """Whether `collide_convex_convex` has a contact, without its depth and manifold: 1 or 0, and an
+    empty contact."""
     state = touch_of(a, b, pose_b_to_a, max_separation)
     if state == APART_BY_LIMIT:
         return 0

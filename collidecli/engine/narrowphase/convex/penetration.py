@@ -1,9 +1,9 @@
 """Signed distance of two convex shapes: early-outs, GJK, and EPA or MPR for overlapping cores.
 
-EPA expands its polytope where the depth may be least. For a hull of hundreds of vertices deep inside another, that is
-nearly everywhere, and EPA exceeds its capacity. A separating axis test, always exact, then tests every face of the
-difference instead: the faces of a, the mirrored faces of b, and one for each edge of a and edge of b whose arcs on the
-Gauss map cross.
+EPA expands its polytope where the depth may be least. For a hull of hundreds of vertices deep
+inside another, that is nearly everywhere, and EPA exceeds its capacity. A separating axis test,
+always exact, then tests every face of the difference instead: the faces of a, the mirrored faces of
+b, and one for each edge of a and edge of b whose arcs on the Gauss map cross.
 
 Source: Gregorius 2013, "The separating axis test between convex polyhedra", for the test of arcs.
 """
@@ -21,11 +21,13 @@ from collidecli.engine.narrowphase.convex import analytic_early_out, gjk
 from collidecli.engine.narrowphase.convex.depth_certificate import any_tangent
 from collidecli.engine.narrowphase.convex.epa import Depth, depth_of_difference
 
-# MPR (Minkowski portal refinement): penetration along the line from an interior point of the difference to the origin.
+# MPR (Minkowski portal refinement): penetration along the line from an interior point of the
+# difference to the origin.
 #
-# The depth is along the normal of the portal where the line leaves the difference, not the least over all directions:
-# it is never less than EPA's, and equal to it if the centre line leaves through the face of least depth, as mostly for
-# shallow contacts of compact shapes. It needs a fraction of EPA's time and stack memory.
+# The depth is along the normal of the portal where the line leaves the difference, not the least
+# over all directions: it is never less than EPA's, and equal to it if the centre line leaves
+# through the face of least depth, as mostly for shallow contacts of compact shapes. It needs a
+# fraction of EPA's time and stack memory.
 #
 # Source: Snethen 2008, "XenoCollide", Game Programming Gems 7, 2.5.
 
@@ -33,12 +35,14 @@ PORTAL_LIMIT = wp.constant(100)
 """Maximum number of steps of either phase. Measured: at most about 40."""
 
 PORTAL_GAP = wp.constant(Real(1.0e-9))
-"""Distance of the portal to the surface relative to the difference's size at which the refinement ends."""
+"""Distance of the portal to the surface relative to the difference's size at which the refinement
+ends."""
 
 
 @wp.struct
 class Portal:
-    """Triangle of support points of the difference that the ray crosses, counterclockwise around it."""
+    """Triangle of support points of the difference that the ray crosses, counterclockwise around
+    it."""
 
     p: primitives.Vertex
     q: primitives.Vertex
@@ -91,7 +95,8 @@ def find_portal(difference: Any, inner: Vec3, ray: Vec3) -> Portal:
 
 @wp.func
 def depth_through_portal(difference: Any) -> Depth:
-    """Depth, normal and witness of two overlapping cores by MPR, from the line through their frames' origins.
+    """Depth, normal and witness of two overlapping cores by MPR, from the line through their
+    frames' origins.
 
     exact: 0 if a limit ended the search before the portal was on the surface.
     Degenerate: coincident origins take the ray +z.
@@ -153,8 +158,11 @@ def normal_beside(shape: HullShape, edge: int, side: int) -> Vec3:
 @wp.func
 def arcs_cross(a0: Vec3, a1: Vec3, b0: Vec3, b1: Vec3) -> bool:
     """Whether the great-circle arcs from a0 to a1 and from b0 to b1, of unit vectors, cross."""
-    across_a, across_b = wp.cross(a1, a0), wp.cross(b1, b0)
-    b0_side, b1_side, a0_side = wp.dot(b0, across_a), wp.dot(b1, across_a), wp.dot(a0, across_b)
+    across_a = wp.cross(a1, a0)
+    across_b = wp.cross(b1, b0)
+    b0_side = wp.dot(b0, across_a)
+    b1_side = wp.dot(b1, across_a)
+    a0_side = wp.dot(a0, across_b)
     a1_side = wp.dot(a1, across_b)
     return (
         b0_side * b1_side < Real(0.0)
@@ -166,7 +174,8 @@ def arcs_cross(a0: Vec3, a1: Vec3, b0: Vec3, b1: Vec3) -> bool:
 @wp.func(inline=False)
 def depth_by_faces_and_edges(difference: primitives.DifferenceOfHulls) -> Depth:
     """Least depth of two overlapping hulls and its normal; no witness."""
-    a, b = difference.a, difference.b
+    a = difference.a
+    b = difference.b
     result = Depth(Real(wp.inf), Vec3(), Vec3(), 0, 1, 0, Real(0.0))
     for face in range(a.face_count):
         result = shallower(difference, hull_point(a, a.normal + face), result)
@@ -174,9 +183,11 @@ def depth_by_faces_and_edges(difference: primitives.DifferenceOfHulls) -> Depth:
         result = shallower(
             difference, -(difference.rotation * hull_point(b, b.normal + face)), result
         )
-    edges_a, edges_b = (a.face - a.edge) / 4, (b.face - b.edge) / 4
+    edges_a = (a.face - a.edge) / 4
+    edges_b = (b.face - b.edge) / 4
     for i in range(edges_a):
-        a0, a1 = normal_beside(a, i, 0), normal_beside(a, i, 1)
+        a0 = normal_beside(a, i, 0)
+        a1 = normal_beside(a, i, 1)
         start_a = edge_end(a, i, 0)
         along_a = edge_end(a, i, 1) - start_a
         for j in range(edges_b):
@@ -189,7 +200,8 @@ def depth_by_faces_and_edges(difference: primitives.DifferenceOfHulls) -> Depth:
                 # The arcs are shorter than half a turn, so the normal is on a0's side.
                 across = wp.where(wp.dot(across, a0 + a1) < Real(0.0), -across, across)
                 length = wp.length(across)
-                # The arcs of parallel edges cross by rounding, if at all; an adjacent face then gives the depth.
+                # The arcs of parallel edges cross by rounding, if at all; an adjacent face then
+                # gives the depth.
                 is_face = length > PARALLEL_EDGES * wp.length(along_a) * wp.length(along_b)
                 if is_face and wp.dot(across, start_a - start_b) < result.depth * length:
                     result = shallower(difference, across / length, result)
@@ -197,19 +209,22 @@ def depth_by_faces_and_edges(difference: primitives.DifferenceOfHulls) -> Depth:
 
 
 WITNESS_GAP = wp.constant(Real(1.0e-3))
-"""Gap by which cores are separated to find their witnesses, relative to the smaller shape's size: GJK's direction is
-accurate to 1e-6, and b's point to 1e-6 of the gap."""
+"""Gap by which cores are separated to find their witnesses, relative to the smaller shape's size:
+GJK's direction is accurate to 1e-6, and b's point to 1e-6 of the gap."""
 
 LEAST_WITNESS_GAP = wp.constant(Real(1.0e-6))
-"""Additional gap relative to the larger shape's size: well above the distance at which cores count as touching."""
+"""Additional gap relative to the larger shape's size: well above the distance at which cores count
+as touching."""
 
 
 @wp.struct
 class Separation:
-    """Signed distance of two shapes [m], the unit normal from a to b that attains it, and a's witness, in a's frame.
+    """Signed distance of two shapes [m], the unit normal from a to b that attains it, and a's
+    witness, in a's frame.
 
-    b's witness is point_a + separation * normal. exact: 0 if `separation` is only known to be at least the maximum
-    separation (normal and point are then approximate), or if a limit ended the search for the depth; else 1.
+    b's witness is point_a + separation * normal. exact: 0 if `separation` is only known to be at
+    least the maximum separation (normal and point are then approximate), or if a limit ended the
+    search for the depth; else 1.
     """
 
     separation: Real
@@ -220,10 +235,11 @@ class Separation:
 
 @wp.func
 def flat_normal(difference: Any) -> Vec3:
-    """Normal of two crossing cores without volume; any direction perpendicular to both separates them.
+    """Normal of two crossing cores without volume; any direction perpendicular to both separates
+    them.
 
-    Two segments: their common perpendicular; parallel ones, or one: perpendicular to it and to the axis of a's frame it
-    is least along; two points: +z of a.
+    Two segments: their common perpendicular; parallel ones, or one: perpendicular to it and to the
+    axis of a's frame it is least along; two points: +z of a.
     """
     axis = UP
     axis_b = Vec3(difference.rotation[0, 2], difference.rotation[1, 2], difference.rotation[2, 2])
@@ -294,11 +310,12 @@ def minkowski_difference(
 def nearest_of_separated(
     difference: Any, depth: Real, normal: Vec3, gap: Real, simplex: wp.array[primitives.Vertex]
 ) -> gjk.Nearest:
-    """Closest points of cores moved apart by a depth and a gap [m], which are the witnesses of the depth.
+    """Closest points of cores moved apart by a depth and a gap [m], which are the witnesses of the
+    depth.
 
-    With h the support function of the difference and t = depth + gap, the separation along n is t normal.n - h(n) once
-    b is moved by t normal. It is largest along the normal if no h is below the depth: the closest points are then the
-    witnesses, and their distance is the gap.
+    With h the support function of the difference and t = depth + gap, the separation along n is t
+    normal.n - h(n) once b is moved by t normal. It is largest along the normal if no h is below the
+    depth: the closest points are then the witnesses, and their distance is the gap.
     """
     moved = difference
     moved.position = difference.position + (depth + gap) * normal
@@ -314,7 +331,8 @@ def sum_of_sizes(difference: Any) -> Real:
 @wp.func
 def witness_gap(difference: Any) -> Real:
     """Gap by which cores are separated to find the witnesses of their depth [m]."""
-    largest_a, largest_b = wp.max(difference.a.size), wp.max(difference.b.size)
+    largest_a = wp.max(difference.a.size)
+    largest_b = wp.max(difference.b.size)
     return WITNESS_GAP * wp.min(largest_a, largest_b) + LEAST_WITNESS_GAP * wp.max(
         largest_a, largest_b
     )
@@ -324,13 +342,15 @@ def witness_gap(difference: Any) -> Real:
 def witness_by_gjk(
     difference: Any, depth: Real, normal: Vec3, simplex: wp.array[primitives.Vertex]
 ) -> Vec3:
-    """Core a's witness of a depth: its point closest to b once they are moved apart by the depth and a gap."""
+    """Core a's witness of a depth: its point closest to b once they are moved apart by the depth
+    and a gap."""
     return nearest_of_separated(difference, depth, normal, witness_gap(difference), simplex).on_a
 
 
 @wp.func(inline=False)
 def depth_if_attained(difference: Any, depth: Real, normal: Vec3) -> Depth:
-    """A conditional depth of overlapping cores, with its witness; exact = 0 if the cores do not attain it."""
+    """A conditional depth of overlapping cores, with its witness; exact = 0 if the cores do not
+    attain it."""
     simplex = wp.zeros(shape=4, dtype=primitives.Vertex)
     gap = witness_gap(difference)
     nearest = nearest_of_separated(difference, depth, normal, gap, simplex)
@@ -403,19 +423,21 @@ def depth_by_epa(difference: Any, simplex: wp.array[primitives.Vertex], count: i
 
 @wp.func
 def depth_by_mpr(difference: Any, simplex: wp.array[primitives.Vertex], count: int) -> Depth:
-    """Approximate depth, see mpr.py; the witness is on a, but on b only if the depth is the least."""
+    """Approximate depth, see mpr.py; the witness is on a, but on b only if the depth is the
+    least."""
     return depth_through_portal(difference)
 
 
 # Certified bounds of the distance of two cores that nearly touch.
 #
-# Every v of GJK is a point of the Minkowski difference, whatever the rounding of its weights: |v| bounds the distance
-# from above. The separation s(n) along any unit normal bounds it from below. Where v is short its direction is
-# rounding: an error of e [rad] lowers s by e times the size. So b is moved by a gap t along the best normal n so far,
-# far enough for GJK. Its normal m maximizes s(m) + t m.n, so that s(m) >= s(n) + t (1 - m.n): no step lowers s, and
-# only the normal of the distance is a fixed point. This is the proximal point method for the concave function s. GJK's
-# |v| is blind to an error of m below 1e-8, its square root of the rounding; the normal of its simplex, a face of the
-# difference, is not.
+# Every v of GJK is a point of the Minkowski difference, whatever the rounding of its weights: |v|
+# bounds the distance from above. The separation s(n) along any unit normal bounds it from below.
+# Where v is short its direction is rounding: an error of e [rad] lowers s by e times the size. So b
+# is moved by a gap t along the best normal n so far, far enough for GJK. Its normal m maximizes
+# s(m) + t m.n, so that s(m) >= s(n) + t (1 - m.n): no step lowers s, and only the normal of the
+# distance is a fixed point. This is the proximal point method for the concave function s. GJK's |v|
+# is blind to an error of m below 1e-8, its square root of the rounding; the normal of its simplex,
+# a face of the difference, is not.
 #
 # Source: Rockafellar 1976, "Monotone operators and the proximal point algorithm".
 
@@ -424,16 +446,18 @@ LOOSE = wp.constant(Real(1.0e-12))
 TIGHT = wp.constant(Real(1.0e-14))
 """Difference of both bounds relative to the sizes' sum at which they are exact up to rounding."""
 WIDER = wp.constant(Real(8.0))
-"""Factor of the gap, up to the sizes' sum, once a direction separates the cores: a narrow gap moves the normal far, a
-wide one has less rounding of the direction, and one beyond the sizes more of the points."""
+"""Factor of the gap, up to the sizes' sum, once a direction separates the cores: a narrow gap moves
+the normal far, a wide one has less rounding of the direction, and one beyond the sizes more of the
+points."""
 STEPS = wp.constant(16)
 """Maximum number of steps."""
 
 
 @wp.struct
 class DistanceBounds:
-    """Bounds of the distance of two cores [m]. upper: attained at core a's point `on_a`. lower: the separation along
-    `normal`, unit, a to b; negative if no direction was found that separates them. All in a's frame.
+    """Bounds of the distance of two cores [m]. upper: attained at core a's point `on_a`. lower: the
+    separation along `normal`, unit, a to b; negative if no direction was found that separates them.
+    All in a's frame.
     """
 
     upper: Real
@@ -457,7 +481,8 @@ def separated_along(difference: Any, normal: Vec3, bounds: DistanceBounds) -> Di
 def separated_across(
     difference: Any, p: Vec3, q: Vec3, r: Vec3, bounds: DistanceBounds
 ) -> DistanceBounds:
-    """`bounds`, or those with the separation along the normal of a triangle, of either sign, if it is larger."""
+    """`bounds`, or those with the separation along the normal of a triangle, of either sign, if it
+    is larger."""
     normal = wp.cross(q - p, r - p)
     if wp.length_sq(normal) == Real(0.0):
         return bounds
@@ -467,10 +492,11 @@ def separated_across(
 
 @wp.func
 def separated_across_sides(difference: Any, bounds: DistanceBounds) -> DistanceBounds:
-    """`bounds`, or those with the separation along the normal of a flat side of core a's, if it is larger.
+    """`bounds`, or those with the separation along the normal of a flat side of core a's, if it is
+    larger.
 
-    Where b's closest point is above such a side, close to its border, s falls little towards the border's normals, and
-    the steps back are short.
+    Where b's closest point is above such a side, close to its border, s falls little towards the
+    border's normals, and the steps back are short.
     """
     result = bounds
     shape_type = difference.a.type
@@ -488,7 +514,8 @@ def separated_across_sides(difference: Any, bounds: DistanceBounds) -> DistanceB
 def narrowed(
     difference: Any, before: DistanceBounds, simplex: wp.array[primitives.Vertex]
 ) -> DistanceBounds:
-    """Bounds of the distance of two cores after the proximal point method from their normal. simplex: scratch."""
+    """Bounds of the distance of two cores after the proximal point method from their normal.
+    simplex: scratch."""
     result = before
     size = sum_of_sizes(difference)
     gap = WIDER * witness_gap(difference)
@@ -520,8 +547,9 @@ def supported(
 ) -> gjk.Nearest:
     """GJK's result after the proximal point method, where no plane supports its v.
 
-    Vertices of one rim that are close to each other span slivers, in whose plane rounding hides the closest point.
-    OVERLAP, without a simplex, where no direction separates the cores. simplex: scratch.
+    Vertices of one rim that are close to each other span slivers, in whose plane rounding hides the
+    closest point. OVERLAP, without a simplex, where no direction separates the cores. simplex:
+    scratch.
     """
     bounds = DistanceBounds(before.distance, -Real(wp.inf), before.normal, before.on_a)
     bounds = narrowed(difference, separated_along(difference, before.normal, bounds), simplex)
@@ -539,7 +567,8 @@ def supported(
 def nearest_cores(
     difference: Any, start: Vec3, max_separation: Real, simplex: wp.array[primitives.Vertex]
 ) -> gjk.Nearest:
-    """Distance, normal and closest point of two cores, as `gjk.nearest_of_difference`, supported by a plane."""
+    """Distance, normal and closest point of two cores, as `gjk.nearest_of_difference`, supported by
+    a plane."""
     nearest = gjk.nearest_of_difference(difference, start, max_separation, simplex)
     if nearest.state == gjk.APART and nearest.is_supported == 0:
         return supported(difference, nearest, simplex)
@@ -550,7 +579,8 @@ def nearest_cores(
 def distance_bounds(
     difference: Any, nearest: gjk.Nearest, simplex: wp.array[primitives.Vertex]
 ) -> DistanceBounds:
-    """Bounds of the distance of a core and a triangle from GJK's result, which may be OVERLAP without an overlap.
+    """Bounds of the distance of a core and a triangle from GJK's result, which may be OVERLAP
+    without an overlap.
 
     simplex: scratch.
     """
@@ -561,8 +591,11 @@ def distance_bounds(
         difference.radius_a, TIGHT * size
     ):
         return result
-    turn, b = difference.rotation, difference.b
-    p, q, r = turn * b.p, turn * b.q, turn * b.r
+    turn = difference.rotation
+    b = difference.b
+    p = turn * b.p
+    q = turn * b.q
+    r = turn * b.r
     result = separated_across(difference, p, q, r, result)
     result = narrowed(difference, result, simplex)
     # Last, since a better start may lead the steps, whose number is limited, to a worse end.
@@ -572,7 +605,8 @@ def distance_bounds(
 
 
 def separation_by(depth_of_overlap: Callable[..., Any], name: str) -> Callable[..., Any]:
-    """`separate` with one depth function for overlapping cores, so that the other one's code is not compiled."""
+    """`separate` with one depth function for overlapping cores, so that the other one's code is not
+    compiled."""
 
     @wp.func(name=name)
     def separate(a: Any, b: Any, pose_b_to_a: Pose, max_separation: Real) -> Separation:
@@ -626,20 +660,24 @@ Args:
     pose_b_to_a: b's frame in a's.
     max_separation: the search ends once the separation is known to be at least this [m].
 Returns:
-    Separation. Its witness is on both shapes to 5e-8 of the larger's size. The separation of cores that touch, or
-    overlap by less than 2e-9 of their sizes' sum, is accurate to that value, also if b is a million times a's size.
-Degenerate: if several directions attain the depth, one that depends on the arguments alone; see `flat_normal` for
-    spheres and capsules whose inner points or segments intersect.
+    Separation. Its witness is on both shapes to 5e-8 of the larger's size. The separation of cores
+    that touch, or
+    overlap by less than 2e-9 of their sizes' sum, is accurate to that value, also if b is a million
+        times a's size.
+Degenerate: if several directions attain the depth, one that depends on the arguments alone; see
+    `flat_normal` for spheres and capsules whose inner points or segments intersect.
 """
 
 separate_by_mpr = separation_by(depth_by_mpr, "separate_by_mpr")
-"""`separate` with an approximate depth, never less than the exact one, at less cost (see mpr.py)."""
+"""`separate` with an approximate depth, never less than the exact one, at less cost (see
+mpr.py)."""
 
 TOUCHING = wp.constant(1)
 APART_BY_LIMIT = wp.constant(2)
 UNCERTAIN = wp.constant(0)
 SEARCH_ERROR = wp.constant(Real(1.0e-6))
-"""Bound of the error of a separation before it is improved along a face, relative to the sizes' sum."""
+"""Bound of the error of a separation before it is improved along a face, relative to the sizes'
+sum."""
 
 
 @wp.func
@@ -652,8 +690,8 @@ def early_touch(difference: Any, max_separation: Real, error: Real) -> analytic_
 def early_touch(
     difference: primitives.MinkowskiDifference, max_separation: Real, error: Real
 ) -> analytic_early_out.EarlyOut:
-    """DECIDED if a point of each core, found by projections, are nearer than `max_separation` by more than `error`; FAR
-    if the plane between them proves that the cores are farther.
+    """DECIDED if a point of each core, found by projections, are nearer than `max_separation` by
+    more than `error`; FAR if the plane between them proves that the cores are farther.
     """
     guess = analytic_early_out.guess_nearest(difference)
     if guess.is_valid == 0 or guess.distance < max_separation - error:
@@ -675,8 +713,8 @@ def early_touch(
 
 @wp.func
 def touch_of(a: Any, b: Any, pose_b_to_a: Pose, max_separation: Real) -> int:
-    """Whether two shapes are nearer than `max_separation` [m], without their depth: TOUCHING, APART_BY_LIMIT, or
-    UNCERTAIN within SEARCH_ERROR of the limit.
+    """Whether two shapes are nearer than `max_separation` [m], without their depth: TOUCHING,
+    APART_BY_LIMIT, or UNCERTAIN within SEARCH_ERROR of the limit.
     """
     difference = minkowski_difference(a, b, pose_b_to_a)
     limit = max_separation + difference.radius_a + difference.radius_b

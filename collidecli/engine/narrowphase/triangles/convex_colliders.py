@@ -1,12 +1,14 @@
-"""Colliders of a convex shape or plane and a surface of triangles: of each with the triangles in its bounds.
+"""Colliders of a convex shape or plane and a surface of triangles: of each with the triangles in
+its bounds.
 
-Mid phase: of a mesh the triangles are found by its BVH. Of a heightfield the cells follow from the position of the
-shape's AABB in the grid; a min-max pyramid of the heights skips squares that the AABB does not intersect.
+Mid phase: of a mesh the triangles are found by its BVH. Of a heightfield the cells follow from the
+position of the shape's AABB in the grid; a min-max pyramid of the heights skips squares that the
+AABB does not intersect.
 
-For method "touch" a triangle is decided as in `convex_triangle` before the depth and the manifold: by the closest
-points of GJK from one first direction, and by the normal cone of the surface there. So a triangle that is apart here
-has no contact there, and one that touches has. The search ends at the first triangle that touches, and begins at the
-one closest to the shape's middle.
+For method "touch" a triangle is decided as in `convex_triangle` before the depth and the manifold:
+by the closest points of GJK from one first direction, and by the normal cone of the surface there.
+So a triangle that is apart here has no contact there, and one that touches has. The search ends at
+the first triangle that touches, and begins at the one closest to the shape's middle.
 """
 
 from __future__ import annotations
@@ -18,7 +20,7 @@ from typing import Any
 
 import warp as wp
 
-from collidecli.engine.candidates import Query, hull_of, primitive_of
+from collidecli.engine.collider_query import Query, hull_of, primitive_of
 from collidecli.engine.contact_record import ContactBuffer, emit_contact
 from collidecli.engine.device_model import ShapeRows
 from collidecli.engine.geometry.bounds import (
@@ -44,13 +46,11 @@ from collidecli.engine.geometry.heightfields import (
     x_of,
     y_of,
 )
+from collidecli.engine.geometry.mesh_points import RISE, is_inside_mesh, nearest_mesh_point
 from collidecli.engine.geometry.meshes import (
-    RISE,
     Meshes,
     TriangleShape,
     barycentric_of,
-    is_inside_mesh,
-    nearest_mesh_point,
     square_to_segment,
     square_to_triangle,
 )
@@ -127,7 +127,8 @@ from collidecli.engine.narrowphase.triangles.heightfield_traversal import (
 from collidecli.engine.narrowphase.triangles.surface import boxes_intersect, is_in_box
 from collidecli.scene.shape_types import ShapeType
 
-# Cheap conditions precede expensive ones in nested ifs: Warp may evaluate both operands of an `and`.
+# Cheap conditions precede expensive ones in nested ifs: Warp may evaluate both operands of an
+# `and`.
 # ruff: noqa: SIM102
 
 
@@ -144,7 +145,8 @@ def middle_of_row(rows: ShapeRows, row: int) -> Vec3:
 
 @wp.func(inline=False)
 def exit_face(meshes: Meshes, mesh: int, middle: Vec3) -> int:
-    """The triangle closest to the middle of a shape, if the middle is inside a closed mesh; else -1."""
+    """The triangle closest to the middle of a shape, if the middle is inside a closed mesh; else
+    -1."""
     if meshes.arrays[0].header[mesh].is_closed == 0:
         return -1
     if not is_in_box(meshes, mesh, middle, Real(0.0)):
@@ -157,7 +159,8 @@ def exit_face(meshes: Meshes, mesh: int, middle: Vec3) -> int:
 def mesh_triangles_near(
     rows: ShapeRows, meshes: Meshes, query: Query, part: int, parts: int, out: SubPairList
 ) -> int:
-    """Appends the triangles in the bounds, in BVH order, then ~ that of `exit_face`; `parts` is 1."""
+    """Appends the triangles in the bounds, in BVH order, then ~ that of `exit_face`; `parts` is
+    1."""
     pose_a_to_b = wp.transform_inverse(query.pose_b_to_a)
     max_separation = wp.max(query.max_separation, Real(0.0))
     bounds = box_of_shape(
@@ -186,17 +189,19 @@ def mesh_triangles_near(
 # Triangles of a heightfield near a shape.
 
 TRIES = wp.constant(4)
-"""Directions that are tried as separating axes: measured, one more costs more than the triangles that it rejects."""
+"""Directions that are tried as separating axes: measured, one more costs more than the triangles
+that it rejects."""
 
 
 @wp.struct
 class FieldBounds:
     """Bounds of a shape grown by the maximum separation, in the frame of a heightfield [m].
 
-    lower, upper: AABB. middle: a point inside the shape. beneath: 1 where the middle is below the base. center, ball:
-    origin of the shape's frame, and radius of the bounding ball around it. shape, pose: the shape, and its frame in the
-    heightfield's. max_separation: by which the shape is grown. x, y, z, rounding: for capsules, boxes and ellipsoids
-    the scaled axes of the core, and the radius around it, max_separation included.
+    lower, upper: AABB. middle: a point inside the shape. beneath: 1 where the middle is below the
+    base. center, ball: origin of the shape's frame, and radius of the bounding ball around it.
+    shape, pose: the shape, and its frame in the heightfield's. max_separation: by which the shape
+    is grown. x, y, z, rounding: for capsules, boxes and ellipsoids the scaled axes of the core, and
+    the radius around it, max_separation included.
     """
 
     shape: Primitive
@@ -259,7 +264,8 @@ def field_bounds(rows: ShapeRows, query: Query, field: Field) -> FieldBounds:
 
 @wp.func
 def extent_along(bounds: FieldBounds, normal: Vec3) -> Real:
-    """Half extent of the bounds along a vector, times the vector's length; that of the AABB for other shape types."""
+    """Half extent of the bounds along a vector, times the vector's length; that of the AABB for
+    other shape types."""
     if bounds.shape.type == CAPSULE or bounds.shape.type == BOX:
         core = (
             wp.abs(wp.dot(bounds.x, normal))
@@ -277,10 +283,12 @@ def extent_along(bounds: FieldBounds, normal: Vec3) -> Real:
 
 @wp.func
 def is_separated_by_plane(triangle: TriangleShape, bounds: FieldBounds, normal: Vec3) -> bool:
-    """Whether one of TRIES separating axes shows a triangle to be farther from the shape than the maximum separation.
+    """Whether one of TRIES separating axes shows a triangle to be farther from the shape than the
+    maximum separation.
 
-    The first axis is the triangle's normal; then the directions from the triangle's closest point to the shape's
-    middle, and to the shape's last support point: the triangle is behind the plane through its closest point.
+    The first axis is the triangle's normal; then the directions from the triangle's closest point
+    to the shape's middle, and to the shape's last support point: the triangle is behind the plane
+    through its closest point.
     """
     rotation = wp.transform_get_rotation(bounds.pose)
     triangle.normal = normal
@@ -305,7 +313,8 @@ def is_separated_by_plane(triangle: TriangleShape, bounds: FieldBounds, normal: 
 
 @wp.func
 def sphere_has_contact(field: Field, bounds: FieldBounds, number: int) -> bool:
-    """Whether a sphere has a contact with a triangle: of the many in the bounds few own the sphere's closest point."""
+    """Whether a sphere has a contact with a triangle: of the many in the bounds few own the
+    sphere's closest point."""
     triangle = field_triangle(field, number)
     foot = nearest_on_triangle(triangle, bounds.middle)
     distance = wp.length(bounds.middle - foot)
@@ -324,7 +333,8 @@ def sphere_has_contact(field: Field, bounds: FieldBounds, number: int) -> bool:
 
 @wp.func
 def squared_distance_of_segments(start: Vec3, end: Vec3, p: Vec3, q: Vec3) -> Real:
-    """Squared distance of two segments whose closest points are interior to both [m^2]; else inf: an end is closest."""
+    """Squared distance of two segments whose closest points are interior to both [m^2]; else inf:
+    an end is closest."""
     u = end - start
     v = q - p
     off = p - start
@@ -342,8 +352,8 @@ def squared_distance_of_segments(start: Vec3, end: Vec3, p: Vec3, q: Vec3) -> Re
 def capsule_within(field: Field, bounds: FieldBounds, number: int) -> bool:
     """Whether a capsule is within the maximum separation of a triangle.
 
-    Its segment is closest at an end, or to a side, or crosses the triangle. Degenerate: parallel to a side, an end of
-    either is closest.
+    Its segment is closest at an end, or to a side, or crosses the triangle. Degenerate: parallel to
+    a side, an end of either is closest.
     """
     triangle = top_triangle(field, number)
     normal = wp.normalize(wp.cross(triangle.q - triangle.p, triangle.r - triangle.p))
@@ -391,10 +401,12 @@ def may_have_contact(field: Field, bounds: FieldBounds, number: int) -> bool:
 def cell_triangles_near(field: Field, bounds: FieldBounds, row: int, col: int) -> int:
     """The triangles of a cell that the bounds may intersect: bits 1 (below the diagonal) and 2.
 
-    Separating axes: the vertical, the diagonal's normal, and the normal of each triangle from its front.
+    Separating axes: the vertical, the diagonal's normal, and the normal of each triangle from its
+    front.
     """
     at = field.first + row * field.cols + col
-    # In float64: a difference of two float32 heights is wrong by 6e-8 of itself, and the axis with it.
+    # In float64: a difference of two float32 heights is wrong by 6e-8 of itself, and the axis with
+    # it.
     h = Real(field.data[at])
     h_x = Real(field.data[at + 1])
     h_y = Real(field.data[at + field.cols])
@@ -415,7 +427,8 @@ def cell_triangles_near(field: Field, bounds: FieldBounds, row: int, col: int) -
     spread = x * half[1] + y * half[0]
     sides = int(0)
     for side in range(2):
-        # Both planes contain the low corner; rise_x and rise_y are their slopes times the area of the cell.
+        # Both planes contain the low corner; rise_x and rise_y are their slopes times the area of
+        # the cell.
         rise_x = field.scale * wp.where(side == 0, h_x - h, h_far - h_y) * y
         rise_y = field.scale * wp.where(side == 0, h_far - h_x, h_y - h) * x
         normal = Vec3(-rise_x, -rise_y, x * y)
@@ -431,7 +444,8 @@ def cell_triangles_near(field: Field, bounds: FieldBounds, row: int, col: int) -
 def cell_sub_pairs(
     field: Field, bounds: FieldBounds, traversal: Traversal, out: SubPairList, start: int
 ) -> int:
-    """Appends the triangles of the current square's cells that the shape may touch; returns the number of sub-pairs."""
+    """Appends the triangles of the current square's cells that the shape may touch; returns the
+    number of sub-pairs."""
     count = start
     row = wp.max(traversal.i << traversal.level, traversal.first_row)
     last_row = wp.min(((traversal.i + 1) << traversal.level) - 1, traversal.last_row)
@@ -452,7 +466,8 @@ def cell_sub_pairs(
 
 @wp.func
 def top_sub_pairs(field: Field, bounds: FieldBounds, out: SubPairList, start: int) -> int:
-    """Appends the triangles of the surface near the shape; none for a shape wholly below; returns the number."""
+    """Appends the triangles of the surface near the shape; none for a shape wholly below; returns
+    the number."""
     count = start
     traversal = begin_traversal(field, bounds.lower, bounds.upper)
     while traversal.done == 0:
@@ -501,7 +516,8 @@ def border_sub_pairs(field: Field, bounds: FieldBounds, out: SubPairList, start:
 def field_triangles_near(
     rows: ShapeRows, fields: Heightfields, query: Query, part: int, parts: int, out: SubPairList
 ) -> int:
-    """Appends every triangle that a shape is tested against; for a middle inside the solid also ~ the closest one.
+    """Appends every triangle that a shape is tested against; for a middle inside the solid also ~
+    the closest one.
 
     `parts` is 1.
     """
@@ -537,10 +553,11 @@ def field_triangles_near(
 def collide_sphere_triangle(
     a: Primitive, b: TriangleShape, surface: Any, query: Query, out: ContactBuffer, row: int
 ) -> int:
-    """The contact of a sphere with a triangle, where the direction between them is in the normal cone of the surface.
+    """The contact of a sphere with a triangle, where the direction between them is in the normal
+    cone of the surface.
 
-    Arguments and result as `convex_triangle.collide_convex_triangle`. Degenerate: for a centre on the triangle the
-    normal is the triangle's.
+    Arguments and result as `convex_triangle.collide_convex_triangle`. Degenerate: for a centre on
+    the triangle the normal is the triangle's.
     """
     radius = a.size[0]
     center = wp.transform_point(wp.transform_inverse(query.pose_b_to_a), Vec3())
@@ -576,8 +593,8 @@ def collide_plane_triangle(
 ) -> int:
     """Contacts of a plane and those corners of a triangle that no earlier triangle of its mesh has.
 
-    The triangles of a mesh together give each vertex closer than the maximum separation once. Arguments and result as
-    `collide_convex_triangle`; features: -1, and the vertex.
+    The triangles of a mesh together give each vertex closer than the maximum separation once.
+    Arguments and result as `collide_convex_triangle`; features: -1, and the vertex.
     """
     owned = surface.meshes.arrays[0].owned[triangle.number]
     written = int(0)
@@ -595,8 +612,9 @@ def collide_plane_triangle(
 # Whether a shape touches a surface.
 
 TOUCH_ROUNDING = wp.constant(Real(1.0e-12))
-"""Bound of the rounding of a separation along a given direction, relative to the sizes' sum. The collider's separation
-is never above the exact one but by rounding: it is that of GJK or EPA, or one along a face."""
+"""Bound of the rounding of a separation along a given direction, relative to the sizes' sum. The
+collider's separation is never above the exact one but by rounding: it is that of GJK or EPA, or one
+along a face."""
 
 
 @wp.func(inline=False)
@@ -655,7 +673,8 @@ def closest_of_list(
 def touch_of_list(
     a: Any, surface: Any, query: Query, sub_pair: wp.array[wp.vec2i], begin: int, end: int
 ) -> int:
-    """Whether a convex shape touches a surface at a triangle of a list: TOUCHING, APART_BY_LIMIT, or UNCERTAIN."""
+    """Whether a convex shape touches a surface at a triangle of a list: TOUCHING, APART_BY_LIMIT,
+    or UNCERTAIN."""
     if sub_pair[end - 1][1] < 0:
         return TOUCHING  # its middle is inside, which always gives a contact
     middle = wp.transform_point(wp.transform_inverse(query.pose_b_to_a), middle_of(a))
@@ -677,10 +696,10 @@ def touch_of_list(
 class SurfaceKind:
     """How a kind of surfaces is collided with.
 
-    names: of the search for sub-pairs, of the surfaces in the model, and in the names of colliders. struct: of the
-    surfaces. triangles_near: of `search_kernel`. surface_of(rows, surfaces, query): the surface of a pair.
-    swept_surface(shape_a): the same function for a shape that is swept. closed_form: type of shape with a collision
-    function of its own.
+    names: of the search for sub-pairs, of the surfaces in the model, and in the names of colliders.
+    struct: of the surfaces. triangles_near: of `search_kernel`. surface_of(rows, surfaces, query):
+    the surface of a pair. swept_surface(shape_a): the same function for a shape that is swept.
+    closed_form: type of shape with a collision function of its own.
     """
 
     names: tuple[str, str, str]

@@ -1,11 +1,13 @@
-"""The least translation that separates a convex shape from a triangle surface, per region of overlap.
+"""The least translation that separates a convex shape from a triangle surface, per region of
+overlap.
 
-Contacts with single triangles do not give the translation that separates a shape from all of them. After the contacts
-of a pair are merged and some overlap deeply, the deepest is verified: the shape, moved along its normal by its depth,
-must be free, and the depth of a point of one body inside the other is a lower bound for every translation. Otherwise
-directions are searched: normals of contacts and of nearby triangles, and a fixed set. The best are refined by
-sequential quadratic programming, in which each triangle that was exited last along a direction gives a plane, and the
-point of least norm in the half-spaces of all planes is the next translation; and by a pattern search.
+Contacts with single triangles do not give the translation that separates a shape from all of them.
+After the contacts of a pair are merged and some overlap deeply, the deepest is verified: the shape,
+moved along its normal by its depth, must be free, and the depth of a point of one body inside the
+other is a lower bound for every translation. Otherwise directions are searched: normals of contacts
+and of nearby triangles, and a fixed set. The best are refined by sequential quadratic programming,
+in which each triangle that was exited last along a direction gives a plane, and the point of least
+norm in the half-spaces of all planes is the next translation; and by a pattern search.
 """
 
 from collections.abc import Callable
@@ -13,8 +15,8 @@ from typing import Any
 
 import warp as wp
 
-from collidecli.engine.candidates import Query, query_of
 from collidecli.engine.cells import Instances
+from collidecli.engine.collider_query import Query, query_of
 from collidecli.engine.contact_record import (
     OF_REGION,
     UNPROVEN,
@@ -107,17 +109,19 @@ RADIAN = wp.constant(Real(0.15915494309189535))
 TRIES = wp.constant(72)
 """Greatest number of directions of a pattern search."""
 BEHIND = wp.constant(Real(1.1))
-"""A pattern search ends at a halved step where its translation is this many times that of the best of all."""
+"""A pattern search ends at a halved step where its translation is this many times that of the best
+of all."""
 SHORTER = wp.constant(Real(1.0 - 1.0e-9))
-"""Factor below which a translation is shorter than another. Of equal ones the first stays: by symmetry several
-directions have translations that differ by rounding."""
+"""Factor below which a translation is shorter than another. Of equal ones the first stays: by
+symmetry several directions have translations that differ by rounding."""
 GAIN = wp.constant(Real(0.999))
 """A refinement ends where its bound is above this fraction of the best."""
 
 
 @wp.struct
 class Plane:
-    """A half-space: a translation x with normal.x >= height exits triangle `number`; the shape's frame."""
+    """A half-space: a translation x with normal.x >= height exits triangle `number`; the shape's
+    frame."""
 
     normal: Vec3
     height: Real
@@ -126,9 +130,11 @@ class Plane:
 
 @wp.func
 def on_circle(turns: Real) -> Vec2:
-    """A point of the unit circle after a number of turns, slightly faster in the middle of each quarter.
+    """A point of the unit circle after a number of turns, slightly faster in the middle of each
+    quarter.
 
-    By a rational parametrisation: the last bit of sine and cosine depends on the processor's library.
+    By a rational parametrisation: the last bit of sine and cosine depends on the processor's
+    library.
     """
     quarters = Real(4.0) * (turns - wp.floor(turns))
     whole = int(quarters)
@@ -219,7 +225,8 @@ def sort_directions(directions: wp.array[Vec3], numbers: wp.array[int], first: i
 
 @wp.func
 def add_plane(planes: wp.array[Plane], before: int, free: FreeAt) -> int:
-    """Adds the plane of the triangle that was exited last, in place of its former plane or, of too many, the oldest."""
+    """Adds the plane of the triangle that was exited last, in place of its former plane or, of too
+    many, the oldest."""
     count = before
     for k in range(before):
         if planes[k].number == free.number and count == before:
@@ -236,7 +243,8 @@ def add_plane(planes: wp.array[Plane], before: int, free: FreeAt) -> int:
 
 @wp.func
 def shorter_beyond(planes: wp.array[Plane], count: int, slack: Real, best: Vec3, x: Vec3) -> Vec3:
-    """Translation x where it is shorter than the best and in all half-spaces, to `slack` [m]; else the best."""
+    """Translation x where it is shorter than the best and in all half-spaces, to `slack` [m]; else
+    the best."""
     if not wp.length_sq(x) < SHORTER * wp.length_sq(best):
         return best
     for k in range(count):
@@ -247,7 +255,8 @@ def shorter_beyond(planes: wp.array[Plane], count: int, slack: Real, best: Vec3,
 
 @wp.func(inline=False)
 def nearest_beyond(planes: wp.array[Plane], count: int, slack: Real) -> Vec3:
-    """The shortest translation in all half-spaces, by enumeration of up to three active planes; infinite for none."""
+    """The shortest translation in all half-spaces, by enumeration of up to three active planes;
+    infinite for none."""
     best = Vec3(Real(wp.inf), Real(0.0), Real(0.0))
     for i in range(count):
         u = planes[i].normal
@@ -275,7 +284,8 @@ def nearest_beyond(planes: wp.array[Plane], count: int, slack: Real) -> Vec3:
 def refine(pair: Any, surface: Any, sweep: Sweep, before: FreeAt, start: Vec3) -> FreeAt:
     """The best translation after refining a direction by sequential quadratic programming.
 
-    A direction whose exit is beyond the limit gives no plane of a last triangle: half the turn is tried instead.
+    A direction whose exit is beyond the limit gives no plane of a last triangle: half the turn is
+    tried instead.
     """
     best = before
     planes = wp.zeros(shape=wp.static(PLANES), dtype=Plane)
@@ -313,7 +323,8 @@ def refine(pair: Any, surface: Any, sweep: Sweep, before: FreeAt, start: Vec3) -
 def pattern_search(
     pair: Any, surface: Any, sweep: Sweep, before: FreeAt, start: Vec3, length: Real
 ) -> FreeAt:
-    """The best translation after a pattern search around direction `start`. length: translation along `start` [m]."""
+    """The best translation after a pattern search around direction `start`. length: translation
+    along `start` [m]."""
     best = before
     direction = start
     least = length
@@ -352,7 +363,8 @@ def leads_to(
     starts: wp.array[Vec3],
     started: int,
 ) -> bool:
-    """Whether the first step of `refine` from a direction is one of the directions that were refined before."""
+    """Whether the first step of `refine` from a direction is one of the directions that were
+    refined before."""
     last = with_last_triangle(
         pair, surface, sweep, first_free(pair, surface, sweep, direction, limit)
     )
@@ -366,7 +378,8 @@ def leads_to(
 def search(
     pair: Any, surface: Any, sweep: Sweep, before: FreeAt, directions: wp.array[Vec3], given: int
 ) -> FreeAt:
-    """The least translation over directions. directions: capacity DIRECTIONS; the first `given` are set and tried."""
+    """The least translation over directions. directions: capacity DIRECTIONS; the first `given` are
+    set and tried."""
     best = before
     count = given
     numbers = wp.zeros(shape=wp.static(DIRECTIONS), dtype=int)
@@ -418,13 +431,15 @@ def search(
 # Contacts of the regions of overlap of a pair.
 
 SHALLOW = wp.constant(Real(0.05))
-"""Fraction of the shape's least half extent, or the surface's largest where that is less: overlaps that are no deeper
-keep the contacts of single triangles. Measured: all of 56 such poses within 2 % of the least translation."""
+"""Fraction of the shape's least half extent, or the surface's largest where that is less: overlaps
+that are no deeper keep the contacts of single triangles. Measured: all of 56 such poses within 2 %
+of the least translation."""
 TOUCHING = wp.constant(Real(1.0e-6))
-"""Fraction above which contacts of one-sided surfaces are tested: one with one triangle may lead behind another. Up to
-SHALLOW those that nearly separate are lengthened and not searched."""
+"""Fraction above which contacts of one-sided surfaces are tested: one with one triangle may lead
+behind another. Up to SHALLOW those that nearly separate are lengthened and not searched."""
 WITHIN = wp.constant(Real(1.02))
-"""A translation along a contact's normal is accepted up to this multiple of the lower bound of all translations."""
+"""A translation along a contact's normal is accepted up to this multiple of the lower bound of all
+translations."""
 ALIKE = wp.constant(Real(0.9))
 """Cosine between two contacts' normals below which they may be in two regions."""
 EQUAL_DEPTH = wp.constant(Real(1.0e-6))
@@ -433,7 +448,8 @@ EQUAL_DEPTH = wp.constant(Real(1.0e-6))
 
 @wp.func
 def depth_in_shape(shape: Primitive, point: Vec3) -> Real:
-    """Depth of a point inside a primitive [m]; 0 or less outside. Exact except for ellipsoids: a lower bound."""
+    """Depth of a point inside a primitive [m]; 0 or less outside. Exact except for ellipsoids: a
+    lower bound."""
     size = shape.size
     across = wp.sqrt(point[0] * point[0] + point[1] * point[1])
     if shape.type == BOX:
@@ -526,7 +542,8 @@ def is_of_region(sweep: Sweep, contact: ContactRecord) -> bool:
 
 @wp.func
 def deepest_of_region(sweep: Sweep, rows: PairContacts) -> int:
-    """Row of the deepest contact of the sweep's region, -1 where none is negative; of equal depths the first row."""
+    """Row of the deepest contact of the sweep's region, -1 where none is negative; of equal depths
+    the first row."""
     deepest = int(-1)
     least = Real(0.0)
     for i in range(rows.first, rows.first + rows.count):
@@ -538,8 +555,8 @@ def deepest_of_region(sweep: Sweep, rows: PairContacts) -> int:
 
 @wp.func(inline=False)
 def lower_bound(pair: Any, surface: Any, rows: PairContacts, depth: Real) -> Real:
-    """Lower bound of every separating translation [m]: the greatest depth of a witness of a deep contact in the other
-    body. depth: of the deepest contact [m].
+    """Lower bound of every separating translation [m]: the greatest depth of a witness of a deep
+    contact in the other body. depth: of the deepest contact [m].
     """
     bound = Real(0.0)
     for i in range(rows.first, rows.first + rows.count):
@@ -559,8 +576,8 @@ def least_translation(
 ) -> FreeAt:
     """The least translation that separates the sweep's region, infinite where none is found.
 
-    deepest: row of the region's deepest contact, -1 for none; a translation along its normal that is near a lower bound
-    of all needs no search.
+    deepest: row of the region's deepest contact, -1 for none; a translation along its normal that
+    is near a lower bound of all needs no search.
     """
     best = FreeAt()
     best.t = Real(wp.inf)
@@ -595,7 +612,8 @@ def least_translation(
 
 @wp.func
 def without_deeper(sweep: Sweep, rows: PairContacts, kept: int) -> PairContacts:
-    """The contacts without those of the sweep's region that are deeper than the one in row `kept`."""
+    """The contacts without those of the sweep's region that are deeper than the one in row
+    `kept`."""
     row = kept
     least = rows.contact[kept].separation - sweep.touch
     i = rows.first
@@ -612,7 +630,8 @@ def without_deeper(sweep: Sweep, rows: PairContacts, kept: int) -> PairContacts:
 
 @wp.func(inline=False)
 def settle_region(pair: Any, surface: Any, sweep: Sweep, before: PairContacts) -> PairContacts:
-    """Replaces the deepest contact of the sweep's region by that of the least translation; drops deeper contacts."""
+    """Replaces the deepest contact of the sweep's region by that of the least translation; drops
+    deeper contacts."""
     result = before
     row = deepest_of_region(sweep, before)
     best = least_translation(pair, surface, sweep, before, row)
@@ -655,7 +674,8 @@ def has_unlike_normals(sweep: Sweep, rows: PairContacts) -> bool:
 
 @wp.func
 def sweep_of(a: Any, surface: Any, query: Query, size_b: Vec3) -> Sweep:
-    """The sweep of a convex shape against a surface of half extents size_b [m], without its arrays and regions."""
+    """The sweep of a convex shape against a surface of half extents size_b [m], without its arrays
+    and regions."""
     sweep = Sweep()
     sweep.half = local_half_extents(a.type, a.size)
     sweep.size = wp.min(wp.length(a.size), wp.length(size_b))
@@ -675,7 +695,8 @@ def sweep_of(a: Any, surface: Any, query: Query, size_b: Vec3) -> Sweep:
 def settle_pair(
     a: Any, surface: Any, query: Query, size_b: Vec3, is_proven: bool, before: PairContacts
 ) -> PairContacts:
-    """Replaces the deepest contact of each region of a pair by that of the least translation. size_b: as `sweep_of`.
+    """Replaces the deepest contact of each region of a pair by that of the least translation.
+    size_b: as `sweep_of`.
 
     is_proven: whether a shallow contact that nearly separates needs no search.
     """
@@ -703,7 +724,8 @@ def settle_pair(
 def settle_kernel(
     surfaces_type: Any, surface_of: Callable[..., Any], shape_a: Callable[..., Any]
 ) -> wp.Kernel:
-    """The kernel that replaces depths of pairs of a convex shape and a surface by those of their regions.
+    """The kernel that replaces depths of pairs of a convex shape and a surface by those of their
+    regions.
 
     surface_of(rows, surfaces, query): the surface of a pair. shape_a: `primitive_of` or `hull_of`.
     """
@@ -723,7 +745,8 @@ def settle_kernel(
         contact: wp.array[ContactRecord],
         most: int,
     ):
-        """One thread per candidate of a bucket, whose contacts are merged, in `most` rows per sub-pair."""
+        """One thread per candidate of a bucket, whose contacts are merged, in `most` rows per
+        sub-pair."""
         thread = wp.tid()
         candidate = order[start + thread]
         held = sub_pair_range(sub_pair_end, thread, parts)
@@ -745,8 +768,9 @@ def settle_kernel(
             surface = surface_of(rows, surfaces, query)
             size_b = rows.size[query.row_b]
             least = wp.min(wp.min(local_half_extents(a.type, a.size)), wp.max(size_b))
-            # A contact with a triangle at a sharp edge need not be the least translation, however shallow.
-            # Touches are settled along the surface's normals: their directions are rounding.
+            # A contact with a triangle at a sharp edge need not be the least translation, however
+            # shallow. Touches are settled along the surface's normals: their directions are
+            # rounding.
             is_proven = unproven >= -TOUCHING * wp.max(wp.length(a.size), wp.length(size_b))
             if (
                 not is_proven

@@ -1,13 +1,15 @@
-"""Surfaces of triangles that a convex shape is tested or swept against: meshes and heightfields by one interface.
+"""Surfaces of triangles that a convex shape is tested or swept against: meshes and heightfields by
+one interface.
 
-Contract: a surface is a `MeshSurface` or a `FieldSurface`; kernels declare it as `Any`, and Warp picks the overload by
-its type. Every surface has `closed` and `front` and an overload of:
+Contract: a surface is a `MeshSurface` or a `FieldSurface`; kernels declare it as `Any`, and Warp
+picks the overload by its type. Every surface has `closed` and `front` and an overload of:
 
 - traversal of the triangles near a box: `begin_near`, `next_near`;
 - triangles: `corners_of`, `named_of`;
 - normal cones: `normal_cone_of_edge`, `normal_cone_of_vertex`, and by these `normal_cone_at`;
 - sharp edges: `is_sharp`;
-- the solid: `is_one_sided`, `is_behind`, `has_nearer`, `depth_inside`, `depth_behind`, `allowed_direction`.
+- the solid: `is_one_sided`, `is_behind`, `has_nearer`, `depth_inside`, `depth_behind`,
+    `allowed_direction`.
 
 Points are in the frame of the surface.
 """
@@ -17,7 +19,7 @@ from typing import Any
 
 import warp as wp
 
-from collidecli.engine.candidates import Query
+from collidecli.engine.collider_query import Query
 from collidecli.engine.device_model import ShapeRows
 from collidecli.engine.geometry.heightfields import (
     Field,
@@ -28,19 +30,21 @@ from collidecli.engine.geometry.heightfields import (
     named_triangle,
     walls_begin,
 )
-from collidecli.engine.geometry.meshes import (
+from collidecli.engine.geometry.mesh_points import (
     RISE,
-    Meshes,
     NormalCone,
-    TriangleShape,
     is_behind_mesh,
     is_inside_mesh,
-    is_nearer_elsewhere,
     mesh_edge_cone_contains,
     mesh_vertex_cone_contains,
     nearest_mesh_point,
     outward_at,
     square_to_box,
+)
+from collidecli.engine.geometry.meshes import (
+    Meshes,
+    TriangleShape,
+    is_nearer_elsewhere,
     square_to_segment,
     triangle_shape,
 )
@@ -66,7 +70,8 @@ from collidecli.engine.narrowphase.triangles.surface import TreeCursor, begin_in
 
 @wp.struct
 class MeshSurface:
-    """A mesh. closed: 1 where it has an interior. front: 1 where it has a front, through which alone it is exited."""
+    """A mesh. closed: 1 where it has an interior. front: 1 where it has a front, through which
+    alone it is exited."""
 
     meshes: Meshes
     mesh: int
@@ -78,9 +83,9 @@ class MeshSurface:
 class FieldSurface:
     """A heightfield, a solid. closed, front: 1.
 
-    beneath: 1 where the shape's middle is below the base; the base then counts and the surface over the rectangle does
-    not; else the base does not count (docs/adr/0026). max_separation: length by which walls are extended beyond their
-    ends, so that no shape exits below or above them [m].
+    beneath: 1 where the shape's middle is below the base; the base then counts and the surface over
+    the rectangle does not; else the base does not count (docs/adr/0026). max_separation: length by
+    which walls are extended beyond their ends, so that no shape exits below or above them [m].
     """
 
     field: Field
@@ -182,7 +187,8 @@ def next_near(
 
 @wp.func(inline=False)
 def begin_near(surface: FieldSurface, lower: Vec3, upper: Vec3) -> SegmentCursor:
-    """The traversal at the first triangle that counts near a box, which is taken as a segment grown on all sides."""
+    """The traversal at the first triangle that counts near a box, which is taken as a segment grown
+    on all sides."""
     half = Real(0.5) * (upper - lower)
     start = lower + half
     # Walls are extended beyond their ends: a box there is moved to the end of the walls.
@@ -325,7 +331,8 @@ def normal_cone_at(surface: Any, shape: TriangleShape, point: Vec3, direction: V
             side = k
     if corner >= 0:
         normal_cone = normal_cone_of_vertex(surface, shape, corner, direction, RISE)
-        # A point this close to a vertex may be of an edge: its direction is then perpendicular to that edge.
+        # A point this close to a vertex may be of an edge: its direction is then perpendicular to
+        # that edge.
         along = wp.normalize(corner_of(shape, side + 1) - corner_of(shape, side))
         if normal_cone.belongs == 1 or wp.abs(wp.dot(direction, along)) > RISE:
             return normal_cone
@@ -382,7 +389,8 @@ def is_sharp(surface: FieldSurface, shape: TriangleShape) -> bool:
 
 @wp.func
 def is_behind(surface: MeshSurface, point: Vec3, off: Vec3, outward: Vec3) -> bool:
-    """`is_behind_mesh`: whether a point is behind the surface; one beside the border of an open mesh is not.
+    """`is_behind_mesh`: whether a point is behind the surface; one beside the border of an open
+    mesh is not.
 
     off: from a surface point to it. outward: as in `NormalCone`."""
     if surface.closed == 0 and wp.dot(off, outward) > -RISE * wp.length(off) * wp.length(outward):
@@ -398,7 +406,8 @@ def is_behind(surface: FieldSurface, point: Vec3, off: Vec3, outward: Vec3) -> b
 
 @wp.func
 def has_nearer(surface: MeshSurface, point: Vec3, distance: Real, outward: Vec3) -> bool:
-    """Whether a triangle that does not face against `outward` is closer to a point than `distance` [m].
+    """Whether a triangle that does not face against `outward` is closer to a point than `distance`
+    [m].
 
     point: the surface's frame. outward: unit; zero includes every triangle.
     """
@@ -407,7 +416,8 @@ def has_nearer(surface: MeshSurface, point: Vec3, distance: Real, outward: Vec3)
 
 @wp.func
 def has_nearer(surface: FieldSurface, point: Vec3, distance: Real, outward: Vec3) -> bool:
-    """Whether a triangle of a heightfield, without its base, is closer to a point than `distance` [m]."""
+    """Whether a triangle of a heightfield, without its base, is closer to a point than `distance`
+    [m]."""
     return is_nearer_on_field(surface.field, point, distance, outward)
 
 
@@ -428,7 +438,8 @@ def depth_inside(surface: MeshSurface, point: Vec3) -> Real:
 
 @wp.func(inline=False)
 def depth_behind(surface: MeshSurface, point: Vec3) -> Real:
-    """`depth_inside`; of a one-sided mesh, how far a point is behind the plane of its closest feature [m]."""
+    """`depth_inside`; of a one-sided mesh, how far a point is behind the plane of its closest
+    feature [m]."""
     if not is_one_sided(surface):
         return depth_inside(surface, point)
     closest = nearest_mesh_point(surface.meshes, surface.mesh, point)
@@ -438,8 +449,8 @@ def depth_behind(surface: MeshSurface, point: Vec3) -> Real:
 
 @wp.func(inline=False)
 def depth_inside(surface: FieldSurface, point: Vec3) -> Real:
-    """Distance of a point inside a heightfield from its surface [m]; the solid extends below a base that does not
-    count."""
+    """Distance of a point inside a heightfield from its surface [m]; the solid extends below a base
+    that does not count."""
     field = surface.field
     if surface.beneath == 1 or wp.abs(point[0]) >= field.half_x or wp.abs(point[1]) >= field.half_y:
         return Real(0.0)
@@ -465,7 +476,8 @@ def allowed_direction(surface: MeshSurface, direction: Vec3) -> Vec3:
 
 @wp.func
 def allowed_direction(surface: FieldSurface, direction: Vec3) -> Vec3:
-    """The allowed direction closest to `direction`: without its part towards the side that does not count.
+    """The allowed direction closest to `direction`: without its part towards the side that does not
+    count.
 
     Motion towards that side does not free a shape sooner.
     """

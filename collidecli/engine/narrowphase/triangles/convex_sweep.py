@@ -1,16 +1,19 @@
-"""First translation along a direction at which a convex shape no longer overlaps a surface of triangles.
+"""First translation along a direction at which a convex shape no longer overlaps a surface of
+triangles.
 
-A convex shape A overlaps triangle T while its translation x is in the Minkowski difference T - A, a convex set: along a
-ray, for one interval. `leave_triangle` gives the interval's end by conservative advancement from beyond it: planes that
-separate A from T at an upper bound of the end lower the bound until the two touch (van den Bergen 2004, "Ray casting
-against general convex objects"). `first_free` advances from the end of one overlap to the end of the next.
+A convex shape A overlaps triangle T while its translation x is in the Minkowski difference T - A, a
+convex set: along a ray, for one interval. `leave_triangle` gives the interval's end by conservative
+advancement from beyond it: planes that separate A from T at an upper bound of the end lower the
+bound until the two touch (van den Bergen 2004, "Ray casting against general convex objects").
+`first_free` advances from the end of one overlap to the end of the next.
 
-A region of overlap is a connected part of the surface inside the shape: the parts of crossed triangles, clipped to the
-shape's own box, whose boxes overlap. In a closed surface, parts between which the shape is inside the solid are one
-region too.
+A region of overlap is a connected part of the surface inside the shape: the parts of crossed
+triangles, clipped to the shape's own box, whose boxes overlap. In a closed surface, parts between
+which the shape is inside the solid are one region too.
 
-Directions and normals are in the shape's frame, boxes and points of the surface in the surface's. `pair`: the Minkowski
-difference of the cores of the unmoved shape, `pair.a`, and any triangle of the surface.
+Directions and normals are in the shape's frame, boxes and points of the surface in the surface's.
+`pair`: the Minkowski difference of the cores of the unmoved shape, `pair.a`, and any triangle of
+the surface.
 """
 
 from typing import Any
@@ -27,8 +30,6 @@ from collidecli.engine.narrowphase.triangles.convex_surface import (
     depth_inside,
     next_near,
 )
-
-# ruff: noqa: SIM110
 
 MAX_CUT_VERTICES = 12
 """Capacity for the vertices of a triangle clipped by six planes: nine, and spare."""
@@ -55,13 +56,16 @@ class Region:
 class Sweep:
     """A convex shape before it is moved, and the regions in which it overlaps the surface.
 
-    lower, upper: the shape's AABB, and middle: a point in it, in the surface's frame [m]. half: half extents of the
-    shape's own box, its own frame [m]. touch: LEAST_OVERLAP of the larger size; size: of the smaller of the two [m].
-    shallow: a contact no deeper than this that nearly separates is not searched further [m].
+    lower, upper: the shape's AABB, and middle: a point in it, in the surface's frame [m]. half:
+    half extents of the shape's own box, its own frame [m]. touch: LEAST_OVERLAP of the larger size;
+    size: of the smaller of the two [m]. shallow: a contact no deeper than this that nearly
+    separates is not searched further [m].
 
-    regions: all, region_count of them. in_region: 1 where overlaps outside region `own` do not count.
+    regions: all, region_count of them. in_region: 1 where overlaps outside region `own` do not
+    count.
 
-    recent: RECENT triangles that the shape exited last along other directions, -1 for none; they are tested first.
+    recent: RECENT triangles that the shape exited last along other directions, -1 for none; they
+    are tested first.
     """
 
     lower: Vec3
@@ -80,7 +84,8 @@ class Sweep:
 
 @wp.func(inline=False)
 def box_of_part(difference: Any, lower: Vec3, upper: Vec3) -> Region:
-    """The AABB of the difference's triangle clipped to a box of the shape's frame, and the mean of its vertices.
+    """The AABB of the difference's triangle clipped to a box of the shape's frame, and the mean of
+    its vertices.
 
     lower > upper where nothing is left. Sutherland-Hodgman clipping by the six planes of the box.
     """
@@ -132,7 +137,8 @@ def boxes_overlap(low: Vec3, high: Vec3, lower: Vec3, upper: Vec3, slack: Real) 
 
 @wp.func
 def is_in_region(sweep: Sweep, moved: Vec3, low: Vec3, high: Vec3) -> bool:
-    """Whether a box overlaps the box of the sweep's region, swept along with the shape by a translation."""
+    """Whether a box overlaps the box of the sweep's region, swept along with the shape by a
+    translation."""
     region = sweep.regions[sweep.own]
     lower = wp.min(region.lower, region.lower + moved)
     return boxes_overlap(low, high, lower, wp.max(region.upper, region.upper + moved), sweep.touch)
@@ -187,7 +193,8 @@ def add_region(regions: wp.array[Region], before: int, added: Region, slack: Rea
         region = united(region, regions[nearest])
         count -= 1
         regions[nearest] = regions[count]
-        # Regions that the union overlaps are merged at the next addition, or remain: boxes may overlap.
+        # Regions that the union overlaps are merged at the next addition, or remain: boxes may
+        # overlap.
     regions[count] = region
     return count + 1
 
@@ -196,7 +203,8 @@ def add_region(regions: wp.array[Region], before: int, added: Region, slack: Rea
 def merge_through_solid(
     pair: Any, surface: Any, regions: wp.array[Region], before: int, touch: Real
 ) -> int:
-    """Merges regions between which the convex shape is inside the solid; returns the number of regions."""
+    """Merges regions between which the convex shape is inside the solid; returns the number of
+    regions."""
     count = before
     i = int(0)
     while i < count:
@@ -229,16 +237,17 @@ ADVANCES = wp.constant(32)
 SWEEPS = wp.constant(64)
 """Greatest number of traversals of the surface for one direction. Measured: at most some 10."""
 RECENT = 4
-"""Number of cached triangles that a shape exited last along other directions; they are tested first."""
+"""Number of cached triangles that a shape exited last along other directions; they are tested
+first."""
 
 
 @wp.struct
 class FreeAt:
     """The first translation along a direction at which a shape is free, or a lower bound of it.
 
-    t: the translation [m]; at least the limit of the search where that was reached. direction: unit. number: the
-    triangle that the shape touches there, -1 for none; normal: unit, away from that triangle. exact: 0 where the search
-    ended at its greatest number of steps.
+    t: the translation [m]; at least the limit of the search where that was reached. direction:
+    unit. number: the triangle that the shape touches there, -1 for none; normal: unit, away from
+    that triangle. exact: 0 where the search ended at its greatest number of steps.
     """
 
     t: Real
@@ -269,9 +278,11 @@ def ray_along(a: Any, direction: Vec3) -> Ray:
 
 @wp.func(inline=False)
 def leave_triangle(difference: Any, sweep: Sweep, ray: Ray, number: int, before: FreeAt) -> FreeAt:
-    """The translation at which a shape exits triangle `number` that it overlaps at `before`; else `before`.
+    """The translation at which a shape exits triangle `number` that it overlaps at `before`; else
+    `before`.
 
-    Conservative advancement from an upper bound. difference: of the cores of the unmoved shape and the triangle.
+    Conservative advancement from an upper bound. difference: of the cores of the unmoved shape and
+    the triangle.
     """
     touch = sweep.touch
     radius = difference.radius_a
@@ -326,7 +337,8 @@ def leave_triangle(difference: Any, sweep: Sweep, ray: Ray, number: int, before:
 
 @wp.func(inline=False)
 def leave_region(difference: Any, sweep: Sweep, ray: Ray, number: int, before: FreeAt) -> FreeAt:
-    """As `leave_triangle`, for a triangle that counts only where the overlap is in the sweep's region."""
+    """As `leave_triangle`, for a triangle that counts only where the overlap is in the sweep's
+    region."""
     after = leave_triangle(difference, sweep, ray, number, before)
     if sweep.in_region == 1 and after.t > before.t:
         moved = before.t * ray.direction
@@ -340,7 +352,8 @@ def leave_region(difference: Any, sweep: Sweep, ray: Ray, number: int, before: F
 def leave_triangles(
     pair: Any, surface: Any, sweep: Sweep, ray: Ray, limit: Real, before: FreeAt
 ) -> FreeAt:
-    """The translation after one traversal of the triangles near the shape, which moves on; ends at the limit."""
+    """The translation after one traversal of the triangles near the shape, which moves on; ends at
+    the limit."""
     result = before
     difference = pair
     along = wp.transpose(pair.rotation) * ray.direction
@@ -371,7 +384,8 @@ def remember(recent: wp.array[int], number: int):
 
 @wp.func
 def depth_of_middle(pair: Any, surface: Any, sweep: Sweep, free: FreeAt) -> Real:
-    """How deep the middle of a moved shape is inside the solid or behind the surface [m]; 0 outside the region."""
+    """How deep the middle of a moved shape is inside the solid or behind the surface [m]; 0 outside
+    the region."""
     if sweep.in_region == 1:
         moved = free.t * free.direction
         middle = pair.rotation * sweep.middle + pair.position + moved
@@ -384,8 +398,8 @@ def depth_of_middle(pair: Any, surface: Any, sweep: Sweep, free: FreeAt) -> Real
 
 @wp.func(inline=False)
 def first_free(pair: Any, surface: Any, sweep: Sweep, direction: Vec3, limit: Real) -> FreeAt:
-    """The first translation along a unit direction at which a convex shape overlaps no part of a surface or its
-    solid, and is in front of a one-sided surface.
+    """The first translation along a unit direction at which a convex shape overlaps no part of a
+    surface or its solid, and is in front of a one-sided surface.
 
     limit: the search ends once the translation is at least this [m].
     """
@@ -402,7 +416,8 @@ def first_free(pair: Any, surface: Any, sweep: Sweep, direction: Vec3, limit: Re
         before = result.t
         result = leave_triangles(pair, surface, sweep, ray, limit, result)
         if result.t == before:
-            # No triangle is overlapped: the shape is wholly inside the solid or behind the surface, or wholly outside.
+            # No triangle is overlapped: the shape is wholly inside the solid or behind the surface,
+            # or wholly outside.
             inside = depth_of_middle(pair, surface, sweep, result)
             if inside <= Real(0.0):
                 return result
@@ -417,7 +432,8 @@ def first_free(pair: Any, surface: Any, sweep: Sweep, direction: Vec3, limit: Re
 
 
 BACK = wp.constant(Real(8.0))
-"""Multiple of `Sweep.touch` by which a translation is shortened to find the triangles that are exited last."""
+"""Multiple of `Sweep.touch` by which a translation is shortened to find the triangles that are
+exited last."""
 
 
 @wp.func(inline=False)
@@ -452,7 +468,8 @@ def with_last_triangle(pair: Any, surface: Any, sweep: Sweep, free: FreeAt) -> F
 
 @wp.func(inline=False)
 def find_regions(pair: Any, surface: Any, sweep: Sweep) -> int:
-    """Finds the regions of overlap of a shape before it moves; returns their number, 0 where it crosses no triangle."""
+    """Finds the regions of overlap of a shape before it moves; returns their number, 0 where it
+    crosses no triangle."""
     difference = pair
     count = int(0)
     direction = Vec3(Real(0.0), Real(0.0), Real(1.0))

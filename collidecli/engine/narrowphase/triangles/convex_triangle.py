@@ -1,23 +1,24 @@
 """Collision of a convex shape and one triangle of a surface.
 
-Separated: GJK's closest points, where their direction is in the normal cone of the surface there (see `NormalCone`);
-else the triangle has no closest point of its own, and the features of the shape above it have contacts along its
-normal.
+Separated: GJK's closest points, where their direction is in the normal cone of the surface there
+(see `NormalCone`); else the triangle has no closest point of its own, and the features of the shape
+above it have contacts along its normal.
 
-Crossing: EPA's least translation off the triangle, where its direction is in the normal cone. The least translation off
-a single triangle often crosses an edge at which neighbours continue the surface; the contacts are then along the
-triangle's normal: features of the shape behind the triangle count, unless another triangle is closer to them. The side
-is the triangle's front for surfaces that have one, and for others the side on which the shape's middle is.
+Crossing: EPA's least translation off the triangle, where its direction is in the normal cone. The
+least translation off a single triangle often crosses an edge at which neighbours continue the
+surface; the contacts are then along the triangle's normal: features of the shape behind the
+triangle count, unless another triangle is closer to them. The side is the triangle's front for
+surfaces that have one, and for others the side on which the shape's middle is.
 
-Behind: where its rounding crosses the triangle closest to it, a core has a contact with that triangle. A shape behind a
-triangle has no contact with the triangle unless it reaches it.
+Behind: where its rounding crosses the triangle closest to it, a core has a contact with that
+triangle. A shape behind a triangle has no contact with the triangle unless it reaches it.
 """
 
 from typing import Any
 
 import warp as wp
 
-from collidecli.engine.candidates import Query
+from collidecli.engine.collider_query import Query
 from collidecli.engine.contact_record import (
     FALLBACK,
     UNPROVEN,
@@ -25,15 +26,14 @@ from collidecli.engine.contact_record import (
     emit_contact,
     memory_row,
 )
-from collidecli.engine.geometry.meshes import (
+from collidecli.engine.geometry.mesh_points import (
     RISE,
     NormalCone,
-    TriangleShape,
-    barycentric_of,
     feature_of_mesh_point,
     mesh_point_on_triangle,
     outward_at,
 )
+from collidecli.engine.geometry.meshes import TriangleShape, barycentric_of
 from collidecli.engine.geometry.primitives import (
     Vertex,
     core_is_flat,
@@ -44,10 +44,7 @@ from collidecli.engine.geometry.primitives import (
 from collidecli.engine.geometry.real import CAPSULE, SPHERE, Pose, Real, Vec3
 from collidecli.engine.narrowphase.contact_merging import MIDDLE_INSIDE
 from collidecli.engine.narrowphase.convex.analytic_early_out import toward
-from collidecli.engine.narrowphase.convex.feature_overlap import (
-    feature_contacts,
-    overlap_off_samples,
-)
+from collidecli.engine.narrowphase.convex.feature_overlap import feature_contacts
 from collidecli.engine.narrowphase.convex.features import (
     corner_of,
     feature_at,
@@ -63,6 +60,7 @@ from collidecli.engine.narrowphase.convex.manifold import (
     nearest_emitted,
     separation_along,
 )
+from collidecli.engine.narrowphase.convex.off_samples import overlap_off_samples
 from collidecli.engine.narrowphase.convex.penetration import (
     depth_by_epa,
     minkowski_difference,
@@ -85,32 +83,35 @@ from collidecli.engine.narrowphase.triangles.convex_surface import (
 )
 
 MAX_CONTACTS = 20
-"""Nine of a triangle clipped by six sides along its normal, and the contacts along the normal of an edge or corner."""
+"""Nine of a triangle clipped by six sides along its normal, and the contacts along the normal of an
+edge or corner."""
 MOST_ON_BORDER = wp.constant(MAX_CONTACTS - 9 - 1)
 NEARER = wp.constant(Real(1.0 - 1.0e-6))
 """Another triangle is closer where its distance is below this fraction."""
 CROSSES = wp.constant(Real(1.0e-9))
-"""Sine of the angle between a segment and an edge above which they have one common perpendicular."""
+"""Sine of the angle between a segment and an edge above which they have one common
+perpendicular."""
 WITHIN = wp.constant(Real(-1.0e-9))
 """Least barycentric coordinate of a point above a triangle."""
 
 
 LEAST_CROSSING = wp.constant(Real(4.0e-9))
-"""Fraction of the pair's size: a shape that overlaps a triangle by no more only touches it. Twice the error
-of the depth of cores that touch, see `penetration.separate`."""
+"""Fraction of the pair's size: a shape that overlaps a triangle by no more only touches it. Twice
+the error of the depth of cores that touch, see `penetration.separate`."""
 PROVEN = wp.constant(Real(1.0e-11))
-"""Fraction of the sizes' sum by which EPA's plane must separate a core from a triangle to prove that it does not cross:
-the rounding of the plane, see `epa.EXACT`."""
+"""Fraction of the sizes' sum by which EPA's plane must separate a core from a triangle to prove
+that it does not cross: the rounding of the plane, see `epa.EXACT`."""
 PROVES = wp.constant(Real(1.02))
 """A contact is that of the least translation off its triangle up to this multiple of it."""
 EXIT = wp.constant(Real(1.0e-6))
-"""Fraction of a triangle's size at which the side of a surface beyond one of its points is decided: above the error of
-witnesses, 5e-8."""
+"""Fraction of a triangle's size at which the side of a surface beyond one of its points is decided:
+above the error of witnesses, 5e-8."""
 
 # ruff: noqa: F811
 
 AT_SURFACE = wp.constant(Real(1.0e-9))
-"""Fraction of a size: for a point closer to a triangle than this the exit direction is the triangle's normal."""
+"""Fraction of a size: for a point closer to a triangle than this the exit direction is the
+triangle's normal."""
 
 
 @wp.func
@@ -136,11 +137,13 @@ def nearest_on_triangle(shape: TriangleShape, point: Vec3) -> Vec3:
 def middle_inside(
     a: Any, surface: MeshSurface, face: int, pose_b_to_a: Pose, out: ContactBuffer, row: int
 ) -> int:
-    """Writes the contact of a shape whose middle is inside a closed mesh; returns 1, the number of contacts.
+    """Writes the contact of a shape whose middle is inside a closed mesh; returns 1, the number of
+    contacts.
 
-    Its normal is the direction from the closest point of the mesh, on triangle `face`, to the middle; its depth is that
-    of the shape's farthest point behind the plane through the closest point. It counts where it is deeper than all
-    others of the pair. Degenerate: for a middle on the surface the normal is the surface's.
+    Its normal is the direction from the closest point of the mesh, on triangle `face`, to the
+    middle; its depth is that of the shape's farthest point behind the plane through the closest
+    point. It counts where it is deeper than all others of the pair. Degenerate: for a middle on the
+    surface the normal is the surface's.
     """
     middle = wp.transform_point(wp.transform_inverse(pose_b_to_a), middle_of(a))
     closest = mesh_point_on_triangle(surface.meshes, face, middle)
@@ -163,11 +166,12 @@ def middle_inside(
 def middle_inside(
     a: Any, surface: FieldSurface, face: int, pose_b_to_a: Pose, out: ContactBuffer, row: int
 ) -> int:
-    """Writes the contact of a shape whose middle is inside a heightfield with `face`, the triangle closest to it.
+    """Writes the contact of a shape whose middle is inside a heightfield with `face`, the triangle
+    closest to it.
 
-    Its normal is the direction between the middle and the closest point; its depth is that of the shape's farthest
-    point behind the plane through the closest point. It is a fallback, except for spheres, whose depth it is. Returns
-    1.
+    Its normal is the direction between the middle and the closest point; its depth is that of the
+    shape's farthest point behind the plane through the closest point. It is a fallback, except for
+    spheres, whose depth it is. Returns 1.
     """
     b = named_of(surface, face)
     middle = wp.transform_point(wp.transform_inverse(pose_b_to_a), middle_of(a))
@@ -189,10 +193,11 @@ def middle_inside(
 
 @wp.struct
 class Crossing:
-    """Penetration of a core into a triangle: depth [m], negative where separated; unit normal from a to the triangle.
+    """Penetration of a core into a triangle: depth [m], negative where separated; unit normal from
+    a to the triangle.
 
-    on_a: core a's witness, a's frame, as is the normal. belongs: 1 where the normal is in the surface's normal cone.
-    exact: as in `Separation`.
+    on_a: core a's witness, a's frame, as is the normal. belongs: 1 where the normal is in the
+    surface's normal cone. exact: as in `Separation`.
     """
 
     depth: Real
@@ -206,8 +211,8 @@ class Crossing:
 def exits_behind(
     b: TriangleShape, surface: Any, point: Vec3, direction: Vec3, outward: Vec3
 ) -> bool:
-    """Whether a unit direction leads from a point of a triangle behind the surface, or along it. outward: as in
-    `NormalCone`."""
+    """Whether a unit direction leads from a point of a triangle behind the surface, or along it.
+    outward: as in `NormalCone`."""
     ahead = (
         nearest_on_triangle(b, point)
         + EXIT * wp.max(b.size[0], wp.max(b.size[1], b.size[2])) * direction
@@ -235,7 +240,8 @@ def push_side(a: Any, shape: TriangleShape, surface: Any, query: Query) -> Vec3:
 def flat_crossing(
     difference: Any, surface: Any, query: Query, side: Vec3, simplex: wp.array[Vertex]
 ) -> Crossing:
-    """Penetration of a point or segment, by separating axes: the triangle's side, or across one of its edges."""
+    """Penetration of a point or segment, by separating axes: the triangle's side, or across one of
+    its edges."""
     result = Crossing()
     result.exact = 1
     half = Vec3()
@@ -244,8 +250,9 @@ def flat_crossing(
             difference.rotation[2, 0], difference.rotation[2, 1], difference.rotation[2, 2]
         )
     middle = -(wp.transpose(difference.rotation) * difference.position)
-    # The least depth over the axes in normal cones, the side's included; the least over all axes only until one is. Of
-    # equal ones the side counts: a core that ends at an edge has depth 0 along axes on both sides of the triangle.
+    # The least depth over the axes in normal cones, the side's included; the least over all axes
+    # only until one is. Of equal ones the side counts: a core that ends at an edge has depth 0
+    # along axes on both sides of the triangle.
     tie = PROVEN * sum_of_sizes(difference)
     least = wp.dot(side, difference.b.p - middle) + wp.abs(wp.dot(side, half))
     result.depth = least
@@ -316,9 +323,11 @@ def penetrates(out: ContactBuffer, row: int, count: int) -> bool:
 def contact_off_samples(
     a: Any, b: TriangleShape, query: Query, normal: Vec3, out: ContactBuffer, row: int
 ) -> int:
-    """Writes the contact of a triangle and a sampled face of a shape whose polygon it does not reach; 0 for none."""
+    """Writes the contact of a triangle and a sampled face of a shape whose polygon it does not
+    reach; 0 for none."""
     normal_in_b = wp.quat_rotate_inv(wp.transform_get_rotation(query.pose_b_to_a), normal)
-    feature_a, feature_b = support_feature(a, normal), support_feature(b, -normal_in_b)
+    feature_a = support_feature(a, normal)
+    feature_b = support_feature(b, -normal_in_b)
     if not is_partly_sampled(feature_a, feature_b):
         return 0
     common = overlap_off_samples(a, b, query.pose_b_to_a, normal, normal_in_b, feature_a, feature_b)
@@ -345,10 +354,11 @@ def contacts_above(
     out: ContactBuffer,
     row: int,
 ) -> int:
-    """Contacts along one direction of the features of a shape above a triangle, or also behind it where `crosses`.
+    """Contacts along one direction of the features of a shape above a triangle, or also behind it
+    where `crosses`.
 
-    direction: unit, off the triangle, the mesh's frame. Contacts behind the triangle to which another is closer are
-    left out.
+    direction: unit, off the triangle, the mesh's frame. Contacts behind the triangle to which
+    another is closer are left out.
     """
     rotation = wp.transform_get_rotation(query.pose_b_to_a)
     into_b = wp.transform_inverse(query.pose_b_to_a)
@@ -358,7 +368,8 @@ def contacts_above(
     if count == 0:
         count = contact_off_samples(a, b, query, normal, out, row)
     if not penetrates(out, row, count):
-        # Contacts that are apart, which the maximum separation adds, do not replace one that penetrates.
+        # Contacts that are apart, which the maximum separation adds, do not replace one that
+        # penetrates.
         point = support_point(a, normal)
         separation = separation_along(a, b, query.pose_b_to_a, normal)
         foot = wp.transform_point(into_b, point + separation * normal)
@@ -399,7 +410,8 @@ def keep_in_normal_cone(
     row: int,
     count: int,
 ) -> int:
-    """Keeps the contacts whose normal is in the normal cone of their surface point, and the deepest; returns how many.
+    """Keeps the contacts whose normal is in the normal cone of their surface point, and the
+    deepest; returns how many.
 
     The normal of an edge need not be in the cones of the points beside it.
     """
@@ -441,8 +453,8 @@ def contacts_inside(
 ) -> int:
     """Contacts of a shape whose core is wholly behind a triangle of a closed mesh.
 
-    inward: unit, from the triangle to the core, the mesh's frame. distance: between them [m]. core_point: the core's
-    closest point, a's frame.
+    inward: unit, from the triangle to the core, the mesh's frame. distance: between them [m].
+    core_point: the core's closest point, a's frame.
     """
     in_mesh = wp.transform_point(wp.transform_inverse(query.pose_b_to_a), core_point)
     if has_nearer(surface, in_mesh, distance * NEARER, Vec3()):
@@ -475,7 +487,8 @@ def contacts_along(
     out: ContactBuffer,
     row: int,
 ) -> int:
-    """Contacts along a direction in a normal cone; of an edge or corner, also those along the triangle's normal."""
+    """Contacts along a direction in a normal cone; of an edge or corner, also those along the
+    triangle's normal."""
     radius = core_radius(a.type, a.size)
     best = along_face(a, b, query.pose_b_to_a, -crossing.depth - radius, crossing.normal)
     if best.separation >= query.max_separation:
@@ -512,7 +525,8 @@ def contacts_beside(
     out: ContactBuffer,
     row: int,
 ) -> int:
-    """Contacts of a shape whose core is apart from a triangle, or touches one of a sheet, by its closest points."""
+    """Contacts of a shape whose core is apart from a triangle, or touches one of a sheet, by its
+    closest points."""
     direction = -(wp.transpose(difference.rotation) * beside.normal)
     normal_cone = cone_at(surface, b, difference, beside)
     if normal_cone.belongs == 0:
@@ -524,7 +538,8 @@ def contacts_beside(
     core = wp.transform_point(wp.transform_inverse(query.pose_b_to_a), beside.on_a)
     if surface.front == 1 and is_behind(surface, core, direction, normal_cone.outward):
         if wp.max(-beside.depth, Real(0.0)) >= difference.radius_a:
-            # Out of its reach. A shape that reaches no triangle has the depth of its middle, at any maximum separation.
+            # Out of its reach. A shape that reaches no triangle has the depth of its middle, at any
+            # maximum separation.
             return 0
         return contacts_inside(
             a, b, surface, query, direction, -beside.depth, beside.on_a, out, row
@@ -536,9 +551,11 @@ def contacts_beside(
 def mark_unproven(
     a: Any, b: TriangleShape, surface: Any, depth: Real, out: ContactBuffer, row: int, count: int
 ):
-    """Marks contacts deeper than the least translation off a triangle, of length `depth` [m], that has a sharp edge.
+    """Marks contacts deeper than the least translation off a triangle, of length `depth` [m], that
+    has a sharp edge.
 
-    Every translation that separates the pair is at least that long. Axes of flat cores are those in normal cones.
+    Every translation that separates the pair is at least that long. Axes of flat cores are those in
+    normal cones.
     """
     most = PROVES * wp.max(depth, Real(0.0))
     if core_is_flat(a.type) or not penetrates(out, row, count):
@@ -570,20 +587,22 @@ def contacts_of_crossing(
         crossing = flat_crossing(difference, surface, query, side, simplex)
     else:
         crossing = solid_crossing(difference, surface, query, simplex, simplex_count)
-    # GJK's overlap is no proof. A core that is apart has the contacts that it has where a small maximum separation ends
-    # GJK before: none behind the triangle.
+    # GJK's overlap is no proof. A core that is apart has the contacts that it has where a small
+    # maximum separation ends GJK before: none behind the triangle.
     crosses = crossing.depth >= -PROVEN * sum_of_sizes(difference)
     overlaps = crossing.depth > LEAST_CROSSING * (sum_of_sizes(difference) + difference.radius_a)
     into_b = wp.transform_inverse(query.pose_b_to_a)
     if is_one_sided(surface) and not overlaps:
-        # What touches a sheet is beside it. At a corner the direction in which it only touches may be any.
+        # What touches a sheet is beside it. At a corner the direction in which it only touches may
+        # be any.
         if cone_at(surface, b, difference, crossing).belongs == 1:
             return contacts_beside(a, b, difference, surface, query, crossing, out, row)
         if wp.dot(side, wp.transform_vector(into_b, crossing.normal)) > RISE:
             return 0
         crosses = False
     if crossing.belongs == 1:
-        # Along a direction of the surface's a shape that only touches the triangle is beside the surface.
+        # Along a direction of the surface's a shape that only touches the triangle is beside the
+        # surface.
         count = contacts_along(a, b, surface, query, crossing, overlaps, out, row)
         mark_unproven(a, b, surface, crossing.depth + difference.radius_a, out, row, count)
         if crossing.exact == 0:
@@ -596,7 +615,8 @@ def contacts_of_crossing(
         mark_unproven(a, b, surface, crossing.depth + difference.radius_a, out, row, count)
         return count
     if overlaps and is_one_sided(surface):
-        # The least translation off the triangle may lead behind it: the one along its normal does not.
+        # The least translation off the triangle may lead behind it: the one along its normal does
+        # not.
         crossing.normal = -wp.transform_vector(query.pose_b_to_a, side)
         crossing.depth = (
             -separation_along(a, b, query.pose_b_to_a, crossing.normal) - difference.radius_a
@@ -627,7 +647,8 @@ def contacts_of_crossing(
 
 @wp.func
 def toward_triangle(difference: Any, b: TriangleShape, pose_b_to_a: Pose) -> Vec3:
-    """First search direction of GJK: unit, from the shape's origin to the triangle's centroid, the shape's frame."""
+    """First search direction of GJK: unit, from the shape's origin to the triangle's centroid, the
+    shape's frame."""
     middle = wp.transform_point(pose_b_to_a, (b.p + b.q + b.r) / Real(3.0))
     if wp.length(middle) > Real(0.0):
         return wp.normalize(middle)

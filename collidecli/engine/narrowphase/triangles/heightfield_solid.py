@@ -1,8 +1,9 @@
-"""Colliders of heightfields with meshes, planes and heightfields; and whether two surfaces of triangles touch.
+"""Colliders of heightfields with meshes, planes and heightfields; and whether two surfaces of
+triangles touch.
 
-A mesh collides with a heightfield by the features of each against the surface of the other, as two meshes do. A plane
-and a heightfield, and two heightfields, collide as the closed meshes of the solids; features are those of the
-heightfield, see `scene.heightfield.solid_features`.
+A mesh collides with a heightfield by the features of each against the surface of the other, as two
+meshes do. A plane and a heightfield, and two heightfields, collide as the closed meshes of the
+solids; features are those of the heightfield, see `scene.heightfield.solid_features`.
 """
 
 from __future__ import annotations
@@ -14,20 +15,11 @@ from typing import Any
 import numpy as np
 import warp as wp
 
-from collidecli.engine.candidates import Query
+from collidecli.engine.collider_query import Query
 from collidecli.engine.contact_record import Candidates, ContactRecord
 from collidecli.engine.device_model import DeviceModel, ShapeRows
-from collidecli.engine.geometry.bounds import (
-    BoxFrames,
-    ShapeBounds,
-    box_frames,
-    box_intersects,
-    box_of_shape,
-    clearance_at,
-    distance_along_axes,
-    measure_clearance,
-    measure_grid,
-)
+from collidecli.engine.geometry.bounds import ShapeBounds, box_intersects, box_of_shape
+from collidecli.engine.geometry.box_frames import BoxFrames, box_frames, distance_along_axes
 from collidecli.engine.geometry.closest_points import TrianglePair, closest_points
 from collidecli.engine.geometry.heightfields import (
     Field,
@@ -36,6 +28,7 @@ from collidecli.engine.geometry.heightfields import (
     highest_of_cell,
     named_triangle,
 )
+from collidecli.engine.geometry.mesh_clearance import clearance_at, measure_clearance, measure_grid
 from collidecli.engine.geometry.meshes import Meshes, mesh_corner, upload_meshes
 from collidecli.engine.geometry.real import HEIGHTFIELD, Pose, Real, Vec3
 from collidecli.engine.narrowphase.collider import Collider, ColliderBatch, ContactOutput
@@ -101,9 +94,10 @@ class Surfaces:
 class MeshOverHeightfield:
     """A pair's mesh and heightfield, and the bounds of each in the frame of the other.
 
-    to_heightfield, to_mesh: pose of the mesh in the heightfield's frame, and its inverse. of_heightfield: bounds of the
-    heightfield in the mesh's frame, and the mesh's BVH. of_mesh: bounds of the mesh in the heightfield's frame. grown:
-    greatest distance from the other surface at which a triangle has contacts [m].
+    to_heightfield, to_mesh: pose of the mesh in the heightfield's frame, and its inverse.
+    of_heightfield: bounds of the heightfield in the mesh's frame, and the mesh's BVH. of_mesh:
+    bounds of the mesh in the heightfield's frame. grown: greatest distance from the other surface
+    at which a triangle has contacts [m].
     """
 
     mesh: int
@@ -163,7 +157,8 @@ def node_is_off(bounds: MeshOverHeightfield, meshes: Meshes, field: Field, node:
 def face_has_candidate_feature(
     bounds: MeshOverHeightfield, meshes: Meshes, field: Field, number: int
 ) -> bool:
-    """Whether a triangle of the heightfield has candidate features and may be within `grown` of the mesh."""
+    """Whether a triangle of the heightfield has candidate features and may be within `grown` of the
+    mesh."""
     shape = named_triangle(field, number)
     lower = wp.min(shape.p, wp.min(shape.q, shape.r))
     upper = wp.max(shape.p, wp.max(shape.q, shape.r))
@@ -202,7 +197,8 @@ def append_face(
     out: SubPairList,
     count: int,
 ) -> int:
-    """Appends a triangle of the heightfield that has candidate features; returns the number of sub-pairs."""
+    """Appends a triangle of the heightfield that has candidate features; returns the number of
+    sub-pairs."""
     if face_has_candidate_feature(bounds, meshes, field, number):
         return append_sub_pair(out, count, ~number)
     return count
@@ -218,7 +214,8 @@ def faces_of_heightfield(
     out: SubPairList,
     before: int,
 ) -> int:
-    """Appends the heightfield's triangles with candidate features in part `part`; returns the number of sub-pairs."""
+    """Appends the heightfield's triangles with candidate features in part `part`; returns the
+    number of sub-pairs."""
     count = before
     low = bounds.of_mesh.lower[2]
     high = bounds.of_mesh.upper[2]
@@ -240,7 +237,8 @@ def faces_of_heightfield(
 def find_sub_pairs(
     rows: ShapeRows, surfaces: Surfaces, query: Query, part: int, parts: int, out: SubPairList
 ) -> int:
-    """Appends the mesh's triangles with candidate features in a part of its BVH, then ~ the heightfield's in a part."""
+    """Appends the mesh's triangles with candidate features in a part of its BVH, then ~ the
+    heightfield's in a part."""
     meshes = surfaces.meshes
     field = field_of(surfaces.heightfields, rows.heightfield[query.row_b])
     bounds = bounds_of_pair(rows, meshes, query)
@@ -283,7 +281,8 @@ def source_of_pair(rows: ShapeRows, surfaces: Surfaces, query: Query) -> Heightf
 
 @wp.func
 def measure_pair(rows: ShapeRows, surfaces: Surfaces, query: Query, out: ContactRows) -> int:
-    """Replaces the contacts of an overlapping mesh and heightfield by those of their regions, see `measure_regions`."""
+    """Replaces the contacts of an overlapping mesh and heightfield by those of their regions, see
+    `measure_regions`."""
     heightfield_pair = source_of_pair(rows, surfaces, query)
     pair = surface_pair_of(rows, heightfield_pair, query)
     if heightfield_pair.beneath == 0:
@@ -314,8 +313,8 @@ COLLIDER = Collider(
 class Solids:
     """The meshes of a model's heightfields.
 
-    rows: the model's, with the index of each heightfield's mesh in `mesh`. features, first: see `solid_features`; the
-    start of each heightfield's in `features`.
+    rows: the model's, with the index of each heightfield's mesh in `mesh`. features, first: see
+    `solid_features`; the start of each heightfield's in `features`.
     """
 
     shapes: tuple[TriangleMesh, ...]
@@ -327,7 +326,8 @@ class Solids:
 
 def upload_solids(device_model: DeviceModel) -> Solids:
     """Device arrays of the meshes of every heightfield."""
-    model, device = device_model.model, device_model.device
+    model = device_model.model
+    device = device_model.device
     shapes = tuple(solid_mesh(field) for field in model.heightfields)
     rows = ShapeRows()
     for name in struct_of(ShapeRows).vars:
@@ -355,7 +355,8 @@ def measured(solids: Solids, device: wp.Device) -> Solids:
 def solid_feature(
     rows: ShapeRows, row: int, feature: int, features: wp.array[wp.int32], first: wp.array[wp.int32]
 ) -> int:
-    """The heightfield's id of a feature of the mesh of a row; -1 and other shapes' ids are unchanged."""
+    """The heightfield's id of a feature of the mesh of a row; -1 and other shapes' ids are
+    unchanged."""
     if rows.type[row] != HEIGHTFIELD or feature < 0:
         return feature
     return features[first[rows.heightfield[row]] + feature]
@@ -371,7 +372,8 @@ def name_solid_features(
     first: wp.array[wp.int32],
     contact: wp.array[ContactRecord],
 ):
-    """Replaces feature ids of meshes by those of their heightfields; one thread per candidate of a batch."""
+    """Replaces feature ids of meshes by those of their heightfields; one thread per candidate of a
+    batch."""
     candidate = order[start + wp.tid()]
     pair = candidates.row[candidate]
     row_a = pair[0]
@@ -399,7 +401,8 @@ class SolidKernels(SubPairKernels):
     def collide(
         self, bucket: ColliderBatch, sub_pairs: SubPairs, out: ContactOutput, workspace: Workspace
     ) -> None:
-        """Emits the contacts of a batch's sub-pairs, merged by candidate, with the features of heightfields."""
+        """Emits the contacts of a batch's sub-pairs, merged by candidate, with the features of
+        heightfields."""
         solids: Solids = bucket.surfaces[self.surfaces]
         super().collide(bucket, sub_pairs, out, workspace)
         candidates = bucket.shared[3]
@@ -441,18 +444,22 @@ def collider_for(type_a: ShapeType) -> Collider:
     return ON_PLANE if type_a == ShapeType.PLANE else HEIGHTFIELDS
 
 
-# Whether two surfaces of triangles touch: a traversal of both BVHs that ends at the first pair of triangles.
+# Whether two surfaces of triangles touch: a traversal of both BVHs that ends at the first pair of
+# triangles.
 #
-# A pair of triangles proves a contact of its surfaces where the two are nearer than the maximum separation, or where a
-# side of one passes through the other, by more than the error of a separation in both cases. The nearest features of
-# the surfaces are then at most as far apart, and the collider has a contact of them or of the region in which the
-# surfaces overlap. Pairs without a proof, and those with a front and no inside, which collide from one side, are left
-# to the collider.
+# A pair of triangles proves a contact of its surfaces where the two are nearer than the maximum
+# separation, or where a side of one passes through the other, by more than the error of a
+# separation in both cases. The nearest features of the surfaces are then at most as far apart, and
+# the collider has a contact of them or of the region in which the surfaces overlap. Pairs without a
+# proof, and those with a front and no inside, which collide from one side, are left to the
+# collider.
 
 STACK = 80
-"""Pairs of boxes that wait: one a level of each tree, and a tree of 2^31 triangles has 32 levels."""
+"""Pairs of boxes that wait: one a level of each tree, and a tree of 2^31 triangles has 32
+levels."""
 MOST_PAIRS = wp.constant(1024)
-"""Pairs of boxes after which meshes are left to the collider, whose clearance grids find sooner if they are apart.
+"""Pairs of boxes after which meshes are left to the collider, whose clearance grids find sooner if
+they are apart.
 """
 
 
@@ -460,7 +467,8 @@ MOST_PAIRS = wp.constant(1024)
 def passes_through(
     start: Vec3, end: Vec3, a: Vec3, b: Vec3, c: Vec3, normal: Vec3, error: Real
 ) -> bool:
-    """Whether a segment passes through triangle abc, its ends and the triangle's sides more than `error` away."""
+    """Whether a segment passes through triangle abc, its ends and the triangle's sides more than
+    `error` away."""
     low = wp.dot(start - a, normal)
     high = wp.dot(end - a, normal)
     if wp.min(low, high) >= -error or wp.max(low, high) <= error:
@@ -476,8 +484,14 @@ def passes_through(
 @wp.func
 def sides_pass_through(pair: TrianglePair, error: Real) -> bool:
     """Whether a side of one triangle passes through the other."""
-    p, q, r, n = pair.p, pair.q, pair.r, pair.normal_pqr
-    a, b, c, m = pair.a, pair.b, pair.c, pair.normal_abc
+    p = pair.p
+    q = pair.q
+    r = pair.r
+    n = pair.normal_pqr
+    a = pair.a
+    b = pair.b
+    c = pair.c
+    m = pair.normal_abc
     if passes_through(a, b, p, q, r, n, error) or passes_through(b, c, p, q, r, n, error):
         return True
     if passes_through(c, a, p, q, r, n, error) or passes_through(p, q, a, b, c, m, error):
@@ -489,7 +503,8 @@ def sides_pass_through(pair: TrianglePair, error: Real) -> bool:
 def triangles_touch(
     meshes: Meshes, face_a: int, face_b: int, pose_b_to_a: Pose, limit: Real, error: Real
 ) -> bool:
-    """Whether two triangles are nearer than `limit`, or a side passes through one by more than `error` [m]."""
+    """Whether two triangles are nearer than `limit`, or a side passes through one by more than
+    `error` [m]."""
     pair = TrianglePair()
     pair.p = mesh_corner(meshes, face_a, 0)
     pair.q = mesh_corner(meshes, face_a, 1)
@@ -532,7 +547,8 @@ def any_triangles_touch(
     limit: Real,
     error: Real,
 ) -> bool:
-    """Whether a pair of triangles of two meshes is found that touches; the larger of two boxes is descended."""
+    """Whether a pair of triangles of two meshes is found that touches; the larger of two boxes is
+    descended."""
     stack = wp.zeros(shape=wp.static(STACK), dtype=wp.vec2i)
     stack[0] = wp.vec2i(
         meshes.arrays[0].header[mesh_a].first_node, meshes.arrays[0].header[mesh_b].first_node
@@ -577,7 +593,8 @@ def any_triangles_touch(
 
 @wp.func
 def corner_inside(meshes: Meshes, mesh: int, other: int, pose: Pose, error: Real) -> bool:
-    """Whether a vertex of a mesh is inside another, closed one by more than `error` [m]. pose: of mesh in other."""
+    """Whether a vertex of a mesh is inside another, closed one by more than `error` [m]. pose: of
+    mesh in other."""
     if meshes.arrays[0].header[other].is_closed == 0:
         return False
     corner = mesh_corner(meshes, meshes.arrays[0].header[mesh].first_face, 0)
@@ -593,7 +610,8 @@ def touch_of_meshes(
     begin: int,
     end: int,
 ) -> int:
-    """Whether two meshes have a contact: TOUCHING, APART_BY_LIMIT where their boxes are apart, or UNCERTAIN."""
+    """Whether two meshes have a contact: TOUCHING, APART_BY_LIMIT where their boxes are apart, or
+    UNCERTAIN."""
     a = rows.mesh[query.row_a]
     b = rows.mesh[query.row_b]
     if query.max_separation < Real(0.0):
@@ -630,7 +648,8 @@ def touches_mesh(type_a: ShapeType) -> Collider:
 
 
 def touches_heightfield(type_a: ShapeType) -> Collider:
-    """The collider of method "touch" of planes, which have closed forms, or heightfields, with heightfields."""
+    """The collider of method "touch" of planes, which have closed forms, or heightfields, with
+    heightfields."""
     full = collider_for(type_a)
     if type_a == ShapeType.PLANE:
         return full

@@ -1,4 +1,5 @@
-"""Stackless traversal of the squares of a heightfield's min-max pyramid, and of the triangles near a segment."""
+"""Stackless traversal of the squares of a heightfield's min-max pyramid, and of the triangles near
+a segment."""
 
 import warp as wp
 
@@ -24,9 +25,9 @@ from collidecli.engine.geometry.real import Real, Vec3
 class Traversal:
     """State of a traversal of the cells first_row .. last_row, first_col .. last_col.
 
-    The current square has 2^level cells per side and indices i, j at its level. The traversal begins with the up to
-    four squares of 2^top cells per side that together contain the cells; i_end and j_end are the indices after the last
-    of these. done: 1 at the end.
+    The current square has 2^level cells per side and indices i, j at its level. The traversal
+    begins with the up to four squares of 2^top cells per side that together contain the cells;
+    i_end and j_end are the indices after the last of these. done: 1 at the end.
     """
 
     first_row: int
@@ -45,7 +46,8 @@ class Traversal:
 
 @wp.func
 def begin_traversal(field: Field, lower: Vec3, upper: Vec3) -> Traversal:
-    """A traversal of the cells under a box, at the first square; only x and y of the corners count [m]."""
+    """A traversal of the cells under a box, at the first square; only x and y of the corners count
+    [m]."""
     traversal = Traversal()
     traversal.first_row = row_under(field, lower[1])
     traversal.last_row = row_under(field, upper[1])
@@ -120,7 +122,8 @@ def skip_square(traversal: Traversal) -> Traversal:
 
 @wp.struct
 class Range:
-    """Least and greatest height of a square [m]. known: 0 for a square below the finest level of the pyramid."""
+    """Least and greatest height of a square [m]. known: 0 for a square below the finest level of
+    the pyramid."""
 
     low: Real
     high: Real
@@ -149,7 +152,8 @@ def range_of(field: Field, traversal: Traversal) -> Range:
 
 @wp.func
 def cell_between(field: Field, before: Traversal, low: Real, high: Real) -> Traversal:
-    """The traversal at the first cell, from the current square on, in squares with heights from low to high [m]."""
+    """The traversal at the first cell, from the current square on, in squares with heights from low
+    to high [m]."""
     traversal = before
     while traversal.done == 0:
         passes = not is_under(traversal)
@@ -169,9 +173,9 @@ def cell_between(field: Field, before: Traversal, low: Real, high: Real) -> Trav
 class SegmentCursor:
     """State of a traversal. number: the current triangle, -1 after the last.
 
-    start, end: of the segment; grown: greatest distance of a triangle's box from it [m]. traversal: of the cells;
-    upper: 1 where the cell's upper triangle is next. Then side: 0 to 3 walls at -y, +x, +y, -x, 4 the base, 5 the end;
-    ahead, stop: its next triangle and the end of its triangles.
+    start, end: of the segment; grown: greatest distance of a triangle's box from it [m]. traversal:
+    of the cells; upper: 1 where the cell's upper triangle is next. Then side: 0 to 3 walls at -y,
+    +x, +y, -x, 4 the base, 5 the end; ahead, stop: its next triangle and the end of its triangles.
     """
 
     number: int
@@ -187,7 +191,8 @@ class SegmentCursor:
 
 @wp.func
 def is_near_box(start: Vec3, end: Vec3, grown: Real, lower: Vec3, upper: Vec3) -> bool:
-    """Whether a segment intersects a box grown on all sides, by the slab test with a slack for rounding."""
+    """Whether a segment intersects a box grown on all sides, by the slab test with a slack for
+    rounding."""
     enters = Real(0.0)
     leaves = Real(1.0)
     along = end - start
@@ -237,7 +242,8 @@ def triangle_is_near(field: Field, cursor: SegmentCursor, number: int) -> bool:
 
 @wp.func
 def wall_range(field: Field, side: int, low: Vec3, high: Vec3) -> wp.vec2i:
-    """First and end of the triangles of one of the four walls that a box intersects; empty where it intersects none."""
+    """First and end of the triangles of one of the four walls that a box intersects; empty where it
+    intersects none."""
     along = field.cols - 1
     up = field.rows - 1
     first = col_under(field, low[0])
@@ -327,7 +333,8 @@ def begin_near_segment(field: Field, start: Vec3, end: Vec3, grown: Real) -> Seg
     return next_near_segment(field, cursor)
 
 
-# Distance of a point inside a heightfield from its surface and walls. The base does not count: see docs/adr/0026.
+# Distance of a point inside a heightfield from its surface and walls. The base does not count: see
+# docs/adr/0026.
 
 AGAINST = wp.constant(Real(-0.7))
 """Cosine below which a triangle faces against a direction; as for meshes."""
@@ -370,7 +377,8 @@ def is_inside(field: Field, point: Vec3) -> bool:
 
 @wp.func
 def foot_on_side(field: Field, segment: int, point: Vec3) -> Vec3:
-    """Closest point of one of the four sides (0 to 3: -y, +x, +y, -x), taken without an upper end."""
+    """Closest point of one of the four sides (0 to 3: -y, +x, +y, -x), taken without an upper
+    end."""
     foot = Vec3(
         wp.clamp(point[0], -field.half_x, field.half_x),
         wp.clamp(point[1], -field.half_y, field.half_y),
@@ -422,8 +430,8 @@ def wall_under(field: Field, segment: int, point: Vec3) -> int:
 
 @wp.func
 def squared_distance_to_square(field: Field, traversal: Traversal, point: Vec3) -> Real:
-    """Squared distance of a point from the AABB of the current square, in x and y alone where its range is unknown
-    [m^2]."""
+    """Squared distance of a point from the AABB of the current square, in x and y alone where its
+    range is unknown [m^2]."""
     side = 1 << traversal.level
     row = traversal.i << traversal.level
     col = traversal.j << traversal.level
@@ -448,8 +456,9 @@ class NearestPart:
 
 @wp.func
 def nearest_top(field: Field, point: Vec3, before: NearestPart, within: Real) -> NearestPart:
-    """The first closest triangle of the surface, of those whose squared distance is below `within` [m^2]; where there
-    is none, that of `before`, at the root of `within`. The squares within the distance of `before` are searched."""
+    """The first closest triangle of the surface, of those whose squared distance is below `within`
+    [m^2]; where there is none, that of `before`, at the root of `within`. The squares within the
+    distance of `before` are searched."""
     number = before.number
     square = within
     grown = Vec3(before.distance, before.distance, before.distance)
@@ -474,7 +483,8 @@ def nearest_top(field: Field, point: Vec3, before: NearestPart, within: Real) ->
 
 @wp.func(inline=False)
 def nearest_part(field: Field, point: Vec3) -> NearestPart:
-    """Closest triangle of the surface and the walls; of equally close ones the first, walls before the surface.
+    """Closest triangle of the surface and the walls; of equally close ones the first, walls before
+    the surface.
 
     The search radius is the height of the surface above the point.
     """
@@ -490,7 +500,8 @@ def nearest_part(field: Field, point: Vec3) -> NearestPart:
             result.number = wall_under(field, segment, point)
     square = result.distance * result.distance
     if result.number < 0:
-        # An upper bound from the triangle above; equal distances are not skipped, so that the first of equals counts.
+        # An upper bound from the triangle above; equal distances are not skipped, so that the first
+        # of equals counts.
         row = row_under(field, point[1])
         col = col_under(field, point[0])
         result.number = 2 * (row * field.cols + col) + side_below(field, row, col, point)
@@ -500,7 +511,8 @@ def nearest_part(field: Field, point: Vec3) -> NearestPart:
 
 @wp.func(inline=False)
 def is_nearer_on_field(field: Field, point: Vec3, distance: Real, outward: Vec3) -> bool:
-    """Whether a triangle of the surface or a wall that does not face against `outward` is closer than `distance` [m].
+    """Whether a triangle of the surface or a wall that does not face against `outward` is closer
+    than `distance` [m].
 
     outward: unit; zero counts every triangle.
     """

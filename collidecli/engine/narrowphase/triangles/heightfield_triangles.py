@@ -1,7 +1,7 @@
 """Triangles of a heightfield as those of a closed mesh: the accessors of `surface`, from the grid.
 
-Features common to the surface and a wall are owned by the wall, as are those common to a wall and the base: see
-`owned_of_face`.
+Features common to the surface and a wall are owned by the wall, as are those common to a wall and
+the base: see `owned_of_face`.
 """
 
 import warp as wp
@@ -18,18 +18,16 @@ from collidecli.engine.geometry.heightfields import (
     walls_begin,
 )
 from collidecli.engine.geometry.line_crossings import line_crosses_triangle
-from collidecli.engine.geometry.meshes import (
+from collidecli.engine.geometry.mesh_points import (
     EDGE_PART,
     FACE_PART,
-    SALIENT,
-    Meshes,
     MeshPoint,
     NormalCone,
-    TriangleShape,
     nearest_triangle_point,
     rises,
     rises_across,
 )
+from collidecli.engine.geometry.meshes import SALIENT, Meshes, TriangleShape
 from collidecli.engine.geometry.real import Real, Vec3, arc_tangent
 from collidecli.engine.narrowphase.convex.features import corner_of
 from collidecli.engine.narrowphase.triangles.heightfield_traversal import (
@@ -43,11 +41,13 @@ from collidecli.engine.narrowphase.triangles.heightfield_traversal import (
     wall_under,
 )
 
-# Cheap conditions precede expensive ones in nested ifs: Warp may evaluate both operands of an `and`.
+# Cheap conditions precede expensive ones in nested ifs: Warp may evaluate both operands of an
+# `and`.
 # ruff: noqa: SIM102
 
 FOLDED = wp.constant(Real(-0.9))
-"""Cosine of two normals below which the edge between their triangles is salient for any sine, as for meshes."""
+"""Cosine of two normals below which the edge between their triangles is salient for any sine, as
+for meshes."""
 HALF_TURN = wp.constant(Real(3.141592653589793))
 DOWN = wp.constant(Vec3(Real(0.0), Real(0.0), Real(-1.0)))
 
@@ -121,7 +121,8 @@ def top_along(field: Field, segment: int) -> int:
 
 @wp.func
 def is_ridge(normal: Vec3, start: Vec3, end: Vec3, normal_across: Vec3, across: Vec3) -> bool:
-    """Whether the edge between two triangles is salient, as in `Meshes.owned`. across: the second's far corner."""
+    """Whether the edge between two triangles is salient, as in `Meshes.owned`. across: the second's
+    far corner."""
     along = wp.normalize(end - start)
     inward = across - start
     inward -= wp.dot(inward, along) * along
@@ -148,7 +149,8 @@ def is_top_ridge(field: Field, shape: TriangleShape, k: int) -> bool:
 
 @wp.func
 def neighbor(k: int) -> wp.vec2i:
-    """Row and column offset of neighbour k of 6 of a vertex, counterclockwise from +x; 6 is 0 again."""
+    """Row and column offset of neighbour k of 6 of a vertex, counterclockwise from +x; 6 is 0
+    again."""
     if k == 1:
         return wp.vec2i(1, 1)
     if k == 2:
@@ -187,8 +189,9 @@ def is_top_peak(field: Field, v: int) -> bool:
 def owned_of_face(field: Field, number: int) -> int:
     """The first six bits of `Meshes.owned`: the corners and sides that a triangle owns.
 
-    Inside the grid a cell's lower triangle owns the cell's low corner and its sides along +x and the diagonal, the
-    upper triangle the side along +y. A wall owns all features that it touches, by its segment.
+    Inside the grid a cell's lower triangle owns the cell's low corner and its sides along +x and
+    the diagonal, the upper triangle the side along +y. A wall owns all features that it touches, by
+    its segment.
     """
     if number >= base_begins(field):
         return wp.where(number & 1 == 0, 1 << 5, 0)
@@ -209,8 +212,8 @@ def owned_of_face(field: Field, number: int) -> int:
 
 @wp.func(inline=False)
 def bits_of_face(field: Field, number: int, of_own: bool) -> int:
-    """Bits as in `Meshes.owned`. of_own: salient corners and sides among those that the triangle owns; else all salient
-    sides, and no corners."""
+    """Bits as in `Meshes.owned`. of_own: salient corners and sides among those that the triangle
+    owns; else all salient sides, and no corners."""
     owned = owned_of_face(field, number)
     if number >= base_begins(field):
         return owned
@@ -325,7 +328,8 @@ def outward_of_face(field: Field, number: int, part: int) -> Vec3:
 
 @wp.func
 def outward_of_wall_edge(field: Field, segment: int, side: int) -> Vec3:
-    """Sum of the normals beside a wall's edge; side: 0 to 2 of the first of the segment's triangles, 3 to 5."""
+    """Sum of the normals beside a wall's edge; side: 0 to 2 of the first of the segment's
+    triangles, 3 to 5."""
     normal = wall_normal(field, segment)
     count = perimeter_of(field)
     if side == 0:
@@ -371,7 +375,8 @@ def is_face_crossed(field: Field, number: int, start: Vec3, end: Vec3) -> bool:
     return line_crosses_triangle(start, end - start, shape.p, shape.q, shape.r)
 
 
-# Normal cones of features, see `NormalCone`; they follow from the position of the feature in the grid.
+# Normal cones of features, see `NormalCone`; they follow from the position of the feature in the
+# grid.
 
 UP = wp.constant(Vec3(Real(0.0), Real(0.0), Real(1.0)))
 
@@ -380,7 +385,8 @@ UP = wp.constant(Vec3(Real(0.0), Real(0.0), Real(1.0)))
 def normal_cone_of_top_edge(
     field: Field, shape: TriangleShape, k: int, direction: Vec3, rise: Real
 ) -> NormalCone:
-    """Normal cone of an edge of the surface: of its two triangles, or its triangle and the wall below it."""
+    """Normal cone of an edge of the surface: of its two triangles, or its triangle and the wall
+    below it."""
     normal_cone = NormalCone()
     start = corner_of(shape, k)
     along = wp.normalize(corner_of(shape, k + 1) - start)
@@ -417,7 +423,8 @@ def normal_cone_of_top_edge(
 
 @wp.func
 def normal_cone_of_top_vertex(field: Field, v: int, direction: Vec3, rise: Real) -> NormalCone:
-    """Normal cone of a vertex of the surface: of its up to six neighbours, and the vertical edge below it."""
+    """Normal cone of a vertex of the surface: of its up to six neighbours, and the vertical edge
+    below it."""
     normal_cone = NormalCone()
     row = v / field.cols
     col = v - row * field.cols
@@ -430,7 +437,8 @@ def normal_cone_of_top_vertex(field: Field, v: int, direction: Vec3, rise: Real)
             normal_cone.belongs = 0
     for r in range(-1, 2):
         for c in range(-1, 2):
-            # Diagonals run from low to high: of the corners across, (1, 1) and (-1, -1) are neighbours.
+            # Diagonals run from low to high: of the corners across, (1, 1) and (-1, -1) are
+            # neighbours.
             is_neighbor = (r == 0 or c == 0 or r == c) and (r != 0 or c != 0)
             inside = row + r >= 0 and row + r < field.rows and col + c >= 0 and col + c < field.cols
             if is_neighbor and inside:
@@ -443,14 +451,16 @@ def normal_cone_of_top_vertex(field: Field, v: int, direction: Vec3, rise: Real)
 def normal_cone_under_border(
     field: Field, k: int, kind: int, direction: Vec3, rise: Real
 ) -> NormalCone:
-    """Normal cone of a feature below vertex k of the border: kind 0 to 3, see `geometry.heightfields`."""
+    """Normal cone of a feature below vertex k of the border: kind 0 to 3, see
+    `geometry.heightfields`."""
     normal_cone = NormalCone()
     before = k - 1
     if before < 0:
         before = perimeter_of(field) - 1
     normal = wall_normal(field, k)
     normal_before = wall_normal(field, before)
-    # The border runs counterclockwise: the direction along a wall is its normal turned by 90 degrees.
+    # The border runs counterclockwise: the direction along a wall is its normal turned by 90
+    # degrees.
     ahead = Vec3(-normal[1], normal[0], Real(0.0))
     back = Vec3(normal_before[1], -normal_before[0], Real(0.0))
     normal_cone.belongs = 1
@@ -482,7 +492,8 @@ def normal_cone_under_border(
 def field_edge_cone(
     field: Field, shape: TriangleShape, k: int, direction: Vec3, rise: Real
 ) -> NormalCone:
-    """Normal cone of the interior of side k of a heightfield triangle; empty for the base: walls own its sides."""
+    """Normal cone of the interior of side k of a heightfield triangle; empty for the base: walls
+    own its sides."""
     under = 8 * field.rows * field.cols
     code = shape.edge[k]
     if code < under:
@@ -496,7 +507,8 @@ def field_edge_cone(
 def field_vertex_cone(
     field: Field, shape: TriangleShape, k: int, direction: Vec3, rise: Real
 ) -> NormalCone:
-    """Normal cone of corner k of a heightfield triangle; empty for the base: walls own its corners."""
+    """Normal cone of corner k of a heightfield triangle; empty for the base: walls own its
+    corners."""
     under = 8 * field.rows * field.cols
     if shape.number >= 2 * field.rows * field.cols + 2 * perimeter_of(field):
         return NormalCone()
@@ -505,7 +517,8 @@ def field_vertex_cone(
     return normal_cone_under_border(field, (shape.vertex[k] - under) >> 3, 0, direction, rise)
 
 
-# Interior queries of a heightfield's solid for a triangle source: containment, exit points and chords.
+# Interior queries of a heightfield's solid for a triangle source: containment, exit points and
+# chords.
 
 AT_BASE = wp.constant(Real(1.0e-9))
 """Fraction of a heightfield's size: points this close to the level of the base are on it."""
@@ -513,10 +526,12 @@ AT_BASE = wp.constant(Real(1.0e-9))
 
 @wp.struct
 class HeightfieldPair:
-    """The triangle source of a mesh and a heightfield. A surface number below 0 denotes the heightfield.
+    """The triangle source of a mesh and a heightfield. A surface number below 0 denotes the
+    heightfield.
 
-    beneath: 1 where the mesh's middle is below the level of the base; under: 1 where it is also below the rectangle. An
-    inner point exits through the base only if `beneath`, and through the surface unless `under` (docs/adr/0026).
+    beneath: 1 where the mesh's middle is below the level of the base; under: 1 where it is also
+    below the rectangle. An inner point exits through the base only if `beneath`, and through the
+    surface unless `under` (docs/adr/0026).
     """
 
     meshes: Meshes
@@ -535,7 +550,8 @@ def is_exit(heightfield_pair: HeightfieldPair, number: int) -> bool:
 
 @wp.func(inline=False)
 def exit_point(heightfield_pair: HeightfieldPair, point: Vec3) -> MeshPoint:
-    """The closest exit point of an inner point; of equally close ones the first, walls before surface and base."""
+    """The closest exit point of an inner point; of equally close ones the first, walls before
+    surface and base."""
     field = heightfield_pair.field
     number = int(-1)
     least = Real(wp.inf)
@@ -560,7 +576,8 @@ def exit_point(heightfield_pair: HeightfieldPair, point: Vec3) -> MeshPoint:
 
 @wp.func(inline=False)
 def depth_in_field(heightfield_pair: HeightfieldPair, point: Vec3, touch: Real) -> Real:
-    """Depth of a point inside the solid [m]; outside 0 within `touch` [m], else -inf. See `surface_interior`."""
+    """Depth of a point inside the solid [m]; outside 0 within `touch` [m], else -inf. See
+    `surface_interior`."""
     if is_inside(heightfield_pair.field, point):
         return wp.sqrt(exit_point(heightfield_pair, point).square)
     field = heightfield_pair.field
@@ -608,7 +625,8 @@ def chord_in_field(field: Field, start: Vec3, end: Vec3, at: Real, near: Real) -
 def deepest_of_part(
     heightfield_pair: HeightfieldPair, start: Vec3, end: Vec3, enters: Real, leaves: Real
 ) -> Real:
-    """The parameter that represents the part of a segment inside: the middle, or its end at a base that is no exit."""
+    """The parameter that represents the part of a segment inside: the middle, or its end at a base
+    that is no exit."""
     field = heightfield_pair.field
     near = AT_BASE * (field.half_x + field.half_y - field.bottom)
     if (

@@ -8,7 +8,7 @@ from typing import Any
 import warp as wp
 
 from collidecli.engine.contact_record import FALLBACK
-from collidecli.engine.geometry.meshes import EDGE_PART, RISE
+from collidecli.engine.geometry.mesh_points import EDGE_PART, RISE
 from collidecli.engine.geometry.real import Real, Vec3
 from collidecli.engine.narrowphase.sub_pairs import ContactRows
 from collidecli.engine.narrowphase.triangles.surface import (
@@ -31,15 +31,18 @@ from collidecli.engine.narrowphase.triangles.surface_pair import (
     own_direction,
 )
 
-# Cheap conditions precede expensive ones in nested ifs: Warp may evaluate both operands of an `and`.
+# Cheap conditions precede expensive ones in nested ifs: Warp may evaluate both operands of an
+# `and`.
 # ruff: noqa: SIM102
 
 PARALLEL = wp.constant(Real(1.0e-18))
-"""Squared sine of two edges below which they count as parallel: only their vertices have contacts then."""
+"""Squared sine of two edges below which they count as parallel: only their vertices have contacts
+then."""
 SHALLOWEST = wp.constant(Real(0.45))
-"""Two edges that have passed each other have a contact if the midpoint of one's chord in the other mesh is inside by at
-least this fraction of their depth. The fraction is 1 for crossing bars, 0.7 for the ridges of two roofs at right
-angles, 0.5 where the overlap is a wedge, as of a face that dips into another.
+"""Two edges that have passed each other have a contact if the midpoint of one's chord in the other
+mesh is inside by at least this fraction of their depth. The fraction is 1 for crossing bars, 0.7
+for the ridges of two roofs at right angles, 0.5 where the overlap is a wedge, as of a face that
+dips into another.
 """
 
 
@@ -53,7 +56,8 @@ def edges_face(
     side: int,
     direction: Vec3,
 ) -> bool:
-    """Whether a direction from own's edge to other's is in the normal cones of both, on their fronts."""
+    """Whether a direction from own's edge to other's is in the normal cones of both, on their
+    fronts."""
     if not is_facing(context, source, face, EDGE_PART + k, direction):
         return False
     outward = outward_on(source, context.other, target, EDGE_PART + side)
@@ -65,8 +69,8 @@ def edges_face(
 
 
 BESIDE_EDGE = wp.constant(Real(0.01))
-"""Fraction of the depth of two edges that have passed each other by which the point of either may be
-outside the other's solid: the faces beside an edge that rests on another lean by as much."""
+"""Fraction of the depth of two edges that have passed each other by which the point of either may
+be outside the other's solid: the faces beside an edge that rests on another lean by as much."""
 BESIDE_CHORD = wp.constant(Real(0.1))
 """Fraction of that depth up to which the end of a chord is at the point: ten times BESIDE_EDGE, as
 the edges may cross at a small angle, and far below the length of a chord as deep as SHALLOWEST."""
@@ -96,8 +100,8 @@ def edges_overlap(
     t: Real,
     depth: Real,
 ) -> bool:
-    """Whether two edges have passed each other, at parameters s and t by `depth` [m], and separate best along this
-    axis.
+    """Whether two edges have passed each other, at parameters s and t by `depth` [m], and separate
+    best along this axis.
 
     Each point is inside or on the other surface, if that is closed, and the midpoint of one edge's
     chord in a closed surface is not much less deep than `depth`.
@@ -154,7 +158,8 @@ def edge_on_edge(
     rows: ContactRows,
     count: int,
 ) -> int:
-    """Appends the contact of own's edge and side `side` of other's triangle `target` where they cross, if any.
+    """Appends the contact of own's edge and side `side` of other's triangle `target` where they
+    cross, if any.
 
     overlaps: whether to test edges that have passed each other, of surfaces of which one is closed,
     see `edges_overlap`; else edges that are apart, with both points outside. Returns the count of
@@ -224,12 +229,13 @@ def exit_offset(
     along: Vec3,
     exit_point: Vec3,
 ) -> Vec3:
-    """The vector from the middle of a chord in other's solid to the point that is taken for its exit.
+    """The vector from the middle of a chord in other's solid to the point that is taken for its
+    exit.
 
-    exit_point: the closest point of other's surface to the middle. along: unit, toward side k's end.
-    It is zero unless the middle is equally far from two places, as between parallel faces. So that
-    rounding does not choose one, the point is beside the middle: where side k faces one exit alone,
-    toward that one, else toward the side's start.
+    exit_point: the closest point of other's surface to the middle. along: unit, toward side k's
+    end. It is zero unless the middle is equally far from two places, as between parallel faces. So
+    that rounding does not choose one, the point is beside the middle: where side k faces one exit
+    alone, toward that one, else toward the side's start.
     """
     # Away from the closest point, another that is as close becomes the closest.
     is_ahead = wp.dot(along, middle - exit_point) >= Real(0.0)
@@ -257,7 +263,8 @@ def chord_contact(
     rows: ContactRows,
     count: int,
 ) -> int:
-    """Appends the contact of the midpoint of an edge's chord in a closed surface. enters: parameter of its start."""
+    """Appends the contact of the midpoint of an edge's chord in a closed surface. enters: parameter
+    of its start."""
     chord = chord_of(source, context.other, start, end, enters, NO_TOLERANCE)
     if chord[1] > Real(1.0):
         return count

@@ -1,4 +1,5 @@
-"""The depth of two surfaces that overlap: the least translation that separates each region of their overlap.
+"""The depth of two surfaces that overlap: the least translation that separates each region of their
+overlap.
 
 The frame is that of surface a, a mesh; b moves.
 """
@@ -21,10 +22,11 @@ from collidecli.engine.geometry.closest_points import (
     SAME_EXIT,
     closest_points,
     overlap_of_projections,
-    perpendicular,
 )
-from collidecli.engine.geometry.meshes import FACE_PART, Meshes
+from collidecli.engine.geometry.mesh_points import FACE_PART
+from collidecli.engine.geometry.meshes import Meshes
 from collidecli.engine.geometry.real import Real, Vec3, array_of
+from collidecli.engine.geometry.segments import perpendicular
 from collidecli.engine.narrowphase.contact_merging import sort_contacts
 from collidecli.engine.narrowphase.sub_pairs import ContactRows
 from collidecli.engine.narrowphase.triangles.separating_translation import (
@@ -62,50 +64,57 @@ from collidecli.engine.narrowphase.triangles.surface_pair import (
     triangles_of_pair,
 )
 
-# Cheap conditions precede expensive ones in nested ifs: Warp may evaluate both operands of an `and`.
+# Cheap conditions precede expensive ones in nested ifs: Warp may evaluate both operands of an
+# `and`.
 
 as_vectors = array_of(Vec3, "as_vectors")
 as_numbers = array_of(int, "as_numbers")
 
 # The depth of a region of overlap, its least translation.
 #
-# The depth of an inner point is a lower bound: no shorter translation separates it from the other surface. The
-# translation along the normal of the deepest contact is an upper bound. Where the two agree to ACCURACY, as for
-# shallow contacts, the contacts stay unchanged. Otherwise `search_all` minimises the translation over directions. It
-# starts from the contacts' normals, from their successive projections and from fixed directions; from each it
-# continues with the normals of the triangles that touch last, along which the least translation of a convex overlap
-# lies. It ends with a pattern search of decreasing angles around the best direction. See docs/adr/0065.
+# The depth of an inner point is a lower bound: no shorter translation separates it from the other
+# surface. The translation along the normal of the deepest contact is an upper bound. Where the two
+# agree to ACCURACY, as for shallow contacts, the contacts stay unchanged. Otherwise `search_all`
+# minimises the translation over directions. It starts from the contacts' normals, from their
+# successive projections and from fixed directions; from each it continues with the normals of the
+# triangles that touch last, along which the least translation of a convex overlap lies. It ends
+# with a pattern search of decreasing angles around the best direction. See docs/adr/0065.
 
 NO_LONGER = wp.constant(Real(1.0 - 1.0e-6))
 """Factor by which a translation must be shorter than the best to replace it."""
 SAME_DIRECTION = wp.constant(Real(0.99))
 """Cosine of the angle between two contacts' normals above which only the first is tried."""
 MAX_NORMALS = 24
-"""Greatest number of contacts' normals that are tried: the deepest of each bundle of similar normals."""
+"""Greatest number of contacts' normals that are tried: the deepest of each bundle of similar
+normals."""
 PARALLEL = wp.constant(Real(1.0 - 1.0e-12))
 """Cosine above which two unit vectors are equal."""
 MAX_FACETS = wp.constant(8)
-"""Greatest number of times that the search continues with the normal of the triangles that touch last."""
+"""Greatest number of times that the search continues with the normal of the triangles that touch
+last."""
 PROJECTIONS = wp.constant(32)
 """Number of cycles of successive projections onto the half-spaces of the contacts."""
 SPREAD = wp.constant(3)
-"""The fixed directions are those of a grid on a cube, 2 SPREAD + 1 points per side: 218, some 14 degrees apart."""
+"""The fixed directions are those of a grid on a cube, 2 SPREAD + 1 points per side: 218, some 14
+degrees apart."""
 NEAR = wp.constant(Real(0.1))
-"""Fraction of half of the smaller surface's longest side: where the contacts' normals give a translation no longer than
-this, the fixed directions are not tried. Of 360 poses as shallow none has a translation shorter by 2 %."""
+"""Fraction of half of the smaller surface's longest side: where the contacts' normals give a
+translation no longer than this, the fixed directions are not tried. Of 360 poses as shallow none
+has a translation shorter by 2 %."""
 FIRST_TURN = wp.constant(Real(0.3))
 MAX_TURNS = wp.constant(64)
 """Greatest number of steps of the pattern search."""
 LAST_TURN = wp.constant(Real(0.004))
-"""First and last angle [rad] of the pattern search: an angle error e lengthens a translation of slope s by e s."""
+"""First and last angle [rad] of the pattern search: an angle error e lengthens a translation of
+slope s by e s."""
 
 
 @wp.struct
 class Search:
     """The best translation of a region so far.
 
-    direction: unit, a's frame. is_level: 1 where that is the normal of the triangles that touch last.
-    exact: 0 where any exit was not exact.
+    direction: unit, a's frame. is_level: 1 where that is the normal of the triangles that touch
+    last. exact: 0 where any exit was not exact.
     """
 
     direction: Vec3
@@ -116,7 +125,8 @@ class Search:
 
 @wp.func(inline=False)
 def try_direction(source: Any, pair: SurfacePair, direction: Vec3, before: Search) -> Search:
-    """The shortest of `before`, the translation along a direction, and those along the normals that follow from it.
+    """The shortest of `before`, the translation along a direction, and those along the normals that
+    follow from it.
 
     Along a normal of the surfaces that touch last a translation may be longer by a touch: of a
     shallow overlap a direction beside the normal is not told apart by its length.
@@ -148,7 +158,8 @@ def try_direction(source: Any, pair: SurfacePair, direction: Vec3, before: Searc
 
 @wp.func(inline=False)
 def refined(source: Any, pair: SurfacePair, before: Search) -> Search:
-    """The search after a pattern search around its best direction, with halved angles where no turn shortens it."""
+    """The search after a pattern search around its best direction, with halved angles where no turn
+    shortens it."""
     best = before
     angle = FIRST_TURN
     turns = int(0)
@@ -181,7 +192,8 @@ def is_of_region(pair: SurfacePair, contact: ContactRecord) -> bool:
 
 @wp.func
 def is_measured(contact: ContactRecord) -> bool:
-    """Whether a contact's separation is that of its features: neither left open for a region nor that of a region."""
+    """Whether a contact's separation is that of its features: neither left open for a region nor
+    that of a region."""
     return contact.role <= INNER_B
 
 
@@ -195,11 +207,12 @@ def has_lower_features(x: ContactRecord, y: ContactRecord) -> bool:
 def deepest_of_region(
     pair: SurfacePair, rows: ContactRows, tried: wp.array[Vec3], count: int
 ) -> int:
-    """Row of the region's deepest contact whose normal is not among `count` tried ones, -1 for none.
+    """Row of the region's deepest contact whose normal is not among `count` tried ones, -1 for
+    none.
 
-    This order does not depend on the order of the contacts. Of contacts that are equally deep, to SAME_EXIT, the first
-    is the one with the lowest features. Contacts that only touch do not count: which there are depends on the maximum
-    separation.
+    This order does not depend on the order of the contacts. Of contacts that are equally deep, to
+    SAME_EXIT, the first is the one with the lowest features. Contacts that only touch do not count:
+    which there are depends on the maximum separation.
     """
     result = int(-1)
     least = Real(0.0)
@@ -242,9 +255,11 @@ def search_normals(source: Any, pair: SurfacePair, rows: ContactRows, before: Se
 
 @wp.struct
 class FaceNormals:
-    """Directions along which triangles of a region are exited through their faces, no two of them similar.
+    """Directions along which triangles of a region are exited through their faces, no two of them
+    similar.
 
-    direction: unit, a's frame. number: of the triangle, by which they are sorted. count: of directions.
+    direction: unit, a's frame. number: of the triangle, by which they are sorted. count: of
+    directions.
     """
 
     direction: wp.array[Vec3]
@@ -254,7 +269,8 @@ class FaceNormals:
 
 @wp.func
 def add_face_normal(before: FaceNormals, direction: Vec3, number: int) -> FaceNormals:
-    """The list with a direction in the order of numbers; of similar directions the one with the lowest number stays.
+    """The list with a direction in the order of numbers; of similar directions the one with the
+    lowest number stays.
 
     Of more than MAX_NORMALS directions those with the lowest numbers stay.
     """
@@ -285,7 +301,8 @@ def add_face_normal(before: FaceNormals, direction: Vec3, number: int) -> FaceNo
 def add_normals_of_crossing(
     source: Any, pair: SurfacePair, face_a: int, face_b: int, before: FaceNormals
 ) -> FaceNormals:
-    """The list with the normals of two triangles, if they cross in the region that is being separated."""
+    """The list with the normals of two triangles, if they cross in the region that is being
+    separated."""
     triangles = triangles_of_pair(source, pair, face_a, face_b)
     if overlap_of_projections(triangles, pair.touch, pair.tie) <= pair.touch:
         return before
@@ -350,7 +367,8 @@ def search_faces(source: Any, pair: SurfacePair, before: Search) -> Search:
 
 @wp.func(inline=False)
 def projected_translation(pair: SurfacePair, rows: ContactRows, of_region: bool) -> Vec3:
-    """A short translation in the half-spaces of all contacts, each bounded by a plane; zero without contacts [m].
+    """A short translation in the half-spaces of all contacts, each bounded by a plane; zero without
+    contacts [m].
 
     Cyclic projections onto the half-spaces. of_region: whether only the region's contacts count.
     Source: Bregman 1965, successive projections.
@@ -368,8 +386,8 @@ def projected_translation(pair: SurfacePair, rows: ContactRows, of_region: bool)
 
 @wp.func(inline=False)
 def search_all(source: Any, pair: SurfacePair, rows: ContactRows, before: Search) -> Search:
-    """The least translation over the contacts' normals, their projected translations and, unless it is short, the fixed
-    directions, then refined."""
+    """The least translation over the contacts' normals, their projected translations and, unless it
+    is short, the fixed directions, then refined."""
     best = search_faces(source, pair, search_normals(source, pair, rows, before))
     for turn in range(2):  # the contacts of the region, then all of the pair
         translation = projected_translation(pair, rows, turn == 0)
@@ -389,17 +407,20 @@ def search_all(source: Any, pair: SurfacePair, rows: ContactRows, before: Search
 ACCURACY = wp.constant(Real(1.03))
 """Greatest ratio of a translation to its lower bound without a search."""
 SHALLOW = wp.constant(Real(0.02))
-"""Fraction of half of the smaller surface's longest side: a translation no longer than this is not searched further."""
+"""Fraction of half of the smaller surface's longest side: a translation no longer than this is not
+searched further."""
 NEARLY = wp.constant(Real(2.0))
 """Touches by which a translation along the deepest contact's normal may be longer than that contact
-is deep: edges beside a corner that has no depth of its own, or surfaces that are not quite parallel."""
+is deep: edges beside a corner that has no depth of its own, or surfaces that are not quite
+parallel."""
 SAME_DEPTH = wp.constant(Real(1.0 + 1.0e-9))
 """Factor below which two depths are equal."""
 
 
 @wp.func(inline=False)
 def region_contact(source: Any, pair: SurfacePair, best: Search) -> ContactRecord:
-    """The contact of a region: its least translation, at the closest points of the triangles that touch last."""
+    """The contact of a region: its least translation, at the closest points of the triangles that
+    touch last."""
     triangles = triangles_of_pair(source, pair, best.exit.face_a, best.exit.face_b)
     moved = best.exit.translation * best.direction
     triangles.a += moved
@@ -468,7 +489,8 @@ def emit_spare(rows: ContactRows, contact: ContactRecord):
 
 @wp.func(inline=False)
 def measure_region(source: Any, pair: SurfacePair, rows: ContactRows) -> int:
-    """Writes the contacts of a region; returns 0 where the search ended at its greatest number of steps."""
+    """Writes the contacts of a region; returns 0 where the search ended at its greatest number of
+    steps."""
     region = pair.regions[pair.own]
     recent = wp.zeros(shape=wp.static(RECENT), dtype=wp.vec2i)
     pair.recent = as_pairs(recent)
@@ -530,7 +552,8 @@ def measure_regions(source: Any, pair: SurfacePair, rows: ContactRows) -> int:
 
     Returns 0 where the search ended at its greatest number of steps.
     """
-    # Rows come in the order of the BVHs, which rounding may choose; projections depend on the order.
+    # Rows come in the order of the BVHs, which rounding may choose; projections depend on the
+    # order.
     sort_contacts(rows.contact, rows.first, rows.end - rows.first, False)
     regions = wp.zeros(shape=wp.static(CAPACITY + 1), dtype=OverlapRegion)
     crossings = add_crossings(source, pair, as_regions(regions))
@@ -554,7 +577,8 @@ def measure_regions(source: Any, pair: SurfacePair, rows: ContactRows) -> int:
 def measure_meshes(meshes: Meshes, pair: SurfacePair, rows: ContactRows) -> int:
     """As `measure_regions`, for two meshes, in the frame of the mesh with more triangles.
 
-    So the search does not depend on the order of the shapes in the scene, unless both have equally many triangles.
+    So the search does not depend on the order of the shapes in the scene, unless both have equally
+    many triangles.
     """
     size_a = meshes.arrays[0].header[pair.a].end_node - meshes.arrays[0].header[pair.a].first_node
     size_b = meshes.arrays[0].header[pair.b].end_node - meshes.arrays[0].header[pair.b].first_node

@@ -1,7 +1,7 @@
 """Collider of two triangle meshes: the vertices and edges of each against the surface of the other.
 
-The functions read either surface through a triangle source (see `surface`), so that `heightfield_solid` uses
-them too.
+The functions read either surface through a triangle source (see `surface`), so that
+`heightfield_solid` uses them too.
 """
 
 from __future__ import annotations
@@ -11,16 +11,11 @@ from typing import Any
 
 import warp as wp
 
-from collidecli.engine.candidates import Query
+from collidecli.engine.collider_query import Query
 from collidecli.engine.contact_record import FALLBACK, SPARE, SPARE_UNTESTED
 from collidecli.engine.device_model import ShapeRows
-from collidecli.engine.geometry.bounds import (
-    ShapeBounds,
-    box_intersects,
-    box_of_shape,
-    clearance_at,
-    measure_grid,
-)
+from collidecli.engine.geometry.bounds import ShapeBounds, box_intersects, box_of_shape
+from collidecli.engine.geometry.mesh_clearance import clearance_at, measure_grid
 from collidecli.engine.geometry.meshes import Meshes
 from collidecli.engine.geometry.real import Pose, Real, Vec3
 from collidecli.engine.narrowphase.collider import Collider
@@ -69,7 +64,8 @@ from collidecli.engine.narrowphase.triangles.surface_pair import (
 
 # ruff: noqa: F811
 
-# Cheap conditions precede expensive ones in nested ifs: Warp may evaluate both operands of an `and`.
+# Cheap conditions precede expensive ones in nested ifs: Warp may evaluate both operands of an
+# `and`.
 
 # Contacts of a triangle of the own surface with the other surface.
 
@@ -78,15 +74,16 @@ EDGE_OWNED = wp.constant(3)
 VERTEX_SALIENT = wp.constant(6)
 EDGE_SALIENT = wp.constant(9)
 SPARE_ROWS = wp.constant(1 << 30)
-"""Number, in place of a triangle's, of the sub-pair that reserves rows for the contacts of `measure_pair`."""
+"""Number, in place of a triangle's, of the sub-pair that reserves rows for the contacts of
+`measure_pair`."""
 
 
 @wp.struct
 class SearchSide:
     """One mesh of a pair, whose triangles are searched, and the other.
 
-    bounds: of the other in own's frame, and own's BVH. other: the other mesh. pose: own's frame in other's.
-    grown: greatest distance from other's surface at which a triangle has contacts [m].
+    bounds: of the other in own's frame, and own's BVH. other: the other mesh. pose: own's frame in
+    other's. grown: greatest distance from other's surface at which a triangle has contacts [m].
     """
 
     bounds: ShapeBounds
@@ -118,7 +115,8 @@ def side_of(rows: ShapeRows, meshes: Meshes, query: Query, of_a: bool) -> Search
 
 @wp.func(inline=False)
 def is_beyond_max_separation(side: SearchSide, meshes: Meshes, node: int) -> bool:
-    """Whether a node of own's BVH is outside other and farther from it than `grown`, from other's clearance grid."""
+    """Whether a node of own's BVH is outside other and farther from it than `grown`, from other's
+    clearance grid."""
     lower = meshes.arrays[0].lower[node]
     upper = meshes.arrays[0].upper[node]
     middle = wp.transform_point(side.pose, Real(0.5) * (lower + upper))
@@ -136,7 +134,8 @@ def has_candidate_feature(bits: int) -> bool:
 def find_sub_pairs(
     rows: ShapeRows, meshes: Meshes, query: Query, part: int, parts: int, out: SubPairList
 ) -> int:
-    """Appends, in BVH order, the triangles of a, then ~ those of b, with candidate features in a part of the BVHs."""
+    """Appends, in BVH order, the triangles of a, then ~ those of b, with candidate features in a
+    part of the BVHs."""
     count = int(0)
     for turn in range(2):
         side = side_of(rows, meshes, query, turn == 0)
@@ -172,9 +171,9 @@ def has_bits(bits: int, first: int, second: int, k: int) -> bool:
 class CandidateFeatures:
     """The features of an own triangle that are tested against other.
 
-    bits: as in `Meshes.owned`. p, q, r: corners, other's frame [m].
-    candidates: bit k for corner k, 3 + k for side k; a candidate corner is in front of other's surface. low, high: AABB
-    of the candidates [m]. max_distance: greatest distance at which they have contacts [m].
+    bits: as in `Meshes.owned`. p, q, r: corners, other's frame [m]. candidates: bit k for corner k,
+    3 + k for side k; a candidate corner is in front of other's surface. low, high: AABB of the
+    candidates [m]. max_distance: greatest distance at which they have contacts [m].
     """
 
     bits: int
@@ -191,8 +190,8 @@ class CandidateFeatures:
 class Found:
     """What the traversal of other's triangles has found. count: of contacts.
 
-    crossings: for each side of the own triangle the number of other's triangles that it crosses. enters: the parameter
-    of the side at which it first enters other.
+    crossings: for each side of the own triangle the number of other's triangles that it crosses.
+    enters: the parameter of the side at which it first enters other.
     """
 
     count: int
@@ -230,7 +229,8 @@ def edge_on_triangle(
     if context.other_closed == 0:
         crosses = edge_crosses(source, context.other, target, start, end, context.touch)
         if crosses:
-            # Both ends of an edge that crosses an open surface; one is behind, see `measured_crossing`.
+            # Both ends of an edge that crosses an open surface; one is behind, see
+            # `measured_crossing`.
             count = append_crossing(
                 context, rows, count, start, feature_on(source, context.own, face, k)
             )
@@ -243,7 +243,8 @@ def edge_on_triangle(
         found.crossings[k] = found.crossings[k] + 1
         if t >= Real(0.0):
             found.enters[k] = wp.min(found.enters[k], t)
-    # Edges that overlap are found from either surface: one of the two crosses a triangle beside the other.
+    # Edges that overlap are found from either surface: one of the two crosses a triangle beside the
+    # other.
     overlaps = crosses and (context.own_closed == 1 or context.other_closed == 1)
     bits = other_bits(source, context.other, target)
     sides = int(3)
@@ -276,7 +277,8 @@ def chord_contacts(
     rows: ContactRows,
     found: Found,
 ) -> int:
-    """Appends the contacts of the sides of an own triangle that enter and exit other's solid; returns the count."""
+    """Appends the contacts of the sides of an own triangle that enter and exit other's solid;
+    returns the count."""
     count = found.count
     for k in range(3):
         if found.crossings[k] > 1 and found.enters[k] <= Real(1.0):
@@ -372,7 +374,8 @@ def collide_with_surface(
     rows: ContactRows,
     count: int,
 ) -> int:
-    """Appends the contacts of an own triangle's candidate features with other's surface; returns the count."""
+    """Appends the contacts of an own triangle's candidate features with other's surface; returns
+    the count."""
     return collide_with_mesh(context, source, face, features, rows, count)
 
 
@@ -385,7 +388,8 @@ def collide_with_surface(
     rows: ContactRows,
     count: int,
 ) -> int:
-    """Appends the contacts of an own triangle's candidate features with the mesh or the heightfield."""
+    """Appends the contacts of an own triangle's candidate features with the mesh or the
+    heightfield."""
     if context.other < 0:
         return collide_with_heightfield(context, heightfield_pair, face, features, rows, count)
     return collide_with_mesh(context, heightfield_pair, face, features, rows, count)
@@ -395,7 +399,8 @@ def collide_with_surface(
 def contacts_of_triangle(
     context: MeshPairContext, source: Any, face: int, rows: ContactRows
 ) -> int:
-    """Appends the contacts of the corners and sides that an own triangle owns; returns the count."""
+    """Appends the contacts of the corners and sides that an own triangle owns; returns the
+    count."""
     features = CandidateFeatures()
     features.bits = own_bits(source, context.own, face)
     features.p = wp.transform_point(context.pose, corner_on(source, context.own, face, 0))
@@ -442,14 +447,16 @@ def surface_pair_of(rows: ShapeRows, source: Any, query: Query) -> SurfacePair:
     pair.grown = pair.touch
     pair.ignored = pair.touch
     pair.tie.touch = pair.touch
-    # For any poses: two boxes that overlap are apart once one has been moved by the sum of their diagonals.
+    # For any poses: two boxes that overlap are apart once one has been moved by the sum of their
+    # diagonals.
     pair.span = Real(2.0) * (wp.length(rows.size[query.row_a]) + wp.length(rows.size[query.row_b]))
     pair.size = wp.min(wp.max(rows.size[query.row_a]), wp.max(rows.size[query.row_b]))
     return pair
 
 
 def feature_kernel(surfaces_type: Any, source_of: Callable[..., Any]) -> wp.Kernel:
-    """The kernel of the sub-pairs of two surfaces: an own triangle's features against the other surface.
+    """The kernel of the sub-pairs of two surfaces: an own triangle's features against the other
+    surface.
 
     source_of(rows, surfaces, query): the triangle source of a pair.
     """
@@ -485,7 +492,8 @@ def source_of_meshes(rows: ShapeRows, meshes: Meshes, query: Query) -> Meshes:
 
 @wp.func(inline=True)
 def measure_pair(rows: ShapeRows, meshes: Meshes, query: Query, out: ContactRows) -> int:
-    """Replaces the contacts of two overlapping meshes by those of their regions of overlap, see `measure_regions`."""
+    """Replaces the contacts of two overlapping meshes by those of their regions of overlap, see
+    `measure_regions`."""
     return measure_meshes(meshes, surface_pair_of(rows, meshes, query), out)
 
 

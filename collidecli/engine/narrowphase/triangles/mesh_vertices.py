@@ -8,7 +8,8 @@ from typing import Any
 import warp as wp
 
 from collidecli.engine.contact_record import FALLBACK
-from collidecli.engine.geometry.meshes import EDGE_PART, FACE_PART, RISE, square_to_segment
+from collidecli.engine.geometry.mesh_points import EDGE_PART, FACE_PART, RISE
+from collidecli.engine.geometry.meshes import square_to_segment
 from collidecli.engine.geometry.real import Real, Vec3
 from collidecli.engine.narrowphase.sub_pairs import ContactRows
 from collidecli.engine.narrowphase.triangles.surface import (
@@ -33,7 +34,8 @@ from collidecli.engine.narrowphase.triangles.surface_pair import (
     own_direction,
 )
 
-# Cheap conditions precede expensive ones in nested ifs: Warp may evaluate both operands of an `and`.
+# Cheap conditions precede expensive ones in nested ifs: Warp may evaluate both operands of an
+# `and`.
 # ruff: noqa: SIM102
 
 
@@ -41,7 +43,8 @@ from collidecli.engine.narrowphase.triangles.surface_pair import (
 def part_cone_contains(
     source: Any, surface: int, face: int, part: int, direction: Vec3, rise: Real
 ) -> bool:
-    """Whether a unit direction is in the normal cone of a side or a corner of a triangle, to a sine of `rise`."""
+    """Whether a unit direction is in the normal cone of a side or a corner of a triangle, to a sine
+    of `rise`."""
     if part >= EDGE_PART:
         return edge_cone_contains(source, surface, face, part - EDGE_PART, direction, rise)
     return corner_cone_contains(source, surface, face, part, direction, rise)
@@ -72,7 +75,8 @@ def part_snapped(source: Any, surface: int, face: int, part: int, point: Vec3, n
 def side_toward(
     context: MeshPairContext, source: Any, normal: Vec3, at: Vec3, height: Real
 ) -> Real:
-    """1 where a point is in front of a triangle of other, -1 behind; for a point that touches it, by own's origin."""
+    """1 where a point is in front of a triangle of other, -1 behind; for a point that touches it,
+    by own's origin."""
     if context.other_front == 1:
         return Real(1.0)
     if wp.abs(height) > context.touch:
@@ -100,7 +104,8 @@ def touching_vertex(
     rows: ContactRows,
     count: int,
 ) -> int:
-    """Appends the contact of a corner that touches part `part` of other's triangle `target`, if any.
+    """Appends the contact of a corner that touches part `part` of other's triangle `target`, if
+    any.
 
     The direction to a point that touches is rounding. The contact is along the triangle's normal
     where that is in the corner's normal cone, so that surfaces that rest on each other have one
@@ -146,11 +151,13 @@ def vertex_on_triangle(
     rows: ContactRows,
     count: int,
 ) -> int:
-    """Appends the contact of corner k of own's triangle `face`, at `point`, with other's triangle `target`, if any.
+    """Appends the contact of corner k of own's triangle `face`, at `point`, with other's triangle
+    `target`, if any.
 
-    The point is above the interior of the triangle, or above an edge or vertex that the triangle owns. The direction is
-    in the normal cones of both features, or is the triangle's normal. A point above the interior within a touch of an
-    edge or vertex has the feature of that, whichever triangles find it. Returns the count of contacts after it.
+    The point is above the interior of the triangle, or above an edge or vertex that the triangle
+    owns. The direction is in the normal cones of both features, or is the triangle's normal. A
+    point above the interior within a touch of an edge or vertex has the feature of that, whichever
+    triangles find it. Returns the count of contacts after it.
     """
     closest = closest_point_on(source, context.other, target, point)
     if closest.square >= context.max_separation * context.max_separation:
@@ -206,7 +213,8 @@ def vertex_inside(
     rows: ContactRows,
     count: int,
 ) -> wp.vec2i:
-    """Appends the contact of a corner that is inside other; returns the count, and 1 where the corner is inside."""
+    """Appends the contact of a corner that is inside other; returns the count, and 1 where the
+    corner is inside."""
     closest = exit_point_of(source, context.other, point, context.touch)
     if closest.face < 0:
         return wp.vec2i(count, 0)

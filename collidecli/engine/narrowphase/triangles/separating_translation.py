@@ -1,9 +1,11 @@
-"""The translation of the second surface of a pair along a direction that separates a region of their overlap.
+"""The translation of the second surface of a pair along a direction that separates a region of
+their overlap.
 
-At a translation, every pair of triangles that crosses within the region gives the translation at which the pair ceases
-to overlap (`closest_points.sweep_interval`, a separating axis test). The greatest of these is the next translation,
-until no pair crosses. A closed surface may then still contain a part of the other: the translation advances to that at
-which the deepest inner point of the region exits.
+At a translation, every pair of triangles that crosses within the region gives the translation at
+which the pair ceases to overlap (`closest_points.sweep_interval`, a separating axis test). The
+greatest of these is the next translation, until no pair crosses. A closed surface may then still
+contain a part of the other: the translation advances to that at which the deepest inner point of
+the region exits.
 
 The frame is that of surface a, a mesh; b moves along the direction.
 """
@@ -26,6 +28,7 @@ from collidecli.engine.narrowphase.triangles.surface import (
     boxes_intersect,
     chord_of,
     corner_on,
+    face_count,
     first_face_of,
     is_within,
     mesh_arrays,
@@ -41,7 +44,8 @@ from collidecli.engine.narrowphase.triangles.surface_pair import (
     triangles_of_pair,
 )
 
-# Cheap conditions precede expensive ones in nested ifs: Warp may evaluate both operands of an `and`.
+# Cheap conditions precede expensive ones in nested ifs: Warp may evaluate both operands of an
+# `and`.
 # ruff: noqa: SIM102
 
 SAMPLES = wp.constant(5)
@@ -52,7 +56,8 @@ SAMPLES = wp.constant(5)
 def inner_exit(
     source: Any, pair: SurfacePair, region: OverlapRegion, direction: Vec3, translation: Real
 ) -> Real:
-    """The translation at which the region's inner points exit, if one is still inside; else `translation`.
+    """The translation at which the region's inner points exit, if one is still inside; else
+    `translation`.
 
     Up to that translation the point is inside, independent of crossings.
     """
@@ -79,8 +84,8 @@ def inner_exit(
 def clear_point(source: Any, pair: SurfacePair, of_a: bool, translation: Vec3) -> Vec3:
     """The sample point of one mesh that is farthest from the other surface, in the other's frame.
 
-    The samples are the centroids of SAMPLES triangles. Without crossings, any point that is not on the other surface
-    decides on which side of it the whole of a connected mesh is.
+    The samples are the centroids of SAMPLES triangles. Without crossings, any point that is not on
+    the other surface decides on which side of it the whole of a connected mesh is.
     """
     shape = wp.where(of_a, pair.a, pair.b)
     other = wp.where(of_a, pair.b, pair.a)
@@ -113,7 +118,8 @@ def clear_point(source: Any, pair: SurfacePair, of_a: bool, translation: Vec3) -
 
 @wp.func(inline=False)
 def engulfed_exit(source: Any, pair: SurfacePair, direction: Vec3, translation: Real) -> Real:
-    """The translation at which a mesh that is wholly inside the other exits, if one is; else `translation`.
+    """The translation at which a mesh that is wholly inside the other exits, if one is; else
+    `translation`.
 
     Requires that no triangles cross at `translation`.
     """
@@ -141,16 +147,24 @@ def engulfed_exit(source: Any, pair: SurfacePair, direction: Vec3, translation: 
 
 
 MAX_ADVANCES = wp.constant(256)
-"""Greatest number of translations along one direction; each separates at least one pair of triangles."""
-PROBES = wp.constant(2)
-"""Translations up to the limit that are probed for a direction before its exit is computed step by step."""
+"""Greatest number of translations along one direction; each separates at least one pair of
+triangles."""
+FEW_TRIANGLES = wp.constant(2048)
+"""Number of two surfaces' triangles up to which every direction is followed to its exit or to the
+limit. The number of steps increases with the fineness: of two tori of 12,288 triangles each, the
+search then takes 4 times as long."""
+PROBES = wp.constant(8)
+"""Translations up to the limit that are probed for a direction of surfaces with more triangles.
+Where they are apart between two probes alone, over less than an eighth of the limit, that exit may
+be missed."""
 LEVEL = wp.constant(Real(1.0e-9))
 """Sine of the angle up to which a direction is not blocked."""
 PERPENDICULAR = wp.constant(Real(1.0e-6))
-"""Cosine of the angle of two directions up to which one does not point along the other: the normals of faces at right
-angles have a cosine of rounding."""
+"""Cosine of the angle of two directions up to which one does not point along the other: the normals
+of faces at right angles have a cosine of rounding."""
 BACK = wp.constant(Real(8.0))
-"""Multiple of `SurfacePair.touch` by which the search steps back from the exit of a point, to find the triangles there.
+"""Multiple of `SurfacePair.touch` by which the search steps back from the exit of a point, to find
+the triangles there.
 """
 RECENT = 32
 """Capacity of the cache of pairs of triangles, see `past_recent`."""
@@ -158,10 +172,11 @@ RECENT = 32
 
 @wp.struct
 class Exit:
-    """The exit of a region along a direction. translation [m]; found: 0 where the exit is not before the limit.
+    """The exit of a region along a direction. translation [m]; found: 0 where the exit is not
+    before the limit.
 
-    face_a, face_b: the triangles of a and b that touch last, or -1. axis: the unit normal between them, a to b.
-    exact: 0 where the search ended at MAX_ADVANCES.
+    face_a, face_b: the triangles of a and b that touch last, or -1. axis: the unit normal between
+    them, a to b. exact: 0 where the search ended at MAX_ADVANCES.
     """
 
     translation: Real
@@ -182,7 +197,8 @@ def is_in_region(region: OverlapRegion, moved: Vec3, low: Vec3, high: Vec3) -> b
 
 @wp.func
 def crossing_box(pair: SurfacePair, triangles: TrianglePair, moved: Vec3) -> Segment:
-    """The corners of the box, grown by a touch, of the segment in which two triangles cross after a translation."""
+    """The corners of the box, grown by a touch, of the segment in which two triangles cross after a
+    translation."""
     placed = triangles
     placed.a += moved
     placed.b += moved
@@ -211,10 +227,12 @@ def is_of_others(
     interval: SweepInterval,
     translation: Real,
 ) -> bool:
-    """Whether two triangles that cross at a translation do so in another region, and not in the one to be separated.
+    """Whether two triangles that cross at a translation do so in another region, and not in the one
+    to be separated.
 
-    They belong to the region in which they begin to cross: where the region that is separated moves into the box of
-    another, its triangles still are its own. Those of another region count once they are outside of its box.
+    They belong to the region in which they begin to cross: where the region that is separated moves
+    into the box of another, its triangles still are its own. Those of another region count once
+    they are outside of its box.
     """
     begins = Real(0.0)
     if interval.start > Real(0.0):
@@ -244,7 +262,8 @@ def later_exit(
     face_b: int,
     before: Exit,
 ) -> Exit:
-    """The later of `before` and the exit of a pair of triangles, if the pair crosses at a translation.
+    """The later of `before` and the exit of a pair of triangles, if the pair crosses at a
+    translation.
 
     Of exits that are equal to SAME_EXIT it has the triangles with the lowest numbers.
     """
@@ -276,10 +295,12 @@ def later_exit(
 def latest_exit(
     source: Any, pair: SurfacePair, direction: Vec3, translation: Real, limit: Real
 ) -> Exit:
-    """The latest exit of all pairs of triangles that cross at a translation; the search ends at an exit >= limit.
+    """The latest exit of all pairs of triangles that cross at a translation; the search ends at an
+    exit >= limit.
 
-    Crossings in other regions do not count, neither where the region is on a nor where it has moved with b. All other
-    crossings count, also those with parts of a that b reaches only by its translation.
+    Crossings in other regions do not count, neither where the region is on a nor where it has moved
+    with b. All other crossings count, also those with parts of a that b reaches only by its
+    translation.
     """
     latest = Exit()
     latest.exact = 1
@@ -314,9 +335,11 @@ def latest_exit(
 def past_recent(
     source: Any, pair: SurfacePair, direction: Vec3, translation: Real, limit: Real
 ) -> Exit:
-    """The translation, from `translation` on, up to which some cached pair of triangles crosses throughout.
+    """The translation, from `translation` on, up to which some cached pair of triangles crosses
+    throughout.
 
-    Pairs that crossed along one direction mostly cross along the next: most directions need no BVH traversal.
+    Pairs that crossed along one direction mostly cross along the next: most directions need no BVH
+    traversal.
     """
     last = Exit()
     last.exact = 1
@@ -346,9 +369,11 @@ def past_recent(
 
 @wp.func
 def remember(source: Any, pair: SurfacePair, latest: Exit):
-    """Caches a pair of triangles, in place of the previous pair in its slot. The face of b is stored plus one.
+    """Caches a pair of triangles, in place of the previous pair in its slot. The face of b is
+    stored plus one.
 
-    The slot depends on the triangles' numbers within their surfaces, so that other shapes of a scene change nothing.
+    The slot depends on the triangles' numbers within their surfaces, so that other shapes of a
+    scene change nothing.
     """
     if latest.found == 1:
         number_a = latest.face_a - first_face_of(source, pair.a)
@@ -379,8 +404,8 @@ def is_separated(source: Any, pair: SurfacePair, direction: Vec3, translation: R
 
 @wp.func
 def just_before(pair: SurfacePair, translation: Real, least: Real) -> Real:
-    """A translation slightly before the given one, at which triangles that separate there still cross; at least
-    `least`."""
+    """A translation slightly before the given one, at which triangles that separate there still
+    cross; at least `least`."""
     before = translation - BACK * pair.touch
     return wp.where(before > least + BACK * pair.touch, before, translation)
 
@@ -394,9 +419,11 @@ def exit_without_crossing(
     translation: Real,
     limit: Real,
 ) -> Exit:
-    """The exit of a region whose points leave at a translation at which no triangles cross, as parallel faces do.
+    """The exit of a region whose points leave at a translation at which no triangles cross, as
+    parallel faces do.
 
-    What follows these faces crosses a little further on: its exit. Else theirs, with the triangles at the inner point.
+    What follows these faces crosses a little further on: its exit. Else theirs, with the triangles
+    at the inner point.
     """
     result = latest_exit(source, pair, direction, translation + BACK * pair.touch, limit)
     if result.found == 1:
@@ -418,7 +445,8 @@ def exit_without_crossing(
 def exit_to_the_last(
     source: Any, pair: SurfacePair, direction: Vec3, translation: Real, before: Exit
 ) -> Exit:
-    """The exit `before` at a translation, with the triangles that touch last of all that cross just before it.
+    """The exit `before` at a translation, with the triangles that touch last of all that cross just
+    before it.
 
     The steps of the search end where surfaces overlap by no more than a touch: without these last
     triangles a direction beside the least one would seem shorter by that much. Which triangles the
@@ -441,8 +469,31 @@ def exit_to_the_last(
 
 
 @wp.func(inline=False)
+def may_exit_before(
+    source: Any, pair: SurfacePair, direction: Vec3, translation: Real, limit: Real
+) -> bool:
+    """Whether the exit along a direction may be before the limit; it is not before `translation`.
+
+    At a short translation, separated surfaces may cross again further on. The probes are at fixed
+    fractions of the limit: `translation` depends on the cache, which depends on the order of the
+    BVHs, so that rounding would choose whether such an exit is found.
+    """
+    if face_count(source, pair.a) + face_count(source, pair.b) <= FEW_TRIANGLES:
+        return True
+    for k in range(PROBES):
+        probed = limit * (Real(1.0) - Real(k) / Real(PROBES))
+        if probed > translation:
+            crossing = latest_exit(source, pair, direction, probed, probed)
+            remember(source, pair, crossing)
+            if crossing.found == 0:
+                return True
+    return False
+
+
+@wp.func(inline=False)
 def exit_along(source: Any, pair: SurfacePair, direction: Vec3, limit: Real) -> Exit:
-    """The least translation of b along a unit direction that separates a region, if it is shorter than `limit` [m].
+    """The least translation of b along a unit direction that separates a region, if it is shorter
+    than `limit` [m].
 
     Degenerate: surfaces that only touch, to `pair.touch`, are separated.
     """
@@ -464,15 +515,7 @@ def exit_along(source: Any, pair: SurfacePair, direction: Vec3, limit: Real) -> 
         last.found = 0
         return last
     if limit < pair.span:
-        # Most directions are rejected here. At a short translation, separated surfaces may cross again further on.
-        is_free = bool(False)
-        for k in range(PROBES):
-            if not is_free:
-                probed = translation + (limit - translation) * (Real(1.0) - Real(k) / Real(PROBES))
-                last_exit = latest_exit(source, pair, direction, probed, probed)
-                remember(source, pair, last_exit)
-                is_free = last_exit.found == 0
-        if not is_free:
+        if not may_exit_before(source, pair, direction, translation, limit):
             last.found = 0
             return last
     for _step in range(MAX_ADVANCES):

@@ -1,17 +1,18 @@
 """Triangle sources: the accessors by which collision functions read the surfaces of a pair.
 
-Contract of a triangle source: a Warp struct that holds both surfaces of a pair. There are two: `Meshes` (two
-triangle meshes) and `HeightfieldPair` (a mesh and a heightfield). A surface is an integer: the number of a mesh, or a
-negative number for the heightfield of a `HeightfieldPair`. `face` is a triangle, numbered as its surface numbers it;
-`part` is a part of a triangle as in `MeshPoint`: corner, side or interior. Collision functions declare their source as
-`Any`; Warp picks the overload by the type of the first argument. Every source has an overload of:
+Contract of a triangle source: a Warp struct that holds both surfaces of a pair. There are two:
+`Meshes` (two triangle meshes) and `HeightfieldPair` (a mesh and a heightfield). A surface is an
+integer: the number of a mesh, or a negative number for the heightfield of a `HeightfieldPair`.
+`face` is a triangle, numbered as its surface numbers it; `part` is a part of a triangle as in
+`MeshPoint`: corner, side or interior. Collision functions declare their source as `Any`; Warp picks
+the overload by the type of the first argument. Every source has an overload of:
 
 - flags: `front_flag`, `closed_flag`;
 - triangles: `corner_on`, `normal_on`, `outward_on`, `feature_on`, `closest_point_on`, `is_crossed`;
 - features that a triangle owns: `own_bits`, `other_bits`, `is_owned`, `priority_on`;
 - normal cones: `edge_cone_contains`, `corner_cone_contains`;
-- traversals: `begin_in_box` and `next_in_box`, the triangles of surface b of a pair near a box; `mesh_arrays`
-  and `first_face_of`, for the BVH of a mesh of the pair;
+- traversals: `begin_in_box` and `next_in_box`, the triangles of surface b of a pair near a box;
+  `mesh_arrays` and `first_face_of`, for the BVH of a mesh of the pair;
 - interior: `nearest_on`, `free_radius`, `surface_clearance`, `is_within`, `exit_point_of`,
   `first_crossings`,
   `depth_inside`, `origin_on`, `chord_of`, `deepest_of`.
@@ -22,14 +23,12 @@ from typing import Any
 import warp as wp
 
 from collidecli.engine.contact_record import FALLBACK
-from collidecli.engine.geometry.bounds import clearance_at
 from collidecli.engine.geometry.heightfields import base_begins, named_triangle
-from collidecli.engine.geometry.meshes import (
-    Meshes,
+from collidecli.engine.geometry.mesh_clearance import clearance_at
+from collidecli.engine.geometry.mesh_points import (
     MeshPoint,
     feature_of_mesh_point,
     is_inside_mesh,
-    mesh_corner,
     mesh_edge_cone_contains,
     mesh_point_on_triangle,
     mesh_vertex_cone_contains,
@@ -38,6 +37,7 @@ from collidecli.engine.geometry.meshes import (
     outward_at,
     segment_crosses_triangle,
 )
+from collidecli.engine.geometry.meshes import Meshes, mesh_corner
 from collidecli.engine.geometry.real import Pose, Real, Vec3
 from collidecli.engine.narrowphase.triangles.heightfield_traversal import (
     SegmentCursor,
@@ -66,7 +66,8 @@ from collidecli.engine.narrowphase.triangles.heightfield_triangles import (
     owned_of_face,
 )
 
-# Cheap conditions precede expensive ones in nested ifs: Warp may evaluate both operands of an `and`.
+# Cheap conditions precede expensive ones in nested ifs: Warp may evaluate both operands of an
+# `and`.
 # ruff: noqa: F811, SIM102
 
 
@@ -134,7 +135,8 @@ def normal_on(heightfield_pair: HeightfieldPair, surface: int, face: int) -> Vec
 
 @wp.func
 def own_bits(meshes: Meshes, surface: int, face: int) -> int:
-    """Bits of a triangle whose features are tested against the other surface, as in `Meshes.owned`."""
+    """Bits of a triangle whose features are tested against the other surface, as in
+    `Meshes.owned`."""
     return meshes.arrays[0].owned[face]
 
 
@@ -148,13 +150,15 @@ def own_bits(heightfield_pair: HeightfieldPair, surface: int, face: int) -> int:
 
 @wp.func
 def other_bits(meshes: Meshes, surface: int, face: int) -> int:
-    """Bits of a triangle that features are tested against, as in `Meshes.owned`; salient corners may be unset."""
+    """Bits of a triangle that features are tested against, as in `Meshes.owned`; salient corners
+    may be unset."""
     return meshes.arrays[0].owned[face]
 
 
 @wp.func
 def other_bits(heightfield_pair: HeightfieldPair, surface: int, face: int) -> int:
-    """Bits of a triangle of the heightfield or the mesh; of the heightfield without salient corners."""
+    """Bits of a triangle of the heightfield or the mesh; of the heightfield without salient
+    corners."""
     if surface < 0:
         return bits_of_face(heightfield_pair.field, face, False)
     return heightfield_pair.meshes.arrays[0].owned[face]
@@ -190,7 +194,8 @@ def outward_on(heightfield_pair: HeightfieldPair, surface: int, face: int, part:
 
 @wp.func
 def is_front_facing(outward: Vec3, direction: Vec3) -> bool:
-    """Whether a feature with an outward vector faces a direction; one without (edge of a flat sheet) faces all."""
+    """Whether a feature with an outward vector faces a direction; one without (edge of a flat
+    sheet) faces all."""
     return wp.dot(outward, direction) > Real(0.0) or wp.length_sq(outward) == Real(0.0)
 
 
@@ -198,7 +203,8 @@ def is_front_facing(outward: Vec3, direction: Vec3) -> bool:
 def edge_cone_contains(
     meshes: Meshes, surface: int, face: int, k: int, direction: Vec3, rise: Real
 ) -> bool:
-    """Whether a unit direction is in the normal cone of the interior of side k of a triangle, to a sine of `rise`."""
+    """Whether a unit direction is in the normal cone of the interior of side k of a triangle, to a
+    sine of `rise`."""
     return mesh_edge_cone_contains(meshes, face, k, direction, rise)
 
 
@@ -219,7 +225,8 @@ def edge_cone_contains(
 def corner_cone_contains(
     meshes: Meshes, surface: int, face: int, k: int, direction: Vec3, rise: Real
 ) -> bool:
-    """Whether a unit direction is in the normal cone of corner k of a triangle, to a sine of `rise`."""
+    """Whether a unit direction is in the normal cone of corner k of a triangle, to a sine of
+    `rise`."""
     return mesh_vertex_cone_contains(meshes, meshes.arrays[0].corner[3 * face + k], direction, rise)
 
 
@@ -227,7 +234,8 @@ def corner_cone_contains(
 def corner_cone_contains(
     heightfield_pair: HeightfieldPair, surface: int, face: int, k: int, direction: Vec3, rise: Real
 ) -> bool:
-    """Whether a unit direction is in the normal cone of corner k, on the heightfield or the mesh."""
+    """Whether a unit direction is in the normal cone of corner k, on the heightfield or the
+    mesh."""
     if surface < 0:
         field = heightfield_pair.field
         return (
@@ -336,6 +344,23 @@ def first_face_of(heightfield_pair: HeightfieldPair, mesh: int) -> int:
     return heightfield_pair.meshes.arrays[0].header[mesh].first_face
 
 
+@wp.func
+def face_count(meshes: Meshes, mesh: int) -> int:
+    """Number of a mesh's triangles that are not hidden: its BVH is binary, with one in each
+    leaf."""
+    return (
+        meshes.arrays[0].header[mesh].end_node - meshes.arrays[0].header[mesh].first_node + 1
+    ) / 2
+
+
+@wp.func
+def face_count(heightfield_pair: HeightfieldPair, mesh: int) -> int:
+    """Number of triangles of the mesh, or of the heightfield, two in each cell."""
+    if mesh < 0:
+        return 2 * (heightfield_pair.field.rows - 1) * (heightfield_pair.field.cols - 1)
+    return face_count(heightfield_pair.meshes, mesh)
+
+
 @wp.struct
 class TreeCursor:
     """A traversal of a BVH. number: the current triangle, -1 after the last. node: the next box."""
@@ -356,7 +381,8 @@ def boxes_intersect(low: Vec3, high: Vec3, other_low: Vec3, other_high: Vec3) ->
 def next_in_box(
     meshes: Meshes, surface: int, before: TreeCursor, low: Vec3, high: Vec3
 ) -> TreeCursor:
-    """The traversal at the next triangle of a mesh whose box intersects a box of the mesh's frame."""
+    """The traversal at the next triangle of a mesh whose box intersects a box of the mesh's
+    frame."""
     cursor = before
     cursor.number = -1
     stop = meshes.arrays[0].header[surface].end_node
@@ -372,7 +398,8 @@ def next_in_box(
 
 @wp.func(inline=True)
 def begin_in_box(meshes: Meshes, surface: int, low: Vec3, high: Vec3) -> TreeCursor:
-    """The traversal at the first triangle of a mesh whose box intersects a box of the mesh's frame."""
+    """The traversal at the first triangle of a mesh whose box intersects a box of the mesh's
+    frame."""
     cursor = TreeCursor()
     cursor.node = meshes.arrays[0].header[surface].first_node
     return next_in_box(meshes, surface, cursor, low, high)
@@ -390,7 +417,8 @@ def next_in_box(
 def begin_in_box(
     heightfield_pair: HeightfieldPair, surface: int, low: Vec3, high: Vec3
 ) -> SegmentCursor:
-    """The traversal at the first triangle of the heightfield near a box, which is taken as its bounding cube."""
+    """The traversal at the first triangle of the heightfield near a box, which is taken as its
+    bounding cube."""
     half = Real(0.5) * (high - low)
     middle = low + half
     return begin_near_segment(
@@ -411,7 +439,8 @@ def nearest_on(meshes: Meshes, surface: int, point: Vec3) -> MeshPoint:
 
 @wp.func
 def nearest_on(heightfield_pair: HeightfieldPair, surface: int, point: Vec3) -> MeshPoint:
-    """Closest point of the mesh; of the heightfield, closest exit point, with face -1 for a point outside."""
+    """Closest point of the mesh; of the heightfield, closest exit point, with face -1 for a point
+    outside."""
     closest = MeshPoint()
     closest.face = -1
     if surface >= 0:
@@ -428,13 +457,15 @@ def nearest_on(heightfield_pair: HeightfieldPair, surface: int, point: Vec3) -> 
 
 @wp.func
 def free_radius(meshes: Meshes, surface: int, point: Vec3) -> Real:
-    """Radius of a ball around a point that is on the outer side of a mesh [m]; not positive where none is known."""
+    """Radius of a ball around a point that is on the outer side of a mesh [m]; not positive where
+    none is known."""
     return clearance_at(meshes, surface, point).free
 
 
 @wp.func
 def free_radius(heightfield_pair: HeightfieldPair, surface: int, point: Vec3) -> Real:
-    """Radius of a ball around a point that is outside the mesh, or outside the heightfield's box, [m].
+    """Radius of a ball around a point that is outside the mesh, or outside the heightfield's box,
+    [m].
 
     The origin of the heightfield's frame is the centre of its box.
     """
@@ -447,13 +478,15 @@ def free_radius(heightfield_pair: HeightfieldPair, surface: int, point: Vec3) ->
 
 @wp.func
 def surface_clearance(meshes: Meshes, surface: int, point: Vec3) -> Real:
-    """Radius of a ball around a point that intersects no triangle of a mesh [m]; not positive where none is known."""
+    """Radius of a ball around a point that intersects no triangle of a mesh [m]; not positive where
+    none is known."""
     return clearance_at(meshes, surface, point).empty
 
 
 @wp.func
 def surface_clearance(heightfield_pair: HeightfieldPair, surface: int, point: Vec3) -> Real:
-    """Radius of a ball around a point that intersects no triangle; for the heightfield from its box [m]."""
+    """Radius of a ball around a point that intersects no triangle; for the heightfield from its box
+    [m]."""
     if surface < 0:
         return free_radius(heightfield_pair, surface, point)
     return clearance_at(heightfield_pair.meshes, surface, point).empty
@@ -467,7 +500,8 @@ def is_within(meshes: Meshes, surface: int, point: Vec3) -> bool:
 
 @wp.func
 def is_within(heightfield_pair: HeightfieldPair, surface: int, point: Vec3) -> bool:
-    """Whether a point is inside the mesh or the heightfield; below a base that is no exit counts as inside."""
+    """Whether a point is inside the mesh or the heightfield; below a base that is no exit counts as
+    inside."""
     if surface >= 0:
         return is_within(heightfield_pair.meshes, surface, point)
     field = heightfield_pair.field
@@ -493,7 +527,8 @@ def is_in_box(meshes: Meshes, mesh: int, point: Vec3, near: Real) -> bool:
 
 @wp.func(inline=False)
 def depth_inside(meshes: Meshes, mesh: int, point: Vec3, touch: Real) -> Real:
-    """Depth of a point inside a closed mesh, negative outside [m]; -inf, without a search, far outside.
+    """Depth of a point inside a closed mesh, negative outside [m]; -inf, without a search, far
+    outside.
 
     touch: least distance outside that counts as far [m].
     """
@@ -511,7 +546,8 @@ def depth_inside(meshes: Meshes, mesh: int, point: Vec3, touch: Real) -> Real:
 
 @wp.func
 def depth_inside(heightfield_pair: HeightfieldPair, mesh: int, point: Vec3, touch: Real) -> Real:
-    """Depth of a point inside the mesh or the heightfield [m]; outside the heightfield 0 within touch, else -inf."""
+    """Depth of a point inside the mesh or the heightfield [m]; outside the heightfield 0 within
+    touch, else -inf."""
     if mesh < 0:
         return depth_in_field(heightfield_pair, point, touch)
     return depth_inside(heightfield_pair.meshes, mesh, point, touch)
@@ -519,7 +555,8 @@ def depth_inside(heightfield_pair: HeightfieldPair, mesh: int, point: Vec3, touc
 
 @wp.func
 def exit_point_of(meshes: Meshes, surface: int, point: Vec3, touch: Real) -> MeshPoint:
-    """Closest point of a closed mesh to a point inside it by more than touch [m]; face -1 for any other point."""
+    """Closest point of a closed mesh to a point inside it by more than touch [m]; face -1 for any
+    other point."""
     result = MeshPoint()
     result.face = -1
     if closed_flag(meshes, surface) == 0:
@@ -537,7 +574,8 @@ def exit_point_of(meshes: Meshes, surface: int, point: Vec3, touch: Real) -> Mes
 def exit_point_of(
     heightfield_pair: HeightfieldPair, surface: int, point: Vec3, touch: Real
 ) -> MeshPoint:
-    """Closest exit point of the mesh or the heightfield for a point deeper inside than touch [m]; else face -1."""
+    """Closest exit point of the mesh or the heightfield for a point deeper inside than touch [m];
+    else face -1."""
     if surface >= 0:
         return exit_point_of(heightfield_pair.meshes, surface, point, touch)
     result = MeshPoint()
@@ -552,7 +590,8 @@ def exit_point_of(
 
 @wp.func
 def origin_on(meshes: Meshes, surface: int, origin: Vec3, pose: Pose, point: Vec3) -> Vec3:
-    """A point behind a surface point, in the frame that `pose` maps to: the mesh's origin, which is given."""
+    """A point behind a surface point, in the frame that `pose` maps to: the mesh's origin, which is
+    given."""
     return origin
 
 
@@ -573,7 +612,8 @@ def origin_on(
 
 @wp.func
 def crossing_parameter(source: Any, surface: int, target: int, start: Vec3, end: Vec3) -> Real:
-    """Parameter t in [0, 1] at which a segment crosses the plane of a triangle; negated where it exits the solid."""
+    """Parameter t in [0, 1] at which a segment crosses the plane of a triangle; negated where it
+    exits the solid."""
     normal = normal_on(source, surface, target)
     corner = corner_on(source, surface, target, 0)
     low = wp.dot(normal, start - corner)
@@ -586,7 +626,8 @@ def crossing_parameter(source: Any, surface: int, target: int, start: Vec3, end:
 def crossing_within(
     source: Any, surface: int, face: int, start: Vec3, end: Vec3, near: Real
 ) -> Real:
-    """Parameter at which a segment crosses a triangle's plane within `near` [m] of the triangle; else 2.
+    """Parameter at which a segment crosses a triangle's plane within `near` [m] of the triangle;
+    else 2.
 
     A surface's border belongs to it: every crossing is found, some from several triangles.
     `is_crossed` finds a crossing of a surface exactly once. A plane within `near` of the start is
@@ -618,7 +659,8 @@ def edge_crosses(source: Any, surface: int, face: int, start: Vec3, end: Vec3, n
 def earlier_crossing(
     source: Any, surface: int, face: int, start: Vec3, end: Vec3, near: Real, first: wp.vec2d
 ) -> wp.vec2d:
-    """The least parameters at which a segment exits a surface and enters it, with those of a triangle.
+    """The least parameters at which a segment exits a surface and enters it, with those of a
+    triangle.
 
     A surface without a front is exited on either side.
     """
@@ -662,9 +704,11 @@ def first_crossings(
 
 @wp.func
 def first_exit(source: Any, surface: int, start: Vec3, end: Vec3, near: Real) -> Real:
-    """Parameter at which a segment exits a surface that its start is behind or on; 2 where it does not.
+    """Parameter at which a segment exits a surface that its start is behind or on; 2 where it does
+    not.
 
-    near: distance up to which the surface's border and edges belong to it, and the start is on it [m].
+    near: distance up to which the surface's border and edges belong to it, and the start is on it
+    [m].
     """
     first = first_crossings(source, surface, start, end, near)
     # At an edge where the surface turns back it is exited and entered at once.
@@ -719,7 +763,8 @@ def deepest_of(
 def deepest_of(
     heightfield_pair: HeightfieldPair, mesh: int, start: Vec3, end: Vec3, enters: Real, leaves: Real
 ) -> Real:
-    """The parameter that represents the part of a segment inside: the middle, or the end at a base that is no exit."""
+    """The parameter that represents the part of a segment inside: the middle, or the end at a base
+    that is no exit."""
     if mesh < 0:
         return deepest_of_part(heightfield_pair, start, end, enters, leaves)
     return Real(0.5) * (enters + leaves)

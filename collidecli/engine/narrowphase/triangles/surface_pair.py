@@ -1,14 +1,16 @@
-"""A pair of triangle surfaces, and the regions in which they overlap, as AABBs of the crossings and inner points.
+"""A pair of triangle surfaces, and the regions in which they overlap, as AABBs of the crossings and
+inner points.
 
-Boxes that intersect are merged into one region. The list is bounded: where it is full, the two boxes whose common box
-is the smallest are merged. So no overlap is lost; regions close to each other may be separated together.
+Boxes that intersect are merged into one region. The list is bounded: where it is full, the two
+boxes whose common box is the smallest are merged. So no overlap is lost; regions close to each
+other may be separated together.
 """
 
 from typing import Any
 
 import warp as wp
 
-from collidecli.engine.candidates import Query
+from collidecli.engine.collider_query import Query
 from collidecli.engine.contact_record import (
     CROSSING_A,
     CROSSING_B,
@@ -49,8 +51,9 @@ from collidecli.engine.narrowphase.triangles.surface import (
 class OverlapRegion:
     """A connected part of the overlap. low, high: its box, a's frame [m].
 
-    front: sum of the normals, a to b, of triangles in it that are exited only through their front; zero for none.
-    inner_a, inner_b: points of a inside b and of b inside a, at depths depth_a and depth_b [m]; depth 0 for none.
+    front: sum of the normals, a to b, of triangles in it that are exited only through their front;
+    zero for none. inner_a, inner_b: points of a inside b and of b inside a, at depths depth_a and
+    depth_b [m]; depth 0 for none.
     """
 
     low: Vec3
@@ -64,19 +67,20 @@ class OverlapRegion:
 
 @wp.struct
 class SurfacePair:
-    """Surfaces: mesh a, and mesh b or, where b < 0, the heightfield. turn: the rotation of pose_b_to_a as a matrix.
+    """Surfaces: mesh a, and mesh b or, where b < 0, the heightfield. turn: the rotation of
+    pose_b_to_a as a matrix.
 
-    closed_a, closed_b: 1 where a surface has an interior; front_a, front_b: 1 where it is exited only through its
-    front. touch: surfaces that overlap by no more only touch [m]. span: upper bound of every separating translation
-    [m]. blocked: the direction in which b must not move, a's frame; zero where there is none. size: half of the longest
-    side of the smaller surface [m].
+    closed_a, closed_b: 1 where a surface has an interior; front_a, front_b: 1 where it is exited
+    only through its front. touch: surfaces that overlap by no more only touch [m]. span: upper
+    bound of every separating translation [m]. blocked: the direction in which b must not move, a's
+    frame; zero where there is none. size: half of the longest side of the smaller surface [m].
 
-    tie: what decides whether triangles that touch cross; without a nudge they do not. grown: distance
-    of the boxes of triangles up to which they may cross [m]. ignored: length of a translation up to
-    which triangles that still cross after another one do not count [m].
+    tie: what decides whether triangles that touch cross; without a nudge they do not. grown:
+    distance of the boxes of triangles up to which they may cross [m]. ignored: length of a
+    translation up to which triangles that still cross after another one do not count [m].
 
-    Where a region of their overlap is separated: regions: all, region_count of them; own: index of that region; recent:
-    cached pairs of triangles, see `separating_translation.past_recent`.
+    Where a region of their overlap is separated: regions: all, region_count of them; own: index of
+    that region; recent: cached pairs of triangles, see `separating_translation.past_recent`.
     """
 
     a: int
@@ -151,7 +155,8 @@ def _merged(x: OverlapRegion, y: OverlapRegion) -> OverlapRegion:
 
 @wp.func
 def _added(regions: wp.array[OverlapRegion], count: int, added: OverlapRegion) -> int:
-    """Merges a region with those that it intersects and stores the result last; returns the number of regions."""
+    """Merges a region with those that it intersects and stores the result last; returns the number
+    of regions."""
     united = added
     kept = int(count)
     i = int(0)
@@ -170,8 +175,8 @@ def _added(regions: wp.array[OverlapRegion], count: int, added: OverlapRegion) -
 
 @wp.func(inline=False)
 def add_region(regions: wp.array[OverlapRegion], count: int, added: OverlapRegion) -> int:
-    """Merges a region with those that it intersects, and two regions if the list is full; returns the number of
-    regions.
+    """Merges a region with those that it intersects, and two regions if the list is full; returns
+    the number of regions.
 
     regions: CAPACITY + 1 elements.
     """
@@ -197,8 +202,8 @@ def add_region(regions: wp.array[OverlapRegion], count: int, added: OverlapRegio
 def crossing_of_pair(pair: SurfacePair, triangles: TrianglePair) -> Segment:
     """The segment in which two triangles cross.
 
-    Degenerate: triangles that cross by the nudge alone give two opposite corners of the intersection
-    of their boxes.
+    Degenerate: triangles that cross by the nudge alone give two opposite corners of the
+    intersection of their boxes.
     """
     if wp.length_sq(pair.tie.nudge) == Real(0.0):
         return crossing_segment(triangles)
@@ -216,7 +221,8 @@ def add_crossing(
     regions: wp.array[OverlapRegion],
     before: wp.vec2i,
 ) -> wp.vec2i:
-    """Adds the segment in which two triangles cross, if they do. before, result: as of `add_crossings`."""
+    """Adds the segment in which two triangles cross, if they do. before, result: as of
+    `add_crossings`."""
     triangles = triangles_of_pair(source, pair, face_a, face_b)
     overlap = overlap_of_projections(triangles, pair.touch, pair.tie)
     if overlap <= pair.touch:
@@ -269,9 +275,9 @@ def add_crossings(source: Any, pair: SurfacePair, regions: wp.array[OverlapRegio
 
 
 NUDGE = wp.constant(Vec3(0.575, 0.6, 0.55))
-"""Direction by which ties are decided where surfaces pass through each other along sides and corners of
-triangles alone: in general position they have triangles that cross. Only projections that touch are
-shifted, by TIE_SHIFT, which stands for an infinitesimal translation."""
+"""Direction by which ties are decided where surfaces pass through each other along sides and
+corners of triangles alone: in general position they have triangles that cross. Only projections
+that touch are shifted, by TIE_SHIFT, which stands for an infinitesimal translation."""
 NUDGE_APART = wp.constant(Real(0.2))
 """Least component of the nudge along the normal of a contact that touches."""
 
@@ -345,12 +351,14 @@ def exchanged_pair(pair: SurfacePair) -> SurfacePair:
 
 
 INNER_BALL = wp.constant(Real(1.1))
-"""Half extent of an inner point's box, as a multiple of its depth: the box intersects the surface closest to it."""
+"""Half extent of an inner point's box, as a multiple of its depth: the box intersects the surface
+closest to it."""
 
 
 @wp.func(inline=False)
 def inner_regions(rows: ContactRows, regions: wp.array[OverlapRegion], before: int) -> int:
-    """Adds the points inside the other surface, each with the box of a ball; returns the number of regions."""
+    """Adds the points inside the other surface, each with the box of a ball; returns the number of
+    regions."""
     count = before
     for i in range(rows.first, rows.end):
         contact = rows.contact[i]
@@ -371,18 +379,21 @@ def inner_regions(rows: ContactRows, regions: wp.array[OverlapRegion], before: i
     return count
 
 
-# The context of a surface of a pair whose features are tested against the other surface; writers of contacts.
+# The context of a surface of a pair whose features are tested against the other surface; writers of
+# contacts.
 #
-# All quantities are in the frame of the other surface. `direction` is a unit vector from the own surface to the other.
+# All quantities are in the frame of the other surface. `direction` is a unit vector from the own
+# surface to the other.
 
 
 @wp.struct
 class MeshPairContext:
-    """Surfaces `own` and `other` of a pair. pose: own's frame in other's. origin: of own's frame. max_separation [m].
+    """Surfaces `own` and `other` of a pair. pose: own's frame in other's. origin: of own's frame.
+    max_separation [m].
 
-    is_a: 1 where own is the pair's first shape. pose_other_to_a: other's frame in that shape's. own_front, other_front:
-    1 where that surface has a front; own_closed, other_closed: 1 where it has an interior. touch: TOUCHES of the size
-    [m].
+    is_a: 1 where own is the pair's first shape. pose_other_to_a: other's frame in that shape's.
+    own_front, other_front: 1 where that surface has a front; own_closed, other_closed: 1 where it
+    has an interior. touch: TOUCHES of the size [m].
     """
 
     own: int
@@ -411,7 +422,8 @@ def context_of_pair(rows: ShapeRows, source: Any, query: Query, is_a: bool) -> M
     context = MeshPairContext()
     context.touch = touch_of_pair(rows, query)
     context.max_separation = wp.max(query.max_separation, NEAR * context.touch)
-    # The mesh number of a heightfield's row is -1, which denotes the heightfield in a triangle source.
+    # The mesh number of a heightfield's row is -1, which denotes the heightfield in a triangle
+    # source.
     if is_a:
         context.is_a = 1
         context.own = rows.mesh[query.row_a]
@@ -473,7 +485,8 @@ def append_contact(
 def append_crossing(
     context: MeshPairContext, rows: ContactRows, count: int, on_own: Vec3, feature_own: int
 ) -> int:
-    """Writes an end of an edge of own that crosses other, or counts it; returns the count after it."""
+    """Writes an end of an edge of own that crosses other, or counts it; returns the count after
+    it."""
     if rows.first + count >= rows.end:
         return count + 1
     contact = ContactRecord()
@@ -498,7 +511,8 @@ def own_direction(context: MeshPairContext, direction: Vec3) -> Vec3:
 
 @wp.func
 def is_facing(context: MeshPairContext, source: Any, face: int, part: int, direction: Vec3) -> bool:
-    """Whether a part of a triangle of own faces a direction; every part of a surface without a front does."""
+    """Whether a part of a triangle of own faces a direction; every part of a surface without a
+    front does."""
     if context.own_front == 0:
         return True
     return is_front_facing(

@@ -14,10 +14,11 @@ import warp as wp
 from warp._src import codegen, context
 
 import collidecli
-from collidecli.engine.pipeline import find_device
+from collidecli.engine.pipeline_build import find_device
 from collidecli.engine.runtime import warp_internals
 from collidecli.engine.runtime.deferred_builtins import owned_process
-from collidecli.engine.runtime.kernel import kernel, load_kernels
+from collidecli.engine.runtime.kernel import kernel
+from collidecli.engine.runtime.kernel_loader import load_kernels
 from collidecli.engine.runtime.warp_internals import (
     PARSING,
     DeferredFunction,

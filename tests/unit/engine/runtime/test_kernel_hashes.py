@@ -12,12 +12,13 @@ from warp._src import context
 from collidecli.engine.narrowphase.box_box import collide_box_box
 from collidecli.engine.narrowphase.closed_form import collide_sphere_capsule, collide_sphere_sphere
 from collidecli.engine.narrowphase.collider import closed_form_kernel
-from collidecli.engine.runtime import kernel as kernel_cache
-from collidecli.engine.runtime import kernel as kernel_hashes
-from collidecli.engine.runtime import warp_internals
+from collidecli.engine.runtime import carried_kernels, kernel_hashes, native_code, warp_internals
 from collidecli.engine.runtime.deferred_builtins import owned_process
-from collidecli.engine.runtime.kernel import initialize, kernel, load_kernels, table_row
+from collidecli.engine.runtime.kernel import kernel
+from collidecli.engine.runtime.kernel_hashes import table_row
+from collidecli.engine.runtime.kernel_loader import load_kernels
 from collidecli.engine.runtime.warp_internals import DeferredFunction, KernelHashes, hashes_of
+from collidecli.engine.runtime.warp_start import initialize
 
 
 @pytest.fixture(autouse=True)
@@ -32,7 +33,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     hashes."""
     initialize()
     monkeypatch.setattr(wp.config, "kernel_cache_dir", str(tmp_path))
-    monkeypatch.setattr(kernel_cache, "FOLDER", str(tmp_path))
+    monkeypatch.setattr(carried_kernels, "FOLDER", str(tmp_path))
     with owned_process():
         new_process()
         yield tmp_path
@@ -44,7 +45,7 @@ def new_process() -> None:
     for name, module in list(context.user_modules.items()):
         if module.kernels and "." not in name:  # has a kernel of its own
             del context.user_modules[name]
-    kernel_hashes._declared.clear()
+    kernel_hashes.declared_kernels.clear()
     kernel_hashes._tables.clear()
     kernel_hashes._first_sources_hash.cache_clear()
 
@@ -180,7 +181,7 @@ def test_hashes_are_for_code_of_the_engine_on_the_command_line_with_a_known_warp
     if module.startswith("is_"):
         monkeypatch.setattr(kernel_hashes, module, lambda: False)
     assert adder(3, module) if "." in module else adder(3)
-    assert not kernel_hashes._declared
+    assert not kernel_hashes.declared_kernels
 
 
 def test_other_sources_have_another_table(folder, monkeypatch, tmp_path):
@@ -205,14 +206,14 @@ def test_every_source_file_is_part_of_the_name_of_the_table(monkeypatch, tmp_pat
 
 def test_sections_of_native_code_take_values_by_name(tmp_path):
     (tmp_path / "a.h").write_text("// about\n// == A\nint a[${N}];\n// == B\n${A}b ${C[1]};\n")
-    first = kernel_hashes.native(str(tmp_path / "a.py"), "A", N=4)
+    first = native_code.native(str(tmp_path / "a.py"), "A", N=4)
     assert first == "\nint a[4];\n"
     assert (
-        kernel_hashes.native(str(tmp_path / "a.py"), "B", A=first, C=(1, 2.5))
+        native_code.native(str(tmp_path / "a.py"), "B", A=first, C=(1, 2.5))
         == "\n\nint a[4];\nb 2.5;\n"
     )
     with pytest.raises(KeyError, match="N"):
-        kernel_hashes.native(str(tmp_path / "a.py"), "A")
+        native_code.native(str(tmp_path / "a.py"), "A")
 
 
 def test_nothing_is_stored_if_a_source_changed_since_the_start(folder, monkeypatch):

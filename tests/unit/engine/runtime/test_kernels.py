@@ -2,14 +2,11 @@
 package."""
 
 import errno
-import io
-import lzma
 import os
 import re
 import shutil
 import subprocess
 import sys
-import tarfile
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -25,24 +22,28 @@ from warp._src import context
 import collidecli
 from collidecli.engine.cells import transform_shapes
 from collidecli.engine.narrowphase.dispatch import collider
-from collidecli.engine.pipeline import ALWAYS, find_device, load_ahead
+from collidecli.engine.pipeline import ALWAYS
+from collidecli.engine.pipeline_build import find_device, load_ahead
 from collidecli.engine.reduction import reduce_contacts
-from collidecli.engine.runtime import kernel as kernel_module
-from collidecli.engine.runtime import kernel_files, warp_internals
-from collidecli.engine.runtime.kernel import (
-    HEADER_FLAGS,
-    SEPARATE_OPERATIONS,
-    add_to_cache,
-    archive_path,
+from collidecli.engine.runtime import (
+    carried_kernels,
+    kernel_cache,
+    kernel_files,
+    kernel_hashes,
+    kernel_loader,
+    warp_internals,
+)
+from collidecli.engine.runtime import kernel as kernel_declaration
+from collidecli.engine.runtime.carried_kernels import add_to_cache, carried_folder
+from collidecli.engine.runtime.kernel import HEADER_FLAGS, SEPARATE_OPERATIONS, kernel, target_flags
+from collidecli.engine.runtime.kernel_files import digest, digest_name
+from collidecli.engine.runtime.kernel_hashes import table_row
+from collidecli.engine.runtime.kernel_loader import (
     begin_loading,
     is_compiled,
-    kernel,
     load_kernels,
     reported_compilation,
-    table_row,
-    target_flags,
 )
-from collidecli.engine.runtime.kernel_files import digest, digest_name
 from collidecli.engine.runtime.warp_internals import (
     PARSING,
     V3,
@@ -120,7 +121,7 @@ def test_x86_64_v3_is_for_processors_that_have_all_of_it(monkeypatch, features, 
 
 @pytest.mark.parametrize("found", [True, False])
 def test_the_processor_at_hand_gives_way_to_x86_64_v3(monkeypatch, found):
-    monkeypatch.setattr(kernel_module, "has_v3", lambda: found)
+    monkeypatch.setattr(kernel_declaration, "has_v3", lambda: found)
     monkeypatch.setattr(wp.config, "cpu_compiler_flags", "-g -march=native")
     assert target_flags() == ("-g -target-cpu x86-64-v3" if found else "-g -march=native")
 
@@ -169,14 +170,14 @@ def loaded(monkeypatch):
         asked.extend((module, threading.get_ident()) for module in modules)
 
     monkeypatch.setattr(wp, "force_load", note)
-    monkeypatch.setattr(kernel_module, "_compile", lambda module, device, folder: None)
-    monkeypatch.setattr(kernel_module, "is_in_memory", lambda module, device: False)
-    monkeypatch.setattr(kernel_module, "full_disk", lambda: None)
+    monkeypatch.setattr(kernel_loader, "_compile", lambda module, device, folder: None)
+    monkeypatch.setattr(kernel_loader, "is_in_memory", lambda module, device: False)
+    monkeypatch.setattr(kernel_cache, "full_disk", lambda: None)
     # as in a process of the command line
-    monkeypatch.setattr(kernel_module, "are_deferred", lambda: True)
-    kernel_module._loaders.clear()
+    monkeypatch.setattr(kernel_loader, "are_deferred", lambda: True)
+    kernel_loader._loaders.clear()
     yield asked
-    kernel_module._loaders.clear()
+    kernel_loader._loaders.clear()
 
 
 def test_what_is_begun_ahead_is_loaded_once_by_one_thread(loaded):
@@ -200,10 +201,10 @@ def test_every_run_needs_what_is_loaded_while_the_scene_is_read(loaded, monkeypa
     assert [module for module, _ in loaded] == [one.module for one in always]
     # Nothing is loaded ahead where functions are parsed when they are imported.
     loaded.clear()
-    kernel_module._loaders.clear()
-    monkeypatch.setattr(kernel_module, "are_deferred", lambda: False)
+    kernel_loader._loaders.clear()
+    monkeypatch.setattr(kernel_loader, "are_deferred", lambda: False)
     begin_loading([first], device)
-    assert not kernel_module._loader(os.getpid())._latest
+    assert not kernel_loader._loader(os.getpid())._latest
     load_kernels([second], device)
     assert sorted(module.name for module, _ in loaded) == sorted(
         one.module.name for one in (first, second)
@@ -249,8 +250,8 @@ def test_threads_share_the_precompiled_headers_that_the_first_has_written_alone(
             both.wait(PATIENCE)
         folders.add((threading.get_ident(), context.runtime.get_clang_pch_dir()))
 
-    monkeypatch.setattr(kernel_module, "_compile", meet)
-    monkeypatch.setattr(kernel_module, "is_found", lambda module, device: False)
+    monkeypatch.setattr(kernel_loader, "_compile", meet)
+    monkeypatch.setattr(kernel_loader, "is_found", lambda module, device: False)
     monkeypatch.setattr("os.cpu_count", lambda: 2)
     load_kernels([first, second, third], find_device("cpu"))
     assert together == under_way[:1]
@@ -291,7 +292,7 @@ def test_two_threads_load_a_module_once_at_a_time(loaded, monkeypatch):
 def test_kernels_that_are_compiled_are_counted(loaded, monkeypatch):
     reports = []
     device = find_device("cpu")
-    monkeypatch.setattr(kernel_module, "is_compiled", lambda module, device: module is first.module)
+    monkeypatch.setattr(kernel_loader, "is_compiled", lambda module, device: module is first.module)
     with reported_compilation(lambda done, total: reports.append((done, total))):
         load_kernels([first, second, third], device)
     assert reports[0] == (0, 2)
@@ -310,7 +311,9 @@ def test_kernels_that_are_compiled_are_counted(loaded, monkeypatch):
 BODIES = "<geom type='plane' size='1 1 1'/><body pos='0 0 .4'><geom size='.5'/></body>"
 SCENE = f"<mujoco><worldbody>{BODIES}</worldbody></mujoco>"
 COMMAND = [sys.executable, "-m", "collidecli.cli.guard"]
-NOT_CARRIED = "from collidecli.engine.runtime import kernel; kernel.FOLDER = '/no/folder'\n"
+NOT_CARRIED = (
+    "from collidecli.engine.runtime import carried_kernels; carried_kernels.FOLDER = '/no/folder'\n"
+)
 
 
 @kernel
@@ -324,18 +327,18 @@ def carried_cache(tmp_path, monkeypatch) -> Path:
     find_device("cpu")
     (tmp_path / "cache").mkdir()
     monkeypatch.setattr(wp.config, "kernel_cache_dir", str(tmp_path / "cache"))
-    monkeypatch.setattr(kernel_module, "FOLDER", str(tmp_path))
-    monkeypatch.setattr(kernel_module, "_notes", [])
-    monkeypatch.setattr(kernel_module, "_warned", [])
-    monkeypatch.setattr(kernel_module, "_unkept", [])
-    monkeypatch.setattr(kernel_module, "_temporary", TemporaryFolder("collide_kernels_"))
+    monkeypatch.setattr(carried_kernels, "FOLDER", str(tmp_path))
+    monkeypatch.setattr(kernel_cache, "cache_notes", [])
+    monkeypatch.setattr(kernel_cache, "_warned", [])
+    monkeypatch.setattr(kernel_cache, "unkept_warnings", [])
+    monkeypatch.setattr(kernel_cache, "_temporary", TemporaryFolder("collide_kernels_"))
     return tmp_path / "cache"
 
 
 @pytest.fixture
 def cache(carried_cache, monkeypatch) -> Path:
     """That cache, in which nothing is compiled whatever is loaded."""
-    monkeypatch.setattr(kernel_module, "is_compiled", lambda module, device: False)
+    monkeypatch.setattr(kernel_loader, "is_compiled", lambda module, device: False)
     return carried_cache
 
 
@@ -357,7 +360,7 @@ def test_a_folder_that_cannot_be_written_is_replaced_once(cache: Path, monkeypat
     assert os.path.samefile(
         os.path.join(asked[1], "wp_compiled_before"), cache / "wp_compiled_before"
     )
-    (note,) = kernel_module.kernel_cache_notes()
+    (note,) = kernel_cache.kernel_cache_notes()
     assert note.startswith(f"{cache}: compiled kernels cannot be kept")
     assert "WARP_CACHE_PATH" in note
     denied = PermissionError(errno.EACCES, "Permission denied", str(cache))
@@ -417,15 +420,15 @@ def test_folders_of_killed_compilations_are_removed_after_an_hour(cache: Path, m
     os.utime(link, (0.0, 0.0), follow_symlinks=False)
     # Loading ahead removes what is unfinished.
     monkeypatch.setattr(wp, "force_load", lambda device, modules, max_workers: None)
-    monkeypatch.setattr(kernel_module, "_compile", lambda module, device, folder: None)
-    monkeypatch.setattr(kernel_module, "_loaders", {})
-    monkeypatch.setattr(kernel_module, "are_deferred", lambda: True)
+    monkeypatch.setattr(kernel_loader, "_compile", lambda module, device, folder: None)
+    monkeypatch.setattr(kernel_loader, "_loaders", {})
+    monkeypatch.setattr(kernel_loader, "are_deferred", lambda: True)
     begin_loading([own], find_device("cpu"))
     load_kernels([own], find_device("cpu"))
     assert sorted(path.name for path in cache.iterdir()) == sorted([*list(ages)[1:], link.name])
     assert (elsewhere / "kernel.cpp").exists()
     shutil.rmtree(cache)
-    kernel_module.remove_unfinished()  # a missing folder has nothing unfinished
+    kernel_cache.remove_unfinished()  # a missing folder has nothing unfinished
 
 
 def test_a_limit_of_file_sizes_is_found(tmp_path: Path, monkeypatch):
@@ -433,7 +436,7 @@ def test_a_limit_of_file_sizes_is_found(tmp_path: Path, monkeypatch):
 import resource
 import warp as wp
 wp.config.kernel_cache_dir = {str(tmp_path)!r}
-from collidecli.engine.runtime.kernel import full_disk
+from collidecli.engine.runtime.kernel_cache import full_disk
 assert full_disk() is None
 resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 20, 1 << 20))
 print(full_disk())
@@ -464,7 +467,7 @@ def test_a_home_that_cannot_be_written(tmp_path: Path):
 
 
 def test_python_warns_of_a_folder_that_cannot_be_written(monkeypatch):
-    monkeypatch.setattr(kernel_module, "_notes", ["kernels cannot be kept"])
+    monkeypatch.setattr(kernel_cache, "cache_notes", ["kernels cannot be kept"])
     builder = collidecli.ModelBuilder()
     builder.add_shape_sphere(builder.add_body(), radius=0.5)
     with pytest.warns(RuntimeWarning, match="kernels cannot be kept"):
@@ -509,21 +512,14 @@ def not_carried(number: wp.array[wp.int32]):
     number[0] = 9
 
 
-def packed(files: dict[str, bytes]) -> bytes:
-    """An archive of files."""
-    content = io.BytesIO()
-    with tarfile.open(fileobj=content, mode="w") as archive:
-        for name, held in files.items():
-            member = tarfile.TarInfo(name)
-            member.size = len(held)
-            archive.addfile(member, io.BytesIO(held))
-    return lzma.compress(content.getvalue(), check=lzma.CHECK_SHA256)
-
-
-def replace_archive(content: bytes) -> None:
-    """The archive of the package, as a new process finds it."""
-    Path(archive_path()).write_bytes(content)
-    kernel_module._files.cache_clear()
+def replace_carried(files: dict[str, bytes]) -> None:
+    """The compiled kernels of the package, with the digest of those of `carried_once`."""
+    shutil.rmtree(carried_folder(), ignore_errors=True)
+    named = files | (digest_of(files) if files else {})
+    for name, content in named.items():
+        path = Path(carried_folder(), name)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content)
 
 
 @pytest.fixture
@@ -536,14 +532,14 @@ def files(carried_cache, monkeypatch) -> dict[str, bytes]:
         carried_once.module.execs.clear()
         load_kernels([carried_once], find_device("cpu"))
         found = {name: (carried_cache.parent / "elsewhere" / name).read_bytes() for name in names}
-    replace_archive(packed(found))
+    replace_carried(found)
     return found
 
 
 @pytest.fixture
 def compiled(files, monkeypatch) -> Iterator[list[int]]:
     """Numbers of compiled kernels that were reported."""
-    monkeypatch.setattr(kernel_module, "_loaders", {})
+    monkeypatch.setattr(kernel_loader, "_loaders", {})
     counts: list[int] = []
     with reported_compilation(lambda done, _: counts.append(done)):
         yield counts
@@ -579,7 +575,7 @@ def test_a_carried_kernel_is_not_compiled(files, carried_cache, compiled):
 
 @pytest.mark.rest
 def test_files_of_the_cache_stay(files, carried_cache, compiled):
-    replace_archive(packed(dict.fromkeys(files, b"other")))
+    replace_carried(dict.fromkeys(files, b"other"))
     for name, content in (files | digest_of(files)).items():
         (carried_cache / name).parent.mkdir(exist_ok=True)
         (carried_cache / name).write_bytes(content)
@@ -588,25 +584,27 @@ def test_files_of_the_cache_stay(files, carried_cache, compiled):
 
 
 @pytest.mark.rest
-def test_a_damaged_archive_is_compiled_with_a_warning(files, carried_cache, monkeypatch, compiled):
-    content = Path(archive_path()).read_bytes()
+def test_damaged_files_of_the_package_are_not_used_and_named(
+    files, carried_cache, monkeypatch, compiled
+):
+    object_file = Path(carried_folder(), list(files)[-1])
+    content = object_file.read_bytes()
     flipped = bytearray(content)
     flipped[len(content) // 2] ^= 1
-    for damaged in (b"", content[:-40], b"no archive", bytes(flipped)):
-        monkeypatch.setattr(kernel_module, "_notes", [])
-        replace_archive(damaged)
+    for damaged in (b"", content[:-40], b"no object", bytes(flipped)):
+        monkeypatch.setattr(kernel_cache, "cache_notes", [])
+        object_file.write_bytes(damaged)
         assert not add_to_cache(list(files))
-        (warning,) = kernel_module.kernel_cache_notes()
-        assert warning.startswith(f"{archive_path()}: is damaged (")
+        (warning,) = kernel_cache.kernel_cache_notes()
+        assert warning.startswith(f"{carried_folder()}: is damaged, so kernels are compiled")
     assert loaded_again() == 8
     assert max(compiled) == 1
 
 
-def test_an_archive_of_another_warp_is_not_opened(files, carried_cache):
-    os.rename(archive_path(), archive_path().replace(wp.config.version, "1.18.9"))
-    kernel_module._files.cache_clear()
+def test_kernels_of_another_warp_are_not_used(files, carried_cache):
+    os.rename(carried_folder(), carried_folder().replace(wp.config.version, "1.18.9"))
     assert not add_to_cache(list(files))
-    assert not kernel_module.kernel_cache_notes()
+    assert not kernel_cache.kernel_cache_notes()
 
 
 def refuse_writing(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -630,9 +628,9 @@ def test_a_folder_that_cannot_be_written_needs_no_warning_unless_something_is_co
     refuse_writing(carried_cache, monkeypatch)
     assert loaded_again() == 8
     assert str(wp.config.kernel_cache_dir) != str(carried_cache)
-    assert not kernel_module.kernel_cache_notes()
+    assert not kernel_cache.kernel_cache_notes()
     assert loaded_again(not_carried) == 9
-    (warning,) = kernel_module.kernel_cache_notes()
+    (warning,) = kernel_cache.kernel_cache_notes()
     assert warning.startswith(f"{carried_cache}: compiled kernels cannot be kept")
 
 
@@ -649,11 +647,12 @@ def test_a_write_that_fails_leaves_no_part_and_one_missing_file_adds_none(
 
 
 def test_the_table_of_hashes_is_carried(carried_cache, monkeypatch):
-    monkeypatch.setattr(kernel_module, "_tables", {})
-    path = kernel_module.table_path()
+    monkeypatch.setattr(kernel_hashes, "_tables", {})
+    path = kernel_hashes.table_path()
     hashes = KernelHashes("wp_module", bytes(range(32)), 1, False, ((1, bytes(32)),))
-    replace_archive(packed({os.path.basename(path): table_row("key", hashes).encode()}))
-    assert kernel_module.known_hashes("key") == hashes
+    os.makedirs(carried_folder())
+    Path(carried_folder(), os.path.basename(path)).write_text(table_row("key", hashes))
+    assert kernel_hashes.known_hashes("key") == hashes
     assert os.path.exists(path)
 
 
@@ -688,10 +687,10 @@ RESTORED = list(product([True], DAMAGES, ["metadata", "object", "digest"]))
 @pytest.mark.parametrize(("is_carried", "damage", "which"), [*RESTORED, *COMPILED_AGAIN])
 def test_damaged_files_are_replaced(files, carried_cache, compiled, damage, which, is_carried):
     if not is_carried:
-        replace_archive(packed({}))
-        kernel_module._notes.clear()
+        replace_carried({})
+        kernel_cache.cache_notes.clear()
     assert loaded_again() == 8
-    kernel_module._notes.clear()
+    kernel_cache.cache_notes.clear()
     names = compiled_files(carried_once.module, find_device("cpu"))
     kinds = {"metadata": names[0], "object": names[1], "digest": digest_name(names)}
     path = carried_cache / kinds[which]
@@ -700,19 +699,19 @@ def test_damaged_files_are_replaced(files, carried_cache, compiled, damage, whic
     assert loaded_again() == 8
     assert path.read_bytes() == before
     assert not (is_carried and compiled)
-    notes = kernel_module.kernel_cache_notes()
-    assert sum(kernel_module.DAMAGED in warning for warning in notes) == 1
-    kernel_module._notes.clear()
+    notes = kernel_cache.kernel_cache_notes()
+    assert sum(kernel_cache.DAMAGED in warning for warning in notes) == 1
+    kernel_cache.cache_notes.clear()
     assert loaded_again() == 8
-    assert not kernel_module.kernel_cache_notes()
+    assert not kernel_cache.kernel_cache_notes()
 
 
 @pytest.mark.rest
 def test_exchanged_files_are_replaced_and_several_are_reported_once(files, carried_cache, compiled):
-    replace_archive(packed({}))
+    replace_carried({})
     for declared, number in ((carried_once, 8), (not_carried, 9)):
         assert loaded_again(declared) == number
-    kernel_module._notes.clear()
+    kernel_cache.cache_notes.clear()
     one, other = (
         [carried_cache / name for name in (*names, digest_name(names))]
         for names in (
@@ -727,7 +726,7 @@ def test_exchanged_files_are_replaced_and_several_are_reported_once(files, carri
     with pytest.warns(RuntimeWarning, match="damaged compiled kernels"):
         assert loaded_again() == 8
     assert loaded_again(not_carried) == 9
-    assert kernel_module.kernel_cache_notes() == (f"{carried_cache}: {kernel_module.DAMAGED}",)
+    assert kernel_cache.kernel_cache_notes() == (f"{carried_cache}: {kernel_cache.DAMAGED}",)
 
 
 def test_files_without_a_digest_are_replaced_silently(files, carried_cache, compiled):
@@ -739,7 +738,7 @@ def test_files_without_a_digest_are_replaced_silently(files, carried_cache, comp
     assert loaded_again() == 8
     kept = {str(path.relative_to(carried_cache)) for path in carried_cache.glob("wp_*/*")}
     assert kept == {*names, digest_name(names)}
-    assert not kernel_module.kernel_cache_notes()
+    assert not kernel_cache.kernel_cache_notes()
 
 
 @pytest.mark.rest
@@ -749,19 +748,19 @@ def test_damaged_files_in_a_folder_that_cannot_be_written(
 ):
     assert loaded_again() == 8
     if not is_carried:
-        replace_archive(packed({}))
+        replace_carried({})
     (path,) = carried_cache.glob("wp_*/*.o")
     path.write_bytes(SMALL)
     refuse_writing(carried_cache, monkeypatch)
     assert loaded_again() == 8
     assert path.read_bytes() == SMALL
     assert str(wp.config.kernel_cache_dir) != str(carried_cache)
-    assert f"{carried_cache}: {kernel_module.DAMAGED}" in kernel_module.kernel_cache_notes()
+    assert f"{carried_cache}: {kernel_cache.DAMAGED}" in kernel_cache.kernel_cache_notes()
 
 
 def test_a_kernel_in_memory_is_not_read_again(files, carried_cache, compiled, monkeypatch):
     assert loaded_again() == 8
-    monkeypatch.setattr(kernel_module, "file_state", Mock(side_effect=AssertionError("is read")))
+    monkeypatch.setattr(kernel_loader, "file_state", Mock(side_effect=AssertionError("is read")))
     load_kernels([carried_once], find_device("cpu"))
 
 
@@ -771,10 +770,10 @@ import sys
 from contextlib import suppress
 import warp as wp
 wp.config.kernel_cache_dir = sys.argv[1]
-from collidecli.engine.pipeline import find_device
-from collidecli.engine.runtime import kernel
+from collidecli.engine.pipeline_build import find_device
+from collidecli.engine.runtime import carried_kernels, kernel_cache, kernel_hashes, kernel_loader
 from collidecli.engine.runtime.kernel_files import digest_name
-kernel.FOLDER = "/no/folder"
+carried_kernels.FOLDER = "/no/folder"
 from tests.unit.engine.runtime.test_kernels import first
 device = find_device("cpu")
 names = kernel.compiled_files(first.module, device)
@@ -782,7 +781,7 @@ number = wp.zeros(1, dtype=wp.int32, device="cpu")
 sys.stdin.readline()
 for turn in range(4):
     first.module.execs.clear()
-    kernel.load_kernels([first], device)
+    kernel_loader.load_kernels([first], device)
     wp.launch(first, 1, [number], device="cpu")
     assert int(number.numpy()[0]) == 1
     with suppress(FileNotFoundError):

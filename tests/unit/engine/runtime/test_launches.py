@@ -13,21 +13,19 @@ import numpy as np
 import pytest
 import warp as wp
 
-from collidecli.engine import candidates, pipeline
+from collidecli.engine import candidates, pipeline_build
 from collidecli.engine.cells import PoseBatch
+from collidecli.engine.chunk_sizes import IN_FLIGHT, ON_CPU, ON_DEVICE
 from collidecli.engine.compaction import CONTACT_ROWS
 from collidecli.engine.particles.self_contacts import SELF_CONTACT_ROWS
 from collidecli.engine.particles.self_sweep import SELF_SWEEP_ROWS
 from collidecli.engine.particles.soft_contacts import SOFT_ROWS
-from collidecli.engine.pipeline import find_device
+from collidecli.engine.pipeline_build import find_device
 from collidecli.engine.runtime import device_stream, warp_internals, workspace
 from collidecli.engine.runtime.kernel import kernel
 from collidecli.engine.runtime.warp_internals import INDEX_LIMIT
 from collidecli.engine.runtime.workspace import ALIGNMENT, MAX_STEPS, ChunkTooLarge, Workspace
 from collidecli.engine.scheduler import (
-    IN_FLIGHT,
-    ON_CPU,
-    ON_DEVICE,
     Workers,
     chunk_sizes,
     engine_memory,
@@ -222,10 +220,12 @@ def test_no_worker_issues_while_a_model_is_uploaded(as_device, model, poses, mon
     """On a GPU the upload waited behind another worker's kernels, while the new model's kernels
     read its arrays."""
     held = []
-    upload = pipeline.upload_model
+    upload = pipeline_build.upload_model
     turn = device_stream._turns["cpu"]
     monkeypatch.setattr(
-        pipeline, "upload_model", lambda *given: (held.append(turn.locked()), upload(*given))[1]
+        pipeline_build,
+        "upload_model",
+        lambda *given: (held.append(turn.locked()), upload(*given))[1],
     )
     pipeline_of(model, poses)
     assert held == [True]

@@ -10,7 +10,7 @@ import pytest
 import warp as wp
 
 from collidecli.engine.joint_kinematics import MANY, TreeLoader, begin_loading_kinematics, pose_tree
-from collidecli.engine.runtime.kernel import load_kernels
+from collidecli.engine.runtime.kernel_loader import load_kernels
 from collidecli.importers.mujoco.kinematics import ForwardKinematics, MujocoKinematics
 from collidecli.motions.derived import MergedMotion, SlicedMotion
 from collidecli.numerics.trigonometry import MODERATE

@@ -1,0 +1,326 @@
+"""Construction of a pipeline from a model and a sample of its motion.
+
+It uploads the model, chooses the broad phase, selects the pair colliders and compiles the
+kernels.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import warp as wp
+
+from collidecli.engine.broadphase.all_pairs import explicit
+from collidecli.engine.cells import transform_shapes
+from collidecli.engine.device_model import DeviceModel, kinds_of, type_of_kind, upload_model
+from collidecli.engine.motion_sample import blocks_of_motion, sample_bounds, world_offset
+from collidecli.engine.narrowphase.dispatch import NarrowPhase, needed_colliders
+from collidecli.engine.no_effect import no_effect_notes
+from collidecli.engine.pipeline import ALWAYS, CollisionPipeline
+from collidecli.engine.runtime.device_stream import has_own_memory, keep_freed_memory, uploading
+from collidecli.engine.runtime.kernel_loader import begin_loading, load_kernels
+from collidecli.engine.runtime.warp_start import initialize, one_at_a_time
+from collidecli.engine.runtime.workspace import execute_steps
+from collidecli.errors import InputError
+from collidecli.scene.allowed_pairs import allowed_pairs
+from collidecli.scene.hydroelastic import HydroShapes, hydro_shapes
+from collidecli.scene.model import Model
+from collidecli.scene.options import ContactOptions, EngineOptions
+from collidecli.wording import count, plural
+
+if TYPE_CHECKING:
+    from collidecli.engine.geometry.signed_distance import FieldStore
+    from collidecli.engine.hydroelastic.stage import HydroStage
+    from collidecli.engine.pipeline import BroadPhase, GroupStage
+    from collidecli.engine.reduction import Reduction
+
+ENUMERATED_SHAPES = 3000
+"""Templates with more shapes have no list of their pairs, except for broad phase explicit; lists
+take 36 MB at most."""
+SWEEP_PAIRS_PER_SHAPE = 600
+"""Allowed pairs per shape above which auto chooses sap; measured, see
+docs/explanation/performance.md."""
+SAMPLED_PAIRS = 2000
+"""Lists of pairs from this length on are tested in blocks of as many frames as the motion suggests;
+shorter ones, such as a humanoid's, need no sample of the motion, which is read before the first
+frame. The number is not measured."""
+
+
+@dataclass(frozen=True)
+class BroadPhaseChoice:
+    """Name of the chosen broad phase, and the reason."""
+
+    name: str
+    reason: str
+
+
+def find_device(name: str) -> wp.Device:
+    """The device `name`, "cpu" if that is empty. Raises InputError if there is none."""
+    initialize()
+    try:
+        device = wp.get_device("cuda:0" if name == "cuda" else name or "cpu")
+    except (ValueError, RuntimeError) as error:
+        known = ", ".join(device.alias for device in wp.get_devices())
+        raise InputError(
+            f"there is no device '{name}'", "--device", f"this machine has: {known}"
+        ) from error
+    if has_own_memory(device):
+        keep_freed_memory(device)
+    return device
+
+
+def load_ahead(device: wp.Device) -> None:
+    """Starts to compile and load the kernels of every run on the CPU, whose cores are idle while a
+    scene is read."""
+    if not has_own_memory(device):
+        begin_loading([execute_steps, *ALWAYS], device)
+
+
+def choose_broad_phase(
+    model: Model, options: EngineOptions, pair_counts: list[int] | None
+) -> BroadPhaseChoice:
+    """The broad phase by the options; `auto` compares the allowed pairs with the shapes of the
+    largest template."""
+    if options.pipeline == "standard":
+        return BroadPhaseChoice("explicit", "the standard pipeline works on explicit pairs")
+    if options.broad_phase != "auto":
+        return BroadPhaseChoice(options.broad_phase, "requested")
+    templates = int(model.world_template.max()) + 1
+    widest = max(len(model.template_shapes(t)) for t in range(templates))
+    if pair_counts is None:
+        lists = f"auto lists the pairs of at most {count(ENUMERATED_SHAPES)}"
+        return BroadPhaseChoice("sap", f"{plural(widest, 'shape')}; {lists}")
+    pairs = max(pair_counts)
+    if pairs > SWEEP_PAIRS_PER_SHAPE * widest:
+        return BroadPhaseChoice(
+            "sap",
+            f"{plural(widest, 'shape')} have {plural(pairs, 'allowed pair')}, over"
+            f" {SWEEP_PAIRS_PER_SHAPE} each",
+        )
+    of_template = f" in the largest of {templates} templates" if templates > 1 else ""
+    return BroadPhaseChoice(
+        "explicit",
+        f"the filters leave {plural(pairs, 'pair')} of {plural(widest, 'shape')}{of_template}",
+    )
+
+
+@one_at_a_time
+def build_pipeline(
+    model: Model,
+    contact_options: ContactOptions,
+    options: EngineOptions,
+    device: wp.Device,
+    sample_poses: Callable[[], np.ndarray],
+    float_type: np.dtype,
+    store: FieldStore | None = None,
+    on_demand: bool = False,
+) -> tuple[CollisionPipeline, BroadPhaseChoice]:
+    """A pipeline for `model`, with kernels compiled and loaded, and the choice of its broad phase.
+
+    Args:
+        sample_poses: returns float64[samples, recorded worlds, B, 7], pairs of consecutive frames
+            of the motion.
+        float_type: of the witness points, float32 or float64.
+        store: cache of signed distance fields between runs.
+        on_demand: kernels of single colliders are compiled when the pipeline first needs them; on
+            the CPU only.
+    """
+    with uploading(device):
+        device_model = upload_model(contact_options.apply(model), device)
+        widest = device_model.layout.width
+        wanted = options.broad_phase == "explicit" or options.pipeline == "standard"
+        template_pairs = pair_counts = None
+        begin = time.perf_counter()
+        if widest <= ENUMERATED_SHAPES or wanted:
+            template_pairs = [
+                allowed_pairs(device_model.model, t) for t in range(device_model.template_count)
+            ]
+            pair_counts = [len(pairs) for pairs in template_pairs]
+        listing_seconds = time.perf_counter() - begin
+        choice = choose_broad_phase(model, options, pair_counts)
+        hydro = hydro_shapes(device_model.model, contact_options)
+        method = "touch" if contact_options.touch_only else contact_options.narrow_phase
+        kind_pairs = _kind_pairs(device_model, template_pairs, hydro)
+        table = needed_colliders(kind_pairs, method, device)
+        pipeline = CollisionPipeline(
+            device_model,
+            _broad_phase(choice.name, device_model, template_pairs, sample_poses),
+            NarrowPhase.of(device_model, table, store, contact_options.max_contacts_per_pair),
+            np.dtype(float_type),
+            _reduction(contact_options, kind_pairs, device),
+            _hydro_stage(hydro, device_model, contact_options),
+            (*no_effect_notes(device_model.model, contact_options, hydro), *hydro.notes),
+            _group_stages(device_model, contact_options, sample_poses, float_type, store),
+            on_demand and not has_own_memory(device),
+            contact_options.touch_only,
+            listing_seconds,
+        )
+    # Colliders, last in the list, compile longest: they start first, so that no core is idle at the
+    # end.
+    later = (
+        [collider.kernel for collider in table.colliders if collider.sub_pair_kernels is None]
+        if pipeline.on_demand
+        else []
+    )
+    load_kernels([kernel for kernel in pipeline.kernels()[::-1] if kernel not in later], device)
+    with uploading(device):
+        pipeline.narrow_phase.measure_surfaces()
+    return pipeline, choice
+
+
+def _group_stages(
+    device_model: DeviceModel,
+    options: ContactOptions,
+    sample_poses: Callable[[], np.ndarray],
+    float_type: np.dtype,
+    store: FieldStore | None,
+) -> tuple[GroupStage, ...]:
+    """The stages of the groups that the model and the options have."""
+    stages: list[GroupStage] = []
+    if len(device_model.model.particles):
+        from collidecli.engine.particles.soft_contacts import soft_contacts_of
+
+        poses = sample_poses()
+        with_elements = options.soft_elements == "all"
+        soft = soft_contacts_of(
+            device_model, options.soft_gap, with_elements, poses[len(poses) // 2], float_type
+        )
+        stages.append(soft)
+        if options.self_contacts:
+            from collidecli.engine.particles.self_contacts import SelfContacts
+
+            stages.append(SelfContacts(device_model, _self_limits(options), float_type))
+    swept = (
+        sweep_stages(device_model, options, options.sweep_tolerance, float_type, store)
+        if options.sweep
+        else ()
+    )
+    return (*stages, *swept)
+
+
+def sweep_stages(
+    device_model: DeviceModel,
+    options: ContactOptions,
+    tolerance: float,
+    float_type: np.dtype,
+    store: FieldStore | None = None,
+) -> tuple[GroupStage, ...]:
+    """The stages of contacts between frames: of shapes, of particles and triangles with shapes, and
+    with `self_contacts` of cloths and soft bodies with themselves.
+
+    tolerance: they touch at this distance or less [m]. store: cache of signed distance fields.
+    """
+    from collidecli.engine.sweep.stage import sweep_stage
+
+    shapes = sweep_stage(device_model, tolerance, float_type, store)
+    if not len(device_model.model.particles):
+        return (shapes,)
+    from collidecli.engine.sweep.soft_stages import point_sweep_stage
+
+    points = point_sweep_stage(device_model, shapes)
+    if not options.self_contacts:
+        return shapes, points
+    from collidecli.engine.particles.self_sweep import SelfSweepStage
+
+    return (
+        shapes,
+        points,
+        SelfSweepStage(device_model, _self_limits(options), float_type, tolerance),
+    )
+
+
+@one_at_a_time
+def load_stages(stages: Sequence[GroupStage], device: wp.Device) -> None:
+    """Compiles and loads the kernels with which `rows_within` finds the rows of stages without a
+    pipeline."""
+    queue = [] if has_own_memory(device) else [execute_steps]
+    load_kernels(
+        [*queue, transform_shapes, *(kernel for stage in stages for kernel in stage.kernels())],
+        device,
+    )
+
+
+def _self_limits(options: ContactOptions) -> tuple[float, int, float]:
+    return options.self_contacts, options.self_contact_rings, options.rest_distance
+
+
+def _reduction(
+    options: ContactOptions, kind_pairs: set[tuple[int, int]], device: wp.Device
+) -> Reduction | None:
+    if not options.reduce_contacts:
+        return None
+    from collidecli.engine.reduction import reduction_of
+
+    type_pairs = {(int(type_of_kind(a)), int(type_of_kind(b))) for a, b in kind_pairs}
+    return reduction_of(options, type_pairs, device)
+
+
+def _hydro_stage(
+    hydro: HydroShapes, device_model: DeviceModel, options: ContactOptions
+) -> HydroStage | None:
+    if not hydro.has_pairs and not options.hydro_reduce:
+        return None
+    from collidecli.engine.hydroelastic.stage import hydro_stage
+
+    return hydro_stage(device_model, hydro, options)
+
+
+def _broad_phase(
+    name: str,
+    device_model: DeviceModel,
+    template_pairs: list[np.ndarray] | None,
+    sample_poses: Callable[[], np.ndarray],
+) -> BroadPhase:
+    model = device_model.model
+    if name == "nxn":
+        from collidecli.engine.broadphase.all_pairs import AllPairs
+
+        return AllPairs(device_model)
+    if name == "explicit":
+        assert template_pairs is not None
+        if max(map(len, template_pairs)) < SAMPLED_PAIRS:
+            return explicit(device_model, template_pairs)
+        blocks = blocks_of_motion(
+            model, *sample_bounds(device_model, sample_poses()), of_one_world=False
+        )
+        return explicit(device_model, template_pairs, blocks)
+    assert name == "sap", name
+    from collidecli.engine.broadphase.sweep_and_prune import SweepAndPrune, plan_sweep
+
+    samples = sample_poses()
+    lower, upper = sample_bounds(device_model, samples)
+    plan = plan_sweep(device_model, lower, upper, world_offset(model, samples), template_pairs)
+    # Worlds that stand apart have no common boxes.
+    return SweepAndPrune(
+        device_model, plan, blocks_of_motion(model, lower, upper, of_one_world=True)
+    )
+
+
+def _kind_pairs(
+    device_model: DeviceModel, template_pairs: list[np.ndarray] | None, hydro: HydroShapes
+) -> set[tuple[int, int]]:
+    """Pairs of kinds of shapes that may touch, other than hydroelastic pairs.
+
+    Without lists of pairs, those that the filter classes allow.
+    """
+    model = device_model.model
+    kinds = kinds_of(model)
+    pair_filter = model.pair_filter
+    if template_pairs is not None:
+        used = np.concatenate([kinds[pairs[~hydro.is_pair(pairs)]] for pairs in template_pairs])
+    else:
+        used = np.unique(np.stack([pair_filter.shape_class, kinds], axis=1), axis=0)
+        may = pair_filter.class_table[used[:, None, 0], used[None, :, 0]]
+        first, second = np.nonzero(may)
+        used = np.concatenate(
+            [np.stack([used[first, 1], used[second, 1]], axis=1), kinds[pair_filter.forced]]
+        )
+    width = int(kinds.max(initial=0)) + 1
+    present = np.flatnonzero(
+        np.bincount(used[:, 0] * width + used[:, 1])
+    )  # `unique` would import masked arrays
+    return {divmod(int(pair), width) for pair in present}
