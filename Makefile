@@ -12,7 +12,7 @@ IMPORTED := warp h5py numpy click
 # Tests start hundreds of processes: without bytecode each would compile its imports again, for 2 s of a core.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: setup package run sizes kernels wheel empty-home wheel-environment warm test test-slow lint lint-style lint-types lint-imports format peers engines bench gpu kernel-budget docs docs-serve docs-links docs-figures docs-pictures clean
+.PHONY: setup package run sizes kernels wheel empty-home wheel-environment warm test test-rest test-all test-slow lint lint-style lint-types lint-imports format peers engines bench gpu kernel-budget docs docs-serve docs-links docs-figures docs-pictures clean
 
 setup: $(READY)
 
@@ -56,11 +56,20 @@ warm: $(READY)
 	$(BIN)/python -m tests.support.warm
 	$(BIN)/python -m pytest --collect-only -qqq >/dev/null
 
+# What a change is tested with first. `ARGS` are further arguments of pytest, as ARGS='tests/cli -x'.
 test: $(READY)
-	$(BIN)/python -m pytest -n auto --dist worksteal
+	$(BIN)/python -m pytest -n auto --dist worksteal $(ARGS)
 
+# What `make test` leaves out, but for the campaigns.
+test-rest: $(READY)
+	$(BIN)/python -m pytest -n auto --dist worksteal -m 'rest and not slow' $(ARGS)
+
+test-all: $(READY)
+	$(BIN)/python -m pytest -n auto --dist worksteal -m 'not slow' $(ARGS)
+
+# The campaigns, hours of a core in all; PART=K/N runs the part K of N of them, K from 0 to N - 1.
 test-slow: $(READY)
-	$(BIN)/python -m pytest -n auto --dist worksteal -m slow
+	$(BIN)/python -m pytest -n auto --dist worksteal -m slow $(if $(PART),--part $(PART)) $(ARGS)
 
 lint: lint-style lint-types lint-imports
 

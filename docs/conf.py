@@ -10,7 +10,9 @@ ROOT = Path(__file__).parents[1]
 project = "collide"
 author = "the collide authors"
 project_copyright = "the collide authors, Apache License 2.0"
-version = release = re.findall(r'^version = "(.*)"', (ROOT / "pyproject.toml").read_text(encoding="utf-8"), re.M)[0]
+version = release = re.findall(
+    r'^version = "(.*)"', (ROOT / "pyproject.toml").read_text(encoding="utf-8"), re.M
+)[0]
 
 extensions = [
     "myst_parser",
@@ -19,14 +21,16 @@ extensions = [
     "sphinx_click",
     "sphinx_copybutton",
 ]
-highlight_language = "bash"  # of blocks without a language, which are commands; what they print is `text`
+# of blocks without a language, which are commands; what they print is `text`
+highlight_language = "bash"
 copybutton_selector = "div.highlight-default pre, div.highlight-bash pre, div.highlight-python pre"
 exclude_patterns = ["_build"]
 default_role = "code"  # docstrings write names in single backticks
 
 myst_enable_extensions = ["colon_fence", "deflist"]
 myst_heading_anchors = (
-    4  # every heading up to the fourth level can be the target of a link; unknown targets are warnings
+    # every heading up to the fourth level can be the target of a link; unknown targets are warnings
+    4
 )
 
 autodoc_member_order = "bysource"
@@ -58,12 +62,15 @@ linkcheck_timeout = 20
 linkcheck_anchors = False
 
 
-SECTION = re.compile(r"\s*(Args|Returns|Raises|Yields|Example|Examples|Note|Attributes|Source|Degenerate)\b.*:?$")
+SECTION = re.compile(
+    r"\s*(Args|Returns|Raises|Yields|Example|Examples|Note|Attributes|Source|Degenerate)\b.*:?$"
+)
 ITEM = re.compile(r"(\s*)([\w`][\w`, .]*): +\S")
 
 
 def as_plain_text(app, context, lines: list[str]) -> None:
-    """Escapes what reStructuredText would read in help texts: globs are no emphasis, `foot_*` names no target."""
+    """Escapes what reStructuredText would read in help texts: globs are no emphasis, `foot_*` names
+    no target."""
     escaped = [line.replace("*", "\\*") if "``" not in line else line for line in lines]
     escaped = [re.sub(r"_(?![\w])", r"\\_", line) if "``" not in line else line for line in escaped]
     lines[:] = [line for line in escaped if line.strip() != ":default: ````"]  # an empty list
@@ -86,7 +93,8 @@ def bullets(paragraph: list[str]) -> list[str]:
 
 
 def as_lists(app, what, name, obj, options, lines: list[str]) -> None:
-    """Docstrings list arguments as "name: text" below the first sentence; reStructuredText needs a list for that."""
+    """Docstrings list arguments as "name: text" below the first sentence; reStructuredText needs a
+    list for that."""
     result: list[str] = []
     paragraph: list[str] = []
     section = False
@@ -95,8 +103,14 @@ def as_lists(app, what, name, obj, options, lines: list[str]) -> None:
             paragraph.append(line)
             continue
         if paragraph:
-            section = section or (bool(SECTION.match(paragraph[0])) and paragraph[0].rstrip().endswith(":"))
-            plain = section or ">>>" in paragraph[0] or paragraph[0].lstrip().startswith(("-", "|", ".."))
+            section = section or (
+                bool(SECTION.match(paragraph[0])) and paragraph[0].rstrip().endswith(":")
+            )
+            plain = (
+                section
+                or ">>>" in paragraph[0]
+                or paragraph[0].lstrip().startswith(("-", "|", ".."))
+            )
             result += [*(paragraph if plain else bullets(paragraph)), ""]
         paragraph = []
     lines[:] = result

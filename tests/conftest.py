@@ -5,7 +5,6 @@ import os
 import signal
 import subprocess
 import sys
-from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -13,13 +12,16 @@ import hypothesis
 import pytest
 import warp
 
-GOLDEN_RATIO = 0.5 * (1.0 + 5.0**0.5)
+from tests.support.selection import OnePart, mark_shares, part
+
 WARMING = pytest.StashKey[subprocess.Popen[bytes]]()
 """The process that compiles kernels."""
 
 # One answer of every run of `make test`; `pytest --hypothesis-profile default` draws other cases
 # each time.
 hypothesis.settings.register_profile("repeatable", derandomize=True, deadline=None)
+# Ten times the examples, other ones each time.
+hypothesis.settings.register_profile("many", max_examples=1000, deadline=None)
 hypothesis.settings.load_profile("repeatable")
 os.environ.pop("COLUMNS", None)  # tables in pipes are as wide as their content
 warp.config.log_level = warp.LOG_ERROR  # what the examples print is compared with what is shown
@@ -66,18 +68,22 @@ def own_cache(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Monk
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.getbasetemp() / "fields"))
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """`--part`, of which `.ci/run` runs another one of `make test-slow` with each commit."""
+    parser.addoption(
+        "--part",
+        type=part,
+        metavar="K/N",
+        help="run the tests of part K of N alone, K from 0 to N - 1; all parts together have all",
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if config.option.part is not None:
+        config.pluginmanager.register(OnePart(*config.option.part))
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Of the cases of a test marked `share(n)` all but one in n are slow, chosen alike in every
-    process.
-
-    The first is kept. Multiples of the golden ratio spread the others evenly over each parameter.
-    """
-    seen: Counter[str] = Counter()
-    for item in items:
-        marker = item.get_closest_marker("share")
-        if marker is not None:
-            name = item.nodeid.partition("[")[0]
-            if seen[name] * GOLDEN_RATIO % 1.0 >= 1.0 / marker.args[0]:
-                item.add_marker(pytest.mark.slow)
-            seen[name] += 1
+    """Before `-m` deselects."""
+    mark_shares(items)

@@ -14,8 +14,17 @@ from matplotlib.patches import Circle, FancyArrowPatch, Polygon, Rectangle
 from scipy.spatial import ConvexHull
 
 FOLDER = Path(__file__).parent
-A, B, ACCENT, GREY, LIGHT = "#2b6cb0", "#c05621", "#b83280", "#718096", "#e2e8f0"
-PLAIN = {"svg.hashsalt": "collide", "svg.fonttype": "path", "font.size": 9, "font.family": "DejaVu Sans"}
+A = "#2b6cb0"
+B = "#c05621"
+ACCENT = "#b83280"
+GREY = "#718096"
+LIGHT = "#e2e8f0"
+PLAIN = {
+    "svg.hashsalt": "collide",
+    "svg.fonttype": "path",
+    "font.size": 9,
+    "font.family": "DejaVu Sans",
+}
 
 
 def panels(count: int, width: float = 3.4, height: float = 2.8) -> tuple[plt.Figure, list[Axes]]:
@@ -33,10 +42,21 @@ def save(figure: plt.Figure, name: str) -> None:
     plt.close(figure)
 
 
-def arrow(axis: Axes, start, end, color: str = ACCENT, style: str = "-|>", width: float = 1.4) -> None:
+def arrow(
+    axis: Axes, start, end, color: str = ACCENT, style: str = "-|>", width: float = 1.4
+) -> None:
     """An arrow from `start` to `end`."""
     axis.add_patch(
-        FancyArrowPatch(start, end, arrowstyle=style, mutation_scale=10, color=color, lw=width, shrinkA=0, shrinkB=0)
+        FancyArrowPatch(
+            start,
+            end,
+            arrowstyle=style,
+            mutation_scale=10,
+            color=color,
+            lw=width,
+            shrinkA=0,
+            shrinkB=0,
+        )
     )
 
 
@@ -74,7 +94,8 @@ def draw_pair(axis: Axes, a: np.ndarray, b: np.ndarray) -> None:
 
 
 def draw_difference(axis: Axes, a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """The Minkowski difference, the origin and the vector v from it to the nearest boundary point."""
+    """The Minkowski difference, the origin and the vector v from it to the nearest boundary
+    point."""
     polygon = difference(a, b)
     v = nearest_on_boundary(polygon)
     axis.add_patch(Polygon(polygon, facecolor=LIGHT, edgecolor=GREY, lw=1.5))
@@ -88,14 +109,18 @@ def draw_difference(axis: Axes, a: np.ndarray, b: np.ndarray) -> np.ndarray:
 def gjk() -> None:
     """GJK: two polygons that are apart, and v on their Minkowski difference."""
     figure, (left, right) = panels(2)
-    a, b = SQUARE - np.array([1.6, 0.2]), TRIANGLE + np.array([1.3, 0.3])
+    a = SQUARE - np.array([1.6, 0.2])
+    b = TRIANGLE + np.array([1.3, 0.3])
     draw_pair(left, a, b)
     v = draw_difference(right, a, b)
     arrow(right, (0, 0), v)
     right.text(*(v / 2 + [0, 0.12]), "v", color=ACCENT, fontsize=11)
-    # The witness points: a's boundary point nearest to b is on its right side at the height of b's nearest corner.
+    # The witness points: a's boundary point nearest to b is on its right side at the height of b's
+    # nearest corner.
     corner = b[np.argmin(b[:, 0])]
-    left.plot(*zip((a[1, 0], corner[1]), corner, strict=True), color=ACCENT, lw=1.4, marker="o", ms=3.5)
+    left.plot(
+        *zip((a[1, 0], corner[1]), corner, strict=True), color=ACCENT, lw=1.4, marker="o", ms=3.5
+    )
     left.text((a[1, 0] + corner[0]) / 2, corner[1] - 0.3, "|v|", color=ACCENT, ha="center")
     left.set_xlim(-2.8, 2.4)
     left.set_ylim(-1.3, 1.5)
@@ -138,10 +163,12 @@ def manifold() -> None:
     top = np.array([[-1, -0.8], [1, -0.8], [1, 0.8], [-1, 0.8]]) @ rotation.T + [0.75, 0.45]
     common = top
     for k in range(4):  # Sutherland-Hodgman
-        p, q = bottom[k], bottom[(k + 1) % 4]
+        p = bottom[k]
+        q = bottom[(k + 1) % 4]
         clipped: list[np.ndarray] = []
         for u, w in zip(common, np.roll(common, -1, axis=0), strict=True):
-            side_u, side_w = _cross(q - p, u - p), _cross(q - p, w - p)
+            side_u = _cross(q - p, u - p)
+            side_w = _cross(q - p, w - p)
             if side_u >= 0:
                 clipped.append(u)
             if side_u * side_w < 0:
@@ -170,7 +197,8 @@ def manifold() -> None:
 
 
 def mesh_depth() -> None:
-    """Depth of a box in a mesh with a dent: single triangles against the least translation of the region."""
+    """Depth of a box in a mesh with a dent: single triangles against the least translation of the
+    region."""
     figure, (left, right) = panels(2)
     mesh = np.array([[-2, -1], [2, -1], [2, 0.4], [0.7, 0.4], [0.35, -0.2], [0.0, 0.4], [-2, 0.4]])
     box = np.array([[-0.55, -0.1], [0.45, -0.1], [0.45, 0.8], [-0.55, 0.8]])
@@ -216,30 +244,52 @@ def heightfield() -> None:
     left.set_title("exits of the interior: surface and walls")
     for level, (step, color) in enumerate(((1, A), (2, B), (4, ACCENT))):
         for k in range(0, 8, step):
-            part, inset = height[k : k + step + 1], 0.03 * level
+            part = height[k : k + step + 1]
+            inset = 0.03 * level
             size = (x[k + step] - x[k] - 2 * inset, np.ptp(part) + 0.02)
-            right.add_patch(Rectangle((x[k] + inset, part.min()), *size, facecolor="none", edgecolor=color, lw=1.1))
+            right.add_patch(
+                Rectangle(
+                    (x[k] + inset, part.min()), *size, facecolor="none", edgecolor=color, lw=1.1
+                )
+            )
     right.set_title("pyramid of height ranges (3 levels)")
     save(figure, "heightfield")
 
 
 def sdf() -> None:
-    """Blocks of a sparse signed distance field of a disc: full near the surface, corners elsewhere."""
+    """Blocks of a sparse signed distance field of a disc: full near the surface, corners
+    elsewhere."""
     figure, (axis,) = panels(1, 3.4, 3.2)
-    size, count = 0.5, 8
+    size = 0.5
+    count = 8
     for i in range(count):
         for k in range(count):
             low = np.array([i, k]) * size - count * size / 2
             near = np.linalg.norm(np.clip(0, low, low + size))
-            far = max(np.linalg.norm(low + size * np.array(c)) for c in ((0, 0), (0, 1), (1, 0), (1, 1)))
+            far = max(
+                np.linalg.norm(low + size * np.array(c)) for c in ((0, 0), (0, 1), (1, 0), (1, 1))
+            )
             full = near - 1.2 < 0.15 and far - 1.2 > -0.15
-            axis.add_patch(Rectangle(low, size, size, facecolor="#ebf4ff" if full else "none", edgecolor=GREY, lw=0.8))
+            axis.add_patch(
+                Rectangle(
+                    low, size, size, facecolor="#ebf4ff" if full else "none", edgecolor=GREY, lw=0.8
+                )
+            )
             if full:
                 for t in np.arange(1, 4) * size / 4:
                     axis.plot([low[0] + t] * 2, [low[1], low[1] + size], color=A, lw=0.3)
                     axis.plot([low[0], low[0] + size], [low[1] + t] * 2, color=A, lw=0.3)
     for radius, style in ((1.2, "-"), (1.05, ":"), (1.35, ":")):
-        axis.add_patch(Circle((0, 0), radius, facecolor="none", edgecolor=B, lw=1.6 if style == "-" else 1.1, ls=style))
+        axis.add_patch(
+            Circle(
+                (0, 0),
+                radius,
+                facecolor="none",
+                edgecolor=B,
+                lw=1.6 if style == "-" else 1.1,
+                ls=style,
+            )
+        )
     axis.text(0, 0, "values at\nblock corners", ha="center", va="center", fontsize=8, color=GREY)
     axis.set_xlim(-2.05, 2.05)
     axis.set_ylim(-2.05, 2.05)
@@ -251,12 +301,21 @@ def sweep() -> None:
     """Sweep along x within columns along y; a pair in two columns is reported in one."""
     figure, axis = plt.subplots(figsize=(6.8, 3.2))
     boxes = [(0.3, 0.3, 1.6, 0.7), (1.3, 0.6, 1.2, 0.9), (3.0, 0.2, 1.2, 0.5), (3.6, 1.3, 1.3, 1.1)]
-    boxes += [(4.4, 1.7, 1.4, 0.9), (0.8, 2.4, 1.4, 0.5), (6.0, 0.4, 1.0, 0.8), (5.9, 2.3, 1.1, 0.6)]
+    boxes += [
+        (4.4, 1.7, 1.4, 0.9),
+        (0.8, 2.4, 1.4, 0.5),
+        (6.0, 0.4, 1.0, 0.8),
+        (5.9, 2.3, 1.1, 0.6),
+    ]
     for y in (0, 1, 2, 3):
         axis.axhline(y, color=GREY, lw=0.8, ls="--")
     for k, (x, y, w, h) in enumerate(boxes):
         pair = k in (0, 1, 3, 4)
-        axis.add_patch(Rectangle((x, y), w, h, facecolor=B if pair else A, alpha=0.3, edgecolor=B if pair else A))
+        axis.add_patch(
+            Rectangle(
+                (x, y), w, h, facecolor=B if pair else A, alpha=0.3, edgecolor=B if pair else A
+            )
+        )
         axis.text(x + w / 2, y + h / 2, str(k), ha="center", va="center")
         for column in range(int(y), int(y + h) + 1):
             axis.plot([x, x + w], [column + 0.06] * 2, color=B if pair else A, lw=2)
@@ -278,7 +337,15 @@ def batching() -> None:
     colors = (A, B, ACCENT)
     for frame in range(6):
         for world in range(4):
-            left.add_patch(Rectangle((frame, 3 - world), 1, 1, facecolor=(colors[frame // 2], 0.25), edgecolor="white"))
+            left.add_patch(
+                Rectangle(
+                    (frame, 3 - world),
+                    1,
+                    1,
+                    facecolor=(colors[frame // 2], 0.25),
+                    edgecolor="white",
+                )
+            )
             left.text(frame + 0.5, 3.5 - world, frame * 4 + world, ha="center", va="center")
     left.set_xlim(0, 6)
     left.set_ylim(0, 4)
@@ -291,10 +358,14 @@ def batching() -> None:
     for k, n in enumerate(counts):
         right.text(k + 0.5, 2.5, str(n), ha="center", va="center")
         right.add_patch(Rectangle((k, 2.1), 1, 0.8, facecolor="none", edgecolor=GREY))
-        right.text(k + 0.5, 1.45, f"start {start[k]}", ha="center", va="center", fontsize=7, color=GREY)
+        right.text(
+            k + 0.5, 1.45, f"start {start[k]}", ha="center", va="center", fontsize=7, color=GREY
+        )
         for i in range(n):
             low = (start[k] + i) * 4 / 6
-            right.add_patch(Rectangle((low, 0.2), 4 / 6, 0.7, facecolor=(colors[k % 3], 0.3), edgecolor="w"))
+            right.add_patch(
+                Rectangle((low, 0.2), 4 / 6, 0.7, facecolor=(colors[k % 3], 0.3), edgecolor="w")
+            )
             right.text(low + 2 / 6, 0.55, f"cell {k}", ha="center", va="center", fontsize=6)
     for y, name in ((2.5, "count"), (1.45, "scan"), (0.55, "write")):
         right.text(-0.15, y, name, ha="right", va="center")
@@ -385,7 +456,19 @@ def pipeline() -> None:
 def main() -> None:
     """Makes every figure."""
     plt.rcParams.update(PLAIN)
-    for make in (gjk, epa, manifold, mesh_depth, heightfield, sdf, sweep, batching, distance, accuracy, pipeline):
+    for make in (
+        gjk,
+        epa,
+        manifold,
+        mesh_depth,
+        heightfield,
+        sdf,
+        sweep,
+        batching,
+        distance,
+        accuracy,
+        pipeline,
+    ):
         make()
 
 

@@ -38,7 +38,10 @@ def growth() -> None:
             axis.set_yscale("log")
         else:
             axis.set_ylim(0, 1.6 * max(cost))
-        axis.set_xscale("symlog" if what == "speed" else "log", **({"linthresh": 0.01} if what == "speed" else {}))
+        axis.set_xscale(
+            "symlog" if what == "speed" else "log",
+            **({"linthresh": 0.01} if what == "speed" else {}),
+        )
         axis.set_xlabel(label)
         axis.spines[["top", "right"]].set_visible(False)
     axes[0].set_ylabel("time of a cell [µs]")

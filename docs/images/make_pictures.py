@@ -1,4 +1,5 @@
-"""Makes the pictures of the samples in `collide view` beside this file: `make docs-pictures`; needs Chromium."""
+"""Makes the pictures of the samples in `collide view` beside this file: `make docs-pictures`; needs
+Chromium."""
 
 from __future__ import annotations
 
@@ -21,7 +22,12 @@ PICTURES: dict[str, tuple[str, tuple[str, ...], int]] = {
 }
 """By name: the scene, options of its run, and the frame."""
 SIZE = {"width": 1000, "height": 640}
-SOFTWARE = ["--no-sandbox", "--use-angle=swiftshader", "--enable-unsafe-swiftshader", "--ignore-gpu-blocklist"]
+SOFTWARE = [
+    "--no-sandbox",
+    "--use-angle=swiftshader",
+    "--enable-unsafe-swiftshader",
+    "--ignore-gpu-blocklist",
+]
 SET_FRAME = """frame => { const slider = document.querySelector("#collide-frame"); slider.value = frame;
   slider.dispatchEvent(new Event("input", { bubbles: true })); }"""
 DRAWN_MS = 6000
@@ -34,7 +40,9 @@ def page_of(folder: Path, scene: Path, options: tuple[str, ...]) -> Path:
         ("run", str(scene), *options, "-o", "sample.contacts.h5", "--device", "cpu"),
         ("view", "sample.contacts.h5", "--scene", str(scene), "--export", "page.html"),
     ):
-        subprocess.run([sys.executable, "-m", "collidecli", *words, "-q", "--force"], cwd=folder, check=True)
+        subprocess.run(
+            [sys.executable, "-m", "collidecli", *words, "-q", "--force"], cwd=folder, check=True
+        )
     return folder / "page.html"
 
 

@@ -54,6 +54,7 @@ from tests.support.batches import (
     result_count,
     start,
 )
+from tests.support.waits import PATIENCE
 
 LENGTHS = (12, 5, 20, 9, 16, 7)
 
@@ -109,7 +110,7 @@ def test_the_whole_run_killed_goes_on_where_it_was(jobs, collide):
     workers = psutil.Process(running.pid).children(recursive=True)
     os.kill(running.pid, signal.SIGKILL)
     running.communicate()
-    _, alive = psutil.wait_procs(workers, timeout=20)
+    _, alive = psutil.wait_procs(workers, timeout=PATIENCE)
     assert alive == [], "workers end with the process that started them"
     collide.ok("batch work B --slot 0/1")
     assert collide.result("batch status B")["done"] == 6
@@ -117,6 +118,7 @@ def test_the_whole_run_killed_goes_on_where_it_was(jobs, collide):
     assert dataset(collide, "A") == dataset(collide, "B")
 
 
+@pytest.mark.rest
 def test_neither_a_batch_nor_its_workers_import_pandas(jobs, collide):
     """pyarrow imports it for some calls, which takes as long as an episode."""
     plan(collide, "B", "--shard-seconds", "1e-9")
@@ -168,11 +170,12 @@ def test_a_bad_recording_does_not_stop_the_others_and_is_tried_again_on_request(
     assert collide.result("batch work B --slot 0/1")["computed"] == 1
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize(
     ("number", "timeout", "attempts", "said"),
     [
         (signal.SIGKILL, None, 3, "ended 3 times (Killed), as for want of memory"),
-        (signal.SIGSTOP, 8.0, 1, "after 8 s"),
+        (signal.SIGSTOP, 20.0, 1, "after 20 s"),
     ],
 )
 def test_an_episode_that_kills_or_stops_its_worker_is_quarantined(
@@ -274,6 +277,7 @@ def test_attempts_of_processes_that_ended_with_their_parent_count(jobs, collide,
     )
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize(
     "damage",
     [b"", b"\0" * 100, b"{", b"7\n[]\n" + b"[" * 100_000, b'{"event": "done", "key": 1}\n'],
@@ -439,6 +443,7 @@ def test_a_folder_of_another_plan_is_refused(planned, jobs, collide):
     assert len(plan(collide, "B", "--force").episodes) == 7
 
 
+@pytest.mark.rest
 @pytest.mark.usefixtures("in_process")
 def test_what_a_killed_worker_leaves_is_removed(jobs, collide):
     made = compute(collide)
@@ -591,6 +596,7 @@ def test_the_bar_has_the_episodes_that_are_left(jobs, collide, monkeypatch):
     )
 
 
+@pytest.mark.rest
 def test_the_bar_counts_each_episode_and_estimates_after_a_second(jobs, collide):
     made = plan(collide, "B", "--shard-seconds", "1e9")
     out = io.StringIO()
@@ -779,6 +785,7 @@ def small(here: Path):
     subprocess.run(["umount", "-l", "small"], cwd=here, check=True)
 
 
+@pytest.mark.rest
 def test_a_full_disk_ends_a_batch_which_goes_on_where_there_is_space(small, collide, request):
     compute(collide, "whole")
     collide.ok("batch plan jobs.toml -o small/B --shard-seconds 1e-9")

@@ -35,9 +35,11 @@ from tests.support.batches import (
     plan,
     result_count,
     start,
-    until,
     write_programs,
 )
+from tests.support.waits import PATIENCE, until
+
+pytestmark = pytest.mark.rest
 
 SCRIPTS = REPOSITORY / "samples" / "07_cluster" / "slurm"
 
@@ -61,7 +63,7 @@ def ran(folder: Path, variables: dict[str, object], *words: str | Path, **progra
         capture_output=True,
         text=True,
         check=False,
-        timeout=60,
+        timeout=PATIENCE,
     )
 
 
@@ -210,7 +212,7 @@ def test_the_table_of_an_earlier_plan_stays_where_planning_fails(slurm, here):
     (here / "B" / "contacts.parquet").write_text("earlier")
     printed = slurm.run(str(SCRIPTS / "submit.sh"), "jobs.toml", "B", "2")
     plan, work, gather = re.findall(r"\d+", printed.split(";")[0])
-    until(lambda: all(ended(slurm, job) for job in (plan, work, gather)), 300, every=1.0)
+    until(lambda: all(ended(slurm, job) for job in (plan, work, gather)), every=1.0)
     assert slurm.state(plan) == ["FAILED"]
     assert set(slurm.state(work)) == set(slurm.state(gather)) == {"CANCELLED"}
     assert (here / "B" / "contacts.parquet").read_text() == "earlier"
@@ -419,24 +421,22 @@ def test_a_scheduler_that_does_not_answer_gives_one_message(batch, collide, word
     collide.refused(f"batch run B --executor dask {words.format(free=free_port())}", told=said)
 
 
-@pytest.mark.parametrize(
-    ("listens", "seconds"), [(False, 30), pytest.param(True, 90, marks=pytest.mark.slow)]
-)
-def test_a_server_that_is_no_scheduler_gives_one_message(batch, listens, seconds):
+@pytest.mark.parametrize("listens", [False, pytest.param(True, marks=pytest.mark.slow)])
+def test_a_server_that_is_no_scheduler_gives_one_message(batch, listens):
     with socket.socket() as server:
         server.bind(("127.0.0.1", 0))
         if listens:
             server.listen()
         address = f"tcp://127.0.0.1:{server.getsockname()[1]}"
         running = start("batch", "run", batch, "--executor", "dask", "--address", address)
-        out, err = running.communicate(timeout=seconds)
+        out, err = running.communicate(timeout=PATIENCE)
     assert (running.returncode, out, len(err.decode().splitlines())) == (2, b"", 2), err.decode()
     assert "no Dask scheduler responds" in err.decode()
 
 
 def finished(running) -> dict:
     """The result of a run that must end with exit code 0 and without a message."""
-    out, err = running.communicate(timeout=300)
+    out, err = running.communicate(timeout=PATIENCE)
     assert (running.returncode, err.decode()) == (0, "")
     return json.loads(out)
 
@@ -448,7 +448,7 @@ def test_a_killed_scheduler_is_one_message_and_the_batch_can_be_resumed(
     running = start(*on(cluster))
     until(lambda: result_count(batch) > 1)
     cluster.scheduler.kill()
-    out, err = running.communicate(timeout=90)
+    out, err = running.communicate(timeout=PATIENCE)
     assert (running.returncode, json.loads(out)["error"]["exit_code"]) == (75, 75), err.decode()
     assert (len(err.decode().splitlines()), "scheduler" in err.decode()) == (2, True), err.decode()
     (tmp_path / "again").mkdir()

@@ -456,6 +456,7 @@ def test_rows_that_are_not_recorded_frames_are_refused(here, collide, to, option
     collide.refused("batch gather B -o out --to", to, told=told)
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("to", FOLDERS)
 def test_failed_episodes_are_left_out_and_counted(batch, collide, monkeypatch, to):
     made = plan(collide)
@@ -479,7 +480,7 @@ def test_failed_episodes_are_left_out_and_counted(batch, collide, monkeypatch, t
         assert found == {(0, 0), (1, 2), (2, 3)}
 
 
-@pytest.mark.share(2)
+@pytest.mark.share(2, 2)
 @pytest.mark.parametrize("to", FOLDERS)
 def test_nothing_half_written_is_left(done, collide, to):
     """A damaged contact set ends the gathering; an earlier output stays as it was."""
@@ -492,7 +493,7 @@ def test_nothing_half_written_is_left(done, collide, to):
     assert not list(Path().glob("collide_*"))
 
 
-@pytest.mark.share(2)
+@pytest.mark.share(2, 2)
 @pytest.mark.parametrize("to", FOLDERS)
 def test_force_replaces_only_folders_of_gather(done, collide, to):
     gather(collide, to)

@@ -4,6 +4,7 @@ import errno
 import json
 import os
 import shutil
+import socket
 import threading
 import time
 from pathlib import Path
@@ -14,7 +15,7 @@ import pyarrow.parquet as parquet
 import pytest
 
 from collidecli.errors import InputError
-from collidecli.storage.files import MOST_WAIT, UnavailableError, files_at
+from collidecli.storage.files import UnavailableError, files_at
 from collidecli.verbs.batch import work as work_module
 from collidecli.verbs.batch.store import DifferentContactsError, Failure, Store, content_of
 from collidecli.verbs.batch.work import work_shard
@@ -23,6 +24,8 @@ from tests.cli.test_recordings import write_demos
 from tests.support.batches import URL, compute, dataset, plan
 from tests.support.batches import endpoint as endpoint
 from tests.support.batches import proxy as proxy
+
+pytestmark = pytest.mark.rest
 
 fsspec = pytest.importorskip("fsspec")
 pytest.importorskip("s3fs")
@@ -235,10 +238,10 @@ def test_a_short_outage_delays_a_batch(proxy, jobs, collide):
     compute(collide, "A")
     plan(collide, URL)
     proxy.cut()
-    threading.Timer(3.0, proxy.restore).start()
     began = time.monotonic()
+    threading.Timer(3.0, proxy.restore).start()
     assert work_shard(URL, 0).done == 3
-    assert 3.0 <= time.monotonic() - began < 3.0 + MOST_WAIT
+    assert time.monotonic() - began >= 3.0
     assert dataset(collide, URL) == dataset(collide, "A")
 
 
@@ -293,9 +296,10 @@ def test_an_error_of_rights_or_of_the_address_has_one_attempt(
     assert len(requests) <= 4
     monkeypatch.setenv("AWS_ENDPOINT_URL", "http://nowhere.invalid:9")
     fsspec.get_filesystem_class("s3").clear_instance_cache()
-    began = time.monotonic()
+    lookups = Mock(side_effect=socket.getaddrinfo)
+    monkeypatch.setattr("socket.getaddrinfo", lookups)
     collide.refused("batch status", URL, told=(URL, "nowhere.invalid", "address"))
-    assert time.monotonic() - began < 5.0, "one attempt"
+    assert lookups.call_count == 1, "one attempt"
 
 
 def test_a_plan_in_an_object_store_is_read_back(endpoint, jobs, collide):

@@ -141,6 +141,7 @@ def test_equal_sets_have_no_difference(differences, block):
     assert (result["by_hash"], soft["matched"], soft["a"]) == (True, rows, rows)
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize(
     ("group", "column", "unit"),
     [

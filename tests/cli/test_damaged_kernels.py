@@ -14,6 +14,8 @@ import warp as wp
 
 from tests.support.batches import environment
 
+pytestmark = pytest.mark.rest
+
 COMMAND = (
     sys.executable,
     "-m",
@@ -94,7 +96,7 @@ def exchange(path: Path, other: Path, draw: random.Random) -> None:
 DAMAGES = (flip, truncate, empty, exchange)
 
 
-@pytest.mark.share(6)
+@pytest.mark.share(6, 6)
 @pytest.mark.parametrize("seed", range(10))
 @pytest.mark.parametrize("damage", DAMAGES)
 def test_a_run_replaces_what_is_damaged(

@@ -105,6 +105,7 @@ def test_a_hash_that_lies_is_caught(here, collide):
     assert "shape 0" not in collide("diff a.h5 b.h5 --first 0").out
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize(
     "part", [0, *(pytest.param(part, marks=pytest.mark.slow) for part in (1, 2))]
 )
@@ -321,7 +322,7 @@ KEYS = {"shape0", "shape1", "feature0", "feature1"}
 POINTS = {"point0", "point1"}
 
 
-@pytest.mark.share(3)
+@pytest.mark.share(3, 3)
 @pytest.mark.parametrize(
     ("edit", "of_a", "of_b"),
     [
@@ -379,6 +380,7 @@ def test_numbers_that_are_not_finite(diff):
     assert counts(result) == (0, 0, 2)
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("gap", [0.1, 0.01, 3.0])
 @pytest.mark.parametrize("kind", ["missing", "extra"])
 def test_a_tolerance_covers_contacts_at_the_limit(diff, gap, kind):

@@ -125,7 +125,7 @@ COMMANDS = (
 )
 
 
-@pytest.mark.share(3)
+@pytest.mark.share(6, 3)
 @pytest.mark.parametrize(
     "words",
     [
@@ -290,7 +290,8 @@ class Elements(HTMLParser):
         self.texts.append(data)
 
 
-@pytest.mark.share(2)
+@pytest.mark.rest
+@pytest.mark.share(2, 2)
 @pytest.mark.parametrize("output", ["report", "plot", "view"])
 def test_pages(pair, collide, here, output):
     """A page with hostile names has the elements of a page with plain ones."""

@@ -15,12 +15,14 @@ import pytest
 from collidecli.pages.view.colours import OPACITY_OVER_SURFACES
 from collidecli.verbs.view.view import ViewRequest, opened_view, write_view
 from tests.cli.conftest import CommandLine, write_poses
+from tests.support.waits import PATIENCE
 
 sync_api = pytest.importorskip("playwright.sync_api")
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
-pytestmark = pytest.mark.skipif(
-    CHROMIUM is None, reason="there is no chromium: apt-get install chromium"
-)
+pytestmark = [
+    pytest.mark.rest,
+    pytest.mark.skipif(CHROMIUM is None, reason="there is no chromium: apt-get install chromium"),
+]
 
 
 pytest.importorskip("viser")
@@ -45,8 +47,8 @@ SCENE = """<mujoco>
   </worldbody>
 </mujoco>
 """
-WAIT = 60_000.0
-"""[ms] for what a busy machine draws in software."""
+WAIT = 1000 * PATIENCE
+"""[ms] for what a browser draws in software."""
 QUIET = ("THREE.Clock", "GPU stall", "GL Driver Message", "glDrawElementsInstanced")
 """What viser's client says of itself; the last is of instances that it draws once before their
 buffer is there."""

@@ -480,6 +480,7 @@ def test_a_trajectory_is_told_by_its_datasets(here, collide):
     ]
 
 
+@pytest.mark.rest
 @pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed")
 def test_git_shows_what_changed(here, monkeypatch):
     monkeypatch.setenv(

@@ -25,6 +25,8 @@ from tests.cli.conftest import write_poses
 from tests.support.batches import environment
 from tests.support.device_scenes import SCENES
 
+pytestmark = pytest.mark.rest
+
 WITHOUT_CARRIED = """
 import sys
 from collidecli.engine.runtime import carried_kernels, kernel_loader

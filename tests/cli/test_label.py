@@ -291,6 +291,7 @@ def test_names_are_one_axis_over_scenes(tables, collide, by):
     assert (len(table), table["touch"].sum()) == (rows, both.touch[both.recorded].sum())
 
 
+@pytest.mark.rest
 def test_rows_of_names_in_other_verbs(tables, collide, no_charts):
     """Totals of a name in several scenes are those of the demonstrations together."""
     whole, *alone = (
@@ -378,6 +379,7 @@ def _check_pairs_of_gather(collide):
                 assert not any(of_pair[key].any() for key in ("present", "touching", "valid"))
 
 
+@pytest.mark.rest
 def test_one_table_of_several_sets(tables, collide):
     """A folder, several files and a batch give the rows of each set; a pattern may match in some of
     them only."""

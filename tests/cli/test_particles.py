@@ -580,6 +580,7 @@ def test_options_of_newton_without_effect_are_named_once(run):
     ] == [1, 1]
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize(
     "options", ["", "--margin 0.002", "--contact-ids", "--columns friction,margin0"]
 )

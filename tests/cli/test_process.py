@@ -26,7 +26,7 @@ from collidecli.errors import InputError
 from collidecli.storage.process_activity import Board, reading, show_on
 from tests.cli.conftest import write_motion
 from tests.cli.test_recordings import falling, write_demos
-from tests.support.batches import until
+from tests.support.waits import PATIENCE, until
 
 GUARD = "\nimport sys\nfrom collidecli.cli.guard import command\nsys.exit(command())"
 GOLDEN = Path(__file__).parents[1] / "golden" / "contacts_1_1.h5"
@@ -36,9 +36,6 @@ print("ready", flush=True)
 sys.stdin.read()
 """
 """Until it is ended, or told to go on."""
-PATIENCE = 60.0
-"""[s] for what happens in a moment: a busy machine takes many; only what never happens takes
-all."""
 
 
 def script(work: str, before: str = "") -> list[str]:
@@ -120,6 +117,7 @@ reading_limit.free_memory = lambda: 400 << 20
 """
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize("limit", [0, 200])
 def test_reading_ends_at_the_memory_limit(limit):
     """limit: in MiB; 0 is half of the free memory, which is replaced by 200 MiB."""
@@ -138,6 +136,7 @@ with limited_reading({limit} << 20), reading('scene', 'a.xml'):
     assert answer(work.replace("2000", "20") + "\nreturn 7", LIMITED)[0] == 7
 
 
+@pytest.mark.rest
 def test_the_memory_limit_ends_with_the_reading():
     work = """
 with limited_reading(300 << 20), reading('scene', 'a.xml'):
@@ -149,6 +148,7 @@ return 7
     assert answer(work, LIMITED)[0] == 7
 
 
+@pytest.mark.rest
 def test_a_stop_during_an_import_waits_for_its_end(tmp_path):
     """A library in C++ would print a traceback of the exception and go on without the module."""
     slow = (
@@ -198,6 +198,7 @@ process_activity.STRUCTURE_SECONDS = 0.4
 """
 
 
+@pytest.mark.rest
 def test_a_library_that_goes_round_in_circles_is_ended_and_what_takes_its_time_is_not():
     code, out, err = answer(CIRCLES, LIMIT)
     assert (code, out) == (2, "read\ncomputed\nwaited\n")
@@ -219,7 +220,8 @@ h5py.Dataset.__getitem__ = slow
 """
 
 
-@pytest.mark.share(3)
+@pytest.mark.rest
+@pytest.mark.share(3, 3)
 @pytest.mark.parametrize(
     ("slow", "words"),
     [
@@ -247,7 +249,8 @@ def test_the_time_limit_does_not_count_data(tmp_path: Path, slow, words):
     assert done.returncode == 0, done.stderr
 
 
-@pytest.mark.share(3)
+@pytest.mark.rest
+@pytest.mark.share(3, 3)
 @pytest.mark.parametrize(
     "verb", [["check"], ["inspect"], ["diff", "contacts.h5"], ["run", "none.xml", "-t"]]
 )
@@ -290,6 +293,7 @@ def check_interrupted(process: subprocess.Popen[bytes]) -> None:
     assert process.communicate()[1] == b"error: interrupted\n"
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize("name", ["SIGINT", "SIGTERM", "SIGHUP"])
 @pytest.mark.parametrize("send", [os.kill, os.killpg])
 def test_a_signal_is_told_of_once(name, send):
@@ -315,6 +319,7 @@ STARTING = (
 """Lines of Warp's start are removed from stderr: the message must not be among them."""
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize(
     ("name", "around"), [("SIGTERM", ("", "")), ("SIGHUP", ("", "")), ("SIGTERM", STARTING)]
 )
@@ -325,6 +330,7 @@ def test_a_signal_just_before_a_call_that_waits_is_not_lost(name, around):
     check_interrupted(process)
 
 
+@pytest.mark.rest
 def test_a_signal_in_a_destructor_is_told_of_once():
     """Python discards exceptions that are raised there."""
     work = """
@@ -343,6 +349,7 @@ def test_a_signal_in_a_destructor_is_told_of_once():
     check_interrupted(process)
 
 
+@pytest.mark.rest
 def test_a_signal_at_any_moment_of_the_start_is_told_of_once(tmp_path: Path):
     scene = tmp_path / "scene.xml"
     scene.write_text("<mujoco><worldbody><geom type='sphere' size='1'/></worldbody></mujoco>")
@@ -368,6 +375,7 @@ def test_a_signal_at_any_moment_of_the_start_is_told_of_once(tmp_path: Path):
         assert (process.returncode, err.lstrip(b"\n")) == (130, b"error: interrupted\n")
 
 
+@pytest.mark.rest
 def test_an_ignored_signal_stays_ignored():
     process = started(LASTING + "return 5", "signal.signal(1, signal.SIG_IGN)\n")
     os.killpg(process.pid, signal.SIGHUP)
@@ -376,10 +384,12 @@ def test_an_ignored_signal_stays_ignored():
     assert process.returncode == 5
 
 
+@pytest.mark.rest
 def test_children_ignored_by_whoever_started_it_are_still_waited_for():
     assert answer("return 3", "signal.signal(signal.SIGCHLD, signal.SIG_IGN)\n")[0] == 3
 
 
+@pytest.mark.rest
 def test_a_pause_stops_both_and_a_continue_wakes_both():
     process = started(LASTING + "return 4")
     parent = psutil.Process(process.pid)
@@ -392,6 +402,7 @@ def test_a_pause_stops_both_and_a_continue_wakes_both():
     assert process.returncode == 4
 
 
+@pytest.mark.rest
 def test_a_child_does_not_outlive_its_parent():
     process = started(LASTING)
     child = psutil.Process(process.pid).children()[0]
@@ -469,6 +480,7 @@ def test_what_is_to_be_done_at_the_end_is_done_and_nothing_is_taken_down():
     assert answer(work, before) == (0, "in time late True\ndown\n", "")  # by the parent alone
 
 
+@pytest.mark.rest
 def test_cycles_are_looked_for_seldom():
     code = "import gc\nfrom collidecli.cli import guard, main\n"
     code += "main.main = lambda: print(gc.get_threshold()[0])\nguard.command()"
@@ -482,6 +494,7 @@ LONG_RUN = (
 )
 
 
+@pytest.mark.rest
 def test_help_imports_nothing_heavy(here):
     code = f"""
 import sys
@@ -497,7 +510,8 @@ print("LOADED", [name for name in ("warp", "pxr", "mujoco", "h5py", "rich", "num
         assert f"Usage: collide {verb}" in done.stdout
 
 
-@pytest.mark.share(2)
+@pytest.mark.rest
+@pytest.mark.share(2, 2)
 @pytest.mark.parametrize("name", ["SIGINT", "SIGTERM"])
 # The second is one launch that takes many seconds: the exception cannot be raised before it ends.
 @pytest.mark.parametrize("options", [(), ("--chunk-cells", "4000000")], ids=str)
@@ -516,7 +530,7 @@ def test_a_signal_ends_it_within_a_second_and_leaves_nothing(here, name, options
     began = used_seconds(process.pid)
     ended = os.times()
     process.send_signal(getattr(signal, name))
-    out, err = process.communicate(timeout=60)
+    out, err = process.communicate(timeout=PATIENCE)
     after = os.times()
     # What it used in all is known once it has been waited for.
     used = (
@@ -544,12 +558,14 @@ def used_seconds(pid: int) -> float:
     return sum(one.user + one.system for one in times)
 
 
+@pytest.mark.rest
 def test_in_process_signals_are_given_back(here):
     before = list(map(signal.getsignal, (signal.SIGINT, signal.SIGTERM)))
     assert main(["inspect", "scene.xml", "--quiet"]) == 0
     assert list(map(signal.getsignal, (signal.SIGINT, signal.SIGTERM))) == before
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize("args", ["inspect scene.xml", "inspect scene.xml --json", "--help"])
 def test_a_closed_pipe_is_no_fault_and_a_full_disk_is_an_output_error(here, args):
     read_end, write_end = os.pipe()
@@ -563,6 +579,7 @@ def test_a_closed_pipe_is_no_fault_and_a_full_disk_is_an_output_error(here, args
     assert done.stderr.startswith(b"error: ")
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize("no_color", [False, True])
 def test_a_terminal_gets_a_progress_bar_and_stdout_stays_clean(here, no_color):
     main(["run", "scene.xml", "-t", "motion.h5", "-o", "warm.h5", "--device", "cpu", "--quiet"])

@@ -242,6 +242,7 @@ np.savez(sys.argv[2], format="collide.engine_rows/1", engine="slow", version="9"
 """An adapter that says that it took 2 s to set up, and half a second a cell."""
 
 
+@pytest.mark.rest
 def test_other_engines_are_timed(here, collide):
     (here / "slow.py").write_text(SLOW)
     command = (

@@ -160,6 +160,7 @@ def test_uneven_demos_are_cut_or_held(more_recordings, collide):
     assert not np.array_equal(poses[7, 0], poses[7, 1])
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize(
     ("recording", "scene", "options", "kind"),
     [
@@ -544,6 +545,7 @@ def test_events_end_with_their_demonstration(demos, collide):
     assert found == [("demo_0", False, False), ("demo_1", False, False)]
 
 
+@pytest.mark.rest
 def test_inspect_report_export_and_python_name_the_demonstration(demos, collide, no_charts):
     result = collide.result("inspect out.h5")
     assert [(one["name"], one["frame_count"], one["seconds"]) for one in result["episodes"]] == [

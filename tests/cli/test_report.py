@@ -354,6 +354,7 @@ def test_a_profile(moved, here, collide, no_charts):
     )
 
 
+@pytest.mark.rest
 def test_every_kind_of_chart(moved, collide):
     assert tuple(KINDS) == CHART_KINDS
     a, b = moved
@@ -560,6 +561,7 @@ DAMAGE = [
 ]
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize(("option", "name", "change"), DAMAGE)
 def test_damaged_results_are_refused(results, here, collide, option, name, change):
     held = results[name]

@@ -25,6 +25,8 @@ from rosbags.typesys import Stores, get_types_from_msg, get_typestore
 
 from collidecli.importers.recordings import ros_joint_states, ros_messages, ros_transforms
 
+pytestmark = pytest.mark.rest
+
 MILLI = 1_000_000
 START = 1_700_000_000 * 1000 * MILLI
 FRAMES = 40

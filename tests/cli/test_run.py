@@ -128,6 +128,7 @@ WAYS = (
 )
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize(
     "options", [*WAYS, *(f"--broad-phase {name}" for name in ("nxn", "sap", "explicit"))]
 )

@@ -12,6 +12,8 @@ import pytest
 from collidecli.storage.contact_sets.reader import ContactSet
 from tests.cli.conftest import CommandLine, arrays, attributes, refusals, write_poses
 
+pytestmark = pytest.mark.rest
+
 SAMPLE = Path(__file__).parents[2] / "samples" / "06_cloth"
 CLOTH = SAMPLE / "cloth.usda"
 SELVES = ("--self-contacts", "0.02", "--device", "cpu")

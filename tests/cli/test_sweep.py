@@ -270,6 +270,7 @@ of_particles = pytest.mark.parametrize(
 )
 
 
+@pytest.mark.rest
 def test_the_table_and_the_summary(swept, collide):
     case = swept.case
     columns = swept.columns
@@ -312,6 +313,7 @@ def test_the_contacts_in_frames_are_those_without_sweep(swept):
     assert attributes("plain.h5")["format_version"].tolist() == [1, 3]
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize(
     "more",
     [
@@ -324,6 +326,7 @@ def test_bits_do_not_depend_on_the_execution(swept, collide, more):
     assert collide.result(*run, *more.split())["content_sha256"] == swept.result["content_sha256"]
 
 
+@pytest.mark.share(2)
 def test_worlds_of_one_recording_have_equal_rows(swept, collide):
     collide.ok(swept.case.run, "--sweep", "--worlds", "3", "-o", "o.h5", "--force")
     columns, cell = rows_of("o.h5", swept.case.table)
@@ -444,6 +447,7 @@ def test_events_join_the_touches_of_consecutive_steps(swept, collide):
     assert none == {"count": 0, "missed": 0, "undecided": 0, "listed": []}
 
 
+@pytest.mark.share(3)
 @only_shapes
 @pytest.mark.parametrize(
     "options", ["", "--by bodies", "--merge-gap 3", "--threshold any", "--frames 5:20"]

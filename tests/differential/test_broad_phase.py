@@ -192,6 +192,7 @@ def as_of(gaps, margins=(0.0,), groups=(1,)):
     )
 
 
+@pytest.mark.share(4)
 @pytest.mark.parametrize("rule", ["max", "sum"])
 @pytest.mark.parametrize(
     ("gaps", "margins"),
@@ -385,7 +386,7 @@ def test_many_columns(enumerated, monkeypatch):
     check(model, poses, phases=("nxn", "sap"))
 
 
-@pytest.mark.share(2)
+@pytest.mark.share(2, 2)
 @pytest.mark.parametrize("change", ["far away", "wider", "denser", "turned"])
 def test_motion_that_the_plan_did_not_see(change):
     """The sweep is planned from one frame; then everything is somewhere else."""

@@ -112,7 +112,7 @@ def check_presence(scene: Scene) -> None:
     assert np.all(here.run(here.apart - level).count == 0)
 
 
-@pytest.mark.share(3)
+@pytest.mark.share(15, 3)
 @pytest.mark.parametrize("count", [SAMPLE, pytest.param(FULL, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("pair", PAIRS, ids=lambda pair: f"{pair[0].label}-{pair[1].label}")
 def test_nearest_features_of_each_kind(pair, count):
@@ -239,7 +239,7 @@ def run_pile(pile: SettledPile) -> set[tuple[int, int, int]]:
     return found
 
 
-@pytest.mark.share(2)
+@pytest.mark.share(4, 2)
 @pytest.mark.parametrize(
     ("pile", "least"),
     [((250, 3, 40), 50), pytest.param((500, 15, 4), 10_000, marks=pytest.mark.slow)],
@@ -320,7 +320,7 @@ def hulls_of(a: np.ndarray, b: np.ndarray, body_q: np.ndarray, gap: float):
     )
 
 
-@pytest.mark.share(3)
+@pytest.mark.share(3, 3)
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("seed", range(3))
 def test_two_hulls(seed, size):
@@ -358,6 +358,7 @@ def test_dense_hulls_nearer_to_each_other_than_their_vertices(stretch):
         assert check_hulls(p, q, nearest(contacts, frame)) > 0.99 * apart[frame]
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize(
     "turn", [(0.0, 0.0, 0.0, 1.0), (0.5, 0.5, 0.5, 0.5), (1e-5, 0.0, 0.0, 1.0)]
 )
@@ -555,7 +556,7 @@ def wrench(builder: ModelBuilder, k0: float, k1: float) -> tuple[np.ndarray, np.
     return force, moment
 
 
-@pytest.mark.share(3)
+@pytest.mark.share(3, 3)
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("k1", [1e6, 4e6, 1e12, RIGID])
 def test_hulls_against_volumes(seed, k1):
@@ -587,7 +588,7 @@ def check_deep(found: list) -> None:
         assert one.ratio <= ALLOWED, one
 
 
-@pytest.mark.share(2)
+@pytest.mark.share(6, 2)
 @pytest.mark.parametrize("scale", [1e-3, 1.0, 1e3])
 @pytest.mark.parametrize("surface", ["blob", "torus", "star", "bend"])
 def test_boxes_and_hulls_in_dented_meshes(surface, scale):
@@ -630,7 +631,7 @@ def test_what_leaves_triangles_across_their_sides():
         check_deep(found)
 
 
-@pytest.mark.share(2)
+@pytest.mark.share(2, 2)
 @pytest.mark.parametrize("size", [0.2, 0.5])
 def test_boxes_in_a_terrain(size):
     """The base does not count: what is in the ground is lifted, or leaves through a wall."""

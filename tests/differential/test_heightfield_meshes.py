@@ -92,7 +92,7 @@ SQUARE = [
 ]
 
 
-@pytest.mark.share(3)
+@pytest.mark.share(18, 3)
 @pytest.mark.parametrize(("name", "mesh", "size"), SQUARE)
 def test_distance_and_depth(name, mesh, size):
     """Apart, the distance of the surfaces; overlapping, no less deep than the deepest vertex of
@@ -250,6 +250,7 @@ EXITS = [
 ]
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize(("terrain", "mesh", "place", "distance", "normal"), EXITS)
 @pytest.mark.parametrize("two_sided", [True, False])
 def test_by_which_side_a_mesh_leaves(terrain, mesh, place, distance, normal, two_sided):

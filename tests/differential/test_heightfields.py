@@ -67,6 +67,7 @@ def contacts(model, body_q, **options):
 CONVEX_FRAMES = 30
 
 
+@pytest.mark.share(8)
 @pytest.mark.parametrize("kind", list(SHAPES)[1:], ids=lambda kind: kind.label)
 @pytest.mark.parametrize(
     "name", ["rough", pytest.param("one cell", marks=pytest.mark.slow), "one row"]
@@ -171,7 +172,7 @@ def test_the_vertices_of_a_terrain_on_a_plane(name, size):
     assert sides > SOLID_FRAMES // 3
 
 
-@pytest.mark.share(3)
+@pytest.mark.share(3, 3)
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize(
     ("first", "second"), [("rough", "smooth"), ("flat", "one row"), ("one cell", "one column")]

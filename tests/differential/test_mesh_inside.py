@@ -227,7 +227,7 @@ def distance_at(mesh: Mesh, size: float, center: tuple[float, float, float]) -> 
     )
 
 
-@pytest.mark.share(3)
+@pytest.mark.share(6, 3)
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("name", CASES)
 def test_a_sphere_knows_how_deep_it_is(name, size):
@@ -274,6 +274,7 @@ def check_file(path: Path, seed: int) -> bool:
     return True
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize("of", ["a sample", pytest.param("all", marks=pytest.mark.slow)])
 def test_real_meshes_have_the_inside_of_the_winding_number(of):
     paths = ending(SAMPLE)[::3] if of == "a sample" else robot_meshes()
@@ -313,7 +314,7 @@ def least_distances(add_first, add_second, body_q: np.ndarray, gap: float) -> np
     )
 
 
-@pytest.mark.share(3)
+@pytest.mark.share(3, 3)
 @pytest.mark.parametrize("size", [1e-3, 1.0, 1e3])
 @pytest.mark.parametrize("other", ["sphere", "box", "mesh"])
 def test_the_distance_inside_is_that_of_the_surface(other, size):
@@ -519,6 +520,7 @@ def check(paths: list[Path], count: int) -> None:
     assert not wrong, "\n" + "\n".join(wrong)
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize(
     "part", [0, *(pytest.param(k, marks=pytest.mark.slow) for k in range(1, 8))]
 )
@@ -540,12 +542,13 @@ def installed(ends: str) -> Path:
     pytest.skip(f"{ends} is not installed; {FOLDERS} may name its folder")
 
 
-@pytest.mark.share(2)
+@pytest.mark.share(4, 2)
 @pytest.mark.parametrize("ends", [ELBOW, ARM, PALM, SHOULDER], ids=lambda ends: Path(ends).stem)
 def test_meshes_that_cross_themselves(ends):
     check([installed(ends)], 30)
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize(("ends", "radius", "center"), BALLS)
 def test_balls_at_meshes_that_cross_themselves(ends, radius, center):
     """By the winding number and the nearest triangle, at every gap and for every answer."""

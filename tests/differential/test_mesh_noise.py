@@ -99,6 +99,7 @@ def check_copies(cells: list, has_rows: bool, where: tuple) -> None:
         assert len({len(cell.distance) for cell in cells}) == 1, where
 
 
+@pytest.mark.share(6)
 @pytest.mark.parametrize(
     ("first", "second", "seed", "poses"),
     [
@@ -159,6 +160,7 @@ def part_count(pair: NoisyPair) -> int:
     return len((solids[0] ^ solids[1]).decompose())
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize(
     ("seed", "poses", "least"), [(1, 45, 12), pytest.param(2, 600, 200, marks=pytest.mark.slow)]
 )

@@ -79,7 +79,7 @@ def resting(x: float, y: float, z: float, count: int = 2) -> np.ndarray:
     return body_q
 
 
-@pytest.mark.share(2)
+@pytest.mark.share(8, 2)
 @pytest.mark.parametrize(("first", "second"), PAIRS)
 def test_distance_and_depth(first, second):
     """Apart, the distance of the surfaces; overlapping, no less deep than the deepest vertex of
@@ -253,7 +253,7 @@ def degenerate(kind: str) -> tuple[np.ndarray, np.ndarray]:
     return vertices, faces[:-2]
 
 
-@pytest.mark.share(3)
+@pytest.mark.share(9, 3)
 @pytest.mark.filterwarnings("ignore:shape 0. 1 duplicate triangle is left out")
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("kind", ["slivers", "soup", "fins", "open"])
@@ -563,7 +563,8 @@ def aligned_poses() -> np.ndarray:
     )
 
 
-@pytest.mark.share(3)
+@pytest.mark.rest
+@pytest.mark.share(3, 3)
 @pytest.mark.parametrize(
     ("fixed", "moved"), [p for p in product(FIXED, MOVED) if p != ("plateau", "sheet")]
 )

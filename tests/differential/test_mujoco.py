@@ -87,6 +87,7 @@ def moving_pile(tmp_path: Path, gap: float, frames: int = 40) -> tuple[LoadedSce
     return scene, scene.imported.kinematics.poses(qpos)
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("gap", [0.0, 0.01])
 def test_pile(gap, tmp_path):
     """With a gap, pairs apart are compared too."""
@@ -143,7 +144,7 @@ def by_facets(model: Model, pose: np.ndarray, first: int, second: int) -> float:
     return polytope_distance(p, q) - radius_p - radius_q
 
 
-@pytest.mark.share(2)
+@pytest.mark.share(10, 2)
 @pytest.mark.parametrize("size", [0.01, 1.0])
 @pytest.mark.parametrize("other", OTHERS)
 def test_pairs(tmp_path, other, size, record_property):
@@ -274,19 +275,20 @@ def check_file(path: Path, whole: bool = True) -> set[tuple[int, int]]:
     return checked(mj_model, ours)
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("name", SUITE)
 def test_suite(name):
     assert bool(check_file(dm_control(f"suite/{name}.xml"))) == (name not in WITHOUT_CONTACTS)
 
 
-@pytest.mark.share(3)
+@pytest.mark.share(3, 3)
 @pytest.mark.parametrize(("name", "touches"), LOCOMOTION.items())
 def test_locomotion(name, touches):
     path = dm_control(f"locomotion/{name}.xml")
     assert bool(check_file(path, whole="build_fruitfly" not in name)) == touches
 
 
-@pytest.mark.share(2)
+@pytest.mark.share(2, 2)
 @pytest.mark.parametrize(("module", "name"), WALKERS)
 def test_composer_walkers_on_a_floor(module, name):
     """As composer writes them: everything attached, named and defaulted by prefixes; given as
@@ -428,7 +430,7 @@ def compare_parameters(both: Both) -> int:
     return len(theirs.dist)
 
 
-@pytest.mark.share(2)
+@pytest.mark.share(2, 2)
 @pytest.mark.parametrize("seed", range(6))
 def test_random_surfaces_and_pairs(tmp_path, seed):
     assert compare_parameters(in_both(tmp_path, heap(seed))) > 150
@@ -467,6 +469,7 @@ def test_friction_with_two_directions_is_warned_of(tmp_path, friction, warns):
     )
 
 
+@pytest.mark.rest
 def test_scenes_of_the_control_suite():
     """Surfaces that people wrote: contacts of random poses, each against what its two geoms mix to
     here."""

@@ -18,6 +18,8 @@ from collidecli.scene.model import Model
 from tests.support.filter_scenes import REFUSED, SCENES, newton_assets, newton_facts
 from tests.support.usd_scenes import pairs, write_usda
 
+pytestmark = pytest.mark.rest
+
 COMPARED = 30
 """Assets of Newton 1.8 that have colliders, meshes only as hulls; fewer would be a comparison that
 is not made."""

@@ -119,7 +119,7 @@ def random_configurations(mj_model: mujoco.MjModel, count: int) -> np.ndarray:
     return qpos
 
 
-@pytest.mark.share(2)
+@pytest.mark.share(6, 2)
 @pytest.mark.parametrize("name", ROBOTS)
 def test_robots_touch_what_they_touch_in_mujoco(name, record_property):
     path, least = ROBOTS[name]

@@ -34,7 +34,7 @@ VOXEL = 2.0 * 1.2 / RESOLUTION
 """Of the longest shape here, a hull of 2.4 m."""
 
 
-@pytest.mark.share(3)
+@pytest.mark.share(3, 3)
 @pytest.mark.parametrize("pair", PAIRS, ids="-".join)
 def test_the_nearest_contact_is_within_a_voxel_of_the_exact_one(pair):
     poses = random_poses(FRAMES, 1.7, 3)

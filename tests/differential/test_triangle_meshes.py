@@ -86,7 +86,7 @@ def slider_on(
     return builder.finalize(), scale * rest
 
 
-@pytest.mark.share(3)
+@pytest.mark.share(9, 3)
 @pytest.mark.parametrize("distance", [0.02, 0.0, -0.01, -0.04])
 @pytest.mark.parametrize("name", SLIDERS)
 @pytest.mark.parametrize("ground", ["mesh", "heightfield"])
@@ -150,6 +150,7 @@ CUBES = {
 }
 
 
+@pytest.mark.share(6)
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("cube", CUBES)
 @pytest.mark.parametrize("ground", ["sheet", "front", "heightfield"])
@@ -220,6 +221,7 @@ def test_a_wall_in_the_plane_of_a_sheets_border_touches_it(shape_type, two_sided
         assert np.abs(contacts.normal[:, 2]).max() < 1e-6
 
 
+@pytest.mark.share(8)
 @pytest.mark.parametrize("name", SLIDERS)
 @pytest.mark.parametrize("ground", ["mesh", "heightfield"])
 def test_nothing_catches_on_bumpy_ground(ground, name):
@@ -356,7 +358,7 @@ def failures(name: str, shape: str, poses: int, seed: int) -> tuple[list[str], i
     return wrong, judged
 
 
-@pytest.mark.share(2)
+@pytest.mark.share(8, 2)
 @pytest.mark.parametrize(
     "seed", [0, *(pytest.param(k, marks=pytest.mark.slow) for k in range(1, DRAWS))]
 )

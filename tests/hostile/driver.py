@@ -17,6 +17,7 @@ from typing import Any
 
 from tests.hostile.cases import case_of
 from tests.hostile.seeds import groups
+from tests.support.waits import PATIENCE
 
 # What collide may answer to a hostile input.
 
@@ -245,7 +246,11 @@ def guard_faults(numbers: Iterable[int]) -> list[str]:
                 args = [case.main if word == "{}" else word for word in command]
                 args += GUARDED_OPTIONS if args[0] == "run" else ()
                 done = subprocess.run(
-                    [*COMMAND, *args], cwd=folder, env=environment, capture_output=True, timeout=60
+                    [*COMMAND, *args],
+                    cwd=folder,
+                    env=environment,
+                    capture_output=True,
+                    timeout=PATIENCE,
                 )
                 facts = {
                     "code": done.returncode,

@@ -21,7 +21,10 @@ from tests.hostile.cases import (
 from tests.hostile.driver import faults, guard_faults, run_cases
 from tests.hostile.seeds import groups
 
-pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="the worker forks")
+pytestmark = [
+    pytest.mark.rest,
+    pytest.mark.skipif(not hasattr(os, "fork"), reason="the worker forks"),
+]
 COUNT = 18
 ASKED_COUNT = 4
 CONFIGURED_COUNT = 5

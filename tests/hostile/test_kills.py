@@ -20,14 +20,12 @@ import pytest
 
 from tests.cli.conftest import write_poses
 from tests.hostile.seeds import ROBOT_XML
+from tests.support.waits import PATIENCE
 
 COMMAND = (sys.executable, "-m", "collidecli.cli.guard")
 ENGINE = ("--device", "cpu", "--quiet")
 FRAMES = 8000
 TARGETS = ("process", "group", "child")
-END_SECONDS = 20.0
-"""In which every descendant of a killed command must have ended."""
-LIMIT_SECONDS = 120.0
 
 
 @dataclass(frozen=True)
@@ -141,7 +139,7 @@ class Ground:
 
     def run(self, args: Sequence[str]) -> None:
         done = self.start(args, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-        _, told = done.communicate(timeout=LIMIT_SECONDS)
+        _, told = done.communicate(timeout=PATIENCE)
         assert done.returncode == 0, (args, told.decode())
 
     def start(self, args: Sequence[str], **how) -> subprocess.Popen[bytes]:
@@ -232,11 +230,11 @@ def _killed(
         with suppress(ProcessLookupError, psutil.NoSuchProcess):
             os.killpg(process.pid, signal.SIGKILL) if target == "group" else one.kill()
         try:
-            process.wait(LIMIT_SECONDS)
+            process.wait(PATIENCE)
         except subprocess.TimeoutExpired:
             os.killpg(process.pid, signal.SIGKILL)
             yield "hangs"
-        _, alive = psutil.wait_procs(family, END_SECONDS)
+        _, alive = psutil.wait_procs(family, PATIENCE)
         yield from (f"{' '.join(other.cmdline())} outlives its parent" for other in alive)
         told.seek(0)
         said = told.read().decode(errors="replace")
@@ -375,6 +373,7 @@ VALID: dict[str, Callable[[Path], str]] = {
 
 
 pytestmark = [
+    pytest.mark.rest,
     pytest.mark.slow,
     pytest.mark.skipif(not hasattr(os, "fork"), reason="the command forks"),
 ]

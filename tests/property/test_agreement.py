@@ -90,6 +90,7 @@ EVERY_DRAW = pytest.mark.parametrize(
 )
 
 
+@pytest.mark.share(11)
 @EVERY_DRAW
 @pytest.mark.parametrize("name", CLASSES)
 @pytest.mark.filterwarnings("ignore::UserWarning")  # repairs of the meshes
@@ -104,6 +105,7 @@ def test_answers_agree(name, draw):
     assert not broken, "\n" + "\n".join(broken)
 
 
+@pytest.mark.share(2)
 @EVERY_DRAW
 @pytest.mark.parametrize("name", CLASSES)
 @pytest.mark.filterwarnings("ignore::UserWarning")  # repairs of the meshes
@@ -124,6 +126,7 @@ def test_distance_is_the_clearance(name, draw):
         np.testing.assert_array_equal(found.distance, near.distance[0, :, 0], err_msg=str(case))
 
 
+@pytest.mark.share(4)
 @EVERY_DRAW
 @pytest.mark.parametrize("name", CLASSES)
 @pytest.mark.filterwarnings("ignore::UserWarning")  # repairs of the meshes
@@ -139,7 +142,7 @@ def test_an_audit_reports_the_depths_of_the_contacts(name, draw, tmp_path):
     assert (depth > 0.0).sum() > 10
 
 
-@pytest.mark.share(4)
+@pytest.mark.share(24, 4)
 @pytest.mark.parametrize("scale", SIZES)
 @pytest.mark.parametrize(
     "name", ["convex", "closed", "crossing", "open", "one-sided", "heightfield", "field"]
@@ -249,6 +252,7 @@ def case_of(name: str) -> PairCase:
     return PairCase(*(form_named(*form.split("/")) for form in forms_of_pair), float(scale), pose)
 
 
+@pytest.mark.share(5)
 @pytest.mark.parametrize("name", FOUND)
 @pytest.mark.filterwarnings("ignore::UserWarning")  # repairs of the meshes
 def test_answers_agree_at(name):
@@ -342,6 +346,7 @@ def least(contacts: collidecli.Contacts) -> tuple[np.ndarray, np.ndarray]:
     return rows, np.sign(contacts.distance[rows]) * np.linalg.norm(apart, axis=1)
 
 
+@pytest.mark.share(4)
 @pytest.mark.parametrize(("first", "second"), GRADIENT_PAIRS, ids=lambda kind: kind.label)
 def test_gradients_are_those_of_the_least_distance(first, second):
     model = pair_model(first, second, int(first) * 16 + int(second))

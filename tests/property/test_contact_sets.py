@@ -210,6 +210,7 @@ def test_what_sticks_keeps_distance_normal_and_the_equation(found, sticky):
         np.testing.assert_allclose(world, point, atol=1e-6)
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize(
     "options", [{"chunk_cells": 1}, {"chunk_cells": 5, "threads": 3}, {"broad_phase": "sap"}]
 )

@@ -477,7 +477,7 @@ def cases() -> list:
     return found
 
 
-@pytest.mark.share(10)
+@pytest.mark.share(210, 10)
 @pytest.mark.parametrize(("first", "second", "seed"), cases())
 def test_neighbours_of_aligned_poses_have_the_same_contacts(first, second, seed):
     case = case_of(first, second, seed)

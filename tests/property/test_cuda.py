@@ -39,6 +39,7 @@ def device(request, monkeypatch):
     return request.param.split()[0]
 
 
+@pytest.mark.share(11)
 @pytest.mark.parametrize("device", DEVICES, indirect=True)
 @pytest.mark.parametrize("turn", [0, pytest.param(1, marks=pytest.mark.slow)])
 @pytest.mark.parametrize(("row", "name"), [*enumerate(SCENES)])

@@ -21,6 +21,8 @@ from collidecli.scene.options import ContactOptions
 from tests.support import checked_launches
 from tests.support.device_scenes import RECORDED, REDUCED, SCENES, answer, scene_pipeline
 
+pytestmark = pytest.mark.rest
+
 ROOT = Path(__file__).parents[2]
 
 

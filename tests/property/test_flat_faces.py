@@ -108,7 +108,7 @@ def faults_of_pose(
     return faults
 
 
-@pytest.mark.share(10)
+@pytest.mark.share(260, 10)
 @pytest.mark.parametrize("seed", range(10))
 @pytest.mark.parametrize("body", BODIES)
 @pytest.mark.parametrize("surface", SURFACES)

@@ -158,6 +158,7 @@ def polytopes(seed: int, margin: float) -> ModelBuilder:
     return builder
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("seed", range(12))
 def test_both_ways_agree(seed):
     exact = collided(polytopes(seed, 0.0)).groups["hydro_patches"].columns

@@ -293,7 +293,7 @@ def check_moved(moved: np.ndarray, limit: float, rounding: float, where: str) ->
     assert np.mean(moved > limit + rounding) < 0.01, where
 
 
-@pytest.mark.share(6)
+@pytest.mark.share(24, 6)
 @pytest.mark.parametrize(("ground", "body"), cases(GROUNDS, on_ground))
 def test_a_body_on_the_ground(ground, body):
     rng = np.random.default_rng(1)
@@ -302,7 +302,7 @@ def test_a_body_on_the_ground(ground, body):
     check_pair(ground, body, poses, rng)
 
 
-@pytest.mark.share(6)
+@pytest.mark.share(12, 6)
 @pytest.mark.parametrize(("post", "body"), cases(POSTS, beside))
 def test_a_body_beside_another(post, body):
     """From 5 cm deep to 4 cm apart, where edges and sides of both are parallel."""
@@ -337,7 +337,8 @@ def model_of(pile: SettledPile):
     return builder.finalize()
 
 
-@pytest.mark.share(3)
+@pytest.mark.rest
+@pytest.mark.share(3, 3)
 @pytest.mark.parametrize("mix", MIXES, ids="-".join)
 def test_settled_piles(mix):
     """No contact appears or goes; nearly all move by 100 times the noise at most."""

@@ -82,6 +82,7 @@ def test_threads_and_repeated_runs(model, poses, reference, threads):
         assert_identical(contacts_of(pipeline, poses, 1, threads), reference)
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("phase", PHASES)
 @pytest.mark.parametrize("chunk", [0, 1])
 def test_memory_that_splits_chunks_and_cells(model, poses, reference, phase, chunk):
@@ -167,6 +168,7 @@ ORDERED = {
 }
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("name", ORDERED)
 def test_the_order_of_surfaces_does_not_matter(name):
     """Exchanged ends and normals turned; a depth, to what the search over directions promises."""

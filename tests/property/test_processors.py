@@ -2,7 +2,7 @@
 instructions of NumPy.
 
 Each environment but the machine's is a process of its own, which runs cases of `processor_cases`.
-`make test` compares some in the environment furthest from the machine's, `make test-slow` all in
+`make test-rest` compares some in the environment furthest from the machine's, `make test-slow` all in
 all, and under emulated processors.
 """
 
@@ -16,6 +16,8 @@ from pathlib import Path
 import pytest
 
 from tests.support.processor_cases import run_cases, write_cases
+
+pytestmark = pytest.mark.rest
 
 ROOT = Path(__file__).parents[2]
 WITHOUT_FMA = "glibc.cpu.hwcaps=-AVX2,-FMA,-FMA4,-AVX"

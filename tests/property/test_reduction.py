@@ -115,6 +115,7 @@ def test_kept_rows_are_rows_of_the_full_set(pipeline, reference, poses):
     check_reduced(full, reference)
 
 
+@pytest.mark.rest
 def test_every_world_is_the_first(poses, reference):
     model = crowd(world_count=3)
     contacts = contacts_of(pipeline_of(model, poses, REDUCED, broad_phase="sap"), poses, chunk=7)
@@ -238,7 +239,7 @@ def test_matched_normals_have_the_force_of_all(case):
     np.testing.assert_allclose(apart, matched.distance, atol=1e-7)
 
 
-@pytest.mark.share(2)
+@pytest.mark.share(2, 2)
 @pytest.mark.parametrize(
     "options", [{"broad_phase": "sap", "threads": 3, "chunk_cells": 1}, {"pipeline": "standard"}]
 )

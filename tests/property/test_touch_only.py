@@ -144,6 +144,7 @@ def scene_of_triangles(scale: float, gap: float) -> ModelBuilder:
     return builder
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize(("scale", "gap"), [(1e-3, 0.0), (1.0, 0.04), (1e3, 0.0)])
 def test_the_pairs_of_triangles_are_those_of_the_contacts(scale, gap):
     model = scene_of_triangles(scale, gap).finalize()

@@ -81,6 +81,7 @@ def check(scene, tables: set[str]) -> None:
         np.testing.assert_array_equal(large[place], values, err_msg=str(place))
 
 
+@pytest.mark.share(5)
 @pytest.mark.usefixtures("own_cache")
 @pytest.mark.filterwarnings("ignore::UserWarning")  # repairs of the meshes
 @pytest.mark.parametrize("name", CLASSES)
@@ -115,6 +116,7 @@ def test_pairs_and_their_motion(name):
     check(scene, {"rigid_contacts", "sweep"})
 
 
+@pytest.mark.share(4)
 @pytest.mark.parametrize("solid", solids(), ids=lambda solid: solid.name)
 def test_particles_and_cloths(solid):
     rng = np.random.default_rng(7)
@@ -148,6 +150,7 @@ def test_particles_and_cloths(solid):
     check(scene, {"soft_contacts", "soft_sweep", "self_contacts", "self_sweep"})
 
 
+@pytest.mark.share(4)
 @pytest.mark.parametrize("draw", range(DRAWS))
 def test_hydroelastic_surfaces(draw):
     rng = np.random.default_rng(draw)

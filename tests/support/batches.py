@@ -11,7 +11,7 @@ import sys
 import threading
 import time
 import urllib.request
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -25,6 +25,7 @@ from collidecli.verbs.batch.log import ShardReport
 from collidecli.verbs.batch.plan import Plan, read_plan
 from collidecli.verbs.batch.store import Store
 from collidecli.verbs.batch.work import work_shard
+from tests.support.waits import PATIENCE, until
 
 JOBS = """
 [[job]]
@@ -90,14 +91,6 @@ def write_programs(folder: Path, **texts: str) -> None:
         (folder / name).chmod(0o755)
 
 
-def until(holds: Callable[[], object], seconds: float = 300.0, every: float = 0.05) -> None:
-    """Waits until `holds` returns something true; an assertion error after `seconds`."""
-    end = time.monotonic() + seconds
-    while not holds():
-        assert time.monotonic() < end, f"not within {seconds} s"
-        time.sleep(every)
-
-
 def result_count(folder: str) -> int:
     """Number of contact sets in a batch."""
     return sum(not path.name.startswith(".") for path in Path(folder, "results").rglob("*.h5"))
@@ -161,7 +154,7 @@ class Cluster:
     def dashboard(self, page: str = "/status") -> str:
         """A page of the scheduler's web server."""
         port = json.loads(self.file.read_text())["services"]["dashboard"]
-        with urllib.request.urlopen(f"http://127.0.0.1:{port}{page}", timeout=20) as answer:
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}{page}", timeout=PATIENCE) as answer:
             return answer.read().decode()
 
     def worker_children(self) -> list[psutil.Process]:
@@ -261,7 +254,7 @@ class Slurm:
         self._start("munged", "--foreground", "--force", f"--key-file={key}", *files)
         self._start("slurmctld", "-D", "-f", str(configuration))
         self._start("slurmd", "-D", "-f", str(configuration), "-N", host)
-        end = time.monotonic() + 60
+        end = time.monotonic() + PATIENCE
         while "idle" not in self.run("sinfo", "--noheader", "--format=%T", check=False):
             assert time.monotonic() < end, (folder / "slurmctld.log").read_text()
             time.sleep(0.5)
@@ -275,7 +268,7 @@ class Slurm:
     def run(self, *words: str, check: bool = True) -> str:
         """Standard output of a program of Slurm."""
         done = subprocess.run(
-            words, env=self.variables, capture_output=True, text=True, timeout=60, check=False
+            words, env=self.variables, capture_output=True, text=True, timeout=PATIENCE, check=False
         )
         assert not check or done.returncode == 0, done.stderr
         return done.stdout.strip()

@@ -42,6 +42,7 @@ ELSEWHERE = {
 }
 
 
+@pytest.mark.rest
 def test_every_name_of_the_pages_exists_and_every_exception_is_needed():
     texts = [(path, path.read_text(encoding="utf-8")) for path in pages()]
     found = [(path, *each) for path, text in texts for each in missing(text)]

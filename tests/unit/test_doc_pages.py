@@ -15,6 +15,8 @@ from collidecli.verbs.run.command import ENDING
 from tests.support.doc_examples import FENCE
 from tests.support.doc_names import ROOT, pages
 
+pytestmark = pytest.mark.rest
+
 INDENTED = re.compile(r"^    (collide (?:.*\\\n)*.*)$", re.M)
 MADE_UP = re.compile(r"[<>]\S*>|\.\.\.|\b(SCENE|FILE|DIR|VERB|OUT)\b")
 """Words of a pattern of commands, which nobody types."""
@@ -161,7 +163,7 @@ FOLLOWED = [
 ]
 
 
-@pytest.mark.share(3)
+@pytest.mark.share(3, 3)
 @pytest.mark.parametrize("path", FOLLOWED)
 @pytest.mark.usefixtures("own_cache")
 def test_the_commands_of_a_page_run_in_order(path, tmp_path, monkeypatch, capsys):

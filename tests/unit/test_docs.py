@@ -249,6 +249,7 @@ WITH_PYTHON += [f"docs/reference/{name}.md" for name in ("python", "materials")]
 WITH_PYTHON += [f"docs/howto/{name}.md" for name in ("reduce-contacts", "follow-contacts")]
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize("name", WITH_PYTHON)
 def test_python_examples_run(name, capsys):
     run_python(blocks(page(name), "python")[0], capsys)
@@ -345,6 +346,7 @@ def test_equal_tables_are_counted_and_differences_are_listed_with_their_files(
     assert sorted(path.name for path in (tmp_path / "different").iterdir()) == ["3.h5", "4.h5"]
 
 
+@pytest.mark.rest
 @pytest.mark.usefixtures("here")
 def test_contact_sets_from_python(capsys):
     Path("ball.xml").write_text(blocks(page("docs/howto/list-touches.md"), "xml")[0])
@@ -411,6 +413,7 @@ def size(text: str) -> int:
     return int(np.prod([MADE_UP[one] for one in base.split("·")])) + int(more or 0)
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize("name", LAYOUTS)
 def test_the_table_of_each_layout(name, folder, monkeypatch):
     monkeypatch.chdir(folder)
@@ -505,6 +508,7 @@ EXAMPLES["humanoids"] = re.sub(r"```(sh|toml)\n.*?```", "", HUMANOIDS_PAGE, flag
 )
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize("name", EXAMPLES)
 def test_the_examples_of_a_page_run(name, here, monkeypatch, capsys):
     pytest.importorskip("viser")
@@ -559,6 +563,7 @@ def test_the_joints_are_as_many_as_the_title_says(name, count):
     assert len(set(names)) == len(names) == count
 
 
+@pytest.mark.rest
 def test_the_recipe_of_g1_runs(here, monkeypatch, capsys):
     pytest.importorskip("viser")
     data = _robots()
@@ -734,6 +739,7 @@ def test_datasets_and_root_attributes_of_the_page_are_those_that_are_written(wri
 OF_OTHERS = {
     # pytest and pytest-regressions
     *("--force-regen", "--regen-all", "--with-test-class-names", "--basetemp"),
+    *("--hypothesis-profile", "--part"),
     *("--clock", "--into"),  # tests.bench and tests.matrix
     *("--no-deps", "--only-binary", "--python-version", "--platform"),  # pip
     *("--nthreads", "--cpus-per-task", "--mem-per-cpu", "--array"),  # dask worker and sbatch
@@ -826,6 +832,7 @@ def test_every_figure_is_used_and_the_readme_is_short():
         assert f'"{figure.stem}")' in script, figure.name
 
 
+@pytest.mark.rest
 def test_site_builds_without_warnings(tmp_path):
     for name in ("sphinx", "myst_parser", "pydata_sphinx_theme", "sphinx_click"):
         if importlib.util.find_spec(name) is None:

@@ -12,7 +12,7 @@ from tests.support.supports import surface_residual
 SIZES = {shape_type: size for shape_type, size in SHAPES.items() if shape_type != ShapeType.PLANE}
 
 
-@pytest.mark.share(3)
+@pytest.mark.share(3, 3)
 @pytest.mark.parametrize("shape_type", [t for t in SIZES if t != ShapeType.ELLIPSOID])
 def test_a_sphere_is_as_far_as_its_centre_is_from_the_surface(shape_type):
     size = np.array(SIZES[shape_type])
@@ -29,7 +29,7 @@ def test_aligned_boxes_are_pushed_out_along_the_thinnest_overlap():
     np.testing.assert_allclose(normal, [0, 1, 0], atol=1e-9)
 
 
-@pytest.mark.share(6)
+@pytest.mark.share(12, 6)
 @pytest.mark.parametrize("type_a", SIZES)
 @pytest.mark.parametrize("type_b", [ShapeType.BOX, ShapeType.CONE, ShapeType.ELLIPSOID])
 def test_swapping_the_shapes_keeps_the_distance(type_a, type_b):

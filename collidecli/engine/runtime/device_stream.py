@@ -226,9 +226,10 @@ class DeviceStream:
         return existing
 
     def _new_page_locked(self, byte_count: int) -> wp.array:
-        return wp.empty(
-            byte_count + byte_count // 4, wp.uint8, device="cpu", pinned=self._device.is_cuda
-        )  # pyright: ignore[reportArgumentType]
+        size = byte_count + byte_count // 4
+        is_pinned = self._device.is_cuda
+        kind: Any = wp.uint8
+        return wp.empty(size, kind, device="cpu", pinned=is_pinned)
 
 
 def _as_bytes(array: wp.array, byte_count: int) -> wp.array:

@@ -14,6 +14,7 @@ from collidecli.verbs.diff.pairs import PairDiffRequest, diff_pairs
 from tests.support.planned_engine import imported
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("layout", LOG_FORMATS)
 def test_export_and_import_of_a_log(layout: str, falling: tuple[str, str], tmp_path: Path):
     ours = str(tmp_path / "ours.h5")

@@ -111,13 +111,15 @@ def test_time_of_compilation_is_in_no_stage(monkeypatch):
     workspace = Workspace(pipeline.device_model.device, MEMORY)
     pipeline.collide(PoseBatch(0, 2, 0, poses), workspace)
     monkeypatch.setattr(dispatch, "is_loaded", lambda *_: False)
-    monkeypatch.setattr(dispatch, "load_kernels", lambda *_: (loads.append(1), time.sleep(1.0)))
+    monkeypatch.setattr(dispatch, "load_kernels", lambda *_: (loads.append(1), time.sleep(0.5)))
     loads: list[int] = []
+    before = time.perf_counter()
     _, report = pipeline.collide(PoseBatch(0, 2, 0, poses), workspace)
+    elapsed = time.perf_counter() - before
     assert loads
-    assert sum(report.seconds.values()) < 1.0
     ((begin, end),) = report.compiling
-    assert end - begin >= 1.0
+    assert end - begin >= 0.5
+    assert sum(report.seconds.values()) <= elapsed - (end - begin)
 
 
 # What a scene of primitives does not pay for: kernels of meshes, heightfields, fields and
@@ -144,6 +146,7 @@ print("LOADED", [name for name in sys.modules if name.startswith((*parts, "scipy
 """
 
 
+@pytest.mark.rest
 def test_a_scene_of_primitives_imports_no_collider_of_other_shapes():
     """Defining a kernel takes Warp some milliseconds, and there are hundreds of functions."""
     done = subprocess.run([sys.executable, "-c", CODE], capture_output=True, text=True, check=True)

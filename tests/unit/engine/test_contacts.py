@@ -297,6 +297,7 @@ def contacts(
     )
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("ground_first", [True, False])
 @pytest.mark.parametrize(
     ("body", "ground", "rotation", "count", "distinct"),

@@ -54,6 +54,8 @@ from tests.gpu.kernel_budget import (
     tool_versions,
 )
 
+pytestmark = pytest.mark.rest
+
 ARCHITECTURE = 90
 KERNELS = {
     "fit_boxes": fit_boxes,
@@ -176,7 +178,7 @@ HEAVY = {
 """Take a core two seconds to half a minute each: `make test-slow`."""
 
 
-@pytest.mark.share(4)
+@pytest.mark.share(4, 4)
 @pytest.mark.parametrize(
     "name", [pytest.param(name, marks=[pytest.mark.slow] * (name in HEAVY)) for name in KERNELS]
 )

@@ -126,6 +126,7 @@ def bounds() -> dict[tuple[str, float], dict[str, np.ndarray]]:
     return result
 
 
+@pytest.mark.share(5)
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("name", list(MESHES))
 def test_bounds_hold_and_empty_balls_contain_no_triangle(bounds, name, size):
@@ -203,7 +204,7 @@ def grids() -> dict[str, SdfGrid]:
     return {name: build_sdf(shape, DEVICE) for name, shape in SHAPES.items()}
 
 
-@pytest.mark.share(3)
+@pytest.mark.share(3, 3)
 @pytest.mark.parametrize("name", SHAPES)
 def test_distance_is_within_half_a_voxel(name, grids):
     shape = SHAPES[name]
@@ -234,6 +235,7 @@ def test_distance_is_within_half_a_voxel_far_from_the_surface_too(grids):
         assert (np.abs(values - truth)[deep] <= HALF_A_VOXEL * shape.voxel).all()
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize(("side", "below"), [(1.0, 0.0), (-1.0, 0.0), (1.0, 0.6), (-1.0, -0.4)])
 def test_signs_of_an_open_mesh_are_those_of_its_winding_number(side, below):
     """Rows of voxels, along x, enter and leave a bowl by its opening too, far from its surface."""

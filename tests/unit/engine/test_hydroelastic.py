@@ -83,7 +83,7 @@ def sampled(
     )
 
 
-@pytest.mark.share(12)
+@pytest.mark.share(24, 12)
 @pytest.mark.parametrize("stiffness", STIFFNESS)
 @pytest.mark.parametrize(("first", "second"), PAIRS)
 def test_every_pair_against_quadrature(first, second, stiffness):
@@ -122,6 +122,7 @@ def add_rigid(builder: ModelBuilder, kind: str, size: float, body: int) -> None:
         builder.add_shape_mesh(body, vertices * size, faces, cfg=soft(RIGID))
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("rigid_first", [True, False])
 @pytest.mark.parametrize("ground", ["pad", "plane"])
 @pytest.mark.parametrize(
@@ -176,7 +177,7 @@ def pressed(kind: str, x: float) -> float:
     return np.pi * inner**2 * x + 2.0 * np.pi * height / slant * ring
 
 
-@pytest.mark.share(4)
+@pytest.mark.share(8, 4)
 @pytest.mark.parametrize("resolution", [16, 32, 64, 128])
 @pytest.mark.parametrize("soft_ground", [False, True])
 @pytest.mark.parametrize("kind", ["cylinder", "cone", "box"])
@@ -392,6 +393,7 @@ def force_between_spheres(apart: float, outer: float, inner: float, k0: float, k
     return k0 * (z / radius)[kept].sum() * (2.0 * inner / count) ** 3
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize("k1", [4e6, RIGID])
 def test_a_sphere_through_the_medial_axis_of_another(k1):
     """From the rim to the centre of a larger one, where the pressure's gradient changes its
@@ -524,6 +526,7 @@ def test_a_point_that_sinks_in_by_little_has_a_surface(ground):
     np.testing.assert_allclose(area, 0.005 * (depths / 0.3) ** 2, rtol=5e-3)
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize("ground", ["plane", "heightfield"])
 def test_thin_walls_have_a_surface_or_are_named(ground):
     walls = (5e-4, 1e-4, 1e-5, 1e-6)
@@ -611,6 +614,7 @@ def test_meshes_with_walls_of_less_than_two_voxels_are_named(mesh, size, resolut
         assert re.search(r"^mesh '.+' has .*" + expected, notes[0])
 
 
+@pytest.mark.rest
 def test_a_wall_of_four_voxels_has_the_force_of_the_limit():
     pose = (0.013, 0.007, 0.1, *TILT)
     force = [

@@ -289,7 +289,7 @@ def top_of(model: Model, row: int) -> float:
     return model.heightfields[number].level if number >= 0 else 0.0
 
 
-@pytest.mark.share(8)
+@pytest.mark.share(8, 8)
 @pytest.mark.parametrize(("size", "half"), SIZES)
 @pytest.mark.parametrize("is_field", [False, True], ids=["mesh", "field"])
 @pytest.mark.parametrize("shape_type", TYPES_ABOVE_SHEETS, ids=lambda each: each.label)

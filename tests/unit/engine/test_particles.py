@@ -52,7 +52,7 @@ def sampled(solid: Solid, rng: np.random.Generator, count: int) -> np.ndarray:
     )
 
 
-@pytest.mark.share(3)
+@pytest.mark.share(3, 3)
 @pytest.mark.parametrize("size", [1e-3, 1.0, 1e3])
 @pytest.mark.parametrize("name", SOLIDS)
 def test_particles_touch_exactly_where_the_distance_is_below_the_gap(name, size):
@@ -247,7 +247,7 @@ def check_row(
     assert np.linalg.norm(off - along * normal) < 2e-6 * scale
 
 
-@pytest.mark.share(3)
+@pytest.mark.share(36, 3)
 @pytest.mark.parametrize("size", [1e-3, 1.0, 1e3])
 @pytest.mark.parametrize("name", SOLIDS)
 def test_contacts_are_minima_in_the_interior_of_edges_and_faces(name, size):
@@ -329,6 +329,7 @@ DEPTH_PRECISION = 1e-4
 """Of depths, as a fraction of the element's longest side (adr 0098)."""
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("size", [1e-3, 1.0, 1e3])
 @pytest.mark.parametrize(("name", "count"), [("mesh", 40), ("heightfield", 16)])
 def test_distances_of_elements_from_surfaces(name, count, size):
@@ -443,7 +444,7 @@ def crumpled(size: float, seed: int):
     ) * 0.25 * size
 
 
-@pytest.mark.share(3)
+@pytest.mark.share(3, 3)
 @pytest.mark.parametrize(("rings", "rest"), [(0, 0.0), (1, None), (2, 0.1)])
 @pytest.mark.parametrize("size", [1e-3, 1.0, 1e3])
 def test_contacts_are_those_of_all_pairs(size, rings, rest):

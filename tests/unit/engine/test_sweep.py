@@ -300,6 +300,7 @@ def check_row(found: collidecli.Sweep, row: int, time: np.ndarray, distance: np.
     )
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize("seed", [1, *SLOW])
 @pytest.mark.parametrize("with_meshes", [False, True], ids=["convex", "meshes"])
 def test_no_touch_is_missed(with_meshes, seed):
@@ -429,6 +430,7 @@ def check_particles(name: str, size: float, seed: int, count: int, samples: int)
 LARGE = [pytest.param((1.0, seed, 400, 1025), marks=pytest.mark.slow) for seed in range(2, 6)]
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("draw", [(1e-3, 1, 60, 33), (1.0, 1, 60, 33), (1e3, 1, 60, 33), *LARGE])
 @pytest.mark.parametrize("name", SOLIDS)
 def test_no_touch_of_a_particle_is_missed(name, draw):
@@ -522,6 +524,7 @@ def check_triangles(
     return touching, len(row_of)
 
 
+@pytest.mark.share(7)
 @pytest.mark.parametrize(
     ("size", "seed"),
     [(1e-3, 1), (1e3, 1), *(pytest.param(1.0, *k.values, marks=k.marks) for k in SLOW)],

@@ -30,6 +30,7 @@ sys.exit(main(sys.argv[1:]))
 """
 
 
+@pytest.mark.rest
 def test_rehearsal_without_usd_and_mujoco(tmp_path):
     output = tmp_path / "first.json"
     made = subprocess.run(

@@ -84,6 +84,7 @@ def test_a_scene_is_imported_once_for_recordings_in_a_row_unless_its_file_change
     assert both(cache, request("m20.h5")) == first
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize(
     "changed",
     [

@@ -77,10 +77,12 @@ def content(path: Path) -> str:
         return str(file.attrs["content_sha256"])
 
 
+@pytest.mark.rest
 def test_the_sample_passes_on_every_broad_phase(sample, pytester):
     run(pytester, "-v").assert_outcomes(passed=4)
 
 
+@pytest.mark.rest
 def test_a_size_that_was_edited_fails_usefully(sample, pytester, monkeypatch):
     # where pytest says each failure's whole message in its summary too
     monkeypatch.setenv("CI", "true")
@@ -132,6 +134,7 @@ def test_each(contacts_regression, gap):
 """
 
 
+@pytest.mark.rest
 def test_the_accept_line_replaces_the_baseline_of_one_case(sample, pytester):
     (sample / "tests" / "test_cases.py").write_text(CASES)
     run(pytester, "tests/test_cases.py").assert_outcomes(failed=2)
@@ -242,6 +245,7 @@ def run_marked(
     return run(pytester, "-v", "tests/test_marked.py")
 
 
+@pytest.mark.rest
 def test_tolerances_by_marker(sample, pytester):
     # The ball sinks 2 mm deeper into all that it meets.
     edit(sample, 'type="sphere" size="0.08"', 'type="sphere" size="0.082"')
@@ -306,6 +310,7 @@ def test_options_of_pytest_regressions_are_left_alone(sample, pytester):
         result.stdout.fnmatch_lines(["*--regen-all*"])
 
 
+@pytest.mark.rest
 def test_several_workers_write_one_baseline(sample, pytester, monkeypatch):
     """Their failures are annotated, and have no message of Warp among what pytest captures."""
     monkeypatch.setenv("PYTHONPATH", str(ROOT))

@@ -38,6 +38,7 @@ SECONDS = np.arange(FRAMES) / RATE
 TIMED = ({"time": SECONDS}, {"time": SECONDS.tolist()}, {"fps": RATE}, {"fps": 100})
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("given", TIMED)
 def test_speeds_and_durations_are_those_of_the_given_times(given):
     body_q = poses()

@@ -12,6 +12,7 @@ import collidecli
 from collidecli.errors import InputError
 from collidecli.scene.tables import RIGID_COLUMNS
 from tests.support.contact_sets import Touch, intervals, made_up, ordered
+from tests.support.waits import PATIENCE
 
 EDITED = made_up(frames=7, worlds=3)
 
@@ -338,7 +339,7 @@ print("by Python", file=sys.stderr)
 )
 def test_first_calls_from_eight_threads(run):
     done = subprocess.run(
-        [sys.executable, "-c", CALLS], capture_output=True, text=True, timeout=600
+        [sys.executable, "-c", CALLS], capture_output=True, text=True, timeout=PATIENCE
     )
     assert done.returncode == 0, done.stderr
     # Warp prints nothing

@@ -470,6 +470,7 @@ def test_ranges_of_squares_are_those_of_their_corners():
             assert level[i, j].tolist() == [square.min(), square.max()]
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize(("other", "given"), [("heightfield", [np.zeros((2, 3))]), ("plane", [])])
 def test_planes_and_other_heightfields_touch_unless_a_filter_excludes_them(other, given):
     builder = ModelBuilder()

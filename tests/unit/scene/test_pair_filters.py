@@ -366,6 +366,7 @@ def counted_as(rule: str) -> str:
     return "disabled shape" if plain.startswith(("has_shape_collision", "group 0")) else plain
 
 
+@pytest.mark.rest
 @settings(max_examples=150, deadline=None)
 @given(scene=scenes())
 def test_the_lowered_filter_says_what_the_rules_say(scene):

@@ -59,6 +59,7 @@ class ContactFrame:
 def frame_of_contact(
     shape_a: Any, shape_b: Any, pose_b_to_a: Pose, max_separation: Real, normal: Vec3
 ) -> ContactFrame:
+    """The frame of a contact along `normal`, in the frame of shape a."""
     u = perpendicular(normal)
     level = rounding_level(shape_a, shape_b)
     merged = merge_distance(shape_a, shape_b)
@@ -91,6 +92,7 @@ def project_on_frame(
 
 @wp.func
 def lifted_from_frame(contact_frame: ContactFrame, u: Real, v: Real, height: Real) -> Vec3:
+    """The point with coordinates u, v and height in a contact's frame."""
     return u * contact_frame.u + v * contact_frame.v + height * contact_frame.normal
 
 
@@ -156,6 +158,7 @@ def clamped_to_polygon(corner: wp.array[Vec3], count: int, p: Vec3) -> Vec3:
 
 @wp.func
 def footprint(p: Vec3, u: Vec3, v: Vec3, normal: Vec3) -> Vec3:
+    """Coordinates of a point along u, along v and along the normal."""
     return Vec3(wp.dot(p, u), wp.dot(p, v), wp.dot(p, normal))
 
 

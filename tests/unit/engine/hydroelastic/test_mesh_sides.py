@@ -154,7 +154,7 @@ CASES = [
 ]
 
 
-@pytest.mark.share(4)
+@pytest.mark.share(20, 4)
 @pytest.mark.parametrize("soft_prism", [True, False])
 @pytest.mark.parametrize("case", CASES, ids="-".join)
 def test_the_rim_of_a_sampled_flat_face_is_not_lost(case, soft_prism):
@@ -169,6 +169,7 @@ def test_the_rim_of_a_sampled_flat_face_is_not_lost(case, soft_prism):
             assert abs(relative_error(case, x, soft_prism, seed, 64)) < 2e-3, (seed, x)
 
 
+@pytest.mark.share(4)
 @pytest.mark.parametrize("case", CASES, ids="-".join)
 def test_the_error_of_a_rim_is_of_second_order(case):
     for soft_prism in (True, False):
@@ -188,6 +189,7 @@ def ring(wall: float, side: float) -> float:
     return (side - 2.0 * wall) * wall**2 + 4.0 * corner * wall**3
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("resolution", [16, 64])
 @pytest.mark.parametrize("wall", [1e-4, 1e-3, 5e-3, 2e-2])
 def test_thin_flat_walls_have_their_force_and_no_more_depth(wall, resolution):

@@ -86,7 +86,7 @@ def _compare(
     )
 
 
-@pytest.mark.share(3)
+@pytest.mark.share(6, 3)
 @pytest.mark.parametrize("scale", [1e-3, 1.0, 1e3])
 @pytest.mark.parametrize(
     ("type_a", "type_b"), [pair for pair in PAIRS if max(pair) >= ShapeType.CYLINDER]
@@ -105,7 +105,7 @@ def test_shallow_overlaps(type_a, type_b, scale):
     assert np.all(found.exact == 1)
 
 
-@pytest.mark.share(2)
+@pytest.mark.share(2, 2)
 @pytest.mark.parametrize(("type_a", "type_b"), PAIRS)
 def test_degenerate_poses(type_a, type_b):
     size_a, size_b, size = _sized(type_a, type_b)
@@ -134,6 +134,7 @@ def _check_witnesses(type_a, size_a, type_b, size_b, poses):
         )
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("scales", [(1.0, 1.0), (1e-3, 1.0), (1.0, 1e-3)])
 @pytest.mark.parametrize(("type_a", "type_b"), PAIRS)
 def test_witnesses_are_on_both_shapes(type_a, type_b, scales):
@@ -174,7 +175,7 @@ def test_no_limit_is_reached(type_a, type_b):
     assert np.count_nonzero(run_separate(type_a, size_a, type_b, size_b, poses).exact == 0) == 0
 
 
-@pytest.mark.share(2)
+@pytest.mark.share(2, 2)
 @pytest.mark.parametrize(("type_a", "type_b"), PAIRS)
 def test_max_separation_ends_the_search_only_beyond_it(type_a, type_b):
     size_a, size_b, size = _sized(type_a, type_b)
@@ -202,7 +203,7 @@ def test_mpr_is_a_separating_translation_never_shorter_than_the_least(type_a, ty
     assert np.array_equal(found.separation[apart], least.separation[apart])
 
 
-@pytest.mark.share(3)
+@pytest.mark.share(3, 3)
 @pytest.mark.parametrize("scale_b", [1e-3, 1e3])
 @pytest.mark.parametrize(("type_a", "type_b"), PAIRS)
 def test_very_different_sizes(type_a, type_b, scale_b):
@@ -443,7 +444,7 @@ def _descents(type_a, size_a, type_b, size_b, poses, starts):
     return height.numpy(), state.numpy()
 
 
-@pytest.mark.share(3)
+@pytest.mark.share(3, 3)
 @pytest.mark.parametrize("scale", [1e-3, 1.0, 1e3])
 @pytest.mark.parametrize(("type_a", "type_b"), CERTIFIED_PAIRS)
 def test_only_the_least_minimum_is_accepted(type_a, type_b, scale):

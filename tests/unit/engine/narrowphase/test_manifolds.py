@@ -77,7 +77,7 @@ def sampled(type_a, type_b, name):
     return size_a, size_b, pose, *signed_distance(type_a, size_a, type_b, size_b, pose)
 
 
-@pytest.mark.share(3)
+@pytest.mark.share(6, 3)
 @pytest.mark.parametrize("name", list(SIZES))
 @pytest.mark.parametrize(("type_a", "type_b"), PAIRS)
 def test_contract_along_the_oracle_s_normal(type_a, type_b, name):
@@ -478,7 +478,7 @@ SURFACE_TOLERANCE = 1e-7
 its distance."""
 
 
-@pytest.mark.share(3)
+@pytest.mark.share(6, 3)
 @pytest.mark.parametrize(("type_a", "type_b", "size_a", "size_b"), CASES)
 def test_contract_and_oracle(type_a, type_b, size_a, size_b):
     rng = np.random.default_rng(11)

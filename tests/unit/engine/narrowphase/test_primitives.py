@@ -45,7 +45,7 @@ def run(pair: str, size_a, size_b, pose, max_separation: float) -> PairContacts:
     return run_collider(*collider_of(pair), size_a, size_b, pose, max_separation)
 
 
-@pytest.mark.share(3)
+@pytest.mark.share(18, 3)
 @pytest.mark.parametrize(("type_a", "type_b", "size_a", "size_b"), CASES)
 def test_contract_and_oracle(type_a, type_b, size_a, size_b):
     arguments = (type_a, size_a, type_b, size_b)
@@ -54,6 +54,7 @@ def test_contract_and_oracle(type_a, type_b, size_a, size_b):
     )
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("seed", [1, 2])
 @pytest.mark.parametrize("type_b", [ShapeType.BOX, ShapeType.CAPSULE])
 def test_nearly_touching_segments(type_b, seed):

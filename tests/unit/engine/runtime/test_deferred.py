@@ -29,6 +29,7 @@ from collidecli.engine.runtime.workspace import LaunchQueue, Workspace
 from collidecli.scene.shape_types import ShapeType
 from collidecli.scene.tables import RIGID_COLUMNS
 from tests.support.engine_runs import add_shapes, random_poses
+from tests.support.waits import PATIENCE
 
 IMPORT = """
 import os, pathlib, sys
@@ -120,7 +121,10 @@ OF_COMMAND_LINE = {
 
 def printed(program: str, *arguments: str) -> str:
     done = subprocess.run(
-        [sys.executable, "-c", program, *arguments], capture_output=True, text=True, timeout=300
+        [sys.executable, "-c", program, *arguments],
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
     )
     assert done.returncode == 0, done.stderr
     return done.stdout.strip()
@@ -147,6 +151,7 @@ def told(tmp_path_factory):
     return lambda process, program: answers[process, program]
 
 
+@pytest.mark.rest
 def test_only_processes_of_the_command_line_with_a_known_warp_defer(told):
     assert {program: told("owned", program) for program in OF_COMMAND_LINE} == OF_COMMAND_LINE
     assert [told(process, FLAGS) for process in ("api", "unknown")] == ["False False"] * 2
@@ -319,6 +324,7 @@ print(code, "dot" in vars(wp), len(deferred) > 5, any("adj" in vars(function) fo
 """
 
 
+@pytest.mark.rest
 def test_a_second_run_registers_and_parses_no_function(tmp_path):
     printed(RUN_DEFERRED, str(tmp_path / "first.contacts.h5"))
     assert printed(RUN_DEFERRED, str(tmp_path / "second.contacts.h5")) == "0 False True False"

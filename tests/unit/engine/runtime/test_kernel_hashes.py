@@ -80,6 +80,7 @@ def test_a_stored_hash_is_warps(folder, monkeypatch, collide):
     assert hashes_of(closed_form_kernel(collide)) == hashes_of(first)
 
 
+@pytest.mark.rest
 def test_kernels_with_stored_hashes_compute(folder):
     """The first finds no compiled file, the second the one of the first."""
     for number in (5, 6):

@@ -56,6 +56,7 @@ from collidecli.errors import OutputError
 from collidecli.scene.shape_types import ShapeType
 from collidecli.temporary_folders import TemporaryFolder
 from tests.support import pair_runner
+from tests.support.waits import PATIENCE
 
 # Python warns of what happens to the cache; the tests look at the notes, and one at the warning.
 pytestmark = pytest.mark.filterwarnings("ignore:.*kernels:RuntimeWarning")
@@ -143,9 +144,6 @@ def test_no_two_threads_parse(monkeypatch):
 
 # Threads that load kernels: what is begun ahead is loaded once, what fails is said, headers are
 # made for all.
-
-PATIENCE = 60.0
-"""[s] for what happens in a moment."""
 
 
 @kernel
@@ -344,6 +342,7 @@ def cache(carried_cache, monkeypatch) -> Path:
     return carried_cache
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize("number", [errno.EACCES, errno.EROFS])
 def test_a_folder_that_cannot_be_written_is_replaced_once(cache: Path, monkeypatch, number):
     (cache / "wp_compiled_before").mkdir()
@@ -475,6 +474,7 @@ def test_python_warns_of_a_folder_that_cannot_be_written(monkeypatch):
         collidecli.collide(builder.finalize(), device="cpu")
 
 
+@pytest.mark.rest
 def test_a_disk_that_fills_up(tmp_path: Path):
     (tmp_path / "scene.xml").write_text(SCENE)
     (tmp_path / "disk").mkdir()
@@ -560,6 +560,7 @@ def digest_of(files: dict[str, bytes]) -> dict[str, bytes]:
     return {digest_name(names): digest(names, [files[name] for name in names])}
 
 
+@pytest.mark.rest
 def test_a_carried_kernel_is_not_compiled(files, carried_cache, compiled):
     assert loaded_again() == 8
     added = {
@@ -572,6 +573,7 @@ def test_a_carried_kernel_is_not_compiled(files, carried_cache, compiled):
     assert compiled
 
 
+@pytest.mark.rest
 def test_files_of_the_cache_stay(files, carried_cache, compiled):
     replace_carried(dict.fromkeys(files, b"other"))
     for name, content in (files | digest_of(files)).items():
@@ -581,6 +583,7 @@ def test_files_of_the_cache_stay(files, carried_cache, compiled):
     assert all((carried_cache / name).read_bytes() == content for name, content in files.items())
 
 
+@pytest.mark.rest
 def test_damaged_files_of_the_package_are_not_used_and_named(
     files, carried_cache, monkeypatch, compiled
 ):
@@ -680,6 +683,7 @@ COMPILED_AGAIN = [
 RESTORED = list(product([True], DAMAGES, ["metadata", "object", "digest"]))
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize(("is_carried", "damage", "which"), [*RESTORED, *COMPILED_AGAIN])
 def test_damaged_files_are_replaced(files, carried_cache, compiled, damage, which, is_carried):
     if not is_carried:
@@ -702,6 +706,7 @@ def test_damaged_files_are_replaced(files, carried_cache, compiled, damage, whic
     assert not kernel_cache.kernel_cache_notes()
 
 
+@pytest.mark.rest
 def test_exchanged_files_are_replaced_and_several_are_reported_once(files, carried_cache, compiled):
     replace_carried({})
     for declared, number in ((carried_once, 8), (not_carried, 9)):
@@ -736,6 +741,7 @@ def test_files_without_a_digest_are_replaced_silently(files, carried_cache, comp
     assert not kernel_cache.kernel_cache_notes()
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize("is_carried", [True, False])
 def test_damaged_files_in_a_folder_that_cannot_be_written(
     files, carried_cache, monkeypatch, compiled, is_carried

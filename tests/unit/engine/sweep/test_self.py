@@ -215,6 +215,7 @@ DRAWS = [(size, 1, 40, thickness, 129) for size in (1e-3, 1.0, 1e3) for thicknes
 LARGE = [(1.0, seed, 400, [0.0, 0.02, 0.3][seed % 3], 1025) for seed in range(2, 6)]
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize(
     "draw", [*DRAWS, *(pytest.param(each, marks=pytest.mark.slow) for each in LARGE)]
 )

@@ -482,6 +482,7 @@ def test_angles_in_degrees(data_set, collide, monkeypatch, elbow):
     assert len(distances[0]) > 3
 
 
+@pytest.mark.rest
 def test_a_batch_numbers_episodes_as_the_data_set_does(data_set, collide):
     job = (
         '[[job]]\nname = "arm"\nscene = "arm.xml"\nmotion = ["arm"]\noptions = { gap = 0.5, device'

@@ -135,7 +135,7 @@ ODD = {
 }
 
 
-@pytest.mark.share(3)
+@pytest.mark.share(9, 3)
 @pytest.mark.parametrize("how", HOW)
 @pytest.mark.parametrize("odd", list(ODD))
 def test_an_odd_one_has_a_template_of_its_own(stage_of, tmp_path, odd, how):
@@ -196,6 +196,7 @@ def test_templates(tmp_path, stage_of, change, templates, how):
     assert load(tmp_path, stage_of(change, how))[1].world_template.tolist() == templates
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("how", HOW)
 @pytest.mark.parametrize("inverted", [True, False])
 def test_groups_of_a_cloner(stage_of, tmp_path, how, inverted):

@@ -155,6 +155,7 @@ def kept_and_counted(tmp_path, monkeypatch):
     return tmp_path / "cache", asked
 
 
+@pytest.mark.rest
 def test_parts_are_kept_between_runs_and_made_again_where_anything_differs(
     tmp_path, kept_and_counted
 ):

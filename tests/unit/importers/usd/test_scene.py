@@ -412,7 +412,7 @@ SHAPES = {"Sphere": "double radius = 0.5", "Cube": "double size = 0.8"}
 SHAPES |= dict.fromkeys(("Capsule", "Cylinder", "Cone"), "double radius = 0.3\ndouble height = 0.9")
 
 
-@pytest.mark.share(6)
+@pytest.mark.share(36, 6)
 @pytest.mark.parametrize("axis", ["X", "Y", "Z"])
 @pytest.mark.parametrize("where", ["shape", "body", "above"])
 @pytest.mark.parametrize("kind", list(SHAPES))

@@ -148,6 +148,7 @@ TABLE_CASES = {
 """Values that break a rule of their table, and the content hash."""
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("expected", [*HEADER_CASES, *FOUND, *TABLE_CASES])
 def test_faults_of_headers_attributes_and_tables(path, expected):
     edit(path, (HEADER_CASES | FOUND | TABLE_CASES)[expected])
@@ -553,6 +554,7 @@ CASES = {
 }
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("expected", CASES)
 def test_damage_is_found_and_located(made, tmp_path, expected):
     path = shutil.copyfile(made, tmp_path / "a.h5")

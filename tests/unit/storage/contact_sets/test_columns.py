@@ -146,6 +146,7 @@ def test_only_columns_that_are_asked_for_are_written_and_all_change_the_content_
     assert len(hashes) == 4
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize(
     ("rule", "name"), [(rule, name) for rule in RULES for name in RULE_COLUMNS[rule]]
 )
@@ -221,6 +222,7 @@ BROKEN = [
 ]
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize(("rule", "name", "values", "expected"), BROKEN)
 def test_broken_tables_are_named_and_refused(tmp_path, rule, name, values, expected):
     path = tmp_path / "a.h5"
@@ -312,7 +314,7 @@ def test_shapes_of_faces_are_those_of_their_patches_and_the_object_of_each_parti
     assert objects.of(np.arange(3)).tolist() == [0, 0, 2]
 
 
-@pytest.mark.share(3)
+@pytest.mark.share(9, 3)
 @pytest.mark.parametrize(
     ("change", "expected"),
     [

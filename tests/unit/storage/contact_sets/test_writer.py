@@ -26,6 +26,7 @@ from collidecli.storage.contact_sets.check import check_file
 from collidecli.storage.contact_sets.reader import ContactSet
 from collidecli.storage.contact_sets.writer import ContactWriter
 from tests.support import contact_sets as sets
+from tests.support.waits import PATIENCE
 
 FRAMES = 20
 MODEL = sets.small_model()
@@ -127,6 +128,7 @@ LONG = sets.made_up_block(MODEL, 1600)
 """More rows than two blocks of the hash of version 2."""
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize(
     ("block", "major"),
     [(PLAIN, 1), (WITH_GROUPS, 1), (WITH_GROUPS, 2), (LONG, 2)],
@@ -362,7 +364,7 @@ with ContactWriter(sys.argv[1], model, *arguments, force=True, chunk_rows=16) as
 """
 
 
-@pytest.mark.share(2)
+@pytest.mark.share(8, 2)
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
 @pytest.mark.parametrize("old", [True, False])
 def test_a_stopped_process_leaves_the_old_file_or_none(tmp_path, number, old):
@@ -380,7 +382,7 @@ def test_a_stopped_process_leaves_the_old_file_or_none(tmp_path, number, old):
     with process:
         assert process.stdout.readline() == b"half\n"
         process.send_signal(number)
-        process.communicate(timeout=60)
+        process.communicate(timeout=PATIENCE)
     assert (path.read_bytes() if path.exists() else None) == before
     assert len(list(tmp_path.glob(".*.partial"))) == (number == signal.SIGKILL)
     written(path, force=True)

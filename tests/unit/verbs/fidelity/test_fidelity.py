@@ -73,6 +73,7 @@ FAULTS = {
 COUNTS = ("missed", "phantom", "wrong_sign", "stale", "shifted", "flipped", "zero_normals")
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("fault", FAULTS)
 def test_a_fault_is_in_its_column_and_in_no_other(fault: str, falling, rows, saved, tmp_path: Path):
     deep = rows["distance"] < -1e-3
@@ -109,6 +110,7 @@ TURNED = """<mujoco><worldbody>
 </worldbody></mujoco>"""
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize("name", MODULES)
 def test_a_repro_has_the_answers_of_the_adapter_and_of_this_engine(
     name: str, tmp_path: Path, record_property, capsys
@@ -163,6 +165,7 @@ def test_a_repro_has_the_answers_of_the_adapter_and_of_this_engine(
 REPROS = Path(__file__).parents[4] / "samples" / "08_engines" / "repros"
 
 
+@pytest.mark.share(5)
 @pytest.mark.parametrize("name", sorted(path.stem for path in REPROS.glob("*.py")))
 def test_repros_of_the_sample(name: str, record_property, capsys):
     """The exact answer is this engine's; whether the engine still has the defect is reported, not
@@ -224,6 +227,7 @@ def test_the_page_has_the_shares_of_wrong_answers(falling, rows, saved, tmp_path
     assert "has files" in capsys.readouterr().err
 
 
+@pytest.mark.rest
 def test_types_that_are_near_in_the_answers_of_one_engine_alone_have_a_field_of_the_map(
     falling, rows, saved, tmp_path
 ):

@@ -191,6 +191,7 @@ def test_repros_name_the_version_and_have_no_empty_element(planned, collide, ver
     assert "asset" not in scene.read_text() + script.read_text()
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("width", [920, 320])
 @pytest.mark.parametrize(("low", "high"), [(-4.0, -3.0), (-4.0, 0.0), (-6.0, -1.0), (-9.0, 0.0)])
 def test_labels_of_depths_do_not_overlap(width, low, high):
