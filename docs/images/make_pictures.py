@@ -28,7 +28,8 @@ SOFTWARE = [
     "--enable-unsafe-swiftshader",
     "--ignore-gpu-blocklist",
 ]
-SET_FRAME = """frame => { const slider = document.querySelector("#collide-frame"); slider.value = frame;
+SET_FRAME = """frame => { const slider = document.querySelector("#collide-frame");
+  slider.value = frame;
   slider.dispatchEvent(new Event("input", { bubbles: true })); }"""
 DRAWN_MS = 6000
 """Time for WebGL in software to draw a frame."""
