@@ -142,7 +142,7 @@ class ContactWriter:
         self._threads: ChunkThreads | None = None
         try:
             tables = (replace(RIGID_CONTACTS, columns=tuple(columns)), *groups)
-            self._open(tables, float_type, compression, chunk_rows, threads)
+            self._create(tables, float_type, compression, chunk_rows, threads)
             # Dozens of small datasets, written with the first block, while the engine computes the
             # next ones.
             self._header: Callable[[], None] | None = partial(
@@ -160,7 +160,7 @@ class ContactWriter:
             self._abandon()
             raise
 
-    def _open(
+    def _create(
         self,
         tables: tuple[ContactGroup, ...],
         float_type: np.dtype,
