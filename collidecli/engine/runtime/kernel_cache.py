@@ -39,7 +39,7 @@ folder_lock = threading.Lock()
 _temporary = TemporaryFolder("kernels")
 cache_notes: list[str] = []
 _warned: list[str] = []  # the notes that Python's warnings have shown
-unkept_warnings: list[str] = []  # the warning if a kernel is compiled into a temporary folder
+_unkept: list[str] = []  # the warning if a kernel is compiled into a temporary folder
 
 
 def kernel_cache_notes() -> tuple[str, ...]:
@@ -77,6 +77,12 @@ def note_damage(folder: str) -> None:
         note(f"{folder}: {DAMAGED}")
 
 
+def note_unkept() -> None:
+    """Adds the warning that compiled kernels cannot be kept, if they are in a temporary folder."""
+    for warning in _unkept:
+        note(warning)
+
+
 def replace_folder(folder: str, error: OSError, initialized: bool) -> None:
     """Sets a temporary folder for the compiled kernels of this process, in place of one that failed
     with `error`.
@@ -87,7 +93,7 @@ def replace_folder(folder: str, error: OSError, initialized: bool) -> None:
     with folder_lock:
         if folder != wp.config.kernel_cache_dir:
             return
-        if error.errno in FULL or unkept_warnings:
+        if error.errno in FULL or _unkept:
             raise unwritable(folder, error) from error
         try:
             temporary = os.path.join(_temporary.name, wp.config.version)
@@ -100,7 +106,7 @@ def replace_folder(folder: str, error: OSError, initialized: bool) -> None:
             raise unwritable(tempfile.gettempdir(), second) from error
         # Warp adds its version to the name when it is initialized.
         wp.config.kernel_cache_dir = temporary if initialized else _temporary.name
-        unkept_warnings.append(
+        _unkept.append(
             f"{folder}: compiled kernels cannot be kept ({reason_of(error)}), so every run"
             " compiles them again; "
             "set WARP_CACHE_PATH to a folder that can be written"
@@ -112,7 +118,7 @@ def detach(folder: str, name: str) -> None:
     one: files of a folder that cannot be written, but are damaged, are replaced in the temporary
     folder alone."""
     path = os.path.join(folder, name)
-    if unkept_warnings and os.path.islink(path):
+    if _unkept and os.path.islink(path):
         os.unlink(path)
 
 

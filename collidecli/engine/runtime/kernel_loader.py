@@ -22,10 +22,9 @@ from collidecli.engine.runtime.carried_kernels import add_to_cache
 from collidecli.engine.runtime.kernel_cache import (
     detach,
     full_disk,
-    note,
     note_damage,
+    note_unkept,
     remove_unfinished,
-    unkept_warnings,
     warn_in_python,
     write_to_cache,
 )
@@ -163,8 +162,7 @@ class _Loader:
                     alone.close()
             _load(module, device, missing)
             if missing:
-                for warning in unkept_warnings:
-                    note(warning)
+                note_unkept()
                 self._report(compiled=[module])
 
     def _report(

@@ -330,7 +330,7 @@ def carried_cache(tmp_path, monkeypatch) -> Path:
     monkeypatch.setattr(carried_kernels, "FOLDER", str(tmp_path))
     monkeypatch.setattr(kernel_cache, "cache_notes", [])
     monkeypatch.setattr(kernel_cache, "_warned", [])
-    monkeypatch.setattr(kernel_cache, "unkept_warnings", [])
+    monkeypatch.setattr(kernel_cache, "_unkept", [])
     monkeypatch.setattr(kernel_cache, "_temporary", TemporaryFolder("collide_kernels_"))
     return tmp_path / "cache"
 
