@@ -311,7 +311,7 @@ it."""
 STARTING = (
     (
         "from collidecli.cli.stop import stopping_in_time\n"
-        "from collidecli.engine.runtime.kernel import stderr_without\n"
+        "from collidecli.engine.runtime.warp_start import stderr_without\n"
         "with stopping_in_time(), stderr_without(b'error'):\n    "
     ),
     "    ",

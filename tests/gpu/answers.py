@@ -13,7 +13,7 @@ from unittest.mock import patch
 import numpy as np
 import warp as wp
 
-from collidecli.engine import pipeline
+from collidecli.engine import pipeline_build
 from collidecli.engine.pipeline import CollisionPipeline
 from collidecli.engine.pipeline_build import find_device
 from collidecli.engine.runtime.kernel_loader import is_compiled, load_kernels
@@ -154,7 +154,7 @@ def _kernels_of_scenes(run: Run) -> list[wp.Kernel]:
     def collect(kernels: Sequence[wp.Kernel], _: wp.Device) -> None:
         found.update(dict.fromkeys(kernels))
 
-    with patch.object(pipeline, "load_kernels", collect):
+    with patch.object(pipeline_build, "load_kernels", collect):
         for scene in all_scenes(run.small):
             for phase in PHASES:
                 scene_pipeline(scene, phase, run.device)
