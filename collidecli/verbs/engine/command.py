@@ -14,7 +14,7 @@ from collidecli.cli.streams import streams_of
 
 EPILOG = """\b
 collide engine pack samples/02_humanoid/humanoid.xml -t samples/02_humanoid/motion.h5 -o problem.npz
-python -m collidecli.adapters.rows.adapters.mujoco problem.npz rows.npz
+python -m collidecli.adapters.engines.mujoco problem.npz rows.npz
 """
 verb = VerbGroup("engine", "Write problems for other collision engines.", EPILOG)
 
