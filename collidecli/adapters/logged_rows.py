@@ -198,7 +198,8 @@ def rows_of_set(problem: Problem, path: str) -> EngineRows:
         seconds = np.full(2, np.nan)
         engine = contacts.engine
         if engine is not None and "timing/seconds" in contacts.file:
-            seconds = np.asarray(contacts.file["timing/seconds"][()], np.float64)  # type: ignore[index]
+            dataset: Any = contacts.file["timing/seconds"]
+            seconds = np.asarray(dataset[()], np.float64)
     if engine is None:
         engine = _exact_engine(contacts.creator, len(model.shapes))
     columns = {name: values.astype(np.float64) for name, values in block.columns.items()}

@@ -44,7 +44,8 @@ class Streams:
     def prepare(self) -> None:
         """Replaces closed streams by the null device and escapes characters that the encoding of a
         stream lacks."""
-        sys.stdout = sys.stdout or open(os.devnull, "w")  # noqa: SIM115 - open until the program ends
+        # Open until the program ends.
+        sys.stdout = sys.stdout or open(os.devnull, "w")  # noqa: SIM115
         sys.stderr = sys.stderr or open(os.devnull, "w")  # noqa: SIM115
         for stream in (sys.stdout, sys.stderr):
             if isinstance(stream, io.TextIOWrapper):

@@ -42,9 +42,6 @@ class UnavailableError(UnreachableError):
 ATTEMPTS = 10
 """Attempts of a request to S3, by botocore's standard mode. AWS_MAX_ATTEMPTS and AWS_RETRY_MODE
 replace it."""
-MOST_WAIT = sum(min(2**attempt, 20) for attempt in range(ATTEMPTS - 1))
-"""Longest sum of the waits between these attempts, half of it on average, besides the attempts' own
-time-outs [s]."""
 
 
 def files_at(location: str) -> Files:

@@ -35,7 +35,7 @@ UNFINISHED_SECONDS = 3600.0
 _UNFINISHED = re.compile(
     r"wp_\w+_p\d+_t\d+"
 )  # of a process and a thread; Warp renames it at the end
-folder_lock = threading.Lock()
+_folder_lock = threading.Lock()
 _temporary = TemporaryFolder("kernels")
 cache_notes: list[str] = []
 _warned: list[str] = []  # the notes that Python's warnings have shown
@@ -90,7 +90,7 @@ def replace_folder(folder: str, error: OSError, initialized: bool) -> None:
     initialized: whether Warp is. Does nothing if another thread has replaced it. Raises OutputError
     for a full disk, and if there is no other folder.
     """
-    with folder_lock:
+    with _folder_lock:
         if folder != wp.config.kernel_cache_dir:
             return
         if error.errno in FULL or _unkept:
@@ -142,7 +142,7 @@ def full_disk() -> OutputError | None:
             # A quota may be exhausted before the disk is full: one thread at a time reserves the
             # space for a moment.
             if hasattr(os, "posix_fallocate"):
-                with folder_lock, tempfile.TemporaryFile(dir=folder) as file:
+                with _folder_lock, tempfile.TemporaryFile(dir=folder) as file:
                     os.posix_fallocate(file.fileno(), 0, LEAST_FREE_BYTES)
         except OSError as error:
             if error.errno in FULL:

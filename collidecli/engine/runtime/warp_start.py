@@ -13,11 +13,12 @@ from typing import ParamSpec, TypeVar
 import warp as wp
 
 from collidecli.engine.runtime.deferred_builtins import is_owned
-from collidecli.engine.runtime.kernel_cache import folder_lock, replace_folder
+from collidecli.engine.runtime.kernel_cache import replace_folder
 from collidecli.engine.runtime.warp_internals import keep_struct_dtypes
 
 P = ParamSpec("P")
 R = TypeVar("R")
+_message_lock = threading.Lock()
 _kernel_locks: dict[int, threading.RLock] = {}
 NO_DRIVER = b"Could not find or load the NVIDIA CUDA driver"
 
@@ -78,7 +79,7 @@ def without_messages() -> Iterator[None]:
     The level is one of the process: the last thread that leaves sets it back.
     """
     global _silent_threads, _level
-    with folder_lock:
+    with _message_lock:
         if not _silent_threads:
             _level = wp.config.log_level
             if _level == wp.LOG_INFO:
@@ -87,7 +88,7 @@ def without_messages() -> Iterator[None]:
     try:
         yield
     finally:
-        with folder_lock:
+        with _message_lock:
             _silent_threads -= 1
             if not _silent_threads:
                 wp.config.log_level = _level
