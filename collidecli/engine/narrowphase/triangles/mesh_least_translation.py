@@ -53,6 +53,8 @@ from collidecli.engine.narrowphase.triangles.surface_pair import (
     OverlapRegion,
     SurfacePair,
     add_crossings,
+    apart_margin,
+    are_apart_by_planes,
     as_pairs,
     as_regions,
     box_in_b,
@@ -61,6 +63,7 @@ from collidecli.engine.narrowphase.triangles.surface_pair import (
     exchanged_pair,
     inner_regions,
     nudged,
+    placed_in_b,
     triangles_of_pair,
 )
 
@@ -340,6 +343,7 @@ def search_faces(source: Any, pair: SurfacePair, before: Search) -> Search:
     stop = meshes.arrays[0].header[pair.a].end_node
     region = pair.regions[pair.own]
     into_b = wp.transform_inverse(pair.pose_b_to_a)
+    margin = apart_margin(pair)
     while node < stop:
         lower = meshes.arrays[0].lower[node]
         upper = meshes.arrays[0].upper[node]
@@ -355,9 +359,11 @@ def search_faces(source: Any, pair: SurfacePair, before: Search) -> Search:
             extent = box_in_b(pair, half)
             low = middle - extent
             high = middle + extent
+            placed = placed_in_b(source, pair, face, Vec3())
             cursor = begin_in_box(source, pair.b, low, high)
             while cursor.number >= 0:
-                normals = add_normals_of_crossing(source, pair, face, cursor.number, normals)
+                if not are_apart_by_planes(source, pair, placed, cursor.number, margin):
+                    normals = add_normals_of_crossing(source, pair, face, cursor.number, normals)
                 cursor = next_in_box(source, pair.b, cursor, low, high)
     best = before
     for k in range(normals.count):

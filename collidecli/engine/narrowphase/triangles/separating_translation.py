@@ -39,8 +39,11 @@ from collidecli.engine.narrowphase.triangles.surface import (
 from collidecli.engine.narrowphase.triangles.surface_pair import (
     OverlapRegion,
     SurfacePair,
+    apart_margin,
+    are_apart_by_planes,
     box_in_b,
     crossing_of_pair,
+    placed_in_b,
     triangles_of_pair,
 )
 
@@ -310,6 +313,7 @@ def latest_exit(
     node = meshes.arrays[0].header[pair.a].first_node
     stop = meshes.arrays[0].header[pair.a].end_node
     into_b = wp.transform_inverse(pair.pose_b_to_a)
+    margin = apart_margin(pair)
     while node < stop and (latest.found == 0 or latest.translation < limit):
         half = Real(0.5) * (meshes.arrays[0].upper[node] - meshes.arrays[0].lower[node])
         middle = wp.transform_point(into_b, meshes.arrays[0].lower[node] + half - moved)
@@ -322,11 +326,13 @@ def latest_exit(
             extent = box_in_b(pair, half)
             low = middle - extent
             high = middle + extent
+            placed = placed_in_b(source, pair, face, moved)
             cursor = begin_in_box(source, pair.b, low, high)
             while cursor.number >= 0 and (latest.found == 0 or latest.translation < limit):
-                latest = later_exit(
-                    source, pair, direction, translation, face, cursor.number, latest
-                )
+                if not are_apart_by_planes(source, pair, placed, cursor.number, margin):
+                    latest = later_exit(
+                        source, pair, direction, translation, face, cursor.number, latest
+                    )
                 cursor = next_in_box(source, pair.b, cursor, low, high)
     return latest
 

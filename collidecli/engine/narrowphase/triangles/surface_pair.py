@@ -133,6 +133,67 @@ def box_in_b(pair: SurfacePair, half: Vec3) -> Vec3:
     return grown
 
 
+@wp.struct
+class PlacedTriangle:
+    """A triangle of a in b's frame: corners p, q, r [m] and unit normal."""
+
+    p: Vec3
+    q: Vec3
+    r: Vec3
+    normal: Vec3
+
+
+@wp.func(inline=False)
+def placed_in_b(source: Any, pair: SurfacePair, face_a: int, moved: Vec3) -> PlacedTriangle:
+    """A triangle of a as b sees it once b has moved by a translation in a's frame."""
+    into_b = wp.transform_inverse(pair.pose_b_to_a)
+    result = PlacedTriangle()
+    result.p = wp.transform_point(into_b, corner_on(source, pair.a, face_a, 0) - moved)
+    result.q = wp.transform_point(into_b, corner_on(source, pair.a, face_a, 1) - moved)
+    result.r = wp.transform_point(into_b, corner_on(source, pair.a, face_a, 2) - moved)
+    result.normal = wp.transpose(pair.turn) * normal_on(source, pair.a, face_a)
+    return result
+
+
+@wp.func
+def apart_margin(pair: SurfacePair) -> Real:
+    """Distance of two triangles beyond which they neither cross nor touch, whatever decides ties
+    [m].
+
+    Twice the distance up to which they may cross, so that rounding does not count.
+    """
+    return Real(2.0) * pair.grown + pair.ignored
+
+
+@wp.func
+def is_beside_plane(normal: Vec3, origin: Vec3, p: Vec3, q: Vec3, r: Vec3, margin: Real) -> bool:
+    """Whether a triangle is farther than `margin` [m] from a plane, on one side of it."""
+    hp = wp.dot(normal, p - origin)
+    hq = wp.dot(normal, q - origin)
+    hr = wp.dot(normal, r - origin)
+    least = wp.min(hp, wp.min(hq, hr))
+    most = wp.max(hp, wp.max(hq, hr))
+    return least > margin or most < -margin
+
+
+@wp.func
+def are_apart_by_planes(
+    source: Any, pair: SurfacePair, placed: PlacedTriangle, face_b: int, margin: Real
+) -> bool:
+    """Whether the plane of one of two triangles has the other beside it, farther than `margin` [m].
+
+    Most triangles whose boxes overlap are told apart by this alone, at a tenth of the cost of the
+    separating axis test. Degenerate: triangles without a normal are not apart.
+    """
+    a = corner_on(source, pair.b, face_b, 0)
+    normal = normal_on(source, pair.b, face_b)
+    if is_beside_plane(normal, a, placed.p, placed.q, placed.r, margin):
+        return True
+    b = corner_on(source, pair.b, face_b, 1)
+    c = corner_on(source, pair.b, face_b, 2)
+    return is_beside_plane(placed.normal, placed.p, a, b, c, margin)
+
+
 CAPACITY = 16
 """Greatest number of regions of a pair."""
 
@@ -255,6 +316,7 @@ def add_crossings(source: Any, pair: SurfacePair, regions: wp.array[OverlapRegio
     node = meshes.arrays[0].header[pair.a].first_node
     stop = meshes.arrays[0].header[pair.a].end_node
     into_b = wp.transform_inverse(pair.pose_b_to_a)
+    margin = apart_margin(pair)
     while node < stop:
         half = Real(0.5) * (meshes.arrays[0].upper[node] - meshes.arrays[0].lower[node])
         middle = wp.transform_point(into_b, meshes.arrays[0].lower[node] + half)
@@ -267,9 +329,11 @@ def add_crossings(source: Any, pair: SurfacePair, regions: wp.array[OverlapRegio
             extent = box_in_b(pair, half)
             low = middle - extent
             high = middle + extent
+            placed = placed_in_b(source, pair, face, Vec3())
             cursor = begin_in_box(source, pair.b, low, high)
             while cursor.number >= 0:
-                result = add_crossing(source, pair, face, cursor.number, regions, result)
+                if not are_apart_by_planes(source, pair, placed, cursor.number, margin):
+                    result = add_crossing(source, pair, face, cursor.number, regions, result)
                 cursor = next_in_box(source, pair.b, cursor, low, high)
     return result
 
