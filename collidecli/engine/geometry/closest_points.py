@@ -152,9 +152,11 @@ def _along(segment: Segment, direction: Vec3) -> Segment:
 
 
 @wp.func(inline=False)
-def sweep_interval(pair: TrianglePair, direction: Vec3, after: Real, tie: Tie) -> SweepInterval:
-    """Overlap interval while abc moves along a unit direction; empty if it does not end later than
-    `after`.
+def sweep_interval(
+    pair: TrianglePair, direction: Vec3, after: Real, until: Real, tie: Tie
+) -> SweepInterval:
+    """Overlap interval while abc moves along a unit direction; empty unless it ends later than
+    `after` and starts before `until`.
 
     Of axes whose ends are equal to SAME_EXIT, `axis` is the first: where a vertex leaves at a
     vertex or an edge, rounding does not choose. Degenerate: triangles that only touch have an empty
@@ -189,7 +191,7 @@ def sweep_interval(pair: TrianglePair, direction: Vec3, after: Real, tie: Tie) -
                 if end < end_of_axis - SAME_EXIT * tie.touch:
                     end_of_axis = end
                     result.axis = axis
-            if result.start >= result.end or result.end <= after:
+            if result.start >= wp.min(result.end, until) or result.end <= after:
                 result.end = -Real(wp.inf)
                 return result
     return result

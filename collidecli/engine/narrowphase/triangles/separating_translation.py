@@ -274,8 +274,8 @@ def later_exit(
     after = translation + pair.ignored
     same = SAME_EXIT * pair.touch
     least = wp.max(after, before.translation - same)
-    interval = sweep_interval(triangles, direction, least, pair.tie)
-    if interval.end <= least or interval.start >= after:
+    interval = sweep_interval(triangles, direction, least, after, pair.tie)
+    if interval.end <= least:
         return before
     is_same = before.found == 1 and interval.end <= before.translation + same
     if is_same and interval.end <= before.translation:
