@@ -241,19 +241,33 @@ def deepest_of_region(
 
 
 @wp.func(inline=False)
-def search_normals(source: Any, pair: SurfacePair, rows: ContactRows, before: Search) -> Search:
-    """The search after trying the normals of the region's contacts."""
+def search_normals(
+    source: Any, pair: SurfacePair, rows: ContactRows, tried: wp.array[Vec3], before: Search
+) -> Search:
+    """The search after trying the normals of the region's contacts.
+
+    tried: Vec3[MAX_NORMALS], zeros; it has these normals afterwards.
+    """
     best = before
-    tried = wp.zeros(shape=wp.static(MAX_NORMALS), dtype=Vec3)
     count = int(0)
     while count < wp.static(MAX_NORMALS):
-        deepest = deepest_of_region(pair, rows, as_vectors(tried), count)
+        deepest = deepest_of_region(pair, rows, tried, count)
         if deepest < 0:
             return best
         tried[count] = rows.contact[deepest].normal
         best = try_direction(source, pair, tried[count], best)
         count += 1
     return best
+
+
+@wp.func
+def is_among(directions: wp.array[Vec3], direction: Vec3) -> bool:
+    """Whether a unit vector is equal to one of MAX_NORMALS directions, of which unused ones are
+    zero."""
+    for k in range(wp.static(MAX_NORMALS)):
+        if wp.dot(directions[k], direction) > PARALLEL:
+            return True
+    return False
 
 
 @wp.struct
@@ -329,8 +343,11 @@ def add_normals_of_crossing(
 
 
 @wp.func(inline=False)
-def search_faces(source: Any, pair: SurfacePair, before: Search) -> Search:
-    """The search after trying the normals of the triangles that cross in the region.
+def search_faces(
+    source: Any, pair: SurfacePair, tried: wp.array[Vec3], before: Search
+) -> Search:
+    """The search after trying the normals of the triangles that cross in the region, but for those
+    that were tried before.
 
     A convex overlap is left along a face of either surface or across an edge of each. Where edges
     alone have crossed, no contact has a face's normal.
@@ -367,8 +384,19 @@ def search_faces(source: Any, pair: SurfacePair, before: Search) -> Search:
                 cursor = next_in_box(source, pair.b, cursor, low, high)
     best = before
     for k in range(normals.count):
-        best = try_direction(source, pair, normals.direction[k], best)
+        if not is_among(tried, normals.direction[k]):
+            best = try_direction(source, pair, normals.direction[k], best)
     return best
+
+
+@wp.func(inline=False)
+def search_features(source: Any, pair: SurfacePair, rows: ContactRows, before: Search) -> Search:
+    """The search after trying the normals of the region's contacts, and of its triangles that
+    cross."""
+    normals = wp.zeros(shape=wp.static(MAX_NORMALS), dtype=Vec3)
+    tried = as_vectors(normals)
+    best = search_normals(source, pair, rows, tried, before)
+    return search_faces(source, pair, tried, best)
 
 
 @wp.func(inline=False)
@@ -394,7 +422,7 @@ def projected_translation(pair: SurfacePair, rows: ContactRows, of_region: bool)
 def search_all(source: Any, pair: SurfacePair, rows: ContactRows, before: Search) -> Search:
     """The least translation over the contacts' normals, their projected translations and, unless it
     is short, the fixed directions, then refined."""
-    best = search_faces(source, pair, search_normals(source, pair, rows, before))
+    best = search_features(source, pair, rows, before)
     for turn in range(2):  # the contacts of the region, then all of the pair
         translation = projected_translation(pair, rows, turn == 0)
         if wp.length_sq(translation) > Real(0.0):
@@ -526,7 +554,7 @@ def measure_region(source: Any, pair: SurfacePair, rows: ContactRows) -> int:
     if best.exit.found == 0 or best.exit.translation > ACCURACY * lower + pair.touch:
         length = best.exit.translation
         if is_shallow:
-            best = search_faces(source, pair, search_normals(source, pair, rows, best))
+            best = search_features(source, pair, rows, best)
         else:
             best = search_all(source, pair, rows, best)
         if best.exit.translation < length:
