@@ -166,25 +166,27 @@ def sweep_interval(
     nudges = wp.length_sq(tie.nudge) > Real(0.0)
     end_of_axis = Real(wp.inf)
     for k in range(axis_count(pair)):
+        # Projections onto an axis and its rate are multiples of its length, translations are not.
         axis = axis_of_pair(pair, k)
-        length = wp.length(axis)
-        if length > Real(0.0):
-            axis = axis / length
+        square = wp.length_sq(axis)
+        if square > Real(0.0):
             fixed = _projection(axis, pair.p, pair.q, pair.r)
             moving = _projection(axis, pair.a, pair.b, pair.c)
             rate = wp.dot(axis, direction)
-            if nudges and wp.abs(rate) <= LEVEL_RATE:
-                shift = tie_shift(tie, axis, fixed, moving)
+            if nudges and rate * rate <= LEVEL_RATE * LEVEL_RATE * square:
+                length = wp.sqrt(square)
+                shift = length * tie_shift(tie, axis, fixed / length, moving / length)
                 moving = Vec2(moving[0] + shift, moving[1] + shift)
-            if wp.abs(rate) <= NO_RATE:
+            if rate * rate <= NO_RATE * NO_RATE * square:
                 if moving[0] >= fixed[1] or moving[1] <= fixed[0]:
                     result.end = -Real(wp.inf)
             else:
-                start = (fixed[0] - moving[1]) / rate
-                end = (fixed[1] - moving[0]) / rate
+                per_rate = Real(1.0) / rate
+                start = (fixed[0] - moving[1]) * per_rate
+                end = (fixed[1] - moving[0]) * per_rate
                 if rate < Real(0.0):
-                    start = (fixed[1] - moving[0]) / rate
-                    end = (fixed[0] - moving[1]) / rate
+                    start = (fixed[1] - moving[0]) * per_rate
+                    end = (fixed[0] - moving[1]) * per_rate
                     axis = -axis
                 result.start = wp.max(result.start, start)
                 result.end = wp.min(result.end, end)
@@ -194,6 +196,7 @@ def sweep_interval(
             if result.start >= wp.min(result.end, until) or result.end <= after:
                 result.end = -Real(wp.inf)
                 return result
+    result.axis = wp.normalize(result.axis)
     return result
 
 
