@@ -57,7 +57,7 @@ from collidecli.engine.narrowphase.triangles.surface_pair import (
     are_apart_by_planes,
     as_pairs,
     as_regions,
-    box_in_b,
+    box_of_placed,
     crossing_of_pair,
     exchange_rows,
     exchanged_pair,
@@ -373,15 +373,13 @@ def search_faces(
         face = meshes.arrays[0].leaf[node]
         node += 1
         if face >= 0:
-            extent = box_in_b(pair, half)
-            low = middle - extent
-            high = middle + extent
             placed = placed_in_b(source, pair, face, Vec3())
-            cursor = begin_in_box(source, pair.b, low, high)
+            box = box_of_placed(pair, placed)
+            cursor = begin_in_box(source, pair.b, box.start, box.end)
             while cursor.number >= 0:
                 if not are_apart_by_planes(source, pair, placed, cursor.number, margin):
                     normals = add_normals_of_crossing(source, pair, face, cursor.number, normals)
-                cursor = next_in_box(source, pair.b, cursor, low, high)
+                cursor = next_in_box(source, pair.b, cursor, box.start, box.end)
     best = before
     for k in range(normals.count):
         if not is_among(tried, normals.direction[k]):

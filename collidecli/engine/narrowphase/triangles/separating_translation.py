@@ -41,7 +41,7 @@ from collidecli.engine.narrowphase.triangles.surface_pair import (
     SurfacePair,
     apart_margin,
     are_apart_by_planes,
-    box_in_b,
+    box_of_placed,
     crossing_of_pair,
     placed_in_b,
     triangles_of_pair,
@@ -323,17 +323,15 @@ def latest_exit(
         face = meshes.arrays[0].leaf[node]
         node += 1
         if face >= 0:
-            extent = box_in_b(pair, half)
-            low = middle - extent
-            high = middle + extent
             placed = placed_in_b(source, pair, face, moved)
-            cursor = begin_in_box(source, pair.b, low, high)
+            box = box_of_placed(pair, placed)
+            cursor = begin_in_box(source, pair.b, box.start, box.end)
             while cursor.number >= 0 and (latest.found == 0 or latest.translation < limit):
                 if not are_apart_by_planes(source, pair, placed, cursor.number, margin):
                     latest = later_exit(
                         source, pair, direction, translation, face, cursor.number, latest
                     )
-                cursor = next_in_box(source, pair.b, cursor, low, high)
+                cursor = next_in_box(source, pair.b, cursor, box.start, box.end)
     return latest
 
 

@@ -123,16 +123,6 @@ def triangles_of_pair(source: Any, pair: SurfacePair, face_a: int, face_b: int) 
     return result
 
 
-@wp.func
-def box_in_b(pair: SurfacePair, half: Vec3) -> Vec3:
-    """Half extents in b's frame of the AABB of a box of a's frame, grown by `pair.grown` [m]."""
-    grown = Vec3(pair.grown, pair.grown, pair.grown)
-    for axis in range(3):
-        for k in range(3):
-            grown[axis] = grown[axis] + wp.abs(pair.turn[k, axis]) * half[k]
-    return grown
-
-
 @wp.struct
 class PlacedTriangle:
     """A triangle of a in b's frame: corners p, q, r [m] and unit normal."""
@@ -153,6 +143,14 @@ def placed_in_b(source: Any, pair: SurfacePair, face_a: int, moved: Vec3) -> Pla
     result.r = wp.transform_point(into_b, corner_on(source, pair.a, face_a, 2) - moved)
     result.normal = wp.transpose(pair.turn) * normal_on(source, pair.a, face_a)
     return result
+
+
+@wp.func
+def box_of_placed(pair: SurfacePair, placed: PlacedTriangle) -> Segment:
+    """The corners of the triangle's box in b's frame, grown by `pair.grown` [m]."""
+    grown = Vec3(pair.grown, pair.grown, pair.grown)
+    low = wp.min(placed.p, wp.min(placed.q, placed.r)) - grown
+    return Segment(low, wp.max(placed.p, wp.max(placed.q, placed.r)) + grown)
 
 
 @wp.func
@@ -326,15 +324,13 @@ def add_crossings(source: Any, pair: SurfacePair, regions: wp.array[OverlapRegio
         face = meshes.arrays[0].leaf[node]
         node += 1
         if face >= 0:
-            extent = box_in_b(pair, half)
-            low = middle - extent
-            high = middle + extent
             placed = placed_in_b(source, pair, face, Vec3())
-            cursor = begin_in_box(source, pair.b, low, high)
+            box = box_of_placed(pair, placed)
+            cursor = begin_in_box(source, pair.b, box.start, box.end)
             while cursor.number >= 0:
                 if not are_apart_by_planes(source, pair, placed, cursor.number, margin):
                     result = add_crossing(source, pair, face, cursor.number, regions, result)
-                cursor = next_in_box(source, pair.b, cursor, low, high)
+                cursor = next_in_box(source, pair.b, cursor, box.start, box.end)
     return result
 
 
