@@ -343,9 +343,7 @@ def add_normals_of_crossing(
 
 
 @wp.func(inline=False)
-def search_faces(
-    source: Any, pair: SurfacePair, tried: wp.array[Vec3], before: Search
-) -> Search:
+def search_faces(source: Any, pair: SurfacePair, tried: wp.array[Vec3], before: Search) -> Search:
     """The search after trying the normals of the triangles that cross in the region, but for those
     that were tried before.
 

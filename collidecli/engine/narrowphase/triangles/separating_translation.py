@@ -57,18 +57,27 @@ SAMPLES = wp.constant(5)
 
 @wp.func(inline=False)
 def inner_exit(
-    source: Any, pair: SurfacePair, region: OverlapRegion, direction: Vec3, translation: Real
+    source: Any,
+    pair: SurfacePair,
+    region: OverlapRegion,
+    direction: Vec3,
+    translation: Real,
+    limit: Real,
 ) -> Real:
     """The translation at which the region's inner points exit, if one is still inside; else
     `translation`.
 
-    Up to that translation the point is inside, independent of crossings.
+    Up to that translation the point is inside, independent of crossings. Exits beyond `limit` are
+    not searched: the result is beyond it then, too.
     """
     result = translation
-    length = Real(2.0) * pair.span
+    length = wp.max(wp.min(Real(2.0) * pair.span, limit - translation), pair.touch)
     if region.depth_b > Real(0.0) and pair.closed_a == 1:
         point = region.inner_b + translation * direction
-        if is_within(source, pair.a, point):
+        inside = translation == Real(0.0)  # it is an inner point
+        if not inside:
+            inside = is_within(source, pair.a, point)
+        if inside:
             leaves = chord_of(
                 source, pair.a, point, point + length * direction, Real(0.0), NO_TOLERANCE
             )[1]
@@ -76,7 +85,10 @@ def inner_exit(
     if region.depth_a > Real(0.0) and pair.closed_b == 1:
         into_b = wp.transform_inverse(pair.pose_b_to_a)
         point = wp.transform_point(into_b, region.inner_a - translation * direction)
-        if is_within(source, pair.b, point):
+        inside = translation == Real(0.0)
+        if not inside:
+            inside = is_within(source, pair.b, point)
+        if inside:
             end = point - length * wp.transform_vector(into_b, direction)
             leaves = chord_of(source, pair.b, point, end, Real(0.0), NO_TOLERANCE)[1]
             result = wp.max(result, translation + leaves * length)
@@ -395,7 +407,11 @@ def is_separated(source: Any, pair: SurfacePair, direction: Vec3, translation: R
     on the surface is inside is rounding.
     """
     past = translation + pair.touch
-    if inner_exit(source, pair, pair.regions[pair.own], direction, past) > past + pair.touch:
+    no_limit = Real(wp.inf)
+    if (
+        inner_exit(source, pair, pair.regions[pair.own], direction, past, no_limit)
+        > past + pair.touch
+    ):
         return False
     exact = pair
     exact.ignored = SAME_EXIT * pair.touch
@@ -510,7 +526,7 @@ def exit_along(source: Any, pair: SurfacePair, direction: Vec3, limit: Real) -> 
             return last
     if wp.dot(direction, pair.blocked) > LEVEL:
         return last
-    inner = inner_exit(source, pair, region, direction, Real(0.0))
+    inner = inner_exit(source, pair, region, direction, Real(0.0), limit)
     if inner >= limit:
         return last
     last = past_recent(source, pair, direction, just_before(pair, inner, Real(0.0)), limit)
@@ -529,7 +545,7 @@ def exit_along(source: Any, pair: SurfacePair, direction: Vec3, limit: Real) -> 
             remember(source, pair, latest)
             translation = latest.translation
         else:
-            beyond = inner_exit(source, pair, region, direction, translation)
+            beyond = inner_exit(source, pair, region, direction, translation, limit)
             if beyond <= translation + pair.touch and pair.region_count == 1:
                 beyond = engulfed_exit(source, pair, direction, translation)
             if beyond <= translation + pair.touch:
