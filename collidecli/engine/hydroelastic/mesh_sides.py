@@ -121,6 +121,35 @@ def misfit(sides: MeshSides, side: Real) -> Real:
     return MISFIT * side + wp.max(sides.spread)
 
 
+@wp.func
+def is_flat_near(meshes: Meshes, feature: int, other: int) -> bool:
+    """Whether the nearest features of two points are in faces of one side."""
+    if feature % PARTS != FACE_PART or other % PARTS != FACE_PART:
+        return False
+    normal = meshes.arrays[0].face_normal[feature / PARTS]
+    return wp.dot(normal, meshes.arrays[0].face_normal[other / PARTS]) >= SAME_SIDE
+
+
+@wp.func(inline=False)
+def is_flat_at(meshes: Meshes, feature: wp.vec4i) -> bool:
+    """Whether the nearest features of a tetrahedron's corners are in faces of one side: then it has
+    no others."""
+    return (
+        is_flat_near(meshes, feature[0], feature[1])
+        and is_flat_near(meshes, feature[0], feature[2])
+        and is_flat_near(meshes, feature[0], feature[3])
+    )
+
+
+@wp.func
+def is_repeated(feature: wp.vec4i, k: int) -> bool:
+    """Whether a corner has the nearest feature of an earlier one."""
+    result = bool(False)
+    for earlier in range(4):
+        result = result or (earlier < k and feature[earlier] == feature[k])
+    return result
+
+
 @wp.func(inline=False)
 def mesh_sides(
     meshes: Meshes, feature: wp.vec4i, point: Mat43, distance: Vec4, side: Real
@@ -134,8 +163,10 @@ def mesh_sides(
     for k in range(4):
         for column in range(3):
             result.value[k, column] = -Real(wp.inf)
-    for k in range(4):
-        result = with_feature(meshes, feature[k], result, point)
+    corners = int(4)  # a variable: the loop is not unrolled
+    for k in range(corners):
+        if not is_repeated(feature, k):
+            result = with_feature(meshes, feature[k], result, point)
     for k in range(4):
         slack = misfit(result, side)
         most = wp.max(result.value[k])
@@ -144,12 +175,3 @@ def mesh_sides(
         if not fits:
             result.count = 1
     return result
-
-
-@wp.func(inline=False)
-def is_flat_near(meshes: Meshes, feature: int, other: int) -> bool:
-    """Whether the nearest features of two points are in faces of one side."""
-    if feature % PARTS != FACE_PART or other % PARTS != FACE_PART:
-        return False
-    normal = meshes.arrays[0].face_normal[feature / PARTS]
-    return wp.dot(normal, meshes.arrays[0].face_normal[other / PARTS]) >= SAME_SIDE

@@ -11,7 +11,14 @@ elsewhere. Sides of meshes are planes of the faces nearest to the tetrahedron's 
 import warp as wp
 
 from collidecli.engine.geometry.real import BOX, CONE, CYLINDER, Real, Vec2, Vec3
-from collidecli.engine.hydroelastic.mesh_sides import MISFIT, Mat43, Vec4, mesh_sides, misfit
+from collidecli.engine.hydroelastic.mesh_sides import (
+    MISFIT,
+    Mat43,
+    Vec4,
+    is_flat_at,
+    mesh_sides,
+    misfit,
+)
 from collidecli.engine.hydroelastic.pairs import HydroPair, Solids, mesh_distance
 from collidecli.engine.hydroelastic.polytopes import (
     IN_PLANE,
@@ -268,6 +275,8 @@ def sides_of_mesh(
     solids: Solids, pair: HydroPair, of: int, tetrahedron: Tetrahedron, feature: wp.vec4i
 ) -> ShapeSides:
     """The sides of shape 0 or 1, a mesh, where the tetrahedron is at an edge of it."""
+    if is_flat_at(solids.meshes, feature):
+        return ShapeSides(1, Mat43(), Real(0.0))
     to_local = wp.transform_inverse(wp.where(of == 0, pair.pose0, pair.pose1))
     local = Mat43()
     for k in range(4):

@@ -585,6 +585,20 @@ def is_flat_in(
 
 
 @wp.func(inline=False)
+def may_be_at_edge(
+    solids: Solids, pair: HydroPair, first: int, voxel: wp.vec3i, feature: wp.array[wp.vec2i]
+) -> bool:
+    """Whether tetrahedra of a voxel may be at an edge of one of the shapes."""
+    for of in range(2):
+        if has_edges(solids, pair, of):
+            if not is_mesh(solids, pair, of):
+                return True
+            if not is_flat_in(solids, pair, of, first, voxel, feature):
+                return True
+    return False
+
+
+@wp.func(inline=False)
 def is_cut_at_edge(
     solids: Solids,
     pair: HydroPair,
@@ -647,9 +661,10 @@ def sum_blocks(
         if is_sided and not is_cut:
             is_cut = is_cut_at_edge(solids, pair, level, own_block, first, voxel, value, feature)
         if is_cut:
+            is_at_edge = is_sided and may_be_at_edge(solids, pair, first, voxel, feature)
             for which in range(tetrahedra):
                 tetrahedron = tetrahedron_of(pair, level, own_block, first, voxel, which, value)
-                if not is_sided:
+                if not is_at_edge:
                     result = with_face(result, face_in(pair, tetrahedron, corner))
                 else:
                     edges = Edges()
