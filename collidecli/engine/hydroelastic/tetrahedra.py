@@ -270,7 +270,7 @@ class ShapeSides:
     slack: Real
 
 
-@wp.func(inline=False)
+@wp.func
 def sides_of_mesh(
     solids: Solids, pair: HydroPair, of: int, tetrahedron: Tetrahedron, feature: wp.vec4i
 ) -> ShapeSides:
@@ -291,7 +291,7 @@ def sides_of_mesh(
     return result
 
 
-@wp.func(inline=False)
+@wp.func
 def sides_in(
     solids: Solids, pair: HydroPair, of: int, tetrahedron: Tetrahedron, feature: wp.vec4i
 ) -> ShapeSides:
@@ -324,7 +324,7 @@ def edges_in(solids: Solids, pair: HydroPair, tetrahedron: Tetrahedron) -> Edges
     return result
 
 
-@wp.func(inline=False)
+@wp.func
 def edges_with_meshes(
     solids: Solids,
     pair: HydroPair,
