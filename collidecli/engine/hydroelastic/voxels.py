@@ -121,6 +121,8 @@ SIDE = wp.constant(4)
 """Voxels along a block's side."""
 CORNER_SIDE = wp.constant(5)
 CORNER_COUNT = wp.constant(125)
+PART_COUNT = wp.constant(8)
+"""Parts of a block, of eight voxels each, that are tested for some of the surface."""
 PATCH_SHARE = wp.constant(2)
 """A patch has a PATCH_SHARE-th of the resolution in voxels, or more, along its longest side."""
 WIDTH_SHARE = wp.constant(4)
@@ -348,6 +350,7 @@ class VoxelKernels(NamedTuple):
     """The kernels that evaluate distances."""
 
     test_blocks: wp.Kernel
+    test_parts: wp.Kernel
     sample_corners: wp.Kernel
 
 
@@ -367,7 +370,11 @@ def voxel_kernels(with_meshes: bool, with_heightfields: bool) -> VoxelKernels:
         result.gradient = wp.quat_rotate(rotation, result.gradient)
         return result
 
-    return VoxelKernels(_block_kernel(distance_at), _corner_kernel(distance_at, with_meshes))
+    return VoxelKernels(
+        _block_kernel(distance_at),
+        _part_kernel(distance_at, with_meshes),
+        _corner_kernel(distance_at, with_meshes),
+    )
 
 
 def _block_kernel(distance_at: Any) -> wp.Kernel:
@@ -418,6 +425,85 @@ def _block_kernel(distance_at: Any) -> wp.Kernel:
     return test_blocks
 
 
+@wp.func
+def corner_number(x: int, y: int, z: int) -> int:
+    """Number of a corner in its block."""
+    return (x * CORNER_SIDE + y) * CORNER_SIDE + z
+
+
+@wp.func
+def corner_offset(number: int) -> wp.vec3i:
+    """Place of a corner in its block, 0 to SIDE along each axis."""
+    return wp.vec3i(
+        number / (CORNER_SIDE * CORNER_SIDE),
+        (number / CORNER_SIDE) % CORNER_SIDE,
+        number % CORNER_SIDE,
+    )
+
+
+@wp.func
+def corner_point(pair: HydroPair, level: Level, block: Block, offset: wp.vec3i) -> Vec3:
+    """Corner of a block's voxels in the reference frame [m]."""
+    result = Vec3()
+    side = voxel_side(pair, level)
+    for axis in range(3):
+        result[axis] = side * Real(SIDE * block.index[axis] + offset[axis]) - pair.half[axis]
+    return result
+
+
+@wp.func
+def is_centre(offset: wp.vec3i) -> bool:
+    """Whether a corner is the centre of a part of a block."""
+    return offset[0] % 2 == 1 and offset[1] % 2 == 1 and offset[2] % 2 == 1
+
+
+@wp.func
+def is_in_part(offset: wp.vec3i, part: int) -> bool:
+    """Whether a corner is one of a part's voxels."""
+    low = wp.vec3i(2 * (part >> 2), 2 * ((part >> 1) & 1), 2 * (part & 1))
+    result = bool(True)
+    for axis in range(3):
+        result = result and offset[axis] >= low[axis] and offset[axis] <= low[axis] + 2
+    return result
+
+
+def _part_kernel(distance_at: Any, with_meshes: bool) -> wp.Kernel:
+    @kernel
+    def test_parts(
+        solids: Solids,
+        hydro: wp.array[HydroPair],
+        level: Level,
+        block: wp.array[Block],
+        part: wp.array[int],
+        value: wp.array[Vec2],
+        feature: wp.array[wp.vec2i],
+    ):
+        """One thread a part of a block, of eight: 1 in `part` where it may contain some of the
+        surface. Writes the values of the corner at the part's centre."""
+        thread = wp.tid()
+        number = thread / PART_COUNT
+        of_block = thread % PART_COUNT
+        own_block = block[number]
+        pair = hydro[own_block.pair]
+        offset = wp.vec3i(
+            1 + 2 * (of_block >> 2), 1 + 2 * ((of_block >> 1) & 1), 1 + 2 * (of_block & 1)
+        )
+        center = corner_point(pair, level, own_block, offset)
+        first = distance_at(solids, pair, 0, center)
+        second = distance_at(solids, pair, 1, center)
+        side = voxel_side(pair, level)
+        half = Vec3(side, side, side)
+        convex0 = is_convex_type(solids, pair.row0)
+        convex1 = is_convex_type(solids, pair.row1)
+        part[thread] = wp.where(may_contain(pair, first, second, half, convex0, convex1), 1, 0)
+        at = number * CORNER_COUNT + corner_number(offset[0], offset[1], offset[2])
+        value[at] = Vec2(first.value, second.value)
+        if wp.static(with_meshes):
+            feature[at] = wp.vec2i(first.feature, second.feature)
+
+    return test_parts
+
+
 def _corner_kernel(distance_at: Any, with_meshes: bool) -> wp.Kernel:
     @kernel
     def sample_corners(
@@ -425,25 +511,31 @@ def _corner_kernel(distance_at: Any, with_meshes: bool) -> wp.Kernel:
         hydro: wp.array[HydroPair],
         level: Level,
         block: wp.array[Block],
+        part: wp.array[int],
         value: wp.array[Vec2],
         feature: wp.array[wp.vec2i],
     ):
         """One thread a corner of a block's voxels: both distances, less the margins, and the
         nearest features.
 
-        feature: set only with meshes.
+        Left out are the centres of the block's parts, which are known, and the corners of parts
+        without surface alone, which nothing reads. feature: set only with meshes.
         """
         thread = wp.tid()
-        own_block = block[thread / CORNER_COUNT]
-        number = thread % CORNER_COUNT
+        number = thread / CORNER_COUNT
+        offset = corner_offset(thread % CORNER_COUNT)
+        if is_centre(offset):
+            return
+        is_read = bool(False)
+        parts = int(PART_COUNT)  # a variable: the loop is not unrolled
+        for k in range(parts):
+            if part[number * PART_COUNT + k] == 1:
+                is_read = is_read or is_in_part(offset, k)
+        if not is_read:
+            return
+        own_block = block[number]
         pair = hydro[own_block.pair]
-        offset = Vec3(
-            Real(number / (CORNER_SIDE * CORNER_SIDE)),
-            Real((number / CORNER_SIDE) % CORNER_SIDE),
-            Real(number % CORNER_SIDE),
-        )
-        index = Vec3(Real(own_block.index[0]), Real(own_block.index[1]), Real(own_block.index[2]))
-        point = voxel_side(pair, level) * (Real(SIDE) * index + offset) - pair.half
+        point = corner_point(pair, level, own_block, offset)
         first = distance_at(solids, pair, 0, point)
         second = distance_at(solids, pair, 1, point)
         value[thread] = Vec2(first.value, second.value)
@@ -469,12 +561,6 @@ BLOCK_KERNELS = (
 
 VOXEL_COUNT = wp.constant(64)
 """Voxels of a block."""
-
-
-@wp.func
-def corner_number(x: int, y: int, z: int) -> int:
-    """Number of a corner in its block."""
-    return (x * CORNER_SIDE + y) * CORNER_SIDE + z
 
 
 @wp.func
@@ -542,6 +628,12 @@ def edges_of_mesh(
     if edges.count0 * edges.count1 > 1:
         return verified(solids, pair, tetrahedron, edges, corner)
     return edges
+
+
+@wp.func
+def part_of_voxel(voxel: wp.vec3i) -> int:
+    """Part of its block that a voxel is in."""
+    return 4 * (voxel[0] / 2) + 2 * (voxel[1] / 2) + voxel[2] / 2
 
 
 @wp.func
@@ -640,6 +732,7 @@ def sum_blocks(
     hydro: wp.array[HydroPair],
     level: Level,
     block: wp.array[Block],
+    part: wp.array[int],
     value: wp.array[Vec2],
     feature: wp.array[wp.vec2i],
     sums: wp.array[PatchSums],
@@ -657,6 +750,8 @@ def sum_blocks(
     tetrahedra = int(6)  # a variable: the loop is not unrolled
     for within in range(VOXEL_COUNT):
         voxel = wp.vec3i(within / (SIDE * SIDE), (within / SIDE) % SIDE, within % SIDE)
+        if part[thread * PART_COUNT + part_of_voxel(voxel)] == 0:
+            continue
         is_cut = has_surface(pair, first, voxel, value, Real(0.0))
         if is_sided and not is_cut:
             is_cut = is_cut_at_edge(solids, pair, level, own_block, first, voxel, value, feature)
@@ -674,9 +769,9 @@ def sum_blocks(
                         )
                     else:
                         edges = edges_in(solids, pair, tetrahedron)
-                    for part in range(edges.count0 * edges.count1):
+                    for sides in range(edges.count0 * edges.count1):
                         result = with_face(
-                            result, face_of_sides(pair, tetrahedron, edges, part, corner)
+                            result, face_of_sides(pair, tetrahedron, edges, sides, corner)
                         )
     sums[thread] = result
 
@@ -687,6 +782,7 @@ def cut_voxels(
     hydro: wp.array[HydroPair],
     level: Level,
     block: wp.array[Block],
+    part: wp.array[int],
     value: wp.array[Vec2],
     feature: wp.array[wp.vec2i],
     end: wp.array[wp.int32],
@@ -707,8 +803,11 @@ def cut_voxels(
     first = number * CORNER_COUNT
     count = int(0)
     tetrahedra = int(6)  # a variable: the loop is not unrolled
-    is_cut = has_surface(pair, first, voxel, value, Real(0.0))
-    if not is_cut and (has_edges(solids, pair, 0) or has_edges(solids, pair, 1)):
+    is_cut = bool(False)
+    may_be_cut = part[number * PART_COUNT + part_of_voxel(voxel)] == 1
+    if may_be_cut:
+        is_cut = has_surface(pair, first, voxel, value, Real(0.0))
+    if may_be_cut and not is_cut and (has_edges(solids, pair, 0) or has_edges(solids, pair, 1)):
         is_cut = is_cut_at_edge(solids, pair, level, own_block, first, voxel, value, feature)
     if is_cut:
         corner = wp.zeros(shape=wp.static(LOCAL_CORNERS), dtype=Vec3)
@@ -719,8 +818,8 @@ def cut_voxels(
                 edges = edges_of_mesh(solids, pair, tetrahedron, first, voxel, feature, corner)
             else:
                 edges = edges_in(solids, pair, tetrahedron)
-            for part in range(edges.count0 * edges.count1):
-                cut = face_of_sides(pair, tetrahedron, edges, part, corner)
+            for sides in range(edges.count0 * edges.count1):
+                cut = face_of_sides(pair, tetrahedron, edges, sides, corner)
                 if cut.count > 0:
                     if writes > 0:
                         slot = start_of(end, thread) + count
@@ -835,7 +934,10 @@ class Sampler:
         feature = workspace.array(
             "hydro_corner_feature", corner_count if self.has_meshes else 1, wp.vec2i
         )
-        shared = [self.solids, hydro, level, block, value, feature]
+        part_count = count * int(PART_COUNT)
+        part = workspace.array("hydro_part", part_count, wp.int32)
+        shared = [self.solids, hydro, level, block, part, value, feature]
+        workspace.launch(self.compiled.test_parts, part_count, shared)
         workspace.launch(self.compiled.sample_corners, corner_count, shared)
         sums = workspace.array("hydro_block_sums", count, PatchSums)
         workspace.launch(sum_blocks, count, [*shared, sums])
