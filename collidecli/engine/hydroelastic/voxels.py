@@ -121,8 +121,6 @@ SIDE = wp.constant(4)
 """Voxels along a block's side."""
 CORNER_SIDE = wp.constant(5)
 CORNER_COUNT = wp.constant(125)
-PART_COUNT = wp.constant(8)
-"""Parts of a block, of eight voxels each, that are tested for some of the surface."""
 PATCH_SHARE = wp.constant(2)
 """A patch has a PATCH_SHARE-th of the resolution in voxels, or more, along its longest side."""
 WIDTH_SHARE = wp.constant(4)
@@ -458,13 +456,12 @@ def is_centre(offset: wp.vec3i) -> bool:
 
 
 @wp.func
-def is_in_part(offset: wp.vec3i, part: int) -> bool:
-    """Whether a corner is one of a part's voxels."""
-    low = wp.vec3i(2 * (part >> 2), 2 * ((part >> 1) & 1), 2 * (part & 1))
-    result = bool(True)
-    for axis in range(3):
-        result = result and offset[axis] >= low[axis] and offset[axis] <= low[axis] + 2
-    return result
+def parts_at(offset: wp.vec3i) -> int:
+    """Bits of the parts that have a corner in common: those on its side of the block's middle along
+    each axis, or both."""
+    result = wp.where(offset[0] < 2, 0x0F, wp.where(offset[0] > 2, 0xF0, 0xFF))
+    result = result & wp.where(offset[1] < 2, 0x33, wp.where(offset[1] > 2, 0xCC, 0xFF))
+    return result & wp.where(offset[2] < 2, 0x55, wp.where(offset[2] > 2, 0xAA, 0xFF))
 
 
 def _part_kernel(distance_at: Any, with_meshes: bool) -> wp.Kernel:
@@ -478,28 +475,29 @@ def _part_kernel(distance_at: Any, with_meshes: bool) -> wp.Kernel:
         value: wp.array[Vec2],
         feature: wp.array[wp.vec2i],
     ):
-        """One thread a part of a block, of eight: 1 in `part` where it may contain some of the
-        surface. Writes the values of the corner at the part's centre."""
+        """One thread a block: sets the bits in `part` of those of its eight parts that may contain
+        some of the surface. Writes the values of the corners at the parts' centres."""
         thread = wp.tid()
-        number = thread / PART_COUNT
-        of_block = thread % PART_COUNT
-        own_block = block[number]
+        own_block = block[thread]
         pair = hydro[own_block.pair]
-        offset = wp.vec3i(
-            1 + 2 * (of_block >> 2), 1 + 2 * ((of_block >> 1) & 1), 1 + 2 * (of_block & 1)
-        )
-        center = corner_point(pair, level, own_block, offset)
-        first = distance_at(solids, pair, 0, center)
-        second = distance_at(solids, pair, 1, center)
         side = voxel_side(pair, level)
         half = Vec3(side, side, side)
         convex0 = is_convex_type(solids, pair.row0)
         convex1 = is_convex_type(solids, pair.row1)
-        part[thread] = wp.where(may_contain(pair, first, second, half, convex0, convex1), 1, 0)
-        at = number * CORNER_COUNT + corner_number(offset[0], offset[1], offset[2])
-        value[at] = Vec2(first.value, second.value)
-        if wp.static(with_meshes):
-            feature[at] = wp.vec2i(first.feature, second.feature)
+        bits = int(0)
+        parts = int(8)  # a variable: the loop is not unrolled
+        for k in range(parts):
+            offset = wp.vec3i(1 + 2 * (k >> 2), 1 + 2 * ((k >> 1) & 1), 1 + 2 * (k & 1))
+            center = corner_point(pair, level, own_block, offset)
+            first = distance_at(solids, pair, 0, center)
+            second = distance_at(solids, pair, 1, center)
+            if may_contain(pair, first, second, half, convex0, convex1):
+                bits = bits | (1 << k)
+            at = thread * CORNER_COUNT + corner_number(offset[0], offset[1], offset[2])
+            value[at] = Vec2(first.value, second.value)
+            if wp.static(with_meshes):
+                feature[at] = wp.vec2i(first.feature, second.feature)
+        part[thread] = bits
 
     return test_parts
 
@@ -524,14 +522,7 @@ def _corner_kernel(distance_at: Any, with_meshes: bool) -> wp.Kernel:
         thread = wp.tid()
         number = thread / CORNER_COUNT
         offset = corner_offset(thread % CORNER_COUNT)
-        if is_centre(offset):
-            return
-        is_read = bool(False)
-        parts = int(PART_COUNT)  # a variable: the loop is not unrolled
-        for k in range(parts):
-            if part[number * PART_COUNT + k] == 1:
-                is_read = is_read or is_in_part(offset, k)
-        if not is_read:
+        if is_centre(offset) or (part[number] & parts_at(offset)) == 0:
             return
         own_block = block[number]
         pair = hydro[own_block.pair]
@@ -632,8 +623,8 @@ def edges_of_mesh(
 
 @wp.func
 def part_of_voxel(voxel: wp.vec3i) -> int:
-    """Part of its block that a voxel is in."""
-    return 4 * (voxel[0] / 2) + 2 * (voxel[1] / 2) + voxel[2] / 2
+    """Bit of the part of its block that a voxel is in."""
+    return 1 << (4 * (voxel[0] / 2) + 2 * (voxel[1] / 2) + voxel[2] / 2)
 
 
 @wp.func
@@ -744,13 +735,14 @@ def sum_blocks(
     first = thread * CORNER_COUNT
     result = PatchSums()
     result.pair = own_block.pair
+    parts = part[thread]
     is_sided = has_edges(solids, pair, 0) or has_edges(solids, pair, 1)
     has_mesh = is_mesh(solids, pair, 0) or is_mesh(solids, pair, 1)
     corner = wp.zeros(shape=wp.static(LOCAL_CORNERS), dtype=Vec3)
     tetrahedra = int(6)  # a variable: the loop is not unrolled
     for within in range(VOXEL_COUNT):
         voxel = wp.vec3i(within / (SIDE * SIDE), (within / SIDE) % SIDE, within % SIDE)
-        if part[thread * PART_COUNT + part_of_voxel(voxel)] == 0:
+        if (parts & part_of_voxel(voxel)) == 0:
             continue
         is_cut = has_surface(pair, first, voxel, value, Real(0.0))
         if is_sided and not is_cut:
@@ -804,7 +796,7 @@ def cut_voxels(
     count = int(0)
     tetrahedra = int(6)  # a variable: the loop is not unrolled
     is_cut = bool(False)
-    may_be_cut = part[number * PART_COUNT + part_of_voxel(voxel)] == 1
+    may_be_cut = (part[number] & part_of_voxel(voxel)) != 0
     if may_be_cut:
         is_cut = has_surface(pair, first, voxel, value, Real(0.0))
     if may_be_cut and not is_cut and (has_edges(solids, pair, 0) or has_edges(solids, pair, 1)):
@@ -934,10 +926,9 @@ class Sampler:
         feature = workspace.array(
             "hydro_corner_feature", corner_count if self.has_meshes else 1, wp.vec2i
         )
-        part_count = count * int(PART_COUNT)
-        part = workspace.array("hydro_part", part_count, wp.int32)
+        part = workspace.array("hydro_part", count, wp.int32)
         shared = [self.solids, hydro, level, block, part, value, feature]
-        workspace.launch(self.compiled.test_parts, part_count, shared)
+        workspace.launch(self.compiled.test_parts, count, shared)
         workspace.launch(self.compiled.sample_corners, corner_count, shared)
         sums = workspace.array("hydro_block_sums", count, PatchSums)
         workspace.launch(sum_blocks, count, [*shared, sums])

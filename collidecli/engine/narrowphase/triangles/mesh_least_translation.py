@@ -264,10 +264,10 @@ def search_normals(
 def is_among(directions: wp.array[Vec3], direction: Vec3) -> bool:
     """Whether a unit vector is equal to one of MAX_NORMALS directions, of which unused ones are
     zero."""
+    result = bool(False)
     for k in range(wp.static(MAX_NORMALS)):
-        if wp.dot(directions[k], direction) > PARALLEL:
-            return True
-    return False
+        result = result or wp.dot(directions[k], direction) > PARALLEL
+    return result
 
 
 @wp.struct
