@@ -34,14 +34,14 @@ class MeshSides:
     """Distances of a tetrahedron's corners from the sides of a mesh.
 
     count: of the sides, 1 where the mesh has no edge or is not convex; -1 where there are more than
-    three. value: a row for each corner and a column for each side: the largest distance from its
-    faces' planes; -inf from `count` on [m]. spread: largest difference of the planes of one side at
-    each corner [m]. normal: of the first face of each side, in the mesh's frame.
+    three. value, least: a row for each corner and a column for each side: the largest and the least
+    distance from its faces' planes; value is -inf from `count` on [m]. normal: of the first face of
+    each side, in the mesh's frame.
     """
 
     count: int
     value: Mat43
-    spread: Vec4
+    least: Mat43
     normal: wp.mat33d
 
 
@@ -63,8 +63,8 @@ def with_plane(sides: MeshSides, point: Mat43, origin: Vec3, normal: Vec3) -> Me
         if side < sides.count and wp.dot(sides.normal[side], normal) >= SAME_SIDE:
             for k in range(4):
                 height = wp.dot(normal, point[k] - origin)
-                result.spread[k] = wp.max(result.spread[k], wp.abs(height - sides.value[k, side]))
                 result.value[k, side] = wp.max(sides.value[k, side], height)
+                result.least[k, side] = wp.min(sides.least[k, side], height)
             return result
     if sides.count == 3:
         result.count = -1
@@ -73,7 +73,9 @@ def with_plane(sides: MeshSides, point: Mat43, origin: Vec3, normal: Vec3) -> Me
         if side == sides.count:
             result.normal[side] = normal
             for k in range(4):
-                result.value[k, side] = wp.dot(normal, point[k] - origin)
+                height = wp.dot(normal, point[k] - origin)
+                result.value[k, side] = height
+                result.least[k, side] = height
     result.count = sides.count + 1
     return result
 
@@ -118,7 +120,12 @@ def with_feature(meshes: Meshes, feature: int, sides: MeshSides, point: Mat43) -
 def misfit(sides: MeshSides, side: Real) -> Real:
     """Difference of a distance from the nearest side up to which a mesh is convex there [m]. side:
     of a voxel [m]."""
-    return MISFIT * side + wp.max(sides.spread)
+    spread = Real(0.0)
+    for k in range(4):
+        for column in range(3):
+            if column < sides.count:
+                spread = wp.max(spread, sides.value[k, column] - sides.least[k, column])
+    return MISFIT * side + spread
 
 
 @wp.func
@@ -167,8 +174,8 @@ def mesh_sides(
     for k in range(corners):
         if not is_repeated(feature, k):
             result = with_feature(meshes, feature[k], result, point)
+    slack = misfit(result, side)
     for k in range(4):
-        slack = misfit(result, side)
         most = wp.max(result.value[k])
         # Outside, beyond an edge, the distance is round and exceeds those from the planes.
         fits = most > -slack if distance[k] > Real(0.0) else wp.abs(most - distance[k]) <= slack
