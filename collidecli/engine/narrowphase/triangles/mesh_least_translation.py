@@ -30,10 +30,12 @@ from collidecli.engine.geometry.segments import perpendicular
 from collidecli.engine.narrowphase.contact_merging import sort_contacts
 from collidecli.engine.narrowphase.sub_pairs import ContactRows
 from collidecli.engine.narrowphase.triangles.separating_translation import (
+    PARALLEL,
     PERPENDICULAR,
     RECENT,
     Exit,
     exit_along,
+    is_level,
     is_separated,
     precede,
 )
@@ -90,8 +92,6 @@ SAME_DIRECTION = wp.constant(Real(0.99))
 MAX_NORMALS = 24
 """Greatest number of contacts' normals that are tried: the deepest of each bundle of similar
 normals."""
-PARALLEL = wp.constant(Real(1.0 - 1.0e-12))
-"""Cosine above which two unit vectors are equal."""
 MAX_FACETS = wp.constant(8)
 """Greatest number of times that the search continues with the normal of the triangles that touch
 last."""
@@ -143,17 +143,17 @@ def try_direction(source: Any, pair: SurfacePair, direction: Vec3, before: Searc
         best.exact = wp.min(best.exact, tried_exit.exact)
         if tried_exit.found == 0:
             return best
-        is_level = wp.dot(tried_exit.axis, tried) > PARALLEL
+        is_normal = is_level(tried, tried_exit.axis)
         allowed = shorter
-        if is_level and best.is_level == 0:
+        if is_normal and best.is_level == 0:
             allowed = no_longer
-        if not is_level and best.is_level == 1:
+        if not is_normal and best.is_level == 1:
             allowed = shorter - pair.touch
         if tried_exit.translation < allowed:
             best.direction = tried
             best.exit = tried_exit
-            best.is_level = wp.where(is_level, 1, 0)
-        if is_level:
+            best.is_level = wp.where(is_normal, 1, 0)
+        if is_normal:
             return best
         tried = tried_exit.axis
     return best

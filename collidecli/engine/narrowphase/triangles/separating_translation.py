@@ -177,6 +177,8 @@ LEVEL = wp.constant(Real(1.0e-9))
 PERPENDICULAR = wp.constant(Real(1.0e-6))
 """Cosine of the angle of two directions up to which one does not point along the other: the normals
 of faces at right angles have a cosine of rounding."""
+PARALLEL = wp.constant(Real(1.0 - 1.0e-12))
+"""Cosine above which two unit vectors are equal."""
 BACK = wp.constant(Real(8.0))
 """Multiple of `SurfacePair.touch` by which the search steps back from the exit of a point, to find
 the triangles there.
@@ -267,6 +269,22 @@ def precede(face_a: int, face_b: int, other_a: int, other_b: int) -> bool:
     return face_a < other_a or (face_a == other_a and face_b < other_b)
 
 
+@wp.func
+def is_level(direction: Vec3, axis: Vec3) -> bool:
+    """Whether a direction is the normal between the triangles that touch last along it."""
+    return wp.dot(axis, direction) > PARALLEL
+
+
+@wp.func
+def touches_before(direction: Vec3, axis: Vec3, face_a: int, face_b: int, other: Exit) -> bool:
+    """Whether two triangles stand for an exit in place of others with an equal one: those with the
+    direction for a normal do, and of these or of others those with the lowest numbers."""
+    is_own_level = is_level(direction, axis)
+    if is_own_level != is_level(direction, other.axis):
+        return is_own_level
+    return precede(face_a, face_b, other.face_a, other.face_b)
+
+
 @wp.func(inline=False)
 def later_exit(
     source: Any,
@@ -280,7 +298,7 @@ def later_exit(
     """The later of `before` and the exit of a pair of triangles, if the pair crosses at a
     translation.
 
-    Of exits that are equal to SAME_EXIT it has the triangles with the lowest numbers.
+    Of exits that are equal to SAME_EXIT it has the triangles of which `touches_before` is true.
     """
     triangles = triangles_of_pair(source, pair, face_a, face_b)
     after = translation + pair.ignored
@@ -290,8 +308,9 @@ def later_exit(
     if interval.end <= least:
         return before
     is_same = before.found == 1 and interval.end <= before.translation + same
+    comes_first = not is_same or touches_before(direction, interval.axis, face_a, face_b, before)
     if is_same and interval.end <= before.translation:
-        if not precede(face_a, face_b, before.face_a, before.face_b):
+        if not comes_first:
             return before
     if pair.region_count > 1:
         if is_of_others(pair, triangles, direction, interval, translation):
@@ -299,7 +318,7 @@ def later_exit(
     result = before
     result.translation = wp.max(interval.end, before.translation)
     result.found = 1
-    if not is_same or precede(face_a, face_b, before.face_a, before.face_b):
+    if comes_first:
         result.face_a = face_a
         result.face_b = face_b
         result.axis = interval.axis
