@@ -130,6 +130,21 @@ def axis_of_pair(pair: TrianglePair, k: int) -> Vec3:
 
 
 @wp.func
+def square_without_axis(pair: TrianglePair, k: int, touch: Real) -> Real:
+    """Square of the length up to which candidate axis k is none: its edges are parallel.
+
+    Edges are, where the shorter one turns off the other by no more than a touch. Their axis is
+    noise then, and along noise surfaces that touch may overlap or not. The faces at the edges have
+    axes of their own.
+    """
+    if k < 2 or k >= 11:
+        return Real(0.0)
+    fixed = wp.length_sq(_edge(pair.p, pair.q, pair.r, (k - 2) / 3))
+    moving = wp.length_sq(_edge(pair.a, pair.b, pair.c, (k - 2) % 3))
+    return touch * touch * wp.max(fixed, moving)
+
+
+@wp.func
 def axis_count(pair: TrianglePair) -> int:
     """Number of axes that decide whether the triangles are disjoint."""
     return wp.where(
@@ -169,7 +184,7 @@ def sweep_interval(
         # Projections onto an axis and its rate are multiples of its length, translations are not.
         axis = axis_of_pair(pair, k)
         square = wp.length_sq(axis)
-        if square > Real(0.0):
+        if square > square_without_axis(pair, k, tie.touch):
             fixed = _projection(axis, pair.p, pair.q, pair.r)
             moving = _projection(axis, pair.a, pair.b, pair.c)
             rate = wp.dot(axis, direction)
@@ -209,9 +224,9 @@ def overlap_of_projections(pair: TrianglePair, least: Real, tie: Tie) -> Real:
     nudges = wp.length_sq(tie.nudge) > Real(0.0)
     for k in range(axis_count(pair)):
         axis = axis_of_pair(pair, k)
-        length = wp.length(axis)
-        if length > Real(0.0):
-            axis = axis / length
+        square = wp.length_sq(axis)
+        if square > square_without_axis(pair, k, tie.touch):
+            axis = axis / wp.sqrt(square)
             fixed = _projection(axis, pair.p, pair.q, pair.r)
             moving = _projection(axis, pair.a, pair.b, pair.c)
             if nudges:

@@ -258,6 +258,12 @@ def add_region(regions: wp.array[OverlapRegion], count: int, added: OverlapRegio
 
 
 @wp.func
+def untied(pair: SurfacePair) -> Tie:
+    """What decides ties of a pair without its nudge: projections that touch do not overlap."""
+    return Tie(Vec3(), pair.tie.touch)
+
+
+@wp.func
 def crossing_of_pair(pair: SurfacePair, triangles: TrianglePair) -> Segment:
     """The segment in which two triangles cross.
 
@@ -266,7 +272,7 @@ def crossing_of_pair(pair: SurfacePair, triangles: TrianglePair) -> Segment:
     """
     if wp.length_sq(pair.tie.nudge) == Real(0.0):
         return crossing_segment(triangles)
-    if overlap_of_projections(triangles, pair.touch, Tie()) > pair.touch:
+    if overlap_of_projections(triangles, pair.touch, untied(pair)) > pair.touch:
         return crossing_segment(triangles)
     return common_box(triangles)
 
@@ -287,7 +293,7 @@ def add_crossing(
     if overlap <= pair.touch:
         touches = before[1]
         if touches == 0 and overlap >= -pair.touch:
-            least = overlap_of_projections(triangles, -pair.touch, Tie())
+            least = overlap_of_projections(triangles, -pair.touch, untied(pair))
             touches = wp.where(least >= -pair.touch, 1, 0)
         return wp.vec2i(before[0], touches)
     common = crossing_of_pair(pair, triangles)
