@@ -12,6 +12,7 @@ from collidecli.engine.contact_record import (
     CROSSING_A,
     CROSSING_B,
     FALLBACK,
+    INNER_A,
     INNER_B,
     OF_REGION,
     SPARE,
@@ -509,6 +510,29 @@ def measured_crossing(
 
 
 @wp.func
+def is_inner_of_open(pair: SurfacePair, contact: ContactRecord) -> bool:
+    """Whether a contact is that of a point of an open surface inside the other.
+
+    Beside a wall of the other it has the wall's normal, though the surface is left across it.
+    """
+    return (contact.role == INNER_A and pair.closed_a == 0) or (
+        contact.role == INNER_B and pair.closed_b == 0
+    )
+
+
+@wp.func
+def as_crossing(unmeasured: ContactRecord, contact: ContactRecord) -> ContactRecord:
+    """A contact without separation as that of its point, which passes through the other surface."""
+    result = unmeasured
+    if contact.role == INNER_A:
+        result.role = CROSSING_A
+    else:
+        result.role = CROSSING_B
+        result.point = contact.point + contact.separation * contact.normal
+    return result
+
+
+@wp.func
 def emit_spare(rows: ContactRows, contact: ContactRecord):
     """Writes a contact into the first spare row; there is one spare row per region."""
     for i in range(rows.first, rows.end):
@@ -568,6 +592,10 @@ def measure_region(source: Any, pair: SurfacePair, rows: ContactRows) -> int:
             if is_deeper or (stays < 0 and along <= PERPENDICULAR):
                 rows.contact[i].separation = Real(wp.inf)
                 rows.contact[i].priority = FALLBACK
+                if is_inner_of_open(pair, contact):
+                    rows.contact[i] = measured_crossing(
+                        source, pair, best, as_crossing(rows.contact[i], contact)
+                    )
     if stays < 0:
         emit_spare(rows, region_contact(source, pair, best))
     else:
