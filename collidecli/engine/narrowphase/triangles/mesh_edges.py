@@ -55,19 +55,24 @@ def edges_face(
     target: int,
     side: int,
     direction: Vec3,
+    rise: Real,
 ) -> bool:
-    """Whether a direction from own's edge to other's is in the normal cones of both, on their
-    fronts."""
+    """Whether a direction from own's edge to other's is in the normal cones of both, to a sine of
+    `rise`, on their fronts."""
     if not is_facing(context, source, face, EDGE_PART + k, direction):
         return False
     outward = outward_on(source, context.other, target, EDGE_PART + side)
     if context.other_front == 1 and not is_front_facing(outward, -direction):
         return False
     return edge_cone_contains(
-        source, context.other, target, side, -direction, RISE
-    ) and edge_cone_contains(source, context.own, face, k, own_direction(context, direction), RISE)
+        source, context.other, target, side, -direction, rise
+    ) and edge_cone_contains(source, context.own, face, k, own_direction(context, direction), rise)
 
 
+MOST_RISE = wp.constant(Real(1.0e-3))
+"""Greatest sine to which the normal of two edges that have passed each other is in their normal
+cones. It is RISE over the sine of the edges' angle: faces that lean by RISE turn the normal of two
+edges at a small angle by as much."""
 BESIDE_EDGE = wp.constant(Real(0.01))
 """Fraction of the depth of two edges that have passed each other by which the point of either may
 be outside the other's solid: the faces beside an edge that rests on another lean by as much."""
@@ -177,6 +182,10 @@ def edge_on_edge(
     t = wp.dot(wp.cross(off, u), across) / square
     if s <= Real(0.0) or s >= Real(1.0) or t <= Real(0.0) or t >= Real(1.0):
         return count
+    rise = RISE
+    if overlaps:
+        sine = wp.sqrt(square / (wp.length_sq(u) * wp.length_sq(v)))
+        rise = wp.min(RISE / sine, MOST_RISE)
     across = across / wp.sqrt(square)
     height = wp.dot(off, across)
     on_own = start + s * u
@@ -185,12 +194,12 @@ def edge_on_edge(
     separation = wp.dot(on_other - on_own, direction)
     if separation >= context.max_separation:
         return count
-    if not edges_face(context, source, face, k, target, side, direction):
+    if not edges_face(context, source, face, k, target, side, direction, rise):
         # The sign of the height of edges that touch is rounding.
         direction = -direction
         separation = -separation
         turns = not overlaps and wp.abs(height) <= context.touch
-        if not turns or not edges_face(context, source, face, k, target, side, direction):
+        if not turns or not edges_face(context, source, face, k, target, side, direction, rise):
             return count
     if overlaps:
         if not edges_overlap(
