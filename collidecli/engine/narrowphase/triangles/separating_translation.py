@@ -471,10 +471,15 @@ def exit_without_crossing(
     if region.depth_a <= Real(0.0) and region.depth_b <= Real(0.0):
         return result
     moved = wp.max(translation - BACK * pair.touch, Real(0.0)) * direction
-    point = wp.where(region.depth_b > Real(0.0), region.inner_b + moved, region.inner_a)
-    in_b = wp.transform_point(wp.transform_inverse(pair.pose_b_to_a), point - moved)
+    point = wp.where(region.depth_b > region.depth_a, region.inner_b + moved, region.inner_a)
+    into_b = wp.transform_inverse(pair.pose_b_to_a)
+    in_b = wp.transform_point(into_b, point - moved)
     result.face_a = nearest_on(source, pair.a, point).face
     result.face_b = nearest_on(source, pair.b, in_b).face
+    if result.face_b < 0:
+        # A point on a heightfield is not inside it, where its exit would be.
+        behind = in_b + BACK * pair.touch * wp.transform_vector(into_b, direction)
+        result.face_b = nearest_on(source, pair.b, behind).face
     result.axis = direction
     result.found = wp.where(wp.min(result.face_a, result.face_b) >= 0, 1, 0)
     return result
