@@ -477,8 +477,9 @@ def exit_without_crossing(
     result.face_a = nearest_on(source, pair.a, point).face
     result.face_b = nearest_on(source, pair.b, in_b).face
     if result.face_b < 0:
-        # A point on a heightfield is not inside it, where its exit would be.
-        behind = in_b + BACK * pair.touch * wp.transform_vector(into_b, direction)
+        # A point on a heightfield, or on its border, is not inside it, where its exit would be.
+        inward = wp.transform_vector(into_b, direction) - wp.normalize(Vec3(in_b[0], in_b[1], 0.0))
+        behind = in_b + BACK * pair.touch * inward
         result.face_b = nearest_on(source, pair.b, behind).face
     result.axis = direction
     result.found = wp.where(wp.min(result.face_a, result.face_b) >= 0, 1, 0)
