@@ -253,7 +253,10 @@ def manifold_along(
             nearest = nearest_emitted(out, row, count)
             level = rounding_level(a, b)
             if nearest < best.separation - level:
-                raise_separations(out, row, count, best.separation)
+                floor = separation_along(a, b, pose_b_to_a, best.normal)
+                if floor >= best.separation - level:
+                    floor = best.separation
+                raise_separations(out, row, count, floor)
             if nearest <= best.separation + level:
                 return count
             if nearest <= best.separation + missed:
@@ -323,6 +326,9 @@ def nearest_emitted(out: ContactBuffer, row: int, count: int) -> Real:
 def raise_separations(out: ContactBuffer, row: int, count: int, separation: Real):
     """Raises separations to the exact one [m], which is the minimum. Only the plane of a hull's
     face merged of non-coplanar triangles gives less, by COPLANAR of its size.
+
+    Of shapes that nearly touch, rounding may end the search above the exact separation: it is then
+    the one along the normal, which is never more.
     """
     for k in range(count):
         at = memory_row(out, row + k)
