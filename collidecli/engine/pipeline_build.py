@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import warp as wp
 
-from collidecli.engine.broadphase.all_pairs import explicit
+from collidecli.engine.broadphase.explicit import explicit
 from collidecli.engine.cells import transform_shapes
 from collidecli.engine.device_model import DeviceModel, kinds_of, type_of_kind, upload_model
 from collidecli.engine.motion_sample import blocks_of_motion, sample_bounds, world_offset

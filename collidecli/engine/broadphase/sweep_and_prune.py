@@ -16,13 +16,8 @@ import numpy as np
 import warp as wp
 
 from collidecli.engine.block_pairs import BlockPairs
-from collidecli.engine.broadphase.all_pairs import (
-    PairGroups,
-    box_bits,
-    lanes_that_overlap,
-    test_lanes,
-    upload_groups,
-)
+from collidecli.engine.broadphase.lane_tests import lanes_that_overlap, test_lanes
+from collidecli.engine.broadphase.pair_groups import PairGroups, box_bits, upload_groups
 from collidecli.engine.cells import (
     BOX_NUMBERS,
     LANE_COUNT,

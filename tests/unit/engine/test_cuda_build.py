@@ -5,7 +5,7 @@ import pytest
 import warp as wp
 
 from collidecli.engine import surface_distances
-from collidecli.engine.broadphase import all_pairs, sweep_and_prune
+from collidecli.engine.broadphase import all_pairs, explicit, lane_tests, sweep_and_prune
 from collidecli.engine.candidates import count_lanes, write_lanes
 from collidecli.engine.cells import bound_blocks, transform_shapes
 from collidecli.engine.collider_query import hull_of, primitive_of
@@ -73,11 +73,11 @@ KERNELS = {
     "write_self_touches": next(iter(self_sweep.SELF_SWEEP_ROWS.values())).kernel,
     "transform_shapes": transform_shapes,
     "bound_blocks": bound_blocks,
-    "test_lanes": all_pairs.test_lanes,
+    "test_lanes": lane_tests.test_lanes,
     "count_lanes": count_lanes,
     "write_lanes": write_lanes,
     "count_cells": count_cells,
-    "test_pairs": all_pairs.test_pairs,
+    "test_pairs": explicit.test_pairs,
     "test_all": all_pairs.test_all,
     "write_entries": sweep_and_prune.write_entries,
     "sweep": sweep_and_prune.sweep,
