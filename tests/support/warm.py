@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 import warp as wp
 
-from collidecli.engine.runtime.deferred_builtins import owned_process
+from collidecli.engine.runtime.owned_process import owned_process
 
 
 def kernels() -> Iterator[wp.Kernel]:

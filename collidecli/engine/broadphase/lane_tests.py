@@ -29,16 +29,8 @@ from collidecli.engine.cells import (
 )
 from collidecli.engine.device_model import LANES, DeviceModel, Layout, Margins, ShapeRows
 from collidecli.engine.geometry.bounds import INFINITE
-from collidecli.engine.geometry.real import (
-    CAPSULE,
-    EPILOGUE,
-    LANE_STEP,
-    LOAD,
-    PRELUDE,
-    SPHERE,
-    Pose,
-    Real,
-)
+from collidecli.engine.geometry.lanes import EPILOGUE, LANE_STEP, LOAD, PRELUDE
+from collidecli.engine.geometry.real import CAPSULE, SPHERE, Pose, Real
 from collidecli.engine.pair_limits import pair_limits
 from collidecli.engine.runtime.kernel import kernel
 from collidecli.engine.runtime.native_code import native

@@ -19,7 +19,7 @@ from typing import Any
 import warp as wp
 
 from collidecli.engine.contact_record import ContactBuffer, emit_contact, set_kind
-from collidecli.engine.geometry import primitives
+from collidecli.engine.geometry import nearest_on_primitive, primitives
 from collidecli.engine.geometry.hulls import HullShape, farthest_vertex, hull_point
 from collidecli.engine.geometry.real import UP, Pose, Quat, Real, Vec3
 from collidecli.engine.geometry.segments import (
@@ -520,16 +520,16 @@ def _radius_of_ellipsoid(size: Vec3) -> Real:
 
 
 collide_sphere_box = sphere_collider(
-    primitives.nearest_on_box, _radius_of_box, "collide_sphere_box"
+    nearest_on_primitive.nearest_on_box, _radius_of_box, "collide_sphere_box"
 )
 collide_sphere_cylinder = sphere_collider(
-    primitives.nearest_on_cylinder, _radius_of_round, "collide_sphere_cylinder"
+    nearest_on_primitive.nearest_on_cylinder, _radius_of_round, "collide_sphere_cylinder"
 )
 collide_sphere_cone = sphere_collider(
-    primitives.nearest_on_cone, _radius_of_round, "collide_sphere_cone"
+    nearest_on_primitive.nearest_on_cone, _radius_of_round, "collide_sphere_cone"
 )
 collide_sphere_ellipsoid = sphere_collider(
-    primitives.nearest_on_ellipsoid, _radius_of_ellipsoid, "collide_sphere_ellipsoid"
+    nearest_on_primitive.nearest_on_ellipsoid, _radius_of_ellipsoid, "collide_sphere_ellipsoid"
 )
 """Contact of a sphere and a box, cylinder, cone or ellipsoid; features of b and degenerate
 positions of the centre are those of the closest point of b's surface."""

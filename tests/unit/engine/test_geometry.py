@@ -22,13 +22,8 @@ from collidecli.engine.geometry.mesh_points import EDGE_PART, FACE_PART, nearest
 from collidecli.engine.geometry.meshes import Meshes, upload_meshes
 from collidecli.engine.geometry.primitives import Primitive
 from collidecli.engine.geometry.real import Real, Vec3
-from collidecli.engine.geometry.signed_distance import (
-    SdfGrid,
-    arrays_of,
-    build_sdf,
-    field_key,
-    grid_of,
-)
+from collidecli.engine.geometry.sdf_grids import SdfGrid
+from collidecli.engine.geometry.signed_distance import arrays_of, build_sdf, field_key, grid_of
 from collidecli.engine.narrowphase.triangles.convex_least_translation import depth_in_shape
 from collidecli.engine.narrowphase.triangles.heightfield_traversal import Traversal, range_of
 from collidecli.engine.pipeline_build import find_device

@@ -12,15 +12,10 @@ from collidecli import ModelBuilder, ShapeConfig
 from collidecli.engine.pair_distances import PairDistances
 from collidecli.engine.pipeline_build import find_device
 from collidecli.engine.sweep import soft_stages
-from collidecli.engine.sweep.motion import (
-    UNDECIDED,
-    Advance,
-    PairSteps,
-    ShapeSteps,
-    Supports,
-    Sweeper,
-    turning_radius,
-)
+from collidecli.engine.sweep.conservative_advancement import UNDECIDED, Advance, Sweeper
+from collidecli.engine.sweep.motion import PairSteps, ShapeSteps
+from collidecli.engine.sweep.speed_bounds import turning_radius
+from collidecli.engine.sweep.supports import Supports
 from tests.support.meshes import box, grid, prism
 from tests.support.oracle import rotation_of
 from tests.support.particle_oracle import Solid, solids

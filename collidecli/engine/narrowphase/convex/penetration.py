@@ -19,7 +19,8 @@ from collidecli.engine.geometry.meshes import TriangleShape
 from collidecli.engine.geometry.real import BOX, CAPSULE, CONE, CYLINDER, UP, Pose, Real, Vec3
 from collidecli.engine.narrowphase.convex import analytic_early_out, gjk
 from collidecli.engine.narrowphase.convex.depth_certificate import any_tangent
-from collidecli.engine.narrowphase.convex.epa import Depth, depth_of_difference
+from collidecli.engine.narrowphase.convex.epa import depth_of_difference
+from collidecli.engine.narrowphase.convex.polytope import Depth
 
 # MPR (Minkowski portal refinement): penetration along the line from an interior point of the
 # difference to the origin.

@@ -6,6 +6,7 @@ the base: see `owned_of_face`.
 
 import warp as wp
 
+from collidecli.engine.geometry.elementary_functions import arc_tangent
 from collidecli.engine.geometry.heightfields import (
     Field,
     base_begins,
@@ -28,7 +29,7 @@ from collidecli.engine.geometry.mesh_points import (
     rises_across,
 )
 from collidecli.engine.geometry.meshes import SALIENT, Meshes, TriangleShape
-from collidecli.engine.geometry.real import Real, Vec3, arc_tangent
+from collidecli.engine.geometry.real import Real, Vec3
 from collidecli.engine.narrowphase.convex.features import corner_of
 from collidecli.engine.narrowphase.triangles.heightfield_traversal import (
     begin_near_segment,
