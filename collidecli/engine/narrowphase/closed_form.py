@@ -33,16 +33,15 @@ from collidecli.engine.geometry.segments import (
     segment_and_box,
     segment_end,
 )
-from collidecli.engine.narrowphase.convex.features import (
+from collidecli.engine.narrowphase.convex.feature import (
     LINE_SINE,
     MAX_CODES,
     POINT,
     RIM_COUNT,
     ROUND_FACE_TILT,
-    feature_corners,
     missed_by_samples,
-    support_feature,
 )
+from collidecli.engine.narrowphase.convex.features import feature_corners, support_feature
 
 # Plane and each primitive; see `triangles` for meshes and heightfields.
 

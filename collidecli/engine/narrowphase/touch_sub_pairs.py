@@ -18,7 +18,7 @@ from collidecli.engine.collider_query import query_of
 from collidecli.engine.contact_record import Candidates
 from collidecli.engine.device_model import Margins, ShapeRows
 from collidecli.engine.narrowphase.collider import Collider, ColliderBatch, ContactOutput
-from collidecli.engine.narrowphase.convex.penetration import APART_BY_LIMIT, TOUCHING
+from collidecli.engine.narrowphase.convex.touch import APART_BY_LIMIT, TOUCHING
 from collidecli.engine.narrowphase.sub_pairs import (
     SubPairKernels,
     SubPairs,

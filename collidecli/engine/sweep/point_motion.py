@@ -49,7 +49,7 @@ class PointMotion:
         )
 
 
-def _steps(
+def step_rows(
     kind: type, supports: Supports, shape: np.ndarray, motion: ShapeSteps, size: np.ndarray
 ) -> np.ndarray:
     """Rows of a struct of steps with the fields of the shape's motion. size: see `PointMotion`,

@@ -25,7 +25,7 @@ from collidecli.engine.particles.swept_points import PointStep
 from collidecli.engine.runtime.workspace import Workspace
 from collidecli.engine.sweep.conservative_advancement import CLEAR, TOUCH
 from collidecli.engine.sweep.motion import BodySteps, ShapeSteps, body_steps, shape_steps
-from collidecli.engine.sweep.point_motion import PointMotion, _steps
+from collidecli.engine.sweep.point_motion import PointMotion, step_rows
 from collidecli.engine.sweep.row_keys import RowKeys, SoftRows
 from collidecli.engine.sweep.soft_candidates import (
     ItemPairs,
@@ -176,7 +176,7 @@ class PointSweepStage:
         inflation = model.particles.radius[pairs.items] + model.shapes.margin[pairs.shape][:, None]
         moved = [PointMotion.of(motion, pairs.begin[:, k], pairs.end[:, k]) for k in range(3)]
         size = np.maximum.reduce([part.size for part in moved]) + inflation.max(axis=1)
-        values = _steps(ElementStep, self.supports, pairs.shape, motion, size)
+        values = step_rows(ElementStep, self.supports, pairs.shape, motion, size)
         values["inflation"] = inflation
         for name in ("between", "shift"):
             values[name] = np.stack([getattr(part, name) for part in moved], axis=1)
@@ -237,7 +237,7 @@ class PointSweepStage:
         radius = (weights[:, : len(items)] * model.particles.radius[pairs.items]).sum(axis=1)
         moved = PointMotion.of(motion, begin, end)
         margin = model.shapes.margin[pairs.shape]
-        steps = _steps(PointStep, self.supports, pairs.shape, motion, moved.size + radius)
+        steps = step_rows(PointStep, self.supports, pairs.shape, motion, moved.size + radius)
         steps["radius"] = radius
         steps["inflation"] = radius + margin
         steps["between"] = moved.between

@@ -8,7 +8,7 @@ import pytest
 import warp as wp
 
 import collidecli
-from collidecli.engine.geometry import signed_distance
+from collidecli.engine.geometry import distance_rows
 from collidecli.engine.geometry.heightfields import (
     FIRST_LEVEL,
     Heightfields,
@@ -270,7 +270,7 @@ def test_a_point_beyond_the_grid_has_no_value_and_several_fields_are_in_one_uplo
 def test_bits_do_not_depend_on_threads_and_arrays_of_other_contents_are_no_field(
     grids, monkeypatch
 ):
-    monkeypatch.setattr(signed_distance, "ROWS_AT_ONCE", 1000)
+    monkeypatch.setattr(distance_rows, "ROWS_AT_ONCE", 1000)
     again = build_sdf(SHAPES["bowl"], DEVICE)
     for name, values in arrays_of(grids["bowl"]).items():
         assert values.tobytes() == arrays_of(again)[name].tobytes()

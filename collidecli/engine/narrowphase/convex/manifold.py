@@ -18,31 +18,28 @@ from collidecli.engine.device_model import ShapeRows
 from collidecli.engine.geometry.primitives import support_point
 from collidecli.engine.geometry.real import MESH, Pose, Real, Vec3
 from collidecli.engine.narrowphase.collider import INEXACT, Bucket
-from collidecli.engine.narrowphase.convex.feature_overlap import has_round_side, overlap_contacts
-from collidecli.engine.narrowphase.convex.features import (
+from collidecli.engine.narrowphase.convex.feature import (
     FACE,
     POINT,
     RIM_COUNT,
     ROUND_FACE_TILT,
     Feature,
-    face_normal,
-    feature_at,
-    is_on_face,
     is_partly_sampled,
     merge_distance,
     missed_by_samples,
     rounding_level,
+)
+from collidecli.engine.narrowphase.convex.feature_overlap import has_round_side, overlap_contacts
+from collidecli.engine.narrowphase.convex.features import (
+    face_normal,
+    feature_at,
+    is_on_face,
     support_feature,
     with_facing,
 )
 from collidecli.engine.narrowphase.convex.off_samples import overlap_off_samples
-from collidecli.engine.narrowphase.convex.penetration import (
-    APART_BY_LIMIT,
-    TOUCHING,
-    separate,
-    separate_by_mpr,
-    touch_of,
-)
+from collidecli.engine.narrowphase.convex.separation import separate, separate_by_mpr
+from collidecli.engine.narrowphase.convex.touch import APART_BY_LIMIT, TOUCHING, touch_of
 from collidecli.engine.runtime.kernel import kernel
 
 MAX_MANIFOLD = 2 * RIM_COUNT + 1

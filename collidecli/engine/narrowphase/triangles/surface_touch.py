@@ -11,19 +11,14 @@ from collidecli.engine.geometry.mesh_points import RISE
 from collidecli.engine.geometry.meshes import TriangleShape
 from collidecli.engine.geometry.primitives import Vertex, middle_of
 from collidecli.engine.geometry.real import Real, Vec3
+from collidecli.engine.narrowphase.convex.distance_bounds import nearest_cores
 from collidecli.engine.narrowphase.convex.gjk import (
     BEYOND_MAX_SEPARATION,
     OVERLAP,
     depth_in_simplex,
 )
-from collidecli.engine.narrowphase.convex.penetration import (
-    APART_BY_LIMIT,
-    TOUCHING,
-    UNCERTAIN,
-    minkowski_difference,
-    nearest_cores,
-    sum_of_sizes,
-)
+from collidecli.engine.narrowphase.convex.penetration import minkowski_difference, sum_of_sizes
+from collidecli.engine.narrowphase.convex.touch import APART_BY_LIMIT, TOUCHING, UNCERTAIN
 from collidecli.engine.narrowphase.triangles.convex_surface import named_of, normal_cone_at
 from collidecli.engine.narrowphase.triangles.convex_triangle import toward_triangle
 

@@ -20,7 +20,7 @@ from collidecli.engine.geometry.box_frames import BoxFrames, box_frames, distanc
 from collidecli.engine.geometry.closest_points import TrianglePair, closest_points
 from collidecli.engine.geometry.meshes import Meshes, mesh_corner
 from collidecli.engine.geometry.real import Pose, Real, Vec3
-from collidecli.engine.narrowphase.convex.penetration import (
+from collidecli.engine.narrowphase.convex.touch import (
     APART_BY_LIMIT,
     SEARCH_ERROR,
     TOUCHING,

@@ -31,7 +31,7 @@ from tests.support.waits import PATIENCE
 IMPORT = """
 import os, pathlib, sys
 from collidecli.engine.runtime import deferred_builtins
-from collidecli.engine.runtime.deferred_builtins import owned_process
+from collidecli.engine.runtime.owned_process import owned_process
 if sys.argv[1] == "unknown":
     deferred_builtins.KNOWN_WARP = ("0.",)
 if sys.argv[1] == "api":
@@ -265,12 +265,12 @@ def test_functions_of_other_processes_and_of_an_unknown_warp_are_not_deferred(
 ):
     monkeypatch.setattr(wp, "func", wp.func)  # restored at the end
     monkeypatch.setattr(wp, "func_native", wp.func_native)
-    monkeypatch.setattr(warp_internals, condition, lambda: False)
+    monkeypatch.setattr(deferred_functions, condition, lambda: False)
     before = wp.func, wp.func_native
     with owned_process():
         defer_functions()
         assert (wp.func, wp.func_native) == before
-        monkeypatch.setattr(warp_internals, condition, lambda: True)
+        monkeypatch.setattr(deferred_functions, condition, lambda: True)
         defer_functions()
         assert (wp.func, wp.func_native) == (
             deferred_functions._func,
@@ -318,7 +318,7 @@ from collidecli.cli.main import main
 code = main(["run", "samples/02_humanoid/humanoid.xml", "--frames", "0", "-o", sys.argv[1], "--quiet"])
 import warp as wp
 from collidecli.engine.narrowphase.convex import epa
-from collidecli.engine.runtime.warp_internals import DeferredFunction
+from collidecli.engine.runtime.deferred_functions import DeferredFunction
 deferred = [value for value in vars(epa).values() if isinstance(value, DeferredFunction)]
 print(code, "dot" in vars(wp), len(deferred) > 5, any("adj" in vars(function) for function in deferred))
 """

@@ -462,7 +462,7 @@ def test_an_array_that_grows_is_written_before_it_is_freed(queue_workspace):
 @pytest.mark.parametrize("clock", ["in the queue", "of Python"])
 def test_marks_are_when_the_launches_before_them_are_complete(queue_workspace, clock, monkeypatch):
     if clock == "of Python":
-        monkeypatch.setattr(workspace, "CLOCK", None)
+        monkeypatch.setattr(launch_queue, "CLOCK", None)
     count = 3_000_000
     line = line_of(queue_workspace, "long", count, 1)
     queue_workspace.launch(fill_line, 1, [0, line])
