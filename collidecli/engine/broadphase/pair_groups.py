@@ -13,7 +13,7 @@ import warp as wp
 
 from collidecli.engine.broadphase.lane_tests import LANE_VALUES
 from collidecli.engine.device_model import LANES, DeviceModel
-from collidecli.engine.geometry.real import device_array
+from collidecli.engine.geometry.device_arrays import device_array
 from collidecli.engine.runtime.native_code import native
 
 

@@ -1,4 +1,4 @@
-"""Number types of the engine, and functions of numbers that are bit-identical on every processor.
+"""Types of the engine: numbers, vectors, structs, arrays of kernels, types of shapes as constants.
 
 Float64: witness points on a 1 km shape are accurate to micrometres, EPA converges to 1e-7 of a
 shape's size, and results do not depend on the position of the scene in the world. See
@@ -7,7 +7,6 @@ docs/adr/0068.
 
 from typing import Any
 
-import numpy as np
 import warp as wp
 
 from collidecli.scene.shape_types import ShapeType
@@ -28,14 +27,6 @@ def struct_type(name: str, fields: dict[str, Any], module: str) -> Any:
     return wp.struct(type(name, (), {"__annotations__": fields, "__module__": module}))
 
 
-def by_reference(kind: Any, values: list[Any], device: wp.Device) -> wp.array:
-    """Array with copies of structs, which later changes of `values` do not change. Keeps the
-    structs' arrays alive."""
-    result = wp.array(values, dtype=kind, device=device)
-    vars(result)["held"] = values
-    return result
-
-
 def array_of(dtype: Any, name: str) -> Any:
     """Function that returns a local array as one of any length: for fields of structs, and to be
     passed by address.
@@ -51,18 +42,6 @@ def array_of(dtype: Any, name: str) -> Any:
     return as_array
 
 
-def device_array(values: np.ndarray, dtype: Any, device: wp.Device) -> wp.array:
-    """Array of values on a device; of none, one unused element: Warp passes no array of length zero
-    by pointer."""
-    filled = values if len(values) else np.zeros((1, *values.shape[1:]), values.dtype)
-    return wp.array(np.ascontiguousarray(filled), dtype=dtype, device=device)
-
-
-def referenced(array: wp.array) -> Any:
-    """The struct of which `by_reference` copied the array's only element."""
-    return vars(array)["held"][0]
-
-
 PLANE = wp.constant(int(ShapeType.PLANE))
 SPHERE = wp.constant(int(ShapeType.SPHERE))
 CAPSULE = wp.constant(int(ShapeType.CAPSULE))
@@ -73,3 +52,4 @@ ELLIPSOID = wp.constant(int(ShapeType.ELLIPSOID))
 CONVEX_MESH = wp.constant(int(ShapeType.CONVEX_MESH))
 MESH = wp.constant(int(ShapeType.MESH))
 HEIGHTFIELD = wp.constant(int(ShapeType.HEIGHTFIELD))
+"""PLANE to HEIGHTFIELD are the values of `ShapeType` as Warp constants."""

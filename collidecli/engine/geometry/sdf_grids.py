@@ -13,7 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 import warp as wp
 
-from collidecli.engine.geometry.real import Real, Vec3, device_array
+from collidecli.engine.geometry.device_arrays import device_array
+from collidecli.engine.geometry.real import Real, Vec3
 
 BLOCK = 8
 SIDE = BLOCK + 1

@@ -11,6 +11,10 @@ Args:
     out, row: contacts are written to rows `row` and up; a's feature is -1.
 Returns:
     number of contacts written.
+
+A sphere has one contact, at the point of b's surface closest to its centre. `sphere_collider` takes
+the radius of b as a function, declared for each type: `wp.length` named outside of a kernel would
+register all functions of Warp in every run.
 """
 
 from collections.abc import Callable
@@ -42,8 +46,6 @@ from collidecli.engine.narrowphase.convex.feature import (
     missed_by_samples,
 )
 from collidecli.engine.narrowphase.convex.features import feature_corners, support_feature
-
-# Plane and each primitive; see `triangles` for meshes and heightfields.
 
 APEX = wp.constant(4)
 
@@ -327,8 +329,6 @@ def collide_plane_ellipsoid(
     return 1
 
 
-# Plane and convex hull.
-
 MAX_CONTACTS = RIM_COUNT + 1
 """The corners of the face that faces the plane, and the deepest vertex if it is none of them."""
 
@@ -393,9 +393,6 @@ def collide_plane_primitive(
         return 0
     _emit(out, row, lowest, lowest[2], -1, 0)
     return 1
-
-
-# Sphere and each primitive: one contact, at the point of b's surface closest to the centre.
 
 
 @wp.func
@@ -499,10 +496,6 @@ def sphere_collider(
     return collide_sphere
 
 
-# Functions of their own, since `wp.length` named outside of a kernel would register all functions
-# of Warp in every run.
-
-
 @wp.func
 def _radius_of_box(size: Vec3) -> Real:
     return wp.length(size)
@@ -533,8 +526,6 @@ collide_sphere_ellipsoid = sphere_collider(
 """Contact of a sphere and a box, cylinder, cone or ellipsoid; features of b and degenerate
 positions of the centre are those of the closest point of b's surface."""
 
-
-# Capsule and box.
 
 FACE_COSINE = wp.constant(Real(0.9999))
 """Cosine of the angle (0.8 degrees) to a face's normal above which a contact has two points along
@@ -817,9 +808,6 @@ def _square_off(axis: Vec3, along: int) -> Real:
         if j != along:
             square += axis[j] * axis[j]
     return square
-
-
-# Capsule and capsule.
 
 
 @wp.func

@@ -18,9 +18,10 @@ import warp as wp
 from collidecli.engine.collider_query import Query
 from collidecli.engine.contact_record import ContactBuffer, ContactRecord, swap_contacts
 from collidecli.engine.device_model import ShapeRows
+from collidecli.engine.geometry.device_arrays import by_reference
 from collidecli.engine.geometry.meshes import Meshes, facet_meshes, mesh_corner, upload_meshes
 from collidecli.engine.geometry.primitives import core_is_curved
-from collidecli.engine.geometry.real import CAPSULE, SPHERE, Real, Vec3, by_reference
+from collidecli.engine.geometry.real import CAPSULE, SPHERE, Real, Vec3
 from collidecli.engine.geometry.sdf_grids import SdfGrid, upload_grids
 from collidecli.engine.narrowphase.collider import Collider
 from collidecli.engine.narrowphase.contact_merging import merge_kernel, partition_by_priority

@@ -9,7 +9,8 @@ import warp as wp
 
 from collidecli.engine.cells import ChunkCells, PoseBatch
 from collidecli.engine.device_model import DeviceModel
-from collidecli.engine.geometry.real import Real, Vec3, device_array
+from collidecli.engine.geometry.device_arrays import device_array
+from collidecli.engine.geometry.real import Real, Vec3
 from collidecli.engine.runtime.workspace import Workspace
 from collidecli.scene.particles import EVERY_TEMPLATE, Particles, canonical_triangles
 

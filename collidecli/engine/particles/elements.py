@@ -7,8 +7,9 @@ import numpy as np
 import warp as wp
 
 from collidecli.engine.device_model import DeviceModel
+from collidecli.engine.geometry.device_arrays import device_array
 from collidecli.engine.geometry.mesh_tree import split_tree
-from collidecli.engine.geometry.real import Vec3, device_array
+from collidecli.engine.geometry.real import Vec3
 from collidecli.engine.runtime.warp_internals import struct_of
 from collidecli.scene.model import GLOBAL_TEMPLATE
 from collidecli.scene.particles import Particles, canonical_triangles

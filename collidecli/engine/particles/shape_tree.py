@@ -15,8 +15,9 @@ import warp as wp
 from collidecli.engine.cells import Chunk, ChunkCells, Instances, instance_of
 from collidecli.engine.device_model import DeviceModel, Layout, ShapeRows
 from collidecli.engine.geometry.bounds import bounding_box, rounded_down, rounded_up
+from collidecli.engine.geometry.device_arrays import device_array
 from collidecli.engine.geometry.mesh_tree import split_tree
-from collidecli.engine.geometry.real import Real, device_array
+from collidecli.engine.geometry.real import Real
 from collidecli.engine.runtime.kernel import kernel
 from collidecli.engine.runtime.workspace import Workspace
 from collidecli.scene.shape_types import ShapeType

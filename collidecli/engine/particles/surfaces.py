@@ -10,6 +10,7 @@ import numpy as np
 import warp as wp
 
 from collidecli.engine.device_model import DeviceModel
+from collidecli.engine.geometry.device_arrays import device_array
 from collidecli.engine.geometry.heightfields import (
     Heightfields,
     base_begins,
@@ -34,7 +35,6 @@ from collidecli.engine.geometry.real import (
     PLANE,
     Real,
     Vec3,
-    device_array,
 )
 from collidecli.engine.geometry.segments import END_HIGH, END_LOW, SIDE
 from collidecli.engine.narrowphase.triangles import heightfield_traversal, heightfield_triangles

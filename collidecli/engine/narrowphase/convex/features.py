@@ -18,8 +18,9 @@ Feature ids, stable under motion:
 - rim polygon (see `feature_corners`) of the lower cap or base: vertex k is 8 + 2 k, the edge from k
   to k + 1 is 9 + 2 k; of the upper cap 20 + 2 k and 21 + 2 k.
 - convex hull: 3 v of vertex v, 3 e + 1 of edge e, 3 f + 2 of face f; a side of a face of more than
-  RIM_COUNT corners that replaces several edges has an id of its own after the edges'.
-- triangle mesh: ids of a convex hull, of the whole mesh.
+  RIM_COUNT corners that replaces several edges (see `ConvexHull`) has an id of its own after the
+  edges'.
+- triangle: ids of a convex hull, of its whole mesh. It has a face on either side.
 - sphere and ellipsoid: -1.
 
 The functions are defined for primitives; hulls and triangles have overloads: Warp selects by the

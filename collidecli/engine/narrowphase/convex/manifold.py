@@ -6,6 +6,10 @@ farther back, so no contact is closer than the exact separation; and the closest
 one point of both features, so that some corner of the intersection attains it. Where a feature is
 only part of the opposing surface (a rim's polygon, lines that cross), the witness is a contact of
 its own.
+
+The general collider takes the distance by GJK, the depth by EPA or MPR, and the manifold along the
+normal. A convex mesh is collided as its hull; `name_features` then replaces the ids of the hull's
+features by the mesh's.
 """
 
 from collections.abc import Callable
@@ -368,13 +372,6 @@ def separation_along(a: Any, b: Any, pose_b_to_a: Pose, normal: Vec3) -> Real:
     on_a = support_point(a, normal)
     on_b = support_point(b, wp.quat_rotate_inv(wp.transform_get_rotation(pose_b_to_a), -normal))
     return wp.dot(wp.transform_point(pose_b_to_a, on_b) - on_a, normal)
-
-
-# General collider of two convex shapes: distance by GJK, depth by EPA or MPR, manifold along the
-# normal.
-#
-# A convex mesh is collided as its hull; `name_features` then replaces the ids of the hull's
-# features by the mesh's.
 
 
 @wp.func

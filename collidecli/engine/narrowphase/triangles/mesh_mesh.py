@@ -64,8 +64,6 @@ from collidecli.engine.narrowphase.triangles.surface_pair import CAPACITY, Surfa
 # ruff: noqa: F811
 
 
-# Contacts of a triangle of the own surface with the other surface.
-
 VERTEX_OWNED = wp.constant(0)
 EDGE_OWNED = wp.constant(3)
 VERTEX_SALIENT = wp.constant(6)
