@@ -73,7 +73,6 @@ from collidecli.engine.narrowphase.triangles.surface_pair import (
     triangles_of_pair,
 )
 
-
 as_vectors = array_of(Vec3, "as_vectors")
 as_numbers = array_of(int, "as_numbers")
 
