@@ -1,5 +1,4 @@
-"""Convex polygons of equal pressures: clipping, integrals of a linear pressure, and the `HydroFace`
-of the part that has pressure."""
+"""Convex polygons of equal pressures: clipping, integrals of a linear pressure, `HydroFace`."""
 
 import warp as wp
 

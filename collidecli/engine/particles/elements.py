@@ -1,5 +1,4 @@
-"""Triangles and edges of the deformable objects of each template on a device, and their bounding
-volume hierarchies."""
+"""Triangles and edges of the deformable objects of each template on a device, in trees of boxes."""
 
 from functools import partial
 

@@ -1,5 +1,4 @@
-"""Colliders of heightfields with meshes, planes and heightfields; and whether two surfaces of
-triangles touch.
+"""Colliders of heightfields with meshes, planes and heightfields.
 
 A mesh collides with a heightfield by the features of each against the surface of the other, as two
 meshes do. A plane and a heightfield, and two heightfields, collide as the closed meshes of the

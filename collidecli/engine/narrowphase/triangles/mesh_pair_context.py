@@ -1,5 +1,4 @@
-"""The context of a surface of a pair whose features are tested against the other surface; writers
-of contacts.
+"""The context of a surface of a pair whose features are tested against the other surface.
 
 All quantities are in the frame of the other surface. `direction` is a unit vector from the own
 surface to the other.

@@ -1,5 +1,4 @@
-"""A pair of triangle surfaces, and the regions in which they overlap, as AABBs of the crossings and
-inner points.
+"""A pair of triangle surfaces: regions of their overlap, as AABBs of crossings and inner points.
 
 Boxes that intersect are merged into one region. The list is bounded: where it is full, the two
 boxes whose common box is the smallest are merged. So no overlap is lost; regions close to each
