@@ -1,5 +1,4 @@
-"""Texts of counts, sizes and lists of names; escaping of texts from files, such as names of shapes,
-by kind of output.
+"""Escaping of texts from files, such as names of shapes, by kind of output.
 
 HTML is escaped by jinja2, or by `html.escape`; JSON, XML, Parquet and USD by the libraries that
 write them.

@@ -1,5 +1,4 @@
-"""Contacts of bodies in motion: gradients of distance and velocities; persistent ids and sticky
-contact points.
+"""Contacts of bodies in motion: gradients of distance, velocities.
 
 Where the two nearest points are unique, the distance d changes with the bodies' positions x and
 rotations as if the points p were fixed to the bodies (envelope theorem): with the normal n from

@@ -1,5 +1,4 @@
-"""Matching of two contact sets: shapes by path within a world, independent of rows and templates;
-frames."""
+"""Matching of the shapes of two contact sets by path within a world, and of their frames."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Merging of touches of pairs, frame by frame, to intervals, a block at a time; keys of pairs."""
+"""Merging of touches of pairs, frame by frame, to intervals, a block at a time."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ from collidecli.cli.error_messages import exit_code_of
 from collidecli.cli.stop import StopHandler, Stopped, stopping_in_time
 from collidecli.cli.streams import Streams
 from collidecli.cli.verbs import VERBS
-from collidecli.engine.runtime.deferred_builtins import owned_process
+from collidecli.engine.runtime.owned_process import owned_process
 
 EPILOG = """\b
 Exit codes

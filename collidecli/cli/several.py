@@ -3,21 +3,27 @@ not end the others."""
 
 from __future__ import annotations
 
+import importlib
 import os
 import traceback
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 from collidecli.cli.error_messages import INTERNAL_ERROR, described_error
 from collidecli.cli.stop import Stopped
 from collidecli.cli.streams import Streams, error_parts
-from collidecli.errors import CollideError, InputError, Interrupted, OutputError
+from collidecli.cli.verbs import ROWS, VerbFolder
+from collidecli.errors import CollideError, Interrupted, OutputError
 from collidecli.results.endings import HDF5_ENDINGS
 from collidecli.results.inputs import InputFile, input_files, names_several, sorted_by_kind
-from collidecli.results.lists import DONE, FAILED, SKIPPED, ListedInput, ResultList
+from collidecli.results.lists import DONE, FAILED, PLAIN, SKIPPED, ListedInput, ResultList
 from collidecli.results.result import Result
 from collidecli.wording import plural
+
+if TYPE_CHECKING:
+    from collidecli.pages.lists import ListTable
 
 CONTACT_SET = "collide-contacts"
 """FORMAT of storage.contact_sets.schema, which loads h5py."""
@@ -98,19 +104,23 @@ def listed(
     streams: Streams,
     verb: str,
     items: Iterable[ListedInput],
+    table: ListTable,
     is_good: Callable[[Any], bool] = lambda _: True,
     more: Mapping[str, Any] | None = None,
+    states: Sequence[str] = PLAIN,
 ) -> int:
     """Prints the outcomes of a verb's inputs; returns the exit code.
 
     That is 0 if every input is done and good; 2 if none is done, skipped or in one folder only; 70
-    after an error in collide itself; else 1. is_good: whether the result of an input, as
-    dictionary, is without a fault or difference. more: of `ResultList`.
+    after an error in collide itself; else 1.
+
+    table: how the outcomes are shown. is_good: whether the result of an input, as dictionary, is
+    without a fault or difference. more, states: of `ResultList`.
     """
     from collidecli.pages.lists import list_table
 
-    made = ResultList(verb=verb, items=list(items), more=more or {})
-    streams.result(made, list_table)
+    made = ResultList(verb=verb, items=list(items), more=more or {}, states=states)
+    streams.result(made, partial(list_table, table))
     failed = [item for item in made.items if item.state == FAILED]
     if any((item.error or {}).get("exit_code") == INTERNAL_ERROR for item in failed):
         return INTERNAL_ERROR
@@ -134,16 +144,18 @@ def listed_files(
 ) -> list[InputFile] | None:
     """The inputs that the arguments of a verb name; None if they are the path of one file.
 
-    The folder of a batch stands for the contact sets of its plan. A warning names the files of a
-    folder that are left out: those of other formats of collide than `formats`. what: the wanted
-    files, a noun in the plural. Raises the errors of `input_files` and `sorted_by_kind`.
+    A folder that a verb has written stands for its contact sets, see `VerbFolder`. A warning names
+    the files of a folder that are left out: those of other formats of collide than `formats`.
+
+    what: the wanted files, a noun in the plural. Raises the errors of `input_files` and
+    `sorted_by_kind`.
     """
     if not names_several(words):
         return None
-    batches = [word for word in words if os.path.isfile(os.path.join(word, PLAN))]
-    of_batches = [file for batch in batches for file in _batch_files(streams, batch)]
-    words = [word for word in words if word not in batches]
-    files, left_out = sorted_by_kind([*of_batches, *input_files(words, endings)], formats, what)
+    folders = {word: found for word in words if (found := _verb_folder(word)) is not None}
+    of_verbs = [file for word, found in folders.items() for file in _files_in(streams, word, found)]
+    words = [word for word in words if word not in folders]
+    files, left_out = sorted_by_kind([*of_verbs, *input_files(words, endings)], formats, what)
     if left_out:
         names = ", ".join(file.path for file in left_out[:FEW])
         more = f" and {len(left_out) - FEW} more" if len(left_out) > FEW else ""
@@ -160,36 +172,13 @@ def listed_contact_sets(streams: Streams, words: Sequence[str]) -> list[InputFil
     return listed_files(streams, words, (CONTACT_SET,), "contact sets")
 
 
-PLAN = "plan.parquet"
-"""File of a folder that is a batch."""
+def _files_in(streams: Streams, path: str, folder: VerbFolder) -> list[InputFile]:
+    module = importlib.import_module(f"collidecli.verbs.{folder.module}")
+    return module.contact_sets(path, streams.warn)
 
 
-def _batch_files(streams: Streams, folder: str) -> list[InputFile]:
-    """The contact sets of a batch, each once. Raises InputError where an episode has none and has
-    not failed."""
-    from collidecli.verbs.batch.gathered import Gathered
-    from collidecli.verbs.batch.plan import read_plan
-    from collidecli.verbs.batch.store import open_store
-
-    store = open_store(folder)
-    gathered = Gathered(store, read_plan(store))
-    if gathered.failed:
-        streams.warn(
-            f"{folder}: {plural(gathered.failed, 'episode')} failed: there is no contact set of"
-            " them"
-        )
-    of_key: dict[str, list[dict[str, str]]] = {}
-    for episode in (done.episode for done in gathered.episodes):
-        of_key.setdefault(episode.key, []).append(
-            {name: getattr(episode, name) for name in ("job", "motion", "demo")}
-        )
-    if not of_key:
-        raise InputError(
-            "no episode of the batch has a contact set",
-            folder,
-            "collide batch status names the failures",
-        )
-    return [
-        InputFile(store.result_location(key), f"{key}.h5", False, size)
-        for key, size in of_key.items()
-    ]
+def _verb_folder(path: str) -> VerbFolder | None:
+    """What the table of verbs has about a folder that a verb has written; None for any other
+    path."""
+    folders = (row.folder for row in ROWS if row.folder is not None)
+    return next((one for one in folders if os.path.isfile(os.path.join(path, one.file))), None)

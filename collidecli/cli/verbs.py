@@ -11,17 +11,30 @@ EXCHANGE = "Exchange with other programs"
 MAINTAIN = "Maintain"
 
 
+class VerbFolder(NamedTuple):
+    """A folder that a verb writes, which stands for its contact sets where files are named.
+
+    file: by which it is recognised. module: of `collidecli.verbs`, with the function
+    `contact_sets(folder, warn)`, which returns the files.
+    """
+
+    file: str
+    module: str
+
+
 class VerbRow(NamedTuple):
     """A verb.
 
     name: on the command line. module: of `collidecli.verbs`, with the command `verb`, imported only
-    when it is called. group: of VERBS in `collide --help`. summary: one line.
+    when it is called. group: of VERBS in `collide --help`. summary: one line. folder: that it
+    writes.
     """
 
     name: str
     module: str
     group: str
     summary: str
+    folder: VerbFolder | None = None
 
 
 ROWS = (
@@ -131,6 +144,7 @@ ROWS = (
         "batch.command",
         COMPUTE,
         "Run many recordings: plan, compute on many processes or machines, gather.",
+        VerbFolder("plan.parquet", "batch.set_files"),
     ),
     VerbRow(
         "cache",

@@ -17,10 +17,10 @@ from itertools import combinations_with_replacement, product
 import warp as wp
 
 from collidecli.engine.runtime.carried_kernels import carried_folder
-from collidecli.engine.runtime.deferred_builtins import owned_process
 from collidecli.engine.runtime.kernel_files import FileState, read_files, write_files
 from collidecli.engine.runtime.kernel_hashes import SOURCES, table_path
 from collidecli.engine.runtime.kernel_loader import load_kernels
+from collidecli.engine.runtime.owned_process import owned_process
 from collidecli.engine.runtime.warp_internals import compiled_files, has_v3
 from collidecli.engine.runtime.warp_start import initialize
 from collidecli.wording import memory
@@ -30,7 +30,7 @@ def kernels() -> Iterator[wp.Kernel]:
     """Every kernel that a run may launch: of pairs of types first, as they take longest; then those
     of modules."""
     from collidecli.engine.compaction import RowWriter
-    from collidecli.engine.hydroelastic.voxels import voxel_kernels
+    from collidecli.engine.hydroelastic.voxel_blocks import voxel_kernels
     from collidecli.engine.narrowphase.dispatch import METHODS, collider
     from collidecli.engine.narrowphase.sub_pairs import SubPairKernels
     from collidecli.engine.point_distances import point_kernel

@@ -14,16 +14,8 @@ import warp as wp
 
 from collidecli.engine.device_model import LANES, MOVED_BY_WORLD, DeviceModel, Layout, ShapeRows
 from collidecli.engine.geometry.bounds import INFINITE, OUTWARD
-from collidecli.engine.geometry.real import (
-    COMPOSITION,
-    CONE,
-    EPILOGUE,
-    LANE_STEP,
-    LOAD,
-    PLANE,
-    PRELUDE,
-    Pose,
-)
+from collidecli.engine.geometry.lanes import COMPOSITION, EPILOGUE, LANE_STEP, LOAD, PRELUDE
+from collidecli.engine.geometry.real import CONE, PLANE, Pose
 from collidecli.engine.runtime.kernel import kernel
 from collidecli.engine.runtime.native_code import native
 from collidecli.engine.runtime.workspace import Workspace

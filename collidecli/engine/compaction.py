@@ -10,17 +10,15 @@ import warp as wp
 from collidecli.engine.cells import Chunk, ChunkCells, Instances, body_pose_of
 from collidecli.engine.contact_record import ANCHOR, Candidates, ContactBuffer, deepest_to_front
 from collidecli.engine.device_model import DeviceModel, Layout, Margins, ShapeRows
-from collidecli.engine.geometry.real import (
+from collidecli.engine.geometry.lanes import (
     COMPOSITION,
     EPILOGUE,
     LANE_STEP,
     LOAD,
     PRELUDE,
     ROTATION,
-    Real,
-    Vec3,
-    struct_type,
 )
+from collidecli.engine.geometry.real import Real, Vec3, struct_type
 from collidecli.engine.runtime.kernel import kernel
 from collidecli.engine.runtime.native_code import native
 from collidecli.engine.runtime.workspace import Workspace

@@ -14,8 +14,9 @@ from functools import partial
 import numpy as np
 import warp as wp
 
+from collidecli.engine.geometry.device_arrays import device_array
 from collidecli.engine.geometry.hulls import Hulls, upload_hulls
-from collidecli.engine.geometry.real import Pose, Real, Vec3, device_array
+from collidecli.engine.geometry.real import Pose, Real, Vec3
 from collidecli.scene.model import GLOBAL_TEMPLATE, STATIC_BODY, Model
 from collidecli.scene.poses import is_identity
 from collidecli.scene.shape_types import ShapeType

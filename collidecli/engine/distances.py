@@ -17,9 +17,10 @@ from collidecli.engine.cells import Instances
 from collidecli.engine.collider_query import hull_of, primitive_of, relative_pose
 from collidecli.engine.contact_record import Candidates, ContactRecord
 from collidecli.engine.device_model import ShapeRows
+from collidecli.engine.geometry.device_arrays import device_array
 from collidecli.engine.geometry.mesh_tree import tree_of_triangles
 from collidecli.engine.geometry.primitives import support_point
-from collidecli.engine.geometry.real import PLANE, Real, Vec3, device_array
+from collidecli.engine.geometry.real import PLANE, Real, Vec3
 from collidecli.engine.runtime.kernel import kernel
 from collidecli.scene.heightfield_solid import solid_mesh
 from collidecli.scene.model import Model

@@ -27,14 +27,10 @@ from collidecli.engine.narrowphase.collider import Collider, ColliderTable
 from collidecli.engine.narrowphase.dispatch import NarrowPhase, collider_of_kinds
 from collidecli.engine.runtime.device_stream import has_own_memory
 from collidecli.engine.runtime.kernel_loader import load_kernels
+from collidecli.engine.runtime.launch_queue import execute_steps
 from collidecli.engine.runtime.warp_internals import struct_rows
 from collidecli.engine.runtime.warp_start import one_at_a_time
-from collidecli.engine.runtime.workspace import (
-    ChunkTooLarge,
-    Workspace,
-    execute_steps,
-    parts_that_fit,
-)
+from collidecli.engine.runtime.workspace import ChunkTooLarge, Workspace, parts_that_fit
 from collidecli.engine.surface_distances import KERNELS
 from collidecli.errors import InputError
 from collidecli.scene.model import Model

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import warp as wp
 
-from collidecli.engine.broadphase.all_pairs import explicit
+from collidecli.engine.broadphase.explicit import explicit
 from collidecli.engine.cells import transform_shapes
 from collidecli.engine.device_model import DeviceModel, kinds_of, type_of_kind, upload_model
 from collidecli.engine.motion_sample import blocks_of_motion, sample_bounds, world_offset
@@ -23,8 +23,8 @@ from collidecli.engine.no_effect import no_effect_notes
 from collidecli.engine.pipeline import ALWAYS, CollisionPipeline
 from collidecli.engine.runtime.device_stream import has_own_memory, keep_freed_memory, uploading
 from collidecli.engine.runtime.kernel_loader import begin_loading, load_kernels
+from collidecli.engine.runtime.launch_queue import execute_steps
 from collidecli.engine.runtime.warp_start import initialize, one_at_a_time
-from collidecli.engine.runtime.workspace import execute_steps
 from collidecli.errors import InputError
 from collidecli.scene.allowed_pairs import allowed_pairs
 from collidecli.scene.hydroelastic import HydroShapes, hydro_shapes
@@ -289,7 +289,8 @@ def _broad_phase(
         )
         return explicit(device_model, template_pairs, blocks)
     assert name == "sap", name
-    from collidecli.engine.broadphase.sweep_and_prune import SweepAndPrune, plan_sweep
+    from collidecli.engine.broadphase.sweep_and_prune import SweepAndPrune
+    from collidecli.engine.broadphase.sweep_plan import plan_sweep
 
     samples = sample_poses()
     lower, upper = sample_bounds(device_model, samples)

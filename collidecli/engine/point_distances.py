@@ -9,7 +9,7 @@ import warp as wp
 
 from collidecli.engine.device_model import upload_model
 from collidecli.engine.geometry.real import Real, Vec3
-from collidecli.engine.hydroelastic.pairs import Solids, distance_function, upload_solids
+from collidecli.engine.hydroelastic.solids import Solids, distance_function, upload_solids
 from collidecli.engine.runtime.kernel import kernel
 from collidecli.engine.runtime.kernel_loader import load_kernels
 from collidecli.engine.runtime.warp_start import one_at_a_time

@@ -43,12 +43,9 @@ from collidecli.engine.geometry.closest_points import (
 from collidecli.engine.geometry.meshes import TriangleShape
 from collidecli.engine.geometry.primitives import Vertex, support_point
 from collidecli.engine.geometry.real import MESH, Pose, Real, Vec3
+from collidecli.engine.narrowphase.convex.distance_bounds import distance_bounds
 from collidecli.engine.narrowphase.convex.gjk import BEYOND_MAX_SEPARATION, nearest_of_difference
-from collidecli.engine.narrowphase.convex.penetration import (
-    distance_bounds,
-    minkowski_difference,
-    sum_of_sizes,
-)
+from collidecli.engine.narrowphase.convex.penetration import minkowski_difference, sum_of_sizes
 from collidecli.engine.runtime.kernel import kernel
 
 TOUCHING = wp.constant(Real(1.0e-15))

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from collidecli.engine.runtime.deferred_builtins import is_owned
+from collidecli.engine.runtime.owned_process import is_owned
 from collidecli.errors import InputError
 from collidecli.scene.model import Model
 from collidecli.scene.motion import Motion

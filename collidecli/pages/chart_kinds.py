@@ -1,4 +1,4 @@
-"""A kind of chart: how it is drawn, its text, and why a result has none; charts as files."""
+"""A kind of chart: how it is drawn, its text, why a result has none, its file."""
 
 from __future__ import annotations
 

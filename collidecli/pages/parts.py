@@ -1,4 +1,4 @@
-"""Tables, parts and sections of a page, and the page itself as HTML."""
+"""Parts of a page as HTML: tables, sections, the page itself."""
 
 from __future__ import annotations
 

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from collidecli.analysis.event_stream import DURATION, EventStream
+from collidecli.analysis.event_stream import EventStream
 from collidecli.analysis.frame_texts import frames_text, parse_frames
+from collidecli.analysis.interval_rows import DURATION
 from collidecli.analysis.pair_selection import EventOptions
 from collidecli.analysis.summary import PairTotals, touches_of
 from collidecli.analysis.touches import Intervals, MergeGap

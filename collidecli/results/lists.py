@@ -14,6 +14,10 @@ FAILED = "failed"
 SKIPPED = "skipped"
 ONLY_A = "only_a"
 ONLY_B = "only_b"
+PLAIN = (DONE, FAILED)
+"""States of the inputs of most verbs."""
+WITH_SKIPPED = (DONE, FAILED, SKIPPED)
+"""States of the inputs of a verb that keeps outputs."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,31 +38,25 @@ class ListedInput:
     name: str = ""
 
 
-STATES = {
-    "run": (DONE, FAILED, SKIPPED),
-    "report": (DONE, FAILED, SKIPPED),
-    "diff": (DONE, FAILED, ONLY_A, ONLY_B),
-}
-"""States of the inputs of a verb; of the others they are done and failed."""
-
-
 @dataclass(frozen=True, kw_only=True)
 class ResultList(Result):
     """Outcomes of all inputs of a verb, in the order of their paths: collide.<verb>_list/1, with
     the numbers of inputs by state.
 
-    more: further entries of the object, by name; `written` of `events` are the paths of the tables
-    of all intervals by format, of `label` the path of its table, or None.
+    states: that an input of the verb may have. more: further entries of the object, by name;
+    `written` of `events` are the paths of the tables of all intervals by format, of `label` the
+    path of its table, or None.
     """
 
     verb: str
     items: Sequence[ListedInput]
     more: Mapping[str, Any] = field(default_factory=dict)
+    states: Sequence[str] = PLAIN
 
     def as_dict(self) -> dict[str, Any]:
         """The object that `--json` prints."""
         counted = Counter(item.state for item in self.items)
-        counts = {state: counted[state] for state in STATES.get(self.verb, (DONE, FAILED))}
+        counts = {state: counted[state] for state in self.states}
         items = plain(self.items)
         return {
             "schema": f"collide.{self.verb}_list/1",

@@ -1,4 +1,4 @@
-"""Checks of output paths before a computation, folders of outputs, and writing of small files."""
+"""Output paths: checks before a computation, folders, writing of small files."""
 
 from __future__ import annotations
 

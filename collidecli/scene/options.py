@@ -1,4 +1,4 @@
-"""Options of a run, each declared once, and choices of the options of other verbs."""
+"""Options of a run, each declared once, with the choices that options of verbs have."""
 
 from __future__ import annotations
 

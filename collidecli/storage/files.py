@@ -1,4 +1,9 @@
-"""Files of a folder or of an object store, by names: they appear complete or not at all."""
+"""Files of a folder or of an object store, by names: they appear complete or not at all.
+
+Files are made in a folder named after the process (`TemporaryFolder`), which the next worker
+removes where the process was killed. `add` keeps the file that is there, so that any number of
+workers may compute one result; the first one stays.
+"""
 
 from __future__ import annotations
 
@@ -15,11 +20,6 @@ from typing import Any
 from collidecli.errors import CollideError, InputError, OutputError, extra_module
 from collidecli.storage.atomic_output import publish
 from collidecli.temporary_folders import TemporaryFolder
-
-# Files appear complete or not at all: they are made in a folder named after the process
-# (`TemporaryFolder`), which the next worker removes where the process was killed. `add` keeps the
-# file that is there, so that any number of workers may compute one result; the first one stays.
-
 
 APPEND_SECONDS = 5.0
 STATE = ("ETag", "etag", "md5Hash", "mtime", "last_modified", "created")

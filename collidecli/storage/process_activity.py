@@ -1,8 +1,7 @@
-"""Activity of this process in shared memory, from which its parent derives the reason of a crash;
-limits of memory.
+"""Activity of this process in shared memory, from which its parent derives the reason of a crash.
 
 A process shares the board with the child that it forks. Without a board (Python API, systems
-without fork) the marks have no effect.
+without fork) the marks have no effect. The board has the process's limit of memory too.
 """
 
 from __future__ import annotations

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from types import TracebackType
 from typing import Any
 
 import h5py
@@ -13,6 +12,7 @@ from collidecli.errors import OutputError
 from collidecli.scene.episodes import Episodes
 from collidecli.storage.atomic_output import AtomicOutput
 from collidecli.storage.contact_sets.schema import EPISODE_TABLES
+from collidecli.storage.output_writer import OutputWriter
 from collidecli.storage.pose_checks import bad_entries
 from collidecli.storage.trajectory_check import POSE_FAULTS
 from collidecli.storage.trajectory_header import JOINT_LAYOUT, TRAJECTORY_FORMAT, TRAJECTORY_VERSION
@@ -22,7 +22,7 @@ _CHUNK_BYTES = 1 << 18
 _CHUNK_FRAMES = 4096
 
 
-class TrajectoryWriter:
+class TrajectoryWriter(OutputWriter):
     """An atomic trajectory file, to which blocks of frames are appended.
 
     A context manager: a normal exit moves the file to its path, an exit by an exception leaves no
@@ -157,20 +157,11 @@ class TrajectoryWriter:
         finally:
             self._output.discard()
 
-    def __enter__(self) -> TrajectoryWriter:
-        self._output.__enter__()
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        if kind is None:
-            self.close()
-        else:
+    def _leave(self, failed: bool) -> None:
+        if failed:
             self.abort()
+        else:
+            self.close()
 
     def _add(
         self,

@@ -20,7 +20,7 @@ from pathlib import Path
 
 import h5py
 
-from collidecli.engine.runtime.deferred_builtins import owned_process
+from collidecli.engine.runtime.owned_process import owned_process
 from collidecli.motions.scene_cache import SceneCache
 from collidecli.scene.options import EngineOptions
 from collidecli.verbs.batch.episodes import Episode, EpisodeTable

@@ -228,7 +228,7 @@ for words in json.load(sys.stdin):
 report()
 """
 BUILD_ALL = f"""{RECORDER}
-from collidecli.engine.runtime.deferred_builtins import owned_process
+from collidecli.engine.runtime.owned_process import owned_process
 with owned_process():
     from collidecli.scene.options import ContactOptions
     from tests.support.device_scenes import SCENES, scene_blocks, scene_pipeline
@@ -251,7 +251,7 @@ report()
 """
 CARRIED = """
 import json
-from collidecli.engine.runtime.deferred_builtins import owned_process
+from collidecli.engine.runtime.owned_process import owned_process
 with owned_process():
     from collidecli.engine.build_kernels import kernels
     print(json.dumps([kernel.module.name for kernel in kernels()]))

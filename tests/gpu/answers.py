@@ -17,7 +17,7 @@ from collidecli.engine import pipeline_build
 from collidecli.engine.pipeline import CollisionPipeline
 from collidecli.engine.pipeline_build import find_device
 from collidecli.engine.runtime.kernel_loader import is_compiled, load_kernels
-from collidecli.engine.runtime.workspace import execute_steps
+from collidecli.engine.runtime.launch_queue import execute_steps
 from collidecli.scene.builder import ModelBuilder
 from collidecli.scene.options import ContactOptions
 from collidecli.scene.shape_config import ShapeConfig

@@ -242,7 +242,7 @@ def install() -> None:
         )
     if LOOP not in codegen.cpu_module_template_forward:
         raise RuntimeError("Warp's loop over the threads of a launch has another form")
-    from collidecli.engine.narrowphase.convex.epa import SLOT_BYTES
+    from collidecli.engine.narrowphase.convex.slot_pool import SLOT_BYTES
 
     added = PREAMBLE + 'extern "C" {' + CALLS + SLOTS.replace("SLOT_BYTES", str(SLOT_BYTES)) + "}\n"
     codegen.cpu_module_header += added.replace("{", "{{").replace("}", "}}")

@@ -56,7 +56,7 @@ class Scratch:
         """Replaces the allocation of workspaces, and marks what the host and Warp's own functions
         write."""
         from collidecli.engine.pipeline import CollisionPipeline
-        from collidecli.engine.runtime.warp_internals import RecordedLaunches
+        from collidecli.engine.runtime.recorded_launches import RecordedLaunches
         from collidecli.engine.runtime.workspace import Workspace
 
         start = Workspace.__init__

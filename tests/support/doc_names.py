@@ -1,4 +1,5 @@
-"""Names in backticks of documentation pages, looked up in the tree and in the libraries.
+"""Names in texts, looked up in the tree and in the libraries: those in backticks of documentation
+pages, and modules and files of the package in every text.
 
 `python -m tests.support.doc_names` lists the names that are nowhere.
 """
@@ -27,6 +28,12 @@ SPAN = re.compile(r"(`+)(.+?)\1", re.S)
 COMMAND = re.compile(r"^(collide|make|pip|python|python3|git|pytest|\$) ", re.M)
 ENDING = re.compile(r"_(?:\d+|[a-z]|list)$")
 """Ending of one of several: a component (`normal_x`), a shape (`contype_a`), a list of results."""
+
+QUALIFIED = re.compile(r"(?<![\w./-])collidecli((?:\.[A-Za-z_]\w*)+)")
+"""A module of the package or a name of one, from the package on."""
+LOCATED = re.compile(r"(?<![\w.-])collidecli(?:/[A-Za-z_]\w*)+(?:\.\w+)?")
+"""A file or folder of the package."""
+TEXT_ENDINGS = (".py", ".h", ".md", ".toml", ".yml", ".j2", ".js", ".css", ".html", ".sh")
 
 VARIABLES = "COLLIDE_"
 """Beginning of the variables of options, which tests/unit/test_docs.py verifies."""
@@ -291,7 +298,59 @@ def pages() -> list[Path]:
     return [path for path in found if not GENERATED.intersection(path.relative_to(ROOT).parts)]
 
 
+@cache
+def _names_of(module: Path) -> frozenset[str]:
+    """Names that a module has at its top level, imported ones included."""
+    names: set[str] = set()
+    nodes: list[ast.stmt] = [*ast.parse(module.read_text(encoding="utf-8")).body]
+    for node in nodes:
+        if isinstance(node, ast.If | ast.For | ast.With | ast.Try):
+            nodes += [child for child in ast.iter_child_nodes(node) if isinstance(child, ast.stmt)]
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            names.update(alias.asname or alias.name for alias in node.names)
+    names.update(_top_level(ast.Module(nodes, [])))
+    return frozenset(names)
+
+
+def is_of_the_package(parts: list[str]) -> bool:
+    """Whether a dotted name, from below the package on, is a module or a name of one."""
+    place = ROOT / "collidecli"
+    for at, part in enumerate(parts):
+        if (place / part).is_dir():
+            place = place / part
+            continue
+        is_module = (place / f"{part}.py").is_file()
+        module = place / (f"{part}.py" if is_module else "__init__.py")
+        names = _names_of(module)
+        others = parts[at + is_module :]
+        is_there = not others or others[0] in names or others[0].startswith("__")
+        return is_there and tree().words.issuperset(others[1:])
+    return True
+
+
+def missing_of_package(text: str) -> list[tuple[int, str]]:
+    """Line and name of each module, name of a module, or file of the package that a text names and
+    that does not exist."""
+    found = [
+        match
+        for match in QUALIFIED.finditer(text)
+        if not is_of_the_package(match[1].removeprefix(".").split("."))
+    ]
+    paths = tree().paths | tree().modules
+    found += [match for match in LOCATED.finditer(text) if match[0] not in paths]
+    return sorted((text.count("\n", 0, match.start()) + 1, match[0]) for match in found)
+
+
+def texts() -> list[Path]:
+    """Every text of the project: sources, pages, settings."""
+    inside = [ROOT / path for path in _files()]
+    return [path for path in inside if path.suffix in TEXT_ENDINGS or path.name == "Makefile"]
+
+
 if __name__ == "__main__":
     for page in pages():
         for number, name in missing(page.read_text(encoding="utf-8")):
             print(f"{page.relative_to(ROOT)}:{number}: {name}")
+    for text in texts():
+        for number, name in missing_of_package(text.read_text(encoding="utf-8")):
+            print(f"{text.relative_to(ROOT)}:{number}: {name}")

@@ -8,7 +8,7 @@ from typing import Any
 
 import warp as wp
 
-from collidecli.engine.broadphase.all_pairs import HitWords, bit_count
+from collidecli.engine.broadphase.hit_words import HitWords, bit_count
 from collidecli.engine.runtime.kernel import kernel
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import warp as wp
 
 from collidecli.engine.geometry.real import Vec3
-from collidecli.engine.geometry.signed_distance import SdfGrid, SdfGrids, sample_grid, upload_grids
+from collidecli.engine.geometry.sdf_grids import SdfGrid, SdfGrids, sample_grid, upload_grids
 from collidecli.engine.pipeline_build import find_device
 from collidecli.engine.runtime.kernel import kernel
 from collidecli.python.contacts import Contacts, collide

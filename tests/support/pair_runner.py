@@ -23,7 +23,7 @@ from collidecli.engine.narrowphase.convex.manifold import (
     Witness,
     contact_manifold,
 )
-from collidecli.engine.narrowphase.convex.penetration import separate, separate_by_mpr
+from collidecli.engine.narrowphase.convex.separation import separate, separate_by_mpr
 from collidecli.engine.narrowphase.dispatch import collider
 from collidecli.engine.runtime.kernel import kernel
 from collidecli.scene.convex_hull import ConvexHull

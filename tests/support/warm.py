@@ -10,13 +10,13 @@ from collections.abc import Iterator
 
 import warp as wp
 
-from collidecli.engine.runtime.deferred_builtins import owned_process
+from collidecli.engine.runtime.owned_process import owned_process
 
 
 def kernels() -> Iterator[wp.Kernel]:
     """Those of several test files first, as the package carries most of the others."""
     from collidecli.engine import build_kernels
-    from collidecli.engine.narrowphase.convex.penetration import separate, separate_by_mpr
+    from collidecli.engine.narrowphase.convex.separation import separate, separate_by_mpr
     from tests.support import pair_runner
 
     yield pair_runner._manifold_kernel()

@@ -1,11 +1,13 @@
-"""Every name in backticks of the pages and records exists in the tree or in a library."""
+"""Names in backticks of the pages and records, and modules and files of the package in every text,
+exist."""
 
 import re
+from pathlib import Path
 
 import pytest
 
 from tests.support import doc_names
-from tests.support.doc_names import ROOT, missing, pages
+from tests.support.doc_names import ROOT, missing, missing_of_package, pages, texts
 
 ELSEWHERE = {
     # Placeholders of names that a reader chooses or that have no fixed value.
@@ -54,6 +56,43 @@ def test_every_name_of_the_pages_exists_and_every_exception_is_needed():
     assert not absent, "\n".join(absent)
     unused = ELSEWHERE.difference(word for _, _, word in found)
     assert not unused, f"exceptions that no page needs: {sorted(unused)}"
+
+
+INVENTED = {"collidecli.engine.test", "collidecli.no_such_name"}
+"""Names of tests of what happens with such a name."""
+
+
+@pytest.mark.rest
+def test_every_module_that_a_text_names_exists():
+    read = [(path, path.read_text(encoding="utf-8")) for path in texts()]
+    found = [(path, *each) for path, text in read for each in missing_of_package(text)]
+    absent = [
+        f"{path.relative_to(ROOT)}:{line}: {name}"
+        for path, line, name in found
+        if name not in INVENTED and path != Path(__file__)
+    ]
+    assert len(read) > 1000
+    assert not absent, "\n".join(absent)
+
+
+GONE = """
+python -m collidecli.engine.build_kernels, collidecli.engine.runtime.loader
+import_module("collidecli.pages.lists.list_table"), "collidecli.pages.lists.list_tables"
+collidecli.ContactSet.open, collidecli.ContactSet.shut_all, collidecli.Contactset
+collidecli.engine.*, collidecli/engine/pipeline.py, collidecli/engine/kernel_sums.py
+collidecli/verbs/run, collidecli/houses, see collidecli.wording.
+"""
+
+
+def test_modules_and_names_of_the_package_that_do_not_exist_are_found():
+    assert missing_of_package(GONE) == [
+        (2, "collidecli.engine.runtime.loader"),
+        (3, "collidecli.pages.lists.list_tables"),
+        (4, "collidecli.ContactSet.shut_all"),
+        (4, "collidecli.Contactset"),
+        (5, "collidecli/engine/kernel_sums.py"),
+        (6, "collidecli/houses"),
+    ]
 
 
 STALE = """# A page

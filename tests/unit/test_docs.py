@@ -20,7 +20,7 @@ import pandas as pd
 import pytest
 
 import collidecli
-from collidecli.analysis.event_stream import interval_rows
+from collidecli.analysis.interval_rows import interval_rows
 from collidecli.analysis.swept_touches import MISSED, TIMES
 from collidecli.analysis.touches import Frames, Intervals, PairKeys
 from collidecli.cli import main as cli

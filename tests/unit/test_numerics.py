@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import warp as wp
 
-from collidecli.engine.geometry import real
+from collidecli.engine.geometry import elementary_functions
 from collidecli.engine.runtime.kernel import kernel
 from collidecli.numerics import products
 from collidecli.numerics.trigonometry import MODERATE, acos, atan2, cos, sin, sincos
@@ -145,10 +145,10 @@ def test_arc_cosine():
 @kernel
 def evaluate(a: wp.array[wp.float64], b: wp.array[wp.float64], out: wp.array2d[wp.float64]):
     i = wp.tid()
-    out[0, i] = real.arc_tangent(a[i], b[i])
-    out[1, i] = real.natural_logarithm(a[i])
-    out[2, i] = real.exponential(b[i])
-    out[3, i] = real.power(a[i], b[i])
+    out[0, i] = elementary_functions.arc_tangent(a[i], b[i])
+    out[1, i] = elementary_functions.natural_logarithm(a[i])
+    out[2, i] = elementary_functions.exponential(b[i])
+    out[3, i] = elementary_functions.power(a[i], b[i])
 
 
 @needs_long

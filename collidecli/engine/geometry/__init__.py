@@ -1,6 +1,6 @@
 """Support functions, closest points, bounds and meshes. Every module with device functions imports
 this package."""
 
-from collidecli.engine.runtime.warp_internals import defer_functions
+from collidecli.engine.runtime.deferred_functions import defer_functions
 
 defer_functions()

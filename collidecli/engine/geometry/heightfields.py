@@ -19,8 +19,9 @@ from collections.abc import Sequence
 import numpy as np
 import warp as wp
 
+from collidecli.engine.geometry.device_arrays import device_array
 from collidecli.engine.geometry.meshes import TriangleShape
-from collidecli.engine.geometry.real import MESH, Real, Vec3, device_array
+from collidecli.engine.geometry.real import MESH, Real, Vec3
 from collidecli.scene.heightfield import Heightfield
 
 FIRST_LEVEL = 2

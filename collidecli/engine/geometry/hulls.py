@@ -8,7 +8,8 @@ from collections.abc import Sequence
 import numpy as np
 import warp as wp
 
-from collidecli.engine.geometry.real import Real, Vec3, device_array
+from collidecli.engine.geometry.device_arrays import device_array
+from collidecli.engine.geometry.real import Real, Vec3
 from collidecli.engine.runtime.warp_internals import struct_of
 from collidecli.numerics.products import matmul
 from collidecli.scene.convex_hull import (

@@ -10,9 +10,10 @@ from collections.abc import Sequence
 import numpy as np
 import warp as wp
 
+from collidecli.engine.geometry.device_arrays import referenced
 from collidecli.engine.geometry.mesh_points import is_inside_mesh, nearest_mesh_point
 from collidecli.engine.geometry.meshes import Meshes, meshes_of
-from collidecli.engine.geometry.real import Real, Vec3, referenced
+from collidecli.engine.geometry.real import Real, Vec3
 from collidecli.engine.runtime.kernel import kernel
 from collidecli.scene.triangle_mesh import TriangleMesh
 

@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 import warp as wp
 
+from collidecli.engine.geometry.device_arrays import by_reference, device_array
 from collidecli.engine.geometry.mesh_tree import MeshTree, tree_of_triangles
-from collidecli.engine.geometry.real import MESH, Real, Vec3, by_reference, device_array
+from collidecli.engine.geometry.real import MESH, Real, Vec3
 from collidecli.engine.runtime.warp_internals import struct_of
 from collidecli.numerics.products import dot, norm
 from collidecli.numerics.trigonometry import atan2

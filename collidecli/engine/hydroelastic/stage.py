@@ -16,40 +16,27 @@ from collidecli.engine.compaction import offset_in_body
 from collidecli.engine.device_model import KIND_COUNT, DeviceModel, ShapeRows
 from collidecli.engine.geometry.real import Vec3
 from collidecli.engine.hydroelastic import pairs
-from collidecli.engine.hydroelastic.pairs import UploadedFields, upload_fields
-from collidecli.engine.hydroelastic.polytopes import (
-    POLYTOPE_KERNELS,
-    FaceList,
-    HydroFace,
-    HydroPatch,
-    clip_polytopes,
-    move_faces,
-    sum_faces,
-)
-from collidecli.engine.reduction_directions import (
-    BIN_COUNT,
-    DIRECTION_COUNT,
-    bin_directions,
-    bin_normals,
-)
+from collidecli.engine.hydroelastic.patch_sums import HydroPatch, move_faces, sum_faces
+from collidecli.engine.hydroelastic.polygon_faces import HydroFace
+from collidecli.engine.hydroelastic.polytopes import POLYTOPE_KERNELS, FaceList, clip_polytopes
+from collidecli.engine.hydroelastic.pressure_fields import UploadedFields, upload_fields
+from collidecli.engine.hydroelastic.reduced_contacts import reduced_contacts
+from collidecli.engine.hydroelastic.rows import face_rows, joined_faces, patch_rows
 from collidecli.engine.runtime.kernel import kernel
 from collidecli.engine.runtime.workspace import Workspace
-from collidecli.numerics.products import cross, dot, norm
 from collidecli.scene.hydroelastic import HydroShapes
 from collidecli.scene.options import ContactOptions
 from collidecli.scene.tables import (
     FRICTION_SCALE,
     HYDRO_FACES,
     HYDRO_PATCHES,
-    KIND_PATCH,
     REDUCED_COLUMNS,
     RIGID_COLUMNS,
     ContactBlock,
     ContactGroup,
-    GroupRows,
 )
 
-if TYPE_CHECKING:  # defining its kernels takes time
+if TYPE_CHECKING:
     from collidecli.engine.hydroelastic.voxels import Sampler
 
 
@@ -268,192 +255,4 @@ def hydro_stage(
     one_bucket = wp.zeros(KIND_COUNT, dtype=wp.int32, device=device_model.device)
     return HydroStage(
         device_model, uploaded, options.writes_surface, options.hydro_reduce, sampler, one_bucket
-    )
-
-
-# Rows of /hydro_patches and /hydro_faces.
-
-
-def patch_rows(
-    patch: np.ndarray,
-    row0: np.ndarray,
-    row1: np.ndarray,
-    cell: np.ndarray,
-    cell_count: int,
-    float_type: np.dtype,
-    torque_error: np.ndarray | None,
-) -> GroupRows:
-    """The rows of /hydro_patches. patch: `HydroPatch` of every pair. cell: of every pair, within
-    the block. torque_error: of the reduced contacts of every pair [N m]; None without them."""
-    kept = np.flatnonzero(patch["face_count"] > 0)
-    rows = patch[kept]
-    columns = {name: rows[name] + 0.0 for name in ("area", "force", "torque", "depth")}
-    columns |= {"shape0": row0[kept], "shape1": row1[kept], "face_count": rows["face_count"].copy()}
-    columns["center"] = rows["center"].astype(float_type) + np.zeros(1, float_type)
-    columns["torque_error"] = np.zeros(len(kept)) if torque_error is None else torque_error[kept]
-    ordered = {column.name: columns[column.name] for column in HYDRO_PATCHES.columns}
-    return GroupRows(np.bincount(cell[kept], minlength=cell_count).astype(np.int64), ordered)
-
-
-def joined_faces(lists: list[tuple[np.ndarray, np.ndarray]]) -> tuple[np.ndarray, np.ndarray]:
-    """The existing faces of several lists ordered by pair, and their corners, each pair's in the
-    order of its list."""
-    faces = [face[face["count"] > 0] for face, _ in lists]
-    face = np.concatenate(faces)
-    corner_pair = np.repeat(face["pair"], face["count"])
-    vertices = np.concatenate([vertex for _, vertex in lists])[
-        np.argsort(corner_pair, kind="stable")
-    ]
-    return face[np.argsort(face["pair"], kind="stable")], vertices
-
-
-def face_rows(
-    patch: np.ndarray,
-    face: np.ndarray,
-    vertices: np.ndarray,
-    cell: np.ndarray,
-    cell_count: int,
-    float_type: np.dtype,
-) -> GroupRows:
-    """The rows of /hydro_faces, from `HydroFace` in the world and their corners, both ordered by
-    pair."""
-    number = np.cumsum(patch["face_count"] > 0) - 1
-    columns = {
-        "patch": number[face["pair"]].astype(np.int64),
-        "centroid": face["area_moment"].astype(float_type),
-        "area": face["area"].copy(),
-        "normal": face["normal"].astype(np.float32),
-        "pressure": face["pressure"] / face["area"],
-        "separation": face["separation"].copy(),
-        "gradient": face["gradient"].copy(),
-    }
-    columns = {column.name: columns[column.name] for column in HYDRO_FACES.columns}
-    columns = {
-        name: values + np.zeros(1, values.dtype) for name, values in columns.items()
-    }  # -0 becomes 0
-    counts = np.bincount(cell[face["pair"]], minlength=cell_count).astype(np.int64)
-    vertices = vertices.astype(float_type) + np.zeros(1, float_type)
-    return GroupRows(counts, columns, {"vertices": (face["count"].astype(np.int64), vertices)})
-
-
-# Reduced contacts of hydroelastic patches: a few points that have the patch's total force.
-#
-# Each face is cut into triangles around its centroid. The triangles of a patch are grouped by the
-# direction of their normal, and by the quadrant around the group's centre of pressure. A group is
-# one contact: at its centre of pressure, along its force, with stiffness times depth equal to the
-# force. The forces of all contacts add up to that of the patch; their moment differs by the parts
-# of the groups' moments along their own forces, which vanish for flat groups.
-
-QUADRANTS = 4
-
-
-def reduced_contacts(
-    patch: np.ndarray, face: np.ndarray, vertex: np.ndarray, margin: np.ndarray
-) -> tuple[np.ndarray, dict[str, np.ndarray], np.ndarray]:
-    """The contacts of patches, ordered by patch, then by group: int64[n], number of the
-    hydroelastic pair of each; columns of /rigid_contacts without shapes and offsets, with points in
-    float64; and float64[pairs], torque error of each pair [N m].
-
-    patch: `HydroPatch` of each pair. face: `HydroFace` of existing faces ordered by pair, in the
-    world. vertex: their corners in the world, float64[total, 3]. margin: float64[pairs], sum of
-    both shapes' margins [m]: the points are on the surfaces without margins.
-    """
-    of_pair, area, pressures, moment, depth, normal = _triangles(patch, face, vertex)
-    bins = np.argmax(
-        [dot(normal, axis) for axis in bin_normals()], axis=0
-    )  # of equally near ones the first
-    key = of_pair * BIN_COUNT + bins
-    group = _numbered(key)
-    center = _sums(group, moment) / _sums(group, pressures)[:, None]
-    axes = bin_directions().reshape(BIN_COUNT, DIRECTION_COUNT, 3)[bins, 0]
-    off = moment / pressures[:, None] - center[group]
-    right = dot(off, axes) > 0.0
-    up = dot(off, cross(bin_normals()[bins], axes)) > 0.0
-    key = key * QUADRANTS + 2 * right + up
-    group = _numbered(key)
-    first = np.unique(key, return_index=True)[1]
-    force = _sums(group, pressures[:, None] * normal)
-    size = norm(force)
-    pressure = _sums(group, pressures)
-    local = _sums(group, moment) / pressure[:, None]
-    distance = (_sums(group, depth) / pressure).astype(np.float32)
-    pair = of_pair[first]
-    torque = np.stack(
-        [np.bincount(pair, values, len(patch)) for values in cross(local, force).T], axis=1
-    )
-    kept = (size > 0.0) & (distance < 0.0)
-    point = (patch["center"][pair] + local)[kept]
-    along = force[kept] / size[kept, None]
-    pair = pair[kept]
-    distance = distance[kept]
-    between = distance.astype(np.float64)
-    half = 0.5 * (between + margin[pair])[:, None] * along
-    feature = (key[first] % (BIN_COUNT * QUADRANTS))[kept].astype(np.int32)
-    columns = {
-        "distance": distance,
-        "normal": along.astype(np.float32) + np.float32(0.0),
-        "point0": point - half,
-        "point1": point + half,
-        "feature0": feature,
-        "feature1": feature,
-        "kind": np.full(len(pair), KIND_PATCH, np.uint8),
-        "stiffness": size[kept] / -between,
-        "area": _sums(group, area)[kept],
-    }
-    return pair, columns, norm(torque - patch["torque"])
-
-
-def _triangles(patch: np.ndarray, face: np.ndarray, vertex: np.ndarray) -> tuple[np.ndarray, ...]:
-    """The triangles of all faces around their centroids that have pressure, relative to the patch's
-    centre.
-
-    Arrays of the pair, the area, the force, which is the integral of the pressure [N], the moment,
-    of pressure times position, the depth, of the separation times pressure, and the normal of the
-    face.
-    """
-    counts = face["count"].astype(np.int64)
-    face_of = np.repeat(np.arange(len(face)), counts)
-    start = np.cumsum(counts) - counts
-    following = np.arange(len(face_of)) + 1
-    last = start + counts - 1
-    following[last] = start
-    center = patch["center"][face["pair"]]
-    corner = vertex - center[face_of]
-    middle = (face["area_moment"] - center)[face_of]
-    mean = (face["pressure"] / face["area"])[face_of]
-    places = (middle, corner, corner[following])
-    pressures = [
-        np.maximum(mean + dot(face["pressure_slope"][face_of], place - middle), 0.0)
-        for place in places
-    ]
-    area = 0.5 * norm(cross(places[1] - middle, places[2] - middle))
-    total = pressures[0] + pressures[1] + pressures[2]
-    middles = places[0] + places[1] + places[2]
-    weighted = sum(
-        (p[:, None] * (place + middles) for p, place in zip(pressures, places, strict=True)),
-        start=0.0,
-    )
-    force = area * total / 3.0
-    # The separation is proportional to the pressure within the rounding of one face, so its own
-    # mean is used.
-    depth = force * face["separation"][face_of]
-    kept = np.flatnonzero(force > 0.0)
-    moment = area[:, None] / 12.0 * weighted
-    pair = face["pair"][face_of][kept].astype(np.int64)
-    normal = face["normal"][face_of][kept]
-    return pair, area[kept], force[kept], moment[kept], depth[kept], normal
-
-
-def _numbered(key: np.ndarray) -> np.ndarray:
-    """Index of each key among the distinct keys, ascending."""
-    return np.unique(key, return_inverse=True)[1]
-
-
-def _sums(group: np.ndarray, values: np.ndarray) -> np.ndarray:
-    """Sums of each group's values, one after the other in their order."""
-    count = int(group.max()) + 1 if len(group) else 0
-    if values.ndim == 1:
-        return np.bincount(group, values, count)
-    return np.stack(
-        [np.bincount(group, values[:, k], count) for k in range(values.shape[1])], axis=1
     )

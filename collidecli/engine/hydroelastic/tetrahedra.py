@@ -19,8 +19,8 @@ from collidecli.engine.hydroelastic.mesh_sides import (
     mesh_sides,
     misfit,
 )
-from collidecli.engine.hydroelastic.pairs import HydroPair, Solids, mesh_distance
-from collidecli.engine.hydroelastic.polytopes import (
+from collidecli.engine.hydroelastic.pairs import HydroPair
+from collidecli.engine.hydroelastic.polygon_faces import (
     IN_PLANE,
     Clipped,
     HydroFace,
@@ -30,6 +30,7 @@ from collidecli.engine.hydroelastic.polytopes import (
     face_of_polygon,
     value_at,
 )
+from collidecli.engine.hydroelastic.solids import Solids, mesh_distance
 
 FACE_CORNERS = wp.constant(9)
 """Most corners of a face: a quadrilateral clipped by the depth, and by two other sides of each

@@ -11,6 +11,10 @@ Args:
     out, row: contacts are written to rows `row` and up; a's feature is -1.
 Returns:
     number of contacts written.
+
+A sphere has one contact, at the point of b's surface closest to its centre. `sphere_collider` takes
+the radius of b as a function, declared for each type: `wp.length` named outside of a kernel would
+register all functions of Warp in every run.
 """
 
 from collections.abc import Callable
@@ -19,7 +23,7 @@ from typing import Any
 import warp as wp
 
 from collidecli.engine.contact_record import ContactBuffer, emit_contact, set_kind
-from collidecli.engine.geometry import primitives
+from collidecli.engine.geometry import nearest_on_primitive, primitives
 from collidecli.engine.geometry.hulls import HullShape, farthest_vertex, hull_point
 from collidecli.engine.geometry.real import UP, Pose, Quat, Real, Vec3
 from collidecli.engine.geometry.segments import (
@@ -33,18 +37,15 @@ from collidecli.engine.geometry.segments import (
     segment_and_box,
     segment_end,
 )
-from collidecli.engine.narrowphase.convex.features import (
+from collidecli.engine.narrowphase.convex.feature import (
     LINE_SINE,
     MAX_CODES,
     POINT,
     RIM_COUNT,
     ROUND_FACE_TILT,
-    feature_corners,
     missed_by_samples,
-    support_feature,
 )
-
-# Plane and each primitive; see `triangles` for meshes and heightfields.
+from collidecli.engine.narrowphase.convex.features import feature_corners, support_feature
 
 APEX = wp.constant(4)
 
@@ -328,8 +329,6 @@ def collide_plane_ellipsoid(
     return 1
 
 
-# Plane and convex hull.
-
 MAX_CONTACTS = RIM_COUNT + 1
 """The corners of the face that faces the plane, and the deepest vertex if it is none of them."""
 
@@ -394,9 +393,6 @@ def collide_plane_primitive(
         return 0
     _emit(out, row, lowest, lowest[2], -1, 0)
     return 1
-
-
-# Sphere and each primitive: one contact, at the point of b's surface closest to the centre.
 
 
 @wp.func
@@ -500,10 +496,6 @@ def sphere_collider(
     return collide_sphere
 
 
-# Functions of their own, since `wp.length` named outside of a kernel would register all functions
-# of Warp in every run.
-
-
 @wp.func
 def _radius_of_box(size: Vec3) -> Real:
     return wp.length(size)
@@ -520,22 +512,20 @@ def _radius_of_ellipsoid(size: Vec3) -> Real:
 
 
 collide_sphere_box = sphere_collider(
-    primitives.nearest_on_box, _radius_of_box, "collide_sphere_box"
+    nearest_on_primitive.nearest_on_box, _radius_of_box, "collide_sphere_box"
 )
 collide_sphere_cylinder = sphere_collider(
-    primitives.nearest_on_cylinder, _radius_of_round, "collide_sphere_cylinder"
+    nearest_on_primitive.nearest_on_cylinder, _radius_of_round, "collide_sphere_cylinder"
 )
 collide_sphere_cone = sphere_collider(
-    primitives.nearest_on_cone, _radius_of_round, "collide_sphere_cone"
+    nearest_on_primitive.nearest_on_cone, _radius_of_round, "collide_sphere_cone"
 )
 collide_sphere_ellipsoid = sphere_collider(
-    primitives.nearest_on_ellipsoid, _radius_of_ellipsoid, "collide_sphere_ellipsoid"
+    nearest_on_primitive.nearest_on_ellipsoid, _radius_of_ellipsoid, "collide_sphere_ellipsoid"
 )
 """Contact of a sphere and a box, cylinder, cone or ellipsoid; features of b and degenerate
 positions of the centre are those of the closest point of b's surface."""
 
-
-# Capsule and box.
 
 FACE_COSINE = wp.constant(Real(0.9999))
 """Cosine of the angle (0.8 degrees) to a face's normal above which a contact has two points along
@@ -818,9 +808,6 @@ def _square_off(axis: Vec3, along: int) -> Real:
         if j != along:
             square += axis[j] * axis[j]
     return square
-
-
-# Capsule and capsule.
 
 
 @wp.func

@@ -19,29 +19,31 @@ from collidecli.engine.compaction import offset_in_body, row_writers
 from collidecli.engine.contact_record import start_of
 from collidecli.engine.device_model import DeviceModel, Layout, ShapeRows
 from collidecli.engine.geometry.real import CONVEX_MESH, MESH, PLANE, Pose, Real, Vec3
-from collidecli.engine.particles import element_minimum
-from collidecli.engine.particles.surfaces import (
-    FAMILIES,
+from collidecli.engine.particles import element_minimum, surface_minimum
+from collidecli.engine.particles.cloud import (
     Cloud,
     CloudCells,
-    ElementStage,
-    Inputs,
+    may_touch,
+    position_in_cell,
+    upload_cloud,
+    upload_positions,
+)
+from collidecli.engine.particles.element_stage import ElementStage, Inputs, insert_pair
+from collidecli.engine.particles.shape_tree import (
     NodeBoxes,
-    PolygonSurfaces,
-    PrimitiveSurfaces,
     ShapeTree,
     boxes_overlap,
     build_tree,
-    family_kernels,
     fit_boxes,
     fitted_boxes,
-    insert_pair,
-    may_touch,
-    position_in_cell,
+)
+from collidecli.engine.particles.surfaces import (
+    FAMILIES,
+    PolygonSurfaces,
+    PrimitiveSurfaces,
+    family_kernels,
     sample_surface,
     surfaces_of,
-    upload_cloud,
-    upload_positions,
 )
 from collidecli.engine.runtime.kernel import counted_kernels, kernel
 from collidecli.engine.runtime.warp_internals import set_field
@@ -313,8 +315,8 @@ MINIMIZERS = family_kernels(
     {
         "primitives": (*FAMILIES["primitives"], _least_of_primitive),
         "hulls": (PolygonSurfaces, CONVEX_MESH, CONVEX_MESH, _least_of_hull),
-        "meshes": (PolygonSurfaces, MESH, MESH, element_minimum.surface_minimum),
-        "heightfields": (*FAMILIES["heightfields"], element_minimum.surface_minimum),
+        "meshes": (PolygonSurfaces, MESH, MESH, surface_minimum.surface_minimum),
+        "heightfields": (*FAMILIES["heightfields"], surface_minimum.surface_minimum),
     },
 )
 

@@ -9,8 +9,7 @@ order of an import, so that table and attributes are equal.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from functools import partial
 from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
 from types import ModuleType
@@ -118,31 +117,3 @@ class BuiltinsLoader(SourceFileLoader):
             module.static = static
             sys.modules["warp"].__class__ = _Warp
         context.builtin_functions.loads.append(partial(super().exec_module, module))
-
-
-# Whether this process belongs to the command line, which may change settings of the whole process.
-#
-# Such settings are Warp's log level, the interpreter's thread switch interval, glibc's allocator
-# and file descriptor 2. In a process that uses the Python API they belong to the caller, and no
-# function of this package changes them.
-
-_owned = False
-
-
-def is_owned() -> bool:
-    """Whether the command line runs in this process."""
-    return _owned
-
-
-@contextmanager
-def owned_process() -> Iterator[None]:
-    """Marks that the command line runs in this process until the `with` block ends."""
-    global _owned
-    before = _owned
-    _owned = True
-    sys.meta_path.insert(0, BuiltinsLoader)
-    try:
-        yield
-    finally:
-        _owned = before
-        sys.meta_path.remove(BuiltinsLoader)

@@ -7,8 +7,9 @@ from typing import Any
 
 import warp as wp
 
+from collidecli.engine.runtime.deferred_functions import PARSING
 from collidecli.engine.runtime.kernel_hashes import declared_kernels, kernel_key, known_hashes
-from collidecli.engine.runtime.warp_internals import PARSING, has_v3, set_hashes, unhashed_module
+from collidecli.engine.runtime.warp_internals import has_v3, set_hashes, unhashed_module
 
 HEADER_FLAGS = ("-DWP_NO_BFLOAT16=", "-fpch-instantiate-templates")
 """Flags for Warp's C++ headers: no bfloat16, which no kernel uses, and templates instantiated once,

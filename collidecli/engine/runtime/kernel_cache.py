@@ -20,7 +20,7 @@ from contextlib import suppress
 
 import warp as wp
 
-from collidecli.engine.runtime.deferred_builtins import is_owned
+from collidecli.engine.runtime.owned_process import is_owned
 from collidecli.errors import OutputError
 from collidecli.temporary_folders import TemporaryFolder
 

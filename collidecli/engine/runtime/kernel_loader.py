@@ -19,6 +19,7 @@ from contextlib import ExitStack, contextmanager
 import warp as wp
 
 from collidecli.engine.runtime.carried_kernels import add_to_cache
+from collidecli.engine.runtime.deferred_functions import are_deferred
 from collidecli.engine.runtime.kernel_cache import (
     detach,
     full_disk,
@@ -31,7 +32,6 @@ from collidecli.engine.runtime.kernel_cache import (
 from collidecli.engine.runtime.kernel_files import FileState, file_state, move_files
 from collidecli.engine.runtime.kernel_hashes import save_hashes
 from collidecli.engine.runtime.warp_internals import (
-    are_deferred,
     compile_module,
     compiled_files,
     is_in_memory,

@@ -12,13 +12,10 @@ every kernel hashed by Warp. The contacts are equal to the bit.
 from __future__ import annotations
 
 import ctypes
-import functools
 import os
 import platform
 import sys
 import threading
-import time
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -26,68 +23,8 @@ from typing import Any
 import numpy as np
 import warp as wp
 
-from collidecli.engine.runtime.deferred_builtins import KNOWN_WARP, is_owned
-
-# Launches recorded by Warp and executed immediately: on CUDA, where a stream is a queue, and with
-# an unknown Warp.
-
-INDEX_LIMIT = 2**31 - 1
-"""Kernels count threads and elements in 32 bits."""
-
-
-def record_launch(
-    kernel: wp.Kernel, count: int, arguments: list[Any], device: Any = "cpu"
-) -> wp.Launch:
-    """A launch as Warp records it, not executed."""
-    command = wp.launch(kernel, count, arguments, device=device, record_cmd=True)
-    assert isinstance(command, wp.Launch)
-    return command
-
-
-class RecordedLaunches:
-    """Launches of one worker: Warp records the first launch of each kernel, later ones update the
-    changed arguments."""
-
-    def __init__(self, device: wp.Device) -> None:
-        self._device = device
-        self._recorded: dict[wp.Kernel, tuple[wp.Launch, int, list[Any]]] = {}
-
-    def launch(self, kernel: wp.Kernel, count: int, arguments: list[Any]) -> None:
-        """Launches `count` threads of a kernel."""
-        recorded = self._recorded.get(kernel)
-        if recorded is None:
-            command = record_launch(kernel, count, arguments, self._device)
-        else:
-            command, last_count, last = recorded
-            for index, value in enumerate(arguments):
-                if value is not last[index]:
-                    command.set_param_at_index(index, value)
-            if count != last_count:
-                command.set_dim(count)
-        self._recorded[kernel] = (command, count, arguments)
-        command.launch()
-
-    def scan(self, counts: wp.array, count: int, ends: wp.array) -> None:
-        """Inclusive scan of the first `count` int32 of `counts` to `ends`, which may be the same
-        array."""
-        wp.utils.array_scan(counts[:count], ends[:count], inclusive=True)  # pyright: ignore[reportArgumentType]
-
-    def copy(self, destination: np.ndarray, source: wp.array) -> None:
-        """Fills a host array from the beginning of `source`."""
-        destination[...] = source[: len(destination)].numpy()
-
-    def mark(self) -> float:
-        """Now [s], as each launch on the CPU is complete when it returns; of a device its stream
-        has marks."""
-        return time.perf_counter()
-
-    def finish(self) -> None:
-        """Nothing: each launch on the CPU is complete when it returns, and a device is waited for
-        by its stream."""
-
-    def forget(self) -> None:
-        """Drops references to arrays."""
-        self._recorded.clear()
+from collidecli.engine.runtime.deferred_builtins import KNOWN_WARP
+from collidecli.engine.runtime.recorded_launches import INDEX_LIMIT
 
 
 def is_known_warp() -> bool:
@@ -386,101 +323,3 @@ class PackedLaunch:
     def launch(self) -> None:
         """Launches immediately."""
         self._entry(ctypes.byref(self._bounds), ctypes.byref(self.packed))
-
-
-# Device functions that Warp parses when a kernel that calls them is hashed or compiled, not when
-# they are imported.
-#
-# A run whose kernels are cached uses none of the parsed functions, and Warp takes half a second for
-# those of a scene.
-
-PARSING = hashing_lock()
-"""Held while Warp parses a function: Python 3.11 raises SystemError if two threads convert syntax
-trees in turn, as a finalizer lets another thread run (CPython issue 106905). Warp's own lock, since
-Warp parses while it hashes a kernel: with two locks, two threads may wait for each other."""
-_warp_func: Callable[..., Any] = wp.func
-_warp_func_native: Callable[..., Any] = wp.func_native
-
-
-class DeferredFunction(wp.Function):
-    """A function of Warp that Warp's own decorator declares when an attribute of the declaration is
-    first read.
-
-    func: the Python function. declare: that decorator.
-    """
-
-    def __init__(self, func: Callable[..., Any], declare: Callable[..., Any]) -> None:
-        self.func = func
-        self._overloads = [(func, declare)]
-        self._is_declaring = False
-        functools.update_wrapper(self, func)
-
-    def overload(self, func: Callable[..., Any], declare: Callable[..., Any]) -> None:
-        """Adds a function of the same name whose arguments have other types."""
-        with PARSING:
-            if "adj" in self.__dict__:
-                self.add_overload(declare(func))
-            else:
-                self._overloads.append((func, declare))
-
-    def __getattr__(self, name: str) -> Any:
-        """An attribute of the declaration; only called for a name that this object does not
-        have."""
-        state = self.__dict__
-        if name.startswith("__") or "_is_declaring" not in state:
-            raise AttributeError(name)
-        with PARSING:
-            if "adj" not in state and not self._is_declaring:
-                self._declare()
-        try:
-            return state[name]
-        except KeyError:
-            raise AttributeError(name) from None
-
-    def _declare(self) -> None:
-        self._is_declaring = True
-        try:
-            declared, *others = (declare(func) for func, declare in self._overloads)
-            for other in others:
-                declared.add_overload(other)
-            self.__dict__.update(declared.__dict__)
-        finally:
-            self._is_declaring = False
-
-
-def _deferred(
-    func: Callable[..., Any], declare: Callable[..., Any], scope: dict[str, Any]
-) -> DeferredFunction:
-    """A deferred function; a second one of a name in a scope is an overload of the first."""
-    first = scope.get(func.__name__)
-    if isinstance(first, DeferredFunction):
-        first.overload(func, declare)
-        return first
-    return DeferredFunction(func, declare)
-
-
-def _func(func: Callable[..., Any] | None = None, **options: Any) -> Any:
-    """`wp.func`, deferred."""
-    if func is None:
-        return functools.partial(_func, **options)
-    return _deferred(func, functools.partial(_warp_func, **options), sys._getframe(1).f_locals)
-
-
-def _func_native(*snippets: str, **options: Any) -> Any:
-    """`wp.func_native`, deferred."""
-    return lambda func: _deferred(
-        func, lambda func: _warp_func_native(*snippets, **options)(func), sys._getframe(1).f_locals
-    )
-
-
-def defer_functions() -> None:
-    """Defers the functions that Warp declares from now on, in a process of the command line with a
-    known Warp."""
-    if is_owned() and is_known_warp():
-        wp.func = _func
-        wp.func_native = _func_native
-
-
-def are_deferred() -> bool:
-    """Whether functions are deferred, and so parsed under PARSING alone."""
-    return wp.func is _func

@@ -12,8 +12,8 @@ from typing import ParamSpec, TypeVar
 
 import warp as wp
 
-from collidecli.engine.runtime.deferred_builtins import is_owned
 from collidecli.engine.runtime.kernel_cache import replace_folder
+from collidecli.engine.runtime.owned_process import is_owned
 from collidecli.engine.runtime.warp_internals import keep_struct_dtypes
 
 P = ParamSpec("P")

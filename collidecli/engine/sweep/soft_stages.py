@@ -1,48 +1,44 @@
-"""Rows of the group `soft_sweep`: touches of particles and of their triangles with shapes in
-steps."""
+"""Contacts of particles and their triangles with shapes between recorded frames: the rows of the
+group `soft_sweep` of a batch of cells.
+
+A triangle that touches a shape with a particle is told by the rows of its particles: it has no row
+of its own. So every touch of a cloth or soft body with a shape has a row of a particle or of a
+triangle. Triangles cover their sides.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import reduce
-from typing import Any
 
 import numpy as np
 import warp as wp
 
 from collidecli.engine.cells import Chunk, PoseBatch
 from collidecli.engine.device_model import DeviceModel
-from collidecli.engine.particles import swept_elements, swept_points
-from collidecli.engine.particles.surfaces import active_items, families, surfaces_of
-from collidecli.engine.particles.swept_elements import ElementStep, ElementTouch
-from collidecli.engine.particles.swept_points import PointStep, PointTouch
-from collidecli.engine.runtime.warp_internals import struct_rows
+from collidecli.engine.particles import swept_element_kernels, swept_point_kernels
+from collidecli.engine.particles.surfaces import families, surfaces_of
+from collidecli.engine.particles.swept_element_kernels import ElementTouch
+from collidecli.engine.particles.swept_elements import ElementStep
+from collidecli.engine.particles.swept_point_kernels import PointTouch
+from collidecli.engine.particles.swept_points import PointStep
 from collidecli.engine.runtime.workspace import Workspace
-from collidecli.engine.sweep.motion import (
-    CLEAR,
-    ROUNDING,
-    TOUCH,
-    UPWARDS,
-    BodySteps,
-    Rows,
-    ShapeSteps,
-    Supports,
-    axis_and_angle,
-    body_steps,
-    in_blocks,
-    shape_steps,
+from collidecli.engine.sweep.conservative_advancement import CLEAR, TOUCH
+from collidecli.engine.sweep.motion import BodySteps, ShapeSteps, body_steps, shape_steps
+from collidecli.engine.sweep.point_motion import PointMotion, step_rows
+from collidecli.engine.sweep.row_keys import RowKeys, SoftRows
+from collidecli.engine.sweep.soft_candidates import (
+    ItemPairs,
+    PointCandidates,
+    Positions,
+    pairs_in_blocks,
 )
-from collidecli.engine.sweep.stage import ROWS_AT_ONCE, SweepStage, SweptCandidates
-from collidecli.numerics.poses import rotated
-from collidecli.numerics.products import cross, dot, norm
-from collidecli.scene.model import STATIC_BODY, Model
-from collidecli.scene.particles import canonical_triangles
+from collidecli.engine.sweep.soft_kernels import Sweepers, kernels_of
+from collidecli.engine.sweep.stage import SweepStage
+from collidecli.engine.sweep.supports import Supports
+from collidecli.scene.model import Model
 from collidecli.scene.shape_types import ShapeType
 from collidecli.scene.tables import SOFT_SWEEP, GroupRows, no_rows
-
-SoftRows = tuple[np.ndarray, dict[str, np.ndarray]]
-"""Steps of rows, entries int64[n] of `BodySteps`, and their columns."""
 
 
 def soft_rows(
@@ -77,299 +73,6 @@ def soft_rows(
         for column in SOFT_SWEEP.columns
     }
 
-
-class RowKeys:
-    """The pairs of a particle and a shape that have a row in a step. particles, shapes: numbers of
-    both."""
-
-    def __init__(self, parts: list[SoftRows], particles: int, shapes: int) -> None:
-        self._particles = particles
-        self._shapes = shapes
-        keys = [
-            self._of(step, columns["indices"][:, 0], columns["shape"]) for step, columns in parts
-        ]
-        self._keys = np.unique(np.concatenate([np.zeros(0, np.int64), *keys]))
-
-    def _of(self, step: np.ndarray, particle: np.ndarray, shape: np.ndarray) -> np.ndarray:
-        return (step.astype(np.int64) * self._particles + particle) * self._shapes + shape
-
-    def any_of(self, step: int, items: np.ndarray, shape: np.ndarray) -> np.ndarray:
-        """bool[n]: whether a particle of each row of `items`, int32[n, k], has a row with its shape
-        in a step."""
-        is_any = np.zeros(len(items), bool)
-        if len(self._keys):
-            for particle in items.T:
-                keys = self._of(np.full(len(items), step), particle, shape)
-                at = np.minimum(np.searchsorted(self._keys, keys), len(self._keys) - 1)
-                is_any |= self._keys[at] == keys
-        return is_any
-
-
-# Motion of particles and triangles in the frames of shapes, with bounds of their speed: arguments
-# of the kernels.
-#
-# With the vector u from the body's origin to a particle, which is linear in time, and the rotation
-# vector w, the particle moves in the frame of the body with u' - w x u, whose derivative in that
-# frame is -2 w x u' + w x (w x u): both are linear in time, so that their lengths are largest at
-# one end.
-
-
-@dataclass(frozen=True)
-class PointMotion:
-    """Particles relative to bodies in steps. between, shift: float64[n, 3], see `PointStep` [m].
-    speed, curvature: float64[n], bounds [m]. size: float64[n], sum of the coordinates that their
-    rounding is a fraction of [m].
-    """
-
-    between: np.ndarray
-    shift: np.ndarray
-    speed: np.ndarray
-    curvature: np.ndarray
-    size: np.ndarray
-
-    @classmethod
-    def of(cls, motion: ShapeSteps, begin: np.ndarray, end: np.ndarray) -> PointMotion:
-        """Particles at float64[n, 3] at the begin and the end of steps, and the motions of
-        shapes."""
-        between = begin - motion.origin
-        shift = (end - begin) - motion.shift
-        ends = between, between + shift
-        speeds = [norm(shift - cross(motion.turn, at)) for at in ends]
-        curvatures = [norm(cross(motion.turn, cross(motion.turn, at) - 2.0 * shift)) for at in ends]
-        vectors = begin, end, motion.origin, motion.shift, motion.arm
-        size = sum((np.abs(vector).sum(axis=1) for vector in vectors), np.zeros(len(begin)))
-        return cls(
-            between, shift, UPWARDS * np.maximum(*speeds), UPWARDS * np.maximum(*curvatures), size
-        )
-
-
-def _steps(
-    kind: type, supports: Supports, shape: np.ndarray, motion: ShapeSteps, size: np.ndarray
-) -> np.ndarray:
-    """Rows of a struct of steps with the fields of the shape's motion. size: see `PointMotion`,
-    with the radius [m]."""
-    steps = struct_rows(kind, len(shape))
-    steps["axis"], steps["angle"] = axis_and_angle(motion.turn)
-    steps["row"] = shape
-    steps["type"] = supports.type[shape]
-    steps["size"] = supports.size[shape]
-    steps["arm"] = motion.arm
-    steps["quat"] = motion.quat
-    steps["rounding"] = ROUNDING * (
-        np.where(np.isfinite(supports.radius), supports.radius, 0.0)[shape] + size
-    )
-    return steps
-
-
-# Pairs of a particle, or a triangle of particles, and a shape that may touch between two frames:
-# overlap of the boxes of their motions.
-#
-# A particle moves in a straight line, so that the box around both its positions contains it; the
-# box around the particles of a triangle in both frames contains the triangle. Boxes of shapes are
-# those of `candidates`. Particles and triangles are sorted along one axis: a shape is compared with
-# those that overlap it there.
-
-HELD_ITEMS = 1 << 15
-"""Particles or triangles that are compared with a shape at a time."""
-
-
-class PointCandidates:
-    """The pairs of particles and shapes of a model whose swept boxes overlap; or of triangles and
-    shapes.
-
-    tolerance: they touch at this distance or less [m]. A triangle touches a shape only if each of
-    its particles may, and a plane nowhere before one of them does.
-    """
-
-    def __init__(
-        self, model: Model, shapes: SweptCandidates, tolerance: float, triangles: bool = False
-    ) -> None:
-        self._model = model
-        self._shapes = shapes
-        particles = model.particles
-        touched = model.particles.touched_shapes
-        self.touched = touched & (model.shapes.type != ShapeType.PLANE) if triangles else touched
-        """bool[S]: shapes that may touch a particle, or a triangle."""
-        self._inflation = model.shapes.margin + 0.5 * tolerance
-        self._reach = particles.radius + 0.5 * tolerance
-        templates = range(int(model.world_template.max()) + 1)
-        triangle_items = canonical_triangles(particles.triangle) if triangles else None
-        self._items = [active_items(particles, template, triangle_items) for template in templates]
-        self._rows = [rows[self.touched[rows]] for rows in map(model.template_shapes, templates)]
-
-    def find(
-        self, bodies: BodySteps, positions: Positions, step: int
-    ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-        """Particles int32[n, 1] or triangles int32[n, 3], and shapes int32[n], of candidates in a
-        step, an entry of `bodies`, in blocks."""
-        template = int(self._model.world_template[bodies.world[step]])
-        items = self._items[template]
-        rows = self._rows[template]
-        if not len(items) or not len(rows):
-            return
-        begin, end = (ends[items] for ends in positions.of(step))
-        reach = self._reach[items][..., None]
-        reach = reach + ROUNDING * (np.abs(begin) + np.abs(end))
-        low = (np.minimum(begin, end) - reach).min(axis=1)
-        high = (np.maximum(begin, end) + reach).max(axis=1)
-        lower, upper = (
-            ends[0] for ends in self._shapes.boxes(bodies, np.array([step]), rows, self._inflation)
-        )
-        axis = int(np.argmax((low + high).max(axis=0) - (low + high).min(axis=0)))
-        order = np.argsort(low[:, axis], kind="stable")
-        longest = float((high[:, axis] - low[:, axis]).max())
-        first = np.searchsorted(low[order, axis], lower[:, axis] - longest, side="left")
-        last = np.searchsorted(low[order, axis], upper[:, axis], side="right")
-        for shape in range(len(rows)):
-            row = int(rows[shape])
-            for start in range(int(first[shape]), int(last[shape]), HELD_ITEMS):
-                in_box = order[start : min(start + HELD_ITEMS, int(last[shape]))]
-                hit = (low[in_box] <= upper[shape]) & (lower[shape] <= high[in_box])
-                in_box = in_box[hit.all(axis=1)]
-                in_box = in_box[self._may_touch(items[in_box], row)]
-                if self._model.shapes.type[row] == ShapeType.PLANE and len(in_box):
-                    near = self._near_plane(
-                        bodies, step, row, begin[in_box, 0], end[in_box, 0], reach[in_box, 0]
-                    )
-                    in_box = in_box[near]
-                if len(in_box):
-                    yield items[in_box], np.full(len(in_box), row, np.int32)
-
-    def _may_touch(self, items: np.ndarray, row: int) -> np.ndarray:
-        """bool[n]: whether the filters let all particles of a row touch a shape; none touches one
-        of the body it moves with."""
-        particles = self._model.particles
-        body = int(self._model.shapes.body[row])
-        classes = particles.object_class[particles.owner[items]]
-        may = particles.class_table[classes, particles.shape_class[row]]
-        return (may & ((particles.body[items] != body) | (body == STATIC_BODY))).all(axis=1)
-
-    def _near_plane(
-        self,
-        bodies: BodySteps,
-        step: int,
-        row: int,
-        begin: np.ndarray,
-        end: np.ndarray,
-        reach: np.ndarray,
-    ) -> np.ndarray:
-        """bool[n]: whether particles are near a plane at an end of the step; all are that of a
-        plane that turns."""
-        motion = shape_steps(self._model, bodies, np.array([step]), np.array([row]))
-        if norm(motion.turn)[0] > 0.0:
-            return np.ones(len(begin), bool)
-        up = rotated(motion.quat, np.array([[0.0, 0.0, 1.0]]))
-        ends = (motion.at(np.full(1, time))[:, :3] for time in (0.0, 1.0))
-        heights = [
-            dot(up, point - origin) for point, origin in zip((begin, end), ends, strict=True)
-        ]
-        size = (
-            np.abs(begin).sum(axis=1)
-            + np.abs(end).sum(axis=1)
-            + np.abs(motion.origin + motion.arm).sum()
-        )
-        return np.minimum(*heights) <= reach.max(axis=1) + self._inflation[row] + ROUNDING * size
-
-
-class Positions:
-    """Positions of the particles at the begin and the end of steps [m]."""
-
-    def __init__(self, model: Model, batch: PoseBatch, bodies: BodySteps) -> None:
-        assert batch.particle_position is not None
-        positions = np.asarray(batch.particle_position, np.float64)
-        if positions.shape[1] == 1:
-            positions = model.particles_moved_with_worlds(positions)
-        frame, self._world = np.divmod(batch.first_cell + bodies.cell, model.world_count)
-        self._positions = positions
-        self._frame = frame - batch.first_frame
-
-    def of(self, step: int) -> tuple[np.ndarray, np.ndarray]:
-        """float64[P, 3] twice: of a step, an entry of `bodies`."""
-        world = self._world[step] if self._positions.shape[1] > 1 else 0
-        frame = self._frame[step]
-        begin, end = (frame, frame + 1) if len(self._positions) > 1 else (0, 0)
-        return self._positions[begin, world], self._positions[end, world]
-
-
-@dataclass(frozen=True)
-class ItemPairs(Rows):
-    """Particles or triangles, and shapes, in steps, a row each. step: int64[n], entries of
-    `BodySteps`. items: int32[n, k], their particles. shape: int32[n]. begin, end: float64[n, k, 3],
-    positions of the particles [m].
-    """
-
-    step: np.ndarray
-    items: np.ndarray
-    shape: np.ndarray
-    begin: np.ndarray
-    end: np.ndarray
-
-    def __len__(self) -> int:
-        return len(self.step)
-
-
-def pairs_in_blocks(
-    candidates: PointCandidates,
-    bodies: BodySteps,
-    positions: Positions,
-    told: RowKeys | None = None,
-) -> Iterator[ItemPairs]:
-    """The candidates in blocks, without those of which a particle has a row in `told`."""
-
-    def parts() -> Iterator[tuple[np.ndarray, ...]]:
-        for step in range(len(bodies.cell)):
-            for items, shape in candidates.find(bodies, positions, step):
-                if told is not None:
-                    new = ~told.any_of(step, items, shape)
-                    items = items[new]
-                    shape = shape[new]
-                begin, end = (ends[items] for ends in positions.of(step))
-                yield np.full(len(items), step), items, shape, begin, end
-
-    for block in in_blocks(parts(), ROWS_AT_ONCE):
-        yield ItemPairs(*block)
-
-
-# Launches of the kernels that sweep particles and triangles against shapes: one for each family of
-# shape types.
-
-
-@dataclass(frozen=True)
-class Sweepers:
-    """Kernels of the shape types of a model, with their surfaces. tolerance: of a touch [m]. step,
-    touch: structs of their argument and their result."""
-
-    kernels: tuple[tuple[wp.Kernel, Any], ...]
-    tolerance: float
-    step: Any
-    touch: Any
-
-    def touches(self, steps: np.ndarray, workspace: Workspace) -> np.ndarray:
-        """Results of steps, a row each; valid until the next call."""
-        count = len(steps)
-        steps["tolerance"] = self.tolerance
-        result = workspace.array(f"swept_{self.touch.__name__}", count, self.touch)
-        given = workspace.uploaded(steps, self.step)
-        for sweeper, surfaces in self.kernels:
-            workspace.launch(sweeper, count, [surfaces, given, result])
-        return workspace.host(result, count)
-
-
-def kernels_of(
-    kernels: dict[str, wp.Kernel], surfaces: Sequence[Any]
-) -> tuple[tuple[wp.Kernel, Any], ...]:
-    """The kernels of the families of `surfaces_of` that a model has, with their surfaces."""
-    return tuple(
-        pair for pair in zip(kernels.values(), surfaces, strict=True) if pair[1] is not None
-    )
-
-
-# Contacts of particles and their triangles with shapes between recorded frames: the rows of the
-# group `soft_sweep` of a batch of cells.
-#
-# A triangle that touches a shape with a particle is told by the rows of its particles: it has no
-# row of its own. So every touch of a cloth or soft body with a shape has a row of a particle or of
-# a triangle. Triangles cover their sides.
 
 VERTEX = 0
 FACE = 2
@@ -473,7 +176,7 @@ class PointSweepStage:
         inflation = model.particles.radius[pairs.items] + model.shapes.margin[pairs.shape][:, None]
         moved = [PointMotion.of(motion, pairs.begin[:, k], pairs.end[:, k]) for k in range(3)]
         size = np.maximum.reduce([part.size for part in moved]) + inflation.max(axis=1)
-        values = _steps(ElementStep, self.supports, pairs.shape, motion, size)
+        values = step_rows(ElementStep, self.supports, pairs.shape, motion, size)
         values["inflation"] = inflation
         for name in ("between", "shift"):
             values[name] = np.stack([getattr(part, name) for part in moved], axis=1)
@@ -534,7 +237,7 @@ class PointSweepStage:
         radius = (weights[:, : len(items)] * model.particles.radius[pairs.items]).sum(axis=1)
         moved = PointMotion.of(motion, begin, end)
         margin = model.shapes.margin[pairs.shape]
-        steps = _steps(PointStep, self.supports, pairs.shape, motion, moved.size + radius)
+        steps = step_rows(PointStep, self.supports, pairs.shape, motion, moved.size + radius)
         steps["radius"] = radius
         steps["inflation"] = radius + margin
         steps["between"] = moved.between
@@ -560,14 +263,14 @@ def point_sweep_stage(device_model: DeviceModel, shapes: SweepStage) -> PointSwe
     tolerance = shapes.sweeper.tolerance
     candidates = PointCandidates(model, shapes.candidates, tolerance)
     surfaces = surfaces_of(device_model, model.shapes.type[candidates.touched])
-    kernels = kernels_of(swept_points.SWEEPERS, surfaces)
+    kernels = kernels_of(swept_point_kernels.SWEEPERS, surfaces)
     points = (candidates, Sweepers(kernels, tolerance, PointStep, PointTouch))
     triangles = None
     if len(model.particles.triangle):
         candidates = PointCandidates(model, shapes.candidates, tolerance, triangles=True)
         used = families(model.shapes.type[candidates.touched])
         surfaces = [surface if uses else None for surface, uses in zip(surfaces, used, strict=True)]
-        kernels = kernels_of(swept_elements.SWEEPERS, surfaces)
+        kernels = kernels_of(swept_element_kernels.SWEEPERS, surfaces)
         triangles = candidates, Sweepers(kernels, tolerance, ElementStep, ElementTouch)
     lowest = lowest_distance(model, supports)
     return PointSweepStage(device_model, supports, points, triangles, lowest, shapes.float_type)

@@ -2,7 +2,7 @@
 
 import os
 
-from collidecli.engine.runtime.deferred_builtins import is_owned
+from collidecli.engine.runtime.owned_process import is_owned
 
 if is_owned():
     # Nothing is rendered. Otherwise MuJoCo imports a window library, which starts another

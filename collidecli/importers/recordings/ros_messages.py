@@ -1,4 +1,4 @@
-"""Messages of ROS bags, and joint states as arrays.
+"""Messages of ROS bags.
 
 `rosbags` reads the containers (MCAP, SQLite, ROS 1) and the messages. Of sensor_msgs/JointState it
 reads one of each layout; the positions in all others are copied from the same bytes, four times as

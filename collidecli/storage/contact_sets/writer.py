@@ -8,7 +8,6 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from types import TracebackType
 from typing import Any
 
 import h5py
@@ -55,6 +54,7 @@ from collidecli.storage.content_hash import DatasetDigest, content_hash, digest_
 from collidecli.storage.h5_chunks import CHUNK_ROWS, ChunkThreads
 from collidecli.storage.h5_files import DAMAGE
 from collidecli.storage.new_objects import NewObjects
+from collidecli.storage.output_writer import OutputWriter
 
 
 def _check_source(attributes: Mapping[str, str]) -> None:
@@ -77,7 +77,7 @@ def _check_times(
         raise ValueError(f"the episodes are not valid: {faults}")
 
 
-class ContactWriter:
+class ContactWriter(OutputWriter):
     """Writes one contact set, block by block in the order of cells, in bounded memory.
 
     A context manager: `finish` moves the file to its path; without it no file remains. Not
@@ -272,16 +272,7 @@ class ContactWriter:
         self._file = None
         self._output.commit()
 
-    def __enter__(self) -> ContactWriter:
-        self._output.__enter__()
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def _leave(self, failed: bool) -> None:
         self._abandon()
 
     def _abandon(self) -> None:

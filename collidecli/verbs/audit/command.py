@@ -171,6 +171,7 @@ def _several(
     recorded: Any,
 ) -> int:
     from collidecli.verbs.audit.audit import audit
+    from collidecli.verbs.audit.list_table import LIST_TABLE
 
     def compute(job: Job, progress: Any) -> Result:
         if sets:
@@ -181,7 +182,7 @@ def _several(
 
     jobs = [Job(file.path, shown=file.name) for file in sets or recorded.several]
     items = computed(streams, jobs, compute, "auditing", "loading", kernels=not sets)
-    return listed(streams, "audit", items, lambda result: result["passed"])
+    return listed(streams, "audit", items, LIST_TABLE, lambda result: result["passed"])
 
 
 def _request(ctx: click.Context, inputs: Sequence[str], values: dict[str, Any]) -> AuditRequest:

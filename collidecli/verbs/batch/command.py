@@ -392,8 +392,8 @@ def status_verb(ctx: click.Context, folder: str, watch: bool, interval: float) -
 @click.pass_context
 def verify_verb(ctx: click.Context, folder: str, sample: str, seed: int) -> int:
     """Compute a sample of the contact sets again and compare their content hashes."""
-    from collidecli.verbs.batch.state import verify
     from collidecli.verbs.batch.tables import verify_table
+    from collidecli.verbs.batch.verify import verify
 
     try:
         share = float(sample.removesuffix("%")) / (100.0 if sample.endswith("%") else 1.0)

@@ -1,23 +1,16 @@
-"""What a batch has computed: its state, and a sample computed again."""
+"""The state of a batch: what it has computed."""
 
 from __future__ import annotations
 
-import os
-import random
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-from collidecli.errors import InputError
-from collidecli.results.result import Progress, Result
-from collidecli.storage.files import local_copy
-from collidecli.temporary_folders import TemporaryFolder
+from collidecli.results.result import Result
 from collidecli.verbs.batch.log import History, whole_results
 from collidecli.verbs.batch.plan import Plan
 from collidecli.verbs.batch.store import Failure, Store
-from collidecli.verbs.batch.work import request_of
-from collidecli.verbs.run.run import run
 
 if TYPE_CHECKING:
     from collidecli.verbs.batch.log import HostThroughput, RunWarning
@@ -86,36 +79,3 @@ def state_of(
         hosts=history.hosts(),
         run_warnings=history.warnings(),
     )
-
-
-@dataclass(frozen=True, kw_only=True)
-class VerifyResult(Result):
-    """Contact sets that were computed again, and the files whose contacts differ."""
-
-    SCHEMA: ClassVar[str] = "collide.batch_verify/1"
-
-    checked: int
-    different: list[str]
-
-
-def verify(
-    store: Store, plan: Plan, share: float, seed: int = 0, progress: Progress = None
-) -> VerifyResult:
-    """Computes a share of the contact sets again, at least one. Raises InputError where there is
-    none."""
-    keys = set(store.results())
-    done = [number for number, episode in enumerate(plan.episodes) if episode.key in keys]
-    if not done:
-        raise InputError(
-            "has no contact set to verify", store.location, "work on it with collide batch run"
-        )
-    chosen = random.Random(seed).sample(done, max(1, round(share * len(done))))
-    different = []
-    for number, episode in enumerate((plan.episodes[row] for row in chosen), 1):
-        with TemporaryFolder("verification") as folder, local_copy(episode.motion) as motion:
-            again = run(request_of(plan, episode, motion, os.path.join(folder, "again.h5")))
-        if store.content(episode.key) != again.content_sha256:
-            different.append(store.result_location(episode.key))
-        if progress:
-            progress(number, len(chosen))
-    return VerifyResult(checked=len(chosen), different=different)

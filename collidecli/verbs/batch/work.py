@@ -14,7 +14,7 @@ from dataclasses import replace
 
 import h5py
 
-from collidecli.engine.runtime.deferred_builtins import owned_process
+from collidecli.engine.runtime.owned_process import owned_process
 from collidecli.errors import CollideError, InputError, Interrupted, OutputError
 from collidecli.motions.scene_cache import SceneCache
 from collidecli.motions.scenes import scene_in_motion

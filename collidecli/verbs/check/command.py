@@ -28,6 +28,7 @@ def verb(ctx: click.Context, files: tuple[str, ...]) -> int:
     """
     from collidecli.storage.formats import CHECKED
     from collidecli.verbs.check.check import check
+    from collidecli.verbs.check.list_table import LIST_TABLE
     from collidecli.verbs.check.tables import check_table
 
     streams = streams_of(ctx)
@@ -38,4 +39,4 @@ def verb(ctx: click.Context, files: tuple[str, ...]) -> int:
         return 0 if result.good else 1
     jobs = [Job(file.path, shown=file.name) for file in several]
     items = computed(streams, jobs, lambda job, _: check(job.name), "checking")
-    return listed(streams, "check", items, lambda item: item["good"])
+    return listed(streams, "check", items, LIST_TABLE, lambda item: item["good"])

@@ -140,6 +140,7 @@ def _several_clearances(
     requested: Callable[..., ClearanceRequest],
 ) -> int:
     from collidecli.verbs.clearance.clearance import clearance
+    from collidecli.verbs.clearance.list_table import LIST_TABLE
 
     planned = (
         planned_outputs(values["output"], files, ENDING, values["force"], False)
@@ -152,8 +153,5 @@ def _several_clearances(
         return clearance(requested(trajectory=job.name, output=job.output or ""), progress)
 
     with output_folders(job.output for job in jobs if job.output):
-        return listed(
-            streams,
-            "clearance",
-            computed(streams, jobs, compute, "measuring", "loading", kernels=True),
-        )
+        items = computed(streams, jobs, compute, "measuring", "loading", kernels=True)
+        return listed(streams, "clearance", items, LIST_TABLE)

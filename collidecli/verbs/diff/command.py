@@ -17,10 +17,12 @@ from collidecli.cli.streams import Streams, error_parts, streams_of
 from collidecli.cli.value_types import DEGREES, METRES, SHARE, WholeNumber
 from collidecli.cli.verdict_outputs import Pages, check_outputs
 from collidecli.errors import InputError
-from collidecli.results.lists import FAILED, ONLY_A, ONLY_B, ListedInput, ResultList
+from collidecli.results.lists import DONE, FAILED, ONLY_A, ONLY_B, ListedInput, ResultList
 from collidecli.results.result import Progress, Result
 from collidecli.scene.options import FRAME_MATCHES
 
+LIST_STATES = (DONE, FAILED, ONLY_A, ONLY_B)
+"""States of the contact sets of two folders."""
 BY_PAIR = "Compare what each set says about each pair in each frame: sets of other engines too."
 BAND = "With --by-pair, least distances that differ by less are equal. [default: 0.1mm]"
 FRACTION = "Fraction of missing, extra and changed contacts."
@@ -130,7 +132,8 @@ def _diff_files(
                 result = diff(DiffRequest(a, b, **given), progress)
     except InputError as error:
         item = ListedInput(input=b, state=FAILED, error=error_parts(error, error.exit_code))
-        pages.write(diff_list_verdict(ResultList(verb="diff", items=[item]).as_dict(), {}))
+        made = ResultList(verb="diff", items=[item], states=LIST_STATES)
+        pages.write(diff_list_verdict(made.as_dict(), {}))
         raise
     verdict, table = (pair_diff_verdict, pair_diff_table) if by_pair else (diff_verdict, diff_table)
     pages.write(verdict(result.as_dict(), time.perf_counter() - started))
@@ -141,6 +144,7 @@ def _diff_files(
 def _diff_folders(streams: Streams, pages: Pages, a: str, b: str, given: dict[str, Any]) -> int:
     from collidecli.verbs.diff.diff import DiffRequest, diff
     from collidecli.verbs.diff.folders import diff_list_verdict
+    from collidecli.verbs.diff.list_table import LIST_TABLE
 
     for path, other in ((a, b), (b, a)):
         if not os.path.isdir(path):
@@ -162,5 +166,8 @@ def _diff_folders(streams: Streams, pages: Pages, a: str, b: str, given: dict[st
     items += [ListedInput(input=name, state=ONLY_A) for name in files_a.keys() - files_b.keys()]
     items += [ListedInput(input=name, state=ONLY_B) for name in files_b.keys() - files_a.keys()]
     items.sort(key=lambda item: item.input)
-    pages.write(diff_list_verdict(ResultList(verb="diff", items=items).as_dict(), seconds))
-    return listed(streams, "diff", items, lambda result: result["equal"])
+    made = ResultList(verb="diff", items=items, states=LIST_STATES)
+    pages.write(diff_list_verdict(made.as_dict(), seconds))
+    return listed(
+        streams, "diff", items, LIST_TABLE, lambda result: result["equal"], states=LIST_STATES
+    )

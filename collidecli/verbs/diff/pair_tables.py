@@ -8,7 +8,6 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from collidecli.analysis.differences import KINDS
-from collidecli.pages.lists import kind_columns
 from collidecli.pages.quantities import ResultDict, length, plain
 from collidecli.pages.tables import (
     Column,
@@ -27,6 +26,7 @@ from collidecli.pages.verdicts import (
     verdict_text,
 )
 from collidecli.texts import printable_values
+from collidecli.verbs.diff.kind_columns import kind_columns
 from collidecli.verbs.diff.words import FIRST_IN, MEASURES, SPREAD, markdown_cell, pair_cells
 from collidecli.wording import count, plural
 

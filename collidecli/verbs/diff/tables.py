@@ -7,7 +7,6 @@ from functools import partial
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from collidecli.pages.lists import kind_columns
 from collidecli.pages.quantities import ResultDict
 from collidecli.pages.tables import (
     Fitting,
@@ -19,6 +18,7 @@ from collidecli.pages.tables import (
     rows_table,
 )
 from collidecli.pages.verdicts import verdict_text
+from collidecli.verbs.diff.kind_columns import kind_columns
 from collidecli.verbs.diff.words import (
     FIELDS,
     FIRST_IN,

@@ -142,6 +142,7 @@ def _several(
 ) -> int:
     from collidecli.verbs.events.events import written_tables
     from collidecli.verbs.events.interval_table import IntervalTable
+    from collidecli.verbs.events.list_table import LIST_TABLE
 
     csv = outputs["csv"]
     parquet = outputs["parquet"]
@@ -154,4 +155,4 @@ def _several(
 
         items = list(computed(streams, jobs, compute, "reading"))
     written = {name: (outputs[name] or None) if tables else None for name in ("csv", "parquet")}
-    return listed(streams, "events", items, more={"written": written})
+    return listed(streams, "events", items, LIST_TABLE, more={"written": written})

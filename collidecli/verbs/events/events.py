@@ -11,7 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from collidecli.analysis.event_stream import DURATION, EventStream, interval_seconds, is_known
+from collidecli.analysis.event_stream import EventStream
+from collidecli.analysis.interval_rows import DURATION, interval_seconds, is_known
 from collidecli.analysis.pair_selection import EventOptions
 from collidecli.analysis.swept_touches import (
     MISSED,

@@ -9,7 +9,7 @@ import numpy as np
 
 from collidecli.adapters.repros import is_convex
 from collidecli.adapters.rows import EngineRows, unusable_rows
-from collidecli.engine.sweep.motion import Supports
+from collidecli.engine.sweep.supports import Supports
 from collidecli.verbs.fidelity.exact import distance_outside, pair_types
 
 if TYPE_CHECKING:

@@ -50,6 +50,7 @@ def verb(ctx: click.Context, files: tuple[str, ...], **values: Any) -> int:
     from collidecli.storage.process_activity import reading
     from collidecli.storage.reading_limit import limited_reading
     from collidecli.verbs.inspect.inspect import inspect_file
+    from collidecli.verbs.inspect.list_table import LIST_TABLE
     from collidecli.verbs.inspect.tables import inspect_table
 
     streams = streams_of(ctx)
@@ -73,4 +74,4 @@ def verb(ctx: click.Context, files: tuple[str, ...], **values: Any) -> int:
         raise click.UsageError("--pairs and --why are for one file, and several are given.")
     jobs = [Job(file.path, shown=file.name) for file in several]
     items = computed(streams, jobs, lambda job, _: inspected(job.name), "reading", "loading")
-    return listed(streams, "inspect", items)
+    return listed(streams, "inspect", items, LIST_TABLE)

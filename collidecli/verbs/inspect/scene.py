@@ -15,11 +15,12 @@ from collidecli.errors import InputError
 from collidecli.motions.loaded_scene import LoadedScene
 from collidecli.motions.scenes import load_scene
 from collidecli.results.result import Result
-from collidecli.scene.allowed_pairs import allowed_pairs, excluded_counts, explain, pair_lengths
+from collidecli.scene.allowed_pairs import allowed_pairs, excluded_counts, pair_lengths
 from collidecli.scene.filter_rules import FilterClass
 from collidecli.scene.materials import PENALTY_PARAMETERS, RULE_FIELDS
 from collidecli.scene.model import GLOBAL_TEMPLATE, STATIC_BODY, Model
 from collidecli.scene.options import GROUND, SceneOptions
+from collidecli.scene.pair_verdicts import explain
 from collidecli.scene.particles import Particles
 from collidecli.scene.records import may_share_world
 from collidecli.scene.shape_types import ShapeType

@@ -133,6 +133,7 @@ def verb(ctx: click.Context, contact_sets: tuple[str, ...], **values: Any) -> in
 
 def _write_several(streams: Streams, request: LabelRequest, several: Sequence[InputFile]) -> int:
     """Writes one table of the labels of several contact sets. Returns the exit code."""
+    from collidecli.verbs.label.list_table import LIST_TABLE
     from collidecli.verbs.label.table import OF_EPISODE, labels_table
 
     check_output(request.output, request.force, [file.path for file in several])
@@ -152,4 +153,5 @@ def _write_several(streams: Streams, request: LabelRequest, several: Sequence[In
                 "reading",
             )
         )
-    return listed(streams, "label", items, more={"written": request.output if table.done else None})
+    written = request.output if table.done else None
+    return listed(streams, "label", items, LIST_TABLE, more={"written": written})

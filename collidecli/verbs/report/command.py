@@ -23,6 +23,7 @@ from collidecli.cli.streams import Streams, streams_of
 from collidecli.cli.value_types import METRES
 from collidecli.results.endings import PAGE_ENDINGS
 from collidecli.results.inputs import InputFile
+from collidecli.results.lists import WITH_SKIPPED
 from collidecli.results.outputs import (
     check_ending,
     check_output,
@@ -163,6 +164,7 @@ def _several_pages(
     values: dict[str, Any],
 ) -> int:
     from collidecli.pages.canvas import require_matplotlib
+    from collidecli.verbs.report.list_table import LIST_TABLE
 
     if not folder:
         raise click.UsageError(
@@ -179,7 +181,8 @@ def _several_pages(
         return _page(requested(job.name, values), job.output or "", force, progress)
 
     with output_folders(job.output or "" for job in jobs if not job.is_skipped):
-        return listed(streams, "report", computed(streams, jobs, compute, "reading"))
+        items = computed(streams, jobs, compute, "reading")
+        return listed(streams, "report", items, LIST_TABLE, states=WITH_SKIPPED)
 
 
 def _page(request: Any, output: str, force: bool, progress: Progress) -> Result:

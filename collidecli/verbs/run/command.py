@@ -31,6 +31,7 @@ from collidecli.cli.shared_options import (
 from collidecli.cli.streams import Streams, streams_of
 from collidecli.cli.value_types import NAMES
 from collidecli.results.endings import HDF5_ENDINGS
+from collidecli.results.lists import WITH_SKIPPED
 from collidecli.results.outputs import TRACE, check_output, output_folders, planned_outputs
 from collidecli.results.result import Result
 from collidecli.scene.options import CACHE, CONTACT_FORMATS, CONTACTS, HYDRO, SPEED, STEPS
@@ -165,6 +166,7 @@ def _table(result: Mapping[str, Any]) -> RenderableType:
 
 def _several_runs(streams: Streams, inputs: RunInputs, values: Mapping[str, Any]) -> int:
     from collidecli.motions.scene_cache import SceneCache
+    from collidecli.verbs.run.list_table import LIST_TABLE
 
     files = inputs.several or ()
     what = plural(len(files), "scene" if inputs.each else "recording")
@@ -193,7 +195,7 @@ def _several_runs(streams: Streams, inputs: RunInputs, values: Mapping[str, Any]
         items = computed(
             streams, jobs, compute, "colliding", "loading", kernels=not values["engine"]
         )
-        return listed(streams, "run", items)
+        return listed(streams, "run", items, LIST_TABLE, states=WITH_SKIPPED)
 
 
 def _run(

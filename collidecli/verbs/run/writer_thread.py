@@ -8,7 +8,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from collidecli.engine.runtime.deferred_builtins import is_owned
+from collidecli.engine.runtime.owned_process import is_owned
 from collidecli.motions.timing import TimingReport
 from collidecli.scene.tables import ContactBlock
 from collidecli.storage.contact_sets.writer import ContactWriter

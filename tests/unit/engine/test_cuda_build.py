@@ -5,20 +5,22 @@ import pytest
 import warp as wp
 
 from collidecli.engine import surface_distances
-from collidecli.engine.broadphase import all_pairs, sweep_and_prune
+from collidecli.engine.broadphase import all_pairs, explicit, lane_tests, sweep_and_prune
 from collidecli.engine.candidates import count_lanes, write_lanes
 from collidecli.engine.cells import bound_blocks, transform_shapes
 from collidecli.engine.collider_query import hull_of, primitive_of
 from collidecli.engine.compaction import CONTACT_ROWS, count_cells
 from collidecli.engine.distances import least_of_contacts
+from collidecli.engine.geometry.distance_rows import fill_rows_of_mesh
 from collidecli.engine.geometry.mesh_clearance import measure_grid
-from collidecli.engine.geometry.signed_distance import fill_rows_of_mesh
 from collidecli.engine.hydroelastic.pairs import prepare_pairs
 from collidecli.engine.hydroelastic.polytopes import clip_cells
-from collidecli.engine.hydroelastic.voxels import cut_voxels, voxel_kernels
+from collidecli.engine.hydroelastic.voxel_blocks import voxel_kernels
+from collidecli.engine.hydroelastic.voxel_surface import cut_voxels
 from collidecli.engine.narrowphase.dispatch import collider
 from collidecli.engine.narrowphase.signed_distance import SDF
-from collidecli.engine.narrowphase.sub_pairs import copy_sub_pairs, list_undecided
+from collidecli.engine.narrowphase.sub_pairs import copy_sub_pairs
+from collidecli.engine.narrowphase.touch_sub_pairs import list_undecided
 from collidecli.engine.narrowphase.triangles.convex_colliders import (
     HEIGHTFIELD,
     MESH,
@@ -28,17 +30,17 @@ from collidecli.engine.narrowphase.triangles.convex_colliders import (
 from collidecli.engine.narrowphase.triangles.heightfield_solid import (
     MESH_HEIGHTFIELD,
     name_solid_features,
-    surfaces_kernel,
 )
 from collidecli.engine.narrowphase.triangles.mesh_mesh import MESHES
+from collidecli.engine.narrowphase.triangles.touching_surfaces import surfaces_kernel
 from collidecli.engine.particles import (
     self_contacts,
     self_sweep,
     soft_contacts,
-    swept_elements,
-    swept_points,
+    swept_element_kernels,
+    swept_point_kernels,
 )
-from collidecli.engine.particles.surfaces import fit_boxes
+from collidecli.engine.particles.shape_tree import fit_boxes
 from collidecli.engine.pipeline_build import find_device
 from collidecli.engine.point_distances import point_kernel
 from collidecli.engine.reduction import reduce_contacts
@@ -61,8 +63,11 @@ KERNELS = {
     "fit_boxes": fit_boxes,
     "write_candidates": soft_contacts.SoftContacts.traversal[1],
     **{f"sample_{family}": one for family, one in soft_contacts.SAMPLERS.items()},
-    **{f"sweep_points_past_{family}": one for family, one in swept_points.SWEEPERS.items()},
-    **{f"sweep_elements_past_{family}": one for family, one in swept_elements.SWEEPERS.items()},
+    **{f"sweep_points_past_{family}": one for family, one in swept_point_kernels.SWEEPERS.items()},
+    **{
+        f"sweep_elements_past_{family}": one
+        for family, one in swept_element_kernels.SWEEPERS.items()
+    },
     **{f"minimize_{family}": one for family, one in soft_contacts.MINIMIZERS.items()},
     "compact_soft": next(iter(soft_contacts.SOFT_ROWS.values())).kernel,
     "fit_element_boxes": self_contacts.fit_element_boxes,
@@ -73,11 +78,11 @@ KERNELS = {
     "write_self_touches": next(iter(self_sweep.SELF_SWEEP_ROWS.values())).kernel,
     "transform_shapes": transform_shapes,
     "bound_blocks": bound_blocks,
-    "test_lanes": all_pairs.test_lanes,
+    "test_lanes": lane_tests.test_lanes,
     "count_lanes": count_lanes,
     "write_lanes": write_lanes,
     "count_cells": count_cells,
-    "test_pairs": all_pairs.test_pairs,
+    "test_pairs": explicit.test_pairs,
     "test_all": all_pairs.test_all,
     "write_entries": sweep_and_prune.write_entries,
     "sweep": sweep_and_prune.sweep,

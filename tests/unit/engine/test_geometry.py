@@ -8,7 +8,7 @@ import pytest
 import warp as wp
 
 import collidecli
-from collidecli.engine.geometry import signed_distance
+from collidecli.engine.geometry import distance_rows
 from collidecli.engine.geometry.heightfields import (
     FIRST_LEVEL,
     Heightfields,
@@ -22,13 +22,8 @@ from collidecli.engine.geometry.mesh_points import EDGE_PART, FACE_PART, nearest
 from collidecli.engine.geometry.meshes import Meshes, upload_meshes
 from collidecli.engine.geometry.primitives import Primitive
 from collidecli.engine.geometry.real import Real, Vec3
-from collidecli.engine.geometry.signed_distance import (
-    SdfGrid,
-    arrays_of,
-    build_sdf,
-    field_key,
-    grid_of,
-)
+from collidecli.engine.geometry.sdf_grids import SdfGrid
+from collidecli.engine.geometry.signed_distance import arrays_of, build_sdf, field_key, grid_of
 from collidecli.engine.narrowphase.triangles.convex_least_translation import depth_in_shape
 from collidecli.engine.narrowphase.triangles.heightfield_traversal import Traversal, range_of
 from collidecli.engine.pipeline_build import find_device
@@ -275,7 +270,7 @@ def test_a_point_beyond_the_grid_has_no_value_and_several_fields_are_in_one_uplo
 def test_bits_do_not_depend_on_threads_and_arrays_of_other_contents_are_no_field(
     grids, monkeypatch
 ):
-    monkeypatch.setattr(signed_distance, "ROWS_AT_ONCE", 1000)
+    monkeypatch.setattr(distance_rows, "ROWS_AT_ONCE", 1000)
     again = build_sdf(SHAPES["bowl"], DEVICE)
     for name, values in arrays_of(grids["bowl"]).items():
         assert values.tobytes() == arrays_of(again)[name].tobytes()

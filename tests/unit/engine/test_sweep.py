@@ -11,16 +11,11 @@ import collidecli
 from collidecli import ModelBuilder, ShapeConfig
 from collidecli.engine.pair_distances import PairDistances
 from collidecli.engine.pipeline_build import find_device
-from collidecli.engine.sweep import soft_stages
-from collidecli.engine.sweep.motion import (
-    UNDECIDED,
-    Advance,
-    PairSteps,
-    ShapeSteps,
-    Supports,
-    Sweeper,
-    turning_radius,
-)
+from collidecli.engine.sweep import soft_candidates
+from collidecli.engine.sweep.conservative_advancement import UNDECIDED, Advance, Sweeper
+from collidecli.engine.sweep.motion import PairSteps, ShapeSteps
+from collidecli.engine.sweep.speed_bounds import turning_radius
+from collidecli.engine.sweep.supports import Supports
 from tests.support.meshes import box, grid, prism
 from tests.support.oracle import rotation_of
 from tests.support.particle_oracle import Solid, solids
@@ -633,8 +628,8 @@ def test_rows_do_not_depend_on_blocks(monkeypatch):
     model = builder.finalize()
     found = []
     for at_once in (1 << 15, 7):
-        monkeypatch.setattr(soft_stages, "ROWS_AT_ONCE", at_once)
-        monkeypatch.setattr(soft_stages, "HELD_ITEMS", at_once)
+        monkeypatch.setattr(soft_candidates, "ROWS_AT_ONCE", at_once)
+        monkeypatch.setattr(soft_candidates, "HELD_ITEMS", at_once)
         found.append(collidecli.sweep(model, poses, particle_q=moves(begin, end)).particles)
     assert set(found[0].kind.tolist()) == {0, 2}
     for name, values in vars(found[0]).items():

@@ -14,8 +14,9 @@ from collidecli.numerics.poses import compose_poses, inverse_poses
 from collidecli.pages.view.meshes import shape_groups
 from collidecli.python import distances
 from collidecli.scene import filter_lowering, solids
-from collidecli.scene.allowed_pairs import allowed_pairs, explain
+from collidecli.scene.allowed_pairs import allowed_pairs
 from collidecli.scene.builder import Z_TO_UP, ModelBuilder
+from collidecli.scene.pair_verdicts import explain
 from collidecli.scene.poses import IDENTITY_POSE, shift_between
 from collidecli.scene.shape_config import ShapeConfig
 from collidecli.scene.shape_types import ShapeType

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from collidecli.errors import InputError
 from collidecli.scene import filter_lowering
-from collidecli.scene.allowed_pairs import allowed_pairs, excluded_counts, explain
+from collidecli.scene.allowed_pairs import allowed_pairs, excluded_counts
 from collidecli.scene.builder import ModelBuilder
 from collidecli.scene.materials import (
     COMBINE_MODES,
@@ -23,6 +23,7 @@ from collidecli.scene.materials import (
     PairMaterials,
 )
 from collidecli.scene.mixing import BROUGHT_BY, RULE_COLUMNS, ContactMixing, chosen_columns
+from collidecli.scene.pair_verdicts import explain
 from collidecli.scene.shape_config import ShapeConfig
 from collidecli.scene.shape_types import ShapeType
 from collidecli.scene.tables import MOTION_COLUMNS, OPTIONAL_COLUMNS

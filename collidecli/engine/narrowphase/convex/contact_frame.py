@@ -6,13 +6,13 @@ import warp as wp
 
 from collidecli.engine.geometry.real import CAPSULE, Pose, Real, Vec2, Vec3
 from collidecli.engine.geometry.segments import perpendicular
-from collidecli.engine.narrowphase.convex.features import (
+from collidecli.engine.narrowphase.convex.feature import (
     RIM_COUNT,
     Feature,
-    line_exit,
     merge_distance,
     rounding_level,
 )
+from collidecli.engine.narrowphase.convex.features import line_exit
 from collidecli.engine.narrowphase.convex.polygon_clipping import inward_of, orientation_of
 
 MAX_OVERLAP = 2 * RIM_COUNT

@@ -9,6 +9,9 @@ h(n) >= (d - sag) cos t + w sin t, without the sag if t is obtuse. With u = tan(
 least d where (2 d - sag) u^2 - 2 w u + sag <= 0: an interval of u. The support point along -n0
 covers all u from some value up. If the intervals leave a gap at n0 alone, the least depth is d, or
 by v at least d cos t of that gap.
+
+A discontinuity of the support function is a circle of directions across which its point jumps. It
+has the number of the bit of `Vertex.patch` that changes there.
 """
 
 import warp as wp
@@ -22,11 +25,6 @@ from collidecli.engine.geometry.primitives import (
     difference_support,
 )
 from collidecli.engine.geometry.real import AXIS_X, UP, Real, Vec2, Vec3
-
-# Discontinuities of the support function of the difference: circles of directions across which its
-# point jumps.
-#
-# A discontinuity has the number of the bit of `Vertex.patch` that changes there.
 
 NONE = wp.constant(6)
 """The bit of no discontinuity."""

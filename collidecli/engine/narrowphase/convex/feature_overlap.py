@@ -27,7 +27,7 @@ from collidecli.engine.narrowphase.convex.contact_frame import (
     project_on_frame,
     slope_of,
 )
-from collidecli.engine.narrowphase.convex.features import (
+from collidecli.engine.narrowphase.convex.feature import (
     AT_BORDER,
     EDGES,
     FACE,
@@ -36,9 +36,8 @@ from collidecli.engine.narrowphase.convex.features import (
     POINT,
     RIM_COUNT,
     Feature,
-    feature_corners,
-    support_feature,
 )
+from collidecli.engine.narrowphase.convex.features import feature_corners, support_feature
 from collidecli.engine.narrowphase.convex.polygon_clipping import (
     MAX_POLYGON_VERTICES,
     clip_polygon,

@@ -6,6 +6,10 @@ farther back, so no contact is closer than the exact separation; and the closest
 one point of both features, so that some corner of the intersection attains it. Where a feature is
 only part of the opposing surface (a rim's polygon, lines that cross), the witness is a contact of
 its own.
+
+The general collider takes the distance by GJK, the depth by EPA or MPR, and the manifold along the
+normal. A convex mesh is collided as its hull; `name_features` then replaces the ids of the hull's
+features by the mesh's.
 """
 
 from collections.abc import Callable
@@ -18,31 +22,28 @@ from collidecli.engine.device_model import ShapeRows
 from collidecli.engine.geometry.primitives import support_point
 from collidecli.engine.geometry.real import MESH, Pose, Real, Vec3
 from collidecli.engine.narrowphase.collider import INEXACT, Bucket
-from collidecli.engine.narrowphase.convex.feature_overlap import has_round_side, overlap_contacts
-from collidecli.engine.narrowphase.convex.features import (
+from collidecli.engine.narrowphase.convex.feature import (
     FACE,
     POINT,
     RIM_COUNT,
     ROUND_FACE_TILT,
     Feature,
-    face_normal,
-    feature_at,
-    is_on_face,
     is_partly_sampled,
     merge_distance,
     missed_by_samples,
     rounding_level,
+)
+from collidecli.engine.narrowphase.convex.feature_overlap import has_round_side, overlap_contacts
+from collidecli.engine.narrowphase.convex.features import (
+    face_normal,
+    feature_at,
+    is_on_face,
     support_feature,
     with_facing,
 )
 from collidecli.engine.narrowphase.convex.off_samples import overlap_off_samples
-from collidecli.engine.narrowphase.convex.penetration import (
-    APART_BY_LIMIT,
-    TOUCHING,
-    separate,
-    separate_by_mpr,
-    touch_of,
-)
+from collidecli.engine.narrowphase.convex.separation import separate, separate_by_mpr
+from collidecli.engine.narrowphase.convex.touch import APART_BY_LIMIT, TOUCHING, touch_of
 from collidecli.engine.runtime.kernel import kernel
 
 MAX_MANIFOLD = 2 * RIM_COUNT + 1
@@ -377,13 +378,6 @@ def separation_along(a: Any, b: Any, pose_b_to_a: Pose, normal: Vec3) -> Real:
     on_a = support_point(a, normal)
     on_b = support_point(b, wp.quat_rotate_inv(wp.transform_get_rotation(pose_b_to_a), -normal))
     return wp.dot(wp.transform_point(pose_b_to_a, on_b) - on_a, normal)
-
-
-# General collider of two convex shapes: distance by GJK, depth by EPA or MPR, manifold along the
-# normal.
-#
-# A convex mesh is collided as its hull; `name_features` then replaces the ids of the hull's
-# features by the mesh's.
 
 
 @wp.func

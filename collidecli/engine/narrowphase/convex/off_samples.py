@@ -17,16 +17,15 @@ from collidecli.engine.narrowphase.convex.contact_frame import (
     project_on_frame,
     slope_of,
 )
-from collidecli.engine.narrowphase.convex.features import (
+from collidecli.engine.narrowphase.convex.feature import (
     FACE,
     LINE,
     MAX_CODES,
     RIM_COUNT,
     Feature,
-    feature_corners,
-    is_on_face,
     is_sampled,
 )
+from collidecli.engine.narrowphase.convex.features import feature_corners, is_on_face
 
 
 @wp.struct

@@ -75,8 +75,6 @@ as_ints = array_of(int, "as_ints")
 as_regions = array_of(Region, "as_regions_of_overlap")
 as_vectors = array_of(Vec3, "as_vectors")
 
-# Search over directions.
-
 SPREAD = 92
 """Number of directions of the fixed set, on a Fibonacci spiral."""
 GOLDEN = wp.constant(Real(0.3819660112501051))
@@ -427,8 +425,6 @@ def search(
         best = pattern_search(pair, surface, sweep, best, directions[chosen], length[chosen])
     return pattern_search(pair, surface, sweep, best, best.direction, best.t)
 
-
-# Contacts of the regions of overlap of a pair.
 
 SHALLOW = wp.constant(Real(0.05))
 """Fraction of the shape's least half extent, or the surface's largest where that is less: overlaps

@@ -44,11 +44,12 @@ from collidecli.engine.geometry.primitives import (
 from collidecli.engine.geometry.real import CAPSULE, SPHERE, Pose, Real, Vec3
 from collidecli.engine.narrowphase.contact_merging import MIDDLE_INSIDE
 from collidecli.engine.narrowphase.convex.analytic_early_out import toward
+from collidecli.engine.narrowphase.convex.distance_bounds import nearest_cores
+from collidecli.engine.narrowphase.convex.feature import is_partly_sampled
 from collidecli.engine.narrowphase.convex.feature_overlap import feature_contacts
 from collidecli.engine.narrowphase.convex.features import (
     corner_of,
     feature_at,
-    is_partly_sampled,
     support_feature,
     triangle_feature_at,
 )
@@ -64,7 +65,6 @@ from collidecli.engine.narrowphase.convex.off_samples import overlap_off_samples
 from collidecli.engine.narrowphase.convex.penetration import (
     depth_by_epa,
     minkowski_difference,
-    nearest_cores,
     sum_of_sizes,
     witness_by_gjk,
 )

@@ -1,5 +1,9 @@
-"""Stackless traversal of the squares of a heightfield's min-max pyramid, and of the triangles near
-a segment."""
+"""Stackless traversal of the squares of a heightfield's min-max pyramid.
+
+A traversal finds the triangles near a segment, or the part of the surface that is nearest to a
+point inside. The distance of such a point is from surface and walls: the base does not count, see
+docs/adr/0026.
+"""
 
 import warp as wp
 
@@ -332,9 +336,6 @@ def begin_near_segment(field: Field, start: Vec3, end: Vec3, grown: Real) -> Seg
     cursor.traversal = begin_traversal(field, wp.min(start, end) - grow, wp.max(start, end) + grow)
     return next_near_segment(field, cursor)
 
-
-# Distance of a point inside a heightfield from its surface and walls. The base does not count: see
-# docs/adr/0026.
 
 AGAINST = wp.constant(Real(-0.7))
 """Cosine below which a triangle faces against a direction; as for meshes."""

@@ -1,11 +1,14 @@
 """Triangles of a heightfield as those of a closed mesh: the accessors of `surface`, from the grid.
 
 Features common to the surface and a wall are owned by the wall, as are those common to a wall and
-the base: see `owned_of_face`.
+the base: see `owned_of_face`. Normal cones of features (see `NormalCone`) follow from the position
+of the feature in the grid. `HeightfieldPair` is the triangle source of the heightfield's solid,
+with its interior queries: containment, exit points, chords.
 """
 
 import warp as wp
 
+from collidecli.engine.geometry.elementary_functions import arc_tangent
 from collidecli.engine.geometry.heightfields import (
     Field,
     base_begins,
@@ -28,7 +31,7 @@ from collidecli.engine.geometry.mesh_points import (
     rises_across,
 )
 from collidecli.engine.geometry.meshes import SALIENT, Meshes, TriangleShape
-from collidecli.engine.geometry.real import Real, Vec3, arc_tangent
+from collidecli.engine.geometry.real import Real, Vec3
 from collidecli.engine.narrowphase.convex.features import corner_of
 from collidecli.engine.narrowphase.triangles.heightfield_traversal import (
     begin_near_segment,
@@ -375,9 +378,6 @@ def is_face_crossed(field: Field, number: int, start: Vec3, end: Vec3) -> bool:
     return line_crosses_triangle(start, end - start, shape.p, shape.q, shape.r)
 
 
-# Normal cones of features, see `NormalCone`; they follow from the position of the feature in the
-# grid.
-
 UP = wp.constant(Vec3(Real(0.0), Real(0.0), Real(1.0)))
 
 
@@ -516,9 +516,6 @@ def field_vertex_cone(
         return normal_cone_of_top_vertex(field, shape.vertex[k] >> 3, direction, rise)
     return normal_cone_under_border(field, (shape.vertex[k] - under) >> 3, 0, direction, rise)
 
-
-# Interior queries of a heightfield's solid for a triangle source: containment, exit points and
-# chords.
 
 AT_BASE = wp.constant(Real(1.0e-9))
 """Fraction of a heightfield's size: points this close to the level of the base are on it."""

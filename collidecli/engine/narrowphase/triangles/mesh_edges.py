@@ -11,6 +11,12 @@ from collidecli.engine.contact_record import FALLBACK
 from collidecli.engine.geometry.mesh_points import EDGE_PART, RISE
 from collidecli.engine.geometry.real import Real, Vec3
 from collidecli.engine.narrowphase.sub_pairs import ContactRows
+from collidecli.engine.narrowphase.triangles.mesh_pair_context import (
+    MeshPairContext,
+    append_contact,
+    is_facing,
+    own_direction,
+)
 from collidecli.engine.narrowphase.triangles.surface import (
     NO_TOLERANCE,
     chord_of,
@@ -23,12 +29,6 @@ from collidecli.engine.narrowphase.triangles.surface import (
     is_front_facing,
     outward_on,
     priority_on,
-)
-from collidecli.engine.narrowphase.triangles.surface_pair import (
-    MeshPairContext,
-    append_contact,
-    is_facing,
-    own_direction,
 )
 
 # Cheap conditions precede expensive ones in nested ifs: Warp may evaluate both operands of an

@@ -1,7 +1,16 @@
 """The depth of two surfaces that overlap: the least translation that separates each region of their
 overlap.
 
-The frame is that of surface a, a mesh; b moves.
+The depth of an inner point is a lower bound: no shorter translation separates it from the other
+surface. The translation along the normal of the deepest contact is an upper bound. Where the two
+agree to ACCURACY, as for shallow contacts, the contacts stay unchanged. Otherwise `search_all`
+minimises the translation over directions. It starts from the contacts' normals, from their
+successive projections and from fixed directions; from each it continues with the normals of the
+triangles that touch last, along which the least translation of a convex overlap lies. It ends with
+a pattern search of decreasing angles around the best direction. See docs/adr/0065.
+
+The frame is that of surface a, a mesh; b moves. Cheap conditions precede expensive ones in nested
+ifs: Warp may evaluate both operands of an `and`.
 """
 
 from typing import Any
@@ -70,21 +79,8 @@ from collidecli.engine.narrowphase.triangles.surface_pair import (
     triangles_of_pair,
 )
 
-# Cheap conditions precede expensive ones in nested ifs: Warp may evaluate both operands of an
-# `and`.
-
 as_vectors = array_of(Vec3, "as_vectors")
 as_numbers = array_of(int, "as_numbers")
-
-# The depth of a region of overlap, its least translation.
-#
-# The depth of an inner point is a lower bound: no shorter translation separates it from the other
-# surface. The translation along the normal of the deepest contact is an upper bound. Where the two
-# agree to ACCURACY, as for shallow contacts, the contacts stay unchanged. Otherwise `search_all`
-# minimises the translation over directions. It starts from the contacts' normals, from their
-# successive projections and from fixed directions; from each it continues with the normals of the
-# triangles that touch last, along which the least translation of a convex overlap lies. It ends
-# with a pattern search of decreasing angles around the best direction. See docs/adr/0065.
 
 NO_LONGER = wp.constant(Real(1.0 - 1.0e-6))
 """Factor by which a translation must be shorter than the best to replace it."""

@@ -38,6 +38,12 @@ from collidecli.engine.narrowphase.triangles.heightfield_traversal import (
 from collidecli.engine.narrowphase.triangles.heightfield_triangles import HeightfieldPair
 from collidecli.engine.narrowphase.triangles.mesh_edges import chord_contact, edge_on_edge
 from collidecli.engine.narrowphase.triangles.mesh_least_translation import measure_meshes
+from collidecli.engine.narrowphase.triangles.mesh_pair_context import (
+    MeshPairContext,
+    append_crossing,
+    context_of_pair,
+    touch_of_pair,
+)
 from collidecli.engine.narrowphase.triangles.mesh_vertices import vertex_inside, vertex_on_triangle
 from collidecli.engine.narrowphase.triangles.surface import (
     closed_flag,
@@ -53,21 +59,10 @@ from collidecli.engine.narrowphase.triangles.surface import (
     other_bits,
     own_bits,
 )
-from collidecli.engine.narrowphase.triangles.surface_pair import (
-    CAPACITY,
-    MeshPairContext,
-    SurfacePair,
-    append_crossing,
-    context_of_pair,
-    touch_of_pair,
-)
+from collidecli.engine.narrowphase.triangles.surface_pair import CAPACITY, SurfacePair
 
 # ruff: noqa: F811
 
-# Cheap conditions precede expensive ones in nested ifs: Warp may evaluate both operands of an
-# `and`.
-
-# Contacts of a triangle of the own surface with the other surface.
 
 VERTEX_OWNED = wp.constant(0)
 EDGE_OWNED = wp.constant(3)

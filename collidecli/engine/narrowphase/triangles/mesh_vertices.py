@@ -12,6 +12,13 @@ from collidecli.engine.geometry.mesh_points import EDGE_PART, FACE_PART, RISE
 from collidecli.engine.geometry.meshes import square_to_segment
 from collidecli.engine.geometry.real import Real, Vec3
 from collidecli.engine.narrowphase.sub_pairs import ContactRows
+from collidecli.engine.narrowphase.triangles.mesh_pair_context import (
+    MeshPairContext,
+    append_contact,
+    append_crossing,
+    is_facing,
+    own_direction,
+)
 from collidecli.engine.narrowphase.triangles.surface import (
     closest_point_on,
     corner_cone_contains,
@@ -25,13 +32,6 @@ from collidecli.engine.narrowphase.triangles.surface import (
     origin_on,
     outward_on,
     priority_on,
-)
-from collidecli.engine.narrowphase.triangles.surface_pair import (
-    MeshPairContext,
-    append_contact,
-    append_crossing,
-    is_facing,
-    own_direction,
 )
 
 # Cheap conditions precede expensive ones in nested ifs: Warp may evaluate both operands of an

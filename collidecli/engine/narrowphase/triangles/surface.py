@@ -15,7 +15,7 @@ the overload by the type of the first argument. Every source has an overload of:
   `mesh_arrays` and `first_face_of`, for the BVH of a mesh of the pair;
 - interior: `nearest_on`, `free_radius`, `surface_clearance`, `is_within`, `exit_point_of`,
   `first_crossings`,
-  `depth_inside`, `origin_on`, `chord_of`, `deepest_of`.
+  `depth_inside`, `origin_on`, `chord_of`, `deepest_of`; points are in the frame of the surface.
 """
 
 from typing import Any
@@ -424,9 +424,6 @@ def begin_in_box(
     return begin_near_segment(
         heightfield_pair.field, middle, middle, wp.max(half[0], wp.max(half[1], half[2]))
     )
-
-
-# Interior queries; points are in the frame of the surface.
 
 
 @wp.func

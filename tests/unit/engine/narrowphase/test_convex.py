@@ -10,8 +10,8 @@ from collidecli.engine.cells import PoseBatch
 from collidecli.engine.geometry.primitives import Primitive
 from collidecli.engine.geometry.real import Pose, Real, Vec3
 from collidecli.engine.narrowphase.convex.depth_certificate import is_least_depth
-from collidecli.engine.narrowphase.convex.gjk import descend, minimum_on_disc
 from collidecli.engine.narrowphase.convex.manifold import MAX_CONTACTS
+from collidecli.engine.narrowphase.convex.newton import descend, minimum_on_disc
 from collidecli.engine.narrowphase.convex.penetration import minkowski_difference
 from collidecli.engine.pipeline import ChunkReport
 from collidecli.engine.runtime.kernel import kernel

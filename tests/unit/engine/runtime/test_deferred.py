@@ -15,17 +15,14 @@ from warp._src import codegen, context
 
 import collidecli
 from collidecli.engine.pipeline_build import find_device
-from collidecli.engine.runtime import warp_internals
-from collidecli.engine.runtime.deferred_builtins import owned_process
+from collidecli.engine.runtime import deferred_functions, warp_internals
+from collidecli.engine.runtime.deferred_functions import PARSING, DeferredFunction, defer_functions
 from collidecli.engine.runtime.kernel import kernel
 from collidecli.engine.runtime.kernel_loader import load_kernels
-from collidecli.engine.runtime.warp_internals import (
-    PARSING,
-    DeferredFunction,
-    RecordedLaunches,
-    defer_functions,
-)
-from collidecli.engine.runtime.workspace import LaunchQueue, Workspace
+from collidecli.engine.runtime.launch_queue import LaunchQueue
+from collidecli.engine.runtime.owned_process import owned_process
+from collidecli.engine.runtime.recorded_launches import RecordedLaunches
+from collidecli.engine.runtime.workspace import Workspace
 from collidecli.scene.shape_types import ShapeType
 from collidecli.scene.tables import RIGID_COLUMNS
 from tests.support.engine_runs import add_shapes, random_poses
@@ -34,7 +31,7 @@ from tests.support.waits import PATIENCE
 IMPORT = """
 import os, pathlib, sys
 from collidecli.engine.runtime import deferred_builtins
-from collidecli.engine.runtime.deferred_builtins import owned_process
+from collidecli.engine.runtime.owned_process import owned_process
 if sys.argv[1] == "unknown":
     deferred_builtins.KNOWN_WARP = ("0.",)
 if sys.argv[1] == "api":
@@ -168,7 +165,7 @@ def test_tables_and_kernels_are_those_of_an_ordinary_import(told):
 # Deferred functions compute what functions of Warp's own decorator compute, and are parsed only if
 # they are used.
 
-func = warp_internals._func
+func = deferred_functions._func
 
 
 @func
@@ -187,7 +184,7 @@ def three_more(number: wp.int32) -> wp.int32:
     return one_more(one_more(one_more(number)))
 
 
-@warp_internals._func_native("number[i] = 2 * number[i];")
+@deferred_functions._func_native("number[i] = 2 * number[i];")
 def double_in_place(number: wp.array[wp.int32], i: int):
     """Doubles an element."""
     ...
@@ -268,14 +265,17 @@ def test_functions_of_other_processes_and_of_an_unknown_warp_are_not_deferred(
 ):
     monkeypatch.setattr(wp, "func", wp.func)  # restored at the end
     monkeypatch.setattr(wp, "func_native", wp.func_native)
-    monkeypatch.setattr(warp_internals, condition, lambda: False)
+    monkeypatch.setattr(deferred_functions, condition, lambda: False)
     before = wp.func, wp.func_native
     with owned_process():
         defer_functions()
         assert (wp.func, wp.func_native) == before
-        monkeypatch.setattr(warp_internals, condition, lambda: True)
+        monkeypatch.setattr(deferred_functions, condition, lambda: True)
         defer_functions()
-        assert (wp.func, wp.func_native) == (warp_internals._func, warp_internals._func_native)
+        assert (wp.func, wp.func_native) == (
+            deferred_functions._func,
+            deferred_functions._func_native,
+        )
 
 
 def test_a_thread_that_hashes_and_one_that_declares_do_not_wait_for_each_other():
@@ -318,7 +318,7 @@ from collidecli.cli.main import main
 code = main(["run", "samples/02_humanoid/humanoid.xml", "--frames", "0", "-o", sys.argv[1], "--quiet"])
 import warp as wp
 from collidecli.engine.narrowphase.convex import epa
-from collidecli.engine.runtime.warp_internals import DeferredFunction
+from collidecli.engine.runtime.deferred_functions import DeferredFunction
 deferred = [value for value in vars(epa).values() if isinstance(value, DeferredFunction)]
 print(code, "dot" in vars(wp), len(deferred) > 5, any("adj" in vars(function) for function in deferred))
 """

@@ -13,11 +13,12 @@ from collidecli.engine.narrowphase.box_box import collide_box_box
 from collidecli.engine.narrowphase.closed_form import collide_sphere_capsule, collide_sphere_sphere
 from collidecli.engine.narrowphase.collider import closed_form_kernel
 from collidecli.engine.runtime import carried_kernels, kernel_hashes, native_code, warp_internals
-from collidecli.engine.runtime.deferred_builtins import owned_process
+from collidecli.engine.runtime.deferred_functions import DeferredFunction
 from collidecli.engine.runtime.kernel import kernel
 from collidecli.engine.runtime.kernel_hashes import table_row
 from collidecli.engine.runtime.kernel_loader import load_kernels
-from collidecli.engine.runtime.warp_internals import DeferredFunction, KernelHashes, hashes_of
+from collidecli.engine.runtime.owned_process import owned_process
+from collidecli.engine.runtime.warp_internals import KernelHashes, hashes_of
 from collidecli.engine.runtime.warp_start import initialize
 
 

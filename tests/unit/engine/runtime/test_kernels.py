@@ -35,6 +35,7 @@ from collidecli.engine.runtime import (
 )
 from collidecli.engine.runtime import kernel as kernel_declaration
 from collidecli.engine.runtime.carried_kernels import add_to_cache, carried_folder
+from collidecli.engine.runtime.deferred_functions import PARSING
 from collidecli.engine.runtime.kernel import HEADER_FLAGS, SEPARATE_OPERATIONS, kernel, target_flags
 from collidecli.engine.runtime.kernel_files import digest, digest_name
 from collidecli.engine.runtime.kernel_hashes import table_row
@@ -44,14 +45,8 @@ from collidecli.engine.runtime.kernel_loader import (
     load_kernels,
     reported_compilation,
 )
-from collidecli.engine.runtime.warp_internals import (
-    PARSING,
-    V3,
-    KernelHashes,
-    compiled_files,
-    has_v3,
-)
-from collidecli.engine.runtime.workspace import execute_steps
+from collidecli.engine.runtime.launch_queue import execute_steps
+from collidecli.engine.runtime.warp_internals import V3, KernelHashes, compiled_files, has_v3
 from collidecli.errors import OutputError
 from collidecli.scene.shape_types import ShapeType
 from collidecli.temporary_folders import TemporaryFolder

@@ -21,10 +21,17 @@ from collidecli.engine.particles.self_contacts import SELF_CONTACT_ROWS
 from collidecli.engine.particles.self_sweep import SELF_SWEEP_ROWS
 from collidecli.engine.particles.soft_contacts import SOFT_ROWS
 from collidecli.engine.pipeline_build import find_device
-from collidecli.engine.runtime import device_stream, warp_internals, workspace
+from collidecli.engine.runtime import (
+    device_stream,
+    launch_queue,
+    recorded_launches,
+    warp_internals,
+    workspace,
+)
 from collidecli.engine.runtime.kernel import kernel
-from collidecli.engine.runtime.warp_internals import INDEX_LIMIT
-from collidecli.engine.runtime.workspace import ALIGNMENT, MAX_STEPS, ChunkTooLarge, Workspace
+from collidecli.engine.runtime.launch_queue import MAX_STEPS
+from collidecli.engine.runtime.recorded_launches import INDEX_LIMIT
+from collidecli.engine.runtime.workspace import ALIGNMENT, ChunkTooLarge, Workspace
 from collidecli.engine.scheduler import (
     Workers,
     chunk_sizes,
@@ -200,7 +207,7 @@ def test_chunks_are_halved_where_a_launch_or_scan_has_too_little_memory(
 ):
     """On an H200 with 617 MiB left a scan's own scratch memory could not be allocated."""
     reference = contacts_of(pipeline_of(model, poses), poses)
-    issue = getattr(warp_internals.RecordedLaunches, function)
+    issue = getattr(recorded_launches.RecordedLaunches, function)
     refused = []
 
     def limited(self, first, count, *others):
@@ -209,7 +216,7 @@ def test_chunks_are_halved_where_a_launch_or_scan_has_too_little_memory(
             raise RuntimeError(f"{function}: Warp CUDA error " + ERRORS_WITHOUT_MEMORY[function])
         return issue(self, first, count, *others)
 
-    monkeypatch.setattr(warp_internals.RecordedLaunches, function, limited)
+    monkeypatch.setattr(recorded_launches.RecordedLaunches, function, limited)
     assert_identical(contacts_of(pipeline_of(model, poses), poses), reference)
     assert refused
     with pytest.raises(RuntimeError, match="illegal"), Workspace(wp.get_device("cpu"), 100).turn():
@@ -420,7 +427,7 @@ def test_scans_in_place_copies_by_the_c_library_and_too_many_threads(queue_works
     queue_workspace.fill(counts, 3)
     assert queue_workspace.scan(counts, 10) == 30
     np.testing.assert_array_equal(queue_workspace.host(counts, 10), 3 * np.arange(1, 11))
-    assert workspace.COPY
+    assert launch_queue.COPY
     copy = queue_workspace.copied(queue_workspace.array("empty", 1, wp.vec3f), 0)
     assert copy.shape == (0, 3)
     arguments = [0, line_of(queue_workspace, "value", 8, 1)]
@@ -455,7 +462,7 @@ def test_an_array_that_grows_is_written_before_it_is_freed(queue_workspace):
 @pytest.mark.parametrize("clock", ["in the queue", "of Python"])
 def test_marks_are_when_the_launches_before_them_are_complete(queue_workspace, clock, monkeypatch):
     if clock == "of Python":
-        monkeypatch.setattr(workspace, "CLOCK", None)
+        monkeypatch.setattr(launch_queue, "CLOCK", None)
     count = 3_000_000
     line = line_of(queue_workspace, "long", count, 1)
     queue_workspace.launch(fill_line, 1, [0, line])

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from collidecli.engine.sweep.motion import Supports
+from collidecli.engine.sweep.supports import Supports
 from collidecli.numerics.poses import moved_points
 from collidecli.scene.builder import ModelBuilder
 

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 from collidecli.python.contacts import Contacts, collide
-from collidecli.scene.allowed_pairs import allowed_pairs, explain
+from collidecli.scene.allowed_pairs import allowed_pairs
+from collidecli.scene.pair_verdicts import explain
 from tests.support.mujoco_pairs import load, our_pairs, reported_pairs, ruled_pairs
 
 

@@ -10,8 +10,9 @@ from collidecli.errors import InputError
 from collidecli.importers.mujoco.compile import is_urdf
 from collidecli.importers.srdf import read_srdf
 from collidecli.motions.scenes import load_scene
-from collidecli.scene.allowed_pairs import allowed_pairs, explain
+from collidecli.scene.allowed_pairs import allowed_pairs
 from collidecli.scene.options import SceneOptions
+from collidecli.scene.pair_verdicts import explain
 from collidecli.scene.shape_types import ShapeType
 from tests.support import mujoco_pairs
 from tests.support.filter_scenes import xform

@@ -11,7 +11,8 @@ import collidecli
 from collidecli.errors import InputError
 from collidecli.importers.usd.collision_groups import filtered_groups
 from collidecli.motions.scenes import load_scene
-from collidecli.scene.allowed_pairs import allowed_pairs, explain
+from collidecli.scene.allowed_pairs import allowed_pairs
+from collidecli.scene.pair_verdicts import explain
 from tests.support.filter_scenes import (
     ABC,
     BODY_ROOT,

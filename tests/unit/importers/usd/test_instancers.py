@@ -9,7 +9,8 @@ from scipy.spatial.transform import Rotation
 
 import collidecli
 from collidecli.errors import InputError
-from collidecli.scene.allowed_pairs import allowed_pairs, explain
+from collidecli.scene.allowed_pairs import allowed_pairs
+from collidecli.scene.pair_verdicts import explain
 from collidecli.scene.shape_types import ShapeType
 from tests.support import usd_scenes
 from tests.support.usd_scenes import (

@@ -12,8 +12,9 @@ from collidecli.cli import main as cli
 from collidecli.errors import InputError
 from collidecli.importers.convex_parts_cache import parts_kept_in
 from collidecli.importers.usd.scene import add_usd
-from collidecli.scene.allowed_pairs import allowed_pairs, explain
+from collidecli.scene.allowed_pairs import allowed_pairs
 from collidecli.scene.builder import ModelBuilder
+from collidecli.scene.pair_verdicts import explain
 from collidecli.scene.shape_types import ShapeType
 from collidecli.scene.surface_distance import surface_distance, winding_number
 from tests.support import usd_scenes

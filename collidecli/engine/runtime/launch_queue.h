@@ -1,4 +1,4 @@
-// C++ of workspace.py, by section. The compiler of a kernel reads it: ${NAME} is a value of the module.
+// C++ of launch_queue.py, by section. The compiler of a kernel reads it: ${NAME} is a value of the module.
 // == execute_each_step
     typedef void (*Entry)(wp::uint64, wp::uint64, wp::uint64);
     for (int i = 0; i < count; ++i) {

@@ -1,4 +1,4 @@
-// C++ of all_pairs.py, by section. The compiler of a kernel reads it: ${NAME} is a value of the module.
+// C++ of lane_tests.py, by section. The compiler of a kernel reads it: ${NAME} is a value of the module.
 // == vectors
 ${PRELUDE}
 #if defined(VECTOR_LANES)
@@ -80,18 +80,6 @@ ${BITS}
         rounding = rounding * ${SLACK}f;
         return bits(normal[0] * from[0] + normal[1] * from[1] + normal[2] * from[2] - rounding < near);
     };
-// == over_lanes
-${VECTORS}${test}
-    unsigned int found = 0;
-    int lane = 0;
-#if defined(VECTOR_LANES)
-    for (; lane + ${LANES} <= count; lane += ${LANES})
-        found |= ${many} << lane;
-#endif
-    for (; lane < count; ++lane)
-        found |= ${one} << lane;
-${EPILOGUE}
-    return found;
 // == capsules
 ${LOAD}
     // Whether two capsules may be nearer than `limit`, the radii included, in the lanes from `lane` on.
@@ -134,6 +122,18 @@ ${LOAD}
         const Many least = limit + ${CAPSULE_SLACK} * scale;
         return bits((height <= 0.0) | (height * height <= least * least * dot(normal, normal)));
     };
+// == over_lanes
+${VECTORS}${test}
+    unsigned int found = 0;
+    int lane = 0;
+#if defined(VECTOR_LANES)
+    for (; lane + ${LANES} <= count; lane += ${LANES})
+        found |= ${many} << lane;
+#endif
+    for (; lane < count; ++lane)
+        found |= ${one} << lane;
+${EPILOGUE}
+    return found;
 // == lanes_near
 ${PRELUDE}${DOUBLE_BITS}${CAPSULES}
     unsigned int found = 0;
@@ -146,26 +146,3 @@ ${PRELUDE}${DOUBLE_BITS}${CAPSULES}
         found |= near(0.0, lane) << lane;
 ${EPILOGUE}
     return found;
-// == box_bits
-    const float* one = box.data + (slot / ${LANES}) * (${BOX_NUMBERS} * ${LANES}) + slot % ${LANES};
-    const float* eight = box.data + group * (${BOX_NUMBERS} * ${LANES});
-    unsigned int overlap = 0;
-#if defined(__clang__) && !defined(__CUDA_ARCH__) && !defined(SCALAR_LANES)
-    typedef float Lanes __attribute__((ext_vector_type(${LANES}), aligned(4)));
-    typedef bool Flags __attribute__((ext_vector_type(${LANES})));
-    #define EIGHT(number) (*(const Lanes*)(eight + (number) * ${LANES}))
-    const auto below = (EIGHT(0) < one[(3 * ${LANES})]) & (EIGHT(1) < one[(4 * ${LANES})]) & (EIGHT(2) < one[(5 * ${LANES})]);
-    const auto above = (EIGHT(3) > one[0]) & (EIGHT(4) > one[${LANES}]) & (EIGHT(5) > one[(2 * ${LANES})]);
-    // A conversion to a vector of bits is one instruction; a loop over the lanes gathers the bits in five.
-    overlap = __builtin_bit_cast(unsigned char, __builtin_convertvector(below & above, Flags));
-    #undef EIGHT
-#else
-    for (int k = 0; k < ${LANES}; ++k) {
-        bool overlaps = true;
-        for (int axis = 0; axis < 3; ++axis)
-            overlaps &= eight[axis * ${LANES} + k] < one[(axis + 3) * ${LANES}]
-                & eight[(axis + 3) * ${LANES} + k] > one[axis * ${LANES}];
-        overlap |= (unsigned int)overlaps << k;
-    }
-#endif
-    return overlap & mask;

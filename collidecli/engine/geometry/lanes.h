@@ -1,4 +1,4 @@
-// C++ of real.py, by section. The compiler of a kernel reads it: ${NAME} is a value of the module.
+// C++ of lanes.py, by section. The compiler of a kernel reads it: ${NAME} is a value of the module.
 // == prelude
 #if defined(__clang__) && !defined(__CUDA_ARCH__)
     #define MAGNITUDE(x) __builtin_elementwise_abs(x)

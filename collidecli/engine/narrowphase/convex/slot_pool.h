@@ -1,4 +1,4 @@
-// C++ of epa.py, by section. The compiler of a kernel reads it: ${NAME} is a value of the module.
+// C++ of slot_pool.py, by section. The compiler of a kernel reads it: ${NAME} is a value of the module.
 // == take_slot
 #if defined(__CUDA_ARCH__)
     const unsigned int count = ${GPU_SLOT_COUNT};

@@ -1,0 +1,69 @@
+"""Columns of the intervals in which pairs touch."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from collidecli.analysis.touches import Frames, Intervals, PairKeys
+from collidecli.scene.options import EVENT_COLUMNS
+
+TIME_COLUMNS = ("begin_time", "end_time", "deepest_time")
+"""In the unit of the times of the set."""
+DURATION = "seconds"
+COLUMN_UNITS = {DURATION: "s", "least_distance": "m"}
+
+
+def interval_seconds(intervals: Intervals, frames: Frames) -> np.ndarray:
+    """Duration of each interval [s]: up to the first frame without touch, or the last frame of its
+    episode."""
+    return frames.time[_following(intervals)] - frames.time[intervals.first]
+
+
+def is_known(intervals: Intervals) -> tuple[np.ndarray, np.ndarray]:
+    """bool[n]: whether the begin, and the end, of each interval is recorded: not at a border of its
+    episode."""
+    return intervals.first > intervals.begin, intervals.last + 1 < intervals.end
+
+
+def _following(intervals: Intervals) -> np.ndarray:
+    """int64[n]: the frame after each interval; the last one if the interval lasts to the end of its
+    episode."""
+    return np.minimum(intervals.last + 1, intervals.end - 1)
+
+
+def interval_rows(
+    intervals: Intervals, frames: Frames, keys: PairKeys, by: str
+) -> dict[str, np.ndarray]:
+    """Columns by name, with a row per interval; see docs/howto/list-touches.md. Paths are rows of
+    `keys.paths`.
+
+    by: what the pairs are of, one of EVENT_THINGS. episode: only if there are episodes: row of the
+    episode, plus one. end_time is NaN if the end is unknown.
+    """
+    begun, ended = is_known(intervals)
+    following = _following(intervals)
+    world = keys.world(intervals.key)
+    episode = (
+        {}
+        if frames.episodes is None
+        else {"episode": frames.episodes.row(world, intervals.first) + 1}
+    )
+    return {
+        "world": world,
+        **episode,
+        **dict(zip(EVENT_COLUMNS[by], keys.items(intervals.key), strict=True)),
+        "begin_frame": frames.number[intervals.first],
+        "last_frame": frames.number[intervals.last],
+        "begin_time": frames.time[intervals.first],
+        "end_time": np.where(ended, frames.time[following], np.nan),
+        "begin_known": begun,
+        "end_known": ended,
+        DURATION: interval_seconds(intervals, frames),
+        "touching_frames": intervals.touching,
+        "pauses": intervals.pauses,
+        "contacts": intervals.contacts,
+        "most_contacts": intervals.most,
+        "least_distance": intervals.distance,
+        "deepest_frame": frames.number[intervals.deepest],
+        "deepest_time": frames.time[intervals.deepest],
+    }

@@ -1,0 +1,68 @@
+"""Launches recorded by Warp and executed immediately: on CUDA, where a stream is a queue, and with
+an unknown Warp."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import numpy as np
+import warp as wp
+
+INDEX_LIMIT = 2**31 - 1
+"""Kernels count threads and elements in 32 bits."""
+
+
+def record_launch(
+    kernel: wp.Kernel, count: int, arguments: list[Any], device: Any = "cpu"
+) -> wp.Launch:
+    """A launch as Warp records it, not executed."""
+    command = wp.launch(kernel, count, arguments, device=device, record_cmd=True)
+    assert isinstance(command, wp.Launch)
+    return command
+
+
+class RecordedLaunches:
+    """Launches of one worker: Warp records the first launch of each kernel, later ones update the
+    changed arguments."""
+
+    def __init__(self, device: wp.Device) -> None:
+        self._device = device
+        self._recorded: dict[wp.Kernel, tuple[wp.Launch, int, list[Any]]] = {}
+
+    def launch(self, kernel: wp.Kernel, count: int, arguments: list[Any]) -> None:
+        """Launches `count` threads of a kernel."""
+        recorded = self._recorded.get(kernel)
+        if recorded is None:
+            command = record_launch(kernel, count, arguments, self._device)
+        else:
+            command, last_count, last = recorded
+            for index, value in enumerate(arguments):
+                if value is not last[index]:
+                    command.set_param_at_index(index, value)
+            if count != last_count:
+                command.set_dim(count)
+        self._recorded[kernel] = (command, count, arguments)
+        command.launch()
+
+    def scan(self, counts: wp.array, count: int, ends: wp.array) -> None:
+        """Inclusive scan of the first `count` int32 of `counts` to `ends`, which may be the same
+        array."""
+        wp.utils.array_scan(counts[:count], ends[:count], inclusive=True)  # pyright: ignore[reportArgumentType]
+
+    def copy(self, destination: np.ndarray, source: wp.array) -> None:
+        """Fills a host array from the beginning of `source`."""
+        destination[...] = source[: len(destination)].numpy()
+
+    def mark(self) -> float:
+        """Now [s], as each launch on the CPU is complete when it returns; of a device its stream
+        has marks."""
+        return time.perf_counter()
+
+    def finish(self) -> None:
+        """Nothing: each launch on the CPU is complete when it returns, and a device is waited for
+        by its stream."""
+
+    def forget(self) -> None:
+        """Drops references to arrays."""
+        self._recorded.clear()

@@ -1,0 +1,13 @@
+"""Columns of the labels of several contact sets."""
+
+from __future__ import annotations
+
+from collidecli.pages.lists import ListTable, counted
+
+LIST_TABLE = ListTable(
+    "contact set",
+    [
+        *counted("frames", "worlds", "sensors", "partners", of="shape"),
+        *counted("labelled", "runs"),
+    ],
+)

@@ -1,0 +1,17 @@
+"""Columns of the runs of several inputs."""
+
+from __future__ import annotations
+
+from collidecli.pages.lists import DEEPEST, WRITTEN, ListTable, counted
+from collidecli.pages.quantities import seconds
+
+LIST_TABLE = ListTable(
+    "input",
+    [
+        *counted("frames", "contacts"),
+        DEEPEST,
+        ("time", "right", lambda one: seconds(one["wall_seconds"])),
+        WRITTEN,
+    ],
+    has_groups=True,
+)
