@@ -8,7 +8,7 @@ from scipy.spatial.transform import Rotation
 
 import collidecli
 from collidecli.engine.device_model import bounding_radius
-from collidecli.engine.narrowphase.dispatch import plane_collider
+from collidecli.engine.narrowphase.dispatch import lowest_point_collider
 from collidecli.errors import InputError
 from collidecli.numerics.poses import compose_poses, inverse_poses
 from collidecli.pages.view.meshes import shape_groups
@@ -661,7 +661,7 @@ def test_what_is_stated_by_shape_type_is_of_one_solid(kind):
     )
     pose = np.concatenate([np.zeros((len(size), 3)), turn.as_quat()], axis=1)
     contacts = launch_collider(
-        plane_collider(False).kernel, 1, 0, np.zeros(3), int(kind), size[0], pose, 1.0
+        lowest_point_collider(False).kernel, 1, 0, np.zeros(3), int(kind), size[0], pose, 1.0
     )
     np.testing.assert_allclose(contacts.least(), -height, atol=1e-12)
     triangles = facets(kind, size[0])
