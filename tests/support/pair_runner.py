@@ -27,8 +27,7 @@ from collidecli.engine.narrowphase.convex.penetration import separate, separate_
 from collidecli.engine.narrowphase.dispatch import collider
 from collidecli.engine.runtime.kernel import kernel
 from collidecli.scene.convex_hull import ConvexHull
-from collidecli.scene.shape_types import ShapeType
-from collidecli.scene.solids import SIZE_COUNT
+from collidecli.scene.shape_types import SIZE_COUNT, ShapeType
 from tests.support.oracle import rotation_of, separation_along, signed_distance
 from tests.support.poses import pose_set
 from tests.support.supports import extents, surface_residual
