@@ -18,7 +18,7 @@ from collidecli.errors import InputError
 from collidecli.scene.arguments import is_integer, is_number
 from collidecli.scene.convex_hull import ConvexHull
 from collidecli.scene.shape_types import LENGTH_LIMIT, SHAPE_FORMS, ShapeType
-from collidecli.scene.solids import SOLIDS, half_extents, solid_triangles
+from collidecli.scene.solids import SOLIDS, check_three_sizes, half_extents, solid_triangles
 from collidecli.scene.triangle_mesh import TriangleMesh
 
 SPOKES = 48
@@ -169,6 +169,7 @@ def sdf_shape(
     if shape_type in (ShapeType.PLANE, ShapeType.HEIGHTFIELD):
         what = f"a {shape_type.label} has no signed distance field"
         raise InputError(what, where, "leave its sdf options out: its contacts are exact without")
+    check_three_sizes(np.array([shape_type]), [where], "signed distance fields")
     if mesh is not None and not mesh.is_solid:
         raise InputError(
             "a hollow mesh has no signed distance field", where, "leave its field or is_solid out"

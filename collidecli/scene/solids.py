@@ -181,6 +181,19 @@ def _sizes_of(type_: ShapeType, size: np.ndarray) -> np.ndarray:
     return np.moveaxis(size, -1, 0)[: SIZE_COUNT[type_]]
 
 
+def check_three_sizes(shape_type: np.ndarray, paths: Sequence[str], what: str) -> None:
+    """Raises InputError for shapes whose type has more than three sizes. shape_type: int[n]. what:
+    is not computed of them.
+
+    `Primitive` has all sizes; functions of a type and three sizes do not read the others.
+    """
+    for row, kind in enumerate(shape_type.tolist() if SIZE_WIDTH > 3 else ()):
+        if SIZE_COUNT[ShapeType(kind)] > 3:
+            label = ShapeType(kind).label.replace("_", " ")
+            fix = "leave it out, or add a convex mesh in its place"
+            raise InputError(f"{what} of a {label} are not computed", paths[row], fix)
+
+
 def has_support(shape_type: np.ndarray) -> np.ndarray:
     """bool[...]: types with a support function, which of a plane is infinite."""
     return shape_type <= ShapeType.CONVEX_MESH

@@ -36,6 +36,7 @@ from collidecli.scene.hydroelastic import HydroShapes
 from collidecli.scene.model import Model
 from collidecli.scene.pressure_cells import PressureCells, box_cells, half_space_cells, hull_cells
 from collidecli.scene.shape_types import ShapeType
+from collidecli.scene.solids import check_three_sizes
 
 # Pressure fields on the device: the cells of convex polytopes, and the stiffness of every shape.
 
@@ -117,7 +118,7 @@ def _polytopes(model: Model, stiffness: np.ndarray) -> tuple[list[PressureCells]
         if key not in index_of:
             index_of[key] = len(cells)
             if kind == ShapeType.BOX:
-                cells.append(box_cells(shapes.size[row]))
+                cells.append(box_cells(shapes.size[row, :3]))
             else:
                 cells.append(hull_cells(surface.hull if surface else model.hulls[shapes.hull[row]]))
         polytope[row] = index_of[key]
@@ -448,6 +449,9 @@ def upload_solids(device_model: DeviceModel, sampled: np.ndarray) -> Solids:
     """Meshes, hulls and heightfields of the shapes `sampled`, bool[S], on the device."""
     model = device_model.model
     device = device_model.device
+    shapes = model.shapes
+    of_sampled = [path for path, chosen in zip(shapes.path, sampled, strict=True) if chosen]
+    check_three_sizes(shapes.type[sampled], of_sampled, "distances of points")
     polygons = np.isin(model.shapes.type, (ShapeType.MESH, ShapeType.CONVEX_MESH))
     meshes, mesh = facet_meshes(model, np.flatnonzero(sampled & polygons))
     solids = Solids()

@@ -49,6 +49,7 @@ from collidecli.scene.convex_hull import ConvexHull
 from collidecli.scene.particles import EVERY_TEMPLATE, Particles, canonical_triangles
 from collidecli.scene.shape_types import ShapeType
 from collidecli.scene.signed_distance import facets
+from collidecli.scene.solids import check_three_sizes
 from collidecli.scene.tables import ContactGroup, GroupRows, no_rows
 
 # Functions of surfaces have one overload for each struct of surfaces: Warp selects by argument
@@ -670,7 +671,10 @@ def upload_polygons(device_model: DeviceModel) -> PolygonSurfaces:
 
 
 def surfaces_of(device_model: DeviceModel, types: np.ndarray) -> list[Any]:
-    """The surfaces of each of FAMILIES on a device; None for those without any of the types."""
+    """The surfaces of each of FAMILIES on a device; None for those without any of the types. Raises
+    InputError for types of more than three sizes."""
+    labels = [ShapeType(kind).label for kind in types.tolist()]
+    check_three_sizes(types, labels, "contacts with particles")
     primitives, polygons, grids = families(types)
     surfaces: list[Any] = [None, upload_polygons(device_model) if polygons else None, None]
     if primitives:

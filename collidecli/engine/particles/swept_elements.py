@@ -16,7 +16,7 @@ from typing import Any
 
 import warp as wp
 
-from collidecli.engine.geometry.primitives import Primitive, Vertex, core_radius, core_support
+from collidecli.engine.geometry.primitives import Primitive, Vertex, core_support, primitive
 from collidecli.engine.geometry.real import UP, Quat, Real, Vec3
 from collidecli.engine.narrowphase.convex.gjk import closest_to_origin, reduce_simplex
 from collidecli.engine.particles import swept_points
@@ -110,9 +110,7 @@ def highest_corner(corners: Mat33) -> Vec3:
 @wp.func
 def farthest_point(shape: Primitive, direction: Vec3) -> Vec3:
     """Support point of the core of a primitive."""
-    return core_support(
-        shape.type, shape.size, core_radius(shape.type, shape.size), direction
-    ).point
+    return core_support(shape.type, shape.size, shape.radius, direction).point
 
 
 @wp.func
@@ -127,7 +125,7 @@ def farthest_point(shape: TriangleQuery, direction: Vec3) -> Vec3:
 @wp.func
 def rounding_radius(shape: Primitive) -> Real:
     """Radius of the ball that rounds the core of a primitive [m]."""
-    return core_radius(shape.type, shape.size)
+    return shape.radius
 
 
 @wp.func
@@ -384,7 +382,7 @@ def first_touch(
 ) -> ElementAdvance:
     """The first touch of an element and a primitive from `start` on, 0 forwards (sign 1) or 1
     backwards (sign -1)."""
-    result = advance(Primitive(step.type, step.size), step, start, sign, Real(1.0))
+    result = advance(primitive(step.type, step.size), step, start, sign, Real(1.0))
     result.time = start + sign * result.time
     return result
 

@@ -18,7 +18,7 @@ from typing import Any
 import warp as wp
 
 from collidecli.engine.geometry.heightfields import field_of
-from collidecli.engine.geometry.primitives import Primitive, support_point
+from collidecli.engine.geometry.primitives import primitive, support_point
 from collidecli.engine.geometry.real import (
     ELLIPSOID,
     PLANE,
@@ -176,7 +176,7 @@ def separation_of_primitive(step: PointStep, sample: Sample, point: Vec3) -> Rea
     `outward`."""
     if step.type == PLANE:
         return sample.distance
-    shape = Primitive(step.type, step.size)
+    shape = primitive(step.type, step.size)
     return wp.dot(sample.outward, point) - wp.dot(
         sample.outward, support_point(shape, sample.outward)
     )
