@@ -18,7 +18,7 @@ from collidecli.numerics.products import dot, norm
 from collidecli.scene.heightfield_solid import solid_mesh
 from collidecli.scene.model import Model
 from collidecli.scene.shape_types import ShapeType
-from collidecli.scene.solids import SOLIDS, ball_radius, support_heights
+from collidecli.scene.solids import SOLIDS, ball_radius, solid_triangles, support_heights
 from collidecli.scene.triangle_mesh import TriangleMesh
 
 
@@ -97,10 +97,9 @@ def _triangles(model: Model, row: int) -> TriangleMesh:
         vertex = model.hulls[shapes.hull[row]].vertex
         face = model.hulls[shapes.hull[row]].triangles
     else:
-        make = SOLIDS[kind].triangles
-        segments = SOLIDS[kind].segments
-        assert make is not None
-        vertex, face = make(shapes.size[row], segments)
+        triangles = solid_triangles(kind, shapes.size[row], SOLIDS[kind].segments)
+        assert triangles is not None
+        vertex, face = triangles
     return TriangleMesh(
         np.ascontiguousarray(vertex, np.float64), np.zeros(3), face.astype(np.int32)
     )

@@ -31,7 +31,8 @@ def kernels() -> Iterator[wp.Kernel]:
     of modules."""
     from collidecli.engine.compaction import RowWriter
     from collidecli.engine.hydroelastic.voxel_blocks import voxel_kernels
-    from collidecli.engine.narrowphase.dispatch import METHODS, collider
+    from collidecli.engine.narrowphase.dispatch import collider
+    from collidecli.engine.narrowphase.routes import METHODS
     from collidecli.engine.narrowphase.sub_pairs import SubPairKernels
     from collidecli.engine.point_distances import point_kernel
     from collidecli.scene.shape_types import ShapeType

@@ -5,7 +5,7 @@ import warp as wp
 from collidecli.engine.cells import Instances
 from collidecli.engine.device_model import Margins, ShapeRows
 from collidecli.engine.geometry.hulls import HullShape, hull_shape
-from collidecli.engine.geometry.primitives import Primitive
+from collidecli.engine.geometry.primitives import Primitive, primitive_at
 from collidecli.engine.geometry.real import Pose, Real
 from collidecli.engine.pair_limits import pair_limits
 
@@ -80,7 +80,7 @@ def query_of(
 @wp.func
 def primitive_of(rows: ShapeRows, row: int) -> Primitive:
     """Primitive of a row."""
-    return Primitive(rows.type[row], rows.size[row])
+    return primitive_at(rows.type, rows.size, row)
 
 
 @wp.func

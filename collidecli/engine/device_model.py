@@ -40,10 +40,10 @@ class ShapeRows:
     kind: the type, KINDS_WITH_FIELD on top for a shape that has a signed distance field; or
     CONVEX_SURFACE. body: as in the model, but MOVED_BY_WORLD for a static shape whose pose differs
     between worlds of its template. radius: of the bounding ball about the shape's origin.
-    inflation: see bounds_inflation. hull: index in `hulls`, or -1; the hulls of convex meshes
-    follow those of the model. mesh, heightfield: index in the model's, or -1. Their surfaces are
-    arguments of the colliders that read them, since compile and call time grow with the number of
-    arrays (docs/adr/0117).
+    size: see size_blocks. inflation: see bounds_inflation. hull: index in `hulls`, or -1; the hulls
+    of convex meshes follow those of the model. mesh, heightfield: index in the model's, or -1.
+    Their surfaces are arguments of the colliders that read them, since compile and call time grow
+    with the number of arrays (docs/adr/0117).
     """
 
     type: wp.array[wp.int32]
@@ -136,7 +136,7 @@ def upload_model(model: Model, device: wp.Device) -> DeviceModel:
     rows.kind = put(kinds_of(model), wp.int32)
     rows.body = put(_body_or_world(model), wp.int32)
     rows.pose = put(shapes.pose, Pose)
-    rows.size = put(shapes.size, Vec3)
+    rows.size = put(size_blocks(shapes.size), Vec3)
     rows.radius = put(bounding_radius(shapes.type, shapes.size), wp.float32)
     inflation = bounds_inflation(model)
     rows.inflation = put(np.nextafter(inflation.astype(np.float32), np.float32(np.inf)), wp.float32)
@@ -238,6 +238,15 @@ def bounds_inflation(model: Model) -> np.ndarray:
             inflation[np.unique(forced)], 0.5 * (pair_margin + pair_gap).max()
         )
     return inflation
+
+
+def size_blocks(size: np.ndarray) -> np.ndarray:
+    """float64[S * blocks, 3]: the first three sizes of every shape, then the next three of every
+    shape, if any type has more."""
+    width = -(-size.shape[1] // 3) * 3
+    padded = np.zeros((len(size), width))
+    padded[:, : size.shape[1]] = size
+    return np.concatenate([padded[:, first : first + 3] for first in range(0, width, 3)])
 
 
 def bounding_radius(shape_type: np.ndarray, size: np.ndarray) -> np.ndarray:

@@ -24,7 +24,8 @@ from collidecli.engine.device_model import (
 from collidecli.engine.distances import Found, Queries, least_of_contacts, upload_trees
 from collidecli.engine.geometry.real import Pose, Real
 from collidecli.engine.narrowphase.collider import Collider, ColliderTable
-from collidecli.engine.narrowphase.dispatch import NarrowPhase, collider_of_kinds
+from collidecli.engine.narrowphase.dispatch import collider_of_kinds
+from collidecli.engine.narrowphase.narrow_phase import NarrowPhase
 from collidecli.engine.runtime.device_stream import has_own_memory
 from collidecli.engine.runtime.kernel_loader import load_kernels
 from collidecli.engine.runtime.launch_queue import execute_steps

@@ -18,7 +18,8 @@ from collidecli.engine.broadphase.explicit import explicit
 from collidecli.engine.cells import transform_shapes
 from collidecli.engine.device_model import DeviceModel, kinds_of, type_of_kind, upload_model
 from collidecli.engine.motion_sample import blocks_of_motion, sample_bounds, world_offset
-from collidecli.engine.narrowphase.dispatch import NarrowPhase, needed_colliders
+from collidecli.engine.narrowphase.dispatch import needed_colliders
+from collidecli.engine.narrowphase.narrow_phase import NarrowPhase
 from collidecli.engine.no_effect import no_effect_notes
 from collidecli.engine.pipeline import ALWAYS, CollisionPipeline
 from collidecli.engine.runtime.device_stream import has_own_memory, keep_freed_memory, uploading

@@ -19,7 +19,7 @@ from collidecli.numerics.pose_columns import WXYZ_TO_XYZW
 from collidecli.numerics.poses import inverse_poses, moved_points
 from collidecli.scene.model import Model
 from collidecli.scene.options import SceneOptions
-from collidecli.scene.shape_types import ShapeType
+from collidecli.scene.shape_types import SIZE_WIDTH, ShapeType
 from collidecli.scene.triangle_mesh import TriangleMesh
 from collidecli.wording import count
 
@@ -44,6 +44,14 @@ class Visual:
     size: Sequence[float] = (0.0, 0.0, 0.0)
     mesh: TriangleMesh | None = None
     colour: Sequence[float] = GREY
+
+
+def _sizes(visuals: Sequence[Visual]) -> np.ndarray:
+    """float64[V, SIZE_WIDTH]: sizes as in `Shapes`."""
+    sizes = np.zeros((len(visuals), SIZE_WIDTH))
+    for row, visual in enumerate(visuals):
+        sizes[row, : len(visual.size)] = visual.size
+    return sizes
 
 
 def with_visuals(
@@ -93,7 +101,7 @@ def with_visuals(
         body=np.append(shapes.body, body),
         template=np.append(shapes.template, template),
         pose=np.concatenate([shapes.pose, [visual.pose for visual in visuals]]),
-        size=np.concatenate([shapes.size, [visual.size for visual in visuals]]),
+        size=np.concatenate([shapes.size, _sizes(visuals)]),
         mesh=np.append(shapes.mesh, [number.get(id(visual.mesh), -1) for visual in visuals]),
     )
     return (

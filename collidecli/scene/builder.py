@@ -45,9 +45,9 @@ from collidecli.scene.records import (
     may_share_world,
 )
 from collidecli.scene.shape_config import ShapeConfig, check_config, check_length, sdf_options
-from collidecli.scene.shape_types import LENGTH_LIMIT, ShapeType
+from collidecli.scene.shape_types import LENGTH_LIMIT, SIZE_COUNT, ShapeType
 from collidecli.scene.signed_distance import sdf_shape
-from collidecli.scene.solids import SIZE_COUNT, SOLIDS, checked_size
+from collidecli.scene.solids import SOLIDS, checked_size
 from collidecli.scene.triangle_mesh import TriangleMesh, triangle_mesh
 
 HALF_SQRT = math.sqrt(0.5)

@@ -29,6 +29,7 @@ from collidecli.scene.records import (
     WorldOrigin,
 )
 from collidecli.scene.shape_config import check_length, resolved_material
+from collidecli.scene.shape_types import SIZE_WIDTH
 from collidecli.scene.signed_distance import SdfShape
 from collidecli.scene.triangle_mesh import TriangleMesh
 
@@ -253,7 +254,7 @@ def _shapes(
         body=np.array([s.body for s in records], np.int32),
         template=np.array([s.template for s in records], np.int32),
         pose=_stacked(records, "pose", 7),
-        size=_stacked(records, "size", 3),
+        size=_stacked(records, "size", SIZE_WIDTH),
         margin=np.array([s.cfg.margin or 0.0 for s in records], np.float64),
         gap=np.array(gaps, np.float64),
         material=Materials.of([resolved_material(s.cfg) for s in records]),

@@ -56,8 +56,8 @@ class Shapes(Counted):
     -1 for the static world. template: int32[S]; -1 is in every world. pose: float64[S, 7]; shape
     frame in body frame, xyzw; of a static shape in world, in the first world of its
         template (`Model.world_shift` transforms it to the others).
-    size: float64[S, 3] [m], see `ShapeType`. margin, gap: float64[S] [m]. material: of their
-    surfaces. hull, mesh, heightfield: int32[S], index into `Model.hulls`, `Model.meshes` and
+    size: float64[S, SIZE_WIDTH] [m], see `ShapeType`. margin, gap: float64[S] [m]. material: of
+    their surfaces. hull, mesh, heightfield: int32[S], index into `Model.hulls`, `Model.meshes` and
         `Model.heightfields` of a shape of that type; -1 for others. sdf: index into `Model.sdfs` of
         a shape of any type; -1 for none.
     hydroelastic: float64[S, 2]: 1 for a shape that is marked as hydroelastic, and its stiffness

@@ -17,8 +17,8 @@ import numpy as np
 from collidecli.errors import InputError
 from collidecli.scene.arguments import is_integer, is_number
 from collidecli.scene.convex_hull import ConvexHull
-from collidecli.scene.shape_types import LENGTH_LIMIT, ShapeType
-from collidecli.scene.solids import SOLIDS, half_extents
+from collidecli.scene.shape_types import LENGTH_LIMIT, SHAPE_FORMS, ShapeType
+from collidecli.scene.solids import SOLIDS, check_three_sizes, half_extents, solid_triangles
 from collidecli.scene.triangle_mesh import TriangleMesh
 
 SPOKES = 48
@@ -43,10 +43,12 @@ def facets(
         vertex = hull.vertex
         face = hull.triangles
     else:
-        solid = SOLIDS.get(shape_type)
-        if solid is None or solid.triangles is None or solid.has_flat_core:
+        if shape_type not in SOLIDS or SHAPE_FORMS[shape_type].core == "flat":
             return None
-        vertex, face = solid.triangles(size, SPOKES)
+        triangles = solid_triangles(shape_type, size, SPOKES)
+        if triangles is None:
+            return None
+        vertex, face = triangles
     return TriangleMesh(
         np.ascontiguousarray(vertex, np.float64), np.zeros(3), face.astype(np.int32)
     )
@@ -167,6 +169,7 @@ def sdf_shape(
     if shape_type in (ShapeType.PLANE, ShapeType.HEIGHTFIELD):
         what = f"a {shape_type.label} has no signed distance field"
         raise InputError(what, where, "leave its sdf options out: its contacts are exact without")
+    check_three_sizes(np.array([shape_type]), [where], "signed distance fields")
     if mesh is not None and not mesh.is_solid:
         raise InputError(
             "a hollow mesh has no signed distance field", where, "leave its field or is_solid out"

@@ -12,33 +12,36 @@ from collidecli.errors import InputError
 from collidecli.numerics.products import dot, norm
 from collidecli.numerics.trigonometry import sincos
 from collidecli.scene.arguments import float_array
-from collidecli.scene.shape_types import LENGTH_LIMIT, ShapeType
+from collidecli.scene.shape_types import (
+    LENGTH_LIMIT,
+    SHAPE_FORMS,
+    SIZE_COUNT,
+    SIZE_WIDTH,
+    ShapeType,
+)
 
 
 @dataclass(frozen=True)
 class Solid:
-    """A shape type whose geometry is its sizes x, y, z [m] alone, which are numbers, or arrays over
-    shapes.
+    """A shape type whose geometry is its sizes of SHAPE_FORMS [m] alone, which are numbers, or
+    arrays over shapes.
 
-    sizes: how many it has. triangles: vertices on its surface, and triangles counterclockwise from
+    triangles: vertices on its surface, and triangles counterclockwise from
     outside, of a size and a number of segments of a circle; None of an infinite solid. half: half
     extents of its box about the origin; None is the sizes. height: support function, the greatest
     direction.p over its points p; None is that of a box. radius: of the least ball about the
     origin; None is the length of the sizes. segments: with which volumes are bounded; 0 of a
     polyhedron, whose triangles are its surface. may_be_zero: index of the size that may be 0.
-    scales: sizes scale it along the axes. has_flat_core: it is a point or a segment, rounded by a
-    ball.
+    scales: sizes scale it along the axes.
     """
 
-    sizes: int
     triangles: Callable[[np.ndarray, int], tuple[np.ndarray, np.ndarray]] | None
-    half: Callable[[Any, Any, Any], Sequence[Any]] | None = None
-    height: Callable[[Any, Any, Any, np.ndarray], Any] | None = None
-    radius: Callable[[Any, Any, Any], Any] | None = None
+    half: Callable[..., Sequence[Any]] | None = None
+    height: Callable[..., Any] | None = None
+    radius: Callable[..., Any] | None = None
     segments: int = 0
     may_be_zero: int = -1
     scales: bool = True
-    has_flat_core: bool = False
 
 
 def _circle(segments: int) -> np.ndarray:
@@ -128,46 +131,33 @@ def _sphere(size: np.ndarray, segments: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 SOLIDS = {
-    ShapeType.PLANE: Solid(
-        0, None, lambda x, y, z: (np.inf,) * 3, lambda x, y, z, d: np.inf, lambda x, y, z: np.inf
-    ),
+    ShapeType.PLANE: Solid(None, lambda: (np.inf,) * 3, lambda d: np.inf, lambda: np.inf),
     ShapeType.SPHERE: Solid(
-        1,
-        _sphere,
-        lambda x, y, z: (x, x, x),
-        lambda x, y, z, d: x,
-        lambda x, y, z: x,
-        256,
-        has_flat_core=True,
+        _sphere, lambda x: (x, x, x), lambda x, d: x, lambda x: x, segments=256
     ),
     ShapeType.CAPSULE: Solid(
-        2,
         _capsule,
-        lambda x, y, z: (x, x, x + y),
-        lambda x, y, z, d: x + y * abs(d[:, 2]),
-        lambda x, y, z: x + y,
-        256,
+        lambda x, y: (x, x, x + y),
+        lambda x, y, d: x + y * abs(d[:, 2]),
+        lambda x, y: x + y,
+        segments=256,
         may_be_zero=1,
         scales=False,
-        has_flat_core=True,
     ),
-    ShapeType.BOX: Solid(3, _box),
+    ShapeType.BOX: Solid(_box),
     ShapeType.CYLINDER: Solid(
-        2,
         _prism,
-        lambda x, y, z: (x, x, y),
-        lambda x, y, z, d: x * norm(d[:, :2]) + y * abs(d[:, 2]),
+        lambda x, y: (x, x, y),
+        lambda x, y, d: x * norm(d[:, :2]) + y * abs(d[:, 2]),
         segments=1024,
     ),
     ShapeType.CONE: Solid(
-        2,
         _pyramid,
-        lambda x, y, z: (x, x, y),
-        lambda x, y, z, d: np.maximum(y * d[:, 2], x * norm(d[:, :2]) - y * d[:, 2]),
+        lambda x, y: (x, x, y),
+        lambda x, y, d: np.maximum(y * d[:, 2], x * norm(d[:, :2]) - y * d[:, 2]),
         segments=1024,
     ),
     ShapeType.ELLIPSOID: Solid(
-        3,
         _ball,
         height=lambda x, y, z, d: norm(np.column_stack([x, y, z]) * d),
         radius=lambda x, y, z: np.maximum(np.maximum(x, y), z),
@@ -175,7 +165,33 @@ SOLIDS = {
     ),
 }
 """The types other than meshes and heightfields, which are described by their vertices."""
-SIZE_COUNT = {kind: SOLIDS[kind].sizes if kind in SOLIDS else 3 for kind in ShapeType}
+
+
+def solid_triangles(
+    type_: ShapeType, size: np.ndarray, segments: int
+) -> tuple[np.ndarray, np.ndarray] | None:
+    """Vertices and triangles of a type of SOLIDS, see `Solid`; None of a plane. size: float64[n],
+    of which the first are the type's."""
+    make = SOLIDS[type_].triangles
+    return None if make is None else make(size[: SIZE_COUNT[type_]], segments)
+
+
+def _sizes_of(type_: ShapeType, size: np.ndarray) -> np.ndarray:
+    """The sizes of a type of arrays [..., SIZE_WIDTH], first axis first."""
+    return np.moveaxis(size, -1, 0)[: SIZE_COUNT[type_]]
+
+
+def check_three_sizes(shape_type: np.ndarray, paths: Sequence[str], what: str) -> None:
+    """Raises InputError for shapes whose type has more than three sizes. shape_type: int[n]. what:
+    is not computed of them.
+
+    `Primitive` has all sizes; functions of a type and three sizes do not read the others.
+    """
+    for row, kind in enumerate(shape_type.tolist() if SIZE_WIDTH > 3 else ()):
+        if SIZE_COUNT[ShapeType(kind)] > 3:
+            label = ShapeType(kind).label.replace("_", " ")
+            fix = "leave it out, or add a convex mesh in its place"
+            raise InputError(f"{what} of a {label} are not computed", paths[row], fix)
 
 
 def has_support(shape_type: np.ndarray) -> np.ndarray:
@@ -186,8 +202,8 @@ def has_support(shape_type: np.ndarray) -> np.ndarray:
 def checked_size(
     shape_type: ShapeType, size: Sequence[float] | np.ndarray, where: str
 ) -> np.ndarray:
-    """`size` as float64[3]. Raises InputError for a wrong count and for sizes that are not finite
-    and positive.
+    """`size` as float64[SIZE_WIDTH]. Raises InputError for a wrong count and for sizes that are not
+    finite and positive.
 
     A capsule's half length may be zero: the capsule is then a sphere.
     """
@@ -195,8 +211,11 @@ def checked_size(
     count = SIZE_COUNT[shape_type]
     if given.shape != (count,):
         shown = f"{len(given)} sizes" if given.ndim == 1 else f"sizes of shape {given.shape}"
-        raise InputError(f"{shape_type.label} has {shown}", where, f"give {count}, in metres")
-    full = np.zeros(3)
+        names = f": {', '.join(SHAPE_FORMS[shape_type].sizes)}" if count else ""
+        raise InputError(
+            f"{shape_type.label} has {shown}", where, f"give {count}, in metres{names}"
+        )
+    full = np.zeros(SIZE_WIDTH)
     full[:count] = given
     numbers = given.tolist()
     may_be_zero = SOLIDS[shape_type].may_be_zero if shape_type in SOLIDS else -1
@@ -214,14 +233,14 @@ def half_extents(shape_type: np.ndarray | int, size: np.ndarray) -> np.ndarray:
     """float64[..., 3]: half extents of the boxes about the origins of shapes [m]; infinite for a
     plane.
 
-    shape_type: int[...]. size: float64[..., 3].
+    shape_type: int[...]. size: float64[..., SIZE_WIDTH].
     """
     kind = np.asarray(shape_type)[..., None]
-    half = np.array(size, np.float64)
-    sizes = np.moveaxis(half, -1, 0)
+    given = np.asarray(size, np.float64)
+    half = np.array(given[..., :3])
     for type_, solid in SOLIDS.items():
         if solid.half is not None:
-            sides = np.broadcast_arrays(*solid.half(*sizes), sizes[0])[:3]
+            sides = np.broadcast_arrays(*solid.half(*_sizes_of(type_, given)), half[..., 0])[:3]
             half = np.where(kind == type_, np.stack(sides, axis=-1), half)
     return half
 
@@ -230,13 +249,13 @@ def ball_radius(shape_type: np.ndarray, size: np.ndarray, corner: np.ndarray) ->
     """float64[...]: radii of balls about the origins of shapes that contain them [m]; infinite for
     a plane.
 
-    corner: float64[..., 3], sizes or half extents, whose length is the radius of the types without
-    a smaller ball.
+    corner: float64[..., 3 or more], sizes or half extents; the length of the first three is the
+    radius of the types without a smaller ball.
     """
-    radius = norm(corner)
+    radius = norm(corner[..., :3])
     for type_, solid in SOLIDS.items():
         if solid.radius is not None:
-            radius = np.where(shape_type == type_, solid.radius(*np.moveaxis(size, -1, 0)), radius)
+            radius = np.where(shape_type == type_, solid.radius(*_sizes_of(type_, size)), radius)
     return radius
 
 
@@ -244,9 +263,9 @@ def support_heights(shape_type: np.ndarray, size: np.ndarray, direction: np.ndar
     """float64[n]: greatest direction.p over the points p of shapes in their frames [m]; infinite
     for a plane, of meshes and heightfields that of their boxes.
     """
-    height = dot(size, np.abs(direction))
-    (x, y, z) = size.T
+    height = dot(size[:, :3], np.abs(direction))
     for type_, solid in SOLIDS.items():
         if solid.height is not None:
-            height = np.where(shape_type == type_, solid.height(x, y, z, direction), height)
+            of_type = solid.height(*_sizes_of(type_, size), direction)
+            height = np.where(shape_type == type_, of_type, height)
     return height

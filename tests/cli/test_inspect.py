@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 
 from collidecli.analysis.totals import ContactCounts
+from collidecli.engine.narrowphase.routes import ROUTES
 from tests.cli.conftest import RUN, refusals
 from tests.support.contact_sets import Edited, made_up
 
@@ -43,6 +44,23 @@ def test_scene(here, collide):
     result = collide.result("inspect scene.xml --pairs")
     assert result["pairs"] == [["base", "ball"], ["base", "far"], ["ball", "far"]]
     assert "3 pairs" in collide("inspect scene.xml --pairs").out
+
+
+def test_colliders(here, collide):
+    """The table of routes, without a scene; names of functions with --all alone."""
+    result = collide.result("inspect --colliders")
+    assert result["schema"] == "collide.inspect.colliders/1"
+    found = {(pair["first"], pair["second"]): pair for pair in result["pairs"]}
+    assert list(found) == list(ROUTES)
+    assert found["sphere", "box"]["collider"] == "closed_form.collide_sphere_box"
+    assert found["box", "cylinder"]["method"] == "GJK, EPA"
+    assert found["mesh", "mesh"]["contacts"] is None
+    shown = collide("inspect --colliders").out.splitlines()
+    assert [line.split()[0] for line in shown[3:] if line.strip()].count("capsule") == 10
+    (row,) = (line.split() for line in shown if re.match(r" *box +box ", line))
+    assert row[:2] + row[-1:] == ["box", "box", "9"]
+    assert "collide_box_box" not in "".join(shown)
+    assert "collide_box_box" in re.sub(r"\s", "", collide("inspect --colliders --all").out)
 
 
 def test_convex_meshes_say_how_many_vertices_they_have(here, collide):
@@ -174,6 +192,9 @@ PROFILE = (
 )
 test_refusals = refusals(
     "",
+    ("inspect", "FILE"),
+    ("inspect scene.xml --colliders", "takes no FILE"),
+    ("inspect --colliders --pairs", "takes no FILE"),
     ("inspect scene.xml --why base bal", "did you mean ball"),
     ("inspect scene.xml --why base base", "given twice"),
     (f"inspect {PILE} --why ground paddel", "did you mean /World/Objects/paddle?"),

@@ -12,8 +12,7 @@ from collidecli.scene.builder import ModelBuilder
 from collidecli.scene.heightfield import heightfield
 from collidecli.scene.heightfield_solid import solid_features, solid_mesh
 from collidecli.scene.shape_config import ShapeConfig
-from collidecli.scene.shape_types import ShapeType
-from collidecli.scene.solids import SIZE_COUNT
+from collidecli.scene.shape_types import SIZE_COUNT, ShapeType
 from collidecli.scene.triangle_mesh import TriangleMesh
 from tests.support.mesh_pairs import crosses, mesh_distance, placed
 from tests.support.meshes import Terrain, hull_mesh, rough, smooth

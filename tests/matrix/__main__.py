@@ -8,6 +8,7 @@ import click
 from tests.matrix.cells import (
     CELLS,
     NEVER,
+    collider_table,
     depth_table,
     error_table,
     measure,
@@ -32,13 +33,16 @@ POSES = 90
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
     help="The Markdown file to refresh.",
 )
-def main(poses: int, seed: int, into: Path | None) -> None:
+@click.option("--colliders", is_flag=True, help="Only the table of colliders; measures nothing.")
+def main(poses: int, seed: int, into: Path | None, colliders: bool) -> None:
     """Measure the shape matrix, and print its tables or put them INTO a document."""
     cells = [cell for cell in CELLS if route(*cell) != NEVER]
-    tables = {
-        "pairs": error_table(measure(cells, poses, seed)),
-        "depths": depth_table(measure_depths(poses, seed + 1)),
-    }
+    tables = {"colliders": collider_table()}
+    if not colliders:
+        tables |= {
+            "pairs": error_table(measure(cells, poses, seed)),
+            "depths": depth_table(measure_depths(poses, seed + 1)),
+        }
     if into is None:
         click.echo("\n\n".join(tables.values()))
     else:

@@ -9,7 +9,7 @@ import numpy as np
 from scipy.spatial import ConvexHull
 
 import collidecli
-from collidecli.engine.narrowphase import dispatch
+from collidecli.engine.narrowphase.routes import FIELD, OWN_SURFACE, ROUTES, ordered
 from collidecli.scene.shape_types import ShapeType
 from tests.support.answers import Form, PairCase, deepest, model_of
 from tests.support.answers import placed as placed_cases
@@ -434,29 +434,12 @@ NEVER = "no contact"
 
 
 def route(first: Form, second: Form) -> str:
-    """What the engine goes by, in a word or two."""
-    if first.type == second.type == ShapeType.PLANE:
-        return NEVER
-    if field_voxel((first, second)) is not None:
-        return "SDF"
-    collider = dispatch.collider(*sorted((first.type, second.type)), "gjk")
-    kind = collider.sub_pair_kernels.name if collider.sub_pair_kernels else ""
-    if kind == "heightfield":
-        return "cells"
-    if kind == "mesh_heightfield":
-        return "cells and tree"
-    if kind in ("meshes", "heightfields"):
-        return "trees of both"
-    of_vertices = (ShapeType.CONVEX_MESH, ShapeType.MESH, ShapeType.HEIGHTFIELD)
-    if first.type == ShapeType.PLANE and second.type in of_vertices:
-        return "vertices"
-    if kind == "mesh":
-        return "tree"
-    return (
-        "closed form"
-        if second.type.label in dispatch.CLOSED_FORM.get(first.type.label, {})
-        else "GJK, EPA"
-    )
+    """The method of the engine for a cell, in words."""
+    kinds = [FIELD if form.voxels else form.type.label for form in (first, second)]
+    found = ROUTES[ordered(*kinds)]
+    if found is OWN_SURFACE:
+        found = ROUTES[ordered(first.type.label, second.type.label)]
+    return found.method
 
 
 # The tables of docs/reference/shape-matrix.md.
@@ -515,14 +498,38 @@ def depth_table(depths: Mapping[Form, Depths]) -> str:
     return "\n".join(rows)
 
 
+def collider_table() -> str:
+    """A row a pair of kinds, as `collide inspect --colliders --all` lists them."""
+    rows = ["| pair | kind | most contacts | collider | `mpr` | `--touch-only` |", "|" + "---|" * 6]
+    for (first, second), found in ROUTES.items():
+        most = "any number" if found.contacts is None else str(found.contacts)
+        functions = (
+            f"`{name}`" if name else "" for name in (found.collider, found.mpr, found.touch)
+        )
+        pair = f"{first}–{second}".replace("_", " ")
+        most = "" if found is OWN_SURFACE else most
+        rows.append(f"| {' | '.join((pair, found.kind, most, *functions))} |")
+    return "\n".join(rows)
+
+
 def refreshed(text: str, tables: Mapping[str, str]) -> str:
-    """A page with each table between its two marks."""
-    return MARKS.sub(lambda mark: f"{mark[1]}{tables[mark[2]]}\n{mark[3]}", text)
+    """A page with each of the tables between its two marks."""
+    return MARKS.sub(
+        lambda mark: f"{mark[1]}{tables[mark[2]]}\n{mark[3]}" if mark[2] in tables else mark[0],
+        text,
+    )
+
+
+def table_between(text: str, name: str) -> str:
+    """The table of a page between the marks of a name."""
+    (found,) = (mark for mark in MARKS.finditer(text) if mark[2] == name)
+    return found[0].removeprefix(found[1]).removesuffix(f"\n{found[3]}")
 
 
 def listed(text: str) -> dict[tuple[str, str], str]:
     """The cells that a page lists, by the names of both, and what it says of how they are found."""
-    return {(first, second): words for first, second, words in ROW.findall(text)}
+    table = table_between(text, "pairs")
+    return {(first, second): words for first, second, words in ROW.findall(table)}
 
 
 def expected() -> dict[tuple[str, str], str]:

@@ -14,7 +14,7 @@ from collidecli.engine.cells import Instances
 from collidecli.engine.contact_record import Candidates, ContactBuffer, ContactRecord
 from collidecli.engine.device_model import Margins, ShapeRows
 from collidecli.engine.geometry.hulls import upload_hulls
-from collidecli.engine.geometry.primitives import Primitive
+from collidecli.engine.geometry.primitives import primitive
 from collidecli.engine.geometry.real import Pose, Real, Vec3
 from collidecli.engine.narrowphase.collider import Bucket, closed_form_kernel
 from collidecli.engine.narrowphase.convex.manifold import (
@@ -27,8 +27,7 @@ from collidecli.engine.narrowphase.convex.separation import separate, separate_b
 from collidecli.engine.narrowphase.dispatch import collider
 from collidecli.engine.runtime.kernel import kernel
 from collidecli.scene.convex_hull import ConvexHull
-from collidecli.scene.shape_types import ShapeType
-from collidecli.scene.solids import SIZE_COUNT
+from collidecli.scene.shape_types import SIZE_COUNT, ShapeType
 from tests.support.oracle import rotation_of, separation_along, signed_distance
 from tests.support.poses import pose_set
 from tests.support.supports import extents, surface_residual
@@ -364,8 +363,8 @@ def _manifold_kernel() -> wp.Kernel:
         i = wp.tid()
         if separation[i] < max_separation:
             count[i] = contact_manifold(
-                Primitive(type_a, size_a),
-                Primitive(type_b, size_b),
+                primitive(type_a, size_a),
+                primitive(type_b, size_b),
                 pose_b_to_a[i],
                 max_separation,
                 Witness(separation[i], normal[i], point_a[i]),
@@ -490,7 +489,7 @@ def _separate_kernel(separate: Callable) -> wp.Kernel:
     ):
         i = wp.tid()
         found = separate(
-            Primitive(type_a, size_a), Primitive(type_b, size_b), pose_b_to_a[i], max_separation
+            primitive(type_a, size_a), primitive(type_b, size_b), pose_b_to_a[i], max_separation
         )
         separation[i] = found.separation
         normal[i] = found.normal

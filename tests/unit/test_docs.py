@@ -27,7 +27,7 @@ from collidecli.cli import main as cli
 from collidecli.cli.settings import variables_of, verbs_of
 from collidecli.engine import pipeline_build
 from collidecli.engine.narrowphase.convex.manifold import MAX_CONTACTS
-from collidecli.engine.narrowphase.dispatch import CLOSED_FORM
+from collidecli.engine.narrowphase.routes import closed_forms
 from collidecli.errors import InputError, Interrupted, OutputError
 from collidecli.motions.timing import TimingReport
 from collidecli.scene import filter_rules
@@ -196,7 +196,7 @@ def test_configuration_example(here):
 def test_table_of_methods():
     *rows, other = table(page("docs/explanation/narrow-phase.md"), "## Methods")
     assert (other[0][:9], int(other[2])) == ("any other", MAX_CONTACTS)
-    most = {(a, b): number for a, others in CLOSED_FORM.items() for b, number in others.items()}
+    most = {pair: route.contacts for pair, route in closed_forms().items()}
     covered = set()
     for names, _, count, *_ in rows:
         listed = {tuple(pair.strip().split("–")) for pair in names.split(",")}

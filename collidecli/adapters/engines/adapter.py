@@ -18,12 +18,18 @@ sys.path[:] = [
 ]
 
 
+KINDS = ("plane", "sphere", "capsule", "box", "cylinder", "cone", "ellipsoid")
+KINDS += ("convex_mesh", "mesh", "heightfield")
+"""Types of shapes that the adapters here read. `run` skips any other type."""
+
+
 class Problem:
     """A problem and the pairs that an engine holds.
 
-    arrays: by name. poses: float64[C, S, 7]. pair: int[K, 2]. kinds, sizes: type and size of each
-    shape. gap: of pairs, at least 0. options: given texts by name. used: those of `option`. shapes:
-    the engine's, None for those that it lacks. held: bool[K].
+    arrays: by name. poses: float64[C, S, 7]. pair: int[K, 2]. kinds, sizes: type of each shape, and
+    its first three sizes, which are all of every type in KINDS. gap: of pairs, at least 0. options:
+    given texts by name. used: those of `option`. shapes: the engine's, None for those that it
+    lacks. held: bool[K].
     """
 
     def __init__(self, path, options):
@@ -33,7 +39,7 @@ class Problem:
         self.poses, self.pair = self.arrays["pose"], self.arrays["pair"]
         self.kinds, self.sizes = (
             self.arrays["shape_type"].tolist(),
-            self.arrays["shape_size"].tolist(),
+            self.arrays["shape_size"][:, :3].tolist(),
         )
         self.gap = np.maximum(self.arrays["pair_gap"], 0.0)
         self.shapes, self.held = [], np.zeros(len(self.pair), bool)
@@ -112,6 +118,16 @@ def numbers(version):
     return tuple(parts)
 
 
+def shapes_of(problem, engine, shape_of, kinds):
+    """The engine's shapes, how each is treated, and the reasons; see `run`."""
+    unknown = f"the adapter of {engine} knows no shape of type "
+    found = [
+        shape_of(problem, k) if kind in kinds else (None, "skipped", unknown + kind)
+        for k, kind in enumerate(problem.kinds)
+    ]
+    return zip(*found, strict=True)
+
+
 def run(
     engine,
     version,
@@ -123,6 +139,7 @@ def run(
     unbounded=("plane",),
     python_loop="cells",
     least="",
+    kinds=KINDS,
 ):
     """Reads and writes the files of the command line: problem.npz rows.npz [NAME=VALUE ...].
 
@@ -131,16 +148,15 @@ def run(
     rows of both shapes, distance, normal from the first to the second, and point: 9 numbers each.
     point_rule, stateful: functions of the problem. unbounded: types of which the engine collides no
     two. python_loop: what a call of the engine is for, cells or pairs. least: least version of the
-    engine with which this works.
+    engine with which this works. kinds: types of shapes that shape_of is called with; any other is
+    skipped by name.
     """
     source, target, *options = sys.argv[1:]
     if numbers(version) and numbers(version) < numbers(least):
         sys.exit(f"OldVersion: {engine} {version} is too old: the adapter needs at least {least}")
     start = time.perf_counter()
     problem = Problem(source, options)
-    problem.shapes, treated, reason = zip(
-        *(shape_of(problem, k) for k in range(len(problem.kinds))), strict=True
-    )
+    problem.shapes, treated, reason = shapes_of(problem, engine, shape_of, kinds)
     treated, kinds = np.array(treated, str), np.array(problem.kinds)
     problem.held = (treated[problem.pair] != "skipped").all(axis=1)
     problem.held &= ~np.isin(kinds[problem.pair], unbounded).all(axis=1)

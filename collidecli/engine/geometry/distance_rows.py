@@ -141,7 +141,7 @@ def distances_of(shape: SdfShape, device: wp.Device) -> Distances:
     kernel = fill_rows_of_primitive if surface is None else fill_rows_of_mesh
     load_kernels([kernel], device)
     if surface is None:
-        return Distances(kernel, [int(shape.type), Vec3(*shape.size)], device)
+        return Distances(kernel, [int(shape.type), Vec3(*shape.size[:3])], device)
     unit = float(half_extents(shape.type, shape.size).max())
     points = wp.array(surface.vertex / unit, dtype=wp.vec3f, device=device)
     corners = wp.array(np.ascontiguousarray(surface.face).ravel(), dtype=wp.int32, device=device)

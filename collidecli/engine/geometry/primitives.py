@@ -187,10 +187,43 @@ def core_is_smooth(shape_type: int) -> bool:
 
 @wp.struct
 class Primitive:
-    """A shape defined by type and size [m], see `ShapeType`."""
+    """A shape defined by type and size [m], see `ShapeType`. radius: of the ball that rounds its
+    core [m].
+    """
 
     type: int
     size: Vec3
+    radius: Real
+
+
+@wp.func
+def primitive(shape_type: int, size: Vec3) -> Primitive:
+    """A primitive of a type of at most three sizes."""
+    return Primitive(shape_type, size, core_radius(shape_type, size))
+
+
+@wp.func
+def primitive_at(types: wp.array[wp.int32], sizes: wp.array[Vec3], row: int) -> Primitive:
+    """The primitive of a row. sizes: of all rows, in the layout of `ShapeRows`."""
+    return primitive(types[row], sizes[row])
+
+
+@wp.func
+def radius_of(shape: Primitive) -> Real:
+    """Radius of the ball that rounds the core of a shape [m]."""
+    return shape.radius
+
+
+@wp.func
+def radius_of(shape: HullShape) -> Real:
+    """A hull is its core [m]."""
+    return Real(0.0)
+
+
+@wp.func
+def radius_of(shape: TriangleShape) -> Real:
+    """A triangle is its core [m]."""
+    return Real(0.0)
 
 
 @wp.func
@@ -220,7 +253,7 @@ def farthest_of_core(shape: TriangleShape, radius: Real, direction: Vec3) -> Sup
 def support_point(shape: Any, direction: Vec3) -> Vec3:
     """Support point of the shape itself along unit `direction`, in its frame [m]; ties as in
     `core_support`."""
-    radius = core_radius(shape.type, shape.size)
+    radius = radius_of(shape)
     return farthest_of_core(shape, radius, direction).point + radius * direction
 
 

@@ -92,7 +92,7 @@ def _polytopes(model: Model, stiffness: np.ndarray) -> tuple[list[PressureCells]
         if key not in index_of:
             index_of[key] = len(cells)
             if kind == ShapeType.BOX:
-                cells.append(box_cells(shapes.size[row]))
+                cells.append(box_cells(shapes.size[row, :3]))
             else:
                 cells.append(hull_cells(surface.hull if surface else model.hulls[shapes.hull[row]]))
         polytope[row] = index_of[key]

@@ -26,6 +26,7 @@ from collidecli.engine.narrowphase.triangles.heightfield_traversal import (
     nearest_top,
 )
 from collidecli.scene.shape_types import ShapeType
+from collidecli.scene.solids import check_three_sizes
 
 
 @wp.struct
@@ -119,6 +120,9 @@ def upload_solids(device_model: DeviceModel, sampled: np.ndarray) -> Solids:
     """Meshes, hulls and heightfields of the shapes `sampled`, bool[S], on the device."""
     model = device_model.model
     device = device_model.device
+    shapes = model.shapes
+    of_sampled = [path for path, chosen in zip(shapes.path, sampled, strict=True) if chosen]
+    check_three_sizes(shapes.type[sampled], of_sampled, "distances of points")
     polygons = np.isin(model.shapes.type, (ShapeType.MESH, ShapeType.CONVEX_MESH))
     meshes, mesh = facet_meshes(model, np.flatnonzero(sampled & polygons))
     solids = Solids()

@@ -3,7 +3,7 @@
 import warp as wp
 
 from collidecli.engine.contact_record import ContactBuffer
-from collidecli.engine.geometry.primitives import Primitive
+from collidecli.engine.geometry.primitives import primitive
 from collidecli.engine.geometry.real import BOX, Mat33, Pose, Real, Vec3
 from collidecli.engine.narrowphase.convex.feature import rounding_level
 from collidecli.engine.narrowphase.convex.feature_overlap import feature_contacts
@@ -69,8 +69,8 @@ def collide_box_box(
         separation is the exact depth, and also the exact distance if the opposing features'
         projections along it overlap; else one of the closest points is a vertex.
     """
-    a = Primitive(BOX, size_a)
-    b = Primitive(BOX, size_b)
+    a = primitive(BOX, size_a)
+    b = primitive(BOX, size_b)
     rotation = wp.quat_to_matrix(wp.transform_get_rotation(pose_b_to_a))
     position = wp.transform_get_translation(pose_b_to_a)
     best = _best_face(size_a, size_b, rotation, position)
@@ -295,6 +295,6 @@ def _is_better(
         return False
     direction = (nearest.on_b - nearest.on_a) / distance
     return (
-        separation_along(Primitive(BOX, size_a), Primitive(BOX, size_b), pose_b_to_a, direction)
+        separation_along(primitive(BOX, size_a), primitive(BOX, size_b), pose_b_to_a, direction)
         > least
     )

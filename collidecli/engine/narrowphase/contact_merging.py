@@ -17,7 +17,7 @@ from collidecli.engine.contact_record import (
     swap_contacts,
 )
 from collidecli.engine.device_model import ShapeRows
-from collidecli.engine.geometry.primitives import core_radius
+from collidecli.engine.geometry.primitives import primitive_at, radius_of
 from collidecli.engine.geometry.real import Real, Vec3
 from collidecli.engine.narrowphase.sub_pairs import begin_of, sub_pair_range
 from collidecli.engine.runtime.kernel import kernel
@@ -311,7 +311,7 @@ def keep_of_triangles(
     """Applies the rule for a convex shape and the triangles of a surface; returns the number of
     contacts left."""
     convex = wp.where(swapped, row[1], row[0])
-    deep = -core_radius(rows.type[convex], rows.size[convex])
+    deep = -radius_of(primitive_at(rows.type, rows.size, convex))
     return without_fallbacks(contact, first, count, deep, TOUCHING * wp.length(rows.size[convex]))
 
 

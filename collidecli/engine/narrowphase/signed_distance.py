@@ -43,7 +43,7 @@ from collidecli.engine.narrowphase.sub_pairs import (
 )
 from collidecli.scene.model import Model
 from collidecli.scene.shape_types import ShapeType
-from collidecli.scene.solids import half_extents
+from collidecli.scene.solids import check_three_sizes, half_extents
 
 
 def upload_fields(
@@ -52,6 +52,7 @@ def upload_fields(
     """The fields of a model on a device: `Fields`, an array of one. rows: of the model. grids: of
     its `sdfs`."""
     shapes = model.shapes
+    check_three_sizes(shapes.type, shapes.path, "contacts beside signed distance fields")
     meshes, facet = facet_meshes(model, np.arange(len(shapes)))
     result = Fields()
     steps = np.array([model.sdfs[k].edge_iterations if k >= 0 else 0 for k in shapes.sdf], np.int32)

@@ -42,6 +42,7 @@ from collidecli.engine.runtime.kernel import kernel
 from collidecli.scene.convex_hull import ConvexHull
 from collidecli.scene.shape_types import ShapeType
 from collidecli.scene.signed_distance import facets
+from collidecli.scene.solids import check_three_sizes
 
 # ruff: noqa: F811
 
@@ -294,7 +295,10 @@ def upload_polygons(device_model: DeviceModel) -> PolygonSurfaces:
 
 
 def surfaces_of(device_model: DeviceModel, types: np.ndarray) -> list[Any]:
-    """The surfaces of each of FAMILIES on a device; None for those without any of the types."""
+    """The surfaces of each of FAMILIES on a device; None for those without any of the types. Raises
+    InputError for types of more than three sizes."""
+    labels = [ShapeType(kind).label for kind in types.tolist()]
+    check_three_sizes(types, labels, "contacts with particles")
     primitives, polygons, grids = families(types)
     surfaces: list[Any] = [None, upload_polygons(device_model) if polygons else None, None]
     if primitives:

@@ -10,7 +10,7 @@ from typing import Any
 
 import warp as wp
 
-from collidecli.engine.geometry.primitives import Primitive
+from collidecli.engine.geometry.primitives import primitive
 from collidecli.engine.geometry.real import Real, Vec3
 from collidecli.engine.particles import swept_points
 from collidecli.engine.particles.element_surfaces import begin_near, next_near, triangle_of
@@ -58,7 +58,7 @@ def first_touch(
 ) -> ElementAdvance:
     """The first touch of an element and a primitive from `start` on, 0 forwards (sign 1) or 1
     backwards (sign -1)."""
-    result = advance(Primitive(step.type, step.size), step, start, sign, Real(1.0))
+    result = advance(primitive(step.type, step.size), step, start, sign, Real(1.0))
     result.time = start + sign * result.time
     return result
 

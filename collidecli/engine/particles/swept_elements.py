@@ -15,7 +15,7 @@ from typing import Any
 
 import warp as wp
 
-from collidecli.engine.geometry.primitives import Primitive, Vertex, core_radius, core_support
+from collidecli.engine.geometry.primitives import Primitive, Vertex, core_support
 from collidecli.engine.geometry.real import UP, Quat, Real, Vec3
 from collidecli.engine.narrowphase.convex.gjk import closest_to_origin, reduce_simplex
 from collidecli.engine.particles import swept_points
@@ -102,9 +102,7 @@ def highest_corner(corners: Mat33) -> Vec3:
 @wp.func
 def farthest_point(shape: Primitive, direction: Vec3) -> Vec3:
     """Support point of the core of a primitive."""
-    return core_support(
-        shape.type, shape.size, core_radius(shape.type, shape.size), direction
-    ).point
+    return core_support(shape.type, shape.size, shape.radius, direction).point
 
 
 @wp.func
@@ -119,7 +117,7 @@ def farthest_point(shape: TriangleQuery, direction: Vec3) -> Vec3:
 @wp.func
 def rounding_radius(shape: Primitive) -> Real:
     """Radius of the ball that rounds the core of a primitive [m]."""
-    return core_radius(shape.type, shape.size)
+    return shape.radius
 
 
 @wp.func

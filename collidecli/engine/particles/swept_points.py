@@ -18,7 +18,7 @@ import warp as wp
 
 from collidecli.engine.geometry.elementary_functions import cosine_and_sine
 from collidecli.engine.geometry.heightfields import field_of
-from collidecli.engine.geometry.primitives import Primitive, support_point
+from collidecli.engine.geometry.primitives import primitive, support_point
 from collidecli.engine.geometry.real import ELLIPSOID, PLANE, Quat, Real, Vec3
 from collidecli.engine.particles.element_minimum import TriangleQuery, slope_at
 from collidecli.engine.particles.element_surfaces import (
@@ -165,7 +165,7 @@ def separation_of_primitive(step: PointStep, sample: Sample, point: Vec3) -> Rea
     `outward`."""
     if step.type == PLANE:
         return sample.distance
-    shape = Primitive(step.type, step.size)
+    shape = primitive(step.type, step.size)
     return wp.dot(sample.outward, point) - wp.dot(
         sample.outward, support_point(shape, sample.outward)
     )

@@ -58,7 +58,7 @@ def step_rows(
     steps["axis"], steps["angle"] = axis_and_angle(motion.turn)
     steps["row"] = shape
     steps["type"] = supports.type[shape]
-    steps["size"] = supports.size[shape]
+    steps["size"] = supports.size[shape, :3]
     steps["arm"] = motion.arm
     steps["quat"] = motion.quat
     steps["rounding"] = ROUNDING * (

@@ -34,8 +34,8 @@ from collidecli.scene.materials import Material, PairMaterial
 from collidecli.scene.model import STATIC_BODY
 from collidecli.scene.options import GROUND, SceneOptions
 from collidecli.scene.shape_config import ShapeConfig
-from collidecli.scene.shape_types import ShapeType
-from collidecli.scene.solids import SIZE_COUNT, SOLIDS
+from collidecli.scene.shape_types import SIZE_COUNT, ShapeType
+from collidecli.scene.solids import SOLIDS
 from collidecli.wording import first_and_count, plural
 
 

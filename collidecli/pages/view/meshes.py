@@ -10,8 +10,8 @@ import numpy as np
 from collidecli.scene.heightfield import Heightfield
 from collidecli.scene.heightfield_solid import solid_mesh
 from collidecli.scene.model import Model
-from collidecli.scene.shape_types import ShapeType
-from collidecli.scene.solids import SOLIDS, half_extents
+from collidecli.scene.shape_types import SIZE_WIDTH, ShapeType
+from collidecli.scene.solids import SOLIDS, half_extents, solid_triangles
 
 AROUND = 32
 """Number of vertices of a circle."""
@@ -107,11 +107,11 @@ def _mesh(model: Model, key: tuple) -> DrawnMesh:
         return _drawn(mesh.vertex, mesh.face, flat=True, open=not mesh.is_closed)
     if kind == ShapeType.HEIGHTFIELD:
         return _heightfield(model.heightfields[which])
-    make = SOLIDS[kind].triangles
-    if make is None:
+    triangles = solid_triangles(kind, np.array(which or np.ones(SIZE_WIDTH)), AROUND)
+    if triangles is None:
         corners = np.array([(-1, -1, 0), (1, -1, 0), (1, 1, 0), (-1, 1, 0)])
         return _drawn(corners, np.array([(0, 1, 2), (0, 2, 3)]), flat=True, open=True)
-    return _smooth(*make(np.array(which or (1.0, 1.0, 1.0)), AROUND))
+    return _smooth(*triangles)
 
 
 def _smooth(vertex: np.ndarray, face: np.ndarray) -> DrawnMesh:

@@ -199,7 +199,8 @@ class _World:
                 colour = (*colours[row].tolist(), round(255 * alpha))
                 scale = scale * (3.0 * stage.extent.radius if group.planes else 1.0)
                 self._fixed(
-                    _geometry(rr, kind, model.shapes.size[row], group.mesh, scale, colour), *parts
+                    _geometry(rr, kind, model.shapes.size[row, :3], group.mesh, scale, colour),
+                    *parts,
                 )
                 if static:
                     pose = (

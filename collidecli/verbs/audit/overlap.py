@@ -17,8 +17,7 @@ from collidecli.scene.builder import ModelBuilder
 from collidecli.scene.model import Model
 from collidecli.scene.motion import RestingMotion
 from collidecli.scene.options import ContactOptions, EngineOptions
-from collidecli.scene.shape_types import ShapeType
-from collidecli.scene.solids import SIZE_COUNT
+from collidecli.scene.shape_types import SIZE_COUNT, ShapeType
 from collidecli.scene.tables import SOFT_CONTACTS
 from collidecli.storage.process_activity import reading
 from collidecli.verbs.audit.sources import AuditSource

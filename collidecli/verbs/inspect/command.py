@@ -20,17 +20,23 @@ EPILOG = """\b
 collide inspect robot.xml --why left_hand torso
 collide inspect pile.usda --pairs --json
 collide inspect demos/
+collide inspect --colliders
 """
 
 
 @click.command("inspect", cls=Verb, epilog=EPILOG)
-@click.argument("files", nargs=-1, required=True, metavar="FILE...")
+@click.argument("files", nargs=-1, metavar="FILE...")
 @option("--pairs", is_flag=True, help="List every pair of shapes that may touch.")
 @option(
     "--why",
     nargs=2,
     metavar="A B",
     help="Show the rule that decides whether A and B may touch: shapes or bodies.",
+)
+@option(
+    "--colliders",
+    is_flag=True,
+    help="List the collider of each pair of kinds of shapes; takes no FILE. --all adds functions.",
 )
 @option("--all", is_flag=True, help="Show every row of long tables. [default: the first ones]")
 @setting("--static-pairs", is_flag=True, help="Count pairs of two static shapes too.")
@@ -45,6 +51,17 @@ def verb(ctx: click.Context, files: tuple[str, ...], **values: Any) -> int:
     Several files, a folder of recordings and contact sets, or a pattern such as 'demos/*.h5': a row
     for each.
     """
+    streams = streams_of(ctx)
+    if values["colliders"]:
+        from collidecli.verbs.inspect.colliders import inspect_colliders
+        from collidecli.verbs.inspect.tables import inspect_table
+
+        if files or values["pairs"] or values["why"]:
+            raise click.UsageError("--colliders takes no FILE, no --pairs and no --why.")
+        streams.result(inspect_colliders(), partial(inspect_table, every=values["all"]))
+        return 0
+    if not files:
+        raise click.UsageError("Missing argument 'FILE...'.")
     from collidecli.importers.convex_parts_cache import parts_kept_in
     from collidecli.storage.formats import CHECKED
     from collidecli.storage.process_activity import reading
@@ -53,7 +70,6 @@ def verb(ctx: click.Context, files: tuple[str, ...], **values: Any) -> int:
     from collidecli.verbs.inspect.list_table import LIST_TABLE
     from collidecli.verbs.inspect.tables import inspect_table
 
-    streams = streams_of(ctx)
     requested = {name: values[name] for name in ("pairs", "why", "static_pairs")}
     kept = (
         values["cache_dir"] or "",

@@ -23,8 +23,7 @@ from collidecli.scene.options import GROUND, SceneOptions
 from collidecli.scene.pair_verdicts import explain
 from collidecli.scene.particles import Particles
 from collidecli.scene.records import may_share_world
-from collidecli.scene.shape_types import ShapeType
-from collidecli.scene.solids import SIZE_COUNT
+from collidecli.scene.shape_types import SIZE_COUNT, ShapeType
 from collidecli.wording import did_you_mean, some_names
 
 Why = tuple[str, str] | None

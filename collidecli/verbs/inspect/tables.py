@@ -1,4 +1,4 @@
-"""Terminal tables of a scene, a trajectory, a recording and a contact set."""
+"""Terminal tables of a scene, a trajectory, a recording, a contact set and the pair colliders."""
 
 from __future__ import annotations
 
@@ -385,7 +385,33 @@ def _span(result: ResultDict, noun: str = "") -> str:
     return f"{frames}, from {start} s to {end} s"
 
 
+def _contacts_text(pair: ResultDict) -> str:
+    if pair["kind"] == "own surface":
+        return ""
+    return "any number" if pair["contacts"] is None else count(pair["contacts"])
+
+
+COLLIDER_COLUMNS: list[Column] = [
+    ("first", "left", lambda pair: pair["first"].replace("_", " ")),
+    ("second", "left", lambda pair: pair["second"].replace("_", " ")),
+    ("kind", "left", itemgetter("kind")),
+    ("method", "left", itemgetter("method")),
+    ("most contacts", "right", _contacts_text),
+    ("collider", "left", itemgetter("collider")),
+    ("--narrow-phase mpr", "left", itemgetter("mpr")),
+    ("--touch-only", "left", itemgetter("touch")),
+]
+
+
+def colliders_table(result: ResultDict, limit: int | None) -> RenderableType:
+    """Table of collide.inspect.colliders/1; without names of functions unless all is shown."""
+    if limit is None:
+        return rows_table(COLLIDER_COLUMNS, result["pairs"])
+    return rows_table(COLLIDER_COLUMNS[:5], result["pairs"])
+
+
 INSPECTED = {
+    "colliders": colliders_table,
     "scene": scene_table,
     "trajectory": trajectory_table,
     "recording": recording_table,

@@ -1,6 +1,9 @@
 """Adapters of engines: the conventions of each, and rows that are refused."""
 
+import os
+import re
 import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -10,6 +13,7 @@ from collidecli.adapters import processes
 from collidecli.adapters import rows as rows_module
 from collidecli.cli.main import main
 from collidecli.errors import InputError
+from collidecli.scene.shape_types import ShapeType
 from tests.support.planned_engine import ENGINES_PYTHON, MODULES, need
 
 WITH_HEIGHTFIELDS = ("mujoco", "newton", "coal", "bullet")
@@ -35,6 +39,40 @@ TOUCHING = {
 TOUCHING |= {("ground", "marble")}
 """Overlaps of DEPTH along z, the second shape above the first. coal computes heightfields at z = 0
 alone correctly."""
+
+
+ANY_ADAPTER = """
+import numpy as np
+from adapter import run
+
+def shape_of(problem, k):
+    assert problem.kinds[k] != "torus"
+    return "shape", "exact", ""
+
+run("any", "1.0", shape_of, lambda problem: lambda pose: np.zeros((0, 9)))
+"""
+
+
+def test_a_type_that_no_adapter_knows_is_skipped_by_name(tmp_path):
+    """The adapter does not guess a shape from its sizes."""
+    problem, rows = tmp_path / "problem.npz", tmp_path / "rows.npz"
+    arrays = {"shape_type": ["box", "torus"], "shape_size": [[0.1, 0.2, 0.3, 0.0]] * 2}
+    pose = np.tile([0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0], (1, 2, 1))
+    np.savez(problem, pose=pose, pair=[[0, 1]], pair_gap=[0.1], **arrays)
+    folder = Path(processes.adapter_of("coal")).parent
+    path = {**os.environ, "PYTHONPATH": str(folder)}
+    subprocess.run([sys.executable, "-c", ANY_ADAPTER, problem, rows], check=True, env=path)
+    with np.load(rows) as found:
+        assert found["shape_treated"].tolist() == ["exact", "skipped"]
+        assert found["shape_reason"][1] == "the adapter of any knows no shape of type torus"
+        assert found["pair_asked"].tolist() == [False]
+
+
+def test_adapters_name_types_as_scenes_do():
+    text = (Path(processes.adapter_of("coal")).parent / "adapter.py").read_text()
+    kinds = re.findall(r'"(\w+)"', "".join(re.findall(r"^KINDS .*", text, re.M)))
+    assert kinds
+    assert set(kinds) <= {kind.label for kind in ShapeType}
 
 
 @pytest.mark.parametrize("name", MODULES)

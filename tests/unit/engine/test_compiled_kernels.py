@@ -14,7 +14,7 @@ import warp as wp
 
 from collidecli.engine import pipeline_build
 from collidecli.engine.cells import PoseBatch
-from collidecli.engine.narrowphase import dispatch
+from collidecli.engine.narrowphase import narrow_phase
 from collidecli.engine.pipeline import CollisionPipeline
 from collidecli.engine.pipeline_build import build_pipeline, find_device
 from collidecli.engine.runtime.carried_kernels import carried_folder
@@ -89,12 +89,14 @@ def test_colliders_are_compiled_when_they_have_candidates(monkeypatch):
     }
     assert not set(before) & set(colliders.values())
     assert set(before) | set(colliders.values()) == set(pipeline.kernels())
-    load = dispatch.load_kernels
+    load = narrow_phase.load_kernels
     monkeypatch.setattr(
-        dispatch, "is_loaded", lambda kernel, device: any(kernel in kernels for kernels in during)
+        narrow_phase,
+        "is_loaded",
+        lambda kernel, device: any(kernel in kernels for kernels in during),
     )
     monkeypatch.setattr(
-        dispatch,
+        narrow_phase,
         "load_kernels",
         lambda kernels, device: (during.append(kernels), load(kernels, device)),
     )
@@ -110,8 +112,8 @@ def test_time_of_compilation_is_in_no_stage(monkeypatch):
     pipeline, poses = built(True)
     workspace = Workspace(pipeline.device_model.device, MEMORY)
     pipeline.collide(PoseBatch(0, 2, 0, poses), workspace)
-    monkeypatch.setattr(dispatch, "is_loaded", lambda *_: False)
-    monkeypatch.setattr(dispatch, "load_kernels", lambda *_: (loads.append(1), time.sleep(0.5)))
+    monkeypatch.setattr(narrow_phase, "is_loaded", lambda *_: False)
+    monkeypatch.setattr(narrow_phase, "load_kernels", lambda *_: (loads.append(1), time.sleep(0.5)))
     loads: list[int] = []
     before = time.perf_counter()
     _, report = pipeline.collide(PoseBatch(0, 2, 0, poses), workspace)

@@ -20,7 +20,7 @@ from collidecli.engine.geometry.heightfields import field_of as heightfield_of
 from collidecli.engine.geometry.mesh_clearance import clearance_at, measure_clearance
 from collidecli.engine.geometry.mesh_points import EDGE_PART, FACE_PART, nearest_triangle_point
 from collidecli.engine.geometry.meshes import Meshes, upload_meshes
-from collidecli.engine.geometry.primitives import Primitive
+from collidecli.engine.geometry.primitives import primitive
 from collidecli.engine.geometry.real import Real, Vec3
 from collidecli.engine.geometry.sdf_grids import SdfGrid
 from collidecli.engine.geometry.signed_distance import arrays_of, build_sdf, field_key, grid_of
@@ -556,7 +556,7 @@ def test_points_over_every_feature(size):
 
 @kernel
 def _depths(shape_type: int, size: Vec3, point: wp.array[Vec3], depth: wp.array[Real]):
-    depth[wp.tid()] = depth_in_shape(Primitive(shape_type, size), point[wp.tid()])
+    depth[wp.tid()] = depth_in_shape(primitive(shape_type, size), point[wp.tid()])
 
 
 @pytest.mark.parametrize("kind", PRIMITIVES, ids=lambda kind: kind.label)

@@ -1,5 +1,6 @@
 """Scenes built in Python: shapes, placement, and what is refused."""
 
+import inspect
 import math
 
 import numpy as np
@@ -7,8 +8,9 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 import collidecli
-from collidecli.engine.device_model import bounding_radius
-from collidecli.engine.narrowphase.dispatch import plane_collider
+from collidecli.engine.device_model import bounding_radius, size_blocks
+from collidecli.engine.geometry.primitives import core_is_curved, core_is_flat
+from collidecli.engine.narrowphase.dispatch import lowest_point_collider
 from collidecli.errors import InputError
 from collidecli.numerics.poses import compose_poses, inverse_poses
 from collidecli.pages.view.meshes import shape_groups
@@ -19,9 +21,9 @@ from collidecli.scene.builder import Z_TO_UP, ModelBuilder
 from collidecli.scene.pair_verdicts import explain
 from collidecli.scene.poses import IDENTITY_POSE, shift_between
 from collidecli.scene.shape_config import ShapeConfig
-from collidecli.scene.shape_types import ShapeType
+from collidecli.scene.shape_types import SHAPE_FORMS, SIZE_COUNT, ShapeType
 from collidecli.scene.signed_distance import facets
-from collidecli.scene.solids import SOLIDS, half_extents
+from collidecli.scene.solids import SOLIDS, half_extents, has_support
 from tests.support.pair_runner import launch_collider
 
 IDENTITY = [0, 0, 0, 0, 0, 0, 1]
@@ -640,13 +642,33 @@ def test_a_motion_of_one_world_moves_with_each_origin(broad_phase):
     check_same(one, each, "offset0 distance", 1e-6)
 
 
+def test_forms_are_those_of_builder_and_kernels():
+    """Names of sizes are parameters of the type's method, and kernels state the same cores."""
+    assert list(SHAPE_FORMS) == list(ShapeType)
+    for kind, form in SHAPE_FORMS.items():
+        assert core_is_flat(int(kind)) == (form.core == "flat"), kind
+        assert core_is_curved(int(kind)) == (form.core == "curved"), kind
+        assert bool(form.core) == (has_support(np.array(kind)) and kind != ShapeType.PLANE), kind
+        if kind in SOLIDS:
+            method = getattr(ModelBuilder, f"add_shape_{kind.label}")
+            given = list(inspect.signature(method).parameters)
+            assert given[3 : 3 + len(form.sizes)] == list(form.sizes), kind
+            assert given[3 + len(form.sizes)] == "cfg"
+
+
+def test_sizes_after_the_third_follow_those_of_all_shapes_on_the_device():
+    size = np.arange(8.0).reshape(2, 4)
+    assert size_blocks(size).tolist() == [[0, 1, 2], [4, 5, 6], [3, 0, 0], [7, 0, 0]]
+    np.testing.assert_array_equal(size_blocks(size[:, :3]), size[:, :3])
+
+
 @pytest.mark.parametrize("kind", SOLIDS)
 def test_what_is_stated_by_shape_type_is_of_one_solid(kind):
     """The checklist of CONTRIBUTING.md, "Add a shape type": names, sizes, bounds, support,
     triangles and drawing."""
     assert hasattr(ModelBuilder, f"add_shape_{distances.KINDS[kind]}")
     builder = ModelBuilder()
-    builder.add_shape(builder.add_body(), kind, (0.4, 0.7, 0.5)[: SOLIDS[kind].sizes])
+    builder.add_shape(builder.add_body(), kind, (0.4, 0.7, 0.5, 0.1)[: SIZE_COUNT[kind]])
     model = builder.finalize()
     turn = Rotation.random(300, np.random.default_rng(1))
     direction = -turn.as_matrix()[:, 2]  # down, in the frame of the turned shape
@@ -662,7 +684,7 @@ def test_what_is_stated_by_shape_type_is_of_one_solid(kind):
     )
     pose = np.concatenate([np.zeros((len(size), 3)), turn.as_quat()], axis=1)
     contacts = launch_collider(
-        plane_collider(False).kernel, 1, 0, np.zeros(3), int(kind), size[0], pose, 1.0
+        lowest_point_collider(False).kernel, 1, 0, np.zeros(3), int(kind), size[0], pose, 1.0
     )
     np.testing.assert_allclose(contacts.least(), -height, atol=1e-12)
     triangles = facets(kind, size[0])

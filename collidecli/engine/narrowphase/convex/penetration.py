@@ -76,8 +76,8 @@ def placed(difference: Any, a: Any, b: Any, pose_b_to_a: Pose):
     result = difference
     result.a = a
     result.b = b
-    result.radius_a = primitives.core_radius(a.type, a.size)
-    result.radius_b = primitives.core_radius(b.type, b.size)
+    result.radius_a = primitives.radius_of(a)
+    result.radius_b = primitives.radius_of(b)
     result.rotation = wp.quat_to_matrix(wp.transform_get_rotation(pose_b_to_a))
     result.position = wp.transform_get_translation(pose_b_to_a)
     return result

@@ -37,8 +37,8 @@ from collidecli.engine.geometry.meshes import TriangleShape, barycentric_of
 from collidecli.engine.geometry.primitives import (
     Vertex,
     core_is_flat,
-    core_radius,
     middle_of,
+    radius_of,
     support_point,
 )
 from collidecli.engine.geometry.real import CAPSULE, SPHERE, Pose, Real, Vec3
@@ -362,7 +362,7 @@ def contacts_above(
     rotation = wp.transform_get_rotation(query.pose_b_to_a)
     into_b = wp.transform_inverse(query.pose_b_to_a)
     normal = -wp.quat_rotate(rotation, direction)
-    radius = core_radius(a.type, a.size)
+    radius = radius_of(a)
     count = feature_contacts(a, b, query.pose_b_to_a, query.max_separation, normal, out, row)
     if count == 0:
         count = contact_off_samples(a, b, query, normal, out, row)
@@ -488,7 +488,7 @@ def contacts_along(
 ) -> int:
     """Contacts along a direction in a normal cone; of an edge or corner, also those along the
     triangle's normal."""
-    radius = core_radius(a.type, a.size)
+    radius = radius_of(a)
     best = along_face(a, b, query.pose_b_to_a, -crossing.depth - radius, crossing.normal)
     if best.separation >= query.max_separation:
         return 0

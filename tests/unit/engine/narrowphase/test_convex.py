@@ -7,7 +7,7 @@ import pytest
 import warp as wp
 
 from collidecli.engine.cells import PoseBatch
-from collidecli.engine.geometry.primitives import Primitive
+from collidecli.engine.geometry.primitives import primitive
 from collidecli.engine.geometry.real import Pose, Real, Vec3
 from collidecli.engine.narrowphase.convex.depth_certificate import is_least_depth
 from collidecli.engine.narrowphase.convex.manifold import MAX_CONTACTS
@@ -405,7 +405,7 @@ def _kernel() -> wp.Kernel:
     ):
         i = wp.tid()
         difference = minkowski_difference(
-            Primitive(type_a, size_a), Primitive(type_b, size_b), pose_b_to_a[i]
+            primitive(type_a, size_a), primitive(type_b, size_b), pose_b_to_a[i]
         )
         minimum = minimum_on_disc(difference, start[i])
         if minimum.found == 0:

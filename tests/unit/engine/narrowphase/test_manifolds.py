@@ -7,7 +7,7 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 from collidecli.engine.narrowphase.box_box import collide_box_box
-from collidecli.engine.narrowphase.dispatch import CLOSED_FORM
+from collidecli.engine.narrowphase.routes import closed_forms
 from collidecli.scene.shape_types import ShapeType
 from tests.support.oracle import rotation_of, signed_distance
 from tests.support.pair_runner import (
@@ -317,7 +317,7 @@ def test_features_stay_while_the_shapes_move():
 
 # Box and box: exact distance, and manifolds for every combination of supporting features.
 
-MAX_CONTACTS = CLOSED_FORM["box"]["box"]
+MAX_CONTACTS = closed_forms()["box", "box"].contacts
 
 CUBE_SIZE = np.ones(3)
 EIGHTH = (np.sin(np.pi / 8), np.cos(np.pi / 8))

@@ -9,7 +9,7 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 from collidecli.engine.narrowphase import box_box, closed_form
-from collidecli.engine.narrowphase.dispatch import CLOSED_FORM
+from collidecli.engine.narrowphase.routes import closed_forms
 from collidecli.scene.shape_types import ShapeType
 from tests.support.pair_runner import (
     PairContacts,
@@ -20,12 +20,7 @@ from tests.support.pair_runner import (
 )
 from tests.support.poses import core_touching_poses
 
-PAIRS = [
-    (ShapeType[a.upper()], ShapeType[b.upper()])
-    for a, of in CLOSED_FORM.items()
-    if a != "box"
-    for b in of
-]
+PAIRS = [(ShapeType[a.upper()], ShapeType[b.upper()]) for a, b in closed_forms() if a != "box"]
 CASES = [
     pytest.param(*pair, *case.values, id=f"{pair[0].label}_{pair[1].label}-{case.id}")
     for pair in PAIRS
@@ -36,9 +31,8 @@ CASES = [
 def collider_of(pair: str) -> tuple[Callable, int]:
     """The collider of a pair, as "plane_box", and its largest number of contacts."""
     a, b = pair.split("_")
-    return getattr(box_box if pair == "box_box" else closed_form, f"collide_{pair}"), CLOSED_FORM[
-        a
-    ][b]
+    module = box_box if pair == "box_box" else closed_form
+    return getattr(module, f"collide_{pair}"), closed_forms()[a, b].contacts
 
 
 def run(pair: str, size_a, size_b, pose, max_separation: float) -> PairContacts:

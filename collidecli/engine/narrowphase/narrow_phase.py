@@ -1,0 +1,237 @@
+"""Narrow phase of a chunk: the colliders of a model's pairs of kinds, their surfaces, and their
+launches."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+from itertools import accumulate, pairwise
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import warp as wp
+
+from collidecli.engine.candidates import CandidateList
+from collidecli.engine.cells import Chunk
+from collidecli.engine.contact_record import Candidates, ContactBuffer, ContactRecord
+from collidecli.engine.device_model import DeviceModel
+from collidecli.engine.narrowphase.collider import (
+    Bucket,
+    ColliderBatch,
+    ColliderTable,
+    ContactOutput,
+)
+from collidecli.engine.runtime.kernel_loader import is_loaded, load_kernels
+from collidecli.engine.runtime.workspace import Workspace
+
+if TYPE_CHECKING:
+    from collidecli.engine.geometry.signed_distance import FieldStore, SdfGrid
+
+
+@dataclass(frozen=True)
+class NarrowPhase:
+    """The colliders of a model. max_contacts_per_pair: 0 is no limit. surfaces: arguments of the
+    colliders of sub-pairs, by name. field_seconds: time to build or load signed distance fields
+    [s]."""
+
+    device_model: DeviceModel
+    table: ColliderTable
+    max_contacts_per_pair: int = 0
+    surfaces: dict[str, Any] = field(default_factory=dict)
+    field_seconds: float = 0.0
+
+    @classmethod
+    def of(
+        cls,
+        device_model: DeviceModel,
+        table: ColliderTable,
+        store: FieldStore | None,
+        max_contacts_per_pair: int = 0,
+    ) -> NarrowPhase:
+        """The narrow phase with its surfaces on the device. store: cache of signed distance
+        fields."""
+        return cls(
+            device_model,
+            table,
+            max_contacts_per_pair,
+            *_upload_surfaces(device_model, table, store),
+        )
+
+    def kernels(self) -> list[wp.Kernel]:
+        """The kernels of the colliders, by increasing compile time: at first those that pairs of
+        surfaces share."""
+        table = self.table.colliders
+        shared = [kernel for each in table for kernel in each.kernels if kernel is not each.kernel]
+        return [
+            *shared,
+            *(each.kernel for each in sorted(table, key=lambda each: each.may_be_inexact)),
+        ]
+
+    def load_used(self, listed: CandidateList) -> tuple[tuple[float, float], ...]:
+        """Compiles the kernels of the colliders that have candidates; begin and end of the time it
+        took, if any."""
+        starts = zip(pairwise(listed.starts), pairwise(listed.pair_starts), strict=True)
+        # Without colliders there is one bucket.
+        counted = zip(self.table.colliders, starts, strict=False)
+        used = [
+            collider.kernel
+            for collider, counts in counted
+            if any(begin < end for begin, end in counts)
+        ]
+        missing = [
+            kernel for kernel in used[::-1] if not is_loaded(kernel, self.device_model.device)
+        ]
+        if not missing:
+            return ()
+        begin = time.perf_counter()
+        load_kernels(missing, self.device_model.device)
+        return ((begin, time.perf_counter()),)
+
+    def measure_surfaces(self) -> None:
+        """Sets the surfaces that contain meshes with their clearance; its kernel must be
+        compiled."""
+        surfaces = self.surfaces
+        device_model = self.device_model
+        if surfaces.keys() & {"measured_meshes", "meshes_and_heightfields"}:
+            from collidecli.engine.geometry.mesh_clearance import measure_clearance
+
+            surfaces["measured_meshes"] = measure_clearance(
+                surfaces["meshes"], device_model.model.meshes, device_model.device
+            )
+        if "measured_solids" in surfaces:
+            from collidecli.engine.narrowphase.triangles.heightfield_solid import measured
+
+            surfaces["measured_solids"] = measured(surfaces["solids"], device_model.device)
+        if "meshes_and_heightfields" in surfaces:
+            from collidecli.engine.narrowphase.triangles.heightfield_solid import Surfaces
+
+            both = surfaces["meshes_and_heightfields"] = Surfaces()
+            both.meshes = surfaces["measured_meshes"]
+            both.heightfields = surfaces["heightfields"]
+
+    def collide(
+        self, chunk: Chunk, candidates: Candidates, listed: CandidateList, workspace: Workspace
+    ) -> tuple[ContactBuffer, wp.array | None]:
+        """Sets the fields of each candidate except `end`; returns the buffer and the count of
+        inexact pairs, if any."""
+        if listed.count == 0:
+            return workspace.struct(ContactBuffer), None
+        order = listed.order
+        starts = listed.starts
+        sizes = [end - start for start, end in pairwise(starts)]
+        needed = [
+            size * collider.max_contacts
+            for size, collider in zip(sizes, self.table.colliders, strict=True)
+        ]
+        shared = [self.device_model.rows, self.device_model.margins, chunk.instances, candidates]
+        sub_pairs = {}
+        for index, collider in enumerate(self.table.colliders):
+            if collider.sub_pair_kernels and sizes[index]:
+                bucket = ColliderBatch(
+                    collider, shared, self.surfaces, order, starts[index], sizes[index]
+                )
+                sub_pairs[index] = collider.sub_pair_kernels.find(bucket, workspace)
+                needed[index] = sub_pairs[index].rows
+        first_rows = [0, *accumulate(needed)]
+        contact = workspace.array("emitted_contact", first_rows[-1], ContactRecord)
+        inexact = workspace.array("inexact_count", 1, wp.int32)
+        may_be_inexact = any(
+            collider.may_be_inexact and n
+            for n, collider in zip(sizes, self.table.colliders, strict=True)
+        )
+        if may_be_inexact:
+            workspace.fill(inexact, 0)
+        limit = self.max_contacts_per_pair
+        emitted = workspace.struct(ContactBuffer, contact=contact)
+        for index, collider in enumerate(self.table.colliders):
+            size = sizes[index]
+            start = starts[index]
+            first_row = first_rows[index]
+            if not size:
+                continue
+            if collider.sub_pair_kernels:
+                bucket = ColliderBatch(collider, shared, self.surfaces, order, start, size)
+                out = ContactOutput(contact, first_row, limit, inexact)
+                collider.sub_pair_kernels.collide(bucket, sub_pairs[index], out, workspace)
+                continue
+            bucket = workspace.struct(
+                Bucket,
+                order=order,
+                start=start,
+                first_pair=listed.pair_starts[index],
+                limit=limit,
+                inexact=inexact,
+            )
+            emitted = workspace.struct(
+                ContactBuffer,
+                contact=contact,
+                start=first_row,
+                most=collider.max_contacts,
+                pair_count=size,
+            )
+            if collider.by_pairs:
+                parts = chunk.lanes if workspace.has_own_memory else 1
+                count = listed.pair_starts[index + 1] - listed.pair_starts[index]
+                of_lanes = [listed.lanes, chunk.lanes.bit_length() - 1, parts]
+                workspace.launch(
+                    collider.kernel, count * parts, [*shared, *of_lanes, bucket, emitted]
+                )
+                continue
+            workspace.launch(collider.kernel, size, [*shared, bucket, emitted])
+            if collider.feature_remapping is not None:
+                workspace.launch(
+                    collider.feature_remapping,
+                    size,
+                    [self.device_model.rows, candidates, bucket, emitted],
+                )
+        return emitted, inexact if may_be_inexact else None
+
+
+def _upload_surfaces(
+    device_model: DeviceModel, table: ColliderTable, store: FieldStore | None
+) -> tuple[dict[str, Any], float]:
+    """Further arguments of the colliders of sub-pairs, by name, and the time for signed distance
+    fields [s].
+
+    The clearance of meshes is not measured yet (`NarrowPhase.measure_surfaces`), since that needs
+    kernels.
+    """
+    model = device_model.model
+    device = device_model.device
+    surfaces: dict[str, Any] = dict.fromkeys(
+        collider.sub_pair_kernels.surfaces
+        for collider in table.colliders
+        if collider.sub_pair_kernels
+    )
+    if surfaces.keys() & {"meshes", "measured_meshes", "meshes_and_heightfields"}:
+        from collidecli.engine.geometry.meshes import upload_meshes
+
+        surfaces["meshes"] = upload_meshes(model.meshes, device)
+    if surfaces.keys() & {"heightfields", "meshes_and_heightfields"}:
+        from collidecli.engine.geometry.heightfields import upload_heightfields
+
+        surfaces["heightfields"] = upload_heightfields(model.heightfields, device)
+    if surfaces.keys() & {"solids", "measured_solids"}:
+        from collidecli.engine.narrowphase.triangles.heightfield_solid import upload_solids
+
+        surfaces["solids"] = upload_solids(device_model)
+    start = time.perf_counter()
+    if "fields" in surfaces:
+        surfaces["fields"] = _fields(device_model, store)
+    return surfaces, time.perf_counter() - start
+
+
+def _fields(device_model: DeviceModel, store: FieldStore | None) -> wp.array:
+    from collidecli.engine.geometry.signed_distance import field_of
+    from collidecli.engine.narrowphase.signed_distance import upload_fields
+
+    model = device_model.model
+    device = device_model.device
+    grids: dict[str, SdfGrid] = {}
+    for number, shape in enumerate(model.sdfs):
+        if shape.field_key not in grids:
+            where = f"shape '{model.shapes.path[int(np.argmax(model.shapes.sdf == number))]}'"
+            grids[shape.field_key] = field_of(shape, device, store, where)
+    return upload_fields(
+        model, device_model.rows, [grids[shape.field_key] for shape in model.sdfs], device
+    )
