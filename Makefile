@@ -128,7 +128,7 @@ docs-figures: $(READY)
 	$(BIN)/python docs/figures/make_figures.py
 
 docs-pictures: $(READY)
-	$(BIN)/python docs/images/make_pictures.py
+	$(BIN)/python docs/images/make_pictures.py $(PICTURE)
 
 clean:
 	rm -rf $(VENV) build dist out docs/_build *.egg-info .pytest_cache .ruff_cache .hypothesis .import_linter_cache

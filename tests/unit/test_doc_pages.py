@@ -12,7 +12,7 @@ from collidecli.cli import main as cli
 from collidecli.cli.scene_inputs import default_output
 from collidecli.errors import InputError
 from collidecli.verbs.run.command import ENDING
-from tests.support.doc_examples import FENCE
+from tests.support.doc_examples import FENCE, collide_lines
 from tests.support.doc_names import ROOT, pages
 
 pytestmark = pytest.mark.rest
@@ -140,8 +140,7 @@ def steps(text: str) -> list[tuple[str, str, str]]:
 
 def commands(body: str) -> list[str]:
     """Commands of collide of a block."""
-    lines = [line.removeprefix("$ ") for line in body.replace("\\\n", " ").splitlines()]
-    return [line for line in lines if line.startswith("collide ") and not MADE_UP.search(line)]
+    return [line for line in collide_lines(body) if not MADE_UP.search(line)]
 
 
 def has_commands(path: Path) -> bool:

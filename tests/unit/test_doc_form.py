@@ -1,0 +1,63 @@
+"""Form of the pages: the beginning that README and the site's home share, lengths of paragraphs,
+widths of commands."""
+
+import re
+import shlex
+import subprocess
+
+import pytest
+
+from collidecli.cli import main as cli
+from tests.support.doc_examples import FENCE, check_output, collide_lines, joined
+from tests.support.doc_names import ROOT
+
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+HOME = (ROOT / "docs/index.md").read_text(encoding="utf-8")
+
+
+def bodies(text: str, language: str) -> list[str]:
+    """Blocks of a language."""
+    return [body for _, of_block, body in FENCE.findall(text) if of_block == language]
+
+
+THREE = bodies(HOME, "")[0]
+"""The commands that the home page begins with."""
+
+
+def picture(text: str) -> tuple[str, str]:
+    """Description and path, from docs/, of the first picture of a page."""
+    found = re.search(r"!\[(.*)\]\((?:docs/)?(.*)\)", text)
+    assert found
+    return found[1], found[2]
+
+
+def test_readme_and_home_page_begin_with_one_picture_and_the_same_commands():
+    assert picture(README) == picture(HOME)
+    assert bodies(README, "")[0] == THREE
+    assert [line.split()[:2] for line in joined(THREE).splitlines()] == [
+        ["make", "run"],
+        [".venv/bin/collide", "run"],
+        [".venv/bin/collide", "events"],
+    ]
+
+
+def test_a_clone_has_the_files_of_the_first_commands():
+    listed = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True)
+    if listed.returncode:
+        pytest.skip("the folder is no checkout")
+    inputs = re.findall(r"samples/\S+", THREE)
+    assert len(inputs) == 2
+    assert {*inputs, f"docs/{picture(HOME)[1]}"} <= set(listed.stdout.splitlines())
+
+
+@pytest.mark.usefixtures("own_cache")
+def test_the_home_page_shows_the_output_of_its_commands(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "80")
+    (tmp_path / "samples").symlink_to(ROOT / "samples")
+    run, events = (shlex.split(line)[1:] for line in collide_lines(THREE))
+    of_run, of_events = bodies(HOME, "text")
+    assert cli.main([*run, "--device", "cpu", "--threads", "2"]) == 0
+    check_output(of_run, capsys.readouterr().out, whole=False)
+    assert cli.main(events) == 0
+    check_output(of_events, capsys.readouterr().out)
