@@ -4,13 +4,24 @@ widths of commands."""
 import re
 import shlex
 import subprocess
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 from collidecli.cli import main as cli
 from tests.support.doc_examples import FENCE, check_output, collide_lines, joined
-from tests.support.doc_names import ROOT
+from tests.support.doc_names import ROOT, pages
 
+LONGEST_PARAGRAPH = 120
+"""Words of a paragraph, or of an item of a list up to its next paragraph."""
+
+WIDEST_COMMAND = 78
+"""Characters of a line of commands that the site shows whole beside its two sidebars."""
+
+PAGES = [path for path in pages() if path.name not in ("CHANGELOG.md", "CONTRIBUTING.md")]
+BLOCK = re.compile(r"^(```|:::).*?^\1", re.S | re.M)
+ITEM = re.compile(r"\n(?= *(?:[-*]|\d+\.) )")
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 HOME = (ROOT / "docs/index.md").read_text(encoding="utf-8")
 
@@ -61,3 +72,38 @@ def test_the_home_page_shows_the_output_of_its_commands(tmp_path, monkeypatch, c
     check_output(of_run, capsys.readouterr().out, whole=False)
     assert cli.main(events) == 0
     check_output(of_events, capsys.readouterr().out)
+
+
+def paragraphs(text: str) -> Iterator[tuple[int, str]]:
+    """Line and text of each paragraph and item outside of blocks and tables."""
+    prose = BLOCK.sub(lambda block: "\n" * block[0].count("\n"), text)
+    rows = re.compile(r"^(\||<!--).*$", re.M)
+    line = 1
+    for part in re.split(r"(\n\s*\n)", rows.sub("", prose)):
+        first = line
+        for item in ITEM.split(part):
+            yield first, item
+            first += item.count("\n") + 1
+        line += part.count("\n")
+
+
+def test_no_paragraph_is_long():
+    found = [
+        f"{path.relative_to(ROOT)}:{line}: {len(text.split())} words"
+        for path in PAGES
+        for line, text in paragraphs(path.read_text(encoding="utf-8"))
+        if len(text.split()) > LONGEST_PARAGRAPH
+    ]
+    assert not found, "\n".join(found)
+
+
+def test_paragraphs_are_told_apart():
+    text = "# A\n\none two\n- three\n- four\n  five\n\n```\nsix\n```\n\n| a | b |\n\nseven\n"
+    found = [(line, words.split()) for line, words in paragraphs(text) if words.strip()]
+    assert found == [
+        (1, ["#", "A"]),
+        (3, ["one", "two"]),
+        (4, ["-", "three"]),
+        (5, ["-", "four", "five"]),
+        (14, ["seven"]),
+    ]
