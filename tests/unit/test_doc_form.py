@@ -5,7 +5,6 @@ import re
 import shlex
 import subprocess
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
