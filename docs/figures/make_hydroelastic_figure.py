@@ -1,41 +1,29 @@
-"""Makes the figures that are drawn from runs of collide beside this file: `make docs-figures`."""
+"""Makes hydroelastic.svg beside this file from runs of the sample of a gripper."""
 
 from __future__ import annotations
 
 import tempfile
+from itertools import pairwise
 from pathlib import Path
 
 import h5py
 import numpy as np
 from matplotlib.cm import ScalarMappable
 from matplotlib.colors import BoundaryNorm
-from matplotlib.patches import Circle, PathPatch, Polygon, Rectangle
+from matplotlib.patches import Circle, PathPatch
 from matplotlib.path import Path as Outline
 from pxr import Usd, UsdGeom
 
-import collidecli
-from collidecli.cli import main as cli
-from collidecli.engine.cells import FULL_BLOCKS, block_shape, cell_blocks
-from docs.figures.make_figures import ACCENT, GREY, LIGHT, PLAIN, A, B, arrow, panels, plt, save
+from docs.figures.make_figures import ACCENT, PLAIN, A, B, plt, save
+from docs.figures.runs import SAMPLES, run
 
-SAMPLES = Path(__file__).parents[2] / "samples"
 GRIPPER = SAMPLES / "05_hydroelastic/gripper.usda"
-CLOTH = SAMPLES / "06_cloth/cloth.usda"
 BALL_RADIUS = 0.03
 BALL_CENTER = np.array([0.0, 0.0, 0.06])
 PAD_HALF_WIDTH = 0.02
 STIFFNESS = {"ball": 2e7, "left_pad": 6e7}  # N/m3
 OPTIONS = ("--hydro-surface", "--hydro-resolution")
 LEVELS = np.arange(20e3, 121e3, 20e3)  # Pa
-
-
-def run(folder: Path, scene: Path, *options: str) -> h5py.File:
-    """The contact set of a scene, computed in a folder."""
-    output = folder / "figure.contacts.h5"
-    words = ["run", str(scene), *options, "-o", str(output), "--device", "cpu", "-q", "--force"]
-    if cli.main(words):
-        raise RuntimeError(" ".join(words))
-    return h5py.File(output)
 
 
 def position_at_end(scene: Path, prim: str) -> np.ndarray:
@@ -110,7 +98,9 @@ def draw_faces(axis: plt.Axes, faces: list[np.ndarray], pressure: np.ndarray) ->
     """Faces in seven colours by pressure [kPa], one path for each colour."""
     edges = np.linspace(0.0, 70.0, 8)
     scale = ScalarMappable(BoundaryNorm(edges, 256), "YlOrRd")
-    for low, high in zip(edges[:-1], edges[1:], strict=True):
+    if pressure.max() >= edges[-1]:
+        raise ValueError(f"{pressure.max()} kPa is beyond the scale")
+    for low, high in pairwise(edges):
         here = np.flatnonzero((pressure >= low) & (pressure < high))
         closed = [Outline(np.vstack([faces[k], faces[k][:1]]), closed=True) for k in here]
         if closed:
@@ -139,12 +129,6 @@ def draw_pressures(axis: plt.Axes, side: float) -> None:
     axis.set_ylabel("z [mm]")
 
 
-def main() -> None:
-    """Makes every figure."""
-    plt.rcParams.update(PLAIN)
-    for make in (hydroelastic,):
-        make()
-
-
 if __name__ == "__main__":
-    main()
+    with plt.rc_context(PLAIN):
+        hydroelastic()
