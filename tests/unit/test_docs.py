@@ -853,3 +853,6 @@ def test_site_builds_without_warnings(tmp_path):
     done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT)
     assert done.returncode == 0, done.stderr
     assert (tmp_path / "searchindex.js").exists()
+    with_formulas = (tmp_path / "explanation/hydroelastic.html").read_text(encoding="utf-8")
+    assert "<mfrac>" in with_formulas
+    assert not re.findall(r'<(?:script|link)[^>]*="https?:', with_formulas), "needs a network"
