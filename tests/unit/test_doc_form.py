@@ -18,6 +18,7 @@ LONGEST_PARAGRAPH = 120
 WIDEST_COMMAND = 78
 """Characters of a line of commands that the site shows whole beside its two sidebars."""
 
+COMMANDS = re.compile(r"^(\.venv/bin/)?(collide|pip|make|python) ", re.M)
 PAGES = [path for path in pages() if path.name not in ("CHANGELOG.md", "CONTRIBUTING.md")]
 BLOCK = re.compile(r"^(```|:::).*?^\1", re.S | re.M)
 ITEM = re.compile(r"\n(?= *(?:[-*]|\d+\.) )")
@@ -94,6 +95,33 @@ def test_no_paragraph_is_long():
         if len(text.split()) > LONGEST_PARAGRAPH
     ]
     assert not found, "\n".join(found)
+
+
+def wide_commands(text: str) -> list[str]:
+    """Lines of blocks of commands that are wider than the site shows; the tables that a command
+    prints have no language in some pages, and are left out."""
+    shells = [body for _, language, body in FENCE.findall(text) if language in ("", "sh", "bash")]
+    typed = [body for body in shells if COMMANDS.search(body)]
+    typed += re.findall(r"^    ((?:\.venv/bin/)?collide .*)$", text, re.M)
+    lines = [line for body in typed for line in body.splitlines()]
+    return [line for line in lines if len(line) > WIDEST_COMMAND]
+
+
+def test_no_command_is_wider_than_the_site_shows():
+    found = [
+        f"{path.relative_to(ROOT)}: {line}"
+        for path in PAGES
+        for line in wide_commands(path.read_text(encoding="utf-8"))
+    ]
+    assert not found, "\n".join(found)
+
+
+def test_wide_commands_are_found():
+    fits = "collide run " + "x" * (WIDEST_COMMAND - len("collide run "))
+    for before, after in (("```\n", "\n```\n"), ("```sh\n", "\n```\n"), ("    ", "\n")):
+        assert wide_commands(f"{before}{fits}{after}") == []
+        assert wide_commands(f"{before}{fits}y{after}") == [f"{fits}y"]
+        assert wide_commands(f"{before}collide run \\\n    z{after}") == []
 
 
 def test_paragraphs_are_told_apart():

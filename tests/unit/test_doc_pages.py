@@ -12,7 +12,7 @@ from collidecli.cli import main as cli
 from collidecli.cli.scene_inputs import default_output
 from collidecli.errors import InputError
 from collidecli.verbs.run.command import ENDING
-from tests.support.doc_examples import FENCE, collide_lines
+from tests.support.doc_examples import FENCE, collide_lines, joined
 from tests.support.doc_names import ROOT, pages
 
 pytestmark = pytest.mark.rest
@@ -203,7 +203,7 @@ def test_the_page_of_profile_shows_a_real_table(tmp_path, monkeypatch, capsys):
     command, shown = (body for name, language, body in steps(page)[:2] if not name + language)
     monkeypatch.chdir(tmp_path)
     (tmp_path / "samples").symlink_to(ROOT / "samples")
-    words = shlex.split(command)[1:]
+    words = shlex.split(joined(command))[1:]
     once = [*words[: words.index("--repeats")], "--repeats", "1", "--device", "cpu"]
     code, out, _ = run(once, capsys)
     assert code == 0

@@ -575,7 +575,7 @@ def test_the_recipe_of_g1_runs(here, monkeypatch, capsys):
     rows[:, 6] = 1.0
     np.savetxt("walk1_subject1.csv", rows, delimiter=",")
     monkeypatch.setenv("ROS_PACKAGE_PATH", str(data.parents[1]))
-    recipe = "".join(blocks(HUMANOIDS_PAGE.split("### Unitree H1")[0], "sh")).splitlines()
+    recipe = collide_lines("".join(blocks(HUMANOIDS_PAGE.split("### Unitree H1")[0], "sh")))
     first, *commands = (shlex.split(line)[1:] for line in recipe)
     assert cli.main([*first, "--device", "cpu", "--json"]) == 0
     result = json.loads(capsys.readouterr().out)
