@@ -126,7 +126,7 @@ docs-links: docs
 
 docs-figures: $(READY)
 	$(BIN)/python docs/figures/make_figures.py
-	for name in hydroelastic particles lanes sweep reduction touches; do $(BIN)/python -m docs.figures.make_$${name}_figure || exit 1; done
+	for name in growth phases hydroelastic particles lanes sweep reduction touches; do $(BIN)/python -m docs.figures.make_$${name}_figure || exit 1; done
 	$(BIN)/python docs/images/make_charts.py
 
 docs-pictures: $(READY)
