@@ -126,9 +126,11 @@ docs-links: docs
 
 docs-figures: $(READY)
 	$(BIN)/python docs/figures/make_figures.py
+	for name in growth phases hydroelastic particles lanes sweep reduction touches; do $(BIN)/python -m docs.figures.make_$${name}_figure || exit 1; done
+	$(BIN)/python docs/images/make_charts.py
 
 docs-pictures: $(READY)
-	$(BIN)/python docs/images/make_pictures.py
+	$(BIN)/python docs/images/make_pictures.py $(PICTURE)
 
 clean:
 	rm -rf $(VENV) build dist out docs/_build *.egg-info .pytest_cache .ruff_cache .hypothesis .import_linter_cache

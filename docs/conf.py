@@ -5,6 +5,9 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+from docutils import nodes
+from docutils.utils.math.latex2mathml import tex2mathml
+
 ROOT = Path(__file__).parents[1]
 
 project = "collide"
@@ -27,7 +30,8 @@ copybutton_selector = "div.highlight-default pre, div.highlight-bash pre, div.hi
 exclude_patterns = ["_build"]
 default_role = "code"  # docstrings write names in single backticks
 
-myst_enable_extensions = ["colon_fence", "deflist"]
+myst_enable_extensions = ["colon_fence", "deflist", "dollarmath"]
+myst_dmath_double_inline = True
 myst_heading_anchors = (
     # every heading up to the fourth level can be the target of a link; unknown targets are warnings
     4
@@ -41,6 +45,9 @@ napoleon_use_rtype = False
 
 # The lexer of USD's text format does not exist in Pygments, so such blocks have no highlighting.
 suppress_warnings = ["misc.highlighting_failure"]
+
+# Formulas are MathML, which browsers draw without a script: the site is whole without a network.
+html_math_renderer = "mathml"
 
 html_theme = "pydata_sphinx_theme"
 html_title = "collide"
@@ -116,10 +123,23 @@ def as_lists(app, what, name, obj, options, lines: list[str]) -> None:
     lines[:] = result
 
 
+def inline_formula(translator, node) -> None:
+    """Writes a formula in a line of text as MathML."""
+    translator.body.append(tex2mathml(node.astext()))
+    raise nodes.SkipNode
+
+
+def displayed_formula(translator, node) -> None:
+    """Writes a formula in a line of its own as MathML."""
+    translator.body.append(f'<div class="formula">{tex2mathml(node.astext(), as_block=True)}</div>')
+    raise nodes.SkipNode
+
+
 def setup(app) -> None:
     """Sphinx calls this when it loads the configuration."""
     from pygments.lexers.special import TextLexer
 
+    app.add_html_math_renderer("mathml", (inline_formula, None), (displayed_formula, None))
     app.add_lexer("usda", TextLexer)
     app.connect("autodoc-process-docstring", as_lists, priority=100)
     for part in ("description", "options", "arguments", "usage", "epilog"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import matplotlib as mpl
@@ -36,10 +37,25 @@ def panels(count: int, width: float = 3.4, height: float = 2.8) -> tuple[plt.Fig
     return figure, list(axes[0])
 
 
+def _shorter(text: str) -> str:
+    """An SVG without comments, metadata and indentation, with coordinates of paths to a tenth of a
+    point."""
+    text = re.sub(r"<!-- .*? -->|<metadata>.*?</metadata>", "", text, flags=re.S)
+    text = re.sub(r"\n\s*", "\n", text)
+    return re.sub(r' d="[^"]*"', lambda found: _rounded(found[0]), text)
+
+
+def _rounded(outline: str) -> str:
+    numbers = re.sub(r"(\d\.\d)\d+", r"\1", outline)
+    return re.sub(r" *\n", " ", numbers)
+
+
 def save(figure: plt.Figure, name: str) -> None:
     """Writes NAME.svg without a date, so that the same figure gives the same file."""
-    figure.savefig(FOLDER / f"{name}.svg", bbox_inches="tight", metadata={"Date": None})
+    path = FOLDER / f"{name}.svg"
+    figure.savefig(path, bbox_inches="tight", metadata={"Date": None})
     plt.close(figure)
+    path.write_text(_shorter(path.read_text(encoding="utf-8")), encoding="utf-8")
 
 
 def arrow(

@@ -1,8 +1,8 @@
-"""Makes growth.svg beside this file from the measurements of `python -m tests.bench growth`."""
+"""Makes growth.svg beside this file from the table of `python -m tests.bench growth` in the page of
+measurements."""
 
 from __future__ import annotations
 
-import json
 import re
 from pathlib import Path
 
@@ -10,31 +10,34 @@ import numpy as np
 
 from docs.figures.make_figures import GREY, PLAIN, A, plt, save
 
-MEASURED = Path("out/bench/growth.json")
+PAGE = Path(__file__).parents[1] / "explanation/measurements.md"
 LABELS = {
     "frames": "frames of a humanoid",
     "shapes": "shapes",
     "worlds": "worlds",
     "speed": "lengths of a body moved a frame",
 }
+MICROSECONDS = {"us": 1.0, "ms": 1e3}
+
+
+def measured(what: str) -> tuple[np.ndarray, np.ndarray]:
+    """Numbers of what grows, and the median time of a cell [us] at each."""
+    row = re.compile(rf"^\| {what} \| ([\d. ]+) \| ([\d.]+) (us|ms) ", re.M)
+    table = PAGE.read_text(encoding="utf-8").partition("<!-- bench: growth -->")[2]
+    found = row.findall(table.partition("<!-- end -->")[0])
+    numbers = np.array([float(number.replace(" ", "")) for number, _, _ in found])
+    return numbers, np.array([float(time) * MICROSECONDS[unit] for _, time, unit in found])
 
 
 def growth() -> None:
     """Microseconds a cell by each of what grows; for shapes also n log n."""
-    samples = json.loads(MEASURED.read_text())["samples"]
-    figure, axes = plt.subplots(1, 4, figsize=(12.0, 2.6))
-    for axis, (what, label) in zip(axes, LABELS.items(), strict=True):
-        found = [re.fullmatch(rf"{what} (\S+) seconds a cell", name) for name in samples]
-        numbers = [float(match[1]) for match in found if match]
-        cost = [1e6 * np.median(samples[match[0]]) for match in found if match]
+    figure, axes = plt.subplots(2, 2, figsize=(8.0, 4.8))
+    for axis, (what, label) in zip(axes.flat, LABELS.items(), strict=True):
+        numbers, cost = measured(what)
         axis.plot(numbers, cost, color=A, marker="o", markersize=3)
         if what == "shapes":
-            axis.plot(
-                numbers,
-                cost[0] * np.array(numbers) * np.log(numbers) / numbers[0] / np.log(numbers[0]),
-                "--",
-                color=GREY,
-            )
+            growing = numbers * np.log(numbers)
+            axis.plot(numbers, cost[0] * growing / growing[0], "--", color=GREY)
             axis.set_yscale("log")
         else:
             axis.set_ylim(0, 1.6 * max(cost))
@@ -42,9 +45,12 @@ def growth() -> None:
             "symlog" if what == "speed" else "log",
             **({"linthresh": 0.01} if what == "speed" else {}),
         )
+        if what == "speed":
+            axis.set_xlim(-0.002, 1.5)
         axis.set_xlabel(label)
         axis.spines[["top", "right"]].set_visible(False)
-    axes[0].set_ylabel("time of a cell [µs]")
+    for axis in axes[:, 0]:
+        axis.set_ylabel("time of a cell [µs]")
     figure.tight_layout()
     save(figure, "growth")
 

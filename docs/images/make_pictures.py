@@ -1,5 +1,5 @@
 """Makes the pictures of the samples in `collide view` beside this file: `make docs-pictures`; needs
-Chromium."""
+Chromium. `make docs-pictures PICTURE=view-cloth.png` makes one."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -16,23 +17,56 @@ from playwright.sync_api import sync_playwright
 
 FOLDER = Path(__file__).parent
 SAMPLES = FOLDER.parents[1] / "samples"
-PICTURES: dict[str, tuple[str, tuple[str, ...], int]] = {
-    "view-surfaces.png": ("05_hydroelastic/gripper.usda", ("--hydro-surface",), 59),
-    "view-cloth.png": ("06_cloth/cloth.usda", ("--self-contacts", "0.02"), 24),
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A frame of a sample's page.
+
+    options: further arguments of the run.
+    opaque: hides the visual meshes, draws shapes without transparency and larger contacts, leaves
+        out the panel, the sky's upper rows, and turns the camera by `turn`.
+    turn: pixels by which the mouse is dragged to the left; `nearer`: turns of its wheel.
+    """
+
+    scene: str
+    options: tuple[str, ...]
+    frame: int
+    size: tuple[int, int] = (1000, 640)
+    opaque: bool = False
+    turn: int = 0
+    nearer: int = 0
+
+
+PICTURES = {
+    "view-surfaces.png": Picture("05_hydroelastic/gripper.usda", ("--hydro-surface",), 59),
+    "view-cloth.png": Picture("06_cloth/cloth.usda", ("--self-contacts", "0.02"), 24),
+    "humanoid.png": Picture(
+        "02_humanoid/humanoid.xml",
+        ("-t", str(SAMPLES / "02_humanoid/motion.h5")),
+        300,
+        (800, 480),
+        opaque=True,
+        turn=100,
+        nearer=4,
+    ),
 }
-"""By name: the scene, options of its run, and the frame."""
-SIZE = {"width": 1000, "height": 640}
 SOFTWARE = [
     "--no-sandbox",
     "--use-angle=swiftshader",
     "--enable-unsafe-swiftshader",
     "--ignore-gpu-blocklist",
 ]
-SET_FRAME = """frame => { const slider = document.querySelector("#collide-frame");
-  slider.value = frame;
+SET = """([name, value]) => { const slider = document.querySelector("#collide-" + name);
+  slider.value = value;
   slider.dispatchEvent(new Event("input", { bubbles: true })); }"""
 DRAWN_MS = 6000
 """Time for WebGL in software to draw a frame."""
+WHEEL_MS = 500
+SKY = 60
+"""Rows above the scene that an opaque picture leaves out, with the renderer's button [pixels]."""
+LARGER = 2.2
+"""Size of the contacts of an opaque picture, relative to the page's own."""
 
 
 def page_of(folder: Path, scene: Path, options: tuple[str, ...]) -> Path:
@@ -47,27 +81,48 @@ def page_of(folder: Path, scene: Path, options: tuple[str, ...]) -> Path:
     return folder / "page.html"
 
 
-def photograph(browser: Any, page_file: Path, frame: int, output: Path) -> None:
+def make_opaque(page: Any, picture: Picture) -> None:
+    """Draws shapes without transparency, from the camera of the picture."""
+    page.evaluate(SET, ["opacity", 1])
+    page.evaluate(SET, ["size", LARGER])
+    page.get_by_label("Visual meshes").uncheck()
+    page.locator("#collide").evaluate('panel => { panel.style.display = "none"; }')
+    center = [length / 2 for length in picture.size]
+    page.mouse.move(*center)
+    for _ in range(picture.nearer):
+        page.mouse.wheel(0, -200)
+        page.wait_for_timeout(WHEEL_MS)
+    page.mouse.down()
+    page.mouse.move(center[0] - picture.turn, center[1], steps=6)
+    page.mouse.up()
+
+
+def photograph(browser: Any, page_file: Path, picture: Picture, output: Path) -> None:
     """Writes a page at a frame as PNG."""
-    page = browser.new_page(viewport=SIZE)
+    width, height = picture.size
+    page = browser.new_page(viewport={"width": width, "height": height})
     page.goto(page_file.as_uri())
-    page.get_by_text(f" of {frame} ").first.wait_for(timeout=60_000)
-    page.evaluate(SET_FRAME, frame)
+    page.get_by_text("frame ").first.wait_for(timeout=60_000)
     page.locator(".mantine-Notification-closeButton").first.click()  # that WebGL is in software
+    if picture.opaque:
+        make_opaque(page, picture)
+    page.evaluate(SET, ["frame", picture.frame])
     page.wait_for_timeout(DRAWN_MS)
-    Image.open(io.BytesIO(page.screenshot())).convert("RGB").save(output, optimize=True)
+    drawn = Image.open(io.BytesIO(page.screenshot())).convert("RGB")
+    drawn.crop((0, SKY if picture.opaque else 0, width, height)).save(output, optimize=True)
     page.close()
 
 
-def main() -> None:
+def main(names: list[str]) -> None:
     chromium = shutil.which("chromium") or shutil.which("chromium-browser")
     with sync_playwright() as playwright, tempfile.TemporaryDirectory() as folder:
         browser = playwright.chromium.launch(executable_path=chromium, args=SOFTWARE)
-        for name, (scene, options, frame) in PICTURES.items():
-            page = page_of(Path(folder), SAMPLES / scene, options)
-            photograph(browser, page, frame, FOLDER / name)
+        for name in names or PICTURES:
+            picture = PICTURES[name]
+            page = page_of(Path(folder), SAMPLES / picture.scene, picture.options)
+            photograph(browser, page, picture, FOLDER / name)
         browser.close()
 
 
 if __name__ == "__main__":
-    main()
+    main(sys.argv[1:])

@@ -6,6 +6,9 @@ import re
 FENCE = re.compile(r"(?:^`([\w./]+)`:\n\n)?^```(\w*)\n(.*?)^```", re.S | re.M)
 """File name above a block (or empty), its language, its body."""
 
+TYPED = re.compile(r"^(?:\$ )?(?:\.venv/bin/)?(collide .*)$", re.M)
+"""A line with a command of collide: a prompt or the folder of the environment may be before it."""
+
 NUMBER = re.compile(r"[-+−]?\d+(\.\d+)?(e[-+]?\d+)?%?")
 GROUPED = re.compile(r"(?<![\w.])(\d{1,3}(?: \d{3})+)(?![\w.])")
 HASH = re.compile(r"[0-9a-f]{64}")
@@ -15,6 +18,16 @@ COUNT_TOLERANCE = 0.01  # relative, of counts above EXACT_COUNTS
 SIZE_TOLERANCE = 0.2  # relative, of sizes of files
 EXACT_COUNTS = 100
 SIZES = {"B", "KiB", "MiB"}
+
+
+def joined(text: str) -> str:
+    """A text with the lines joined that end with a backslash."""
+    return re.sub(r"\\\n *", "", text)
+
+
+def collide_lines(body: str) -> list[str]:
+    """Commands of collide of a block, one each, from the word `collide` on."""
+    return TYPED.findall(joined(body))
 
 
 def words(line: str) -> list[str]:

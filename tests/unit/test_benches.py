@@ -9,7 +9,7 @@ import pytest
 
 from tests.bench.__main__ import BENCHES, measure_of
 
-TABLES = Path(__file__).parents[2] / "docs" / "explanation" / "performance.md"
+TABLES = Path(__file__).parents[2] / "docs" / "explanation" / "measurements.md"
 
 
 @pytest.mark.parametrize("name", BENCHES)

@@ -12,7 +12,7 @@ from collidecli.cli import main as cli
 from collidecli.cli.scene_inputs import default_output
 from collidecli.errors import InputError
 from collidecli.verbs.run.command import ENDING
-from tests.support.doc_examples import FENCE
+from tests.support.doc_examples import FENCE, collide_lines, joined
 from tests.support.doc_names import ROOT, pages
 
 pytestmark = pytest.mark.rest
@@ -140,8 +140,7 @@ def steps(text: str) -> list[tuple[str, str, str]]:
 
 def commands(body: str) -> list[str]:
     """Commands of collide of a block."""
-    lines = [line.removeprefix("$ ") for line in body.replace("\\\n", " ").splitlines()]
-    return [line for line in lines if line.startswith("collide ") and not MADE_UP.search(line)]
+    return [line for line in collide_lines(body) if not MADE_UP.search(line)]
 
 
 def has_commands(path: Path) -> bool:
@@ -204,7 +203,7 @@ def test_the_page_of_profile_shows_a_real_table(tmp_path, monkeypatch, capsys):
     command, shown = (body for name, language, body in steps(page)[:2] if not name + language)
     monkeypatch.chdir(tmp_path)
     (tmp_path / "samples").symlink_to(ROOT / "samples")
-    words = shlex.split(command)[1:]
+    words = shlex.split(joined(command))[1:]
     once = [*words[: words.index("--repeats")], "--repeats", "1", "--device", "cpu"]
     code, out, _ = run(once, capsys)
     assert code == 0

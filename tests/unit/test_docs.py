@@ -47,7 +47,7 @@ from collidecli.verbs.label.contact_labels import LabelOptions
 from collidecli.verbs.label.label import LabelRequest, label
 from collidecli.verbs.report import report as report_module
 from tests.support import contact_sets as sets
-from tests.support.doc_examples import FENCE, check_output
+from tests.support.doc_examples import FENCE, check_output, collide_lines, joined
 
 ROOT = Path(__file__).parents[2]
 PAGES = [
@@ -95,9 +95,10 @@ def context_of(name: str, arguments: list[str]) -> click.Context:
 
 def commands(text: str) -> list[str]:
     """Lines of code blocks, fenced or indented, that call collide with real arguments."""
-    lines = "\n".join(blocks(text)).splitlines() + re.findall(r"^    (collide .*)$", text, re.M)
+    lines = collide_lines("\n".join(blocks(text)))
+    lines += re.findall(r"^    (collide .*)$", joined(text), re.M)
     made_up = re.compile(r"[<>]|\.\.\.|\bSCENE\b|\bFILE\b")
-    return [line for line in lines if line.startswith("collide ") and not made_up.search(line)]
+    return [line for line in lines if not made_up.search(line)]
 
 
 @pytest.fixture
@@ -462,7 +463,7 @@ def run_page(text: str, capsys: pytest.CaptureFixture[str], whole: bool = False)
         elif language == "python":
             outputs.append(run_python(body, capsys))
         elif not language:
-            for line in body.splitlines():
+            for line in joined(body).splitlines():
                 capsys.readouterr()
                 arguments = shlex.split(line)[1:]
                 is_ours = arguments[0] == "run" and "--engine" not in arguments
@@ -477,7 +478,7 @@ GUIDES += [
     f"howto/{name}"
     for name in ("label-contacts", "audit-a-motion", "measure-clearance", "find-missed-contacts")
 ]
-GUIDES += ["index", "install", "howto/compare-engines"]
+GUIDES += ["install", "howto/compare-engines"]
 REFERENCE = [
     f"reference/{name}"
     for name in ("scenes", "mjcf", "urdf", "usd-composition", "usd-filters", "usd-meshes")
@@ -574,7 +575,7 @@ def test_the_recipe_of_g1_runs(here, monkeypatch, capsys):
     rows[:, 6] = 1.0
     np.savetxt("walk1_subject1.csv", rows, delimiter=",")
     monkeypatch.setenv("ROS_PACKAGE_PATH", str(data.parents[1]))
-    recipe = "".join(blocks(HUMANOIDS_PAGE.split("### Unitree H1")[0], "sh")).splitlines()
+    recipe = collide_lines("".join(blocks(HUMANOIDS_PAGE.split("### Unitree H1")[0], "sh")))
     first, *commands = (shlex.split(line)[1:] for line in recipe)
     assert cli.main([*first, "--device", "cpu", "--json"]) == 0
     result = json.loads(capsys.readouterr().out)
@@ -785,7 +786,7 @@ def test_links_source_files_options_and_variables_of_a_page_exist(path):
     assert set(re.findall(r"(?<![-\w])--[a-z][a-z0-9-]+", text)) <= known
     variables = {name for words, verb in VERBS.items() for name in variables_of(verb, words)}
     assert set(re.findall(r"\bCOLLIDE_[A-Z_]*[A-Z]\b", text)) <= variables
-    check_options(re.findall(r"^ *\$? ?collide (.+)$", text, re.M))
+    check_options(re.findall(r"^ *\$? ?(?:\.venv/bin/)?collide (.+)$", joined(text), re.M))
 
 
 @pytest.mark.parametrize("words", VERBS)
@@ -852,3 +853,6 @@ def test_site_builds_without_warnings(tmp_path):
     done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT)
     assert done.returncode == 0, done.stderr
     assert (tmp_path / "searchindex.js").exists()
+    with_formulas = (tmp_path / "explanation/hydroelastic.html").read_text(encoding="utf-8")
+    assert "<mfrac>" in with_formulas
+    assert not re.findall(r'<(?:script|link)[^>]*="https?:', with_formulas), "needs a network"

@@ -1,0 +1,35 @@
+"""Makes the charts beside this file that commands of the guides draw: `make docs-figures`."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+
+from collidecli.cli import main as cli
+
+FOLDER = Path(__file__).parent
+SAMPLES = FOLDER.parents[1] / "samples"
+SCENE = str(SAMPLES / "02_humanoid/humanoid.xml")
+MOTION = ("-t", str(SAMPLES / "02_humanoid/motion.h5"))
+SECONDS = ("--frames", ":200")
+"""The first two seconds, so that the charts are small files."""
+
+
+def collide(*words: str) -> None:
+    if cli.main([*words, "-q", "--force"]) not in (0, 1):
+        raise RuntimeError(" ".join(words))
+
+
+def main() -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        contacts = f"{folder}/humanoid.contacts.h5"
+        collide("run", SCENE, *MOTION, *SECONDS, "--gap", "0.01", "-o", contacts)
+        feet = ("--between", "foot_*,floor", "--enter", "0", "--leave", "2mm", "--min-frames", "3")
+        labels = ("-o", f"{folder}/feet.npz", "--chart", str(FOLDER / "labels.svg"))
+        collide("label", contacts, *feet, *labels)
+        chart = ("--plot", str(FOLDER / "clearance.svg"))
+        collide("clearance", SCENE, *MOTION, *SECONDS, "--top", "3", *chart)
+
+
+if __name__ == "__main__":
+    main()
