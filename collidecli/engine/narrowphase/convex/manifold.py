@@ -254,9 +254,7 @@ def manifold_along(
             nearest = nearest_emitted(out, row, count)
             level = rounding_level(a, b)
             if nearest < best.separation - level:
-                floor = separation_along(a, b, pose_b_to_a, best.normal)
-                if floor >= best.separation - level:
-                    floor = best.separation
+                floor = exact_separation(a, b, pose_b_to_a, best, level)
                 raise_separations(out, row, count, floor)
             if nearest <= best.separation + level:
                 return count
@@ -324,12 +322,20 @@ def nearest_emitted(out: ContactBuffer, row: int, count: int) -> Real:
 
 
 @wp.func(inline=False)
+def exact_separation(a: Any, b: Any, pose_b_to_a: Pose, best: Direction, level: Real) -> Real:
+    """The separation of a direction [m], by the search or, where that ended above it, along the
+    direction, which is never more than the exact one.
+
+    Rounding may end the search of shapes that nearly touch. level: `rounding_level`.
+    """
+    along = separation_along(a, b, pose_b_to_a, best.normal)
+    return wp.where(along >= best.separation - level, best.separation, along)
+
+
+@wp.func(inline=False)
 def raise_separations(out: ContactBuffer, row: int, count: int, separation: Real):
     """Raises separations to the exact one [m], which is the minimum. Only the plane of a hull's
     face merged of non-coplanar triangles gives less, by COPLANAR of its size.
-
-    Of shapes that nearly touch, rounding may end the search above the exact separation: it is then
-    the one along the normal, which is never more.
     """
     for k in range(count):
         at = memory_row(out, row + k)
