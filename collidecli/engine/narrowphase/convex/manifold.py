@@ -251,15 +251,7 @@ def manifold_along(
             row,
         )
         if count > 0:
-            nearest = nearest_emitted(out, row, count)
-            level = rounding_level(a, b)
-            if nearest < best.separation - level:
-                floor = exact_separation(a, b, pose_b_to_a, best, level)
-                raise_separations(out, row, count, floor)
-            if nearest <= best.separation + level:
-                return count
-            if nearest <= best.separation + missed:
-                lower_separations(out, row, count, nearest - best.separation)
+            if attain_separation(a, b, pose_b_to_a, best, missed, out, row, count):
                 return count
             # Lines are closest where they cross: a crossing that misses the separation is the less
             # accurate witness.
@@ -322,17 +314,6 @@ def nearest_emitted(out: ContactBuffer, row: int, count: int) -> Real:
 
 
 @wp.func(inline=False)
-def exact_separation(a: Any, b: Any, pose_b_to_a: Pose, best: Direction, level: Real) -> Real:
-    """The separation of a direction [m], by the search or, where that ended above it, along the
-    direction, which is never more than the exact one.
-
-    Rounding may end the search of shapes that nearly touch. level: `rounding_level`.
-    """
-    along = separation_along(a, b, pose_b_to_a, best.normal)
-    return wp.where(along >= best.separation - level, best.separation, along)
-
-
-@wp.func(inline=False)
 def raise_separations(out: ContactBuffer, row: int, count: int, separation: Real):
     """Raises separations to the exact one [m], which is the minimum. Only the plane of a hull's
     face merged of non-coplanar triangles gives less, by COPLANAR of its size.
@@ -352,6 +333,42 @@ def lower_separations(out: ContactBuffer, row: int, count: int, miss: Real):
         contact.point += Real(0.5) * miss * contact.normal
         contact.separation -= miss
         out.contact[at] = contact
+
+
+@wp.func(inline=False)
+def exact_separation(a: Any, b: Any, pose_b_to_a: Pose, best: Direction, level: Real) -> Real:
+    """The separation of a direction [m], by the search or, where that ended above it, along the
+    direction, which is never more than the exact one.
+
+    Rounding may end the search of shapes that nearly touch. level: `rounding_level`.
+    """
+    along = separation_along(a, b, pose_b_to_a, best.normal)
+    return wp.where(along >= best.separation - level, best.separation, along)
+
+
+@wp.func
+def attain_separation(
+    a: Any,
+    b: Any,
+    pose_b_to_a: Pose,
+    best: Direction,
+    missed: Real,
+    out: ContactBuffer,
+    row: int,
+    count: int,
+) -> bool:
+    """Whether the nearest contact of an overlap attains the separation of `best`, after corrections
+    of all contacts: up to the exact separation, or down by up to `missed` [m]."""
+    nearest = nearest_emitted(out, row, count)
+    level = rounding_level(a, b)
+    if nearest < best.separation - level:
+        raise_separations(out, row, count, exact_separation(a, b, pose_b_to_a, best, level))
+    if nearest <= best.separation + level:
+        return True
+    if nearest <= best.separation + missed:
+        lower_separations(out, row, count, nearest - best.separation)
+        return True
+    return False
 
 
 @wp.func
