@@ -12,7 +12,7 @@ import warp as wp
 from collidecli.engine.block_pairs import PairLanes
 from collidecli.engine.cells import Instances
 from collidecli.engine.contact_record import Candidates, ContactBuffer, ContactRecord
-from collidecli.engine.device_model import Margins, ShapeRows
+from collidecli.engine.device_model import Margins, ShapeRows, size_blocks
 from collidecli.engine.geometry.hulls import upload_hulls
 from collidecli.engine.geometry.primitives import primitive
 from collidecli.engine.geometry.real import Pose, Real, Vec3
@@ -27,7 +27,7 @@ from collidecli.engine.narrowphase.convex.separation import separate, separate_b
 from collidecli.engine.narrowphase.dispatch import collider
 from collidecli.engine.runtime.kernel import kernel
 from collidecli.scene.convex_hull import ConvexHull
-from collidecli.scene.shape_types import SIZE_COUNT, ShapeType
+from collidecli.scene.shape_types import SIZE_COUNT, SIZE_WIDTH, ShapeType
 from tests.support.oracle import rotation_of, separation_along, signed_distance
 from tests.support.poses import pose_set
 from tests.support.supports import extents, surface_residual
@@ -138,8 +138,10 @@ def _rows(
     rows = ShapeRows()
     margins = Margins()
     rows.type = wp.array(np.tile(types, pairs), dtype=wp.int32)
-    of_a, of_b = (np.broadcast_to(np.asarray(size, np.float64), (pairs, 3)) for size in sizes)
-    rows.size = wp.array(_beside(of_a, of_b, pairs), dtype=Vec3)
+    full = np.zeros((2, pairs, SIZE_WIDTH))
+    for side, size in enumerate(np.asarray(size, np.float64) for size in sizes):
+        full[side, :, : size.shape[-1]] = size
+    rows.size = wp.array(size_blocks(_beside(*full, pairs)), dtype=Vec3)
     margins.margin = wp.zeros(2 * pairs, dtype=Real)
     gap = np.broadcast_to(np.asarray(max_separation, np.float64), pairs)
     margins.gap = wp.array(_beside(gap, gap, pairs), dtype=Real)

@@ -3,12 +3,15 @@
 It imports NumPy and the package alone. Prints what was compared; an assertion fails otherwise.
 """
 
+import sys
+from collections.abc import Callable
 from functools import cache
 
 import numpy as np
 
 import collidecli
 from collidecli.errors import InputError
+from collidecli.scene.shape_types import ShapeType
 
 HALF = np.array([0.5, 0.3, 0.2])
 RADIUS = 0.12
@@ -146,30 +149,91 @@ def compare_plane(scale: float) -> float:
     return float(abs(found.distance / scale - expected).max())
 
 
-def check_refusals() -> None:
-    """What is not computed of the type is refused by name."""
-    for size, words in (((0.5, 0.3), "hx, hy, hz, radius"), ((1, 1, 1, 1), "less than each")):
-        try:
-            collidecli.ModelBuilder().add_shape(
-                -1, collidecli.scene.shape_types.ShapeType.ROUNDED_BOX, size
-            )
-        except InputError as error:
-            assert words in str(error), error
-        else:
-            raise AssertionError(words)
+CORNERS = np.array([[0, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1], [0.3, 0.3, 0.3]]) - 0.25
+DENTED = np.array([[0, 2, 1], [0, 1, 3], [0, 3, 2], [1, 2, 4], [2, 3, 4], [3, 1, 4]])
+"""A tetrahedron whose large face has a dent: pairs with it are collided triangle by triangle."""
+
+
+def least_on_triangle(corners: np.ndarray) -> float:
+    """The least signed distance from the rounded box of the points of a triangle [3, 3].
+
+    It is a convex function: each grid around the least point of the one before has half its width.
+    """
+    middle = np.full(2, 1.0 / 3.0)
+    half = 0.7
+    while half > 1e-10:
+        offset = np.linspace(-half, half, 41)
+        u, v = np.meshgrid(middle[0] + offset, middle[1] + offset)
+        u = np.clip(u, 0.0, 1.0).ravel()
+        v = np.minimum(np.clip(v.ravel(), 0.0, 1.0), 1.0 - u)
+        sides = corners[1:] - corners[0]
+        distance = signed_distance(corners[0] + np.outer(u, sides[0]) + np.outer(v, sides[1]))
+        least = int(distance.argmin())
+        middle = np.array([u[least], v[least]])
+        half *= 0.5
+    return float(distance[least])
+
+
+def compare_mesh() -> None:
+    """Distances from a triangle mesh, and depths of at least half the deepest point's."""
+    at = poses("mesh")
     builder = collidecli.ModelBuilder()
-    builder.add_shape_rounded_box(-1)
-    cfg = collidecli.ShapeConfig(sdf_max_resolution=16)
-    builder.add_shape_box(builder.add_body(), cfg=cfg)
+    cfg = collidecli.ShapeConfig(gap=2.0)
+    builder.add_shape_rounded_box(-1, None, *HALF, RADIUS, cfg=cfg)
+    builder.add_shape_mesh(builder.add_body(), CORNERS, DENTED, cfg=cfg)
+    found = collidecli.collide(builder.finalize(), at[:, None, None], device="cpu")
+    least = np.minimum.reduceat(found.distance, found.cell_start[:-1])
+    assert len(least) == len(at)
+    world = CORNERS @ rotation(at[:, 3:]).transpose(0, 2, 1) + at[:, None, :3]
+    true = np.array([min(map(least_on_triangle, corners[DENTED])) for corners in world])
+    apart = true > 0.0
+    error = abs(least - true)[apart].max()
+    print(f"mesh: {apart.sum()} apart, {(~apart).sum()} overlapping, error {error:.1e}")
+    assert error < BOUND, error
+    assert (least[~apart] <= 0.5 * true[~apart]).all()
+    assert abs(signed_distance(found.point0.astype(float))).max() < BOUND
+    assert min(apart.sum(), (~apart).sum()) > FRAMES // 8
+
+
+def check_refused(words: str, call: Callable[[], object]) -> None:
+    """Fails unless a call raises InputError with these words."""
+    message = ""
     try:
-        collidecli.collide(builder.finalize(), np.eye(7)[6:, None, None][..., :7], device="cpu")
+        call()
     except InputError as error:
-        assert "signed distance fields of a rounded box are not computed" in str(error), error
-    else:
-        raise AssertionError("contacts with a field")
+        message = str(error)
+    assert words in message, (words, message)
+
+
+def check_refusals() -> None:
+    """Sizes of another number, a radius that leaves no core, and what is not computed of it."""
+    add = collidecli.ModelBuilder().add_shape
+    check_refused("hx, hy, hz, radius", lambda: add(-1, ShapeType.ROUNDED_BOX, (0.5, 0.3)))
+    check_refused("less than each", lambda: add(-1, ShapeType.ROUNDED_BOX, (0.5, 0.3, 0.2, 0.2)))
+    field = collidecli.ShapeConfig(sdf_max_resolution=16)
+    builder = collidecli.ModelBuilder()
+    check_refused(
+        "signed distance fields of a rounded box are not computed",
+        lambda: builder.add_shape_rounded_box(-1, cfg=field),
+    )
+    builder.add_shape_rounded_box(-1)
+    builder.add_shape_box(builder.add_body(), cfg=field)
+    pose = np.array([[[[0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0]]]])
+    check_refused(
+        "signed distance fields of a rounded box are not computed",
+        lambda: collidecli.collide(builder.finalize(), pose, device="cpu"),
+    )
+    check_refused(
+        "distances of points of a rounded box are not computed",
+        lambda: collidecli.signed_distance(np.zeros((1, 3)), collidecli.Shape("rounded_box")),
+    )
 
 
 def main() -> None:
+    """With the argument "mesh" of a triangle mesh alone, whose kernels take minutes to compile."""
+    if sys.argv[1:] == ["mesh"]:
+        compare_mesh()
+        return
     check_refusals()
     for scale in SCALES:
         error = compare_plane(scale)
