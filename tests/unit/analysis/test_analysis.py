@@ -366,7 +366,7 @@ def test_a_pair_in_one_cell_only():
     assert (list(found.missing_pairs), list(found.extra_pairs)) == ([0], [0])
 
 
-def test_a_crowded_pair_is_matched_in_order_and_told(monkeypatch):
+def test_a_crowded_pair_is_matched_in_order(monkeypatch):
     monkeypatch.setattr(contact_matching, "MOST_COSTS", 10)
     points = np.zeros((6, 3))
     points[:, 1] = [3.0, 1.0, 2.0, 5.0, 4.0, 0.0]

@@ -407,7 +407,7 @@ def test_parts_of_any_size_are_the_whole(count, fitting, monkeypatch):
         assert getattr(report_of_parts, name) == getattr(report, name), name
 
 
-def test_a_candidate_that_does_not_fit_is_refused_and_parts_of_one_cell_are_joined(monkeypatch):
+def test_a_candidate_that_does_not_fit_is_refused(monkeypatch):
     pipeline, batch = row_of_spheres(5)
     seen = []
 
@@ -420,6 +420,9 @@ def test_a_candidate_that_does_not_fit_is_refused_and_parts_of_one_cell_are_join
         pipeline.collide_in_parts(batch, LIMIT)
     assert seen == [5, 2, 1]
     assert caught.value.needed == 12345 + 5 * 8, "and the candidates, 8 bytes each"
+
+
+def test_parts_of_one_cell_are_joined():
     columns = [
         {"shape0": np.full(n, n, np.int32), "normal": np.full((n, 3), n, np.float32)}
         for n in (2, 0, 3)
@@ -641,14 +644,20 @@ def test_the_last_chunks_of_several_workers_are_smaller(least):
     assert min(sizes[cells]) >= least / 2, "a small rest costs as much Python as a whole chunk"
 
 
-def test_one_cell_too_large_is_refused_arrays_of_earlier_cells_are_freed_and_reports_add_up():
+def test_one_cell_too_large_is_refused():
     stub = Stub([{"x": 1}, {"x": 5 << 20}, {"x": 1}])
     said = "frame 1 of world 0 needs at least 5 MiB; its part of the limit is 4 MiB"
     with pytest.raises(InputError, match=said) as refusal:
         blocks_of(stub, 1 << 20, 2)
     assert refusal.value.where == "--memory-limit"
+
+
+def test_arrays_of_earlier_cells_are_freed():
     stub = Stub([{"x": 1000}, {"y": 1000}, {"x": 500, "y": 500}, {"z": 1300}])
     assert len(blocks_of(stub, 1300, 1)) == 4
+
+
+def test_reports_of_chunks_add_up():
     one = ChunkReport(1, 2, 3, 4, {"transforms": 0.5}, inexact_count=5)
     assert one.plus(one) == ChunkReport(2, 4, 6, 8, {"transforms": 1.0}, inexact_count=10)
 

@@ -125,7 +125,7 @@ def test_of_two_meshes_the_larger_leads(pairs, radii, b_leads):
         assert_rows(ours, led_by_a(pair.rows(rows)))
 
 
-def test_the_deepest_stays_and_the_force_looks_the_same_way(pairs):
+def test_the_deepest_stays_with_the_direction_of_the_force(pairs):
     kept, _ = reduced(pairs)
     for ours, pair in zip(kept, pairs, strict=True):
         assert ours.separation.min() == pair.separation.min()

@@ -257,9 +257,12 @@ def test_gradient_is_the_direction_of_distance(grids):
     assert np.abs(np.einsum("ij,ij->i", gradient, unit)[here] - 1.0).max() <= SHAPES["sphere"].voxel
 
 
-def test_a_point_beyond_the_grid_has_no_value_and_several_fields_are_in_one_upload(grids):
+def test_a_point_beyond_the_grid_has_no_value(grids):
     points = np.array([[9.0, 0.0, 0.0], [0.0, -9.0, 0.0], [np.nan, 0.0, 0.0], [1.01, 0.0, 0.0]])
     assert sampled([grids["sphere"]], points)[2].tolist() == [False, False, False, True]
+
+
+def test_fields_in_one_upload_do_not_change_each_other(grids):
     points = random_points(SHAPES["torus"], 200)
     alone = sampled([grids["torus"]], points)
     beside = sampled([grids["box"], grids["sphere"], grids["torus"], grids["bowl"]], points, 2)
@@ -267,13 +270,14 @@ def test_a_point_beyond_the_grid_has_no_value_and_several_fields_are_in_one_uplo
         assert one.tobytes() == other.tobytes()
 
 
-def test_bits_do_not_depend_on_threads_and_arrays_of_other_contents_are_no_field(
-    grids, monkeypatch
-):
+def test_bits_do_not_depend_on_the_number_of_rows_at_once(grids, monkeypatch):
     monkeypatch.setattr(distance_rows, "ROWS_AT_ONCE", 1000)
     again = build_sdf(SHAPES["bowl"], DEVICE)
     for name, values in arrays_of(grids["bowl"]).items():
         assert values.tobytes() == arrays_of(again)[name].tobytes()
+
+
+def test_arrays_of_other_contents_are_no_field(grids):
     arrays = arrays_of(grids["box"])
     again = grid_of(arrays)
     assert again is not None
@@ -315,9 +319,12 @@ def test_options_that_are_refused(options, words):
         field_of(ShapeType.SPHERE, (1.0,), **options)
 
 
-def test_the_voxel_size_overrides_the_resolution_and_a_plane_has_no_field():
+def test_a_plane_has_no_field():
     with pytest.raises(InputError, match="plane"):
         field_of(ShapeType.PLANE, (), max_resolution=8)
+
+
+def test_the_voxel_size_overrides_the_resolution():
     both = field_of(ShapeType.SPHERE, (1.0,), max_resolution=8, target_voxel_size=0.1)
     assert both.voxel == 0.1
     assert field_of(ShapeType.CAPSULE, (0.5, 1.5), max_resolution=8).voxel == 0.5

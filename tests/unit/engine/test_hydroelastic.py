@@ -556,13 +556,16 @@ def test_shapes_that_are_near_are_not_counted(gap):
     )
 
 
-def test_a_soft_shape_inside_another_is_not_counted_and_python_names_the_shapes():
+def test_a_soft_shape_inside_another_is_not_counted():
     """Its pressure is below the other's everywhere: there is no surface."""
     builder = on_ground(cup(0.19), "plane", (0.0, 0.0, 5.0, *IDENTITY))
     builder.add_shape_sphere(
         builder.add_body((-0.11, 0.1, 5.0, *IDENTITY)), radius=0.05, cfg=soft(1e5)
     )
     assert missed(builder) == (0, 0, None)
+
+
+def test_python_names_the_shapes_of_a_missed_overlap():
     builder = ModelBuilder()
     builder.add_shape_plane(-1, cfg=soft(RIGID), key="table")
     foil = builder.add_body((0.0, 0.0, 0.1, *TILT))

@@ -232,7 +232,7 @@ def test_results_do_not_depend_on_batches_threads_or_the_path_of_a_device(monkey
         np.testing.assert_array_equal(getattr(whole, name), getattr(device, name))
 
 
-def test_too_little_memory_halves_a_batch_and_refuses_a_single_pair(monkeypatch):
+def test_too_little_memory_halves_a_batch_until_a_single_pair_is_refused(monkeypatch):
     builder = ModelBuilder()
     add(builder, "mesh")
     add(builder, "cube")

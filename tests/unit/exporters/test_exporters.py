@@ -217,9 +217,12 @@ def test_raisim(select):
     ]
 
 
-def test_two_arrays_of_one_name_and_fewer_rows_than_were_said_are_faults(tmp_path):
+def test_two_arrays_of_one_name_are_a_fault():
     with pytest.raises(ValueError, match="one name"):
         Layout((arrays_module.held("a", np.zeros(1)), arrays_module.held("a", np.zeros(2))))
+
+
+def test_fewer_rows_than_were_said_are_a_fault(tmp_path):
     short = Array("a", np.dtype(np.int32), (3,), lambda: iter((np.zeros(2, np.int32),)))
     with pytest.raises(ValueError, match="2 rows"), AtomicOutput(tmp_path / "a.npz") as output:
         arrays_module.write_npz(output, [short])
@@ -494,13 +497,15 @@ def test_parquet_is_the_same_table(rows, written):
     assert table.schema.metadata[b"scene"] == b"made_up.xml"
 
 
-def test_blocks_do_not_show_and_names_that_need_quotes_have_them(
-    select, monkeypatch, written, tmp_path
-):
+def test_blocks_do_not_show(select, monkeypatch, written, tmp_path):
     monkeypatch.setattr(flat_tables, "CSV_LINES", 3)
     write_rows(tmp_path / "a.csv", select(*PICK), csv_table)
     assert (tmp_path / "a.csv").read_bytes() == (written / "a.csv").read_bytes()
     (tmp_path / "a.csv").unlink()
+
+
+def test_names_that_need_quotes_have_them(monkeypatch, tmp_path):
+    monkeypatch.setattr(flat_tables, "CSV_LINES", 3)
     edited = made_up()
     edited.path = ['a,"b"', "two\nlines", " spaced", "plain", "e"]
     with ContactSet.open(edited.write(tmp_path / "a.h5")) as contacts:

@@ -92,13 +92,15 @@ def test_rehearsal_without_usd_and_mujoco(tmp_path):
         )
 
 
-def test_absent_device_ends_the_run_at_the_first_step_and_an_unknown_step_is_refused(
-    tmp_path, capsys
-):
+def test_an_unknown_step_is_refused(tmp_path, capsys):
     output = tmp_path / "first.json"
     assert first.main(["--output", str(output), "--steps", "machine,speed"]) == first.EXIT_USAGE
     assert "no step 'speed'" in capsys.readouterr().err
     assert not output.exists()
+
+
+def test_an_absent_device_ends_the_run_at_the_first_step(tmp_path, capsys):
+    output = tmp_path / "first.json"
     assert first.main(["--device", "cuda:99", "--output", str(output)]) == first.EXIT_FAILED
     record = json.loads(output.read_text())
     assert [(step["name"], step["status"]) for step in record["steps"]] == [("machine", "failed")]

@@ -42,9 +42,12 @@ def test_the_shares_add_up_to_the_limit(limit, bodies, worlds, recorded):
     assert shares.chunk_cells % worlds == 0
 
 
-def test_a_limit_too_small_for_a_frame_is_refused_with_what_is_enough_and_that_is_not_cut():
+def test_an_ample_limit_cuts_no_chunk():
     shares = memory_shares.shared_out(1024 * MIB, *model_and_motion(10), 3000)
     assert (shares.chunk_cells, shares.chunk_rows) == (3000, CHUNK_ROWS)
+
+
+def test_a_limit_too_small_for_a_frame_is_refused_with_what_is_enough():
     model, motion = model_and_motion(400, 64, 64)
     frame = memory_shares.POSE_BYTES * 400 * 64
     with pytest.raises(InputError, match=f"{memory(frame)} of poses") as refusal:

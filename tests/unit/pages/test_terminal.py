@@ -27,7 +27,7 @@ def screen():
     return Console(file=out, force_terminal=True, width=120, color_system=None), shown
 
 
-def test_the_time_of_a_long_load_compiled_kernels_and_grouped_counts_are_shown(screen, monkeypatch):
+def test_the_time_of_a_long_load_is_shown(screen, monkeypatch):
     console, shown = screen
     with frame_progress(console, "colliding", "loading") as bar:
         clock = bar._bar.get_time
@@ -36,6 +36,10 @@ def test_the_time_of_a_long_load_compiled_kernels_and_grouped_counts_are_shown(s
         for task in bar._bar.tasks:
             task._get_time = bar._bar.get_time
         assert re.search(r"loading.* 75 s", shown(bar))
+
+
+def test_compiled_kernels_are_shown(screen):
+    console, shown = screen
     with frame_progress(console, "colliding", "loading") as bar:
         assert "loading" in shown(bar)
         bar.compiling(3, 7)
@@ -46,6 +50,10 @@ def test_the_time_of_a_long_load_compiled_kernels_and_grouped_counts_are_shown(s
         assert "4/20" in text
         bar.compiling(7, 7)
         assert "compiling" not in shown(bar)
+
+
+def test_counts_are_grouped_by_three_digits(screen):
+    console, shown = screen
     with frame_progress(console, "computing", "starting workers", "episodes") as bar:
         assert "/" not in shown(bar)
         bar(1200, 3000)
@@ -59,13 +67,16 @@ def pairs(*names: tuple[str, str]) -> list[dict[str, str]]:
     return [{"shape0": one, "shape1": other} for one, other in names]
 
 
-def test_a_common_end_and_the_middle_are_left_out_of_names():
+def test_a_common_end_is_left_out_of_names():
     paths = ["/r/left_arm/collision/mesh", "/r/right_arm/collision/mesh", "/r/base/collision/mesh"]
     assert names_module.short_names(paths) == ["left_arm", "right_arm", "base"]
     whole = [f"{name}/collision/mesh" for name in ("left_arm", "right_arm", "base")]
     assert names_module.short_names([*paths, "/floor"]) == [*whole, "floor"]
     assert names_module.short_names(["/a/x", "/a/x"]) == ["a/x #0", "a/x #1"]
     assert names_module.short_names(("", "/", "a")) == [" #0", " #1", "a"]
+
+
+def test_the_middle_of_a_long_name_is_left_out():
     assert names_module.shortened("left_shoulder_collision", 12) == "left…llision"
     assert names_module.shortened("short", 12) == "short"
     names = [(f"{'a' * 40}{n}{'b' * 40}", "floor") for n in range(12)]

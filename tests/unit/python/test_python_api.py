@@ -36,9 +36,12 @@ SCENE = """<mujoco>
 """
 
 
-def test_examples_and_public_names():
+def test_examples_of_the_package():
     tried = doctest.testmod(collidecli)
     assert (tried.attempted > 5, tried.failed) == (True, 0)
+
+
+def test_public_names_are_those_of_their_objects():
     for name in collidecli.__all__:
         assert getattr(collidecli, name).__name__ == name
         assert name in dir(collidecli)

@@ -29,15 +29,21 @@ POKING = joined(BOX, CORNER)
 """A 2 m box, and a small one that pokes out of a corner of it."""
 
 
-def test_a_closed_mesh_has_an_inside_equal_vertices_are_one_and_the_box_is_that_of_the_surface():
-    """A vertex that no face uses is none of it."""
+def test_a_mesh_that_lacks_a_face_is_open():
     assert not triangle_mesh(TETRAHEDRON, OUTWARD[:3], "").is_closed
+
+
+def test_equal_vertices_of_a_soup_are_one():
     # A soup of triangles, each with corners of its own, is the surface that they make.
     soup = triangle_mesh(TETRAHEDRON[OUTWARD].reshape(-1, 3), np.arange(12).reshape(4, 3), "")
     assert (len(soup.vertex), soup.is_closed, soup.edge_count) == (4, True, 6)
     np.testing.assert_allclose(
         soup.vertex[soup.face] + soup.center, TETRAHEDRON[OUTWARD], atol=1e-15
     )
+
+
+def test_the_box_of_a_mesh_is_that_of_its_surface():
+    """A vertex that no face uses is none of it."""
     mesh = triangle_mesh(np.concatenate([TETRAHEDRON, [[9.0, 9.0, 9.0]]]), OUTWARD, "")
     np.testing.assert_allclose([mesh.half_extents, mesh.center], 0.5)
 
@@ -276,13 +282,16 @@ def test_a_body_that_crosses_itself_needs_the_winding_number(size):
     assert together.hidden.sum() == 20
 
 
-def test_crossings_are_found_and_a_ray_through_edges_and_vertices_is_counted_once():
+def test_only_triangles_of_bodies_that_poke_into_each_other_cross():
     for mesh in (BOX, blob(np.random.default_rng(0)), torus(), AS_IT_IS["cavity"][0]):
         assert not len(crossed_triangles(*mesh)), "neighbours do not cross"
     pairs = crossed_triangles(*POKING)
     assert len(pairs)
     assert (pairs[:, 0] < 12).all()
     assert (pairs[:, 1] >= 12).all()
+
+
+def test_a_ray_through_edges_or_vertices_is_counted_once():
     vertices = np.array([[1, 0, 0], [-1, 0, 0], [0, 1, 0], [0, -1, 0], [0, 0, 1], [0, 0, -1.0]])
     faces = np.array(
         [[0, 2, 4], [2, 1, 4], [1, 3, 4], [3, 0, 4], [2, 0, 5], [1, 2, 5], [3, 1, 5], [0, 3, 5]]

@@ -591,13 +591,16 @@ def test_pairs_that_are_not_forced_have_their_surfaces_own():
     assert found["margin1"].tolist() == [0.25, 0.125, 0.125]
 
 
-def test_margins_are_each_shape_s_own_and_a_surface_never_slides_harder_than_it_sticks():
+def test_a_surface_never_slides_harder_than_it_sticks():
     sticky = mixed(
         two_spheres(
             "combine", Material(0.5, static_friction=0.0), Material(0.75, static_friction=1.0)
         )
     )
     assert (sticky["friction"], sticky["static_friction"]) == (0.625, 0.625)
+
+
+def test_margins_are_each_shape_s_own():
     builder = moving_spheres(ShapeConfig(margin=0.125), ShapeConfig(margin=0.5))
     found = mixed(builder)
     assert (found["margin0"], found["margin1"]) == (0.125, 0.5)

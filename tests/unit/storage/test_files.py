@@ -408,7 +408,7 @@ def test_well_compressed_data_is_no_promise(tmp_path: Path):
     open_h5(tmp_path / "x.h5").close()
 
 
-def test_groups_in_a_ring_and_many_paths_to_few_groups_are_read(tmp_path: Path):
+def test_groups_with_a_ring_of_many_paths_are_read(tmp_path: Path):
     with h5py.File(tmp_path / "ring.h5", "w") as file:
         file["a/root"] = file["/"]
         group = file
@@ -496,7 +496,7 @@ def test_a_header_that_no_program_wrote_is_none_though_its_hash_is_right(cache, 
     assert cache.load("a") is None
 
 
-def test_fields_used_longest_ago_go_first_and_one_over_the_limit_is_not_kept(tmp_path):
+def test_fields_used_longest_ago_go_first(tmp_path):
     cache = FieldCache(str(tmp_path))
     for age, key in enumerate("cba"):
         cache.save(key, ARRAYS)
@@ -506,6 +506,9 @@ def test_fields_used_longest_ago_go_first_and_one_over_the_limit_is_not_kept(tmp
     cache.limit = 2 * size
     cache.save("d", ARRAYS)
     assert {entry.key for entry in cache.entries()} == {"a", "d"}
+
+
+def test_a_field_over_the_limit_is_not_kept(tmp_path):
     cache = FieldCache(str(tmp_path / "small"), limit=100)
     cache.save("a", ARRAYS)
     assert not cache.entries()

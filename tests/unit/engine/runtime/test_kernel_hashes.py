@@ -100,9 +100,7 @@ def test_kernels_with_stored_hashes_compute(folder):
     assert all(" 1:" in row and " 256:" in row for row in rows)  # the CPU uses block size 1
 
 
-def test_a_kernel_with_stored_hashes_is_not_hashed_and_one_declared_twice_is_one(
-    folder, monkeypatch
-):
+def test_a_kernel_with_stored_hashes_is_declared_once_without_hashing(folder, monkeypatch):
     adder(3)
     kernel_hashes.save_hashes()
     new_process()

@@ -240,21 +240,32 @@ def test_the_moving_bodies_fill_the_window_and_not_the_floor(speed):
     assert (extent.floor, extent.plane, extent.travels) == (0.5, True, speed > 0.0)
 
 
-def test_the_view_follows_contacts_are_small_among_small_shapes_and_the_camera_of_a_pair():
+def test_the_view_follows_the_moving_shapes():
     frames = Walk()
     view = stage_module.Stage(frames, "Z", 0)
     moved = [view.travel(frames.shape_poses(index, 0), 0)[0] for index in (0, 7)]
     np.testing.assert_allclose(moved, (0.0, 7 * SPEED), atol=1e-9)
+
+
+def test_frames_of_one_time_follow_each_other():
+    frames = Walk()
     assert stage_module.seconds_between(frames, 1, 3) == pytest.approx(0.2)
     frames.time = np.zeros(11)
     assert stage_module.seconds_between(frames, 1, 3) == 2 / 30, (
         "frames of one time follow each other"
     )
+
+
+def test_contacts_are_small_among_small_shapes():
     view = stage_module.Stage(Walk(), "Z")
     assert view.unit == pytest.approx(stage_module.CONTACT_SIZE * view.extent.radius)
     assert stage_module.Stage(Walk(radius=0.01), "Z").unit == pytest.approx(
         stage_module.SHAPE_SIZES * 0.01
     )
+
+
+def test_the_camera_of_a_pair_is_near_it():
+    view = stage_module.Stage(Walk(), "Z")
     center, distance = view.focus((0, 2), 7, 0)
     np.testing.assert_allclose(center, (7 * SPEED, -0.5, 0.5), atol=1e-9)
     assert 0.1 < distance < view.distance

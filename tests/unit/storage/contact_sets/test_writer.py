@@ -324,12 +324,15 @@ def test_bytes_that_could_not_be_written_are_still_read(tmp_path, monkeypatch):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_failed_flush_to_the_disk_and_short_writes_which_are_continued(tmp_path, monkeypatch):
+def test_a_failed_flush_to_the_disk_leaves_no_file(tmp_path, monkeypatch):
     with monkeypatch.context() as patch:
         patch.setattr(os, "fsync", Mock(side_effect=OSError(errno.EIO, "Input/output error")))
         with pytest.raises(OutputError, match="input/output error"):
             written(tmp_path / "a.h5")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_short_writes_are_continued(tmp_path, monkeypatch):
     real = os.pwrite
     monkeypatch.setattr(os, "pwrite", lambda fd, data, offset: real(fd, data[:100], offset))
     written(tmp_path / "a.h5")

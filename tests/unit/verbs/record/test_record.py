@@ -89,7 +89,7 @@ def test_random_control_stays_in_the_actuators_range(cart, tmp_path):
 
 
 @pytest.mark.parametrize("keyframe", ["away", "1", 1])
-def test_it_begins_at_a_keyframe_and_zero_is_zero(cart, tmp_path, keyframe):
+def test_it_begins_at_a_keyframe(cart, tmp_path, keyframe):
     assert (
         recorded(cart, tmp_path / "m.h5", 3, keyframe=keyframe)["body_q"][:, 0, 0, 0].tolist()
         == [-5.0] * 3
@@ -140,13 +140,16 @@ def test_bad_arguments(cart, tmp_path, options, message):
     assert not (tmp_path / "m.h5").exists()
 
 
-def test_outputs_are_kept_and_an_unstable_simulation_leaves_nothing(cart, tmp_path):
+def test_outputs_are_kept(cart, tmp_path):
     with pytest.raises(OutputError, match="the scene itself"):
         record(cart, cart, 3, force=True)
     record(cart, tmp_path / "m.h5", 3)
     with pytest.raises(OutputError, match="exists already"):
         record(cart, tmp_path / "m.h5", 3)
     assert len(recorded(cart, tmp_path / "m.h5", 5)["time"]) == 5
+
+
+def test_an_unstable_simulation_leaves_nothing(tmp_path):
     path = tmp_path / "wild.xml"
     arm = '<body pos="1 0 0"><joint axis="0 1 0" stiffness="1e9"/><geom size="0.1"/></body>'
     body = f'<worldbody><body><freejoint/><geom size="0.1"/>{arm}</body></worldbody>'
