@@ -10,6 +10,7 @@ from collidecli.cli import main as cli
 FOLDER = Path(__file__).parent
 SAMPLES = FOLDER.parents[1] / "samples"
 SCENE = str(SAMPLES / "02_humanoid/humanoid.xml")
+PILE = str(SAMPLES / "01_usd_pile/pile.usda")
 MOTION = ("-t", str(SAMPLES / "02_humanoid/motion.h5"))
 SECONDS = ("--frames", ":200")
 """The first two seconds, so that the charts are small files."""
@@ -29,6 +30,11 @@ def main() -> None:
         collide("label", contacts, *feet, *labels)
         chart = ("--plot", str(FOLDER / "clearance.svg"))
         collide("clearance", SCENE, *MOTION, *SECONDS, "--top", "3", *chart)
+        sets = {phase: f"{folder}/{phase}.contacts.h5" for phase in ("gjk", "mpr")}
+        for phase, output in sets.items():
+            collide("run", PILE, "--narrow-phase", phase, "-o", output)
+        words = ("--kind", "deviations", "-o", str(FOLDER / "deviations.svg"))
+        collide("plot", sets["mpr"], "--against", sets["gjk"], *words)
 
 
 if __name__ == "__main__":
