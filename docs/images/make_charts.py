@@ -9,7 +9,9 @@ from collidecli.cli import main as cli
 
 FOLDER = Path(__file__).parent
 SAMPLES = FOLDER.parents[1] / "samples"
+BAG = SAMPLES / "09_ros_bag"
 SCENE = str(SAMPLES / "02_humanoid/humanoid.xml")
+PILE = str(SAMPLES / "01_usd_pile/pile.usda")
 MOTION = ("-t", str(SAMPLES / "02_humanoid/motion.h5"))
 SECONDS = ("--frames", ":200")
 """The first two seconds, so that the charts are small files."""
@@ -29,6 +31,17 @@ def main() -> None:
         collide("label", contacts, *feet, *labels)
         chart = ("--plot", str(FOLDER / "clearance.svg"))
         collide("clearance", SCENE, *MOTION, *SECONDS, "--top", "3", *chart)
+        limits = ("--max-depth", "1cm", "--self", "--max-ground", "12mm")
+        collide("audit", SCENE, *MOTION, *limits, "--chart", str(FOLDER / "audit.svg"))
+        cell = f"{folder}/cell.contacts.h5"
+        bag = ("-t", str(BAG / "drive.mcap"), "--body-from", "crate=tf:base:crate")
+        collide("run", str(BAG / "cell.xml"), *bag, "-o", cell)
+        collide("plot", cell, "--kind", "pair-depths", "-o", str(FOLDER / "crate.svg"))
+        sets = {phase: f"{folder}/{phase}.contacts.h5" for phase in ("gjk", "mpr")}
+        for phase, output in sets.items():
+            collide("run", PILE, "--narrow-phase", phase, "-o", output)
+        words = ("--kind", "deviations", "-o", str(FOLDER / "deviations.svg"))
+        collide("plot", sets["mpr"], "--against", sets["gjk"], *words)
 
 
 if __name__ == "__main__":

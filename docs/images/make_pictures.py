@@ -26,6 +26,8 @@ class Picture:
     options: further arguments of the run.
     opaque: hides the visual meshes, draws shapes without transparency and larger contacts, leaves
         out the panel, the sky's upper rows, and turns the camera by `turn`.
+    against: engine whose contacts are drawn in black.
+    pair: paths of the two shapes that are selected, whose contacts alone are drawn.
     turn: pixels by which the mouse is dragged to the left; `nearer`: turns of its wheel.
     """
 
@@ -34,6 +36,8 @@ class Picture:
     frame: int
     size: tuple[int, int] = (1000, 640)
     opaque: bool = False
+    against: str = ""
+    pair: tuple[str, ...] = ()
     turn: int = 0
     nearer: int = 0
 
@@ -49,6 +53,13 @@ PICTURES = {
         opaque=True,
         turn=100,
         nearer=4,
+    ),
+    "view-against.png": Picture(
+        "01_usd_pile/pile.usda",
+        (),
+        38,
+        against="mujoco",
+        pair=("/World/Objects/cylinder_39", "/World/Objects/crate_a"),
     ),
 }
 SOFTWARE = [
@@ -69,12 +80,17 @@ LARGER = 2.2
 """Size of the contacts of an opaque picture, relative to the page's own."""
 
 
-def page_of(folder: Path, scene: Path, options: tuple[str, ...]) -> Path:
-    """The page of a sample, computed in a folder."""
-    for words in (
-        ("run", str(scene), *options, "-o", "sample.contacts.h5", "--device", "cpu"),
-        ("view", "sample.contacts.h5", "--scene", str(scene), "--export", "page.html"),
-    ):
+def page_of(folder: Path, picture: Picture) -> Path:
+    """The page of a picture's sample, computed in a folder."""
+    scene = str(SAMPLES / picture.scene)
+    run = ("run", scene, *picture.options, "--device", "cpu")
+    view = ("view", "sample.contacts.h5", "--scene", scene, "--export", "page.html")
+    commands = [(*run, "-o", "sample.contacts.h5")]
+    if picture.against:
+        engine = ("--engine", picture.against)
+        commands.append(("run", scene, *picture.options, *engine, "-o", f"{picture.against}.h5"))
+        view = (*view, "--against", f"{picture.against}.h5")
+    for words in (*commands, view):
         subprocess.run(
             [sys.executable, "-m", "collidecli", *words, "-q", "--force"], cwd=folder, check=True
         )
@@ -101,12 +117,15 @@ def photograph(browser: Any, page_file: Path, picture: Picture, output: Path) ->
     """Writes a page at a frame as PNG."""
     width, height = picture.size
     page = browser.new_page(viewport={"width": width, "height": height})
-    page.goto(page_file.as_uri())
+    place = "".join(f"&pair={path}" for path in picture.pair)
+    page.goto(f"{page_file.as_uri()}#world=0{place}&frame={picture.frame}")
     page.get_by_text("frame ").first.wait_for(timeout=60_000)
     page.locator(".mantine-Notification-closeButton").first.click()  # that WebGL is in software
     if picture.opaque:
         make_opaque(page, picture)
     page.evaluate(SET, ["frame", picture.frame])
+    if picture.pair:
+        page.locator("#collide-only").check()
     page.wait_for_timeout(DRAWN_MS)
     drawn = Image.open(io.BytesIO(page.screenshot())).convert("RGB")
     drawn.crop((0, SKY if picture.opaque else 0, width, height)).save(output, optimize=True)
@@ -119,7 +138,7 @@ def main(names: list[str]) -> None:
         browser = playwright.chromium.launch(executable_path=chromium, args=SOFTWARE)
         for name in names or PICTURES:
             picture = PICTURES[name]
-            page = page_of(Path(folder), SAMPLES / picture.scene, picture.options)
+            page = page_of(Path(folder), picture)
             photograph(browser, page, picture, FOLDER / name)
         browser.close()
 

@@ -19,6 +19,9 @@ WIDEST_COMMAND = 78
 """Characters of a line of commands that the site shows whole beside its two sidebars."""
 
 COMMANDS = re.compile(r"^(\.venv/bin/)?(collide|pip|make|python) ", re.M)
+LARGEST_FIGURE = 60_000
+"""Bytes of a figure, which a page loads whole."""
+
 PAGES = [path for path in pages() if path.name not in ("CHANGELOG.md", "CONTRIBUTING.md")]
 BLOCK = re.compile(r"^(```|:::).*?^\1", re.S | re.M)
 ITEM = re.compile(r"\n(?= *(?:[-*]|\d+\.) )")
@@ -134,3 +137,9 @@ def test_paragraphs_are_told_apart():
         (5, ["-", "four", "five"]),
         (14, ["seven"]),
     ]
+
+
+def test_figures_are_small_files():
+    sizes = {path.name: path.stat().st_size for path in (ROOT / "docs/figures").glob("*.svg")}
+    assert sizes
+    assert {name: size for name, size in sizes.items() if size > LARGEST_FIGURE} == {}
