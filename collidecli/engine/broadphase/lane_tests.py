@@ -45,35 +45,35 @@ CAPSULE_SLACK = 1.0e-9
 """Allowance for rounding, relative to the sizes and the distance of a pair: many times that of a
 pair collider."""
 
-LANE_VALUES: dict[str, Any] = {
+_VALUES: dict[str, Any] = {
     "PRELUDE": PRELUDE,
     "LOAD": LOAD,
     "EPILOGUE": EPILOGUE,
     "LANE_STEP": LANE_STEP,
 }
-LANE_VALUES |= {
+_VALUES |= {
     "LANES": LANES,
     "BOUND_NUMBERS": BOUND_NUMBERS,
     "BOX_NUMBERS": BOX_NUMBERS,
     "CENTER": CENTER,
 }
-LANE_VALUES |= {
+_VALUES |= {
     "RADIUS": RADIUS,
     "LOWER": LOWER,
     "UPPER": UPPER,
     "RADIUS_SLACK": RADIUS_SLACK,
     "SLACK": SLACK,
 }
-LANE_VALUES["CAPSULE_SLACK"] = CAPSULE_SLACK
+_VALUES["CAPSULE_SLACK"] = CAPSULE_SLACK
 for _name in ("vectors", "bits", "double_bits", "tests", "half_spaces", "capsules"):
-    LANE_VALUES[_name.upper()] = native(__file__, _name, **LANE_VALUES)
+    _VALUES[_name.upper()] = native(__file__, _name, **_VALUES)
 """Values of the sections of C++, some of which are sections themselves."""
 
 
 def _over_lanes(test: str, many: str, one: str) -> str:
     """C++ that returns the bits of all lanes: `test`, then `many` for eight of them, `one` for a
     single lane."""
-    return native(__file__, "over_lanes", test=LANE_VALUES[test], many=many, one=one, **LANE_VALUES)
+    return native(__file__, "over_lanes", test=_VALUES[test], many=many, one=one, **_VALUES)
 
 
 @wp.func_native(
@@ -108,7 +108,7 @@ def lanes_in_front(
     ...
 
 
-@wp.func_native(native(__file__, "lanes_near", **LANE_VALUES))
+@wp.func_native(native(__file__, "lanes_near", **_VALUES))
 def lanes_near(
     pose: wp.array[Pose],
     instance0: int,

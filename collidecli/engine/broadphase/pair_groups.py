@@ -11,13 +11,16 @@ from __future__ import annotations
 import numpy as np
 import warp as wp
 
-from collidecli.engine.broadphase.lane_tests import LANE_VALUES
+from collidecli.engine.cells import BOX_NUMBERS
 from collidecli.engine.device_model import LANES, DeviceModel
 from collidecli.engine.geometry.device_arrays import device_array
 from collidecli.engine.runtime.native_code import native
 
+_VALUES = {"LANES": LANES, "BOX_NUMBERS": BOX_NUMBERS}
+"""Values of the section of C++."""
 
-@wp.func_native(native(__file__, "box_bits", **LANE_VALUES))
+
+@wp.func_native(native(__file__, "box_bits", **_VALUES))
 def box_bits(box: wp.array[wp.float32], slot: int, group: int, mask: wp.uint32) -> wp.uint32:
     """Of the slots `mask` of a group, those whose boxes overlap a slot's. A plane's overlaps all.
 
