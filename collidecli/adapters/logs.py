@@ -8,7 +8,7 @@ import numpy as np
 
 from collidecli.errors import InputError
 from collidecli.importers.recordings.array_files import read_npz
-from collidecli.storage.contact_sets.schema import DISTANCE_RULES
+from collidecli.storage.contact_sets.header import DISTANCE_RULES
 
 PLAIN, LESS_MARGINS = DISTANCE_RULES
 

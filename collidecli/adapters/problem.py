@@ -28,12 +28,12 @@ from collidecli.motions.scenes import MotionResult, scene_in_motion
 from collidecli.numerics.poses import compose_poses, inverse_poses, moved_points
 from collidecli.results.result import Progress
 from collidecli.scene.allowed_pairs import pair_lengths
+from collidecli.scene.contact_columns import RIGID_COLUMNS, ROW_ORDER, ContactBlock
 from collidecli.scene.mixing import pair_rows
 from collidecli.scene.model import STATIC_BODY, Model
 from collidecli.scene.motion import Motion, episodes_in
-from collidecli.scene.tables import RIGID_COLUMNS, ROW_ORDER, ContactBlock
 from collidecli.storage.atomic_output import AtomicOutput
-from collidecli.storage.contact_sets.schema import ENGINE_ATTRIBUTES, EngineRecord
+from collidecli.storage.contact_sets.header import ENGINE_ATTRIBUTES, EngineRecord
 from collidecli.storage.process_activity import reading
 
 FRAMES_AT_ONCE = 256

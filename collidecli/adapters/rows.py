@@ -10,8 +10,8 @@ import numpy as np
 from collidecli.adapters.packing import ROWS
 from collidecli.errors import InputError
 from collidecli.importers.recordings.array_files import ArrayHeader, npz_headers, read_npz
+from collidecli.storage.contact_sets.header import DISTANCE_RULES, POINT_RULES, TREATMENTS
 from collidecli.storage.contact_sets.header_rules import json_mapping
-from collidecli.storage.contact_sets.schema import DISTANCE_RULES, POINT_RULES, TREATMENTS
 
 
 @dataclass(frozen=True)

@@ -9,8 +9,8 @@ from itertools import permutations
 
 import numpy as np
 
+from collidecli.scene.contact_columns import RIGID_CONTACTS, columns_of_sides, entries_of
 from collidecli.scene.patterns import chosen_rows
-from collidecli.scene.tables import RIGID_CONTACTS, columns_of_sides, entries_of
 
 SMALL = 4
 """Pairs with at most so many contacts are matched in vectorized groups, by enumeration of all 24

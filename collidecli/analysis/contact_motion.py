@@ -18,8 +18,8 @@ from collidecli.numerics.pose_columns import multiply
 from collidecli.numerics.poses import compose_poses
 from collidecli.numerics.products import cross, dot, norm
 from collidecli.numerics.trigonometry import atan2, sincos
+from collidecli.scene.contact_columns import MOTION_COLUMNS, ContactBlock, pair_begins
 from collidecli.scene.model import Model
-from collidecli.scene.tables import MOTION_COLUMNS, ContactBlock, pair_begins
 
 MOTION_STRIP = 1 << 15
 """Contacts in one vectorized step."""

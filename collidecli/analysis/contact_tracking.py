@@ -15,9 +15,9 @@ from collidecli.analysis.contact_motion import body_poses
 from collidecli.analysis.touch_graph import Rows
 from collidecli.numerics.pose_columns import rotate
 from collidecli.numerics.products import norm
+from collidecli.scene.contact_columns import CONTACT_ID, ContactBlock
 from collidecli.scene.episodes import Episodes
 from collidecli.scene.model import Model
-from collidecli.scene.tables import CONTACT_ID, ContactBlock
 
 DISTANCE_STRIP = 1 << 20
 """Distances in one vectorized step."""

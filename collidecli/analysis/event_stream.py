@@ -21,9 +21,9 @@ from collidecli.analysis.touches import Frames, Intervals, IntervalTracker, Name
 from collidecli.analysis.touching_rows import touching_blocks
 from collidecli.errors import InputError
 from collidecli.results.result import Progress
+from collidecli.scene.contact_columns import ContactBlock
 from collidecli.scene.motion import check_seconds
 from collidecli.scene.options import EVENT_COLUMNS, EVENT_THINGS
-from collidecli.scene.tables import ContactBlock
 from collidecli.storage.contact_sets.reader import ContactSet, read_ahead
 from collidecli.storage.contact_sets.row_rules import check_body_rows, check_has_contacts
 from collidecli.storage.contact_sets.selected import chosen_worlds

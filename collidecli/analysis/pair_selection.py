@@ -10,7 +10,7 @@ import numpy as np
 
 from collidecli.analysis.touches import MergeGap
 from collidecli.errors import InputError
-from collidecli.scene import tables
+from collidecli.scene import contact_columns
 from collidecli.scene.options import recorded_number
 from collidecli.scene.patterns import Sides, matching_paths
 from collidecli.storage.contact_sets.reader import ContactSet
@@ -60,8 +60,8 @@ def threshold_notes(contacts: ContactSet, threshold: float, particles_only: bool
     if threshold <= 0.0 or math.isinf(threshold):
         return []
     limits = [] if particles_only else [float(np.float32(gap)) for gap in gap_range(contacts)]
-    soft_gap = recorded_number(contacts.config, tables.SOFT_CONTACTS.limit)
-    if tables.SOFT_CONTACTS.name in contacts.groups and soft_gap is not None:
+    soft_gap = recorded_number(contacts.config, contact_columns.SOFT_CONTACTS.limit)
+    if contact_columns.SOFT_CONTACTS.name in contacts.groups and soft_gap is not None:
         limits.append(float(np.float32(soft_gap)))
     if limits and np.float32(threshold) > max(limits):
         what = (
@@ -86,11 +86,11 @@ def group_notes(contacts: ContactSet, threshold: float, particles_only: bool) ->
     if threshold <= 0.0 or math.isinf(threshold):
         return []
     notes = []
-    if tables.HYDRO_PATCHES.name in contacts.groups and not particles_only:
+    if contact_columns.HYDRO_PATCHES.name in contacts.groups and not particles_only:
         notes.append(
             "hydroelastic surfaces are there only where shapes overlap: the threshold adds none"
         )
-    if tables.SELF_CONTACTS.name in contacts.groups:
+    if contact_columns.SELF_CONTACTS.name in contacts.groups:
         notes.append("contacts of particle objects with each other touch at any reported distance")
     return notes
 

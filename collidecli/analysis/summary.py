@@ -9,7 +9,7 @@ import numpy as np
 
 from collidecli.analysis.touch_graph import Rows
 from collidecli.analysis.touches import Names
-from collidecli.scene.tables import ContactBlock, pair_begins
+from collidecli.scene.contact_columns import ContactBlock, pair_begins
 
 
 @dataclass(frozen=True)

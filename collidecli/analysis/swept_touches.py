@@ -13,9 +13,9 @@ from collidecli.analysis.pair_selection import PARTICLES
 from collidecli.analysis.totals import TOUCHES
 from collidecli.analysis.touching_rows import COLUMNS_OF_GROUP, OF_STEPS, items_of_rows
 from collidecli.errors import InputError
-from collidecli.scene import tables
+from collidecli.scene import contact_columns
+from collidecli.scene.contact_columns import GroupRows
 from collidecli.scene.options import EVENT_COLUMNS
-from collidecli.scene.tables import GroupRows
 from collidecli.storage.contact_sets.reader import ContactSet
 from collidecli.storage.contact_sets.row_rules import check_group_rows
 from collidecli.storage.flat_tables import TableColumn
@@ -118,14 +118,16 @@ def swept_touches(stream: EventStream) -> SweptTouches:
     InputError for a set without contacts between frames, and for frames that are not consecutive.
     """
     contacts = stream.contacts
-    if tables.SWEEP.name not in contacts.groups:
+    if contact_columns.SWEEP.name not in contacts.groups:
         fix = "run it with --sweep"
         what = "the contact set has no contacts between frames"
-        raise InputError(what, f"{contacts.path}: /{tables.SWEEP.name}", fix)
-    if stream.by == PARTICLES and tables.SOFT_SWEEP.name not in contacts.groups:
+        raise InputError(what, f"{contacts.path}: /{contact_columns.SWEEP.name}", fix)
+    if stream.by == PARTICLES and contact_columns.SOFT_SWEEP.name not in contacts.groups:
         what = "the contact set has no particles between frames"
         raise InputError(
-            what, f"{contacts.path}: /{tables.SOFT_SWEEP.name}", "give --by shapes or bodies"
+            what,
+            f"{contacts.path}: /{contact_columns.SOFT_SWEEP.name}",
+            "give --by shapes or bodies",
         )
     frames = stream.frames
     if len(frames) > 1 and frames.number[1] - frames.number[0] > 1:
@@ -200,8 +202,8 @@ def _swept_rows(
     and their cells."""
     parts = []
     cells = []
-    of_particles = [tables.SOFT_SWEEP.name, tables.SELF_SWEEP.name]
-    for group in of_particles if each_particle else [tables.SWEEP.name, *of_particles]:
+    of_particles = [contact_columns.SOFT_SWEEP.name, contact_columns.SELF_SWEEP.name]
+    for group in of_particles if each_particle else [contact_columns.SWEEP.name, *of_particles]:
         if group in contacts.groups:
             table = contacts.groups[group]
             rows = GroupRows(

@@ -11,8 +11,8 @@ import numpy as np
 
 from collidecli.analysis.summary import touches_of
 from collidecli.analysis.touches import Names
+from collidecli.scene.contact_columns import OF_STEPS, ContactBlock, shapes_of
 from collidecli.scene.episodes import Episodes
-from collidecli.scene.tables import OF_STEPS, ContactBlock, shapes_of
 
 MAX_TABLE_SIZE = 1 << 16
 """Largest number of shape pairs that are counted in a dense table; above it the pairs that occur

@@ -6,8 +6,8 @@ from collections.abc import Generator
 
 import numpy as np
 
-from collidecli.scene import tables
-from collidecli.scene.tables import ContactBlock, GroupRows
+from collidecli.scene import contact_columns
+from collidecli.scene.contact_columns import ContactBlock, GroupRows
 from collidecli.storage.contact_sets.reader import ContactSet
 from collidecli.storage.contact_sets.row_rules import check_group_rows, objects_of
 from collidecli.storage.contact_sets.spans import spans
@@ -15,13 +15,13 @@ from collidecli.storage.contact_sets.spans import spans
 COLUMNS = ("shape0", "shape1", "distance")
 OF_STEPS = ("status", "tunnel", "enter", "leave", "least")
 COLUMNS_OF_GROUP = {
-    tables.RIGID_CONTACTS.name: COLUMNS,
-    tables.HYDRO_PATCHES.name: ("shape0", "shape1", "depth"),
-    tables.SOFT_CONTACTS.name: ("shape", "indices", "distance"),
-    tables.SELF_CONTACTS.name: ("kind", "indices", "distance"),
-    tables.SWEEP.name: ("shape0", "shape1", *OF_STEPS),
-    tables.SOFT_SWEEP.name: ("shape", "indices", *OF_STEPS),
-    tables.SELF_SWEEP.name: ("kind", "indices", *OF_STEPS),
+    contact_columns.RIGID_CONTACTS.name: COLUMNS,
+    contact_columns.HYDRO_PATCHES.name: ("shape0", "shape1", "depth"),
+    contact_columns.SOFT_CONTACTS.name: ("shape", "indices", "distance"),
+    contact_columns.SELF_CONTACTS.name: ("kind", "indices", "distance"),
+    contact_columns.SWEEP.name: ("shape0", "shape1", *OF_STEPS),
+    contact_columns.SOFT_SWEEP.name: ("shape", "indices", *OF_STEPS),
+    contact_columns.SELF_SWEEP.name: ("kind", "indices", *OF_STEPS),
 }
 """Columns of each table: two that have the items of its rows, then the distance or the columns of
 steps."""
@@ -43,8 +43,16 @@ def touching_blocks(
     each_particle: only contacts of particles, each one of its shape, or of the other object, with
     each of its particles. Raises InputError for unknown shapes and particles.
     """
-    names = [] if each_particle else [tables.RIGID_CONTACTS.name, tables.HYDRO_PATCHES.name]
-    names += [tables.SOFT_CONTACTS.name, tables.SELF_CONTACTS.name] if with_particles else []
+    names = (
+        []
+        if each_particle
+        else [contact_columns.RIGID_CONTACTS.name, contact_columns.HYDRO_PATCHES.name]
+    )
+    names += (
+        [contact_columns.SOFT_CONTACTS.name, contact_columns.SELF_CONTACTS.name]
+        if with_particles
+        else []
+    )
     selected = {name: contacts.tables[name] for name in names if name in contacts.tables}
     starts = [table.cell_start for table in selected.values()]
     for begin, end in spans(starts, max_rows, first, last) if starts else ():

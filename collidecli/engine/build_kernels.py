@@ -17,7 +17,7 @@ from itertools import combinations_with_replacement, product
 import warp as wp
 
 from collidecli.engine.runtime.carried_kernels import carried_folder
-from collidecli.engine.runtime.kernel_files import FileState, read_files, write_files
+from collidecli.engine.runtime.kernel_digests import FileState, read_files, write_files
 from collidecli.engine.runtime.kernel_hashes import SOURCES, table_path
 from collidecli.engine.runtime.kernel_loader import load_kernels
 from collidecli.engine.runtime.owned_process import owned_process
@@ -31,8 +31,8 @@ def kernels() -> Iterator[wp.Kernel]:
     of modules."""
     from collidecli.engine.compaction import RowWriter
     from collidecli.engine.hydroelastic.voxel_blocks import voxel_kernels
-    from collidecli.engine.narrowphase.dispatch import collider
-    from collidecli.engine.narrowphase.routes import METHODS
+    from collidecli.engine.narrowphase.collider_factory import collider
+    from collidecli.engine.narrowphase.collider_table import METHODS
     from collidecli.engine.narrowphase.sub_pairs import SubPairKernels
     from collidecli.engine.point_distances import point_kernel
     from collidecli.scene.shape_types import ShapeType

@@ -22,7 +22,7 @@ from collidecli.engine.geometry.real import Real, Vec3, struct_type
 from collidecli.engine.runtime.kernel import kernel
 from collidecli.engine.runtime.native_code import native
 from collidecli.engine.runtime.workspace import Workspace
-from collidecli.scene.tables import FRICTION_SCALE, RIGID_COLUMNS, Column, ContactBlock
+from collidecli.scene.contact_columns import FRICTION_SCALE, RIGID_COLUMNS, Column, ContactBlock
 
 PER_THREAD = 256
 """Candidates or contacts of one thread on the CPU: many vectors of lanes."""

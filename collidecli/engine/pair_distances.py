@@ -24,7 +24,7 @@ from collidecli.engine.device_model import (
 from collidecli.engine.distances import Found, Queries, least_of_contacts, upload_trees
 from collidecli.engine.geometry.real import Pose, Real
 from collidecli.engine.narrowphase.collider import Collider, ColliderTable
-from collidecli.engine.narrowphase.dispatch import collider_of_kinds
+from collidecli.engine.narrowphase.collider_factory import collider_of_kinds
 from collidecli.engine.narrowphase.narrow_phase import NarrowPhase
 from collidecli.engine.runtime.device_stream import has_own_memory
 from collidecli.engine.runtime.kernel_loader import load_kernels
@@ -38,7 +38,7 @@ from collidecli.scene.model import Model
 from collidecli.scene.shape_types import ShapeType
 
 if TYPE_CHECKING:
-    from collidecli.engine.geometry.signed_distance import FieldStore
+    from collidecli.engine.geometry.sdf_construction import FieldStore
 
 UNLIMITED = 1e30
 """Gap of every shape [m] where the distance is wanted however large; larger than any coordinate,

@@ -37,7 +37,7 @@ from collidecli.engine.runtime.device_stream import has_own_memory
 from collidecli.engine.runtime.launch_queue import execute_steps
 from collidecli.engine.runtime.workspace import ChunkTooLarge, Workspace, parts_that_fit
 from collidecli.engine.touching_pairs import touching_pairs
-from collidecli.scene.tables import (
+from collidecli.scene.contact_columns import (
     HYDRO_PATCHES,
     TOUCHES,
     ContactBlock,

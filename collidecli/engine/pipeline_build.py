@@ -8,17 +8,20 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 import warp as wp
 
-from collidecli.engine.broadphase.explicit import explicit
+from collidecli.engine.broadphase.choice import (
+    ENUMERATED_SHAPES,
+    BroadPhaseChoice,
+    choose_broad_phase,
+    new_broad_phase,
+)
 from collidecli.engine.cells import transform_shapes
 from collidecli.engine.device_model import DeviceModel, kinds_of, type_of_kind, upload_model
-from collidecli.engine.motion_sample import blocks_of_motion, sample_bounds, world_offset
-from collidecli.engine.narrowphase.dispatch import needed_colliders
+from collidecli.engine.narrowphase.collider_factory import needed_colliders
 from collidecli.engine.narrowphase.narrow_phase import NarrowPhase
 from collidecli.engine.no_effect import no_effect_notes
 from collidecli.engine.pipeline import ALWAYS, CollisionPipeline
@@ -31,32 +34,12 @@ from collidecli.scene.allowed_pairs import allowed_pairs
 from collidecli.scene.hydroelastic import HydroShapes, hydro_shapes
 from collidecli.scene.model import Model
 from collidecli.scene.options import ContactOptions, EngineOptions
-from collidecli.wording import count, plural
 
 if TYPE_CHECKING:
-    from collidecli.engine.geometry.signed_distance import FieldStore
+    from collidecli.engine.geometry.sdf_construction import FieldStore
     from collidecli.engine.hydroelastic.stage import HydroStage
-    from collidecli.engine.pipeline import BroadPhase, GroupStage
+    from collidecli.engine.pipeline import GroupStage
     from collidecli.engine.reduction import Reduction
-
-ENUMERATED_SHAPES = 3000
-"""Templates with more shapes have no list of their pairs, except for broad phase explicit; lists
-take 36 MB at most."""
-SWEEP_PAIRS_PER_SHAPE = 600
-"""Allowed pairs per shape above which auto chooses sap; measured, see
-docs/explanation/performance.md."""
-SAMPLED_PAIRS = 2000
-"""Lists of pairs from this length on are tested in blocks of as many frames as the motion suggests;
-shorter ones, such as a humanoid's, need no sample of the motion, which is read before the first
-frame. The number is not measured."""
-
-
-@dataclass(frozen=True)
-class BroadPhaseChoice:
-    """Name of the chosen broad phase, and the reason."""
-
-    name: str
-    reason: str
 
 
 def find_device(name: str) -> wp.Device:
@@ -79,34 +62,6 @@ def load_ahead(device: wp.Device) -> None:
     scene is read."""
     if not has_own_memory(device):
         begin_loading([execute_steps, *ALWAYS], device)
-
-
-def choose_broad_phase(
-    model: Model, options: EngineOptions, pair_counts: list[int] | None
-) -> BroadPhaseChoice:
-    """The broad phase by the options; `auto` compares the allowed pairs with the shapes of the
-    largest template."""
-    if options.pipeline == "standard":
-        return BroadPhaseChoice("explicit", "the standard pipeline works on explicit pairs")
-    if options.broad_phase != "auto":
-        return BroadPhaseChoice(options.broad_phase, "requested")
-    templates = int(model.world_template.max()) + 1
-    widest = max(len(model.template_shapes(t)) for t in range(templates))
-    if pair_counts is None:
-        lists = f"auto lists the pairs of at most {count(ENUMERATED_SHAPES)}"
-        return BroadPhaseChoice("sap", f"{plural(widest, 'shape')}; {lists}")
-    pairs = max(pair_counts)
-    if pairs > SWEEP_PAIRS_PER_SHAPE * widest:
-        return BroadPhaseChoice(
-            "sap",
-            f"{plural(widest, 'shape')} have {plural(pairs, 'allowed pair')}, over"
-            f" {SWEEP_PAIRS_PER_SHAPE} each",
-        )
-    of_template = f" in the largest of {templates} templates" if templates > 1 else ""
-    return BroadPhaseChoice(
-        "explicit",
-        f"the filters leave {plural(pairs, 'pair')} of {plural(widest, 'shape')}{of_template}",
-    )
 
 
 @one_at_a_time
@@ -149,7 +104,7 @@ def build_pipeline(
         table = needed_colliders(kind_pairs, method, device)
         pipeline = CollisionPipeline(
             device_model,
-            _broad_phase(choice.name, device_model, template_pairs, sample_poses),
+            new_broad_phase(choice.name, device_model, template_pairs, sample_poses),
             NarrowPhase.of(device_model, table, store, contact_options.max_contacts_per_pair),
             np.dtype(float_type),
             _reduction(contact_options, kind_pairs, device),
@@ -268,38 +223,6 @@ def _hydro_stage(
     from collidecli.engine.hydroelastic.stage import hydro_stage
 
     return hydro_stage(device_model, hydro, options)
-
-
-def _broad_phase(
-    name: str,
-    device_model: DeviceModel,
-    template_pairs: list[np.ndarray] | None,
-    sample_poses: Callable[[], np.ndarray],
-) -> BroadPhase:
-    model = device_model.model
-    if name == "nxn":
-        from collidecli.engine.broadphase.all_pairs import AllPairs
-
-        return AllPairs(device_model)
-    if name == "explicit":
-        assert template_pairs is not None
-        if max(map(len, template_pairs)) < SAMPLED_PAIRS:
-            return explicit(device_model, template_pairs)
-        blocks = blocks_of_motion(
-            model, *sample_bounds(device_model, sample_poses()), of_one_world=False
-        )
-        return explicit(device_model, template_pairs, blocks)
-    assert name == "sap", name
-    from collidecli.engine.broadphase.sweep_and_prune import SweepAndPrune
-    from collidecli.engine.broadphase.sweep_plan import plan_sweep
-
-    samples = sample_poses()
-    lower, upper = sample_bounds(device_model, samples)
-    plan = plan_sweep(device_model, lower, upper, world_offset(model, samples), template_pairs)
-    # Worlds that stand apart have no common boxes.
-    return SweepAndPrune(
-        device_model, plan, blocks_of_motion(model, lower, upper, of_one_world=True)
-    )
 
 
 def _kind_pairs(

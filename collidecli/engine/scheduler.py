@@ -32,7 +32,7 @@ from collidecli.engine.pipeline import ChunkReport, CollisionPipeline
 from collidecli.engine.runtime.device_stream import free_device_memory, has_own_memory
 from collidecli.engine.runtime.workspace import ChunkTooLarge, Workspace, parts_that_fit
 from collidecli.errors import InputError
-from collidecli.scene.tables import ContactBlock, consecutive_groups
+from collidecli.scene.contact_columns import ContactBlock, consecutive_groups
 from collidecli.system import processor_count
 from collidecli.wording import memory
 

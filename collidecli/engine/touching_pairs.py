@@ -6,7 +6,13 @@ import warp as wp
 from collidecli.engine.cells import Chunk
 from collidecli.engine.contact_record import Candidates
 from collidecli.engine.runtime.workspace import Workspace
-from collidecli.scene.tables import RIGID_COLUMNS, TOUCHES, ContactBlock, GroupRows, no_columns
+from collidecli.scene.contact_columns import (
+    RIGID_COLUMNS,
+    TOUCHES,
+    ContactBlock,
+    GroupRows,
+    no_columns,
+)
 
 
 def touching_pairs(

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.lib import format as npy
 
+from collidecli.scene.contact_columns import ContactBlock
 from collidecli.scene.episodes import Episodes
-from collidecli.scene.tables import ContactBlock
 from collidecli.storage.atomic_output import AtomicOutput
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from collidecli.errors import InputError
-from collidecli.scene.tables import KIND_UNKNOWN, Column
+from collidecli.scene.contact_columns import KIND_UNKNOWN, Column
 from collidecli.storage.contact_sets.row_rules import check_body_rows
 from collidecli.storage.flat_tables import TableColumn, cell_columns
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from collidecli.errors import InputError, extra_module
 from collidecli.exporters.contact_rows import is_spatial
-from collidecli.scene.tables import Column
+from collidecli.scene.contact_columns import Column
 from collidecli.storage.contact_sets.selected import SelectedContacts
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from collidecli.scene import tables
+from collidecli.scene import contact_columns
 from collidecli.scene.materials import Material, Materials
 from collidecli.scene.mixing import RULE_COLUMNS, ContactMixing
 from collidecli.storage.contact_sets.reader import ContactSet
@@ -33,7 +33,7 @@ class Surfaces:
         self._mixing = ContactMixing(
             rule or "combine", materials, shapes.margin, pairs, forced.margin, of_pairs
         )
-        self._columns = {column.name: column for column in tables.OPTIONAL_COLUMNS}
+        self._columns = {column.name: column for column in contact_columns.OPTIONAL_COLUMNS}
 
     def of(self, name: str, shape0: np.ndarray, shape1: np.ndarray, dtype: str = "") -> np.ndarray:
         """One of `names` for contacts of shape0 [n] and shape1 [n]; `dtype` "" is the column's

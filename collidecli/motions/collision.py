@@ -14,11 +14,12 @@ import warp as wp
 
 from collidecli.analysis.contact_tracking import ContactTracker
 from collidecli.analysis.summary import touches_of
+from collidecli.engine.broadphase.choice import BroadPhaseChoice
 from collidecli.engine.cells import MAX_SHIFT, PoseBatch
 from collidecli.engine.chunk_sizes import default_memory_limit, first_batch_cells
 from collidecli.engine.joint_kinematics import begin_loading_kinematics
 from collidecli.engine.pipeline import ChunkReport, CollisionPipeline
-from collidecli.engine.pipeline_build import BroadPhaseChoice, build_pipeline
+from collidecli.engine.pipeline_build import build_pipeline
 from collidecli.engine.runtime.device_stream import has_own_memory
 from collidecli.engine.runtime.kernel_cache import result_notes
 from collidecli.engine.scheduler import (
@@ -38,10 +39,10 @@ from collidecli.motions.memory_shares import (
 )
 from collidecli.motions.scene_cache import SceneCache
 from collidecli.motions.timing import TimingReport
+from collidecli.scene.contact_columns import RIGID_COLUMNS, Column, ContactBlock
 from collidecli.scene.model import Model
 from collidecli.scene.motion import Motion, episodes_in, recorded_particles, time_unit
 from collidecli.scene.options import ContactOptions, EngineOptions
-from collidecli.scene.tables import RIGID_COLUMNS, Column, ContactBlock
 from collidecli.storage.compiled_loops import use_compiled
 from collidecli.storage.contact_sets.writer import ContactWriter
 from collidecli.storage.field_cache import FieldCache

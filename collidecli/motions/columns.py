@@ -12,11 +12,11 @@ import warp as wp
 from collidecli.analysis.contact_motion import FramePoses, motion_columns
 from collidecli.errors import InputError
 from collidecli.motions.exact_gradients import ExactGradients
+from collidecli.scene.contact_columns import MOTION_COLUMNS, Column, ContactBlock
 from collidecli.scene.mixing import OptionalColumns
 from collidecli.scene.model import Model
 from collidecli.scene.motion import Motion, check_seconds, episodes_in, time_unit
 from collidecli.scene.options import ContactOptions
-from collidecli.scene.tables import MOTION_COLUMNS, Column, ContactBlock
 from collidecli.storage.process_activity import reading
 
 EXACT = "grad_exact"

@@ -11,8 +11,8 @@ import warp as wp
 from collidecli.analysis.contact_motion import FramePoses, body_poses, is_differentiable, least_rows
 from collidecli.engine.device_model import bounding_radius, kinds_of
 from collidecli.numerics.poses import compose_poses
+from collidecli.scene.contact_columns import ContactBlock
 from collidecli.scene.model import Model
-from collidecli.scene.tables import ContactBlock
 
 if TYPE_CHECKING:
     from collidecli.engine.pair_distances import PairDistances

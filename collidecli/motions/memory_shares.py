@@ -10,9 +10,9 @@ import numpy as np
 
 from collidecli.engine.runtime.owned_process import is_owned
 from collidecli.errors import InputError
+from collidecli.scene.contact_columns import RIGID_COLUMNS, Column
 from collidecli.scene.model import Model
 from collidecli.scene.motion import Motion
-from collidecli.scene.tables import RIGID_COLUMNS, Column
 from collidecli.storage.h5_chunks import CHUNK_ROWS
 from collidecli.wording import memory
 

@@ -11,7 +11,7 @@ from rich.text import Text
 
 from collidecli.pages.quantities import ResultDict, length
 from collidecli.pages.tables import Column, listing
-from collidecli.scene.tables import GROUPS_BY_NAME, group_words
+from collidecli.scene.contact_columns import GROUPS_BY_NAME, group_words
 from collidecli.wording import count
 
 STATES = {

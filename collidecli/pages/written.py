@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collidecli.pages.quantities import ResultDict
-from collidecli.scene.tables import group_words
+from collidecli.scene.contact_columns import group_words
 from collidecli.wording import count, memory, plural
 
 

@@ -26,10 +26,15 @@ from collidecli.exporters.dense_columns import (
 )
 from collidecli.results.result import html_table
 from collidecli.scene.arguments import checked_metres, python_call
+from collidecli.scene.contact_columns import (
+    RIGID_COLUMNS,
+    RIGID_CONTACTS,
+    ContactBlock,
+    group_words,
+)
 from collidecli.scene.motion import SECOND, check_seconds
 from collidecli.scene.options import changed_options
 from collidecli.scene.patterns import listed
-from collidecli.scene.tables import RIGID_COLUMNS, RIGID_CONTACTS, ContactBlock, group_words
 from collidecli.storage.contact_sets import reader
 from collidecli.storage.contact_sets.row_rules import check_shape_rows
 from collidecli.storage.contact_sets.selected import SelectedContacts, kept_items

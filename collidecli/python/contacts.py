@@ -23,13 +23,13 @@ from collidecli.motions.pose_arrays import PoseArray, checked_particles, frame_t
 from collidecli.motions.scenes import check_worlds
 from collidecli.motions.timing import TimingReport
 from collidecli.results.result import html_table
-from collidecli.scene import tables
+from collidecli.scene import contact_columns
 from collidecli.scene.arguments import python_call, unknown_argument
+from collidecli.scene.contact_columns import RIGID_COLUMNS, ContactBlock, GroupRows
 from collidecli.scene.model import Model
 from collidecli.scene.motion import Motion, RestingMotion
 from collidecli.scene.options import ContactOptions, EngineOptions, declared_options
 from collidecli.scene.particle_objects import ParticleObjects
-from collidecli.scene.tables import RIGID_COLUMNS, ContactBlock, GroupRows
 from collidecli.storage.contact_sets.writer import ContactWriter
 from collidecli.temporary_folders import TemporaryFolder
 from collidecli.wording import numbered
@@ -128,7 +128,9 @@ class Contacts:
         return contacts
 
     def _repr_html_(self) -> str:
-        counts = {tables.group_words(name): rows.row_count for name, rows in self.groups.items()}
+        counts = {
+            contact_columns.group_words(name): rows.row_count for name, rows in self.groups.items()
+        }
         sizes = {"contacts": len(self), "frames": self.frame_count, "worlds": self.world_count}
         return html_table(sizes | {"shapes": len(self.shape_path)} | counts)
 
@@ -160,7 +162,7 @@ class Contacts:
             columns=optional,
             shape_path=self.shape_path,
             particle_objects=self.particle_objects,
-            groups=tables.groups_of_cells(self.groups, np.array([cell])),
+            groups=contact_columns.groups_of_cells(self.groups, np.array([cell])),
             time=self.time[frame : frame + 1],
         )
 
@@ -392,7 +394,7 @@ def motion_of(
 def merged_contacts(blocks: Iterable[ContactBlock], frame_count: int, world_count: int) -> Contacts:
     """Contacts of all cells from blocks in the order of cells; the blocks are consumed."""
     kept = list(blocks)
-    groups = tables.consecutive_groups([block.groups for block in kept])
+    groups = contact_columns.consecutive_groups([block.groups for block in kept])
     counts = np.concatenate([block.cell_counts for block in kept])
     columns = {}
     for name in list(kept[0].columns):

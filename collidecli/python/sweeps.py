@@ -18,9 +18,15 @@ from collidecli.motions.timing import TimingReport
 from collidecli.python.contacts import contact_options, motion_of
 from collidecli.scene import options
 from collidecli.scene.arguments import checked_metres, python_call
+from collidecli.scene.contact_columns import (
+    SELF_SWEEP,
+    SOFT_SWEEP,
+    SWEEP,
+    GroupRows,
+    consecutive_groups,
+)
 from collidecli.scene.model import Model
 from collidecli.scene.motion import Motion
-from collidecli.scene.tables import SELF_SWEEP, SOFT_SWEEP, SWEEP, GroupRows, consecutive_groups
 from collidecli.storage.field_cache import FieldCache
 
 CELLS_AT_ONCE = 4096

@@ -44,9 +44,15 @@ from collidecli.scene.records import (
     WorldOrigin,
     may_share_world,
 )
-from collidecli.scene.shape_config import ShapeConfig, check_config, check_length, sdf_options
+from collidecli.scene.sdf_options import sdf_shape
+from collidecli.scene.shape_config import (
+    DEFAULT_GAP,
+    ShapeConfig,
+    check_config,
+    check_length,
+    sdf_options,
+)
 from collidecli.scene.shape_types import LENGTH_LIMIT, SIZE_COUNT, ShapeType
-from collidecli.scene.signed_distance import sdf_shape
 from collidecli.scene.solids import SOLIDS, checked_size
 from collidecli.scene.triangle_mesh import TriangleMesh, triangle_mesh
 
@@ -61,7 +67,6 @@ Z_TO_UP = {
 Xform = Sequence[float] | None
 Cfg = ShapeConfig | None
 
-DEFAULT_GAP = 0.1
 DEFAULT_PARTICLE_RADIUS = 0.1
 """Radius of particles without an own one [m], as Newton has it."""
 DYNAMICS = frozenset(

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from collidecli.scene.tables import ContactBlock, groups_without_cells
+from collidecli.scene.contact_columns import ContactBlock, groups_without_cells
 
 
 @dataclass(frozen=True)

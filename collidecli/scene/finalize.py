@@ -28,9 +28,9 @@ from collidecli.scene.records import (
     ShapeRecord,
     WorldOrigin,
 )
+from collidecli.scene.sdf_options import SdfShape
 from collidecli.scene.shape_config import check_length, resolved_material
 from collidecli.scene.shape_types import SIZE_WIDTH
-from collidecli.scene.signed_distance import SdfShape
 from collidecli.scene.triangle_mesh import TriangleMesh
 
 UP_AXES = ("X", "Y", "Z")

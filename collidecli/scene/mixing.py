@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from collidecli.errors import InputError
+from collidecli.scene.contact_columns import MOTION_COLUMNS, OPTIONAL_COLUMNS, Column, ContactBlock
 from collidecli.scene.materials import Materials, PairMaterials
 from collidecli.scene.model import Model
-from collidecli.scene.tables import MOTION_COLUMNS, OPTIONAL_COLUMNS, Column, ContactBlock
 from collidecli.wording import did_you_mean
 
 SMALLEST_FRICTION = 1e-5

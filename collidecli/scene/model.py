@@ -16,8 +16,8 @@ from collidecli.scene.heightfield import Heightfield
 from collidecli.scene.materials import Materials, PairMaterials
 from collidecli.scene.particles import Particles
 from collidecli.scene.poses import IDENTITY_POSE, first_worlds, is_identity, shift_between
+from collidecli.scene.sdf_options import SdfShape
 from collidecli.scene.shape_types import ShapeType
-from collidecli.scene.signed_distance import SdfShape
 from collidecli.scene.triangle_mesh import TriangleMesh
 
 STATIC_BODY = -1

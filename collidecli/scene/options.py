@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 from collidecli.errors import InputError
 
 if TYPE_CHECKING:  # the help of a verb imports no NumPy
+    from collidecli.scene.contact_columns import Column
     from collidecli.scene.model import Model
-    from collidecli.scene.tables import Column
 
 BROAD_PHASES = ("auto", "nxn", "sap", "explicit")
 GAP_RULES = ("max", "sum")
@@ -30,37 +30,6 @@ EVENT_COLUMNS = {
 LABEL_THINGS = ("bodies", "shapes")
 CLEARANCE_THINGS = ("pair", "body", "all")
 EVENT_ORDERS = ("begin", "end", "duration", "depth", "contacts")
-
-
-@dataclass(frozen=True)
-class ExportFormat:
-    """A format of `export`. endings: extensions, the default one first. options: those given that
-    others refuse."""
-
-    endings: tuple[str, ...] = (".npz",)
-    options: tuple[str, ...] = ()
-
-
-EXPORT_FORMATS = {
-    "usd": ExportFormat((".usd", ".usda", ".usdc"), ("scene", "trajectory")),
-    "mcap": ExportFormat((".mcap",), ("scene", "trajectory", "frame_id")),
-    "csv": ExportFormat((".csv",), ("group",)),
-    "parquet": ExportFormat((".parquet",), ("group",)),
-    "npz": ExportFormat(options=("group",)),
-    **dict.fromkeys(("newton", "genesis", "dart", "raisim"), ExportFormat()),
-    "mujoco": ExportFormat(options=("scene",)),
-    "jacobian": ExportFormat(options=("scene", "trajectory")),
-}
-"""Formats by name. `<name>_layout` of `exporters.layouts` returns the arrays of a format of
-arrays."""
-
-
-def formats_with(option: str, last: str = "and") -> str:
-    """The formats of `export` that use an option, in words."""
-    *others, end = [name for name, each in EXPORT_FORMATS.items() if option in each.options]
-    return f"{', '.join(others)} {last} {end}" if others else end
-
-
 LOG_FORMATS = ("mujoco", "newton", "dart", "genesis", "raisim")
 IMPORT_SOURCES = ("rows", *LOG_FORMATS)
 GROUP_NAMES = (
@@ -421,7 +390,7 @@ class ContactOptions:
     @property
     def columns(self) -> tuple[Column, ...]:
         """The optional columns that these options add."""
-        from collidecli.scene.tables import CONTACT_ID, FRICTION_SCALE, REDUCED_COLUMNS
+        from collidecli.scene.contact_columns import CONTACT_ID, FRICTION_SCALE, REDUCED_COLUMNS
 
         columns = (FRICTION_SCALE,) if self.moment_matching and self.reduce_contacts else ()
         columns += (CONTACT_ID,) if self.tracks_contacts else ()

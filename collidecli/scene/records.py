@@ -12,9 +12,9 @@ from collidecli.scene.heightfield import Heightfield
 from collidecli.scene.materials import PairMaterial
 from collidecli.scene.model import GLOBAL_TEMPLATE, STATIC_BODY
 from collidecli.scene.particles import DeformableRecord
+from collidecli.scene.sdf_options import SdfShape
 from collidecli.scene.shape_config import ShapeConfig
 from collidecli.scene.shape_types import ShapeType
-from collidecli.scene.signed_distance import SdfShape
 from collidecli.scene.triangle_mesh import TriangleMesh
 
 

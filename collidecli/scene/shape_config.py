@@ -10,9 +10,11 @@ from typing import Any
 from collidecli.errors import InputError
 from collidecli.scene.arguments import FLAG, check_kind, is_integer
 from collidecli.scene.materials import Material, check_material
+from collidecli.scene.sdf_options import DEFAULT_BAND, DEFAULT_ITERATIONS, SdfOptions
 from collidecli.scene.shape_types import LENGTH_LIMIT
-from collidecli.scene.signed_distance import DEFAULT_BAND, DEFAULT_ITERATIONS, SdfOptions
 
+DEFAULT_GAP = 0.1
+"""Gap of shapes without an own one [m]."""
 FLAGS = (
     "collision_filter_parent",
     "has_shape_collision",

@@ -11,7 +11,7 @@ import h5py
 import numpy as np
 
 from collidecli.storage.atomic_output import AtomicOutput
-from collidecli.storage.contact_sets.schema import creator
+from collidecli.storage.contact_sets.header import creator
 
 LABELS_FORMAT = "collide-labels"
 AUDIT_FORMAT = "collide-audit"

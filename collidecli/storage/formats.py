@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from collidecli.errors import InputError
-from collidecli.storage.contact_sets.schema import FORMAT
+from collidecli.storage.contact_sets.header import FORMAT
 from collidecli.storage.h5_files import format_of, open_h5
 from collidecli.storage.profile_files import PROFILE_FORMAT
 from collidecli.storage.trajectory_header import TRAJECTORY_FORMAT

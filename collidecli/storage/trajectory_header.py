@@ -20,7 +20,7 @@ from collidecli.storage.attribute_rules import (
     refuse_attributes,
     text_or_bytes,
 )
-from collidecli.storage.contact_sets.schema import EPISODE_GROUP, EPISODE_TABLES
+from collidecli.storage.contact_sets.header import EPISODE_GROUP, EPISODE_TABLES
 from collidecli.storage.h5_files import exact_texts, format_of, open_h5, text_of
 from collidecli.storage.process_activity import data, structure
 

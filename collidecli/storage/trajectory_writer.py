@@ -11,7 +11,7 @@ import numpy as np
 from collidecli.errors import OutputError
 from collidecli.scene.episodes import Episodes
 from collidecli.storage.atomic_output import AtomicOutput
-from collidecli.storage.contact_sets.schema import EPISODE_TABLES
+from collidecli.storage.contact_sets.header import EPISODE_TABLES
 from collidecli.storage.output_writer import OutputWriter
 from collidecli.storage.pose_checks import bad_entries
 from collidecli.storage.trajectory_check import POSE_FAULTS

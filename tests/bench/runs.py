@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
-from collidecli.engine.geometry.signed_distance import field_of
+from collidecli.engine.geometry.sdf_construction import field_of
 from collidecli.engine.pipeline_build import find_device
 from collidecli.scene.options import EngineOptions
 from collidecli.scene.shape_types import ShapeType

@@ -17,8 +17,8 @@ import numpy as np
 import pytest
 
 from collidecli.cli.main import main
+from collidecli.scene.contact_columns import ContactBlock
 from collidecli.scene.model import Model
-from collidecli.scene.tables import ContactBlock
 from collidecli.verbs.batch.executors import Slot
 from collidecli.verbs.batch.work import work_shard
 from tests.support.batches import JOBS

@@ -12,7 +12,7 @@ import pytest
 from pxr import Gf, Usd, UsdGeom, UsdPhysics
 from scipy.spatial.transform import Rotation
 
-from collidecli.scene.options import EXPORT_FORMATS
+from collidecli.exporters.formats import EXPORT_FORMATS
 from tests.cli.conftest import CommandLine, arrays, distances, refusals, sha, write_poses
 from tests.support.contact_sets import made_up
 from tests.support.usd_scenes import BOTH, COLLIDER, at, placed, write_usda

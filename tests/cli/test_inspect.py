@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from collidecli.analysis.totals import ContactCounts
-from collidecli.engine.narrowphase.routes import ROUTES
+from collidecli.engine.narrowphase.collider_table import ROUTES
 from tests.cli.conftest import RUN, refusals
 from tests.support.contact_sets import Edited, made_up
 

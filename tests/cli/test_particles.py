@@ -14,7 +14,7 @@ import pytest
 
 import collidecli
 from collidecli.analysis.pair_selection import EventOptions
-from collidecli.scene.tables import SELF_CONTACTS
+from collidecli.scene.contact_columns import SELF_CONTACTS
 from collidecli.storage.contact_sets.check import check_file
 from collidecli.verbs.events.events import EventsRequest, events
 from tests.cli.conftest import GROUP_FRAMES, MODEL, arrays, attributes, refusals, sha

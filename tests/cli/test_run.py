@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from collidecli.motions.timing import covered_seconds
+from collidecli.scene.contact_columns import OPTIONAL_COLUMNS
 from collidecli.scene.mixing import BROUGHT_BY
-from collidecli.scene.tables import OPTIONAL_COLUMNS
 from collidecli.storage.contact_sets.reader import ContactSet
 from tests.cli.conftest import FRAMES, RUN, SCENE, Answer, checked_trace, distances, refusals
 from tests.support.usd_scenes import COLLIDER, sphere, write_usda

@@ -11,7 +11,7 @@ import pytest
 import trimesh
 
 import collidecli
-from collidecli.engine.geometry import signed_distance
+from collidecli.engine.geometry import sdf_construction
 from tests.cli.conftest import arrays, attributes, refusals
 from tests.cli.test_recordings import states, write_demos
 from tests.support.fields import RING
@@ -509,8 +509,8 @@ def ring(resolution: int) -> str:
 
 def test_the_second_run_finds_the_field(tmp_path, collide, monkeypatch):
     write_usda(tmp_path, ring(40) + sphere("ball", f"{RADIUS}\n{placed((1, 0, 0))}"))
-    build = Mock(side_effect=signed_distance.build_sdf)
-    monkeypatch.setattr(signed_distance, "build_sdf", build)
+    build = Mock(side_effect=sdf_construction.build_sdf)
+    monkeypatch.setattr(sdf_construction, "build_sdf", build)
     one, other = (
         collide.result(f"run s.usda -o {name}.h5 --device cpu --cache-dir cache") for name in "ab"
     )

@@ -9,7 +9,7 @@ import numpy as np
 from scipy.spatial import ConvexHull
 
 import collidecli
-from collidecli.engine.narrowphase.routes import FIELD, OWN_SURFACE, ROUTES, ordered
+from collidecli.engine.narrowphase.collider_table import FIELD, OWN_SURFACE, ROUTES, ordered
 from collidecli.scene.shape_types import ShapeType
 from tests.support.answers import Form, PairCase, deepest, model_of
 from tests.support.answers import placed as placed_cases

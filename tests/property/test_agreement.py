@@ -10,10 +10,10 @@ from scipy.spatial.transform import Rotation
 
 import collidecli
 from collidecli.scene.builder import ModelBuilder
+from collidecli.scene.contact_columns import RIGID_COLUMNS, ContactBlock
 from collidecli.scene.model import Model
 from collidecli.scene.shape_config import ShapeConfig
 from collidecli.scene.shape_types import ShapeType
-from collidecli.scene.tables import RIGID_COLUMNS, ContactBlock
 from tests.matrix.cells import CELLS, NEVER, cell_name, poses_for, route
 from tests.support.answers import (
     FLOAT32,

@@ -20,9 +20,9 @@ from collidecli.analysis.touches import MergeGap
 from collidecli.errors import InputError
 from collidecli.python.contacts import Contacts
 from collidecli.scene.builder import ModelBuilder
+from collidecli.scene.contact_columns import ContactBlock, groups_of_cells
 from collidecli.scene.model import Model
 from collidecli.scene.shape_config import ShapeConfig
-from collidecli.scene.tables import ContactBlock, groups_of_cells
 from collidecli.storage.contact_sets.reader import ContactSet
 from collidecli.storage.contact_sets.writer import ContactWriter
 from collidecli.verbs.check.check import check

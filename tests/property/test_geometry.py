@@ -13,10 +13,10 @@ import pytest
 
 from collidecli.python.contacts import Contacts
 from collidecli.scene.builder import ModelBuilder
+from collidecli.scene.contact_columns import RIGID_COLUMNS
 from collidecli.scene.model import Model
 from collidecli.scene.shape_config import ShapeConfig
 from collidecli.scene.shape_types import ShapeType
-from collidecli.scene.tables import RIGID_COLUMNS
 from tests.support.engine_runs import (
     SIZE_COUNTS,
     add_planes,

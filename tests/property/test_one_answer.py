@@ -14,13 +14,13 @@ from collidecli.engine.pipeline import CollisionPipeline
 from collidecli.errors import InputError
 from collidecli.python.contacts import Contacts
 from collidecli.scene.builder import ModelBuilder
+from collidecli.scene.contact_columns import RIGID_COLUMNS
 from collidecli.scene.materials import COMBINE_MODES, Material, PairMaterial
 from collidecli.scene.mixing import RULE_COLUMNS
 from collidecli.scene.model import Model
 from collidecli.scene.options import ContactOptions
 from collidecli.scene.shape_config import ShapeConfig
 from collidecli.scene.shape_types import ShapeType
-from collidecli.scene.tables import RIGID_COLUMNS
 from tests.support.engine_runs import (
     PHASES,
     ROUND_AND_FLAT,

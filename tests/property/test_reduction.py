@@ -11,10 +11,10 @@ import collidecli
 from collidecli.engine.pipeline import CollisionPipeline
 from collidecli.python.contacts import Contacts
 from collidecli.scene.builder import ModelBuilder
+from collidecli.scene.contact_columns import RIGID_COLUMNS
 from collidecli.scene.model import Model
 from collidecli.scene.options import ContactOptions
 from collidecli.scene.shape_config import ShapeConfig
-from collidecli.scene.tables import RIGID_COLUMNS
 from tests.support.engine_runs import assert_identical, cells_of, contacts_of, pipeline_of
 from tests.support.meshes import blob, grid
 from tests.support.poses import random_quaternions

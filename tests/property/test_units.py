@@ -13,9 +13,9 @@ import pytest
 from collidecli.engine.cells import PoseBatch
 from collidecli.engine.runtime.workspace import Workspace
 from collidecli.scene.builder import ModelBuilder
+from collidecli.scene.contact_columns import RIGID_CONTACTS, TABLES_BY_NAME
 from collidecli.scene.options import ContactOptions
 from collidecli.scene.shape_config import ShapeConfig
-from collidecli.scene.tables import RIGID_CONTACTS, TABLES_BY_NAME
 from tests.property.test_agreement import CLASSES
 from tests.support.answers import forms, model_of, placed, random_case
 from tests.support.engine_runs import MEMORY, pipeline_of

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.spatial import ConvexHull as Qhull
 
-from collidecli.engine.narrowphase.dispatch import collider
+from collidecli.engine.narrowphase.collider_factory import collider
 from collidecli.scene.shape_types import ShapeType
 from tests.support.oracle import rotation_of, unit
 from tests.support.pair_runner import PairContacts, launch_collider

@@ -13,11 +13,7 @@ from typing import NamedTuple
 import h5py
 import numpy as np
 
-from collidecli.scene.materials import Material, Materials
-from collidecli.scene.model import Bodies, Model, PairFilter, Shapes
-from collidecli.scene.particles import CLOTH, SOFT, Particles
-from collidecli.scene.shape_types import ShapeType
-from collidecli.scene.tables import (
+from collidecli.scene.contact_columns import (
     GROUPS,
     GROUPS_BY_NAME,
     OF_STEPS,
@@ -28,6 +24,10 @@ from collidecli.scene.tables import (
     GroupRows,
     groups_of_cells,
 )
+from collidecli.scene.materials import Material, Materials
+from collidecli.scene.model import Bodies, Model, PairFilter, Shapes
+from collidecli.scene.particles import CLOTH, SOFT, Particles
+from collidecli.scene.shape_types import ShapeType
 from collidecli.storage.contact_sets.writer import ContactWriter
 
 ATTRIBUTES = {

@@ -12,11 +12,11 @@ from collidecli.engine.cells import PoseBatch
 from collidecli.engine.pipeline import CollisionPipeline
 from collidecli.engine.scheduler import Workers
 from collidecli.scene.builder import ModelBuilder
+from collidecli.scene.contact_columns import ContactBlock, consecutive_groups
 from collidecli.scene.model import Model
 from collidecli.scene.options import ContactOptions
 from collidecli.scene.shape_config import ShapeConfig
 from collidecli.scene.shape_types import ShapeType
-from collidecli.scene.tables import ContactBlock, consecutive_groups
 from tests.support.engine_runs import (
     MEMORY,
     add_planes,

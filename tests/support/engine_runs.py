@@ -9,7 +9,7 @@ import warp as wp
 from collidecli.engine.block_pairs import BlockPairs
 from collidecli.engine.candidates import expand
 from collidecli.engine.cells import FULL_BLOCKS, Chunk, PoseBatch, transform_chunk
-from collidecli.engine.geometry.signed_distance import FieldStore
+from collidecli.engine.geometry.sdf_construction import FieldStore
 from collidecli.engine.pipeline import CollisionPipeline
 from collidecli.engine.pipeline_build import build_pipeline, find_device
 from collidecli.engine.runtime.workspace import Workspace
@@ -17,11 +17,11 @@ from collidecli.engine.scheduler import Workers
 from collidecli.python.contacts import Contacts, merged_contacts
 from collidecli.scene.allowed_pairs import allowed_pairs
 from collidecli.scene.builder import ModelBuilder
+from collidecli.scene.contact_columns import RIGID_COLUMNS
 from collidecli.scene.model import Model
 from collidecli.scene.options import ContactOptions, EngineOptions
 from collidecli.scene.shape_config import ShapeConfig
 from collidecli.scene.shape_types import ShapeType
-from collidecli.scene.tables import RIGID_COLUMNS
 from tests.support.poses import random_quaternions
 
 PHASES = {

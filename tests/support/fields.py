@@ -11,9 +11,9 @@ from collidecli.python.contacts import Contacts, collide
 from collidecli.scene.builder import ModelBuilder
 from collidecli.scene.convex_hull import ConvexHull
 from collidecli.scene.model import Model
+from collidecli.scene.sdf_options import SdfOptions, SdfShape, sdf_shape
 from collidecli.scene.shape_config import ShapeConfig
 from collidecli.scene.shape_types import ShapeType
-from collidecli.scene.signed_distance import SdfOptions, SdfShape, sdf_shape
 from collidecli.scene.triangle_mesh import TriangleMesh, triangle_mesh
 from tests.support.meshes import blob, torus, triangle_distances, windings
 from tests.support.poses import poses_of_two

@@ -26,17 +26,18 @@ from collidecli.analysis.touches import Frames, Intervals, PairKeys
 from collidecli.cli import main as cli
 from collidecli.cli.settings import variables_of, verbs_of
 from collidecli.engine import pipeline_build
+from collidecli.engine.narrowphase.collider_table import closed_forms
 from collidecli.engine.narrowphase.convex.manifold import MAX_CONTACTS
-from collidecli.engine.narrowphase.routes import closed_forms
 from collidecli.errors import InputError, Interrupted, OutputError
+from collidecli.exporters import formats
 from collidecli.motions.timing import TimingReport
 from collidecli.scene import filter_rules
 from collidecli.scene import options as choices
+from collidecli.scene.contact_columns import GROUPS, OPTIONAL_COLUMNS, RIGID_COLUMNS
 from collidecli.scene.episodes import Episodes
 from collidecli.scene.materials import Material, Materials, PairMaterial, PairMaterials
 from collidecli.scene.shape_types import LENGTH_LIMIT, POSITION_LIMIT, ShapeType
-from collidecli.scene.tables import GROUPS, OPTIONAL_COLUMNS, RIGID_COLUMNS
-from collidecli.storage.contact_sets.schema import EngineRecord
+from collidecli.storage.contact_sets.header import EngineRecord
 from collidecli.storage.profile_files import write_profile_h5
 from collidecli.storage.trajectory_writer import TrajectoryWriter
 from collidecli.verbs.audit.audit import audit as run_audit
@@ -372,7 +373,7 @@ def test_the_table_of_columns():
 
 
 EXPORT_PAGE = page("docs/howto/export-contacts.md")
-LAYOUTS = [name for name, each in choices.EXPORT_FORMATS.items() if each.endings == (".npz",)]
+LAYOUTS = [name for name, each in formats.EXPORT_FORMATS.items() if each.endings == (".npz",)]
 MADE_UP = {"N": 5, "V": 12, "E": 30, "F": 3, "W": 1, "S": 3, "B": 2, "M": 5, "number of geoms": 3}
 """Extents of the example: contacts, velocities, entries of the Jacobian, frames, worlds, shapes,
 bodies, manifolds."""
@@ -441,7 +442,7 @@ def test_the_table_of_formats():
     found = {
         re.findall(r"`(\w+)`", row[0])[0]: tuple(re.findall(r"`([.\w]+)`", row[1])) for row in rows
     }
-    assert found == {name: each.endings for name, each in choices.EXPORT_FORMATS.items()}
+    assert found == {name: each.endings for name, each in formats.EXPORT_FORMATS.items()}
 
 
 def run_page(text: str, capsys: pytest.CaptureFixture[str], whole: bool = False) -> None:

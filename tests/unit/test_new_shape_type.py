@@ -58,7 +58,7 @@ def test_all_places_state_one_type(changed):
         changed, "-m", "pytest", "-q", "-m", "", "-p", "no:randomly", "-k", checks, *files
     )
     assert done.returncode == 0, done.stdout + done.stderr
-    code = "from collidecli.engine.narrowphase.routes import ROUTES, GJK, LOWEST_POINT\n"
+    code = "from collidecli.engine.narrowphase.collider_table import ROUTES, GJK, LOWEST_POINT\n"
     code += "assert ROUTES['box', 'rounded_box'] is ROUTES['rounded_box', 'convex_mesh'] is GJK\n"
     code += "assert ROUTES['plane', 'rounded_box'] is LOWEST_POINT\n"
     code += "import collidecli\nprint(collidecli.__file__)"

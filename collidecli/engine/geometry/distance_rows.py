@@ -13,7 +13,7 @@ from collidecli.engine.geometry.nearest_on_primitive import surface_point
 from collidecli.engine.geometry.real import Real, Vec3
 from collidecli.engine.runtime.kernel import kernel
 from collidecli.engine.runtime.kernel_loader import load_kernels
-from collidecli.scene.signed_distance import SdfShape
+from collidecli.scene.sdf_options import SdfShape
 from collidecli.scene.solids import half_extents
 from collidecli.system import processor_count
 

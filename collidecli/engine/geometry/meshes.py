@@ -15,8 +15,8 @@ from collidecli.engine.runtime.warp_internals import struct_of
 from collidecli.numerics.products import dot, norm
 from collidecli.numerics.trigonometry import atan2
 from collidecli.scene.model import Model
+from collidecli.scene.sdf_options import facets
 from collidecli.scene.shape_types import ShapeType
-from collidecli.scene.signed_distance import facets
 from collidecli.scene.triangle_mesh import TriangleMesh
 
 SALIENT = 1e-7

@@ -18,7 +18,7 @@ from collidecli.engine.reduction_directions import (
     bin_normals,
 )
 from collidecli.numerics.products import cross, dot, norm
-from collidecli.scene.tables import KIND_PATCH
+from collidecli.scene.contact_columns import KIND_PATCH
 
 QUADRANTS = 4
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from collidecli.scene.tables import HYDRO_FACES, HYDRO_PATCHES, GroupRows
+from collidecli.scene.contact_columns import HYDRO_FACES, HYDRO_PATCHES, GroupRows
 
 
 def patch_rows(

@@ -24,9 +24,7 @@ from collidecli.engine.hydroelastic.reduced_contacts import reduced_contacts
 from collidecli.engine.hydroelastic.rows import face_rows, joined_faces, patch_rows
 from collidecli.engine.runtime.kernel import kernel
 from collidecli.engine.runtime.workspace import Workspace
-from collidecli.scene.hydroelastic import HydroShapes
-from collidecli.scene.options import ContactOptions
-from collidecli.scene.tables import (
+from collidecli.scene.contact_columns import (
     FRICTION_SCALE,
     HYDRO_FACES,
     HYDRO_PATCHES,
@@ -35,6 +33,8 @@ from collidecli.scene.tables import (
     ContactBlock,
     ContactGroup,
 )
+from collidecli.scene.hydroelastic import HydroShapes
+from collidecli.scene.options import ContactOptions
 
 if TYPE_CHECKING:
     from collidecli.engine.hydroelastic.voxels import Sampler

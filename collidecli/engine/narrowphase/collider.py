@@ -160,7 +160,8 @@ class Collider:
     may_be_inexact: whether the kernel counts pairs whose depth is an upper bound. by_pairs: whether
     a thread of the kernel has a pair of slots in all lanes, as of `closed_form_kernel`.
     sub_pair_kernels: of colliders that split pairs into sub-pairs, "triangles" and "field" of
-    `routes`; `max_contacts` and kernel then refer to a sub-pair, 0 if contacts are counted first.
+    `collider_table`; `max_contacts` and kernel then refer to a sub-pair, 0 if contacts are counted
+    first.
     feature_remapping: kernel that remaps feature ids where a mesh is collided as its hull,
     `convex.manifold`. region_depths: kernel that gives merged contacts the depths of their regions,
     `triangles.convex_least_translation`.

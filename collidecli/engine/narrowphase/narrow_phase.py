@@ -25,7 +25,7 @@ from collidecli.engine.runtime.kernel_loader import is_loaded, load_kernels
 from collidecli.engine.runtime.workspace import Workspace
 
 if TYPE_CHECKING:
-    from collidecli.engine.geometry.signed_distance import FieldStore, SdfGrid
+    from collidecli.engine.geometry.sdf_construction import FieldStore, SdfGrid
 
 
 @dataclass(frozen=True)
@@ -222,8 +222,8 @@ def _upload_surfaces(
 
 
 def _fields(device_model: DeviceModel, store: FieldStore | None) -> wp.array:
-    from collidecli.engine.geometry.signed_distance import field_of
-    from collidecli.engine.narrowphase.signed_distance import upload_fields
+    from collidecli.engine.geometry.sdf_construction import field_of
+    from collidecli.engine.narrowphase.field_collider import upload_fields
 
     model = device_model.model
     device = device_model.device

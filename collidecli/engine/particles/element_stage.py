@@ -17,7 +17,7 @@ from collidecli.engine.cells import Chunk, PoseBatch
 from collidecli.engine.compaction import RowWriter, count_cells
 from collidecli.engine.device_model import DeviceModel
 from collidecli.engine.runtime.workspace import Workspace
-from collidecli.scene.tables import ContactGroup, GroupRows, no_rows
+from collidecli.scene.contact_columns import ContactGroup, GroupRows, no_rows
 
 
 @wp.func

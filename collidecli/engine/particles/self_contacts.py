@@ -37,7 +37,7 @@ from collidecli.engine.particles.shape_tree import boxes_overlap
 from collidecli.engine.runtime.kernel import counted_kernels, kernel
 from collidecli.engine.runtime.warp_internals import set_field
 from collidecli.engine.runtime.workspace import Workspace
-from collidecli.scene.tables import SELF_CONTACTS
+from collidecli.scene.contact_columns import SELF_CONTACTS
 
 VERTEX_FACE = wp.constant(0)
 EDGE_EDGE = wp.constant(1)

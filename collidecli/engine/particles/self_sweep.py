@@ -35,7 +35,7 @@ from collidecli.engine.particles.swept_pairs import (
 from collidecli.engine.particles.swept_points import CLEAR, TOUCH
 from collidecli.engine.runtime.kernel import counted_kernels, kernel
 from collidecli.engine.runtime.workspace import Workspace
-from collidecli.scene.tables import SELF_SWEEP
+from collidecli.scene.contact_columns import SELF_SWEEP
 
 EQUAL_TIMES = wp.constant(Real(1.0e-12))
 """Of a step: larger than the rounding of a time of two boxes."""

@@ -48,8 +48,8 @@ from collidecli.engine.particles.surfaces import (
 from collidecli.engine.runtime.kernel import counted_kernels, kernel
 from collidecli.engine.runtime.warp_internals import set_field
 from collidecli.engine.runtime.workspace import Workspace
+from collidecli.scene.contact_columns import SOFT_CONTACTS
 from collidecli.scene.shape_types import ShapeType
-from collidecli.scene.tables import SOFT_CONTACTS
 
 
 @wp.struct

@@ -40,8 +40,8 @@ from collidecli.engine.geometry.segments import END_HIGH, END_LOW, SIDE
 from collidecli.engine.narrowphase.triangles import heightfield_traversal, heightfield_triangles
 from collidecli.engine.runtime.kernel import kernel
 from collidecli.scene.convex_hull import ConvexHull
+from collidecli.scene.sdf_options import facets
 from collidecli.scene.shape_types import ShapeType
-from collidecli.scene.signed_distance import facets
 from collidecli.scene.solids import check_three_sizes
 
 # ruff: noqa: F811

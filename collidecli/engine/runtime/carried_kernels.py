@@ -16,7 +16,7 @@ from contextlib import suppress
 import warp as wp
 
 from collidecli.engine.runtime.kernel_cache import detach, note, write_to_cache
-from collidecli.engine.runtime.kernel_files import FileState, read_files, write_file, write_files
+from collidecli.engine.runtime.kernel_digests import FileState, read_files, write_file, write_files
 
 FOLDER = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", "..", "kernels"))
 

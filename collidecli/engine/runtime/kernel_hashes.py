@@ -24,7 +24,7 @@ from typing import Any
 import warp as wp
 
 from collidecli.engine.runtime.carried_kernels import add_table_to_cache
-from collidecli.engine.runtime.kernel_files import write_file
+from collidecli.engine.runtime.kernel_digests import write_file
 from collidecli.engine.runtime.owned_process import is_owned
 from collidecli.engine.runtime.warp_internals import (
     KernelHashes,

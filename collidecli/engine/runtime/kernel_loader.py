@@ -29,7 +29,7 @@ from collidecli.engine.runtime.kernel_cache import (
     warn_in_python,
     write_to_cache,
 )
-from collidecli.engine.runtime.kernel_files import FileState, file_state, move_files
+from collidecli.engine.runtime.kernel_digests import FileState, file_state, move_files
 from collidecli.engine.runtime.kernel_hashes import save_hashes
 from collidecli.engine.runtime.warp_internals import (
     compile_module,

@@ -36,9 +36,9 @@ from collidecli.engine.sweep.soft_candidates import (
 from collidecli.engine.sweep.soft_kernels import Sweepers, kernels_of
 from collidecli.engine.sweep.stage import SweepStage
 from collidecli.engine.sweep.supports import Supports
+from collidecli.scene.contact_columns import SOFT_SWEEP, GroupRows, no_rows
 from collidecli.scene.model import Model
 from collidecli.scene.shape_types import ShapeType
-from collidecli.scene.tables import SOFT_SWEEP, GroupRows, no_rows
 
 
 def soft_rows(

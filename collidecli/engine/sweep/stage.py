@@ -26,11 +26,11 @@ from collidecli.engine.sweep.motion import BodySteps, PairSteps, body_steps, in_
 from collidecli.engine.sweep.speed_bounds import pair_steps
 from collidecli.engine.sweep.supports import Supports
 from collidecli.scene.allowed_pairs import pair_lengths
+from collidecli.scene.contact_columns import SWEEP, GroupRows, no_rows
 from collidecli.scene.model import Model
-from collidecli.scene.tables import SWEEP, GroupRows, no_rows
 
 if TYPE_CHECKING:
-    from collidecli.engine.geometry.signed_distance import FieldStore
+    from collidecli.engine.geometry.sdf_construction import FieldStore
 
 
 ROWS_AT_ONCE = 1 << 15

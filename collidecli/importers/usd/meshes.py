@@ -28,8 +28,8 @@ from collidecli.importers.usd.transforms import (
 from collidecli.importers.usd.world_matrices import PrimTransforms
 from collidecli.numerics.products import cross, dot, length, matvec, norm, polar
 from collidecli.scene.convex_hull import ConvexHull, hull_points
+from collidecli.scene.sdf_options import DEFAULT_BAND, MOST_RESOLUTION, RESOLUTION_STEP
 from collidecli.scene.shape_types import ShapeType
-from collidecli.scene.signed_distance import DEFAULT_BAND, MOST_RESOLUTION, RESOLUTION_STEP
 from collidecli.scene.solids import checked_size
 from collidecli.scene.triangle_mesh import TriangleMesh, triangle_mesh
 

@@ -21,9 +21,9 @@ from collidecli.pages.view.groups import (
     with_soft_contacts,
 )
 from collidecli.pages.view.surfaces import Faces, Surfaces
+from collidecli.scene.contact_columns import RIGID_CONTACTS
 from collidecli.scene.model import GLOBAL_TEMPLATE, Model
 from collidecli.scene.motion import Motion, recorded_particles
-from collidecli.scene.tables import RIGID_CONTACTS
 from collidecli.storage.contact_sets.reader import ContactSet
 from collidecli.storage.contact_sets.row_rules import check_shape_rows
 from collidecli.storage.process_activity import reading

@@ -6,7 +6,7 @@ from __future__ import annotations
 import numpy as np
 
 from collidecli.pages.view.surfaces import SurfaceScale
-from collidecli.scene.tables import (
+from collidecli.scene.contact_columns import (
     HYDRO_FACES,
     HYDRO_PATCHES,
     SELF_CONTACTS,

@@ -9,10 +9,21 @@ import h5py
 import numpy as np
 
 from collidecli.errors import InputError
-from collidecli.scene.tables import RIGID_CONTACTS, TABLES, Column
+from collidecli.scene.contact_columns import RIGID_CONTACTS, TABLES, Column
 from collidecli.storage.attribute_rules import Finding
-from collidecli.storage.contact_sets import schema
+from collidecli.storage.contact_sets import header
 from collidecli.storage.contact_sets.contact_table import read_error
+from collidecli.storage.contact_sets.header import (
+    BLOCK_HASHES,
+    ENGINE_TABLES,
+    EPISODE_GROUP,
+    EPISODE_TABLES,
+    FORCED_TABLES,
+    MODEL_TABLES,
+    PARTICLE_GROUP,
+    PARTICLE_TABLES,
+    TIME_TABLES,
+)
 from collidecli.storage.contact_sets.header_rules import has_engine, header_faults
 from collidecli.storage.contact_sets.material_tables import tables_of
 from collidecli.storage.contact_sets.reader import (
@@ -24,17 +35,6 @@ from collidecli.storage.contact_sets.reader import (
     require_version,
 )
 from collidecli.storage.contact_sets.row_rules import model_findings, row_findings, start_findings
-from collidecli.storage.contact_sets.schema import (
-    BLOCK_HASHES,
-    ENGINE_TABLES,
-    EPISODE_GROUP,
-    EPISODE_TABLES,
-    FORCED_TABLES,
-    MODEL_TABLES,
-    PARTICLE_GROUP,
-    PARTICLE_TABLES,
-    TIME_TABLES,
-)
 from collidecli.storage.contact_sets.spans import BLOCK_ROWS
 from collidecli.storage.content_hash import (
     HASH_BYTES,
@@ -123,7 +123,7 @@ def _type_findings(file: h5py.File, name: str) -> list[Finding]:
     ):
         tables += tables_there if is_there else ()
     expected: list[Expected] = [
-        (table.path, (table.dtype,), schema.row_shape(table), table.extent) for table in tables
+        (table.path, (table.dtype,), header.row_shape(table), table.extent) for table in tables
     ]
     if version[0] > 1:
         expected.append((BLOCK_HASHES, (np.dtype(np.uint8),), (HASH_BYTES,), "blocks"))
@@ -159,7 +159,7 @@ def _contact_datasets(file: h5py.File, with_groups: bool, optional: bool) -> lis
 
     def expect(path: str, column: Column, extent: str) -> None:
         types = points if column.follows_motion else (column.dtype,)
-        datasets.append((path, types, schema.row_shape(column), extent))
+        datasets.append((path, types, header.row_shape(column), extent))
 
     for table in TABLES:
         group = file.get(f"/{table.name}")

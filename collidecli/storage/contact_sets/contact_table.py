@@ -8,7 +8,7 @@ import h5py
 import numpy as np
 
 from collidecli.errors import InputError
-from collidecli.scene.tables import (
+from collidecli.scene.contact_columns import (
     RIGID_CONTACTS,
     TABLES,
     Column,
@@ -17,7 +17,7 @@ from collidecli.scene.tables import (
     GroupRows,
 )
 from collidecli.storage.chunk_rows import ChunkRows
-from collidecli.storage.contact_sets import schema
+from collidecli.storage.contact_sets import header
 from collidecli.storage.contact_sets.spans import BLOCK_ROWS, spans
 
 AGAIN = "make the contact set again"
@@ -63,7 +63,7 @@ class ContactTable:
         for column in (*definition.columns, *(entries.column for entries in definition.lists)):
             extent = self._value_count.get(column.name, self.row_count)
             self._check(
-                column.name, column.dtype_for(float_type), (extent, *schema.row_shape(column))
+                column.name, column.dtype_for(float_type), (extent, *header.row_shape(column))
             )
         required = (column.name for column in definition.columns if column.name not in extra)
         self.names = (*required, *extra, *self._value_count)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from collidecli.storage.contact_sets.schema import BLOCK_HASHES, BLOCK_ROWS_ATTRIBUTE
+from collidecli.storage.contact_sets.header import BLOCK_HASHES, BLOCK_ROWS_ATTRIBUTE
 from collidecli.storage.content_hash import HASHED_ROWS, DatasetDigest, block_hashes
 from collidecli.storage.new_objects import NewObjects
 

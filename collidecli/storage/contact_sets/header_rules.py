@@ -9,9 +9,9 @@ from typing import Any
 import h5py
 import numpy as np
 
+from collidecli.scene.contact_columns import TABLES
 from collidecli.scene.materials import MATERIAL_RULES
 from collidecli.scene.motion import FRAME
-from collidecli.scene.tables import TABLES
 from collidecli.storage.attribute_rules import (
     AttributeRule,
     attribute_faults,
@@ -22,12 +22,7 @@ from collidecli.storage.attribute_rules import (
     text,
     text_if_string,
 )
-from collidecli.storage.contact_sets.material_schema import (
-    MATERIAL_TABLES,
-    PAIR_TABLES,
-    PENALTY_TABLES,
-)
-from collidecli.storage.contact_sets.schema import (
+from collidecli.storage.contact_sets.header import (
     BLOCK_ROWS_ATTRIBUTE,
     DISTANCE_RULES,
     ENGINE_GROUP,
@@ -38,6 +33,11 @@ from collidecli.storage.contact_sets.schema import (
     TIME,
     TIME_TABLES,
     tables_version,
+)
+from collidecli.storage.contact_sets.material_schema import (
+    MATERIAL_TABLES,
+    PAIR_TABLES,
+    PENALTY_TABLES,
 )
 from collidecli.storage.content_hash import HASHED_ROWS
 

@@ -13,7 +13,7 @@ from collidecli.scene.materials import (
     RULE_FIELDS,
     WIDTHS,
 )
-from collidecli.storage.contact_sets.schema import Table
+from collidecli.storage.contact_sets.header import Table
 
 SHAPE_GROUP = "/model/shape"
 PAIR_GROUP = "/model/forced_pair"

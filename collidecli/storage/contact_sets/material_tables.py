@@ -15,13 +15,13 @@ from collidecli.scene.materials import (
     Materials,
 )
 from collidecli.scene.model import Model
+from collidecli.storage.contact_sets.header import Table
 from collidecli.storage.contact_sets.material_schema import (
     MATERIAL_TABLES,
     PAIR_TABLES,
     PENALTY_TABLES,
     SHAPE_GROUP,
 )
-from collidecli.storage.contact_sets.schema import Table
 
 
 def material_values(model: Model) -> dict[str, tuple[Table, np.ndarray | Sequence[str]]]:

@@ -17,18 +17,18 @@ import h5py
 import numpy as np
 
 from collidecli.errors import InputError
-from collidecli.scene.episodes import Episodes
-from collidecli.scene.materials import MATERIAL_RULES, Materials, PairMaterials
-from collidecli.scene.motion import SECOND
-from collidecli.scene.particle_objects import ParticleObjects
-from collidecli.scene.tables import (
+from collidecli.scene.contact_columns import (
     RIGID_COLUMNS,
     RIGID_CONTACTS,
     TABLES_BY_NAME,
     Column,
     ContactBlock,
 )
-from collidecli.storage.contact_sets import schema
+from collidecli.scene.episodes import Episodes
+from collidecli.scene.materials import MATERIAL_RULES, Materials, PairMaterials
+from collidecli.scene.motion import SECOND
+from collidecli.scene.particle_objects import ParticleObjects
+from collidecli.storage.contact_sets import header
 from collidecli.storage.contact_sets.contact_table import (
     AGAIN,
     dataset_of_table,
@@ -37,10 +37,7 @@ from collidecli.storage.contact_sets.contact_table import (
     rows_of_cells,
     tables_of_file,
 )
-from collidecli.storage.contact_sets.header_rules import has_engine, header_faults
-from collidecli.storage.contact_sets.material_schema import PAIR_GROUP
-from collidecli.storage.contact_sets.material_tables import read_materials, tables_of
-from collidecli.storage.contact_sets.schema import (
+from collidecli.storage.contact_sets.header import (
     ENGINE_ATTRIBUTES,
     ENGINE_GROUP,
     ENGINE_TABLES,
@@ -57,6 +54,9 @@ from collidecli.storage.contact_sets.schema import (
     VERSIONS,
     EngineRecord,
 )
+from collidecli.storage.contact_sets.header_rules import has_engine, header_faults
+from collidecli.storage.contact_sets.material_schema import PAIR_GROUP
+from collidecli.storage.contact_sets.material_tables import read_materials, tables_of
 from collidecli.storage.contact_sets.spans import BLOCK_ROWS, spans
 from collidecli.storage.h5_files import DAMAGE, IndexedFile, damaged, exact_texts, open_h5
 from collidecli.storage.process_activity import data, structure, structure_step
@@ -228,7 +228,7 @@ class ContactSet:
         """Number of rows of each table beside /rigid_contacts, by name."""
         return {name: table.row_count for name, table in self.groups.items()}
 
-    def _tables(self, tables: tuple[schema.Table, ...]) -> dict[str, Any]:
+    def _tables(self, tables: tuple[header.Table, ...]) -> dict[str, Any]:
         """Each table by its path. Raises InputError for tables of one extent with different numbers
         of rows."""
         columns = {table.path: self._table(table) for table in tables}
@@ -241,10 +241,10 @@ class ContactSet:
                 raise InputError(what, f"{self.path}: {table.path}")
         return columns
 
-    def _table(self, table: schema.Table) -> Any:
+    def _table(self, table: header.Table) -> Any:
         dataset = dataset_of_table(self._file, self.path, table.path)
         where = f"{self.path}: {table.path}"
-        row_shape = schema.row_shape(table)
+        row_shape = header.row_shape(table)
         if (
             not dataset.shape
             or dataset.shape[1:] != row_shape

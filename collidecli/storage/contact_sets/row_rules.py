@@ -10,10 +10,7 @@ import numpy as np
 
 from collidecli.errors import InputError
 from collidecli.scene.allowed_pairs import pair_range
-from collidecli.scene.materials import CONTACT_DIMENSIONS, Materials, PairMaterials
-from collidecli.scene.mixing import RULE_COLUMNS, ContactMixing, pair_rows
-from collidecli.scene.shape_types import ShapeType
-from collidecli.scene.tables import (
+from collidecli.scene.contact_columns import (
     CONTACT_ID,
     FRICTION_SCALE,
     KIND_UNKNOWN,
@@ -32,6 +29,9 @@ from collidecli.scene.tables import (
     GroupRows,
     shapes_of,
 )
+from collidecli.scene.materials import CONTACT_DIMENSIONS, Materials, PairMaterials
+from collidecli.scene.mixing import RULE_COLUMNS, ContactMixing, pair_rows
+from collidecli.scene.shape_types import ShapeType
 from collidecli.storage.attribute_rules import Finding
 from collidecli.storage.contact_sets.contact_table import rows_of_cells
 from collidecli.storage.contact_sets.reader import ContactSet

@@ -8,10 +8,8 @@ from functools import cached_property
 import numpy as np
 
 from collidecli.errors import InputError
-from collidecli.scene import tables
-from collidecli.scene.episodes import Episodes
-from collidecli.scene.patterns import NamedItems, chosen_rows
-from collidecli.scene.tables import (
+from collidecli.scene import contact_columns
+from collidecli.scene.contact_columns import (
     RIGID_COLUMNS,
     RIGID_CONTACTS,
     Column,
@@ -19,6 +17,8 @@ from collidecli.scene.tables import (
     GroupRows,
     entries_of,
 )
+from collidecli.scene.episodes import Episodes
+from collidecli.scene.patterns import NamedItems, chosen_rows
 from collidecli.storage.contact_sets.contact_table import rows_of_cells
 from collidecli.storage.contact_sets.reader import ContactSet
 from collidecli.storage.contact_sets.row_rules import check_group_rows
@@ -91,7 +91,10 @@ class SelectedContacts:
     def shape_columns(self) -> tuple[str, ...]:
         """The columns that number shapes."""
         return next(
-            (tables.TABLES_BY_NAME[name].shapes for name in self.group.references.values()),
+            (
+                contact_columns.TABLES_BY_NAME[name].shapes
+                for name in self.group.references.values()
+            ),
             self.group.shapes,
         )
 
@@ -149,7 +152,7 @@ class SelectedContacts:
                     columns |= dict(
                         zip(
                             self.shape_columns,
-                            tables.shapes_of(groups, self.group.name),
+                            contact_columns.shapes_of(groups, self.group.name),
                             strict=True,
                         )
                     )
@@ -246,7 +249,7 @@ def rows_of_block(block: ContactBlock, rows: np.ndarray) -> ContactBlock:
 def _joined(first: int, blocks: Sequence[ContactBlock]) -> ContactBlock:
     if len(blocks) == 1:
         return ContactBlock(first, blocks[0].cell_counts, blocks[0].columns, blocks[0].groups)
-    groups = tables.consecutive_groups([block.groups for block in blocks])
+    groups = contact_columns.consecutive_groups([block.groups for block in blocks])
     columns = {
         name: np.concatenate([block.columns[name] for block in blocks])
         for name in blocks[0].columns

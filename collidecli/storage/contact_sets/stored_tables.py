@@ -11,17 +11,17 @@ import h5py
 import numpy as np
 
 from collidecli.errors import InputError
+from collidecli.scene.contact_columns import ContactBlock, ContactGroup
 from collidecli.scene.episodes import Episodes
-from collidecli.scene.tables import ContactBlock, ContactGroup
 from collidecli.storage.atomic_output import AtomicOutput
 from collidecli.storage.contact_sets.content import write_content_hash
-from collidecli.storage.contact_sets.reader import ContactSet
-from collidecli.storage.contact_sets.schema import (
+from collidecli.storage.contact_sets.header import (
     EPISODE_TABLES,
     FORMAT,
     SOURCE_ATTRIBUTES,
     creator,
 )
+from collidecli.storage.contact_sets.reader import ContactSet
 from collidecli.storage.contact_sets.table_writer import TableWriter
 from collidecli.storage.content_hash import (
     DatasetDigest,

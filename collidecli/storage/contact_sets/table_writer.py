@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from collidecli.scene.contact_columns import Column, ContactGroup, GroupRows
 from collidecli.scene.shape_types import ShapeType
-from collidecli.scene.tables import Column, ContactGroup, GroupRows
-from collidecli.storage.contact_sets.schema import row_shape
+from collidecli.storage.contact_sets.header import row_shape
 from collidecli.storage.content_hash import DatasetDigest
 from collidecli.storage.h5_chunks import CHUNK_ROWS, ChunkedColumn, ChunkedColumns, ChunkThreads
 from collidecli.storage.new_objects import NewObjects

@@ -14,22 +14,21 @@ import h5py
 import numpy as np
 
 from collidecli.errors import OutputError
-from collidecli.scene.episodes import Episodes
-from collidecli.scene.model import Model
-from collidecli.scene.motion import SECOND
-from collidecli.scene.options import CONTACT_FORMATS
-from collidecli.scene.particle_objects import ParticleObjects
-from collidecli.scene.tables import (
+from collidecli.scene.contact_columns import (
     RIGID_COLUMNS,
     RIGID_CONTACTS,
     Column,
     ContactBlock,
     ContactGroup,
 )
+from collidecli.scene.episodes import Episodes
+from collidecli.scene.model import Model
+from collidecli.scene.motion import SECOND
+from collidecli.scene.options import CONTACT_FORMATS
+from collidecli.scene.particle_objects import ParticleObjects
 from collidecli.storage.atomic_output import AtomicOutput
 from collidecli.storage.contact_sets.content import write_content_hash
-from collidecli.storage.contact_sets.material_tables import material_values
-from collidecli.storage.contact_sets.schema import (
+from collidecli.storage.contact_sets.header import (
     ENGINE_GROUP,
     ENGINE_TABLES,
     FORCED_TABLES,
@@ -43,6 +42,7 @@ from collidecli.storage.contact_sets.schema import (
     row_shape,
     version_of,
 )
+from collidecli.storage.contact_sets.material_tables import material_values
 from collidecli.storage.contact_sets.stored_tables import (
     Header,
     StoredTable,

@@ -14,11 +14,11 @@ from collidecli.motions.collision import prepare_collision
 from collidecli.motions.timing import TimingReport
 from collidecli.numerics.poses import compose_poses, inverse_poses
 from collidecli.scene.builder import ModelBuilder
+from collidecli.scene.contact_columns import SOFT_CONTACTS
 from collidecli.scene.model import Model
 from collidecli.scene.motion import RestingMotion
 from collidecli.scene.options import ContactOptions, EngineOptions
 from collidecli.scene.shape_types import SIZE_COUNT, ShapeType
-from collidecli.scene.tables import SOFT_CONTACTS
 from collidecli.storage.process_activity import reading
 from collidecli.verbs.audit.sources import AuditSource
 

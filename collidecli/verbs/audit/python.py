@@ -19,7 +19,7 @@ from collidecli.results.result import PathLike
 from collidecli.scene.arguments import checked_metres, python_call, unknown_argument
 from collidecli.scene.options import OPTION_GROUPS, ContactOptions, declared_options
 from collidecli.scene.patterns import listed
-from collidecli.storage.contact_sets.schema import FORMAT
+from collidecli.storage.contact_sets.header import FORMAT
 from collidecli.storage.h5_files import format_of_path
 from collidecli.verbs.audit.audit import Audit
 from collidecli.verbs.audit.audit import audit as run_audit

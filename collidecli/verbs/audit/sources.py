@@ -20,9 +20,7 @@ from collidecli.motions.requests import EngineRequest
 from collidecli.motions.scenes import scene_in_motion
 from collidecli.motions.search_warnings import search_warnings
 from collidecli.motions.timing import TimingReport
-from collidecli.scene.motion import Motion, episodes_in
-from collidecli.scene.particles import Particles
-from collidecli.scene.tables import (
+from collidecli.scene.contact_columns import (
     HYDRO_PATCHES,
     SELF_CONTACTS,
     SOFT_CONTACTS,
@@ -30,6 +28,8 @@ from collidecli.scene.tables import (
     ContactBlock,
     GroupRows,
 )
+from collidecli.scene.motion import Motion, episodes_in
+from collidecli.scene.particles import Particles
 from collidecli.storage.contact_sets.reader import ContactSet
 from collidecli.storage.contact_sets.row_rules import (
     check_body_rows,

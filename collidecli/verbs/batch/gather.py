@@ -11,7 +11,7 @@ from collidecli.analysis.labelled_runs import LabelRule
 from collidecli.errors import InputError, OutputError
 from collidecli.results.outputs import check_ending
 from collidecli.results.result import Progress, Result
-from collidecli.scene.tables import GROUPS_BY_NAME
+from collidecli.scene.contact_columns import GROUPS_BY_NAME
 from collidecli.storage.atomic_output import AtomicOutput
 from collidecli.storage.files import is_url
 from collidecli.storage.flat_tables import require_pyarrow

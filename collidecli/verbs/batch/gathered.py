@@ -17,7 +17,7 @@ from collidecli.errors import InputError
 from collidecli.importers.recordings.files import is_data_set
 from collidecli.importers.recordings.lerobot import episode_number
 from collidecli.results.result import Progress
-from collidecli.scene.tables import GROUPS_BY_NAME, RIGID_CONTACTS
+from collidecli.scene.contact_columns import GROUPS_BY_NAME, RIGID_CONTACTS
 from collidecli.storage.contact_sets.reader import ContactSet, is_complete
 from collidecli.storage.flat_tables import require_pyarrow
 from collidecli.storage.process_activity import reading

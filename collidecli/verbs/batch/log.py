@@ -17,8 +17,8 @@ from functools import cache
 from typing import Any
 
 from collidecli.motions.machine import instruction_set, processor_name
-from collidecli.scene.tables import RIGID_CONTACTS, TABLES_BY_NAME
-from collidecli.storage.contact_sets.schema import EPISODE_GROUP
+from collidecli.scene.contact_columns import RIGID_CONTACTS, TABLES_BY_NAME
+from collidecli.storage.contact_sets.header import EPISODE_GROUP
 from collidecli.storage.files import is_url
 from collidecli.verbs.batch.episodes import Episode
 from collidecli.verbs.batch.store import Store

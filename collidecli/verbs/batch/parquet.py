@@ -15,7 +15,7 @@ import numpy as np
 
 from collidecli.exporters.contact_rows import ContactRows
 from collidecli.exporters.parquet_parts import ParquetParts
-from collidecli.scene.tables import GROUPS_BY_NAME
+from collidecli.scene.contact_columns import GROUPS_BY_NAME
 from collidecli.storage.contact_sets.reader import ContactSet
 from collidecli.storage.contact_sets.selected import rows_of
 from collidecli.storage.flat_tables import TableColumn, record_batch

@@ -22,8 +22,8 @@ from collidecli.errors import InputError
 from collidecli.importers.recordings.files import recording_files
 from collidecli.importers.recordings.kinds import kind_of, open_recording
 from collidecli.motions.scenes import load_scene
+from collidecli.scene.contact_columns import HYDRO_FACES, HYDRO_PATCHES, group_words
 from collidecli.scene.options import OPTION_GROUPS, RecordingOptions
-from collidecli.scene.tables import HYDRO_FACES, HYDRO_PATCHES, group_words
 from collidecli.storage.contact_sets.reader import ContactSet
 from collidecli.storage.files import local_copy
 from collidecli.storage.flat_tables import require_pyarrow

@@ -8,7 +8,7 @@ from rich.text import Text
 from collidecli.pages import quantities
 from collidecli.pages.quantities import ResultDict
 from collidecli.pages.tables import Listing, listing, name_value_table
-from collidecli.scene.tables import group_words
+from collidecli.scene.contact_columns import group_words
 from collidecli.wording import count, plural
 
 FAILURES_SHOWN = 20

@@ -13,7 +13,7 @@ from collidecli.analysis.differences import TableDifferences
 from collidecli.analysis.model_alignment import FrameAlignment, align_frames
 from collidecli.errors import InputError
 from collidecli.results.result import Progress
-from collidecli.scene.tables import GROUPS, OPTIONAL_COLUMNS, RIGID_COLUMNS, RIGID_CONTACTS
+from collidecli.scene.contact_columns import GROUPS, OPTIONAL_COLUMNS, RIGID_COLUMNS, RIGID_CONTACTS
 from collidecli.storage.contact_sets.reader import ContactSet
 from collidecli.verbs.diff import models
 from collidecli.verbs.diff.blocks import Side, side_by_side

@@ -13,8 +13,8 @@ from collidecli.analysis.deviations import BINS, LEAST_DECADE, FieldTally, Toler
 from collidecli.analysis.differences import CHANGED, EXTRA, KINDS, MISSING, TableDifferences
 from collidecli.analysis.model_alignment import FrameAlignment
 from collidecli.results.result import Progress, Result
+from collidecli.scene.contact_columns import group_words
 from collidecli.scene.episodes import recorded_cells
-from collidecli.scene.tables import group_words
 from collidecli.storage.contact_sets.reader import ContactSet
 from collidecli.storage.process_activity import reading
 from collidecli.verbs.diff.comparison import compare, limits

@@ -11,7 +11,8 @@ from collidecli.cli.settings import option
 from collidecli.cli.shared_options import force_option, frames_option, pattern_options, world_option
 from collidecli.cli.streams import streams_of
 from collidecli.cli.value_types import METRES
-from collidecli.scene.options import EXPORT_FORMATS, GROUP_NAMES, formats_with
+from collidecli.exporters.formats import EXPORT_FORMATS, formats_with
+from collidecli.scene.options import GROUP_NAMES
 
 SELECTED = "Selection"
 OUTPUT = "Output"

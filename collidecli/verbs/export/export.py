@@ -11,15 +11,15 @@ from typing import TYPE_CHECKING, Any
 
 from collidecli.analysis.frame_texts import frames_text, parse_frames
 from collidecli.errors import InputError
+from collidecli.exporters.formats import EXPORT_FORMATS, formats_with
 from collidecli.motions.scene_of_set import compiled_geoms, loaded_scene
 from collidecli.motions.scenes import USD_ENDINGS
 from collidecli.results.outputs import check_ending, check_output
 from collidecli.results.result import Result
 from collidecli.scene.arguments import unknown_argument
+from collidecli.scene.contact_columns import RIGID_CONTACTS
 from collidecli.scene.motion import check_seconds
-from collidecli.scene.options import EXPORT_FORMATS, formats_with
 from collidecli.scene.patterns import listed
-from collidecli.scene.tables import RIGID_CONTACTS
 from collidecli.storage.atomic_output import AtomicOutput
 from collidecli.storage.contact_sets.reader import ContactSet
 from collidecli.storage.contact_sets.selected import (

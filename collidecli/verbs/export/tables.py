@@ -7,7 +7,7 @@ from rich.table import Table
 from collidecli.pages.quantities import ResultDict
 from collidecli.pages.tables import name_value_table
 from collidecli.pages.written import contacts_of_cells, group_lines, written_line
-from collidecli.scene.tables import group_words
+from collidecli.scene.contact_columns import group_words
 
 
 def export_table(result: ResultDict) -> Table:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from collidecli.engine.narrowphase.routes import ROUTES
+from collidecli.engine.narrowphase.collider_table import ROUTES
 from collidecli.results.result import Result
 
 

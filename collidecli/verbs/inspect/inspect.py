@@ -21,9 +21,9 @@ from collidecli.motions.scenes import MUJOCO_ENDINGS
 from collidecli.results.result import Result
 from collidecli.scene.options import SceneOptions
 from collidecli.storage.contact_sets.contact_table import ContactTable
+from collidecli.storage.contact_sets.header import FORMAT
 from collidecli.storage.contact_sets.reader import ContactSet
 from collidecli.storage.contact_sets.row_rules import check_shape_rows
-from collidecli.storage.contact_sets.schema import FORMAT
 from collidecli.storage.formats import file_format, refuse_profile
 from collidecli.storage.input_files import bag_format
 from collidecli.storage.storage_formats import HDF5, UNKNOWN, USD, storage_of

@@ -24,8 +24,8 @@ from collidecli.pages.tables import (
     rows_table,
     stacked,
 )
+from collidecli.scene.contact_columns import GROUPS_BY_NAME, group_words
 from collidecli.scene.options import changed_options
-from collidecli.scene.tables import GROUPS_BY_NAME, group_words
 from collidecli.wording import count, plural
 
 SHOWN_ROWS = 40

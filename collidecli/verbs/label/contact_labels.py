@@ -17,10 +17,10 @@ from collidecli.analysis.pair_selection import EventOptions, group_notes
 from collidecli.analysis.touches import RIGID, Intervals
 from collidecli.errors import InputError
 from collidecli.results.result import Progress
+from collidecli.scene.contact_columns import SOFT_CONTACTS
 from collidecli.scene.episodes import recorded_cells
 from collidecli.scene.options import LABEL_THINGS, recorded_number
 from collidecli.scene.records import may_share_world
-from collidecli.scene.tables import SOFT_CONTACTS
 from collidecli.storage.contact_sets.reader import ContactSet
 from collidecli.storage.contact_sets.row_rules import check_shape_rows, gap_range, pair_values
 from collidecli.storage.contact_sets.selected import named_items, rows_of_block

@@ -15,8 +15,8 @@ from collidecli.results.outputs import check_ending, check_output
 from collidecli.results.result import Progress, Result
 from collidecli.scene.motion import check_seconds
 from collidecli.storage.atomic_output import AtomicOutput
+from collidecli.storage.contact_sets.header import TIME
 from collidecli.storage.contact_sets.reader import ContactSet
-from collidecli.storage.contact_sets.schema import TIME
 from collidecli.storage.flat_tables import require_pyarrow
 from collidecli.storage.process_activity import reading
 from collidecli.verbs.label.contact_labels import ContactLabels, LabelOptions, options_dict

@@ -16,17 +16,17 @@ from collidecli.errors import InputError
 from collidecli.results.endings import HDF5_ENDINGS
 from collidecli.results.outputs import check_output
 from collidecli.results.result import Progress, Result
-from collidecli.scene.episodes import Episodes
-from collidecli.scene.options import recorded_option
-from collidecli.scene.tables import (
+from collidecli.scene.contact_columns import (
     CONTACT_ID,
     OF_STEPS,
     ContactBlock,
     consecutive_groups,
     groups_of_cells,
 )
+from collidecli.scene.episodes import Episodes
+from collidecli.scene.options import recorded_option
+from collidecli.storage.contact_sets.header import tables_version, version_of
 from collidecli.storage.contact_sets.reader import ContactSet
-from collidecli.storage.contact_sets.schema import tables_version, version_of
 from collidecli.storage.contact_sets.spans import BLOCK_ROWS
 from collidecli.storage.contact_sets.stored_tables import (
     Header,

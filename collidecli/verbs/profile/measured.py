@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import warp as wp
 
+from collidecli.engine.broadphase.choice import BroadPhaseChoice
 from collidecli.engine.pipeline import STAGES
-from collidecli.engine.pipeline_build import BroadPhaseChoice
 from collidecli.motions.timing import TimingReport
 
 

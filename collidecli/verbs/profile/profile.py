@@ -14,14 +14,10 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 import warp as wp
 
+from collidecli.engine.broadphase.choice import BroadPhaseChoice
 from collidecli.engine.chunk_sizes import default_memory_limit
 from collidecli.engine.pipeline import CollisionPipeline
-from collidecli.engine.pipeline_build import (
-    BroadPhaseChoice,
-    build_pipeline,
-    find_device,
-    load_ahead,
-)
+from collidecli.engine.pipeline_build import build_pipeline, find_device, load_ahead
 from collidecli.engine.runtime.device_stream import has_own_memory
 from collidecli.engine.runtime.kernel_cache import result_notes
 from collidecli.engine.scheduler import Workers, batch_size, engine_memory, worker_count
@@ -32,11 +28,11 @@ from collidecli.motions.scenes import MotionResult, scene_in_motion
 from collidecli.motions.timing import TimingReport
 from collidecli.motions.trace import write_trace
 from collidecli.results.result import Progress
+from collidecli.scene.contact_columns import RIGID_COLUMNS, ContactBlock
 from collidecli.scene.model import Model
 from collidecli.scene.motion import Motion
 from collidecli.scene.options import BROAD_PHASES
-from collidecli.scene.tables import RIGID_COLUMNS, ContactBlock
-from collidecli.storage.contact_sets.schema import row_shape
+from collidecli.storage.contact_sets.header import row_shape
 from collidecli.storage.content_hash import StreamDigest, content_hash
 from collidecli.storage.field_cache import FieldCache
 from collidecli.verbs.profile.devices import compare_devices, find_devices

@@ -28,11 +28,11 @@ from collidecli.analysis.summary import (
 from collidecli.analysis.swept_touches import swept_events, swept_touches
 from collidecli.errors import InputError
 from collidecli.results.result import Progress, Result
+from collidecli.scene.contact_columns import SWEEP
 from collidecli.scene.motion import check_seconds
-from collidecli.scene.tables import SWEEP
+from collidecli.storage.contact_sets.header import TIME
 from collidecli.storage.contact_sets.reader import ContactSet
 from collidecli.storage.contact_sets.row_rules import check_body_rows, check_has_contacts
-from collidecli.storage.contact_sets.schema import TIME
 from collidecli.storage.contact_sets.selected import SelectedContacts, chosen_worlds, kept_items
 from collidecli.storage.process_activity import reading
 from collidecli.storage.profile_files import read_profile

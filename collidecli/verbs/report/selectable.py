@@ -15,7 +15,7 @@ from collidecli.pages.names import pair_labels, short_names
 from collidecli.pages.pair_words import pair_words, world_name
 from collidecli.pages.parts import figure_list
 from collidecli.pages.quantities import ResultDict, length, moment, plain
-from collidecli.scene.tables import group_words
+from collidecli.scene.contact_columns import group_words
 from collidecli.wording import count, plural
 
 LEAST_OPACITY = 0.14

@@ -13,7 +13,7 @@ from collidecli.analysis.event_stream import pair_keys, shape_names
 from collidecli.analysis.summary import PairMap, PairTotals, TimeBins, Touches, touches_of
 from collidecli.errors import InputError
 from collidecli.results.result import Progress
-from collidecli.scene.tables import ContactBlock
+from collidecli.scene.contact_columns import ContactBlock
 from collidecli.storage.contact_sets.row_rules import check_body_rows
 from collidecli.storage.contact_sets.selected import SelectedContacts, rows_of
 

@@ -9,7 +9,7 @@ from rich.table import Table
 from collidecli.pages.names import world_text
 from collidecli.pages.quantities import ResultDict, length
 from collidecli.pages.tables import name_value_table
-from collidecli.scene.tables import group_words
+from collidecli.scene.contact_columns import group_words
 from collidecli.verbs.diff.words import verdict
 from collidecli.wording import count, plural
 

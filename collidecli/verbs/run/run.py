@@ -31,10 +31,10 @@ from collidecli.results.endings import HDF5_ENDINGS
 from collidecli.results.outputs import TRACE, check_output
 from collidecli.results.result import PathLike, Progress, Result
 from collidecli.scene.allowed_pairs import pair_range
+from collidecli.scene.contact_columns import OF_STEPS, RIGID_COLUMNS, Column
 from collidecli.scene.mixing import check_column_names
 from collidecli.scene.motion import Motion, episodes_in
 from collidecli.scene.options import CONTACT_FORMATS, OPTION_GROUPS
-from collidecli.scene.tables import OF_STEPS, RIGID_COLUMNS, Column
 from collidecli.storage.compiled_loops import begin_compiling
 from collidecli.storage.input_files import hash_ahead
 from collidecli.verbs.run.writer_thread import WriterThread, short_switch_interval

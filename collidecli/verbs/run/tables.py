@@ -7,7 +7,7 @@ from rich.console import Group, RenderableType
 from collidecli.pages.pair_tables import contact_text, deepest_text, margin_rows, pair_tables
 from collidecli.pages.quantities import ResultDict, gap_range_text, percent, rate, seconds
 from collidecli.pages.tables import STAGE_COLUMNS, Column, name_value_table, rows_table
-from collidecli.scene.tables import group_words
+from collidecli.scene.contact_columns import group_words
 from collidecli.wording import count, memory, plural
 
 OUTSIDE_RUN = ("load", "compile")

@@ -15,9 +15,9 @@ import numpy as np
 
 from collidecli.analysis.summary import Touches, touches_of
 from collidecli.results.result import Result
-from collidecli.scene.tables import ContactBlock
+from collidecli.scene.contact_columns import ContactBlock
+from collidecli.storage.contact_sets.header import FORMAT
 from collidecli.storage.contact_sets.reader import ContactSet
-from collidecli.storage.contact_sets.schema import FORMAT
 from collidecli.storage.contact_sets.spans import BLOCK_ROWS
 from collidecli.storage.formats import file_format
 from collidecli.storage.h5_files import format_of, open_h5

@@ -32,7 +32,7 @@ from collidecli.analysis.touches import (
     touches,
 )
 from collidecli.numerics.poses import compose_poses
-from collidecli.scene.tables import ContactBlock
+from collidecli.scene.contact_columns import ContactBlock
 from tests.support import meshes
 from tests.support.contact_sets import made_up_block, small_model, split
 

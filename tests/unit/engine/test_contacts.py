@@ -8,10 +8,10 @@ import collidecli
 from collidecli.engine.reduction_directions import bin_directions, bin_normals
 from collidecli.errors import InputError
 from collidecli.scene.builder import ModelBuilder
+from collidecli.scene.contact_columns import RIGID_COLUMNS
 from collidecli.scene.options import ContactOptions
 from collidecli.scene.shape_config import ShapeConfig
 from collidecli.scene.shape_types import ShapeType
-from collidecli.scene.tables import RIGID_COLUMNS
 from tests.support.meshes import box, grid
 from tests.support.reduction import (
     FIELDS,

@@ -17,8 +17,8 @@ from collidecli.engine.hydroelastic.pairs import prepare_pairs
 from collidecli.engine.hydroelastic.polytopes import clip_cells
 from collidecli.engine.hydroelastic.voxel_blocks import voxel_kernels
 from collidecli.engine.hydroelastic.voxel_surface import cut_voxels
-from collidecli.engine.narrowphase.dispatch import collider
-from collidecli.engine.narrowphase.signed_distance import SDF
+from collidecli.engine.narrowphase.collider_factory import collider
+from collidecli.engine.narrowphase.field_collider import SDF
 from collidecli.engine.narrowphase.sub_pairs import copy_sub_pairs
 from collidecli.engine.narrowphase.touch_sub_pairs import list_undecided
 from collidecli.engine.narrowphase.triangles.convex_colliders import (

@@ -22,8 +22,8 @@ from collidecli.engine.geometry.mesh_points import EDGE_PART, FACE_PART, nearest
 from collidecli.engine.geometry.meshes import Meshes, upload_meshes
 from collidecli.engine.geometry.primitives import primitive
 from collidecli.engine.geometry.real import Real, Vec3
+from collidecli.engine.geometry.sdf_construction import arrays_of, build_sdf, field_key, grid_of
 from collidecli.engine.geometry.sdf_grids import SdfGrid
-from collidecli.engine.geometry.signed_distance import arrays_of, build_sdf, field_key, grid_of
 from collidecli.engine.narrowphase.triangles.convex_least_translation import depth_in_shape
 from collidecli.engine.narrowphase.triangles.heightfield_traversal import Traversal, range_of
 from collidecli.engine.pipeline_build import find_device
@@ -31,9 +31,9 @@ from collidecli.engine.runtime.kernel import kernel
 from collidecli.errors import InputError
 from collidecli.scene.builder import ModelBuilder
 from collidecli.scene.heightfield import Heightfield, heightfield
+from collidecli.scene.sdf_options import SdfShape
 from collidecli.scene.shape_config import ShapeConfig
 from collidecli.scene.shape_types import ShapeType
-from collidecli.scene.signed_distance import SdfShape
 from collidecli.scene.triangle_mesh import triangle_mesh
 from tests.support.fields import bowl, dirty, exact_of_mesh, field_of, ring, sampled
 from tests.support.meshes import (

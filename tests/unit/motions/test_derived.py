@@ -8,11 +8,11 @@ import pytest
 import collidecli
 from collidecli.errors import InputError
 from collidecli.scene.builder import ModelBuilder
+from collidecli.scene.contact_columns import MOTION_COLUMNS
 from collidecli.scene.episodes import Episodes
 from collidecli.scene.model import Model
 from collidecli.scene.poses import IDENTITY_POSE
 from collidecli.scene.shape_config import ShapeConfig
-from collidecli.scene.tables import MOTION_COLUMNS
 from tests.support.engine_runs import ArrayMotion, assert_identical, mixed_builder, random_poses
 
 RADIUS = 0.25

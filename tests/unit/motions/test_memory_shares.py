@@ -5,7 +5,7 @@ import pytest
 
 from collidecli import InputError, ModelBuilder
 from collidecli.motions import memory_shares
-from collidecli.scene.tables import RIGID_COLUMNS
+from collidecli.scene.contact_columns import RIGID_COLUMNS
 from collidecli.storage.h5_chunks import CHUNK_ROWS
 from collidecli.wording import memory
 from tests.support.engine_runs import ArrayMotion

@@ -10,7 +10,7 @@ import pytest
 
 import collidecli
 from collidecli.errors import InputError
-from collidecli.scene.tables import RIGID_COLUMNS
+from collidecli.scene.contact_columns import RIGID_COLUMNS
 from tests.support.contact_sets import Touch, intervals, made_up, ordered
 from tests.support.waits import PATIENCE
 

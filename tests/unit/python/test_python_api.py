@@ -14,10 +14,10 @@ import pytest
 
 import collidecli
 from collidecli import InputError, ModelBuilder, Shape, ShapeConfig
+from collidecli.scene.contact_columns import RIGID_COLUMNS
 from collidecli.scene.motion import RestingMotion
 from collidecli.scene.options import EngineOptions
 from collidecli.scene.shape_types import ShapeType
-from collidecli.scene.tables import RIGID_COLUMNS
 from collidecli.verbs.run.run import RunRequest, run
 from tests.cli.conftest import write_poses
 from tests.support.engine_runs import random_cloud

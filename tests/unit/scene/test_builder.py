@@ -10,7 +10,7 @@ from scipy.spatial.transform import Rotation
 import collidecli
 from collidecli.engine.device_model import bounding_radius, size_blocks
 from collidecli.engine.geometry.primitives import core_is_curved, core_is_flat
-from collidecli.engine.narrowphase.dispatch import lowest_point_collider
+from collidecli.engine.narrowphase.collider_factory import lowest_point_collider
 from collidecli.errors import InputError
 from collidecli.numerics.poses import compose_poses, inverse_poses
 from collidecli.pages.view.meshes import shape_groups
@@ -20,9 +20,9 @@ from collidecli.scene.allowed_pairs import allowed_pairs
 from collidecli.scene.builder import Z_TO_UP, ModelBuilder
 from collidecli.scene.pair_verdicts import explain
 from collidecli.scene.poses import IDENTITY_POSE, shift_between
+from collidecli.scene.sdf_options import facets
 from collidecli.scene.shape_config import ShapeConfig
 from collidecli.scene.shape_types import SHAPE_FORMS, SIZE_COUNT, ShapeType
-from collidecli.scene.signed_distance import facets
 from collidecli.scene.solids import SOLIDS, half_extents, has_support
 from tests.support.pair_runner import launch_collider
 

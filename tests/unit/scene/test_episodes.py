@@ -6,8 +6,8 @@ import pytest
 import collidecli
 from collidecli.analysis.contact_tracking import ContactTracker
 from collidecli.scene.builder import ModelBuilder
+from collidecli.scene.contact_columns import CONTACT_ID
 from collidecli.scene.episodes import Episodes
-from collidecli.scene.tables import CONTACT_ID
 from collidecli.wording import memory, numbered, plural
 from tests.support.contact_sets import made_up_block, small_model
 

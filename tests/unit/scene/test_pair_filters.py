@@ -15,6 +15,7 @@ from collidecli.errors import InputError
 from collidecli.scene import filter_lowering
 from collidecli.scene.allowed_pairs import allowed_pairs, excluded_counts
 from collidecli.scene.builder import ModelBuilder
+from collidecli.scene.contact_columns import MOTION_COLUMNS, OPTIONAL_COLUMNS
 from collidecli.scene.materials import (
     COMBINE_MODES,
     Material,
@@ -26,7 +27,6 @@ from collidecli.scene.mixing import BROUGHT_BY, RULE_COLUMNS, ContactMixing, cho
 from collidecli.scene.pair_verdicts import explain
 from collidecli.scene.shape_config import ShapeConfig
 from collidecli.scene.shape_types import ShapeType
-from collidecli.scene.tables import MOTION_COLUMNS, OPTIONAL_COLUMNS
 
 
 def moving_spheres(*configs: ShapeConfig) -> ModelBuilder:

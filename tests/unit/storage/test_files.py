@@ -17,8 +17,8 @@ import h5py
 import numpy as np
 import pytest
 
-from collidecli.engine.geometry import signed_distance
-from collidecli.engine.geometry.signed_distance import field_key
+from collidecli.engine.geometry import sdf_construction
+from collidecli.engine.geometry.sdf_construction import field_key
 from collidecli.engine.pipeline_build import find_device
 from collidecli.errors import InputError
 from collidecli.scene.shape_types import ShapeType
@@ -563,15 +563,15 @@ def test_a_hit_is_the_field_that_was_built(tmp_path, monkeypatch):
     shape = field_of(ShapeType.BOX, (1.0, 0.5, 0.5), max_resolution=8)
     device = find_device("cpu")
     cache = FieldCache(str(tmp_path))
-    built = signed_distance.field_of(shape, device, cache)
+    built = sdf_construction.field_of(shape, device, cache)
     path = entry_of(cache, field_key(shape, device))
-    monkeypatch.setattr(signed_distance, "build_sdf", lambda *_: pytest.fail("built again"))
-    again = signed_distance.field_of(shape, device, cache)
-    for name, values in signed_distance.arrays_of(built).items():
-        assert values.tobytes() == signed_distance.arrays_of(again)[name].tobytes()
+    monkeypatch.setattr(sdf_construction, "build_sdf", lambda *_: pytest.fail("built again"))
+    again = sdf_construction.field_of(shape, device, cache)
+    for name, values in sdf_construction.arrays_of(built).items():
+        assert values.tobytes() == sdf_construction.arrays_of(again)[name].tobytes()
     monkeypatch.undo()
     path.write_bytes(b"something else")
-    signed_distance.field_of(shape, device, cache)
+    sdf_construction.field_of(shape, device, cache)
     assert cache.load(path.stem) is not None
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from collidecli.pages.names import pair_labels
 from collidecli.pages.quantities import ResultDict, short_number
 from collidecli.pages.time_axis import hover_bins, set_time_axes, time_axis
-from collidecli.scene.tables import group_words
+from collidecli.scene.contact_columns import group_words
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

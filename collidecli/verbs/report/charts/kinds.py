@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from collidecli.pages.chart_kinds import ChartKind, missing_unless
 from collidecli.pages.quantities import ResultDict, length, seconds
-from collidecli.scene.tables import group_words
+from collidecli.scene.contact_columns import group_words
 from collidecli.verbs.audit.chart import AUDIT_CHART
 from collidecli.verbs.clearance.chart import CLEARANCE_CHART
 from collidecli.verbs.label.chart import LABEL_CHART

@@ -7,7 +7,7 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 from collidecli.engine.narrowphase.box_box import collide_box_box
-from collidecli.engine.narrowphase.routes import closed_forms
+from collidecli.engine.narrowphase.collider_table import closed_forms
 from collidecli.scene.shape_types import ShapeType
 from tests.support.oracle import rotation_of, signed_distance
 from tests.support.pair_runner import (

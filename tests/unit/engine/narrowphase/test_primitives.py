@@ -9,7 +9,7 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 from collidecli.engine.narrowphase import box_box, closed_form
-from collidecli.engine.narrowphase.routes import closed_forms
+from collidecli.engine.narrowphase.collider_table import closed_forms
 from collidecli.scene.shape_types import ShapeType
 from tests.support.pair_runner import (
     PairContacts,

@@ -23,8 +23,8 @@ from collidecli.engine.runtime.launch_queue import LaunchQueue
 from collidecli.engine.runtime.owned_process import owned_process
 from collidecli.engine.runtime.recorded_launches import RecordedLaunches
 from collidecli.engine.runtime.workspace import Workspace
+from collidecli.scene.contact_columns import RIGID_COLUMNS
 from collidecli.scene.shape_types import ShapeType
-from collidecli.scene.tables import RIGID_COLUMNS
 from tests.support.engine_runs import add_shapes, random_poses
 from tests.support.waits import PATIENCE
 

@@ -21,7 +21,7 @@ from warp._src import context
 
 import collidecli
 from collidecli.engine.cells import transform_shapes
-from collidecli.engine.narrowphase.dispatch import collider
+from collidecli.engine.narrowphase.collider_factory import collider
 from collidecli.engine.pipeline import ALWAYS
 from collidecli.engine.pipeline_build import find_device, load_ahead
 from collidecli.engine.reduction import reduce_contacts
@@ -37,7 +37,7 @@ from collidecli.engine.runtime import kernel as kernel_declaration
 from collidecli.engine.runtime.carried_kernels import add_to_cache, carried_folder
 from collidecli.engine.runtime.deferred_functions import PARSING
 from collidecli.engine.runtime.kernel import HEADER_FLAGS, SEPARATE_OPERATIONS, kernel, target_flags
-from collidecli.engine.runtime.kernel_files import digest, digest_name
+from collidecli.engine.runtime.kernel_digests import digest, digest_name
 from collidecli.engine.runtime.kernel_hashes import table_row
 from collidecli.engine.runtime.kernel_loader import (
     begin_loading,
@@ -768,7 +768,7 @@ import warp as wp
 wp.config.kernel_cache_dir = sys.argv[1]
 from collidecli.engine.pipeline_build import find_device
 from collidecli.engine.runtime import carried_kernels, kernel_cache, kernel_hashes, kernel_loader
-from collidecli.engine.runtime.kernel_files import digest_name
+from collidecli.engine.runtime.kernel_digests import digest_name
 carried_kernels.FOLDER = "/no/folder"
 from tests.unit.engine.runtime.test_kernels import first
 device = find_device("cpu")

@@ -39,7 +39,7 @@ from collidecli.engine.scheduler import (
     processing_threads,
     worker_count,
 )
-from collidecli.scene.tables import RIGID_COLUMNS
+from collidecli.scene.contact_columns import RIGID_COLUMNS
 from tests.support.engine_runs import (
     PHASES,
     assert_identical,

@@ -14,12 +14,12 @@ import numpy as np
 import pytest
 
 from collidecli.errors import InputError
+from collidecli.scene.contact_columns import GROUPS, OPTIONAL_COLUMNS, RIGID_COLUMNS, shapes_of
 from collidecli.scene.materials import Material, Materials, PairMaterial, PairMaterials
 from collidecli.scene.mixing import RULE_COLUMNS, OptionalColumns
 from collidecli.scene.model import Model
 from collidecli.scene.particle_objects import ParticleObjects
 from collidecli.scene.particles import Particles
-from collidecli.scene.tables import GROUPS, OPTIONAL_COLUMNS, RIGID_COLUMNS, shapes_of
 from collidecli.storage.contact_sets.check import check_file
 from collidecli.storage.contact_sets.reader import ContactSet
 from collidecli.storage.contact_sets.row_rules import pair_values

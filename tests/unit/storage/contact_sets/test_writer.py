@@ -18,7 +18,7 @@ import numpy as np
 import pytest
 
 from collidecli.errors import InputError, Interrupted, OutputError
-from collidecli.scene import tables
+from collidecli.scene import contact_columns
 from collidecli.storage.atomic_output import AtomicOutput
 from collidecli.storage.contact_sets import table_writer
 from collidecli.storage.contact_sets import writer as contact_writer
@@ -55,7 +55,7 @@ def test_read_back_as_written(tmp_path, compression, major, float_type):
         assert (contacts.frame_count, contacts.world_count) == (FRAMES, 3)
         assert (contacts.contact_count, contacts.float_type) == (block.contact_count, float_type)
         whole = contacts.cells(0, contacts.cell_count)
-        for column in tables.RIGID_COLUMNS:
+        for column in contact_columns.RIGID_COLUMNS:
             assert whole.columns[column.name].dtype == block.columns[column.name].dtype
         assert (contacts.shapes.path, contacts.body_path) == (model.shapes.path, model.bodies.path)
         assert contacts.shapes.type == ("plane", "sphere", "box", "capsule", "ellipsoid")
@@ -63,7 +63,7 @@ def test_read_back_as_written(tmp_path, compression, major, float_type):
             (whole.cell_counts, block.cell_counts),
             *(
                 (whole.columns[column.name], block.columns[column.name])
-                for column in tables.RIGID_COLUMNS
+                for column in contact_columns.RIGID_COLUMNS
             ),
             (contacts.shapes.body, model.shapes.body),
             (contacts.shapes.gap, model.shapes.gap.astype(np.float32)),
@@ -121,7 +121,7 @@ def test_no_contacts_and_no_frames(tmp_path, frames):
 
 
 PLAIN = sets.made_up_block(MODEL, FRAMES)
-WITH_GROUPS = sets.block_with_groups(MODEL, FRAMES, groups=tables.GROUPS)
+WITH_GROUPS = sets.block_with_groups(MODEL, FRAMES, groups=contact_columns.GROUPS)
 
 
 LONG = sets.made_up_block(MODEL, 1600)
@@ -151,7 +151,11 @@ def test_the_hash_is_as_documented_and_does_not_depend_on_storage(tmp_path, bloc
         {"timing": {"stage": ["load", "write"], "seconds": np.ones(2), "device": "cpu"}},
     ]
     for index, way in enumerate(ways):
-        way |= {"groups": [tables.GROUPS_BY_NAME[name] for name in way.get("groups", block.groups)]}
+        way |= {
+            "groups": [
+                contact_columns.GROUPS_BY_NAME[name] for name in way.get("groups", block.groups)
+            ]
+        }
         path = tmp_path / f"{index}.h5"
         sets.write_contact_set(path, MODEL, block, major=major, **way)
         with h5py.File(path) as file:
@@ -210,7 +214,9 @@ def test_blocks_out_of_turn_and_unfinished_files_are_refused(tmp_path):
     ):
         with pytest.raises(ValueError, match=words):
             sets.write_contact_set(
-                tmp_path / "a.h5", MODEL, tables.ContactBlock(first, block.cell_counts, columns)
+                tmp_path / "a.h5",
+                MODEL,
+                contact_columns.ContactBlock(first, block.cell_counts, columns),
             )
     arguments = (4, np.zeros(4), np.zeros(4), np.dtype(np.float64), sets.ATTRIBUTES)
     with ContactWriter(tmp_path / "b.h5", MODEL, *arguments) as writer:
@@ -242,7 +248,7 @@ def test_a_short_set_has_shorter_chunks_and_the_same_content(
     sets.write_contact_set(tmp_path / "chosen.h5", MODEL, block, cells_per_block=cells_per_block)
     assert content_hash_of(tmp_path / "chosen.h5") == content_hash_of(tmp_path / "given.h5")
     with h5py.File(tmp_path / "chosen.h5") as file:
-        for column in tables.RIGID_COLUMNS:
+        for column in contact_columns.RIGID_COLUMNS:
             assert file[f"/rigid_contacts/{column.name}"].chunks[0] == rows, column.name
     assert check_file(tmp_path / "chosen.h5") == []
 
@@ -511,7 +517,7 @@ def expected_datasets(block):
     """Path to array, from the block that holds all cells: there, references are those of the
     file."""
     found = {}
-    for group in tables.GROUPS:
+    for group in contact_columns.GROUPS:
         rows = block.groups[group.name]
         found[f"/{group.name}/cell_start"] = np.concatenate([[0], np.cumsum(rows.cell_counts)])
         for column in group.columns:
@@ -528,7 +534,7 @@ def expected_datasets(block):
     "options", [{}, {"cells_per_block": 7, "chunk_rows": 16}, {"compression": "none"}]
 )
 def test_datasets_are_those_of_all_cells_in_one_block(tmp_path, options, float_type):
-    block = sets.block_with_groups(MODEL, FRAMES, float_type, groups=tables.GROUPS)
+    block = sets.block_with_groups(MODEL, FRAMES, float_type, groups=contact_columns.GROUPS)
     sets.write_contact_set(tmp_path / "a.h5", MODEL, block, **options)
     with h5py.File(tmp_path / "a.h5") as file:
         for path, values in expected_datasets(block).items():
@@ -542,7 +548,9 @@ def test_datasets_are_those_of_all_cells_in_one_block(tmp_path, options, float_t
 def test_a_group_without_rows_is_written_and_hashed(tmp_path):
     block = sets.made_up_block(MODEL, FRAMES)
     sets.write_contact_set(tmp_path / "without.h5", MODEL, block)
-    empty = tables.no_rows(tables.SOFT_CONTACTS, len(block.cell_counts), np.dtype(np.float64))
+    empty = contact_columns.no_rows(
+        contact_columns.SOFT_CONTACTS, len(block.cell_counts), np.dtype(np.float64)
+    )
     sets.write_contact_set(
         tmp_path / "empty.h5", MODEL, replace(block, groups={"soft_contacts": empty})
     )
@@ -555,10 +563,10 @@ def test_a_group_without_rows_is_written_and_hashed(tmp_path):
 def test_blocks_of_other_groups_are_refused(tmp_path):
     short = replace(WITH_GROUPS.groups["hydro_patches"], cell_counts=np.zeros(3, np.int64))
     for block, groups, words in (
-        (WITH_GROUPS, {"groups": tables.GROUPS[:2]}, "block has groups"),
+        (WITH_GROUPS, {"groups": contact_columns.GROUPS[:2]}, "block has groups"),
         (
             WITH_GROUPS,
-            {"groups": [tables.HYDRO_FACES]},
+            {"groups": [contact_columns.HYDRO_FACES]},
             r"hydro_faces refers to rows of .*hydro_patches",
         ),
         (replace(WITH_GROUPS, groups={"hydro_patches": short}), {}, "has 3 cells"),
@@ -570,13 +578,13 @@ def test_blocks_of_other_groups_are_refused(tmp_path):
 
 def test_joined_blocks_and_selected_cells_keep_references_and_lists():
     block = WITH_GROUPS
-    joined = tables.consecutive_groups([part.groups for part in sets.split(block, 7)])
+    joined = contact_columns.consecutive_groups([part.groups for part in sets.split(block, 7)])
     reversed_cells = np.arange(len(block.cell_counts))[::-1]
-    twice = tables.groups_of_cells(
-        tables.groups_of_cells(block.groups, reversed_cells), reversed_cells
+    twice = contact_columns.groups_of_cells(
+        contact_columns.groups_of_cells(block.groups, reversed_cells), reversed_cells
     )
     for found in (joined, twice):
-        for group in tables.GROUPS:
+        for group in contact_columns.GROUPS:
             rows = found[group.name]
             wanted = block.groups[group.name]
             np.testing.assert_equal(vars(rows), vars(wanted), group.name)
@@ -587,7 +595,9 @@ def test_joined_blocks_and_selected_cells_keep_references_and_lists():
 
 def test_size_in_memory_includes_groups():
     plain = sets.made_up_block(MODEL, FRAMES)
-    block = sets.with_groups(plain, MODEL, groups=(tables.HYDRO_PATCHES, tables.HYDRO_FACES))
+    block = sets.with_groups(
+        plain, MODEL, groups=(contact_columns.HYDRO_PATCHES, contact_columns.HYDRO_FACES)
+    )
     assert block.nbytes - plain.nbytes == sum(rows.nbytes for rows in block.groups.values())
     faces = block.groups["hydro_faces"]
     assert faces.nbytes > faces.lists["vertices"][1].nbytes + faces.columns["centroid"].nbytes

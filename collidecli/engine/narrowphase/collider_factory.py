@@ -1,4 +1,4 @@
-"""Colliders of pairs of kinds of shapes, made as the table `routes` states."""
+"""Colliders of pairs of kinds of shapes, made as the table of `collider_table` states."""
 
 from __future__ import annotations
 
@@ -17,35 +17,40 @@ from collidecli.engine.device_model import (
     KINDS_WITH_FIELD,
     type_of_kind,
 )
-from collidecli.engine.narrowphase import routes
+from collidecli.engine.narrowphase import collider_table
 from collidecli.engine.narrowphase.collider import (
     Collider,
     ColliderTable,
     closed_form_kernel,
     convex_kernel,
 )
-from collidecli.engine.narrowphase.routes import OWN_SURFACE, ROUTES, Route
+from collidecli.engine.narrowphase.collider_table import OWN_SURFACE, ROUTES, Route
 from collidecli.scene.shape_types import ShapeType
 
-HULL_KINDS = (ShapeType.CONVEX_MESH.label, routes.CONVEX_SURFACE)
+HULL_KINDS = (ShapeType.CONVEX_MESH.label, collider_table.CONVEX_SURFACE)
 """Kinds that are collided as hulls where both shapes are convex."""
 
 
 def collider(
     type_a: ShapeType, type_b: ShapeType, method: str, has_field: bool = False
 ) -> Collider:
-    """Collider of a pair of types, type_a <= type_b. method: of `routes.METHODS`. has_field:
-    whether either has an SDF."""
+    """Collider of a pair of types, type_a <= type_b.
+
+    method: of `collider_table.METHODS`. has_field: whether either has an SDF.
+    """
     pair = type_a.label, type_b.label
-    of_fields = [ROUTES[kind, routes.FIELD] for kind in pair]
+    of_fields = [ROUTES[kind, collider_table.FIELD] for kind in pair]
     if has_field and OWN_SURFACE not in of_fields:
-        pair = type_a.label, routes.FIELD
+        pair = type_a.label, collider_table.FIELD
     return collider_of_names(*pair, method)
 
 
 def collider_of_kinds(kind_a: int, kind_b: int, method: str) -> Collider:
-    """Collider of a pair of kinds (see `ShapeRows`) in any order. method: of `routes.METHODS`."""
-    pair = routes.ordered(kind_name(kind_a), kind_name(kind_b))
+    """Collider of a pair of kinds (see `ShapeRows`) in any order.
+
+    method: of `collider_table.METHODS`.
+    """
+    pair = collider_table.ordered(kind_name(kind_a), kind_name(kind_b))
     if ROUTES[pair] is OWN_SURFACE:
         types = sorted(type_of_kind(kind) for kind in (kind_a, kind_b))
         pair = types[0].label, types[1].label
@@ -53,17 +58,20 @@ def collider_of_kinds(kind_a: int, kind_b: int, method: str) -> Collider:
 
 
 def kind_name(kind: int) -> str:
-    """The name in `routes.KINDS` of a kind of `ShapeRows`."""
+    """The name in `collider_table.KINDS` of a kind of `ShapeRows`."""
     if kind == CONVEX_SURFACE:
-        return routes.CONVEX_SURFACE
+        return collider_table.CONVEX_SURFACE
     label = type_of_kind(kind).label
-    has_field = kind >= KINDS_WITH_FIELD and ROUTES[label, routes.FIELD] is not OWN_SURFACE
-    return routes.FIELD if has_field else label
+    has_field = kind >= KINDS_WITH_FIELD and ROUTES[label, collider_table.FIELD] is not OWN_SURFACE
+    return collider_table.FIELD if has_field else label
 
 
 @cache
 def collider_of_names(first: str, second: str, method: str) -> Collider:
-    """Collider of a pair of `ROUTES`, which two pairs may share. method: of `routes.METHODS`."""
+    """Collider of a pair of `ROUTES`, which two pairs may share.
+
+    method: of `collider_table.METHODS`.
+    """
     route = ROUTES[first, second]
     if route.kind == "closed form":
         return _closed_form_collider(route)
@@ -93,7 +101,7 @@ def _closed_form_collider(route: Route) -> Collider:
 def lowest_point_collider(is_hull: bool) -> Collider:
     """Collider of a plane and hulls, or the primitives without a closed form, which have one
     contact."""
-    route = routes.LOWEST_FACE if is_hull else routes.LOWEST_POINT
+    route = collider_table.LOWEST_FACE if is_hull else collider_table.LOWEST_POINT
     assert route.contacts is not None
     shape = hull_of if is_hull else primitive_of
     name = "plane_convex_mesh" if is_hull else "plane_convex"
@@ -104,7 +112,7 @@ def lowest_point_collider(is_hull: bool) -> Collider:
 
 def _convex_collider(route: Route, method: str, a_is_hull: bool, b_is_hull: bool) -> Collider:
     """General convex collider; with its own name where it remaps features."""
-    if method not in routes.METHODS:
+    if method not in collider_table.METHODS:
         raise KeyError(method)
     function = route.of(method)
     if function == route.collider:
@@ -134,7 +142,7 @@ def needed_colliders(
     kind_pairs: set[tuple[int, int]], method: str, device: wp.Device
 ) -> ColliderTable:
     """Colliders of pairs of kinds (see `ShapeRows`) in any order. method: of
-    `routes.METHODS`."""
+    `collider_table.METHODS`."""
     colliders: list[Collider] = []
     table = np.zeros((KIND_COUNT, KIND_COUNT), np.int32)
     for low, high in sorted({(min(p), max(p)) for p in kind_pairs}):

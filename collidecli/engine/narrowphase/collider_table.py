@@ -1,7 +1,7 @@
 """Table of the pairs of kinds of shapes: the collider of each pair, and the method it applies.
 
 Imports no Warp. A kind is the label of a shape type, `CONVEX_SURFACE` or `FIELD`. Colliders are
-named by module and function below this package, and `dispatch` imports them on use.
+named by module and function below this package, and `collider_factory` imports them on use.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ METHODS = ("gjk", "mpr", "touch")
 class Route:
     """How the contacts of a pair are computed.
 
-    kind: what `dispatch` makes a collider of. "closed form": a function of both sizes and the
-    relative pose; "lowest point": a function of the plane and the other shape; "convex": one of two
+    kind: what `collider_factory` makes a collider of. "closed form": a function of both sizes and
+    the relative pose; "lowest point": a function of the plane and the other shape; "convex": one of two
     shapes with support functions; "triangles", "field": a collider with sub-pairs, or a function
     that returns one by the first type; "own surface": the route of the shapes without their
     fields; "none": a pair that has no contacts. method: in words. collider: of method "gjk".
@@ -115,7 +115,7 @@ HEIGHTFIELDS = Route(
     touch="triangles.heightfield_solid.touches_heightfield",
 )
 MESH_ON_HEIGHTFIELD = Route("triangles", "cells and tree", "triangles.heightfield_solid.COLLIDER")
-SDF = Route("field", "SDF", "signed_distance.COLLIDER")
+SDF = Route("field", "SDF", "field_collider.COLLIDER")
 
 TABLE = {
     "plane": {

@@ -15,7 +15,7 @@ from collidecli.engine.geometry.distance_rows import Distances, distances_of
 from collidecli.engine.geometry.sdf_grids import BLOCK, SIDE, VALUES, SdfGrid
 from collidecli.errors import InputError
 from collidecli.numerics.products import length
-from collidecli.scene.signed_distance import SdfShape
+from collidecli.scene.sdf_options import SdfShape
 from collidecli.scene.solids import half_extents
 
 FIELD_VERSION = 3

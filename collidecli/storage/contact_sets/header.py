@@ -8,7 +8,7 @@ from importlib.metadata import PackageNotFoundError, version
 
 import numpy as np
 
-from collidecli.scene.tables import OF_STEPS, Column
+from collidecli.scene.contact_columns import OF_STEPS, Column
 
 FORMAT = "collide-contacts"
 VERSIONS = {1: (1, 3), 2: (2, 0)}
