@@ -50,6 +50,7 @@ def test_a_type_changes_few_files():
     assert all((ROOT / name).is_file() for name in files)
 
 
+@pytest.mark.rest
 def test_all_places_state_one_type(changed):
     """The checks of each type's places, and of its routes, with the new type among them."""
     checks = "stated_by_shape_type or forms or sizes_after or every_pair"
