@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from collidecli.engine import pipeline_build
+from collidecli.engine.broadphase import choice
 from collidecli.engine.broadphase.choice import BroadPhaseChoice
 from collidecli.engine.pipeline import ChunkReport
 from collidecli.engine.pipeline_build import find_device
@@ -312,6 +313,7 @@ def test_the_cost_of_listing_pairs_has_a_row_and_the_advice_does_not_deny_the_li
     here, collide, monkeypatch
 ):
     monkeypatch.setattr(pipeline_build, "ENUMERATED_SHAPES", 2)
+    monkeypatch.setattr(choice, "ENUMERATED_SHAPES", 2)
     answer = collide.ok("profile scene.xml -t motion.h5 --repeats 3 --json -o p.h5")
     result = json.loads(answer.out)
     phases = {phase["name"]: phase for phase in result["phases"]}

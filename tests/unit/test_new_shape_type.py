@@ -50,10 +50,14 @@ def test_a_type_changes_few_files():
     assert all((ROOT / name).is_file() for name in files)
 
 
+@pytest.mark.rest
 def test_all_places_state_one_type(changed):
     """The checks of each type's places, and of its routes, with the new type among them."""
     checks = "stated_by_shape_type or forms or sizes_after or every_pair"
-    files = ["tests/unit/scene/test_builder.py", "tests/unit/engine/narrowphase/test_routes.py"]
+    files = [
+        "tests/unit/scene/test_builder.py",
+        "tests/unit/engine/narrowphase/test_collider_table.py",
+    ]
     done = run_in(
         changed, "-m", "pytest", "-q", "-m", "", "-p", "no:randomly", "-k", checks, *files
     )

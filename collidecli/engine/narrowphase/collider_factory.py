@@ -112,8 +112,6 @@ def lowest_point_collider(is_hull: bool) -> Collider:
 
 def _convex_collider(route: Route, method: str, a_is_hull: bool, b_is_hull: bool) -> Collider:
     """General convex collider; with its own name where it remaps features."""
-    if method not in collider_table.METHODS:
-        raise KeyError(method)
     function = route.of(method)
     if function == route.collider:
         method = "gjk"

@@ -68,6 +68,18 @@ def test_colliders_are_of_their_routes(method):
         assert (collider.feature_remapping is not None) == is_remapped
 
 
+def test_hulls_have_kernels_of_their_own_and_primitives_share_one():
+    """A convex surface is a hull whose features are remapped; by MPR it is searched by GJK."""
+    of_names = dispatch.collider_of_names
+    assert of_names("box", routes.CONVEX_SURFACE, "gjk").name == "convex_hull_gjk_surface"
+    assert of_names("box", routes.CONVEX_SURFACE, "mpr").name == "convex_hull_gjk_surface"
+    assert of_names("box", routes.CONVEX_SURFACE, "touch").name == "convex_hull_touch"
+    assert of_names("convex_mesh", routes.CONVEX_SURFACE, "gjk").name == "hull_hull_gjk_surface"
+    assert of_names("sphere", "convex_mesh", "mpr").name == "convex_hull_mpr"
+    assert of_names("box", "cylinder", "gjk") == of_names("cone", "ellipsoid", "gjk")
+    assert of_names("plane", "convex_mesh", "gjk").name == "plane_convex_mesh"
+
+
 def test_a_field_counts_where_its_route_does():
     """A box with a field against a plane is a box; a mesh with one against a heightfield a mesh."""
     for first in ShapeType:
