@@ -13,10 +13,10 @@ import numpy as np
 import warp as wp
 
 from collidecli.engine.block_pairs import BlockPairs
+from collidecli.engine.broadphase.choice import BroadPhase
 from collidecli.engine.candidates import KERNELS as CANDIDATES
 from collidecli.engine.candidates import expand
 from collidecli.engine.cells import (
-    BlockShape,
     Chunk,
     PoseBatch,
     bound_blocks,
@@ -55,23 +55,6 @@ if TYPE_CHECKING:
 ALWAYS = (count_cells, list_contacts, bound_blocks, *CANDIDATES, transform_shapes)
 """Kernels of every pipeline; on the CPU also `execute_steps`."""
 STAGES = ("transforms", "broad_phase", "narrow_phase", "reduction", "order")
-
-
-class BroadPhase(Protocol):
-    """Finds the pairs of slots that may touch in a block of cells, ordered by block, slot0,
-    slot1."""
-
-    @property
-    def name(self) -> str: ...
-
-    @property
-    def blocks(self) -> BlockShape:
-        """The largest blocks for which it is fast."""
-        ...
-
-    def find(self, chunk: Chunk, workspace: Workspace) -> BlockPairs: ...
-
-    def kernels(self) -> list[wp.Kernel]: ...
 
 
 class GroupStage(Protocol):

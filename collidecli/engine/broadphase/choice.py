@@ -4,19 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 import numpy as np
+import warp as wp
 
+from collidecli.engine.block_pairs import BlockPairs
 from collidecli.engine.broadphase.explicit import explicit
+from collidecli.engine.cells import BlockShape, Chunk
 from collidecli.engine.device_model import DeviceModel
 from collidecli.engine.motion_sample import blocks_of_motion, sample_bounds, world_offset
+from collidecli.engine.runtime.workspace import Workspace
 from collidecli.scene.model import Model
 from collidecli.scene.options import EngineOptions
 from collidecli.wording import count, plural
-
-if TYPE_CHECKING:
-    from collidecli.engine.pipeline import BroadPhase
 
 ENUMERATED_SHAPES = 3000
 """Templates with more shapes have no list of their pairs, except for broad phase explicit; lists
@@ -28,6 +29,23 @@ SAMPLED_PAIRS = 2000
 """Lists of pairs from this length on are tested in blocks of as many frames as the motion suggests;
 shorter ones, such as a humanoid's, need no sample of the motion, which is read before the first
 frame. The number is not measured."""
+
+
+class BroadPhase(Protocol):
+    """Finds the pairs of slots that may touch in a block of cells, ordered by block, slot0,
+    slot1."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def blocks(self) -> BlockShape:
+        """The largest blocks for which it is fast."""
+        ...
+
+    def find(self, chunk: Chunk, workspace: Workspace) -> BlockPairs: ...
+
+    def kernels(self) -> list[wp.Kernel]: ...
 
 
 @dataclass(frozen=True)

@@ -33,9 +33,9 @@ class Route:
 
     kind: what `collider_factory` makes a collider of. "closed form": a function of both sizes and
     the relative pose; "lowest point": a function of the plane and the other shape; "convex": one of
-    two shapes with support functions; "triangles", "field": a collider with sub-pairs, or a function
-    that returns one by the first type; "own surface": the route of the shapes without their
-    fields; "none": a pair that has no contacts. method: in words. collider: of method "gjk".
+    two shapes with support functions; "triangles", "field": a collider with sub-pairs, or a
+    function that returns one by the first type; "own surface": the route of the shapes without
+    their fields; "none": a pair that has no contacts. method: in words. collider: of method "gjk".
     contacts: the most of a pair; None without a limit. mpr, touch: as `collider`, of these methods;
     empty if they have no other. features: kernel that remaps the features of hulls to those of
     meshes.

@@ -70,11 +70,14 @@ def test_colliders_are_of_their_routes(method):
 
 def test_hulls_have_kernels_of_their_own_and_primitives_share_one():
     """A convex surface is a hull whose features are remapped; by MPR it is searched by GJK."""
-    of_names = dispatch.collider_of_names
-    assert of_names("box", routes.CONVEX_SURFACE, "gjk").name == "convex_hull_gjk_surface"
-    assert of_names("box", routes.CONVEX_SURFACE, "mpr").name == "convex_hull_gjk_surface"
-    assert of_names("box", routes.CONVEX_SURFACE, "touch").name == "convex_hull_touch"
-    assert of_names("convex_mesh", routes.CONVEX_SURFACE, "gjk").name == "hull_hull_gjk_surface"
+    of_names = collider_factory.collider_of_names
+    assert of_names("box", collider_table.CONVEX_SURFACE, "gjk").name == "convex_hull_gjk_surface"
+    assert of_names("box", collider_table.CONVEX_SURFACE, "mpr").name == "convex_hull_gjk_surface"
+    assert of_names("box", collider_table.CONVEX_SURFACE, "touch").name == "convex_hull_touch"
+    assert (
+        of_names("convex_mesh", collider_table.CONVEX_SURFACE, "gjk").name
+        == "hull_hull_gjk_surface"
+    )
     assert of_names("sphere", "convex_mesh", "mpr").name == "convex_hull_mpr"
     assert of_names("box", "cylinder", "gjk") == of_names("cone", "ellipsoid", "gjk")
     assert of_names("plane", "convex_mesh", "gjk").name == "plane_convex_mesh"
