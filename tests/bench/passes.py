@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 from pxr import Sdf
 
-from collidecli.engine.pipeline_build import SWEEP_PAIRS_PER_SHAPE
+from collidecli.engine.broadphase.choice import SWEEP_PAIRS_PER_SHAPE
 from collidecli.scene.builder import ModelBuilder
 from collidecli.scene.model import Model
 from tests.bench.result import BenchTable, in_process, interleaved, spread_time

@@ -25,7 +25,7 @@ from collidecli.analysis.swept_touches import MISSED, TIMES
 from collidecli.analysis.touches import Frames, Intervals, PairKeys
 from collidecli.cli import main as cli
 from collidecli.cli.settings import variables_of, verbs_of
-from collidecli.engine import pipeline_build
+from collidecli.engine.broadphase import choice
 from collidecli.engine.narrowphase.collider_table import closed_forms
 from collidecli.engine.narrowphase.convex.manifold import MAX_CONTACTS
 from collidecli.errors import InputError, Interrupted, OutputError
@@ -181,9 +181,9 @@ def test_the_auto_rule():
     phases = [row[0].strip("`") for row in table(page("docs/reference/cli.md"), "## Broad phases")]
     assert phases == [*choices.BROAD_PHASES[1:], "auto"]
     for name in ("docs/reference/cli.md", "docs/adr/0010-broad-phases.md"):
-        assert f"more than {pipeline_build.ENUMERATED_SHAPES} shapes" in page(name)
+        assert f"more than {choice.ENUMERATED_SHAPES} shapes" in page(name)
         assert re.search(
-            rf"over\s{pipeline_build.SWEEP_PAIRS_PER_SHAPE}\sallowed\spairs\sper\sshape", page(name)
+            rf"over\s{choice.SWEEP_PAIRS_PER_SHAPE}\sallowed\spairs\sper\sshape", page(name)
         )
 
 

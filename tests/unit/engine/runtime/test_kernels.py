@@ -28,7 +28,7 @@ from collidecli.engine.reduction import reduce_contacts
 from collidecli.engine.runtime import (
     carried_kernels,
     kernel_cache,
-    kernel_files,
+    kernel_digests,
     kernel_hashes,
     kernel_loader,
     warp_internals,
@@ -604,7 +604,7 @@ def test_kernels_of_another_warp_are_not_used(files, carried_cache):
 
 def refuse_writing(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Makes a folder one that cannot be written, for root too; links to it included."""
-    write = kernel_files.write_file
+    write = kernel_digests.write_file
     make = os.mkdir
 
     def check(path: str) -> None:
@@ -612,7 +612,7 @@ def refuse_writing(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
             raise OSError(errno.EROFS, os.strerror(errno.EROFS), path)
 
     monkeypatch.setattr(
-        kernel_files, "write_file", lambda path, content: (check(path), write(path, content))
+        kernel_digests, "write_file", lambda path, content: (check(path), write(path, content))
     )
     monkeypatch.setattr(os, "mkdir", lambda path, *mode: (check(path), make(path, *mode)))
 
