@@ -369,6 +369,7 @@ VALID: dict[str, Callable[[Path], str]] = {
     ".dot": _ends("}"),
     ".html": _ends("</html>"),
     ".svg": _ends("</svg>"),
+    ".md": _ends("# Contacts of a batch of collide"),
 }
 
 
