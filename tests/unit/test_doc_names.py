@@ -40,7 +40,6 @@ ELSEWHERE = {
     *("camera/image_raw", "World/envs/env_0/Robot", "left/hand/palm", "Robot/base"),
     *("box_on_plane", "minus3", "__Prototype_1"),
     # Algorithms that `found by` of the matrix names.
-    *("GJK", "EPA"),
 }
 
 
