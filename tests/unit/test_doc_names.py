@@ -39,7 +39,6 @@ ELSEWHERE = {
     # Names of the scenes and topics that a page's sentence is about.
     *("camera/image_raw", "World/envs/env_0/Robot", "left/hand/palm", "Robot/base"),
     *("box_on_plane", "minus3", "__Prototype_1"),
-    # Algorithms that `found by` of the matrix names.
 }
 
 
