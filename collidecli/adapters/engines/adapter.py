@@ -35,14 +35,15 @@ class Problem:
     def __init__(self, path, options):
         with np.load(path) as file:
             self.arrays = dict(file)
-        self.options, self.used = dict(text.partition("=")[::2] for text in options), {}
-        self.poses, self.pair = self.arrays["pose"], self.arrays["pair"]
-        self.kinds, self.sizes = (
-            self.arrays["shape_type"].tolist(),
-            self.arrays["shape_size"][:, :3].tolist(),
-        )
+        self.options = dict(text.partition("=")[::2] for text in options)
+        self.used = {}
+        self.poses = self.arrays["pose"]
+        self.pair = self.arrays["pair"]
+        self.kinds = self.arrays["shape_type"].tolist()
+        self.sizes = self.arrays["shape_size"][:, :3].tolist()
         self.gap = np.maximum(self.arrays["pair_gap"], 0.0)
-        self.shapes, self.held = [], np.zeros(len(self.pair), bool)
+        self.shapes = []
+        self.held = np.zeros(len(self.pair), bool)
 
     def option(self, name, default, choices=()):
         """An option, of the type of its default, which the rows then name as used."""
@@ -83,7 +84,8 @@ class Problem:
             else:
                 radius[k] = sum(self.sizes[k])
         a, b = self.pair[self.held].T
-        gap, reach = self.gap[self.held], radius[a] + radius[b] + self.gap[self.held]
+        gap = self.gap[self.held]
+        reach = radius[a] + radius[b] + gap
 
         def near(pose):
             chosen = np.linalg.norm(pose[a, :3] - pose[b, :3], axis=1) <= reach
@@ -157,17 +159,19 @@ def run(
     start = time.perf_counter()
     problem = Problem(source, options)
     problem.shapes, treated, reason = shapes_of(problem, engine, shape_of, kinds)
-    treated, kinds = np.array(treated, str), np.array(problem.kinds)
+    treated = np.array(treated, str)
+    kind = np.array(problem.kinds)
     problem.held = (treated[problem.pair] != "skipped").all(axis=1)
-    problem.held &= ~np.isin(kinds[problem.pair], unbounded).all(axis=1)
-    collide, cells = collider(problem), []
+    problem.held &= ~np.isin(kind[problem.pair], unbounded).all(axis=1)
+    collide = collider(problem)
+    cells = []
     begin = time.perf_counter()
     for pose in problem.poses:
         cells.append(np.array(collide(pose), float).reshape(-1, 9))
     end = time.perf_counter()
     table = np.concatenate([np.zeros((0, 9)), *cells])
     shapes = table[:, :2].astype(int)
-    number = np.full((len(kinds), len(kinds)), -1)
+    number = np.full((len(kind), len(kind)), -1)
     number[problem.pair[:, 0], problem.pair[:, 1]] = np.arange(len(problem.pair))
     pair = number[shapes.min(axis=1), shapes.max(axis=1)]
     chosen = (pair >= 0) & ~(table[:, 2] > problem.gap[pair])
