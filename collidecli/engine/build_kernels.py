@@ -17,8 +17,8 @@ from itertools import combinations_with_replacement, product
 import warp as wp
 
 from collidecli.engine.runtime.carried_kernels import carried_folder
-from collidecli.engine.runtime.kernel_digests import FileState, read_files, write_files
-from collidecli.engine.runtime.kernel_hashes import SOURCES, table_path
+from collidecli.engine.runtime.kernel_digests import FileState, read_files, write_file, write_files
+from collidecli.engine.runtime.kernel_hashes import SOURCES, declared_table, table_path
 from collidecli.engine.runtime.kernel_loader import load_kernels
 from collidecli.engine.runtime.owned_process import owned_process
 from collidecli.engine.runtime.warp_internals import compiled_files, has_v3
@@ -71,7 +71,8 @@ def build(folder: str) -> int:
         state, contents = read_files(cache, names)
         assert state is FileState.INTACT, names
         write_files(partial, names, contents)
-    shutil.copy(table_path(), partial)
+    table = os.path.join(partial, os.path.basename(table_path()))
+    write_file(table, declared_table())
     shutil.rmtree(folder, ignore_errors=True)
     os.replace(partial, folder)
     return len(declared)

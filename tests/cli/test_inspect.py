@@ -433,6 +433,17 @@ def test_every_line_says_what_is_there(here, collide):
     assert seen == set(expected)
 
 
+@pytest.mark.parametrize("option", [(), ("--summary",)])
+def test_the_lines_of_values_that_are_not_finite(here, collide, option):
+    """`check` refuses such a set; its lines say what is there, without a warning of NumPy."""
+    a = made_up()
+    for name, value in (("point0", -np.inf), ("point1", np.inf), ("normal", np.nan)):
+        a.columns[name][::2] = value
+    answer = collide.ok("textconv", a.write(here / "a.h5"), *option)
+    assert "nan" in answer.out
+    assert answer.err == ""
+
+
 def test_the_lines_of_pairs(here, collide):
     a = made_up(frames=9, worlds=2, contacts_per_cell=3)
     answer = collide("textconv", a.write(here / "a.h5"), "--summary")

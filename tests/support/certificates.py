@@ -222,18 +222,34 @@ def _common(scene: Scene, point: np.ndarray, normal: np.ndarray, least: np.ndarr
 
 def _origin_outside(scene: Scene, normal: np.ndarray) -> float:
     """How far the origin is outside the hull of points of a - b [m]: at most 0 proves that one pair
-    overlaps."""
+    overlaps.
+
+    The hull is of points farthest along normal, near it and all around; then, while the origin is
+    outside, of those farthest along the face that it is farthest from.
+    """
+    if scene.a.type == ShapeType.PLANE:
+        return float(scene.gap_along(np.array([[[0.0, 0.0, 1.0]]]))[0, 0])
     rng = np.random.default_rng(0)
     around = normal + 10.0 ** rng.uniform(-8.0, 0.5, (1500, 1)) * rng.normal(size=(1500, 3))
     n = unit(np.concatenate([around, rng.normal(size=(500, 3))]))
-    into_b = -n @ rotation_of(scene.pose)[0]
-    points = (
-        scene.a.farthest(n)
-        - scene.b.farthest(into_b) @ rotation_of(scene.pose)[0].T
-        - scene.pose[0, :3]
-    )
+    points = _farthest_differences(scene, n)
     size = np.abs(points).max()
-    return float(Qhull(np.unique(points / size, axis=0)).equations[:, 3].max() * size)
+    outside = np.inf
+    for _ in range(40):
+        faces = Qhull(np.unique(points / size, axis=0)).equations
+        farthest = faces[:, 3].argmax()
+        outside = min(outside, float(faces[farthest, 3] * size))
+        if outside <= 0.0:
+            break
+        points = np.concatenate([points, _farthest_differences(scene, faces[[farthest], :3])])
+    return outside
+
+
+def _farthest_differences(scene: Scene, n: np.ndarray) -> np.ndarray:
+    """Points [D, 3] of a - b of one pair that are farthest along n [D, 3], a's frame."""
+    rotation = rotation_of(scene.pose)[0]
+    of_b = scene.b.farthest(-n @ rotation) @ rotation.T
+    return scene.a.farthest(n) - of_b - scene.pose[0, :3]
 
 
 def _least_between(contacts: PairContacts) -> np.ndarray:

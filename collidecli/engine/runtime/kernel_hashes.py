@@ -88,6 +88,16 @@ def save_hashes() -> None:
             write_file(path, "".join(table_row(key, hashes) for key, hashes in rows).encode())
 
 
+def declared_table() -> bytes:
+    """A table of the kernels declared by this process alone, in the order of their declaration.
+
+    The one in Warp's cache may have rows of processes that saw a source file change as they started.
+    """
+    return "".join(
+        table_row(key, hashes_of(declared)) for key, declared in declared_kernels.items()
+    ).encode()
+
+
 def table_path() -> str:
     """The table of hashes in Warp's cache."""
     initialize()

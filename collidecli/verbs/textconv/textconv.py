@@ -235,6 +235,16 @@ def _rows(touches: Touches, contacts: ContactSet) -> Iterator[tuple[str, str, in
         yield one, other, cell, count, distance
 
 
+def _middles(block: ContactBlock) -> np.ndarray:
+    """Points midway between the surfaces [R, 3] [m]."""
+    return (block.columns["point0"].astype(np.float64) + block.columns["point1"]) / 2.0
+
+
+_FINITE_OR_NOT = np.errstate(invalid="ignore", over="ignore")
+"""A set that `check` refuses may have infinite values: its lines show them."""
+
+
+@_FINITE_OR_NOT
 def _sums(block: ContactBlock, touches: Touches, sign: np.ndarray) -> tuple[list, list, list]:
     """Of each touch the mean of the points midway between the surfaces, the sum of their squared
     distances from it, and the sum of hashes of its rows modulo 2**64, whatever their order. sign:
@@ -243,7 +253,7 @@ def _sums(block: ContactBlock, touches: Touches, sign: np.ndarray) -> tuple[list
         return [], [], []
     columns = block.columns
     repeat = touches.contact_count
-    middle = (columns["point0"].astype(np.float64) + columns["point1"]) / 2.0
+    middle = _middles(block)
     mean = touches.mean(middle)
     squares = np.add.reduceat(
         ((middle - np.repeat(mean, repeat, axis=0)) ** 2).sum(axis=1), touches.start
@@ -277,9 +287,9 @@ def _pair_line(key: tuple[str, str], pair: _Pair, contacts: ContactSet, decimals
 def _cell_lines(contacts: ContactSet, decimals: int) -> Iterator[tuple[int, str]]:
     for block in contacts.blocks(names=COLUMNS):
         touches = touches_of(block)
-        columns = block.columns
-        middle = touches.mean((columns["point0"].astype(np.float64) + columns["point1"]) / 2.0)
-        normal = touches.mean(columns["normal"])
+        with _FINITE_OR_NOT:
+            middle = touches.mean(_middles(block))
+            normal = touches.mean(block.columns["normal"])
         for row, (a, b, cell, count, distance) in enumerate(_rows(touches, contacts)):
             turned = normal[row] if a <= b else -normal[row]
             first, second = (a, b) if a <= b else (b, a)

@@ -769,10 +769,11 @@ wp.config.kernel_cache_dir = sys.argv[1]
 from collidecli.engine.pipeline_build import find_device
 from collidecli.engine.runtime import carried_kernels, kernel_cache, kernel_hashes, kernel_loader
 from collidecli.engine.runtime.kernel_digests import digest_name
+from collidecli.engine.runtime.warp_internals import compiled_files
 carried_kernels.FOLDER = "/no/folder"
 from tests.unit.engine.runtime.test_kernels import first
 device = find_device("cpu")
-names = kernel.compiled_files(first.module, device)
+names = compiled_files(first.module, device)
 number = wp.zeros(1, dtype=wp.int32, device="cpu")
 sys.stdin.readline()
 for turn in range(4):
