@@ -7,7 +7,8 @@ from contextlib import contextmanager
 from importlib import import_module
 from typing import Any
 
-from collidecli.texts import one_line
+from collidecli.escaping import one_line
+from collidecli.exit_codes import INTERRUPTED, UNUSABLE_INPUT, UNWRITABLE_OUTPUT
 
 
 class CollideError(Exception):
@@ -19,7 +20,7 @@ class CollideError(Exception):
         fix: the remedy; empty where `what` implies it.
     """
 
-    exit_code = 2
+    exit_code = UNUSABLE_INPUT
 
     def __init__(self, what: str, where: str = "", fix: str = "") -> None:
         super().__init__(what)
@@ -48,13 +49,13 @@ class InputError(CollideError):
 class OutputError(CollideError):
     """An output that cannot be written."""
 
-    exit_code = 3
+    exit_code = UNWRITABLE_OUTPUT
 
 
 class Interrupted(CollideError):
     """A signal stopped the run; no partial output remains."""
 
-    exit_code = 130
+    exit_code = INTERRUPTED
 
 
 class ContactsWarning(UserWarning):

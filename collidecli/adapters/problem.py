@@ -15,8 +15,8 @@ from collidecli.adapters.packing import ROWS, packed_problem
 from collidecli.adapters.processes import check_problem_size
 from collidecli.adapters.rows import EngineRows, read_rows
 from collidecli.analysis.totals import ContactCounts, Tally
-from collidecli.analysis.touches import Names
-from collidecli.engine.pair_distances import PairDistanceRows, PairDistances
+from collidecli.analysis.touch_intervals import Names
+from collidecli.engine.distances.pairs import PairDistanceRows, PairDistances
 from collidecli.engine.pipeline_build import find_device
 from collidecli.errors import InputError
 from collidecli.exporters.arrays import held, write_npz

@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from collidecli.adapters.processes import ADAPTERS
+from collidecli.escaping import printable_line
 from collidecli.scene.model import Model
 from collidecli.scene.shape_types import ShapeType
 from collidecli.scene.solids import has_support
-from collidecli.texts import printable_line
 
 if TYPE_CHECKING:
     from collidecli.adapters.rows import EngineRows

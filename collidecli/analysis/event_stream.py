@@ -17,7 +17,14 @@ from collidecli.analysis.pair_selection import (
     group_notes,
     threshold_notes,
 )
-from collidecli.analysis.touches import Frames, Intervals, IntervalTracker, Names, PairKeys, touches
+from collidecli.analysis.touch_intervals import (
+    Frames,
+    Intervals,
+    IntervalTracker,
+    Names,
+    PairKeys,
+    touches,
+)
 from collidecli.analysis.touching_rows import touching_blocks
 from collidecli.errors import InputError
 from collidecli.results.result import Progress

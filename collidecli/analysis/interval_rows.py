@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from collidecli.analysis.touches import Frames, Intervals, PairKeys
+from collidecli.analysis.touch_intervals import Frames, Intervals, PairKeys
 from collidecli.scene.options import EVENT_COLUMNS
 
 TIME_COLUMNS = ("begin_time", "end_time", "deepest_time")

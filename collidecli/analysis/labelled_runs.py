@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from collidecli.analysis.touch_graph import Rows
-from collidecli.analysis.touches import NO_END
+from collidecli.analysis.touch_intervals import NO_END
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from typing import ClassVar
 import numpy as np
 
 from collidecli.analysis.touch_graph import Rows
-from collidecli.analysis.touches import touches
+from collidecli.analysis.touch_intervals import touches
 
 NONE = -1
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from collidecli.analysis.touches import MergeGap
+from collidecli.analysis.touch_intervals import MergeGap
 from collidecli.errors import InputError
 from collidecli.scene import contact_columns
 from collidecli.scene.options import recorded_number

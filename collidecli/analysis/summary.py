@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from collidecli.analysis.touch_graph import Rows
-from collidecli.analysis.touches import Names
+from collidecli.analysis.touch_intervals import Names
 from collidecli.scene.contact_columns import ContactBlock, pair_begins
 
 

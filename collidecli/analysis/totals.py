@@ -10,7 +10,7 @@ from itertools import islice
 import numpy as np
 
 from collidecli.analysis.summary import touches_of
-from collidecli.analysis.touches import Names
+from collidecli.analysis.touch_intervals import Names
 from collidecli.scene.contact_columns import OF_STEPS, ContactBlock, shapes_of
 from collidecli.scene.episodes import Episodes
 

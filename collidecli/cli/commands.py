@@ -23,6 +23,7 @@ from collidecli.cli.settings import (
 from collidecli.cli.streams import streams_of
 from collidecli.cli.value_types import PatternPair
 from collidecli.errors import InputError
+from collidecli.exit_codes import SUCCESS, UNUSABLE_INPUT
 from collidecli.wording import did_you_mean
 
 Group = TypeVar("Group")
@@ -148,8 +149,8 @@ def _source(error: InputError, ctx: click.Context) -> str:
 def _print_help(ctx: click.Context) -> int:
     if ctx.invoked_subcommand is None:
         click.echo(ctx.get_help(), err=True)
-        return 2
-    return 0
+        return UNUSABLE_INPUT
+    return SUCCESS
 
 
 class VerbGroup(click.Group):

@@ -12,13 +12,11 @@ import click
 
 from collidecli.cli.pipes import ClosedPipeError, discard_stdout
 from collidecli.errors import CollideError, OutputError
+from collidecli.exit_codes import INTERNAL_ERROR, INTERRUPTED, SUCCESS, UNUSABLE_INPUT
 from collidecli.wording import did_you_mean
 
 if TYPE_CHECKING:
     from collidecli.cli.streams import Streams
-
-INTERNAL_ERROR = 70
-"""EX_SOFTWARE in sysexits.h; different from 1, a failed check, and from 2, an unusable input."""
 
 
 def exit_code_of(error: BaseException, streams: Streams) -> int:
@@ -28,13 +26,15 @@ def exit_code_of(error: BaseException, streams: Streams) -> int:
     if isinstance(error, ClosedPipeError):
         return error.exit_code
     if isinstance(error, (KeyboardInterrupt, click.Abort)):
-        return streams.error(CollideError("interrupted"), 130)
+        return streams.error(CollideError("interrupted"), INTERRUPTED)
     if isinstance(error, click.ClickException):
         what, *fixes = usage_message(error).splitlines()
-        return streams.error(CollideError(what, fix="; ".join(fix.strip() for fix in fixes)), 2)
+        return streams.error(
+            CollideError(what, fix="; ".join(fix.strip() for fix in fixes)), UNUSABLE_INPUT
+        )
     if isinstance(error, SystemExit):
         # Click exits this way after a completion, and when the pipe is closed while it prints help.
-        return 0 if error.code in (0, None) else ClosedPipeError.exit_code
+        return SUCCESS if error.code in (0, None) else ClosedPipeError.exit_code
     return streams.error(*described_error(error, streams.verbose))
 
 
@@ -49,7 +49,7 @@ def described_error(error: BaseException, verbose: bool) -> tuple[CollideError, 
         return full, full.exit_code
     if isinstance(error, MemoryError):
         fix = "lower --memory-limit or --threads, or split the input"
-        return CollideError("there is not enough memory", fix=fix), 2
+        return CollideError("there is not enough memory", fix=fix), UNUSABLE_INPUT
     lines = str(error).strip().splitlines()
     what = f"{type(error).__name__}: {lines[0]}" if lines else type(error).__name__
     advice = "" if verbose else "please report it with the output of this command with -v"

@@ -21,16 +21,13 @@ from collections.abc import Callable
 
 from collidecli.cli.stop import (
     GRACE_SECONDS,
-    INTERRUPTED,
     STOP_SIGNALS,
     StopHandler,
     end_interrupted,
 )
+from collidecli.exit_codes import INTERNAL_ERROR, INTERRUPTED, KILLED, UNUSABLE_INPUT
 from collidecli.storage.process_activity import Board, show_on
 
-UNUSABLE_INPUT = 2
-KILLED = 4
-INTERNAL_ERROR = 70
 CRASHES = tuple(
     getattr(signal, n)
     for n in ("SIGSEGV", "SIGABRT", "SIGBUS", "SIGFPE", "SIGILL")
@@ -209,7 +206,7 @@ def _exit_code(status: int, board: Board, trace: str) -> int:
     code, text = _crash_message(status, board, trace)
     if trace and {"-v", "--verbose"} & set(sys.argv):
         text = f"{trace.rstrip()}\n{text}"
-    from collidecli.texts import printable
+    from collidecli.escaping import printable
 
     with contextlib.suppress(OSError, AttributeError, ValueError):
         print(

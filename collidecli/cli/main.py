@@ -1,8 +1,6 @@
 """The command `collide`: a group of verbs, each imported only when it is called.
 
-Exit codes: 0 success (for check and diff: no difference); 1 a difference or a failed check; 2 a
-usage error or an input that cannot be used; 3 an output that cannot be written, including a closed
-pipe; 4 killed, as for want of memory; 70 an internal error; 130 interrupted.
+Its exit codes are those of `exit_codes`.
 """
 
 from __future__ import annotations
@@ -19,18 +17,11 @@ from collidecli.cli.stop import StopHandler, Stopped, stopping_in_time
 from collidecli.cli.streams import Streams
 from collidecli.cli.verbs import VERBS
 from collidecli.engine.runtime.owned_process import owned_process
+from collidecli.exit_codes import EXIT_CODES, SUCCESS, UNUSABLE_INPUT
 
-EPILOG = """\b
-Exit codes
-  0    success; for check and diff: no difference
-  1    a difference, a failed check, or an exceeded limit
-  2    a usage error, or an input that cannot be used
-  3    an output that cannot be written
-  4    killed, most likely for lack of memory
-  70   an internal error of collide
-  75   the object store, the scheduler or the workers of a batch ended; repeat the command
-  130  interrupted
-"""
+EPILOG = "\b\nExit codes\n" + "".join(
+    f"  {code:<3}  {meaning}\n" for code, meaning in EXIT_CODES.items()
+)
 
 
 class LazyGroup(click.Group):
@@ -95,8 +86,8 @@ def group(ctx: click.Context) -> int:
     """
     if ctx.invoked_subcommand is None:
         click.echo(ctx.get_help(), err=True)
-        return 2
-    return 0
+        return UNUSABLE_INPUT
+    return SUCCESS
 
 
 def main(args: Sequence[str] | None = None) -> int:
@@ -118,7 +109,7 @@ def main(args: Sequence[str] | None = None) -> int:
             )
             streams.warn_of_kernels()
             streams.flush()
-        return int(code or 0)
+        return int(code or SUCCESS)
     except BaseException as error:
         # A library may replace the Stopped exception that a signal raised in its callback.
         return exit_code_of(Stopped() if stop.stopping else error, streams)

@@ -8,12 +8,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
 from collidecli.errors import CollideError, OutputError
+from collidecli.exit_codes import UNWRITABLE_OUTPUT
 
 
 class ClosedPipeError(CollideError):
     """The reader of the output has closed the pipe; no message is printed."""
 
-    exit_code = 3
+    exit_code = UNWRITABLE_OUTPUT
 
 
 def discard_stdout() -> None:

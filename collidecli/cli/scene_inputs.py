@@ -9,7 +9,7 @@ from pathlib import Path
 
 import click
 
-from collidecli.cli.several import listed_files
+from collidecli.cli.several_inputs import listed_files
 from collidecli.cli.streams import Streams
 from collidecli.errors import InputError
 from collidecli.results.endings import RECORDING_ENDINGS

@@ -12,13 +12,14 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import Any, NoReturn
 
+from collidecli.exit_codes import INTERRUPTED
+
 GRACE_SECONDS = 0.5
 """Time for an orderly termination: workers finish their chunk, files are closed and removed [s]."""
 
 RETRY_SECONDS = 0.02
 """After which a signal that arrived during an import is sent again [s]."""
 
-INTERRUPTED = 130
 
 STOP_SIGNALS = tuple(
     getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)

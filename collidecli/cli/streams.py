@@ -14,7 +14,7 @@ import click
 
 from collidecli.cli.pipes import unbroken_pipe
 from collidecli.errors import CollideError
-from collidecli.texts import one_line, printable, printable_values
+from collidecli.escaping import one_line, printable, printable_values
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType

@@ -29,12 +29,12 @@ from collidecli.wording import memory
 def kernels() -> Iterator[wp.Kernel]:
     """Every kernel that a run may launch: of pairs of types first, as they take longest; then those
     of modules."""
-    from collidecli.engine.compaction import RowWriter
+    from collidecli.engine.distances.points import point_kernel
     from collidecli.engine.hydroelastic.voxel_blocks import voxel_kernels
     from collidecli.engine.narrowphase.collider_factory import collider
     from collidecli.engine.narrowphase.collider_table import METHODS
     from collidecli.engine.narrowphase.sub_pairs import SubPairKernels
-    from collidecli.engine.point_distances import point_kernel
+    from collidecli.engine.ordered_contacts import RowWriter
     from collidecli.scene.shape_types import ShapeType
 
     for type_a, type_b in combinations_with_replacement(ShapeType, 2):

@@ -23,16 +23,16 @@ from collidecli.engine.cells import (
     transform_chunk,
     transform_shapes,
 )
-from collidecli.engine.compaction import (
+from collidecli.engine.contact_record import new_candidates, scan_counts
+from collidecli.engine.device_model import DeviceModel
+from collidecli.engine.narrowphase.narrow_phase import NarrowPhase
+from collidecli.engine.ordered_contacts import (
     CONTACT_ROWS,
     compact_contacts,
     count_cells,
     keep_deepest,
     list_contacts,
 )
-from collidecli.engine.contact_record import new_candidates, scan_counts
-from collidecli.engine.device_model import DeviceModel
-from collidecli.engine.narrowphase.narrow_phase import NarrowPhase
 from collidecli.engine.runtime.device_stream import has_own_memory
 from collidecli.engine.runtime.launch_queue import execute_steps
 from collidecli.engine.runtime.workspace import ChunkTooLarge, Workspace, parts_that_fit

@@ -23,7 +23,7 @@ from collidecli.engine.cells import transform_shapes
 from collidecli.engine.device_model import DeviceModel, kinds_of, type_of_kind, upload_model
 from collidecli.engine.narrowphase.collider_factory import needed_colliders
 from collidecli.engine.narrowphase.narrow_phase import NarrowPhase
-from collidecli.engine.no_effect import no_effect_notes
+from collidecli.engine.option_warnings import no_effect_notes
 from collidecli.engine.pipeline import ALWAYS, CollisionPipeline
 from collidecli.engine.runtime.device_stream import has_own_memory, keep_freed_memory, uploading
 from collidecli.engine.runtime.kernel_loader import begin_loading, load_kernels

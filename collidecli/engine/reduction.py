@@ -21,11 +21,11 @@ import warp as wp
 from collidecli.engine.anchor_contact import NOT_SCALED, anchor_of, friction_scales
 from collidecli.engine.cells import Instances
 from collidecli.engine.collider_query import query_of
-from collidecli.engine.compaction import write_scales
 from collidecli.engine.contact_record import Candidates, ContactRecord, sort_many_by_features
 from collidecli.engine.device_model import DeviceModel, Margins, ShapeRows
 from collidecli.engine.geometry.elementary_functions import power
 from collidecli.engine.geometry.real import Real, Vec3
+from collidecli.engine.ordered_contacts import write_scales
 from collidecli.engine.pair_limits import pair_limits
 from collidecli.engine.reduction_directions import (
     BIN_COUNT,

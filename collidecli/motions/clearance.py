@@ -13,10 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from collidecli.analysis.touches import Names, PairKeys
+from collidecli.analysis.touch_intervals import Names, PairKeys
 from collidecli.engine.device_model import bounding_radius
+from collidecli.engine.distances.pairs import PairDistances
 from collidecli.engine.joint_kinematics import begin_loading_kinematics
-from collidecli.engine.pair_distances import PairDistances
 from collidecli.engine.scheduler import processing_threads
 from collidecli.errors import InputError
 from collidecli.numerics.poses import compose_as_kernels

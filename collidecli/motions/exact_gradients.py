@@ -15,7 +15,7 @@ from collidecli.scene.contact_columns import ContactBlock
 from collidecli.scene.model import Model
 
 if TYPE_CHECKING:
-    from collidecli.engine.pair_distances import PairDistances
+    from collidecli.engine.distances.pairs import PairDistances
 
 
 @dataclass
@@ -89,7 +89,7 @@ class ExactGradients:
         for known, measure in self._measures.items():
             if key <= known:
                 return measure
-        from collidecli.engine.pair_distances import (
+        from collidecli.engine.distances.pairs import (
             PairDistances,  # most runs need none of its kernels
         )
 

@@ -7,9 +7,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from collidecli.escaping import printable_values
 from collidecli.pages.canvas import DPI, THEMES, WIDE, Canvas, drawing, with_hovers
 from collidecli.pages.quantities import ResultDict
-from collidecli.texts import printable_values
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from rich.text import Text
 
-from collidecli.texts import github_command
+from collidecli.escaping import github_command
 
 
 def verdict_text(words: str, is_good: bool) -> Text:

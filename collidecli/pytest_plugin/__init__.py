@@ -78,7 +78,7 @@ def pytest_terminal_summary(terminalreporter: Any) -> None:
     """Annotates the tests of the fixture that failed, where GitHub Actions runs them."""
     if os.environ.get("GITHUB_ACTIONS") != "true":
         return
-    from collidecli.texts import github_command
+    from collidecli.escaping import github_command
 
     folder = os.environ.get("GITHUB_WORKSPACE") or os.getcwd()
     for report in terminalreporter.stats.get("failed", ()):

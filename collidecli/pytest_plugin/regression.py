@@ -18,10 +18,10 @@ import pytest
 
 from collidecli.cli.streams import console
 from collidecli.errors import CollideError, ContactsWarning, OutputError
+from collidecli.escaping import printable_values
 from collidecli.pytest_plugin.tolerances import MARKER, diff_command, tolerance_options
 from collidecli.results.outputs import write_output
 from collidecli.storage.contact_sets.reader import ContactSet
-from collidecli.texts import printable_values
 from collidecli.verbs.diff.diff import DiffRequest, diff
 from collidecli.verbs.diff.tables import diff_table
 from collidecli.verbs.diff.words import markdown

@@ -15,7 +15,7 @@ from collidecli.analysis.frame_texts import frames_text, parse_frames
 from collidecli.analysis.interval_rows import DURATION
 from collidecli.analysis.pair_selection import EventOptions
 from collidecli.analysis.summary import PairTotals, touches_of
-from collidecli.analysis.touches import Intervals, MergeGap
+from collidecli.analysis.touch_intervals import Intervals, MergeGap
 from collidecli.errors import InputError, extra_module
 from collidecli.exporters.contact_rows import ContactRows
 from collidecli.exporters.dense_columns import (

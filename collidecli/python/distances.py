@@ -11,9 +11,9 @@ import numpy as np
 
 from collidecli.analysis.contact_motion import distance_gradient, is_differentiable
 from collidecli.engine.device_model import bounding_radius
-from collidecli.engine.pair_distances import PairDistances
+from collidecli.engine.distances.pairs import PairDistances
+from collidecli.engine.distances.points import point_distances
 from collidecli.engine.pipeline_build import find_device
-from collidecli.engine.point_distances import point_distances
 from collidecli.errors import InputError
 from collidecli.numerics.poses import compose_as_kernels, compose_poses, inverse_poses
 from collidecli.scene.arguments import float_array, python_call

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, is_dataclass
 from typing import Any, ClassVar
 
-from collidecli.texts import printable
+from collidecli.escaping import printable
 from collidecli.wording import count
 
 PathLike = str | os.PathLike[str]

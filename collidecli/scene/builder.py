@@ -22,6 +22,7 @@ from collidecli.scene.finalize import build_model, rows_by_template
 from collidecli.scene.heightfield import Heightfield, heightfield
 from collidecli.scene.materials import Material, PairMaterial, check_pair_material
 from collidecli.scene.model import GLOBAL_TEMPLATE, STATIC_BODY, Model
+from collidecli.scene.options import DEFAULT_GAP
 from collidecli.scene.particles import (
     CLOTH,
     LOOSE,
@@ -46,7 +47,6 @@ from collidecli.scene.records import (
 )
 from collidecli.scene.sdf_options import sdf_shape
 from collidecli.scene.shape_config import (
-    DEFAULT_GAP,
     ShapeConfig,
     check_config,
     check_length,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from collidecli.numerics.products import dot
-from collidecli.scene.stable_order import morton_order
+from collidecli.scene.distinct_values import morton_order
 
 NEAR = 1e-9
 """Fraction of a mesh's longest extent: parallel triangles at a smaller distance overlap; and the

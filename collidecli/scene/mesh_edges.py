@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from collidecli.numerics.products import dot, norm
+from collidecli.scene.distinct_values import distinct, numbered
 from collidecli.scene.mesh_crossings import winding_at
-from collidecli.scene.stable_order import distinct, numbered
 
 
 @dataclass(frozen=True)

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from collidecli.numerics.products import norm
+from collidecli.scene.distinct_values import distinct
 from collidecli.scene.mesh_edges import edges_of, is_balanced, joined_faces, turned_outwards
-from collidecli.scene.stable_order import distinct
 from collidecli.wording import plural
 
 if TYPE_CHECKING:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from collidecli.scene.distinct_values import distinct, numbered
 from collidecli.scene.mesh_crossings import crossed_triangles
 from collidecli.scene.mesh_edges import (
     bodies_of,
@@ -18,7 +19,6 @@ from collidecli.scene.mesh_edges import (
     volumes_of,
 )
 from collidecli.scene.mesh_repair import RepairedMesh, has_area
-from collidecli.scene.stable_order import distinct, numbered
 
 MERGED = 1e-12
 """Fraction of the volume that a union must remove to be accepted, unless it reduces the number of

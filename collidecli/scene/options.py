@@ -16,6 +16,8 @@ if TYPE_CHECKING:  # the help of a verb imports no NumPy
 
 BROAD_PHASES = ("auto", "nxn", "sap", "explicit")
 GAP_RULES = ("max", "sum")
+DEFAULT_GAP = 0.1
+"""Gap of shapes without an own one [m]."""
 CONTACT_FORMATS = (1, 2)
 """Major versions of the contact set format; the first is the default."""
 COMPRESSIONS = ("gzip", "none", "lzf", "zstd")

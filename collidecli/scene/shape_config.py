@@ -13,8 +13,6 @@ from collidecli.scene.materials import Material, check_material
 from collidecli.scene.sdf_options import DEFAULT_BAND, DEFAULT_ITERATIONS, SdfOptions
 from collidecli.scene.shape_types import LENGTH_LIMIT
 
-DEFAULT_GAP = 0.1
-"""Gap of shapes without an own one [m]."""
 FLAGS = (
     "collision_filter_parent",
     "has_shape_collision",

@@ -10,12 +10,12 @@ import numpy as np
 from collidecli.errors import InputError
 from collidecli.numerics.products import dot, norm
 from collidecli.scene.arguments import float_array
+from collidecli.scene.distinct_values import distinct, numbered
 from collidecli.scene.mesh_crossings import crossed_triangles, hidden_triangles
 from collidecli.scene.mesh_edges import Edges, boxes_of, edges_of, is_balanced, joined_faces
 from collidecli.scene.mesh_repair import NO_REPAIRS, MeshRepairs, repaired
 from collidecli.scene.mesh_union import united
 from collidecli.scene.shape_types import LENGTH_LIMIT
-from collidecli.scene.stable_order import distinct, numbered
 
 FEATURE_LIMIT = 2**31 // 3 - 1
 """Most vertices, edges or triangles: feature ids have 32 bits and three values for each."""

@@ -18,6 +18,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from typing import Any
 
 from collidecli.errors import CollideError, InputError, OutputError, extra_module
+from collidecli.exit_codes import TRY_AGAIN
 from collidecli.storage.atomic_output import publish
 from collidecli.temporary_folders import TemporaryFolder
 
@@ -36,7 +37,7 @@ class UnavailableError(UnreachableError):
     """The store did not answer, or had a fault of its own, at every attempt. A later repetition may
     succeed."""
 
-    exit_code = 75
+    exit_code = TRY_AGAIN
 
 
 ATTEMPTS = 10

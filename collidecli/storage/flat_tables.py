@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 
 from collidecli.errors import extra_module
+from collidecli.escaping import csv_text
 from collidecli.scene.episodes import Episodes
 from collidecli.scene.motion import SECOND
 from collidecli.storage.atomic_output import AtomicOutput
-from collidecli.texts import csv_text
 
 CSV_LINES = 32768
 """Lines of CSV in one vectorized step."""

@@ -17,7 +17,7 @@ from collections import Counter
 import numpy as np
 
 import collidecli
-from collidecli.engine.pair_distances import PairDistances
+from collidecli.engine.distances.pairs import PairDistances
 from collidecli.engine.pipeline_build import find_device
 from collidecli.scene.model import Model
 from collidecli.scene.options import DEFAULT_SWEEP_TOLERANCE

@@ -19,8 +19,8 @@ import pytest
 from collidecli.cli.main import main
 from collidecli.scene.contact_columns import ContactBlock
 from collidecli.scene.model import Model
+from collidecli.verbs.batch.episode_worker import work_shard
 from collidecli.verbs.batch.executors import Slot
-from collidecli.verbs.batch.work import work_shard
 from tests.support.batches import JOBS
 from tests.support.contact_sets import block_with_groups, small_model, write_contact_set
 

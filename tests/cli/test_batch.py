@@ -27,8 +27,9 @@ from collidecli.pages.progress import batch_progress
 from collidecli.scene import options as declarations
 from collidecli.storage import input_files
 from collidecli.storage.files import ObjectFiles, UnavailableError
+from collidecli.verbs.batch import episode_worker as work_module
 from collidecli.verbs.batch import plan as plan_module
-from collidecli.verbs.batch import work as work_module
+from collidecli.verbs.batch.episode_worker import work_shard
 from collidecli.verbs.batch.executors import Slot, WorkerKilledError, by_processes
 from collidecli.verbs.batch.job_options import job_options
 from collidecli.verbs.batch.log import attempts, dataset_hash
@@ -40,7 +41,6 @@ from collidecli.verbs.batch.store import (
     content_of,
     open_store,
 )
-from collidecli.verbs.batch.work import work_shard
 from collidecli.verbs.run.run import RunRequest
 from tests.cli.conftest import refusals, write_jobs, write_motion
 from tests.cli.test_recordings import falling, write_demos
@@ -123,7 +123,7 @@ def test_neither_a_batch_nor_its_workers_import_pandas(jobs, collide):
     """pyarrow imports it for some calls, which takes as long as an episode."""
     plan(collide, "B", "--shard-seconds", "1e-9")
     code = """import sys
-from collidecli.verbs.batch.work import work_shard
+from collidecli.verbs.batch.episode_worker import work_shard
 from collidecli.cli.main import main
 work_shard('B', 0)
 main(['batch', 'run', 'B', '--workers', '1', '-q'])

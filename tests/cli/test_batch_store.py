@@ -16,9 +16,9 @@ import pytest
 
 from collidecli.errors import InputError
 from collidecli.storage.files import UnavailableError, files_at
-from collidecli.verbs.batch import work as work_module
+from collidecli.verbs.batch import episode_worker as work_module
+from collidecli.verbs.batch.episode_worker import work_shard
 from collidecli.verbs.batch.store import DifferentContactsError, Failure, Store, content_of
-from collidecli.verbs.batch.work import work_shard
 from tests.cli.conftest import write_jobs, write_motion
 from tests.cli.test_recordings import write_demos
 from tests.support.batches import URL, compute, dataset, plan

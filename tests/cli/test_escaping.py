@@ -12,7 +12,13 @@ import h5py
 import numpy as np
 import pytest
 
-from collidecli.texts import FORMULA_STARTS, csv_text, markdown_code, markdown_text, printable_line
+from collidecli.escaping import (
+    FORMULA_STARTS,
+    csv_text,
+    markdown_code,
+    markdown_text,
+    printable_line,
+)
 from tests.cli.conftest import arrays
 from tests.support.contact_sets import Edited, made_up
 

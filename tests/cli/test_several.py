@@ -12,7 +12,7 @@ import h5py
 import pandas
 import pytest
 
-from collidecli.cli.several import Job, computed
+from collidecli.cli.several_inputs import Job, computed
 from collidecli.cli.stop import Stopped
 from collidecli.cli.streams import Streams
 from collidecli.errors import InputError, OutputError

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 import collidecli
 from collidecli.analysis.contact_tracking import _nearest_first
 from collidecli.analysis.pair_selection import EventOptions
-from collidecli.analysis.touches import MergeGap
+from collidecli.analysis.touch_intervals import MergeGap
 from collidecli.errors import InputError
 from collidecli.python.contacts import Contacts
 from collidecli.scene.builder import ModelBuilder

@@ -19,12 +19,12 @@ from typing import Any
 import psutil
 import pytest
 
-from collidecli.verbs.batch import work as work_module
+from collidecli.verbs.batch import episode_worker as work_module
+from collidecli.verbs.batch.episode_worker import work_shard
 from collidecli.verbs.batch.episodes import Episode
 from collidecli.verbs.batch.log import ShardReport
 from collidecli.verbs.batch.plan import Plan, read_plan
 from collidecli.verbs.batch.store import Store
-from collidecli.verbs.batch.work import work_shard
 from tests.support.waits import PATIENCE, until
 
 JOBS = """

@@ -83,7 +83,7 @@ def writes_by_turns(width: int, words_per_slot: int, hits: HitWords, slots: wp.a
         slot1 += 1
 
 
-CELLS = "collidecli.engine.compaction", "count_cells"
+CELLS = "collidecli.engine.ordered_contacts", "count_cells"
 FAULTS: dict[str, tuple[str, str, Any]] = {
     "race": (*CELLS, every_cell_writes),
     "uninitialized": (*CELLS, reads_before_it_writes),

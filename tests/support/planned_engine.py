@@ -12,7 +12,7 @@ import pytest
 from collidecli.adapters import packing
 from collidecli.adapters.contact_sets import ImportRequest, import_contacts
 from collidecli.adapters.problem import load_problem
-from collidecli.engine.pair_distances import PairDistances
+from collidecli.engine.distances.pairs import PairDistances
 from collidecli.engine.pipeline_build import find_device
 from collidecli.motions.requests import EngineRequest
 from collidecli.storage.trajectory_writer import TrajectoryWriter

@@ -75,7 +75,7 @@ def test_every_module_that_a_text_names_exists():
 
 GONE = """
 python -m collidecli.engine.build_kernels, collidecli.engine.runtime.loader
-import_module("collidecli.pages.lists.list_table"), "collidecli.pages.lists.list_tables"
+import_module("collidecli.pages.several_inputs.list_table"), "collidecli.pages.several_inputs.list_tables"
 collidecli.ContactSet.open, collidecli.ContactSet.shut_all, collidecli.Contactset
 collidecli.engine.*, collidecli/engine/pipeline.py, collidecli/engine/kernel_sums.py
 collidecli/verbs/run, collidecli/houses, see collidecli.wording.
@@ -85,7 +85,7 @@ collidecli/verbs/run, collidecli/houses, see collidecli.wording.
 def test_modules_and_names_of_the_package_that_do_not_exist_are_found():
     assert missing_of_package(GONE) == [
         (2, "collidecli.engine.runtime.loader"),
-        (3, "collidecli.pages.lists.list_tables"),
+        (3, "collidecli.pages.several_inputs.list_tables"),
         (4, "collidecli.ContactSet.shut_all"),
         (4, "collidecli.Contactset"),
         (5, "collidecli/engine/kernel_sums.py"),

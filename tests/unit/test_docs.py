@@ -22,7 +22,7 @@ import pytest
 import collidecli
 from collidecli.analysis.interval_rows import interval_rows
 from collidecli.analysis.swept_touches import MISSED, TIMES
-from collidecli.analysis.touches import Frames, Intervals, PairKeys
+from collidecli.analysis.touch_intervals import Frames, Intervals, PairKeys
 from collidecli.cli import main as cli
 from collidecli.cli.settings import variables_of, verbs_of
 from collidecli.engine.broadphase import choice

@@ -5,7 +5,7 @@ import pickle
 import pytest
 
 from collidecli.errors import CollideError, InputError, Interrupted, OutputError
-from collidecli.texts import one_line
+from collidecli.escaping import one_line
 
 
 def test_a_message_has_two_lines_at_most():

@@ -12,7 +12,6 @@ import warp as wp
 from collidecli.engine.block_pairs import BlockPairs
 from collidecli.engine.candidates import CandidateList, expand
 from collidecli.engine.cells import Chunk, ChunkCells
-from collidecli.engine.compaction import offset_in_body
 from collidecli.engine.device_model import KIND_COUNT, DeviceModel, ShapeRows
 from collidecli.engine.geometry.real import Vec3
 from collidecli.engine.hydroelastic import pairs
@@ -22,6 +21,7 @@ from collidecli.engine.hydroelastic.polytopes import POLYTOPE_KERNELS, FaceList,
 from collidecli.engine.hydroelastic.pressure_fields import UploadedFields, upload_fields
 from collidecli.engine.hydroelastic.reduced_contacts import reduced_contacts
 from collidecli.engine.hydroelastic.rows import face_rows, joined_faces, patch_rows
+from collidecli.engine.ordered_contacts import offset_in_body
 from collidecli.engine.runtime.kernel import kernel
 from collidecli.engine.runtime.workspace import Workspace
 from collidecli.scene.contact_columns import (

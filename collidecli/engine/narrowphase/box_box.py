@@ -5,8 +5,8 @@ import warp as wp
 from collidecli.engine.contact_record import ContactBuffer
 from collidecli.engine.geometry.primitives import primitive
 from collidecli.engine.geometry.real import BOX, Mat33, Pose, Real, Vec3
-from collidecli.engine.narrowphase.convex.feature import rounding_level
 from collidecli.engine.narrowphase.convex.feature_overlap import feature_contacts
+from collidecli.engine.narrowphase.convex.feature_types import rounding_level
 from collidecli.engine.narrowphase.convex.manifold import (
     Witness,
     contact_manifold,

@@ -37,7 +37,7 @@ from collidecli.engine.geometry.segments import (
     segment_and_box,
     segment_end,
 )
-from collidecli.engine.narrowphase.convex.feature import (
+from collidecli.engine.narrowphase.convex.feature_types import (
     LINE_SINE,
     MAX_CODES,
     POINT,

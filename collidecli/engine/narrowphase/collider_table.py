@@ -87,8 +87,8 @@ PLANE_ON_MESH = Route(
 PLANE_ON_HEIGHTFIELD = Route(
     "triangles",
     "vertices",
-    "triangles.heightfield_solid.collider_for",
-    touch="triangles.heightfield_solid.touches_heightfield",
+    "triangles.heightfield_colliders.collider_for",
+    touch="triangles.heightfield_colliders.touches_heightfield",
 )
 ON_MESH = Route(
     "triangles",
@@ -106,15 +106,17 @@ MESHES = Route(
     "triangles",
     "trees of both",
     "triangles.mesh_mesh.COLLIDER",
-    touch="triangles.heightfield_solid.touches_mesh",
+    touch="triangles.heightfield_colliders.touches_mesh",
 )
 HEIGHTFIELDS = Route(
     "triangles",
     "trees of both",
-    "triangles.heightfield_solid.collider_for",
-    touch="triangles.heightfield_solid.touches_heightfield",
+    "triangles.heightfield_colliders.collider_for",
+    touch="triangles.heightfield_colliders.touches_heightfield",
 )
-MESH_ON_HEIGHTFIELD = Route("triangles", "cells and tree", "triangles.heightfield_solid.COLLIDER")
+MESH_ON_HEIGHTFIELD = Route(
+    "triangles", "cells and tree", "triangles.heightfield_colliders.COLLIDER"
+)
 SDF = Route("field", "SDF", "field_collider.COLLIDER")
 
 TABLE = {

@@ -99,11 +99,11 @@ class NarrowPhase:
                 surfaces["meshes"], device_model.model.meshes, device_model.device
             )
         if "measured_solids" in surfaces:
-            from collidecli.engine.narrowphase.triangles.heightfield_solid import measured
+            from collidecli.engine.narrowphase.triangles.heightfield_colliders import measured
 
             surfaces["measured_solids"] = measured(surfaces["solids"], device_model.device)
         if "meshes_and_heightfields" in surfaces:
-            from collidecli.engine.narrowphase.triangles.heightfield_solid import Surfaces
+            from collidecli.engine.narrowphase.triangles.heightfield_colliders import Surfaces
 
             both = surfaces["meshes_and_heightfields"] = Surfaces()
             both.meshes = surfaces["measured_meshes"]
@@ -212,7 +212,7 @@ def _upload_surfaces(
 
         surfaces["heightfields"] = upload_heightfields(model.heightfields, device)
     if surfaces.keys() & {"solids", "measured_solids"}:
-        from collidecli.engine.narrowphase.triangles.heightfield_solid import upload_solids
+        from collidecli.engine.narrowphase.triangles.heightfield_colliders import upload_solids
 
         surfaces["solids"] = upload_solids(device_model)
     start = time.perf_counter()

@@ -14,8 +14,8 @@ import numpy as np
 import warp as wp
 
 from collidecli.engine.cells import Chunk, PoseBatch
-from collidecli.engine.compaction import RowWriter, count_cells
 from collidecli.engine.device_model import DeviceModel
+from collidecli.engine.ordered_contacts import RowWriter, count_cells
 from collidecli.engine.runtime.workspace import Workspace
 from collidecli.scene.contact_columns import ContactGroup, GroupRows, no_rows
 

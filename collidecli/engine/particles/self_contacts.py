@@ -17,12 +17,12 @@ import numpy as np
 import warp as wp
 
 from collidecli.engine.cells import Chunk, ChunkCells, PoseBatch
-from collidecli.engine.compaction import row_writers
 from collidecli.engine.contact_record import start_of
 from collidecli.engine.device_model import DeviceModel
 from collidecli.engine.geometry.bounds import rounded_down, rounded_up
 from collidecli.engine.geometry.real import Real, Vec3
 from collidecli.engine.geometry.triangle_elements import ElementPair, edge_and_edge, vertex_and_face
+from collidecli.engine.ordered_contacts import row_writers
 from collidecli.engine.particles.cloud import (
     Cloud,
     CloudCells,

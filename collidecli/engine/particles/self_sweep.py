@@ -6,9 +6,9 @@ from typing import Any
 import warp as wp
 
 from collidecli.engine.cells import Chunk, ChunkCells, PoseBatch, has_step
-from collidecli.engine.compaction import row_writers
 from collidecli.engine.contact_record import start_of
 from collidecli.engine.geometry.real import Real, Vec3
+from collidecli.engine.ordered_contacts import row_writers
 from collidecli.engine.particles.cloud import CloudCells, position_at, position_in_cell
 from collidecli.engine.particles.element_stage import Inputs
 from collidecli.engine.particles.self_contacts import (

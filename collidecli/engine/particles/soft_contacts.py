@@ -15,10 +15,10 @@ import numpy as np
 import warp as wp
 
 from collidecli.engine.cells import Chunk, ChunkCells, Instances, PoseBatch, instance_of
-from collidecli.engine.compaction import offset_in_body, row_writers
 from collidecli.engine.contact_record import start_of
 from collidecli.engine.device_model import DeviceModel, Layout, ShapeRows
 from collidecli.engine.geometry.real import CONVEX_MESH, MESH, PLANE, Pose, Real, Vec3
+from collidecli.engine.ordered_contacts import offset_in_body, row_writers
 from collidecli.engine.particles import element_minimum, surface_minimum
 from collidecli.engine.particles.cloud import (
     Cloud,

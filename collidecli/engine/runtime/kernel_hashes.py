@@ -91,7 +91,7 @@ def save_hashes() -> None:
 def declared_table() -> bytes:
     """A table of the kernels declared by this process alone, in the order of their declaration.
 
-    The one in Warp's cache may have rows of processes that saw a source file change as they started.
+    The one in Warp's cache may have rows of processes that saw a source change as they started.
     """
     return "".join(
         table_row(key, hashes_of(declared)) for key, declared in declared_kernels.items()

@@ -23,7 +23,7 @@ from collidecli.numerics.poses import rotated
 from collidecli.numerics.products import cross, dot, norm
 
 if TYPE_CHECKING:
-    from collidecli.engine.pair_distances import PairDistanceRows, PairDistances
+    from collidecli.engine.distances.pairs import PairDistanceRows, PairDistances
 
 
 CLEAR, TOUCH, UNDECIDED = range(3)

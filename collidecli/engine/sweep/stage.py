@@ -10,7 +10,7 @@ import warp as wp
 
 from collidecli.engine.cells import Chunk, PoseBatch
 from collidecli.engine.device_model import DeviceModel
-from collidecli.engine.pair_distances import PairDistances
+from collidecli.engine.distances.pairs import PairDistances
 from collidecli.engine.runtime.workspace import Workspace
 from collidecli.engine.sweep.candidates import SweptCandidates
 from collidecli.engine.sweep.conservative_advancement import (

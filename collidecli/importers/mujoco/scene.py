@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from itertools import product
 from typing import Any
 
 import mujoco
@@ -13,19 +12,19 @@ import numpy as np
 
 from collidecli.errors import InputError, located_errors
 from collidecli.importers.mujoco.compile import CompiledScene, compile_mjcf
+from collidecli.importers.mujoco.filters import add_pair_rules, filter_self_collisions
 from collidecli.importers.mujoco.flexes import add_flexes
 from collidecli.importers.mujoco.geoms import (
     LEFT_OUT,
     add_geoms,
-    add_pair_rules,
     body_name,
     check_geometry,
     geom_name,
     margin_notes,
-    material_warnings,
     urdf_shape_names,
 )
 from collidecli.importers.mujoco.kinematics import MujocoArticulations, MujocoKinematics
+from collidecli.importers.mujoco.materials import material_warnings
 from collidecli.importers.srdf import disabled_pairs, read_srdf
 from collidecli.numerics.pose_columns import WXYZ_TO_XYZW
 from collidecli.scene.builder import ModelBuilder
@@ -33,35 +32,6 @@ from collidecli.scene.model import STATIC_BODY, Model
 from collidecli.scene.motion import TimedMotion
 from collidecli.scene.options import SceneOptions
 from collidecli.storage.trajectory_motion import BodyMatch
-
-
-def filter_self_collisions(
-    builder: ModelBuilder,
-    mj_model: mujoco.MjModel,
-    static: np.ndarray,
-    body_row: np.ndarray,
-    shape_row: np.ndarray,
-    urdf: bool,
-) -> None:
-    """Filters the pairs of each articulation, but for those that `<pair>` forces.
-
-    An articulation is a child of the world with all bodies below it; the links of a URDF are one.
-    static: bool[nbody], see `static_bodies`. body_row, shape_row: as in `MjcfImport`.
-    """
-    root = np.where(np.arange(mj_model.nbody) > 0, 1, 0) if urdf else np.array(mj_model.body_rootid)
-    for tree in np.unique(root[1:]):
-        moving = (root == tree) & ~static
-        if moving.sum() > 1:
-            builder.add_articulation(body_row[moving].tolist(), self_collision=False)
-        # The shapes of its fixed base are static, and belong to no body.
-        base, others = (
-            shape_row[bodies[mj_model.geom_bodyid] & (shape_row != LEFT_OUT)].tolist()
-            for bodies in ((root == tree) & static, moving)
-        )
-        for pair in product(base, others):
-            builder.add_shape_collision_filter_pair(
-                *pair, rule="self-collision of the articulation is off"
-            )
 
 
 @dataclass(frozen=True)

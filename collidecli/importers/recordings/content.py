@@ -12,7 +12,7 @@ import h5py
 import numpy as np
 
 from collidecli.importers.recordings.array_files import npy_header, npz_headers
-from collidecli.importers.recordings.no_robot import refuse_amass, refuse_pickle
+from collidecli.importers.recordings.refused_motions import refuse_amass, refuse_pickle
 from collidecli.storage.h5_files import DAMAGE, damaged, open_h5
 from collidecli.storage.storage_formats import (
     CSV,

@@ -30,7 +30,7 @@ from collidecli.importers.recordings.recording import (
 )
 from collidecli.importers.recordings.ros_joint_states import JointStates
 from collidecli.importers.recordings.ros_messages import (
-    DEFAULT_GAP,
+    DEFAULT_MAX_GAP,
     DESCRIPTION,
     MOST_TIME,
     MOVED,
@@ -381,7 +381,7 @@ def _compared(robot: str, recorded: set[str]) -> str:
 def _window(options: RecordingOptions, start: int) -> tuple[tuple[int, int, int], int]:
     """The window and the longest gap of `Samples.of`; frames between messages need those before and
     after it too."""
-    gap = round((DEFAULT_GAP if options.max_gap is None else options.max_gap) * TEN_9)
+    gap = round((DEFAULT_MAX_GAP if options.max_gap is None else options.max_gap) * TEN_9)
     margin = gap if options.on_message else 0
     first = start + round((options.from_time or 0.0) * TEN_9) - margin
     last = MOST_TIME if options.to_time is None else start + round(options.to_time * TEN_9) + margin

@@ -249,7 +249,7 @@ TRANSFORMS = ("tf2_msgs/TFMessage", "tf/tfMessage")
 STATIC = "tf_static"
 DESCRIPTION = "robot_description"
 MOVED = "the frame that odometry moves"
-DEFAULT_GAP = 1.0
+DEFAULT_MAX_GAP = 1.0
 MOST_TIME = 2**62
 """Longest time between two messages that follow each other [s]; after all times [ns]."""
 OTHER_CLOCK = (

@@ -9,10 +9,10 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
+from collidecli.escaping import script_json
 from collidecli.pages.quantities import length, with_prefix
 from collidecli.pages.view.colours import AGAINST, DEPTHS, GAP, SELF_COLOUR, css
 from collidecli.pages.view.frames import ViewFrames
-from collidecli.texts import script_json
 
 SPEEDS = ("0.1x", "0.25x", "0.5x", "1x", "2x", "4x")
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from collidecli.analysis.event_stream import EventStream
 from collidecli.analysis.pair_selection import EventOptions
-from collidecli.analysis.touches import Intervals, PairKeys
+from collidecli.analysis.touch_intervals import Intervals, PairKeys
 from collidecli.pages.names import short_names
 from collidecli.pages.quantities import length
 from collidecli.results.result import Progress

@@ -15,7 +15,7 @@ from collidecli.cli.chart_outputs import check_chart, write_chart
 from collidecli.cli.commands import Verb
 from collidecli.cli.scene_inputs import is_hdf5, run_inputs, scenes_and_recording
 from collidecli.cli.settings import option, repeated
-from collidecli.cli.several import CONTACT_SET, Job, computed, listed, listed_contact_sets
+from collidecli.cli.several_inputs import CONTACT_SET, Job, computed, listed, listed_contact_sets
 from collidecli.cli.shared_options import (
     cache_options,
     declared,
@@ -31,6 +31,7 @@ from collidecli.cli.streams import Streams, streams_of
 from collidecli.cli.value_types import Length, PatternPair, WholeNumber
 from collidecli.cli.verdict_outputs import Pages, check_outputs
 from collidecli.errors import InputError
+from collidecli.exit_codes import DIFFERENCE, SUCCESS
 from collidecli.results.endings import HDF5_ENDINGS
 from collidecli.results.inputs import InputFile
 from collidecli.results.outputs import check_ending
@@ -147,7 +148,7 @@ def verb(ctx: click.Context, inputs: tuple[str, ...], **values: Any) -> int:
         write_chart(outputs["chart"], {"audit": record}, AUDIT_CHART, force)
     pages.write(audit_verdict(record, seconds))
     streams.result(result, partial(audit_table, values["first"]))
-    return 0 if result.passed else 1
+    return SUCCESS if result.passed else DIFFERENCE
 
 
 def _contact_sets(

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from collidecli.analysis.touches import Names
+from collidecli.analysis.touch_intervals import Names
 from collidecli.errors import InputError
 from collidecli.scene.arguments import checked_metres
 from collidecli.scene.patterns import NamedItems

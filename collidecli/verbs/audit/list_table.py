@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collidecli.pages.lists import ListTable, counted
 from collidecli.pages.quantities import ResultDict, length
+from collidecli.pages.several_inputs import ListTable, counted
 from collidecli.wording import count
 
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from collidecli.analysis.frame_texts import parse_frames
 from collidecli.analysis.totals import TOUCHES
-from collidecli.analysis.touches import Frames, Names
+from collidecli.analysis.touch_intervals import Frames, Names
 from collidecli.analysis.touching_rows import touching_blocks
 from collidecli.engine.pipeline_build import find_device, load_ahead
 from collidecli.errors import InputError

@@ -7,6 +7,7 @@ from functools import partial
 from rich.console import Group, RenderableType
 from rich.text import Text
 
+from collidecli.escaping import markdown_code, markdown_text, printable_values
 from collidecli.pages.names import WORLD
 from collidecli.pages.quantities import ResultDict, length
 from collidecli.pages.tables import (
@@ -19,7 +20,6 @@ from collidecli.pages.tables import (
     rows_table,
 )
 from collidecli.pages.verdicts import Verdict, markdown_rows, markdown_section, verdict_text
-from collidecli.texts import markdown_code, markdown_text, printable_values
 from collidecli.verbs.audit.words import (
     CHECKS,
     audit_words,

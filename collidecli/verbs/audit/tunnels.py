@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from collidecli.analysis.touches import Frames, Names
+from collidecli.analysis.touch_intervals import Frames, Names
 
 COLUMNS = ("shape0", "shape1", "status", "tunnel", "enter", "least")
 

@@ -18,7 +18,8 @@ from collidecli.cli.shared_options import force_option, request_of, together
 from collidecli.cli.streams import Streams, streams_of
 from collidecli.cli.value_types import DURATION, PatternPair, WholeNumber
 from collidecli.errors import CollideError, InputError, OutputError
-from collidecli.texts import printable
+from collidecli.escaping import printable
+from collidecli.exit_codes import DIFFERENCE, SUCCESS
 from collidecli.verbs.batch.job_options import job_request
 from collidecli.verbs.label.command import rule_options
 
@@ -149,8 +150,8 @@ def _hashed(
 def _estimated(streams: Streams, jobs: Sequence[Job], path: str) -> dict[str, tuple[float, float]]:
     """Seconds per episode and per byte of a recording of each job; their kernels are compiled
     then."""
+    from collidecli.verbs.batch.episode_worker import probe
     from collidecli.verbs.batch.jobs import named
-    from collidecli.verbs.batch.work import probe
 
     costs = {}
     for job in jobs:
@@ -313,7 +314,7 @@ def _compute(
         streams.failure(
             CollideError(f"{failed} of {state.episodes} episodes failed", store.location, fix)
         )
-    return 1 if failed or (shards is None and state.left) else 0
+    return DIFFERENCE if failed or (shards is None and state.left) else SUCCESS
 
 
 def _slot(
@@ -406,7 +407,7 @@ def verify_verb(ctx: click.Context, folder: str, sample: str, seed: int) -> int:
     with streams.progress("verifying", noun="episodes") as progress:
         result = verify(*batch, share, seed, progress)
     streams.result(result, verify_table)
-    return 1 if result.different else 0
+    return DIFFERENCE if result.different else SUCCESS
 
 
 @verb.command("gather", cls=Verb, epilog=GATHER_EXAMPLES)

@@ -16,11 +16,11 @@ from typing import Any
 
 from collidecli.errors import InputError, extra_module
 from collidecli.storage.text_files import read_json
+from collidecli.verbs.batch.episode_worker import ATTEMPTS
 from collidecli.verbs.batch.executors import Slot, WorkersLostError
 from collidecli.verbs.batch.log import ShardReport
 from collidecli.verbs.batch.plan import Plan
 from collidecli.verbs.batch.store import Store, open_store
-from collidecli.verbs.batch.work import ATTEMPTS
 
 IN_FLIGHT_PER_SLOT = 4
 CONNECT_SECONDS = 10.0

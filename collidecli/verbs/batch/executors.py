@@ -23,9 +23,16 @@ from multiprocessing.connection import wait as wait_for
 from typing import Any
 
 from collidecli.errors import CollideError
+from collidecli.exit_codes import TRY_AGAIN
+from collidecli.verbs.batch.episode_worker import (
+    ATTEMPTS,
+    LIMIT_SECONDS,
+    TIMED_OUT,
+    watchers,
+    work_shard,
+)
 from collidecli.verbs.batch.log import STOPPED, ShardReport
 from collidecli.verbs.batch.store import Store
-from collidecli.verbs.batch.work import ATTEMPTS, LIMIT_SECONDS, TIMED_OUT, watchers, work_shard
 
 KILL_FIRST = 500
 """What Linux adds to the process's score when it is out of memory: a worker is killed before its
@@ -51,7 +58,7 @@ class WorkersLostError(CollideError):
     """ATTEMPTS processes in a row were killed before an episode, or the scheduler of a cluster
     ended. What is done is kept, and another machine, or a later time, may have workers."""
 
-    exit_code = 75
+    exit_code = TRY_AGAIN
 
 
 Begun = Callable[[int], None] | None

@@ -17,7 +17,7 @@ from collidecli.storage.files import is_url
 from collidecli.storage.flat_tables import require_pyarrow
 from collidecli.temporary_folders import TemporaryFolder
 from collidecli.verbs.batch.episodes import parquet_bytes
-from collidecli.verbs.batch.gathered import Gathered
+from collidecli.verbs.batch.gathered_episodes import Gathered
 from collidecli.verbs.batch.lerobot import write_lerobot
 from collidecli.verbs.batch.log import dataset_hash
 from collidecli.verbs.batch.merged_shards import write_merged_shards

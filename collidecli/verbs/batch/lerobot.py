@@ -14,12 +14,12 @@ from collidecli.exporters.lerobot import LeRobotWriter
 from collidecli.exporters.parquet_parts import GROUP_BYTES
 from collidecli.storage.contact_sets.reader import ContactSet
 from collidecli.storage.contact_sets.selected import SelectedContacts
-from collidecli.verbs.batch.gathered import AGAIN
+from collidecli.verbs.batch.gathered_episodes import AGAIN
 from collidecli.verbs.batch.plan import check_one_world
 from collidecli.verbs.label.named_pairs import PAIR_LABELS, NamedPairs
 
 if TYPE_CHECKING:
-    from collidecli.verbs.batch.gathered import Gathered
+    from collidecli.verbs.batch.gathered_episodes import Gathered
 
 ORIGINAL = "original_episode_index"
 _SHAPES = ("shape0", "shape1")

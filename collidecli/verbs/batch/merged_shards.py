@@ -14,11 +14,11 @@ from collidecli.errors import InputError
 from collidecli.scene.episodes import Episodes, episodes_of_worlds
 from collidecli.storage.contact_sets.reader import ContactSet
 from collidecli.storage.contact_sets.stored_tables import check_groups
-from collidecli.verbs.batch.gathered import DoneEpisode
+from collidecli.verbs.batch.gathered_episodes import DoneEpisode
 from collidecli.verbs.merge.merge import MergePlan, merge_episodes
 
 if TYPE_CHECKING:
-    from collidecli.verbs.batch.gathered import Gathered
+    from collidecli.verbs.batch.gathered_episodes import Gathered
 
 SHARD_BYTES = 64 << 20
 """Least size of the contact sets that are merged to one, except the last ones of a job."""

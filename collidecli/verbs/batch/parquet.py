@@ -23,7 +23,7 @@ from collidecli.verbs.batch.episodes import parquet_bytes
 from collidecli.verbs.batch.lerobot import all_contacts
 
 if TYPE_CHECKING:
-    from collidecli.verbs.batch.gathered import Gathered
+    from collidecli.verbs.batch.gathered_episodes import Gathered
 
 CONTACTS = "contacts"
 EPISODES = "episodes.parquet"

@@ -21,7 +21,7 @@ from collidecli.verbs.batch.plan import check_one_world
 from collidecli.verbs.label.named_pairs import NamedPairs
 
 if TYPE_CHECKING:
-    from collidecli.verbs.batch.gathered import DoneEpisode, Gathered
+    from collidecli.verbs.batch.gathered_episodes import DoneEpisode, Gathered
 
 FORMAT = "collide-robomimic-contacts"
 

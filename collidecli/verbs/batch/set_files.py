@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from collidecli.errors import InputError
 from collidecli.results.inputs import InputFile
-from collidecli.verbs.batch.gathered import Gathered
+from collidecli.verbs.batch.gathered_episodes import Gathered
 from collidecli.verbs.batch.plan import read_plan
 from collidecli.verbs.batch.store import open_store
 from collidecli.wording import plural

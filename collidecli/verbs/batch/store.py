@@ -15,6 +15,7 @@ from typing import Any, get_type_hints
 import h5py
 
 from collidecli.errors import CollideError, InputError
+from collidecli.exit_codes import DIFFERENCE
 from collidecli.storage.contact_sets.reader import ContactSet
 from collidecli.storage.files import LISTED_NAMES, files_at, is_url
 
@@ -24,7 +25,7 @@ PLAN = "plan.parquet"
 class DifferentContactsError(CollideError):
     """Two computations of one key have different contacts: the machines or the programs differ."""
 
-    exit_code = 1
+    exit_code = DIFFERENCE
 
 
 @dataclass(frozen=True)

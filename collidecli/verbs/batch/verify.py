@@ -11,9 +11,9 @@ from collidecli.errors import InputError
 from collidecli.results.result import Progress, Result
 from collidecli.storage.files import local_copy
 from collidecli.temporary_folders import TemporaryFolder
+from collidecli.verbs.batch.episode_worker import request_of
 from collidecli.verbs.batch.plan import Plan
 from collidecli.verbs.batch.store import Store
-from collidecli.verbs.batch.work import request_of
 from collidecli.verbs.run.run import run
 
 

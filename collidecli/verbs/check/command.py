@@ -5,8 +5,9 @@ from __future__ import annotations
 import click
 
 from collidecli.cli.commands import Verb
-from collidecli.cli.several import Job, computed, listed, listed_files
+from collidecli.cli.several_inputs import Job, computed, listed, listed_files
 from collidecli.cli.streams import streams_of
+from collidecli.exit_codes import DIFFERENCE, SUCCESS
 
 CHECK_EPILOG = """\b
 collide check pile.contacts.h5
@@ -36,7 +37,7 @@ def verb(ctx: click.Context, files: tuple[str, ...]) -> int:
     if several is None:
         result = check(files[0])
         streams.result(result, check_table)
-        return 0 if result.good else 1
+        return SUCCESS if result.good else DIFFERENCE
     jobs = [Job(file.path, shown=file.name) for file in several]
     items = computed(streams, jobs, lambda job, _: check(job.name), "checking")
     return listed(streams, "check", items, LIST_TABLE, lambda item: item["good"])

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collidecli.pages.lists import ListTable
 from collidecli.pages.quantities import ResultDict
+from collidecli.pages.several_inputs import ListTable
 from collidecli.wording import count
 
 

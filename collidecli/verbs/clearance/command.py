@@ -12,7 +12,7 @@ from collidecli.cli.chart_outputs import check_chart, write_chart
 from collidecli.cli.commands import Verb
 from collidecli.cli.scene_inputs import run_inputs
 from collidecli.cli.settings import option, setting
-from collidecli.cli.several import Job, computed, listed
+from collidecli.cli.several_inputs import Job, computed, listed
 from collidecli.cli.shared_options import (
     cache_options,
     force_option,

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collidecli.pages.lists import WRITTEN, ListTable, counted
 from collidecli.pages.quantities import ResultDict, length
+from collidecli.pages.several_inputs import WRITTEN, ListTable, counted
 from collidecli.pages.tables import Column
 
 

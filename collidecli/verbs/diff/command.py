@@ -11,14 +11,15 @@ import click
 
 from collidecli.cli.commands import Verb
 from collidecli.cli.settings import option, repeated
-from collidecli.cli.several import Job, computed, listed, listed_contact_sets
+from collidecli.cli.several_inputs import Job, computed, listed, listed_contact_sets
 from collidecli.cli.shared_options import force_option, pattern_options, verdict_options
 from collidecli.cli.streams import Streams, error_parts, streams_of
 from collidecli.cli.value_types import DEGREES, METRES, SHARE, WholeNumber
 from collidecli.cli.verdict_outputs import Pages, check_outputs
 from collidecli.errors import InputError
-from collidecli.results.lists import DONE, FAILED, ONLY_A, ONLY_B, ListedInput, ResultList
+from collidecli.exit_codes import DIFFERENCE, SUCCESS
 from collidecli.results.result import Progress, Result
+from collidecli.results.several_inputs import DONE, FAILED, ONLY_A, ONLY_B, ListedInput, ResultList
 from collidecli.scene.options import FRAME_MATCHES
 
 LIST_STATES = (DONE, FAILED, ONLY_A, ONLY_B)
@@ -138,7 +139,7 @@ def _diff_files(
     verdict, table = (pair_diff_verdict, pair_diff_table) if by_pair else (diff_verdict, diff_table)
     pages.write(verdict(result.as_dict(), time.perf_counter() - started))
     streams.result(result, table)
-    return 0 if result.equal else 1
+    return SUCCESS if result.equal else DIFFERENCE
 
 
 def _diff_folders(streams: Streams, pages: Pages, a: str, b: str, given: dict[str, Any]) -> int:

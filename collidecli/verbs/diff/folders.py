@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from collidecli.analysis.differences import KINDS
-from collidecli.pages.lists import state_text
+from collidecli.escaping import markdown_code, markdown_text, printable_values
 from collidecli.pages.quantities import ResultDict
+from collidecli.pages.several_inputs import state_text
 from collidecli.pages.verdicts import Finding, Suite, Verdict, markdown_rows, markdown_section
-from collidecli.texts import markdown_code, markdown_text, printable_values
 from collidecli.verbs.diff.list_table import diff_list_words
 from collidecli.verbs.diff.words import findings, markdown, verdict
 from collidecli.wording import count, plural

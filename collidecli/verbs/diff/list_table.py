@@ -6,8 +6,8 @@ from operator import itemgetter
 
 from rich.text import Text
 
-from collidecli.pages.lists import ListTable
 from collidecli.pages.quantities import ResultDict
+from collidecli.pages.several_inputs import ListTable
 from collidecli.verbs.diff.kind_columns import kind_columns
 from collidecli.wording import count, plural
 

@@ -8,6 +8,7 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from collidecli.analysis.differences import KINDS
+from collidecli.escaping import printable_values
 from collidecli.pages.quantities import ResultDict, length, plain
 from collidecli.pages.tables import (
     Column,
@@ -25,7 +26,6 @@ from collidecli.pages.verdicts import (
     markdown_section,
     verdict_text,
 )
-from collidecli.texts import printable_values
 from collidecli.verbs.diff.kind_columns import kind_columns
 from collidecli.verbs.diff.words import FIRST_IN, MEASURES, SPREAD, markdown_cell, pair_cells
 from collidecli.wording import count, plural

@@ -6,12 +6,12 @@ from operator import itemgetter
 from typing import Any
 
 from collidecli.analysis.differences import KINDS
+from collidecli.escaping import markdown_code, markdown_text, printable_values
 from collidecli.pages.names import world_text
 from collidecli.pages.quantities import ResultDict, length, plain
 from collidecli.pages.tables import Column, more_text
 from collidecli.pages.verdicts import Finding, Verdict, markdown_rows, markdown_section
 from collidecli.scene.contact_columns import group_words
-from collidecli.texts import markdown_code, markdown_text, printable_values
 from collidecli.wording import count, plural
 
 MAX_CELL_LENGTH = 100

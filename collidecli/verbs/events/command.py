@@ -11,7 +11,7 @@ import click
 
 from collidecli.cli.commands import Verb
 from collidecli.cli.settings import option, repeated
-from collidecli.cli.several import Job, computed, listed, listed_contact_sets
+from collidecli.cli.several_inputs import Job, computed, listed, listed_contact_sets
 from collidecli.cli.shared_options import (
     body_option,
     force_option,
@@ -95,7 +95,7 @@ def verb(ctx: click.Context, contact_sets: tuple[str, ...], **values: Any) -> in
     Parquet table of all, with a column of the file.
     """
     from collidecli.analysis.pair_selection import EventOptions
-    from collidecli.analysis.touches import MergeGap
+    from collidecli.analysis.touch_intervals import MergeGap
     from collidecli.verbs.events.events import EventsRequest
 
     streams = streams_of(ctx)

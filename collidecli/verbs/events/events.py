@@ -22,7 +22,7 @@ from collidecli.analysis.swept_touches import (
     swept_touches,
 )
 from collidecli.analysis.touch_graph import TouchGraph
-from collidecli.analysis.touches import Frames, Intervals
+from collidecli.analysis.touch_intervals import Frames, Intervals
 from collidecli.results.result import Progress, Result
 from collidecli.scene.motion import check_seconds
 from collidecli.scene.options import EVENT_COLUMNS, EVENT_ORDERS

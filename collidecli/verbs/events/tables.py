@@ -9,6 +9,7 @@ from operator import itemgetter
 from rich.console import Group, RenderableType
 from rich.text import Text
 
+from collidecli.escaping import dot_string
 from collidecli.pages import quantities
 from collidecli.pages.names import WORLD
 from collidecli.pages.quantities import ResultDict, length, quantity, seconds_text
@@ -22,7 +23,6 @@ from collidecli.pages.tables import (
     rows_table,
 )
 from collidecli.scene.options import EVENT_COLUMNS
-from collidecli.texts import dot_string
 from collidecli.wording import count, plural
 
 BEFORE = "<"

@@ -10,10 +10,10 @@ import numpy as np
 from collidecli.adapters.repros import is_convex
 from collidecli.adapters.rows import EngineRows, unusable_rows
 from collidecli.engine.sweep.supports import Supports
-from collidecli.verbs.fidelity.exact import distance_outside, pair_types
+from collidecli.verbs.fidelity.exact_distances import distance_outside, pair_types
 
 if TYPE_CHECKING:
-    from collidecli.verbs.fidelity.exact import Exact
+    from collidecli.verbs.fidelity.exact_distances import Exact
 
 AGREE = 1e-3
 """Fraction within which a wrong distance is that of the opposite sign, or that of the cell

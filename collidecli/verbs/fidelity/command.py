@@ -25,6 +25,7 @@ from collidecli.cli.streams import streams_of
 from collidecli.cli.value_types import Length, WholeNumber
 from collidecli.cli.verdict_outputs import Pages, check_outputs
 from collidecli.errors import InputError, extra_module
+from collidecli.exit_codes import DIFFERENCE
 from collidecli.results.endings import PAGE_ENDINGS
 from collidecli.results.outputs import check_ending, write_output
 from collidecli.scene.options import EngineOptions
@@ -136,12 +137,12 @@ def verb(ctx: click.Context, scenes: tuple[str, ...], **values: Any) -> int:
 
     SCENE and its motion are those of collide run. An engine computes in a process of its own.
     """
-    from collidecli.adapters.requested import check_engines
+    from collidecli.adapters.requested_engines import check_engines
     from collidecli.verbs.fidelity.fidelity import fidelity
     from collidecli.verbs.fidelity.page import fidelity_page
     from collidecli.verbs.fidelity.request import FidelityRequest
     from collidecli.verbs.fidelity.tables import fidelity_table, fidelity_verdict
-    from collidecli.verbs.fidelity.worst import check_repro_folder, write_repros
+    from collidecli.verbs.fidelity.worst_answers import check_repro_folder, write_repros
 
     streams = streams_of(ctx)
     force = values["force"]
@@ -191,4 +192,4 @@ def verb(ctx: click.Context, scenes: tuple[str, ...], **values: Any) -> int:
     streams.result(result, fidelity_table)
     if result.passed:
         return 0
-    return 1 if any(row["exceeds"] for row in result.rows) else InputError.exit_code
+    return DIFFERENCE if any(row["exceeds"] for row in result.rows) else InputError.exit_code

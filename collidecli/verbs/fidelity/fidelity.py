@@ -16,19 +16,19 @@ from collidecli.adapters.logged_rows import rows_of_set
 from collidecli.adapters.problem import Problem, ProblemResult, about, load_problem, write_problem
 from collidecli.adapters.processes import run_adapter
 from collidecli.adapters.repros import Repro, make_repro
-from collidecli.adapters.requested import check_engines
+from collidecli.adapters.requested_engines import check_engines
 from collidecli.adapters.rows import EngineRows, read_rows
 from collidecli.analysis.deviations import spread
 from collidecli.results.endings import HDF5_ENDINGS
 from collidecli.results.result import Progress
 from collidecli.scene.shape_types import ShapeType
 from collidecli.verbs.fidelity.answers import FAULTS, compared, separations
-from collidecli.verbs.fidelity.exact import measure_exact, pair_types
-from collidecli.verbs.fidelity.worst import write_worst_view
+from collidecli.verbs.fidelity.exact_distances import measure_exact, pair_types
+from collidecli.verbs.fidelity.worst_answers import write_worst_view
 
 if TYPE_CHECKING:
     from collidecli.verbs.fidelity.answers import Answers
-    from collidecli.verbs.fidelity.exact import Exact
+    from collidecli.verbs.fidelity.exact_distances import Exact
     from collidecli.verbs.fidelity.request import FidelityRequest
 
 

@@ -10,6 +10,7 @@ from urllib.parse import quote, urlencode
 
 import numpy as np
 
+from collidecli.escaping import printable_values
 from collidecli.pages.canvas import Canvas
 from collidecli.pages.chart_kinds import ChartKind
 from collidecli.pages.engine_text import engine_text, named_version
@@ -17,7 +18,6 @@ from collidecli.pages.parts import columns_table, html_page, page_charts, part, 
 from collidecli.pages.quantities import ResultDict, length, short_length
 from collidecli.pages.tables import Column
 from collidecli.pages.value_map import value_map
-from collidecli.texts import printable_values
 from collidecli.verbs.fidelity.words import (
     depth_limit_text,
     engine_columns,

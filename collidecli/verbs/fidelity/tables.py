@@ -5,11 +5,11 @@ from __future__ import annotations
 from rich.console import Group, RenderableType
 from rich.text import Text
 
+from collidecli.escaping import markdown_text, printable_values
 from collidecli.pages.engine_text import engine_text
 from collidecli.pages.quantities import ResultDict
 from collidecli.pages.tables import Fitting, name_value_table, rows_table
 from collidecli.pages.verdicts import Finding, Verdict, markdown_rows, markdown_section
-from collidecli.texts import markdown_text, printable_values
 from collidecli.verbs.fidelity.words import (
     MEASURED,
     engine_columns,

@@ -9,7 +9,7 @@ import click
 
 from collidecli.cli.commands import Verb
 from collidecli.cli.settings import option, setting
-from collidecli.cli.several import Job, computed, listed, listed_files
+from collidecli.cli.several_inputs import Job, computed, listed, listed_files
 from collidecli.cli.shared_options import cache_options, option_group, scene_options
 from collidecli.cli.streams import streams_of
 from collidecli.results.endings import RECORDING_ENDINGS

@@ -14,7 +14,7 @@ import numpy as np
 
 from collidecli.analysis.set_source import ContactSetSource, contact_set_source, read_timing
 from collidecli.analysis.totals import ColumnRanges, ContactCounts, Tally
-from collidecli.analysis.touches import Names
+from collidecli.analysis.touch_intervals import Names
 from collidecli.errors import InputError
 from collidecli.importers.recordings.kinds import open_recording
 from collidecli.motions.scenes import MUJOCO_ENDINGS

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collidecli.pages.lists import ListTable, counted
 from collidecli.pages.quantities import ResultDict
+from collidecli.pages.several_inputs import ListTable, counted
 
 KINDS = {"scene": "scene", "trajectory": "trajectory", "contacts": "contact set"}
 """Words for what a file is, by the schema of its result."""

@@ -11,7 +11,7 @@ import click
 from collidecli.cli.chart_outputs import check_chart, write_chart
 from collidecli.cli.commands import Verb
 from collidecli.cli.settings import option, repeated
-from collidecli.cli.several import InputFile, Job, computed, listed, listed_contact_sets
+from collidecli.cli.several_inputs import InputFile, Job, computed, listed, listed_contact_sets
 from collidecli.cli.shared_options import force_option, frames_option, together, world_option
 from collidecli.cli.streams import Streams, streams_of
 from collidecli.cli.value_types import Length, PatternPair, WholeNumber

@@ -14,7 +14,7 @@ import numpy as np
 from collidecli.analysis.event_stream import EventStream, row_templates
 from collidecli.analysis.labelled_runs import LabelRule, labelled_runs
 from collidecli.analysis.pair_selection import EventOptions, group_notes
-from collidecli.analysis.touches import RIGID, Intervals
+from collidecli.analysis.touch_intervals import RIGID, Intervals
 from collidecli.errors import InputError
 from collidecli.results.result import Progress
 from collidecli.scene.contact_columns import SOFT_CONTACTS

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collidecli.pages.lists import ListTable, counted
+from collidecli.pages.several_inputs import ListTable, counted
 
 LIST_TABLE = ListTable(
     "contact set",

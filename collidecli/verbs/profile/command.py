@@ -25,6 +25,7 @@ from collidecli.cli.shared_options import (
 from collidecli.cli.streams import streams_of
 from collidecli.cli.value_types import WholeNumber
 from collidecli.errors import InputError
+from collidecli.exit_codes import DIFFERENCE, SUCCESS
 from collidecli.results.endings import HDF5_ENDINGS
 from collidecli.results.outputs import TRACE, check_output
 from collidecli.scene.options import SPEED
@@ -112,4 +113,4 @@ def verb(ctx: click.Context, scenes: tuple[str, ...], **values: Any) -> int:
     write_profile_h5(output, record, values["force"])
     write_json(json_output, record, values["force"])
     streams.result(replace(result, output=output, json_output=json_output), profile_table)
-    return 0 if result.identical else 1
+    return SUCCESS if result.identical else DIFFERENCE

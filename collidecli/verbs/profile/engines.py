@@ -30,7 +30,7 @@ def profile_engines(request: ProfileRequest) -> list[dict[str, Any]]:
 
     # a profile of this engine alone needs none of these
     from collidecli.adapters.processes import run_adapter
-    from collidecli.adapters.requested import check_engines
+    from collidecli.adapters.requested_engines import check_engines
 
     sources = check_engines(request, with_files=False)
     problem = load_problem(request)

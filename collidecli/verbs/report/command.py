@@ -11,7 +11,7 @@ import click
 
 from collidecli.cli.commands import Verb
 from collidecli.cli.settings import option, repeated
-from collidecli.cli.several import Job, computed, listed, listed_contact_sets
+from collidecli.cli.several_inputs import Job, computed, listed, listed_contact_sets
 from collidecli.cli.shared_options import (
     body_option,
     force_option,
@@ -23,7 +23,6 @@ from collidecli.cli.streams import Streams, streams_of
 from collidecli.cli.value_types import METRES
 from collidecli.results.endings import PAGE_ENDINGS
 from collidecli.results.inputs import InputFile
-from collidecli.results.lists import WITH_SKIPPED
 from collidecli.results.outputs import (
     check_ending,
     check_output,
@@ -32,6 +31,7 @@ from collidecli.results.outputs import (
     write_output,
 )
 from collidecli.results.result import Progress, Result
+from collidecli.results.several_inputs import WITH_SKIPPED
 from collidecli.wording import plural
 
 SELECTED = "Selection"

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from collidecli.pages.lists import DEEPEST, WRITTEN, ListTable, counted
+from collidecli.pages.several_inputs import DEEPEST, WRITTEN, ListTable, counted
 
 LIST_TABLE = ListTable("contact set", [*counted("frames", "contacts"), DEEPEST, WRITTEN])

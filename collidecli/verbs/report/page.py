@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from collidecli.analysis.differences import KINDS
+from collidecli.escaping import printable_values
 from collidecli.pages.pair_words import pair_words, world_name
 from collidecli.pages.parts import (
     columns_table,
@@ -30,7 +31,6 @@ from collidecli.pages.quantities import (
 from collidecli.pages.tables import STAGE_COLUMNS, more_text
 from collidecli.pages.time_axis import time_axis
 from collidecli.scene.options import changed_options
-from collidecli.texts import printable_values
 from collidecli.verbs.audit.page import audit_section
 from collidecli.verbs.audit.words import audit_words
 from collidecli.verbs.clearance.page import clearance_section

@@ -11,7 +11,7 @@ import click
 from collidecli.cli.commands import Verb
 from collidecli.cli.scene_inputs import default_output, run_inputs
 from collidecli.cli.settings import VerbOption, option, repeated, setting
-from collidecli.cli.several import Job, computed, listed
+from collidecli.cli.several_inputs import Job, computed, listed
 from collidecli.cli.shared_options import (
     FORMAT,
     algorithm_options,
@@ -31,9 +31,9 @@ from collidecli.cli.shared_options import (
 from collidecli.cli.streams import Streams, streams_of
 from collidecli.cli.value_types import NAMES
 from collidecli.results.endings import HDF5_ENDINGS
-from collidecli.results.lists import WITH_SKIPPED
 from collidecli.results.outputs import TRACE, check_output, output_folders, planned_outputs
 from collidecli.results.result import Result
+from collidecli.results.several_inputs import WITH_SKIPPED
 from collidecli.scene.options import CACHE, CONTACT_FORMATS, CONTACTS, HYDRO, SPEED, STEPS
 from collidecli.wording import plural
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collidecli.pages.lists import DEEPEST, WRITTEN, ListTable, counted
 from collidecli.pages.quantities import seconds
+from collidecli.pages.several_inputs import DEEPEST, WRITTEN, ListTable, counted
 
 LIST_TABLE = ListTable(
     "input",

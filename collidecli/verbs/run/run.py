@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 
 from collidecli.analysis.frame_texts import frames_text
 from collidecli.analysis.totals import ContactCounts, GroupCounts, GroupTally, SweepCounts, Tally
-from collidecli.analysis.touches import Names
+from collidecli.analysis.touch_intervals import Names
 from collidecli.engine.pipeline_build import find_device, load_ahead
 from collidecli.errors import InputError
 from collidecli.motions.collision import Collision, contact_writer, prepare_collision

@@ -14,6 +14,7 @@ import h5py
 import numpy as np
 
 from collidecli.analysis.summary import Touches, touches_of
+from collidecli.escaping import printable_line
 from collidecli.results.result import Result
 from collidecli.scene.contact_columns import ContactBlock
 from collidecli.storage.contact_sets.header import FORMAT
@@ -22,7 +23,6 @@ from collidecli.storage.contact_sets.spans import BLOCK_ROWS
 from collidecli.storage.formats import file_format
 from collidecli.storage.h5_files import format_of, open_h5
 from collidecli.storage.process_activity import reading, structure
-from collidecli.texts import printable_line
 from collidecli.verbs.textconv.groups import COLUMNS, counted, group_lines, lines_by_cell
 
 MAX_SPANS = 8

@@ -21,7 +21,7 @@ from collidecli.analysis.summary import (
     TimeBins,
     touches_of,
 )
-from collidecli.analysis.touches import (
+from collidecli.analysis.touch_intervals import (
     NO_TEMPLATE,
     Frames,
     Intervals,

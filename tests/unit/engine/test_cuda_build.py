@@ -4,13 +4,13 @@ registers and stack."""
 import pytest
 import warp as wp
 
-from collidecli.engine import surface_distances
 from collidecli.engine.broadphase import all_pairs, explicit, lane_tests, sweep_and_prune
 from collidecli.engine.candidates import count_lanes, write_lanes
 from collidecli.engine.cells import bound_blocks, transform_shapes
 from collidecli.engine.collider_query import hull_of, primitive_of
-from collidecli.engine.compaction import CONTACT_ROWS, count_cells
-from collidecli.engine.distances import least_of_contacts
+from collidecli.engine.distances import surfaces
+from collidecli.engine.distances.points import point_kernel
+from collidecli.engine.distances.queries import least_of_contacts
 from collidecli.engine.geometry.distance_rows import fill_rows_of_mesh
 from collidecli.engine.geometry.mesh_clearance import measure_grid
 from collidecli.engine.hydroelastic.pairs import prepare_pairs
@@ -27,12 +27,13 @@ from collidecli.engine.narrowphase.triangles.convex_colliders import (
     triangle_sub_pairs,
     triangle_touches,
 )
-from collidecli.engine.narrowphase.triangles.heightfield_solid import (
+from collidecli.engine.narrowphase.triangles.heightfield_colliders import (
     MESH_HEIGHTFIELD,
     name_solid_features,
 )
 from collidecli.engine.narrowphase.triangles.mesh_mesh import MESHES
 from collidecli.engine.narrowphase.triangles.touching_surfaces import surfaces_kernel
+from collidecli.engine.ordered_contacts import CONTACT_ROWS, count_cells
 from collidecli.engine.particles import (
     self_contacts,
     self_sweep,
@@ -42,7 +43,6 @@ from collidecli.engine.particles import (
 )
 from collidecli.engine.particles.shape_tree import fit_boxes
 from collidecli.engine.pipeline_build import find_device
-from collidecli.engine.point_distances import point_kernel
 from collidecli.engine.reduction import reduce_contacts
 from collidecli.scene.shape_types import ShapeType
 from tests.gpu.kernel_budget import (
@@ -130,10 +130,10 @@ KERNELS = {
     "sample_corners": voxel_kernels(True, True).sample_corners,
     "least_of_contacts": least_of_contacts,
     "measure_points": point_kernel(True),
-    "nearest_of_plane": surface_distances.nearest_of_plane,
-    "nearest_of_convex": surface_distances.KERNELS["convex"],
-    "nearest_of_hull": surface_distances.KERNELS["hull"],
-    "nearest_of_surfaces": surface_distances.nearest_of_surfaces,
+    "nearest_of_plane": surfaces.nearest_of_plane,
+    "nearest_of_convex": surfaces.KERNELS["convex"],
+    "nearest_of_hull": surfaces.KERNELS["hull"],
+    "nearest_of_surfaces": surfaces.nearest_of_surfaces,
 }
 
 HEAVY = {

@@ -8,8 +8,8 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 import collidecli
-from collidecli.engine import pair_distances
-from collidecli.engine.pair_distances import PairDistances
+from collidecli.engine.distances import pairs as pair_distances
+from collidecli.engine.distances.pairs import PairDistances
 from collidecli.engine.pipeline_build import find_device
 from collidecli.engine.runtime import device_stream
 from collidecli.errors import InputError

@@ -9,7 +9,7 @@ from scipy.optimize import brentq
 
 import collidecli
 from collidecli import ModelBuilder, ShapeConfig
-from collidecli.engine.pair_distances import PairDistances
+from collidecli.engine.distances.pairs import PairDistances
 from collidecli.engine.pipeline_build import find_device
 from collidecli.engine.sweep import soft_candidates
 from collidecli.engine.sweep.conservative_advancement import UNDECIDED, Advance, Sweeper

@@ -6,7 +6,7 @@ import warp as wp
 
 from collidecli.engine.geometry.real import CAPSULE, Pose, Real, Vec2, Vec3
 from collidecli.engine.geometry.segments import perpendicular
-from collidecli.engine.narrowphase.convex.feature import (
+from collidecli.engine.narrowphase.convex.feature_types import (
     RIM_COUNT,
     Feature,
     merge_distance,

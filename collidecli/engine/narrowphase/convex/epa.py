@@ -25,7 +25,12 @@ from collidecli.engine.geometry.primitives import (
 )
 from collidecli.engine.geometry.real import Real, Vec3
 from collidecli.engine.narrowphase.convex.depth_certificate import any_tangent
-from collidecli.engine.narrowphase.convex.newton import DUPLICATE, Descent, descend, minimum_on_disc
+from collidecli.engine.narrowphase.convex.newton_descent import (
+    DUPLICATE,
+    Descent,
+    descend,
+    minimum_on_disc,
+)
 from collidecli.engine.narrowphase.convex.polytope import (
     NEVER,
     WITNESS_MISS,

@@ -27,7 +27,7 @@ from collidecli.engine.narrowphase.convex.contact_frame import (
     project_on_frame,
     slope_of,
 )
-from collidecli.engine.narrowphase.convex.feature import (
+from collidecli.engine.narrowphase.convex.feature_types import (
     AT_BORDER,
     EDGES,
     FACE,

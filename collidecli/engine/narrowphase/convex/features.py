@@ -42,7 +42,7 @@ from collidecli.engine.geometry.hulls import (
 from collidecli.engine.geometry.meshes import TriangleShape, square_to_segment
 from collidecli.engine.geometry.primitives import Primitive
 from collidecli.engine.geometry.real import BOX, CAPSULE, CONE, CYLINDER, Real, Vec3
-from collidecli.engine.narrowphase.convex.feature import (
+from collidecli.engine.narrowphase.convex.feature_types import (
     AT_BORDER,
     EDGES,
     FACE,

@@ -20,7 +20,7 @@ from collidecli.engine.geometry.primitives import (
     difference_support,
 )
 from collidecli.engine.geometry.real import AXIS_X, Real, Vec3
-from collidecli.engine.narrowphase.convex.newton import Descent, descend, minimum_on_disc
+from collidecli.engine.narrowphase.convex.newton_descent import Descent, descend, minimum_on_disc
 
 # ruff: noqa: F811
 

@@ -22,7 +22,8 @@ from collidecli.engine.device_model import ShapeRows
 from collidecli.engine.geometry.primitives import support_point
 from collidecli.engine.geometry.real import MESH, Pose, Real, Vec3
 from collidecli.engine.narrowphase.collider import INEXACT, Bucket
-from collidecli.engine.narrowphase.convex.feature import (
+from collidecli.engine.narrowphase.convex.feature_overlap import has_round_side, overlap_contacts
+from collidecli.engine.narrowphase.convex.feature_types import (
     FACE,
     POINT,
     RIM_COUNT,
@@ -33,7 +34,6 @@ from collidecli.engine.narrowphase.convex.feature import (
     missed_by_samples,
     rounding_level,
 )
-from collidecli.engine.narrowphase.convex.feature_overlap import has_round_side, overlap_contacts
 from collidecli.engine.narrowphase.convex.features import (
     face_normal,
     feature_at,

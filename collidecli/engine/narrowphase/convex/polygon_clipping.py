@@ -7,7 +7,7 @@ it [m]; clipping uses u and v only.
 import warp as wp
 
 from collidecli.engine.geometry.real import Real, Vec2, Vec3
-from collidecli.engine.narrowphase.convex.feature import EDGES, Feature
+from collidecli.engine.narrowphase.convex.feature_types import EDGES, Feature
 
 MAX_POLYGON_VERTICES = 24
 """Polygon corners before and after each cut, 12 each: a line that cuts a convex polygon adds at

@@ -7,7 +7,7 @@ import warp as wp
 
 from collidecli.engine.geometry import primitives
 from collidecli.engine.geometry.real import Pose, Real
-from collidecli.engine.narrowphase.convex import analytic_early_out, gjk
+from collidecli.engine.narrowphase.convex import gjk, primitive_distance
 from collidecli.engine.narrowphase.convex.distance_bounds import nearest_cores
 from collidecli.engine.narrowphase.convex.penetration import (
     Separation,
@@ -28,17 +28,17 @@ def separation_by(depth_of_overlap: Callable[..., Any], name: str) -> Callable[.
     def separate(a: Any, b: Any, pose_b_to_a: Pose, max_separation: Real) -> Separation:
         difference = minkowski_difference(a, b, pose_b_to_a)
         radii = difference.radius_a + difference.radius_b
-        early = analytic_early_out.early_out(difference, max_separation + radii)
+        early = primitive_distance.early_out(difference, max_separation + radii)
         distance = early.distance
         result = Separation(
             Real(0.0),
             early.normal,
             early.on_a,
-            wp.where(early.state == analytic_early_out.FAR, 0, 1),
+            wp.where(early.state == primitive_distance.FAR, 0, 1),
         )
         if (
-            early.state == analytic_early_out.UNDECIDED
-            or early.state == analytic_early_out.CONDITIONAL
+            early.state == primitive_distance.UNDECIDED
+            or early.state == primitive_distance.CONDITIONAL
         ):
             simplex = wp.zeros(shape=4, dtype=primitives.Vertex)
             nearest = nearest_cores(difference, early.normal, max_separation + radii, simplex)
@@ -53,7 +53,7 @@ def separation_by(depth_of_overlap: Callable[..., Any], name: str) -> Callable[.
                     result.normal = flat_normal(difference)
                 else:
                     overlap = Depth()
-                    if early.state == analytic_early_out.CONDITIONAL:
+                    if early.state == primitive_distance.CONDITIONAL:
                         overlap = depth_if_attained(difference, -early.distance, early.normal)
                     if overlap.exact == 0:
                         overlap = depth_of_overlap(difference, simplex, nearest.count)

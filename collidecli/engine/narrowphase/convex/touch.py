@@ -6,7 +6,7 @@ import warp as wp
 
 from collidecli.engine.geometry import primitives
 from collidecli.engine.geometry.real import Pose, Real, Vec3
-from collidecli.engine.narrowphase.convex import analytic_early_out, gjk
+from collidecli.engine.narrowphase.convex import gjk, primitive_distance
 from collidecli.engine.narrowphase.convex.penetration import minkowski_difference, sum_of_sizes
 
 # ruff: noqa: F811
@@ -21,30 +21,30 @@ sum."""
 
 
 @wp.func
-def early_touch(difference: Any, max_separation: Real, error: Real) -> analytic_early_out.EarlyOut:
+def early_touch(difference: Any, max_separation: Real, error: Real) -> primitive_distance.EarlyOut:
     """UNDECIDED."""
-    return analytic_early_out.undecided(difference)
+    return primitive_distance.undecided(difference)
 
 
 @wp.func
 def early_touch(
     difference: primitives.MinkowskiDifference, max_separation: Real, error: Real
-) -> analytic_early_out.EarlyOut:
+) -> primitive_distance.EarlyOut:
     """DECIDED if a point of each core, found by projections, are nearer than `max_separation` by
     more than `error`; FAR if the plane between them proves that the cores are farther.
     """
-    guess = analytic_early_out.guess_nearest(difference)
+    guess = primitive_distance.guess_nearest(difference)
     if guess.is_valid == 0 or guess.distance < max_separation - error:
         state = wp.where(
-            max_separation > error, analytic_early_out.DECIDED, analytic_early_out.UNDECIDED
+            max_separation > error, primitive_distance.DECIDED, primitive_distance.UNDECIDED
         )
-        return analytic_early_out.EarlyOut(
-            state, Real(0.0), analytic_early_out.toward(difference), Vec3()
+        return primitive_distance.EarlyOut(
+            state, Real(0.0), primitive_distance.toward(difference), Vec3()
         )
     height = wp.dot(primitives.difference_support(difference, guess.normal).point, guess.normal)
     is_far = -height >= max_separation + error and height < Real(0.0)
-    return analytic_early_out.EarlyOut(
-        wp.where(is_far, analytic_early_out.FAR, analytic_early_out.UNDECIDED),
+    return primitive_distance.EarlyOut(
+        wp.where(is_far, primitive_distance.FAR, primitive_distance.UNDECIDED),
         Real(0.0),
         guess.normal,
         Vec3(),
@@ -60,9 +60,9 @@ def touch_of(a: Any, b: Any, pose_b_to_a: Pose, max_separation: Real) -> int:
     limit = max_separation + difference.radius_a + difference.radius_b
     error = SEARCH_ERROR * sum_of_sizes(difference)
     early = early_touch(difference, limit, error)
-    if early.state == analytic_early_out.FAR:
+    if early.state == primitive_distance.FAR:
         return APART_BY_LIMIT
-    if early.state == analytic_early_out.DECIDED:
+    if early.state == primitive_distance.DECIDED:
         return TOUCHING
     simplex = wp.zeros(shape=4, dtype=primitives.Vertex)
     nearest = gjk.nearest_of_difference(difference, early.normal, limit + error, simplex)

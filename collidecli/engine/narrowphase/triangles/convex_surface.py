@@ -50,7 +50,7 @@ from collidecli.engine.geometry.meshes import (
 )
 from collidecli.engine.geometry.primitives import middle_of
 from collidecli.engine.geometry.real import MESH, Real, Vec3
-from collidecli.engine.narrowphase.convex.feature import AT_BORDER
+from collidecli.engine.narrowphase.convex.feature_types import AT_BORDER
 from collidecli.engine.narrowphase.convex.features import corner_of
 from collidecli.engine.narrowphase.triangles.heightfield_traversal import (
     SegmentCursor,

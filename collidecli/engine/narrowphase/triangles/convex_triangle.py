@@ -43,10 +43,9 @@ from collidecli.engine.geometry.primitives import (
 )
 from collidecli.engine.geometry.real import CAPSULE, SPHERE, Pose, Real, Vec3
 from collidecli.engine.narrowphase.contact_merging import MIDDLE_INSIDE
-from collidecli.engine.narrowphase.convex.analytic_early_out import toward
 from collidecli.engine.narrowphase.convex.distance_bounds import nearest_cores
-from collidecli.engine.narrowphase.convex.feature import is_partly_sampled
 from collidecli.engine.narrowphase.convex.feature_overlap import feature_contacts
+from collidecli.engine.narrowphase.convex.feature_types import is_partly_sampled
 from collidecli.engine.narrowphase.convex.features import (
     corner_of,
     feature_at,
@@ -68,6 +67,7 @@ from collidecli.engine.narrowphase.convex.penetration import (
     sum_of_sizes,
     witness_by_gjk,
 )
+from collidecli.engine.narrowphase.convex.primitive_distance import toward
 from collidecli.engine.narrowphase.triangles.convex_surface import (
     FieldSurface,
     MeshSurface,

@@ -1,7 +1,7 @@
 """Collider of two triangle meshes: the vertices and edges of each against the surface of the other.
 
 The functions read either surface through a triangle source (see `surface`), so that
-`heightfield_solid` uses them too.
+`heightfield_colliders` uses them too.
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ import warp as wp
 from collidecli.engine import candidates, pipeline_build
 from collidecli.engine.cells import PoseBatch
 from collidecli.engine.chunk_sizes import IN_FLIGHT, ON_CPU, ON_DEVICE
-from collidecli.engine.compaction import CONTACT_ROWS
+from collidecli.engine.ordered_contacts import CONTACT_ROWS
 from collidecli.engine.particles.self_contacts import SELF_CONTACT_ROWS
 from collidecli.engine.particles.self_sweep import SELF_SWEEP_ROWS
 from collidecli.engine.particles.soft_contacts import SOFT_ROWS

@@ -16,9 +16,9 @@ from collidecli.importers.recordings.humanoid import BodyPoseMotion
 from collidecli.importers.recordings.kinds import kind_of, open_motion, open_recording
 from collidecli.scene.options import RecordingOptions
 from collidecli.storage.contact_sets.reader import ContactSet
+from collidecli.verbs.batch.episode_worker import work_shard
 from collidecli.verbs.batch.plan import read_plan
 from collidecli.verbs.batch.store import Store, open_store
-from collidecli.verbs.batch.work import work_shard
 from tests.support.twin_robots import ROBOT, Demo, check_poses, target_of, write_twins
 from tests.support.twin_robots import stepped_demo as stepped
 

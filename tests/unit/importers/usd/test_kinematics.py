@@ -204,7 +204,7 @@ MIMIC = '(prepend apiSchemas = ["PhysxMimicJointAPI:rotX"])'
 
 
 @pytest.mark.parametrize(
-    ("texts", "coordinates", "warning"),
+    ("escaping", "coordinates", "warning"),
     [
         (
             [joint("j", "/a", "/b"), joint("k", "/b", "/c"), joint("l", "/c", "/a")],

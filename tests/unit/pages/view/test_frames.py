@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import trimesh
 
-from collidecli.analysis.touches import (
+from collidecli.analysis.touch_intervals import (
     Frames,
     Intervals,
     IntervalTracker,

@@ -24,7 +24,7 @@ from collidecli.storage.contact_sets.reader import ContactSet
 from collidecli.verbs.fidelity.answers import ROW_FIELDS
 
 if TYPE_CHECKING:
-    from collidecli.verbs.fidelity.exact import Exact
+    from collidecli.verbs.fidelity.exact_distances import Exact
     from collidecli.verbs.fidelity.request import FidelityRequest
 
 

@@ -16,6 +16,7 @@ import h5py
 
 from collidecli.engine.runtime.owned_process import owned_process
 from collidecli.errors import CollideError, InputError, Interrupted, OutputError
+from collidecli.exit_codes import INTERNAL_ERROR, KILLED
 from collidecli.motions.scene_cache import SceneCache
 from collidecli.motions.scenes import scene_in_motion
 from collidecli.storage.files import UnreachableError, local_copy
@@ -31,7 +32,6 @@ from collidecli.verbs.run.run import RunRequest, RunResult, run
 PROBE_FRAMES = 50
 _scenes = SceneCache()
 """Of this process, which works on the episodes of one job in a row."""
-INTERNAL_ERROR = 70
 ATTEMPTS = 3
 """Computations of an episode that ends in an internal error or kills its process."""
 LEAST_MEMORY = 64 << 20
@@ -39,8 +39,6 @@ LEAST_MEMORY = 64 << 20
 TIMED_OUT = 124
 """Exit code of a process that was ended after the time limit of an episode, as of the program
 timeout."""
-KILLED = 4
-"""Exit code of a process that was killed, as for want of memory (docs/reference/cli.md)."""
 LIMIT_SECONDS = 3600.0
 LIMIT_FACTOR = 100.0
 """Time limit of an episode where none is given: at least, and times its estimate."""

@@ -21,7 +21,8 @@ from collidecli.engine.device_model import (
     type_of_kind,
     upload_model,
 )
-from collidecli.engine.distances import Found, Queries, least_of_contacts, upload_trees
+from collidecli.engine.distances.queries import Found, Queries, least_of_contacts, upload_trees
+from collidecli.engine.distances.surfaces import KERNELS
 from collidecli.engine.geometry.real import Pose, Real
 from collidecli.engine.narrowphase.collider import Collider, ColliderTable
 from collidecli.engine.narrowphase.collider_factory import collider_of_kinds
@@ -32,7 +33,6 @@ from collidecli.engine.runtime.launch_queue import execute_steps
 from collidecli.engine.runtime.warp_internals import struct_rows
 from collidecli.engine.runtime.warp_start import one_at_a_time
 from collidecli.engine.runtime.workspace import ChunkTooLarge, Workspace, parts_that_fit
-from collidecli.engine.surface_distances import KERNELS
 from collidecli.errors import InputError
 from collidecli.scene.model import Model
 from collidecli.scene.shape_types import ShapeType

@@ -11,19 +11,20 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from collidecli.cli.error_messages import INTERNAL_ERROR, described_error
+from collidecli.cli.error_messages import described_error
 from collidecli.cli.stop import Stopped
 from collidecli.cli.streams import Streams, error_parts
 from collidecli.cli.verbs import ROWS, VerbFolder
 from collidecli.errors import CollideError, Interrupted, OutputError
+from collidecli.exit_codes import DIFFERENCE, INTERNAL_ERROR, SUCCESS, UNUSABLE_INPUT
 from collidecli.results.endings import HDF5_ENDINGS
 from collidecli.results.inputs import InputFile, input_files, names_several, sorted_by_kind
-from collidecli.results.lists import DONE, FAILED, PLAIN, SKIPPED, ListedInput, ResultList
 from collidecli.results.result import Result
+from collidecli.results.several_inputs import DONE, FAILED, PLAIN, SKIPPED, ListedInput, ResultList
 from collidecli.wording import plural
 
 if TYPE_CHECKING:
-    from collidecli.pages.lists import ListTable
+    from collidecli.pages.several_inputs import ListTable
 
 CONTACT_SET = "collide-contacts"
 """FORMAT of storage.contact_sets.schema, which loads h5py."""
@@ -117,7 +118,7 @@ def listed(
     table: how the outcomes are shown. is_good: whether the result of an input, as dictionary, is
     without a fault or difference. more, states: of `ResultList`.
     """
-    from collidecli.pages.lists import list_table
+    from collidecli.pages.several_inputs import list_table
 
     made = ResultList(verb=verb, items=list(items), more=more or {}, states=states)
     streams.result(made, partial(list_table, table))
@@ -125,13 +126,13 @@ def listed(
     if any((item.error or {}).get("exit_code") == INTERNAL_ERROR for item in failed):
         return INTERNAL_ERROR
     if len(failed) == len(made.items):
-        return 2
+        return UNUSABLE_INPUT
     return (
-        0
+        SUCCESS
         if all(
             item.state == SKIPPED or (item.result and is_good(item.result)) for item in made.items
         )
-        else 1
+        else DIFFERENCE
     )
 
 

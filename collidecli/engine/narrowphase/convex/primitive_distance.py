@@ -24,7 +24,7 @@ from collidecli.engine.geometry.real import BOX, CAPSULE, CONE, CYLINDER, ELLIPS
 from collidecli.engine.narrowphase.convex.box_cylinder import box_and_cylinder
 from collidecli.engine.narrowphase.convex.depth_certificate import is_least_depth
 from collidecli.engine.narrowphase.convex.gjk import is_nearest
-from collidecli.engine.narrowphase.convex.newton import Descent, descend, minimum_on_disc
+from collidecli.engine.narrowphase.convex.newton_descent import Descent, descend, minimum_on_disc
 from collidecli.engine.narrowphase.convex.polytope import WITNESS_MISS
 
 # ruff: noqa: F811

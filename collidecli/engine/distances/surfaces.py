@@ -18,7 +18,7 @@ import warp as wp
 from collidecli.engine.cells import Instances
 from collidecli.engine.collider_query import hull_of, primitive_of, relative_pose
 from collidecli.engine.device_model import ShapeRows
-from collidecli.engine.distances import (
+from collidecli.engine.distances.queries import (
     STACK,
     Found,
     Queries,

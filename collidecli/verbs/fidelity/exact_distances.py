@@ -9,9 +9,9 @@ import numpy as np
 
 from collidecli.adapters.problem import Problem
 from collidecli.adapters.rows import EngineRows
-from collidecli.engine.pair_distances import PairDistanceRows
+from collidecli.engine.distances.pairs import PairDistanceRows
+from collidecli.engine.distances.points import point_distances
 from collidecli.engine.pipeline_build import find_device
-from collidecli.engine.point_distances import point_distances
 from collidecli.motions.clearance import distance_bounds
 from collidecli.numerics.poses import compose_poses, inverse_poses
 from collidecli.scene.shape_types import ShapeType

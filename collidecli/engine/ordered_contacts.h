@@ -1,4 +1,4 @@
-// C++ of compaction.py, by section. The compiler of a kernel reads it: ${NAME} is a value of the module.
+// C++ of ordered_contacts.py, by section. The compiler of a kernel reads it: ${NAME} is a value of the module.
 // == list_sources
     for (int candidate = begin; candidate < last; ++candidate) {
         const int count = candidates.count.data[candidate];
