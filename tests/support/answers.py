@@ -410,6 +410,9 @@ def forms() -> dict[str, tuple[Form, ...]]:
 
 ROUNDING = 1e-9
 """Of the size: docs/howto/measure-clearance.md bounds the certified error of a distance by it."""
+NEARLY = 1e-5
+ROUNDING_OF_NEAR = 1e-8
+"""Of the size: the same bound for a distance below NEARLY."""
 CONTACT = 1e-7
 """Of the size: the bound of a contact's distance in docs/explanation/accuracy.md."""
 TOUCH_FROM_BEHIND = 1e-8
@@ -453,10 +456,14 @@ def touches_a_back(cases: Sequence[PairCase], found: Answers) -> np.ndarray:
 
 
 def _rules_of_gaps(
-    found: Answers, gaps: Sequence[float], slack: np.ndarray, must: np.ndarray, may: np.ndarray
+    found: Answers,
+    gaps: Sequence[float],
+    slack: np.ndarray,
+    must: np.ndarray,
+    behind: np.ndarray,
 ) -> Iterator[Broken]:
-    """Which pairs have contacts within each gap. must, may: bool[N], pairs that have a contact, and
-    that can have one, of those near enough."""
+    """Which pairs have contacts within each gap. must: bool[N], pairs that have a contact if they
+    are near enough. behind: bool[G, N], see `contacts_behind`."""
     present = np.isfinite(found.least)
     for k, gap in enumerate(gaps):
         yield (
@@ -466,7 +473,7 @@ def _rules_of_gaps(
         yield f"no contact beyond the gap {gap:g}", present[k] & (found.clearance > gap + slack)
         yield (
             f"no contact behind a front, gap {gap:g}",
-            present[k] & ~may & (found.clearance > slack),
+            present[k] & behind[k] & (found.least[k] > slack),
         )
         yield (
             f"no distance of the gap {gap:g} or more",
@@ -504,16 +511,25 @@ def all_rules(cases: Sequence[PairCase], found: Answers, gaps: Sequence[float]) 
     present = np.isfinite(found.least)
     hidden = np.array([not case.first.two_sided for case in cases])[found.case]
     must = ~hidden
-    may = np.ones_like(hidden)
+    is_nearest = np.ones_like(hidden)
+    behind = np.zeros(found.least.shape, bool)
     if hidden.any():
         front, back = sides(cases, found)
         must[hidden] = front[hidden]
-        may[hidden] = ~back[hidden]
-    yield from _rules_of_gaps(found, gaps, slack, must, may)
+        is_nearest[hidden] = ~back[hidden]
+        behind[:, hidden] = contacts_behind(cases, found)[:, hidden]
+    yield from _rules_of_gaps(found, gaps, slack, must, behind)
     reach = np.array([*gaps])[:, None]
     off = np.where(present, np.abs(np.where(present, found.least, 0.0) - found.clearance), 0.0)
-    yield "contacts have the clearance", (off > slack + CONTACT / ROUNDING * rounding).any(0)
-    yield "the error of a distance is certified", (found.clearance > 0.0) & (found.error > rounding)
+    yield (
+        "contacts have the clearance",
+        is_nearest & (off > slack + CONTACT / ROUNDING * rounding).any(0),
+    )
+    certified = rounding * np.where(found.clearance < NEARLY, ROUNDING_OF_NEAR / ROUNDING, 1.0)
+    yield (
+        "the error of a distance is certified",
+        (found.clearance > 0.0) & (found.error > certified),
+    )
     overlap = (found.least < -slack).any(0) | (found.clearance < -slack)
     depth = np.where(present, found.least, np.where(reach > 0.0, np.inf, 0.0))
     for k in range(1, len(gaps)):
@@ -554,20 +570,34 @@ def sides(cases: Sequence[PairCase], found: Answers) -> tuple[np.ndarray, np.nda
         form = cases[case].first
         if form.type != ShapeType.MESH:
             continue
-        height = np.array(triangle_heights(form, found.nearest[row, 0], found.toward[row]))
+        height = triangle_heights(form, found.nearest[row, 0], found.toward[row])
         crosses = found.clearance[row] < 0.0
-        front[row], back[row] = (
-            crosses or bool((height > 1e-6).all()),
-            not crosses and bool((height < -1e-6).all()),
-        )
+        front[row] = crosses or bool((height > 1e-6).all())
+        back[row] = not crosses and bool((height < -1e-6).all())
     return front, back
 
 
-def triangle_heights(form: Form, point: np.ndarray, toward: np.ndarray) -> list[float]:
+def contacts_behind(cases: Sequence[PairCase], found: Answers) -> np.ndarray:
+    """bool[G, N]: whether the deepest contact at each gap leads off the back of all triangles of
+    the first mesh at its own point.
+
+    A part of the second shape may be in front, within a large gap, while its nearest one is behind.
+    """
+    behind = np.zeros(found.least.shape, bool)
+    for k, row in np.argwhere(np.isfinite(found.least)):
+        form = cases[found.case[row]].first
+        if form.type == ShapeType.MESH:
+            height = triangle_heights(form, found.point[k, row, 0], found.normal[k, row])
+            behind[k, row] = (height < -1e-6).all()
+    return behind
+
+
+def triangle_heights(form: Form, point: np.ndarray, toward: np.ndarray) -> np.ndarray:
     """How much a direction rises off each triangle that a point is on."""
-    corners = form.corners[point_distances(form.corners, point) < 1e-7]
+    distance = point_distances(form.corners, point)
+    corners = form.corners[distance < distance.min() + 1e-7]
     normal = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
-    return list(normal @ toward / np.linalg.norm(normal, axis=1))
+    return normal @ toward / np.linalg.norm(normal, axis=1)
 
 
 def inner_distances(

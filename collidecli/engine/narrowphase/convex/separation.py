@@ -76,8 +76,8 @@ Args:
     pose_b_to_a: b's frame in a's.
     max_separation: the search ends once the separation is known to be at least this [m].
 Returns:
-    Separation. Its witness is on both shapes to 5e-8 of the larger's size. The separation of cores
-    that touch, or
+    Separation. Its witness is on both shapes to 5e-8 of the larger's size, but for rare ends of GJK
+    by rounding (docs/explanation/accuracy.md). The separation of cores that touch, or
     overlap by less than 2e-9 of their sizes' sum, is accurate to that value, also if b is a million
         times a's size.
 Degenerate: if several directions attain the depth, one that depends on the arguments alone; see

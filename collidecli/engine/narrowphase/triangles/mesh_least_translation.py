@@ -75,6 +75,7 @@ from collidecli.engine.narrowphase.triangles.surface_pair import (
     exchanged_pair,
     inner_regions,
     nudged,
+    opposite_nudge,
     placed_in_b,
     triangles_of_pair,
 )
@@ -617,6 +618,12 @@ def measure_regions(source: Any, pair: SurfacePair, rows: ContactRows) -> int:
         # around. Closed meshes with points in a heightfield leave it by these.
         pair = nudged(pair, rows)
         crossings = add_crossings(source, pair, as_regions(regions))
+        if crossings[0] > 0:
+            # Surfaces that pass through each other do so after any small translation.
+            back = opposite_nudge(pair)
+            if add_crossings(source, back, as_regions(regions))[0] == 0:
+                pair = back
+            crossings = add_crossings(source, pair, as_regions(regions))
         count = inner_regions(rows, as_regions(regions), crossings[0])
     pair.regions = as_regions(regions)
     pair.region_count = count

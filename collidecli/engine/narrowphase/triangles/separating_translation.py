@@ -570,10 +570,12 @@ def exit_along(source: Any, pair: SurfacePair, direction: Vec3, limit: Real) -> 
             remember(source, pair, latest)
             translation = latest.translation
         else:
-            beyond = inner_exit(source, pair, region, direction, translation, limit)
-            if beyond <= translation + pair.touch and pair.region_count == 1:
+            # A point that leaves last is on the surface: whether it is inside there is rounding.
+            past = translation + pair.touch
+            beyond = inner_exit(source, pair, region, direction, past, limit)
+            if beyond <= past + pair.touch and pair.region_count == 1:
                 beyond = engulfed_exit(source, pair, direction, translation)
-            if beyond <= translation + pair.touch:
+            if beyond <= past + pair.touch:
                 if last.face_a >= 0:
                     last = exit_to_the_last(source, pair, direction, translation, last)
                     last.found = wp.where(last.translation < limit, 1, 0)

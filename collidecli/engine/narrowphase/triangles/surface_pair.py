@@ -173,8 +173,8 @@ def are_apart_by_planes(
 ) -> bool:
     """Whether the plane of one of two triangles has the other beside it, farther than `margin` [m].
 
-    Most triangles whose boxes overlap are told apart by this alone, at a tenth of the cost of the
-    separating axis test. Degenerate: triangles without a normal are not apart.
+    Most triangles whose boxes overlap are told apart by this alone, without the separating axis
+    test. Degenerate: triangles without a normal are not apart.
     """
     a = corner_on(source, pair.b, face_b, 0)
     normal = normal_on(source, pair.b, face_b)
@@ -364,6 +364,18 @@ def nudged(pair: SurfacePair, rows: ContactRows) -> SurfacePair:
                 nudge += wp.max(lacks, Real(0.0)) * contact.normal
     result.tie.nudge = nudge
     result.grown = pair.touch + TIE_SHIFT * pair.touch
+    return result
+
+
+@wp.func
+def opposite_nudge(pair: SurfacePair) -> SurfacePair:
+    """The pair with ties that are decided by the opposite nudge.
+
+    Contacts that touch may have opposite normals, as of sheets that lie in each other, so that no
+    nudge leads away from all of them.
+    """
+    result = pair
+    result.tie.nudge = -pair.tie.nudge
     return result
 
 
