@@ -130,11 +130,21 @@ def test_a_box_in_two_arms_has_the_depth_of_its_deeper_region():
         check_copies(cells, False, ("box", "L", k))
 
 
-@pytest.mark.parametrize(("second", "cases"), [("L", [70]), ("torus", [33, 75]), ("sheet", [84])])
-def test_a_box_in_a_mesh_has_one_depth(second, cases):
-    """A refinement must not follow the first triangle beyond a limit, which the order of a tree
-    chooses."""
-    pairs = [drawn("box", second, 3, 120)[k] for k in cases]
+@pytest.mark.parametrize(
+    ("second", "seed", "cases"),
+    [
+        ("L", 3, [70]),
+        ("torus", 3, [33, 75]),
+        ("sheet", 3, [84]),
+        ("torus", 4, [95]),
+        ("sheet", 4, [82]),
+        ("one_sided", 4, [20]),
+    ],
+)
+def test_a_box_in_a_mesh_has_one_depth(second, seed, cases):
+    """The order in which a tree gives triangles must choose neither the first triangle beyond a
+    limit, nor those of a region, nor the normals that are tried."""
+    pairs = [drawn("box", second, seed, 120)[k] for k in cases]
     for k, cells in zip(cases, contacts_of_copies(pairs, COPIES, NOISE), strict=True):
         check_copies(cells, False, ("box", second, k))
 
@@ -148,6 +158,14 @@ def test_boxes_in_meshes_have_one_depth(second):
         assert np.isfinite(distances).all() == np.isfinite(distances).any(), k
         if np.isfinite(distances).all():
             assert np.ptp(distances) < SAME_DEPTH, (k, distances)
+
+
+def test_a_point_that_leaves_last_is_outside():
+    """A region's inner point is on the surface where the last triangles are left; whether it is
+    inside there must not be rounding."""
+    pairs = drawn("dented", "dented", 2, 236)[235:]
+    for cells in contacts_of_copies(pairs, COPIES, NOISE):
+        check_copies(cells, True, (2, 235))
 
 
 def part_count(pair: NoisyPair) -> int:

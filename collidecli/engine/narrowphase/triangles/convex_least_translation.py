@@ -186,51 +186,50 @@ def allowed_in(pair: Any, surface: Any, direction: Vec3) -> Vec3:
 
 
 @wp.func
+def is_unlike(directions: wp.array[Vec3], count: int, direction: Vec3) -> bool:
+    """Whether none of `count` directions is similar."""
+    result = bool(True)
+    for k in range(count):
+        result = result and wp.dot(directions[k], direction) <= SAME_DIRECTION
+    return result
+
+
+@wp.func
 def add_direction(directions: wp.array[Vec3], count: int, direction: Vec3) -> int:
     """Adds a direction to those to be tried, unless one is similar; returns their number."""
-    for k in range(count):
-        if wp.dot(directions[k], direction) > SAME_DIRECTION:
-            return count
+    if not is_unlike(directions, count, direction):
+        return count
     directions[count] = direction
     return count + 1
 
 
-@wp.func
-def add_normal(
-    directions: wp.array[Vec3],
-    numbers: wp.array[int],
-    given: int,
-    before: int,
-    direction: Vec3,
-    number: int,
+@wp.func(inline=False)
+def add_normals(
+    pair: Any, surface: Any, sweep: Sweep, directions: wp.array[Vec3], before: int
 ) -> int:
-    """As `add_direction`, for a triangle's normal: of similar ones that of the lowest number stays.
+    """Adds up to CROSSED normals of the triangles near the shape; returns the number of directions.
 
-    numbers: of the directions from `given` on, which come in the order of a tree.
+    In the order of the triangles' numbers each whose normal is like none before it: a tree gives
+    them in an order that rounding may choose.
     """
-    for k in range(before):
-        if wp.dot(directions[k], direction) > SAME_DIRECTION:
-            if k >= given and number < numbers[k]:
-                directions[k] = direction
-                numbers[k] = number
-            return before
-    directions[before] = direction
-    numbers[before] = number
-    return before + 1
-
-
-@wp.func
-def sort_directions(directions: wp.array[Vec3], numbers: wp.array[int], first: int, end: int):
-    """Sorts directions by their numbers, from `first` up to but excluding `end`."""
-    for i in range(first, end):
-        for k in range(i + 1, end):
-            if numbers[k] < numbers[i]:
-                number = numbers[i]
-                numbers[i] = numbers[k]
-                numbers[k] = number
-                direction = directions[i]
-                directions[i] = directions[k]
-                directions[k] = direction
+    count = before
+    while count < before + wp.static(CROSSED):
+        lowest = int(-1)
+        cursor = begin_near(surface, sweep.lower, sweep.upper)
+        while cursor.number >= 0:
+            for turn in range(2 - surface.closed):
+                number = 2 * cursor.number + turn
+                if lowest < 0 or number < lowest:
+                    normal = pair.rotation * corners_of(surface, cursor.number).normal
+                    direction = allowed_in(pair, surface, wp.where(turn == 0, normal, -normal))
+                    if is_unlike(directions, count, direction):
+                        lowest = number
+                        directions[count] = direction
+            cursor = next_near(surface, cursor, sweep.lower, sweep.upper)
+        if lowest < 0:
+            return count
+        count += 1
+    return count
 
 
 @wp.func
@@ -379,18 +378,7 @@ def search(
     """The least translation over directions. directions: capacity DIRECTIONS; the first `given` are
     set and tried."""
     best = before
-    count = given
-    numbers = wp.zeros(shape=wp.static(DIRECTIONS), dtype=int)
-    cursor = begin_near(surface, sweep.lower, sweep.upper)
-    while cursor.number >= 0 and count < given + wp.static(CROSSED):
-        normal = pair.rotation * corners_of(surface, cursor.number).normal
-        for turn in range(2 - surface.closed):
-            direction = allowed_in(pair, surface, wp.where(turn == 0, normal, -normal))
-            count = add_normal(
-                directions, as_ints(numbers), given, count, direction, 2 * cursor.number + turn
-            )
-        cursor = next_near(surface, cursor, sweep.lower, sweep.upper)
-    sort_directions(directions, as_ints(numbers), given, count)
+    count = add_normals(pair, surface, sweep, directions, given)
     for k in range(wp.static(SPREAD)):
         if count < wp.static(DIRECTIONS):
             direction = allowed_in(pair, surface, pair.rotation * spread_direction(k))

@@ -352,9 +352,14 @@ def leave_region(difference: Any, sweep: Sweep, ray: Ray, number: int, before: F
 def leave_triangles(
     pair: Any, surface: Any, sweep: Sweep, ray: Ray, limit: Real, before: FreeAt
 ) -> FreeAt:
-    """The translation after one traversal of the triangles near the shape, which moves on; ends at
-    the limit."""
+    """The translation after one traversal of the triangles near the shape; ends at the limit.
+
+    The shape moves on from triangle to triangle. Where a region is left, all triangles are left
+    from `before`: which of them are in it depends on the translation, and must not depend on the
+    order in which a tree gives them.
+    """
     result = before
+    start = before
     difference = pair
     along = wp.transpose(pair.rotation) * ray.direction
     grown = Vec3(sweep.touch, sweep.touch, sweep.touch)
@@ -363,13 +368,15 @@ def leave_triangles(
     cursor = begin_near(surface, lower, upper)
     while cursor.number >= 0:
         difference.b = corners_of(surface, cursor.number)
-        after = leave_region(difference, sweep, ray, cursor.number, result)
+        after = leave_region(difference, sweep, ray, cursor.number, start)
         if after.t > result.t:
             result = after
             if result.t >= limit:
                 return result
-            lower = sweep.lower + result.t * along - grown
-            upper = sweep.upper + result.t * along + grown
+            if sweep.in_region == 0:
+                start = result
+                lower = sweep.lower + result.t * along - grown
+                upper = sweep.upper + result.t * along + grown
         cursor = next_near(surface, cursor, lower, upper)
     return result
 
@@ -403,15 +410,22 @@ def first_free(pair: Any, surface: Any, sweep: Sweep, direction: Vec3, limit: Re
 
     limit: the search ends once the translation is at least this [m].
     """
-    result = FreeAt(Real(0.0), direction, -1, direction, 1)
+    start = FreeAt(Real(0.0), direction, -1, direction, 1)
+    result = start
     difference = pair
     ray = ray_along(pair.a, direction)
     for k in range(wp.static(RECENT)):
         if sweep.recent[k] >= 0:
             difference.b = corners_of(surface, sweep.recent[k])
-            result = leave_region(difference, sweep, ray, sweep.recent[k], result)
+            if sweep.in_region == 0:
+                start = result
+            after = leave_region(difference, sweep, ray, sweep.recent[k], start)
+            if after.t > result.t:
+                result = after
     if result.t >= limit:
         return result
+    if sweep.in_region == 1:
+        result = start
     for _sweep in range(SWEEPS):
         before = result.t
         result = leave_triangles(pair, surface, sweep, ray, limit, result)
