@@ -108,7 +108,7 @@ def collide_box_box(
     if best.separation > Real(0.0):
         # Neither a vertex above a face nor crossing edges, for which the best axis is exact: so a
         # closest point is a vertex.
-        nearest = _nearest_of_vertices(size_a, size_b, rotation, position)
+        nearest = _nearest_vertex(size_a, size_b, rotation, position, pose_b_to_a)
         distance = wp.sqrt(nearest.square)
         if distance >= max_separation:
             return 0
@@ -235,23 +235,49 @@ class Nearest:
 
 
 @wp.func
-def _nearest_of_vertices(size_a: Vec3, size_b: Vec3, rotation: Mat33, position: Vec3) -> Nearest:
+def _nearest_of_vertices(
+    size_a: Vec3, size_b: Vec3, rotation: Mat33, position: Vec3, of_a: bool
+) -> Nearest:
+    """The closest of the vertices of a, or of b, and the point of the other box closest to it."""
     nearest = Nearest(Real(wp.inf), Vec3(), Vec3())
-    vertices = int(16)
+    vertices = int(8)
     for k in range(vertices):
         signs = Vec3(Real(2 * (k & 1) - 1), Real((k & 2) - 1), Real((k & 4) / 2 - 1))
-        if k < 8:
-            on_b = rotation * wp.cw_mul(signs, size_b) + position
-            on_a = wp.max(-size_a, wp.min(size_a, on_b))
-        else:
+        if of_a:
             on_a = wp.cw_mul(signs, size_a)
             on_b = (
                 rotation * wp.max(-size_b, wp.min(size_b, (on_a - position) * rotation)) + position
             )
+        else:
+            on_b = rotation * wp.cw_mul(signs, size_b) + position
+            on_a = wp.max(-size_a, wp.min(size_a, on_b))
         square = wp.dot(on_b - on_a, on_b - on_a)
         if square < nearest.square:
             nearest = Nearest(square, on_a, on_b)
     return nearest
+
+
+@wp.func(inline=False)
+def _nearest_vertex(
+    size_a: Vec3, size_b: Vec3, rotation: Mat33, position: Vec3, pose_b_to_a: Pose
+) -> Nearest:
+    """The closest of the vertices of both boxes.
+
+    Of a vertex of each that are equally close, to rounding, that along whose line the separation is
+    larger: a vertex beside the closest point of a nearly parallel edge is as close, but not along
+    its normal.
+    """
+    of_b = _nearest_of_vertices(size_a, size_b, rotation, position, False)
+    of_a = _nearest_of_vertices(size_a, size_b, rotation, position, True)
+    distance = wp.sqrt(wp.min(of_a.square, of_b.square))
+    scale = wp.length(position) + wp.length(size_a) + wp.length(size_b)
+    if wp.abs(of_a.square - of_b.square) > ROUNDING * scale * distance:
+        return of_b if of_b.square < of_a.square else of_a
+    a = primitive(BOX, size_a)
+    b = primitive(BOX, size_b)
+    along_a = separation_along(a, b, pose_b_to_a, wp.normalize(of_a.on_b - of_a.on_a))
+    along_b = separation_along(a, b, pose_b_to_a, wp.normalize(of_b.on_b - of_b.on_a))
+    return of_a if along_a > along_b else of_b
 
 
 @wp.func

@@ -199,6 +199,7 @@ def _line_on_face(
     shortest = FLAT_CORNER * wp.min(face.half_width, Real(0.5) * length)
     is_short = (part.high - part.low) * length <= wp.max(shortest, contact_frame.merge_distance)
     ends = wp.where(is_short, 1, 2)
+    first = Vec3(Real(wp.inf), Real(wp.inf), Real(wp.inf))
     for k in range(ends):
         t = part.low if k == 0 else part.high
         edge = part.low_edge if k == 0 else part.high_edge
@@ -220,7 +221,10 @@ def _line_on_face(
         height_a = height_face if face_is_a else height_line
         id_a = face_id if face_is_a else line_id
         id_b = line_id if face_is_a else face_id
-        if separation < contact_frame.max_separation:
+        # Both ends of a line beside a corner are clamped to it.
+        is_new = is_beside(p, first) > contact_frame.merge_distance
+        if separation < contact_frame.max_separation and is_new:
+            first = p
             point = lifted_from_frame(contact_frame, p[0], p[1], height_a)
             emit_contact(
                 out, row + written, point, contact_frame.normal, separation, id_a, id_b, ends - 1
