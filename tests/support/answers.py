@@ -11,6 +11,8 @@ import numpy as np
 
 import collidecli
 from collidecli.scene.builder import ModelBuilder
+from collidecli.scene.convex_hull import COPLANAR
+from collidecli.scene.convex_surface import convex_surface
 from collidecli.scene.model import Model
 from collidecli.scene.shape_config import ShapeConfig
 from collidecli.scene.shape_types import ShapeType
@@ -278,6 +280,17 @@ class Form:
         """Side of a voxel of its signed distance field; 0 without one."""
         return 2.0 * self.extent / self.voxels if self.voxels else 0.0
 
+    @cached_property
+    def flattened(self) -> float:
+        """How far triangles may be out of the faces of the hull that a convex mesh collides as; 0
+        of other shapes."""
+        if self.type != ShapeType.MESH or self.voxels:
+            return 0.0
+        builder = collidecli.ModelBuilder()
+        self.add(builder, builder.add_body(), 1.0, 0.0)
+        is_hull = convex_surface(builder.finalize().meshes[0]) is not None
+        return 2.0 * COPLANAR * self.extent if is_hull else 0.0
+
     @property
     def vertices(self) -> np.ndarray:
         assert self.mesh is not None
@@ -507,7 +520,8 @@ def all_rules(cases: Sequence[PairCase], found: Answers, gaps: Sequence[float]) 
     rounding = np.array(
         [ROUNDING * max(1.0, case.first.extent, case.second.extent) for case in cases]
     )[found.case]
-    slack = rounding + FLOAT32 * np.abs(found.clearance) + voxel
+    flattened = np.array([case.first.flattened + case.second.flattened for case in cases])
+    slack = rounding + FLOAT32 * np.abs(found.clearance) + voxel + flattened[found.case]
     present = np.isfinite(found.least)
     hidden = np.array([not case.first.two_sided for case in cases])[found.case]
     must = ~hidden
