@@ -20,7 +20,7 @@ from collidecli.exporters import parquet_parts
 from collidecli.exporters.lerobot import QUANTILES, joined_statistics, statistics_of
 from collidecli.storage.contact_sets.reader import ContactSet
 from collidecli.storage.input_files import file_sha256
-from collidecli.verbs.batch import gathered, lerobot, merged_shards
+from collidecli.verbs.batch import gathered_episodes, lerobot, merged_shards
 from collidecli.verbs.batch.plan import read_plan
 from collidecli.verbs.batch.store import Failure, Store, open_store
 from collidecli.verbs.label.named_pairs import NamedPairs
@@ -177,9 +177,9 @@ def test_slots_write_the_rows_of_one_gathering(done, collide):
 
 def test_a_manifest_trusts_what_runs_recorded(done, collide, monkeypatch):
     opened = []
-    checked = gathered.Gathered.open
+    checked = gathered_episodes.Gathered.open
     monkeypatch.setattr(
-        gathered.Gathered, "open", lambda *given: opened.append(given) or checked(*given)
+        gathered_episodes.Gathered, "open", lambda *given: opened.append(given) or checked(*given)
     )
     assert gather(collide, "manifest", "all.parquet")["episodes"] == 4
     assert len(opened) == 1

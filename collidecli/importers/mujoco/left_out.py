@@ -165,7 +165,7 @@ FAMILIES: dict[str, Callable[[mujoco.MjSpec], int]] = {
     "joint limits": _free_joints,
     "lights and cameras": _delete("lights", "cameras"),
     "sizes of memory": _free_sizes,
-    "custom numbers and texts": _delete("numerics", "escaping"),
+    "custom numbers and texts": _delete("numerics", "texts"),
     "tendons": _delete("tendons"),
     "equalities": _delete("equalities"),
     "actuators": _strip_actuators,

@@ -204,7 +204,7 @@ MIMIC = '(prepend apiSchemas = ["PhysxMimicJointAPI:rotX"])'
 
 
 @pytest.mark.parametrize(
-    ("escaping", "coordinates", "warning"),
+    ("texts", "coordinates", "warning"),
     [
         (
             [joint("j", "/a", "/b"), joint("k", "/b", "/c"), joint("l", "/c", "/a")],
