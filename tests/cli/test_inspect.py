@@ -52,7 +52,7 @@ def test_colliders(here, collide):
     assert result["schema"] == "collide.inspect.colliders/1"
     found = {(pair["first"], pair["second"]): pair for pair in result["pairs"]}
     assert list(found) == list(ROUTES)
-    assert found["sphere", "box"]["collider"] == "closed_form.collide_sphere_box"
+    assert found["sphere", "box"]["collider"] == "closed_forms.spheres.collide_sphere_box"
     assert found["box", "cylinder"]["method"] == "GJK, EPA"
     assert found["mesh", "mesh"]["contacts"] is None
     shown = collide("inspect --colliders").out.splitlines()

@@ -110,7 +110,7 @@ def check(
     message = f"{what}: {report.off_surface.max()}, {scene.pose[off][:1]!r}"
     rare_count = len(off) // (RARE_OF_HULLS if has_hull(type_a, type_b) else RARE)
     assert off.sum() <= report.inexact + rare_count, message
-    # Cores are at most a radius, which is part of the size, farther apart than the shapes.
+    # GJK is between cores, at most a radius, which is part of the size, farther apart.
     of_cores = 1.0 + np.abs(report.least) / scene.scale()
     rare = MERGED_SURFACE + ((2.0 * SUPPORTED) ** 0.5 if is_round else ACROSS * of_cores)
     assert (report.off_surface > rare).sum() <= report.inexact, message

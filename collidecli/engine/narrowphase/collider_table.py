@@ -60,8 +60,10 @@ def _closed_form(collider: str, contacts: int) -> Route:
 
 NO_CONTACT = Route("none", "no contact", "", 0)
 OWN_SURFACE = Route("own surface", "as without the field", "")
-LOWEST_POINT = Route("lowest point", "lowest point", "closed_form.collide_plane_primitive", 1)
-LOWEST_FACE = Route("lowest point", "vertices", "closed_form.collide_plane_convex_mesh", 7)
+LOWEST_POINT = Route(
+    "lowest point", "lowest point", "closed_forms.planes.collide_plane_primitive", 1
+)
+LOWEST_FACE = Route("lowest point", "vertices", "closed_forms.planes.collide_plane_convex_mesh", 7)
 GJK = Route(
     "convex",
     "GJK, EPA",
@@ -122,12 +124,12 @@ SDF = Route("field", "SDF", "field_collider.COLLIDER")
 TABLE = {
     "plane": {
         "plane": NO_CONTACT,
-        "sphere": _closed_form("closed_form.collide_plane_sphere", 1),
-        "capsule": _closed_form("closed_form.collide_plane_capsule", 2),
-        "box": _closed_form("closed_form.collide_plane_box", 8),
-        "cylinder": _closed_form("closed_form.collide_plane_cylinder", 5),
-        "cone": _closed_form("closed_form.collide_plane_cone", 6),
-        "ellipsoid": _closed_form("closed_form.collide_plane_ellipsoid", 1),
+        "sphere": _closed_form("closed_forms.planes.collide_plane_sphere", 1),
+        "capsule": _closed_form("closed_forms.planes.collide_plane_capsule", 2),
+        "box": _closed_form("closed_forms.planes.collide_plane_box", 8),
+        "cylinder": _closed_form("closed_forms.planes.collide_plane_cylinder", 5),
+        "cone": _closed_form("closed_forms.planes.collide_plane_cone", 6),
+        "ellipsoid": _closed_form("closed_forms.planes.collide_plane_ellipsoid", 1),
         CONVEX: LOWEST_POINT,
         "convex_mesh": LOWEST_FACE,
         "mesh": PLANE_ON_MESH,
@@ -136,18 +138,18 @@ TABLE = {
         FIELD: OWN_SURFACE,
     },
     "sphere": {
-        "sphere": _closed_form("closed_form.collide_sphere_sphere", 1),
-        "capsule": _closed_form("closed_form.collide_sphere_capsule", 1),
-        "box": _closed_form("closed_form.collide_sphere_box", 1),
-        "cylinder": _closed_form("closed_form.collide_sphere_cylinder", 1),
-        "cone": _closed_form("closed_form.collide_sphere_cone", 1),
-        "ellipsoid": _closed_form("closed_form.collide_sphere_ellipsoid", 1),
+        "sphere": _closed_form("closed_forms.spheres.collide_sphere_sphere", 1),
+        "capsule": _closed_form("closed_forms.spheres.collide_sphere_capsule", 1),
+        "box": _closed_form("closed_forms.spheres.collide_sphere_box", 1),
+        "cylinder": _closed_form("closed_forms.spheres.collide_sphere_cylinder", 1),
+        "cone": _closed_form("closed_forms.spheres.collide_sphere_cone", 1),
+        "ellipsoid": _closed_form("closed_forms.spheres.collide_sphere_ellipsoid", 1),
     },
     "capsule": {
-        "capsule": _closed_form("closed_form.collide_capsule_capsule", 2),
-        "box": _closed_form("closed_form.collide_capsule_box", 2),
+        "capsule": _closed_form("closed_forms.capsules.collide_capsule_capsule", 2),
+        "box": _closed_form("closed_forms.capsules.collide_capsule_box", 2),
     },
-    "box": {"box": _closed_form("box_box.collide_box_box", 9)},
+    "box": {"box": _closed_form("closed_forms.boxes.collide_box_box", 9)},
     CONVEX: {
         CONVEX: GJK,
         "mesh": ON_MESH,

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from collidecli.engine.device_model import KIND_COUNT
-from collidecli.engine.narrowphase import closed_form, collider_factory, collider_table
+from collidecli.engine.narrowphase import collider_factory, collider_table
+from collidecli.engine.narrowphase.closed_forms import planes
 from collidecli.engine.narrowphase.collider_table import KINDS, METHODS, OWN_SURFACE, ROUTES
 from collidecli.engine.narrowphase.convex import manifold
 from collidecli.scene.shape_types import ShapeType
@@ -46,7 +47,7 @@ def test_capacities_are_those_of_the_functions():
         == collider_table.GJK_ON_SURFACE.contacts
         == manifold.MAX_CONTACTS
     )
-    assert collider_table.LOWEST_FACE.contacts == closed_form.MAX_CONTACTS
+    assert collider_table.LOWEST_FACE.contacts == planes.MAX_CONTACTS
 
 
 @pytest.mark.parametrize("method", METHODS)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
-from collidecli.engine.narrowphase.box_box import collide_box_box
+from collidecli.engine.narrowphase.closed_forms.boxes import collide_box_box
 from collidecli.engine.narrowphase.collider_table import closed_forms
 from collidecli.scene.shape_types import ShapeType
 from tests.support.oracle import rotation_of, signed_distance

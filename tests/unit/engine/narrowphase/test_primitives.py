@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
-from collidecli.engine.narrowphase import box_box, closed_form
+from collidecli.engine.narrowphase.closed_forms import boxes, capsules, planes, spheres
 from collidecli.engine.narrowphase.collider_table import closed_forms
 from collidecli.scene.shape_types import ShapeType
 from tests.support.pair_runner import (
@@ -28,10 +28,13 @@ CASES = [
 ]
 
 
+MODULES = {"plane": planes, "sphere": spheres, "capsule": capsules, "box": boxes}
+
+
 def collider_of(pair: str) -> tuple[Callable, int]:
     """The collider of a pair, as "plane_box", and its largest number of contacts."""
     a, b = pair.split("_")
-    module = box_box if pair == "box_box" else closed_form
+    module = MODULES[a]
     return getattr(module, f"collide_{pair}"), closed_forms()[a, b].contacts
 
 

@@ -9,8 +9,11 @@ import pytest
 import warp as wp
 from warp._src import context
 
-from collidecli.engine.narrowphase.box_box import collide_box_box
-from collidecli.engine.narrowphase.closed_form import collide_sphere_capsule, collide_sphere_sphere
+from collidecli.engine.narrowphase.closed_forms.boxes import collide_box_box
+from collidecli.engine.narrowphase.closed_forms.spheres import (
+    collide_sphere_capsule,
+    collide_sphere_sphere,
+)
 from collidecli.engine.narrowphase.collider import closed_form_kernel
 from collidecli.engine.runtime import carried_kernels, kernel_hashes, native_code, warp_internals
 from collidecli.engine.runtime.deferred_functions import DeferredFunction
