@@ -19,7 +19,7 @@ from collidecli.engine.geometry.meshes import Meshes, facet_meshes, upload_meshe
 from collidecli.engine.geometry.nearest_on_primitive import surface_point
 from collidecli.engine.geometry.real import HEIGHTFIELD, PLANE, UP, Real, Vec3
 from collidecli.engine.hydroelastic.mesh_sides import NO_FEATURE, feature_number
-from collidecli.engine.narrowphase.triangles.heightfield_traversal import (
+from collidecli.engine.narrowphase.triangles.heightfield_inside import (
     NearestPart,
     height_over,
     nearest_part,

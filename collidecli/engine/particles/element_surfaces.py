@@ -7,7 +7,7 @@ import warp as wp
 from collidecli.engine.geometry.heightfields import base_begins, field_of, named_triangle
 from collidecli.engine.geometry.meshes import mesh_corner
 from collidecli.engine.geometry.real import Real, Vec3
-from collidecli.engine.narrowphase.triangles.heightfield_traversal import (
+from collidecli.engine.narrowphase.triangles.heightfield_near_segment import (
     SegmentCursor,
     begin_near_segment,
     next_near_segment,

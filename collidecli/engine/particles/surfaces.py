@@ -37,7 +37,7 @@ from collidecli.engine.geometry.real import (
     Vec3,
 )
 from collidecli.engine.geometry.segments import END_HIGH, END_LOW, SIDE
-from collidecli.engine.narrowphase.triangles import heightfield_traversal, heightfield_triangles
+from collidecli.engine.narrowphase.triangles import heightfield_inside, heightfield_triangles
 from collidecli.engine.runtime.kernel import kernel
 from collidecli.scene.convex_hull import ConvexHull
 from collidecli.scene.sdf_options import facets
@@ -232,17 +232,17 @@ def sample_surface(
     result = Sample()
     field = field_of(surfaces.fields, surfaces.field[row])
     number = int(-1)
-    inside = heightfield_traversal.is_inside(field, point)
+    inside = heightfield_inside.is_inside(field, point)
     if inside:
-        number = heightfield_traversal.nearest_part(field, point).number
+        number = heightfield_inside.nearest_part(field, point).number
     else:
         least = limit
         for segment in range(4):
-            foot = heightfield_traversal.foot_on_side(field, segment, point)
+            foot = heightfield_inside.foot_on_side(field, segment, point)
             distance = wp.length(foot - point)
-            if distance < least and heightfield_traversal.height_over(field, foot) >= foot[2]:
+            if distance < least and heightfield_inside.height_over(field, foot) >= foot[2]:
                 least = distance
-                number = heightfield_traversal.wall_under(field, segment, foot)
+                number = heightfield_inside.wall_under(field, segment, foot)
         if point[2] <= field.bottom:
             foot = Vec3(
                 wp.clamp(point[0], -field.half_x, field.half_x),
@@ -257,8 +257,8 @@ def sample_surface(
                 number = base_begins(field)
                 if foot[0] * field.half_y > foot[1] * field.half_x:
                     number += 1
-        outer = heightfield_traversal.NearestPart(number, least)
-        number = heightfield_traversal.nearest_top(field, point, outer, least * least).number
+        outer = heightfield_inside.NearestPart(number, least)
+        number = heightfield_inside.nearest_top(field, point, outer, least * least).number
     if number < 0:
         return result
     nearest = heightfield_triangles.closest_point_on_face(field, number, point)

@@ -52,12 +52,14 @@ from collidecli.engine.geometry.primitives import middle_of
 from collidecli.engine.geometry.real import MESH, Real, Vec3
 from collidecli.engine.narrowphase.convex.feature_types import AT_BORDER
 from collidecli.engine.narrowphase.convex.features import corner_of
-from collidecli.engine.narrowphase.triangles.heightfield_traversal import (
-    SegmentCursor,
-    begin_near_segment,
+from collidecli.engine.narrowphase.triangles.heightfield_inside import (
     height_over,
     is_nearer_on_field,
     nearest_part,
+)
+from collidecli.engine.narrowphase.triangles.heightfield_near_segment import (
+    SegmentCursor,
+    begin_near_segment,
     next_near_segment,
 )
 from collidecli.engine.narrowphase.triangles.heightfield_triangles import (

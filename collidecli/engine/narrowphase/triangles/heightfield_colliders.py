@@ -41,12 +41,12 @@ from collidecli.engine.narrowphase.sub_pairs import (
 )
 from collidecli.engine.narrowphase.touch_sub_pairs import touch_collider
 from collidecli.engine.narrowphase.triangles import convex_colliders, mesh_mesh
+from collidecli.engine.narrowphase.triangles.heightfield_near_segment import wall_range
 from collidecli.engine.narrowphase.triangles.heightfield_traversal import (
     Traversal,
     begin_traversal,
     cell_between,
     skip_square,
-    wall_range,
 )
 from collidecli.engine.narrowphase.triangles.heightfield_triangles import (
     HeightfieldPair,

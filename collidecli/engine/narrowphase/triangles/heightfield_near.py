@@ -42,17 +42,19 @@ from collidecli.engine.narrowphase.convex.features import corner_of
 from collidecli.engine.narrowphase.sub_pairs import SubPairList, append_sub_pair
 from collidecli.engine.narrowphase.triangles.convex_surface import normal_cone_at, surface_of_field
 from collidecli.engine.narrowphase.triangles.convex_triangle import AT_SURFACE, nearest_on_triangle
+from collidecli.engine.narrowphase.triangles.heightfield_inside import (
+    is_inside,
+    nearest_part,
+    squared_distance_to_square,
+)
+from collidecli.engine.narrowphase.triangles.heightfield_near_segment import wall_range
 from collidecli.engine.narrowphase.triangles.heightfield_traversal import (
     Traversal,
     begin_traversal,
     descend,
-    is_inside,
     is_under,
-    nearest_part,
     range_of,
     skip_square,
-    squared_distance_to_square,
-    wall_range,
 )
 from collidecli.engine.narrowphase.triangles.surface import boxes_intersect
 

@@ -33,15 +33,17 @@ from collidecli.engine.geometry.mesh_points import (
 from collidecli.engine.geometry.meshes import SALIENT, Meshes, TriangleShape
 from collidecli.engine.geometry.real import Real, Vec3
 from collidecli.engine.narrowphase.convex.features import corner_of
-from collidecli.engine.narrowphase.triangles.heightfield_traversal import (
-    begin_near_segment,
+from collidecli.engine.narrowphase.triangles.heightfield_inside import (
     foot_on_side,
     height_over,
     is_inside,
     is_nearer_on_field,
     nearest_part,
-    next_near_segment,
     wall_under,
+)
+from collidecli.engine.narrowphase.triangles.heightfield_near_segment import (
+    begin_near_segment,
+    next_near_segment,
 )
 
 # Cheap conditions precede expensive ones in nested ifs: Warp may evaluate both operands of an

@@ -31,7 +31,7 @@ from collidecli.engine.narrowphase.sub_pairs import (
     search_kernel,
     spare_rows,
 )
-from collidecli.engine.narrowphase.triangles.heightfield_traversal import (
+from collidecli.engine.narrowphase.triangles.heightfield_near_segment import (
     begin_near_segment,
     next_near_segment,
 )

@@ -39,10 +39,10 @@ from collidecli.engine.geometry.mesh_points import (
 )
 from collidecli.engine.geometry.meshes import Meshes, mesh_corner
 from collidecli.engine.geometry.real import Pose, Real, Vec3
-from collidecli.engine.narrowphase.triangles.heightfield_traversal import (
+from collidecli.engine.narrowphase.triangles.heightfield_inside import is_inside
+from collidecli.engine.narrowphase.triangles.heightfield_near_segment import (
     SegmentCursor,
     begin_near_segment,
-    is_inside,
     next_near_segment,
 )
 from collidecli.engine.narrowphase.triangles.heightfield_triangles import (
