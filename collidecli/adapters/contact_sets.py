@@ -28,7 +28,7 @@ from collidecli.motions.requests import EngineRequest
 from collidecli.results.endings import HDF5_ENDINGS
 from collidecli.results.outputs import check_output
 from collidecli.results.result import Progress
-from collidecli.scene.options import CONTACT_FORMATS, LOG_FORMATS
+from collidecli.scene.option_values import CONTACT_FORMATS, LOG_FORMATS
 
 if TYPE_CHECKING:
     from collidecli.adapters.problem import Problem

@@ -30,7 +30,7 @@ from collidecli.errors import InputError
 from collidecli.results.result import Progress
 from collidecli.scene.contact_columns import ContactBlock
 from collidecli.scene.motion import check_seconds
-from collidecli.scene.options import EVENT_COLUMNS, EVENT_THINGS
+from collidecli.scene.option_values import EVENT_COLUMNS, EVENT_THINGS
 from collidecli.storage.contact_sets.reader import ContactSet, read_ahead
 from collidecli.storage.contact_sets.row_rules import check_body_rows, check_has_contacts
 from collidecli.storage.contact_sets.selected import chosen_worlds

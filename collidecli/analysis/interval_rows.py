@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from collidecli.analysis.touch_intervals import Frames, Intervals, PairKeys
-from collidecli.scene.options import EVENT_COLUMNS
+from collidecli.scene.option_values import EVENT_COLUMNS
 
 TIME_COLUMNS = ("begin_time", "end_time", "deepest_time")
 """In the unit of the times of the set."""

@@ -15,7 +15,7 @@ from collidecli.analysis.touching_rows import COLUMNS_OF_GROUP, OF_STEPS, items_
 from collidecli.errors import InputError
 from collidecli.scene import contact_columns
 from collidecli.scene.contact_columns import GroupRows
-from collidecli.scene.options import EVENT_COLUMNS
+from collidecli.scene.option_values import EVENT_COLUMNS
 from collidecli.storage.contact_sets.reader import ContactSet
 from collidecli.storage.contact_sets.row_rules import check_group_rows
 from collidecli.storage.flat_tables import TableColumn

@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from collidecli.scene.options import CHART_FORMATS
+from collidecli.scene.option_values import CHART_FORMATS
 
 if TYPE_CHECKING:
     from collidecli.pages.chart_kinds import ChartKind

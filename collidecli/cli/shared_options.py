@@ -11,8 +11,14 @@ import click
 
 from collidecli.cli.settings import option, repeated, repeated_setting, setting
 from collidecli.cli.value_types import KINDS, WORLDS, WholeNumber
+from collidecli.scene import option_values
 from collidecli.scene import options as declarations
-from collidecli.scene.options import ContactOptions, EngineOptions, RecordingOptions, SceneOptions
+from collidecli.scene.options import (
+    ContactOptions,
+    EngineOptions,
+    RecordingOptions,
+    SceneOptions,
+)
 
 if TYPE_CHECKING:
     from collidecli.cli.commands import Group
@@ -102,8 +108,8 @@ problem_options = together(
 algorithm_options = declared(EngineOptions, "broad_phase", "pipeline")
 device_options = declared(EngineOptions, "device", "threads", "memory_limit", "chunk_cells")
 cache_options = declared(EngineOptions, section=declarations.CACHE)
-_COMPRESSIONS = click.Choice(declarations.COMPRESSIONS)
-_FORMATS = declarations.CONTACT_FORMATS
+_COMPRESSIONS = click.Choice(option_values.COMPRESSIONS)
+_FORMATS = option_values.CONTACT_FORMATS
 _TRACE = "Write a trace of threads, chunks and stages, for Perfetto (.json)."
 compression_option = setting(
     "--compression",

@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from collidecli.cli.streams import streams_of
-from collidecli.scene import options as declarations
+from collidecli.scene import option_values
 from collidecli.wording import metres
 
 _UNITS = {"": 1, "B": 1}
@@ -257,7 +257,7 @@ KINDS: dict[str, click.ParamType] = {
     "length": METRES,
     "count": WholeNumber(),
     "whole": WholeNumber(least=0),
-    "resolution": WholeNumber(declarations.LEAST_RESOLUTION, declarations.RESOLUTION_LIMIT),
+    "resolution": WholeNumber(option_values.LEAST_RESOLUTION, option_values.RESOLUTION_LIMIT),
     "stiffness": Number("K", "number", "stiffness: it must be above zero", lambda x: x > 0.0),
     "share": SHARE,
     "area": AREA,

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collidecli.scene.hydroelastic import HydroShapes
 from collidecli.scene.model import Model
-from collidecli.scene.options import DEFAULT_RESOLUTION, DEFAULT_STIFFNESS, ContactOptions
+from collidecli.scene.option_values import DEFAULT_RESOLUTION, DEFAULT_STIFFNESS
+from collidecli.scene.options import ContactOptions
 from collidecli.scene.particles import LOOSE
 
 NEWTON = {

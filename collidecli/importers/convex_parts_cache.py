@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from collidecli.scene.options import DEFAULT_CACHE_LIMIT
+from collidecli.scene.option_values import DEFAULT_CACHE_LIMIT
 from collidecli.storage.field_cache import FieldCache
 
 PREFIX = "parts-"

@@ -17,7 +17,7 @@ one's difference, where MuJoCo subtracted the sum of the gaps.
 
 from __future__ import annotations
 
-from collidecli.scene.options import LEGACY_MARGIN
+from collidecli.scene.option_values import LEGACY_MARGIN
 
 SINCE = "MuJoCo 3.9"
 """The version with the first meaning."""

@@ -8,7 +8,12 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 
 from collidecli.importers.convex_parts_cache import parts_kept_in
-from collidecli.scene.options import ContactOptions, EngineOptions, RecordingOptions, SceneOptions
+from collidecli.scene.options import (
+    ContactOptions,
+    EngineOptions,
+    RecordingOptions,
+    SceneOptions,
+)
 from collidecli.storage.reading_limit import limited_reading
 
 Options = TypeVar("Options", SceneOptions, RecordingOptions)

@@ -17,7 +17,8 @@ from collidecli.motions.scene_cache import file_state
 from collidecli.results.result import PathLike, Result
 from collidecli.scene.builder import ModelBuilder
 from collidecli.scene.motion import Motion
-from collidecli.scene.options import GROUND, ContactOptions, RecordingOptions, SceneOptions
+from collidecli.scene.option_values import GROUND
+from collidecli.scene.options import ContactOptions, RecordingOptions, SceneOptions
 from collidecli.scene.particles import Particles
 from collidecli.storage.input_files import files_sha256
 from collidecli.storage.process_activity import reading

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from collidecli.errors import InputError
-from collidecli.scene.options import FRAME_MATCHES
+from collidecli.scene.option_values import FRAME_MATCHES
 from collidecli.verbs.diff.comparison import limits
 from collidecli.wording import did_you_mean
 

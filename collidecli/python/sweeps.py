@@ -16,7 +16,7 @@ from collidecli.errors import InputError
 from collidecli.motions.collision import check_frames, pose_batches
 from collidecli.motions.timing import TimingReport
 from collidecli.python.contacts import contact_options, motion_of
-from collidecli.scene import options
+from collidecli.scene import option_values, options
 from collidecli.scene.arguments import checked_metres, python_call
 from collidecli.scene.contact_columns import (
     SELF_SWEEP,
@@ -165,14 +165,14 @@ def sweep(
     particle_q: np.ndarray | None = None,
     time: Sequence[float] | np.ndarray | None = None,
     fps: float | None = None,
-    tolerance: float | str = options.DEFAULT_SWEEP_TOLERANCE,
+    tolerance: float | str = option_values.DEFAULT_SWEEP_TOLERANCE,
     margin: float | str | None = None,
     self_contacts: float | str = 0.0,
-    self_contact_rings: int = options.DEFAULT_RINGS,
+    self_contact_rings: int = option_values.DEFAULT_RINGS,
     self_contact_rest: float | str | None = None,
     device: str = "",
     cache_dir: str = "",
-    cache_limit: int = options.DEFAULT_CACHE_LIMIT,
+    cache_limit: int = option_values.DEFAULT_CACHE_LIMIT,
 ) -> Sweep:
     """Pairs of shapes, and particles and shapes, that touch between the frames of a motion: the
     rows that `collide run --sweep` writes.

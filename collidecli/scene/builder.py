@@ -22,7 +22,7 @@ from collidecli.scene.finalize import build_model, rows_by_template
 from collidecli.scene.heightfield import Heightfield, heightfield
 from collidecli.scene.materials import Material, PairMaterial, check_pair_material
 from collidecli.scene.model import GLOBAL_TEMPLATE, STATIC_BODY, Model
-from collidecli.scene.options import DEFAULT_GAP
+from collidecli.scene.option_values import DEFAULT_GAP
 from collidecli.scene.particles import (
     CLOTH,
     LOOSE,

@@ -16,7 +16,7 @@ from collidecli.scene.filter_lowering import lower_filter
 from collidecli.scene.heightfield import Heightfield
 from collidecli.scene.materials import MATERIAL_RULES, Materials, PairMaterials
 from collidecli.scene.model import GLOBAL_TEMPLATE, STATIC_BODY, Bodies, Model, Shapes
-from collidecli.scene.options import GAP_RULES
+from collidecli.scene.option_values import GAP_RULES
 from collidecli.scene.particle_filter import particle_filter
 from collidecli.scene.particles import DeformableRecord, Particles, particles_of
 from collidecli.scene.poses import origins

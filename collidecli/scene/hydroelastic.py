@@ -9,7 +9,8 @@ import numpy as np
 
 from collidecli.errors import InputError
 from collidecli.scene.model import Model
-from collidecli.scene.options import LEAST_RESOLUTION, RESOLUTION_LIMIT, ContactOptions
+from collidecli.scene.option_values import LEAST_RESOLUTION, RESOLUTION_LIMIT
+from collidecli.scene.options import ContactOptions
 from collidecli.scene.shape_types import ShapeType
 
 LEAST_VOXELS = 2.0

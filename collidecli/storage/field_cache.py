@@ -21,7 +21,7 @@ from pathlib import Path
 
 import numpy as np
 
-from collidecli.scene.options import DEFAULT_CACHE_LIMIT
+from collidecli.scene.option_values import DEFAULT_CACHE_LIMIT
 from collidecli.temporary_folders import TemporaryFolder
 
 MAGIC = b"collide field 1\n"

@@ -18,7 +18,7 @@ import numpy as np
 from h5py import h5a, h5d, h5g, h5p, h5s, h5t, h5z  # pyright: ignore[reportAttributeAccessIssue]
 
 from collidecli.errors import InputError
-from collidecli.scene.options import COMPRESSIONS
+from collidecli.scene.option_values import COMPRESSIONS
 
 DEFLATE_LEVEL = 1
 _COMPACT_BYTES = 4096

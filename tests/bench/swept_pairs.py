@@ -20,7 +20,7 @@ import collidecli
 from collidecli.engine.distances.pairs import PairDistances
 from collidecli.engine.pipeline_build import find_device
 from collidecli.scene.model import Model
-from collidecli.scene.options import DEFAULT_SWEEP_TOLERANCE
+from collidecli.scene.option_values import DEFAULT_SWEEP_TOLERANCE
 from tests.support.swept_motions import (
     BODIES,
     SweptMeshes,

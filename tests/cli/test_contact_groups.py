@@ -13,7 +13,7 @@ import collidecli
 from collidecli.errors import InputError
 from collidecli.scene.contact_columns import GROUPS
 from collidecli.scene.episodes import Episodes
-from collidecli.scene.options import GROUP_NAMES
+from collidecli.scene.option_values import GROUP_NAMES
 from collidecli.storage.contact_sets.check import check_file
 from collidecli.storage.contact_sets.reader import ContactSet
 from collidecli.verbs.merge.merge import MergePlan, merge_episodes

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from collidecli.pages.canvas import PAGE, THEMES, Canvas, drawing
-from collidecli.scene.options import CHART_KINDS, CHART_THEMES
+from collidecli.scene.option_values import CHART_KINDS, CHART_THEMES
 from collidecli.storage.json_results import AUDIT, CLEARANCE, LABELS, fits
 from collidecli.storage.profile_files import write_json, write_profile_h5
 from collidecli.verbs.report.charts.kinds import KINDS

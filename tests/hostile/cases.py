@@ -12,7 +12,7 @@ from tempfile import TemporaryDirectory
 
 import h5py
 
-from collidecli.scene.options import GROUP_NAMES
+from collidecli.scene.option_values import GROUP_NAMES
 from tests.hostile import crafted_arrays, crafted_hdf5, crafted_mjcf, crafted_usd
 from tests.hostile.crafted_hdf5 import ATTRIBUTES, DATASET_CHANGES, set_attribute
 from tests.hostile.mutators import damaged

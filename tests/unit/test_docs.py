@@ -31,8 +31,7 @@ from collidecli.engine.narrowphase.convex.manifold import MAX_CONTACTS
 from collidecli.errors import InputError, Interrupted, OutputError
 from collidecli.exporters import formats
 from collidecli.motions.timing import TimingReport
-from collidecli.scene import filter_rules
-from collidecli.scene import options as choices
+from collidecli.scene import filter_rules, option_values
 from collidecli.scene.contact_columns import GROUPS, OPTIONAL_COLUMNS, RIGID_COLUMNS
 from collidecli.scene.episodes import Episodes
 from collidecli.scene.materials import Material, Materials, PairMaterial, PairMaterials
@@ -179,7 +178,7 @@ def test_exit_codes():
 
 def test_the_auto_rule():
     phases = [row[0].strip("`") for row in table(page("docs/reference/cli.md"), "## Broad phases")]
-    assert phases == [*choices.BROAD_PHASES[1:], "auto"]
+    assert phases == [*option_values.BROAD_PHASES[1:], "auto"]
     for name in ("docs/reference/cli.md", "docs/adr/0010-broad-phases.md"):
         assert f"more than {choice.ENUMERATED_SHAPES} shapes" in page(name)
         assert re.search(
@@ -607,7 +606,7 @@ def _robots() -> Path:
 def test_numbers_and_names_of_the_text():
     assert f"the {report_module.MAX_PAIRS} pairs with the most contacts" in REPORT_PAGE
     assert f"the {report_module.WORST_PAIRS} deepest" in REPORT_PAGE
-    for kind in choices.CHART_KINDS:
+    for kind in option_values.CHART_KINDS:
         assert f"`{kind}`" in REPORT_PAGE
 
 

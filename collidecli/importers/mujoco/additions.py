@@ -5,7 +5,7 @@ from __future__ import annotations
 import mujoco
 
 from collidecli.errors import InputError
-from collidecli.scene.options import GROUND
+from collidecli.scene.option_values import GROUND
 
 LEAST_MASS = 1e-6
 """MuJoCo refuses moving bodies without mass; masses affect no contact [kg, kg m²]."""

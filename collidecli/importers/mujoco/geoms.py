@@ -31,7 +31,8 @@ from collidecli.scene.builder import ModelBuilder
 from collidecli.scene.convex_hull import ConvexHull
 from collidecli.scene.heightfield import Heightfield, heightfield
 from collidecli.scene.model import STATIC_BODY
-from collidecli.scene.options import GROUND, SceneOptions
+from collidecli.scene.option_values import GROUND
+from collidecli.scene.options import SceneOptions
 from collidecli.scene.shape_config import ShapeConfig
 from collidecli.scene.shape_types import SIZE_COUNT, ShapeType
 from collidecli.scene.solids import SOLIDS

@@ -29,7 +29,7 @@ from collidecli.importers.usd.deformables import DEFORMABLE, RADIUS
 from collidecli.importers.usd.stage import REST_TIME, Physics, constant
 from collidecli.numerics.products import integer_power
 from collidecli.scene.builder import ModelBuilder
-from collidecli.scene.options import LEGACY_MARGIN
+from collidecli.scene.option_values import LEGACY_MARGIN
 from collidecli.scene.shape_config import ShapeConfig
 from collidecli.wording import first_and_count
 

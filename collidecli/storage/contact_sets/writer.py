@@ -24,7 +24,7 @@ from collidecli.scene.contact_columns import (
 from collidecli.scene.episodes import Episodes
 from collidecli.scene.model import Model
 from collidecli.scene.motion import SECOND
-from collidecli.scene.options import CONTACT_FORMATS
+from collidecli.scene.option_values import CONTACT_FORMATS
 from collidecli.scene.particle_objects import ParticleObjects
 from collidecli.storage.atomic_output import AtomicOutput
 from collidecli.storage.contact_sets.content import write_content_hash

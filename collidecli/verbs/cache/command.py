@@ -25,7 +25,7 @@ def verb(ctx: click.Context, action: str, cache_dir: str | None, cache_limit: in
     An entry is created when a scene first needs it. If the cache exceeds its limit, the least
     recently used entries are removed.
     """
-    from collidecli.scene.options import DEFAULT_CACHE_LIMIT
+    from collidecli.scene.option_values import DEFAULT_CACHE_LIMIT
     from collidecli.storage.field_cache import FieldCache
     from collidecli.verbs.cache.cache import cache_result
     from collidecli.verbs.cache.tables import cache_table

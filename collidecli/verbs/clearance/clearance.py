@@ -22,7 +22,7 @@ from collidecli.motions.scenes import MotionResult, scene_in_motion
 from collidecli.results.endings import HDF5_ENDINGS
 from collidecli.results.outputs import check_ending, check_output
 from collidecli.results.result import Progress
-from collidecli.scene.options import CLEARANCE_THINGS
+from collidecli.scene.option_values import CLEARANCE_THINGS
 from collidecli.storage.array_files import arrays_h5
 from collidecli.storage.atomic_output import AtomicOutput
 from collidecli.storage.flat_tables import (

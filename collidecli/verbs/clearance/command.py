@@ -25,7 +25,8 @@ from collidecli.cli.value_types import METRES, PatternPair, WholeNumber
 from collidecli.results.inputs import InputFile
 from collidecli.results.outputs import output_folders, planned_outputs
 from collidecli.results.result import Result
-from collidecli.scene.options import CLEARANCE_THINGS, COMPRESSIONS, SPEED
+from collidecli.scene.option_values import CLEARANCE_THINGS, COMPRESSIONS
+from collidecli.scene.options import SPEED
 
 if TYPE_CHECKING:
     from collidecli.verbs.clearance.clearance import ClearanceRequest

@@ -17,7 +17,7 @@ from collidecli.exporters.dense_columns import NamedColumns, dense_intervals, de
 from collidecli.motions.clearance import ClearanceBlock, MeasuredMotion, shape_poses
 from collidecli.python.contacts import contact_options, motion_of
 from collidecli.results.result import html_table
-from collidecli.scene import options
+from collidecli.scene import option_values, options
 from collidecli.scene.arguments import checked_metres, python_call
 from collidecli.scene.model import Model
 from collidecli.scene.motion import Motion
@@ -123,7 +123,7 @@ def clearance(
     device: str = "",
     threads: int = 0,
     cache_dir: str = "",
-    cache_limit: int = options.DEFAULT_CACHE_LIMIT,
+    cache_limit: int = option_values.DEFAULT_CACHE_LIMIT,
 ) -> Clearances:
     """The least distances of a model's shapes in every frame of a motion, without a cutoff.
 

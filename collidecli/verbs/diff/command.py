@@ -20,7 +20,7 @@ from collidecli.errors import InputError
 from collidecli.exit_codes import DIFFERENCE, SUCCESS
 from collidecli.results.result import Progress, Result
 from collidecli.results.several_inputs import DONE, FAILED, ONLY_A, ONLY_B, ListedInput, ResultList
-from collidecli.scene.options import FRAME_MATCHES
+from collidecli.scene.option_values import FRAME_MATCHES
 
 LIST_STATES = (DONE, FAILED, ONLY_A, ONLY_B)
 """States of the contact sets of two folders."""

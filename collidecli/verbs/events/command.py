@@ -25,7 +25,7 @@ from collidecli.cli.verdict_outputs import check_outputs
 from collidecli.results.inputs import InputFile
 from collidecli.results.outputs import write_output
 from collidecli.results.result import Progress, Result
-from collidecli.scene.options import EVENT_ORDERS, EVENT_THINGS
+from collidecli.scene.option_values import EVENT_ORDERS, EVENT_THINGS
 
 if TYPE_CHECKING:
     from collidecli.verbs.events.events import EventsRequest

@@ -25,7 +25,7 @@ from collidecli.analysis.touch_graph import TouchGraph
 from collidecli.analysis.touch_intervals import Frames, Intervals
 from collidecli.results.result import Progress, Result
 from collidecli.scene.motion import check_seconds
-from collidecli.scene.options import EVENT_COLUMNS, EVENT_ORDERS
+from collidecli.scene.option_values import EVENT_COLUMNS, EVENT_ORDERS
 from collidecli.storage.atomic_output import AtomicOutput
 from collidecli.storage.contact_sets.reader import ContactSet
 from collidecli.storage.flat_tables import (

@@ -22,7 +22,7 @@ from collidecli.pages.tables import (
     pair_columns,
     rows_table,
 )
-from collidecli.scene.options import EVENT_COLUMNS
+from collidecli.scene.option_values import EVENT_COLUMNS
 from collidecli.wording import count, plural
 
 BEFORE = "<"

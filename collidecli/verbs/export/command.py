@@ -12,7 +12,7 @@ from collidecli.cli.shared_options import force_option, frames_option, pattern_o
 from collidecli.cli.streams import streams_of
 from collidecli.cli.value_types import METRES
 from collidecli.exporters.formats import EXPORT_FORMATS, formats_with
-from collidecli.scene.options import GROUP_NAMES
+from collidecli.scene.option_values import GROUP_NAMES
 
 SELECTED = "Selection"
 OUTPUT = "Output"

@@ -17,7 +17,7 @@ from collidecli.cli.shared_options import (
     request_of,
 )
 from collidecli.cli.streams import streams_of
-from collidecli.scene.options import CONTACT_FORMATS, IMPORT_SOURCES
+from collidecli.scene.option_values import CONTACT_FORMATS, IMPORT_SOURCES
 
 IMPORT_EPILOG = """\b
 collide import rows.npz --scene robot.xml -t motion.h5 -o mujoco.h5

@@ -14,7 +14,8 @@ from collidecli.cli.shared_options import cache_options, option_group, scene_opt
 from collidecli.cli.streams import streams_of
 from collidecli.results.endings import RECORDING_ENDINGS
 from collidecli.results.result import Result
-from collidecli.scene.options import DEFAULT_CACHE_LIMIT, SceneOptions
+from collidecli.scene.option_values import DEFAULT_CACHE_LIMIT
+from collidecli.scene.options import SceneOptions
 
 EPILOG = """\b
 collide inspect robot.xml --why left_hand torso

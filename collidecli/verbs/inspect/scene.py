@@ -19,7 +19,8 @@ from collidecli.scene.allowed_pairs import allowed_pairs, excluded_counts, pair_
 from collidecli.scene.filter_rules import FilterClass
 from collidecli.scene.materials import PENALTY_PARAMETERS, RULE_FIELDS
 from collidecli.scene.model import GLOBAL_TEMPLATE, STATIC_BODY, Model
-from collidecli.scene.options import GROUND, SceneOptions
+from collidecli.scene.option_values import GROUND
+from collidecli.scene.options import SceneOptions
 from collidecli.scene.pair_verdicts import explain
 from collidecli.scene.particles import Particles
 from collidecli.scene.records import may_share_world

@@ -17,7 +17,7 @@ from collidecli.cli.streams import Streams, streams_of
 from collidecli.cli.value_types import Length, PatternPair, WholeNumber
 from collidecli.results.outputs import check_output
 from collidecli.results.result import Progress, Result
-from collidecli.scene.options import LABEL_THINGS
+from collidecli.scene.option_values import LABEL_THINGS
 
 if TYPE_CHECKING:
     from collidecli.verbs.label.label import LabelRequest

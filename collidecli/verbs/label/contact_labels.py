@@ -19,7 +19,8 @@ from collidecli.errors import InputError
 from collidecli.results.result import Progress
 from collidecli.scene.contact_columns import SOFT_CONTACTS
 from collidecli.scene.episodes import recorded_cells
-from collidecli.scene.options import LABEL_THINGS, recorded_number
+from collidecli.scene.option_values import LABEL_THINGS
+from collidecli.scene.options import recorded_number
 from collidecli.scene.records import may_share_world
 from collidecli.storage.contact_sets.reader import ContactSet
 from collidecli.storage.contact_sets.row_rules import check_shape_rows, gap_range, pair_values

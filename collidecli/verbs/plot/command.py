@@ -14,7 +14,7 @@ from collidecli.cli.shared_options import force_option
 from collidecli.cli.streams import streams_of
 from collidecli.cli.value_types import WholeNumber
 from collidecli.errors import InputError
-from collidecli.scene.options import CHART_KINDS, CHART_THEMES
+from collidecli.scene.option_values import CHART_KINDS, CHART_THEMES
 from collidecli.verbs.report.command import AGAINST, requested, selection_options, tolerance_options
 
 CHART_OUTPUT = "Output"

@@ -31,7 +31,7 @@ from collidecli.results.result import Progress
 from collidecli.scene.contact_columns import RIGID_COLUMNS, ContactBlock
 from collidecli.scene.model import Model
 from collidecli.scene.motion import Motion
-from collidecli.scene.options import BROAD_PHASES
+from collidecli.scene.option_values import BROAD_PHASES
 from collidecli.storage.contact_sets.header import row_shape
 from collidecli.storage.content_hash import StreamDigest, content_hash
 from collidecli.storage.field_cache import FieldCache

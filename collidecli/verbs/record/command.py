@@ -13,7 +13,7 @@ from collidecli.cli.settings import option
 from collidecli.cli.shared_options import force_option, robot_options
 from collidecli.cli.streams import streams_of
 from collidecli.cli.value_types import WholeNumber
-from collidecli.scene.options import COMPRESSIONS
+from collidecli.scene.option_values import COMPRESSIONS
 
 RECORD_EPILOG = """\b
 collide record robot.xml -o motion.h5 --frames 1000 --control random --seed 7

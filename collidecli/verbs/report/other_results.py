@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from collidecli.errors import InputError
-from collidecli.scene.options import CLEARANCE_THINGS
+from collidecli.scene.option_values import CLEARANCE_THINGS
 from collidecli.storage.json_results import (
     AUDIT,
     BASELINE_PAIRS,

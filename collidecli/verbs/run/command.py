@@ -34,7 +34,8 @@ from collidecli.results.endings import HDF5_ENDINGS
 from collidecli.results.outputs import TRACE, check_output, output_folders, planned_outputs
 from collidecli.results.result import Result
 from collidecli.results.several_inputs import WITH_SKIPPED
-from collidecli.scene.options import CACHE, CONTACT_FORMATS, CONTACTS, HYDRO, SPEED, STEPS
+from collidecli.scene.option_values import CONTACT_FORMATS
+from collidecli.scene.options import CACHE, CONTACTS, HYDRO, SPEED, STEPS
 from collidecli.wording import plural
 
 if TYPE_CHECKING:

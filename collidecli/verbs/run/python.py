@@ -13,7 +13,7 @@ from collidecli.python.contacts import Contacts, contacts_in_memory
 from collidecli.python.scenes import loaded_with_warnings, scene_request
 from collidecli.results.result import PathLike
 from collidecli.scene.arguments import python_call
-from collidecli.scene.options import CONTACT_FORMATS
+from collidecli.scene.option_values import CONTACT_FORMATS
 from collidecli.verbs.run.run import run as run_to_file
 
 

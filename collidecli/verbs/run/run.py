@@ -34,7 +34,8 @@ from collidecli.scene.allowed_pairs import pair_range
 from collidecli.scene.contact_columns import OF_STEPS, RIGID_COLUMNS, Column
 from collidecli.scene.mixing import check_column_names
 from collidecli.scene.motion import Motion, episodes_in
-from collidecli.scene.options import CONTACT_FORMATS, OPTION_GROUPS
+from collidecli.scene.option_values import CONTACT_FORMATS
+from collidecli.scene.options import OPTION_GROUPS
 from collidecli.storage.compiled_loops import begin_compiling
 from collidecli.storage.input_files import hash_ahead
 from collidecli.verbs.run.writer_thread import WriterThread, short_switch_interval

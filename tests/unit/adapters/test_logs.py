@@ -7,7 +7,7 @@ import pytest
 
 from collidecli.cli.main import main
 from collidecli.errors import InputError
-from collidecli.scene.options import LOG_FORMATS
+from collidecli.scene.option_values import LOG_FORMATS
 from collidecli.verbs.check.check import check
 from collidecli.verbs.diff.diff import DiffRequest, diff
 from collidecli.verbs.diff.pairs import PairDiffRequest, diff_pairs

@@ -12,7 +12,12 @@ from collidecli.errors import InputError
 from collidecli.importers.recordings import kinds
 from collidecli.motions import scenes
 from collidecli.motions.scene_cache import SceneCache
-from collidecli.scene.options import ContactOptions, EngineOptions, RecordingOptions, SceneOptions
+from collidecli.scene.options import (
+    ContactOptions,
+    EngineOptions,
+    RecordingOptions,
+    SceneOptions,
+)
 from collidecli.verbs.run.run import RunRequest, run
 from tests.cli.conftest import SCENE, write_motion, write_poses
 from tests.cli.test_recordings import falling, write_demos
