@@ -18,13 +18,10 @@ from collidecli.engine.geometry.primitives import primitive
 from collidecli.engine.geometry.real import Pose, Real, Vec3
 from collidecli.engine.narrowphase.collider import Bucket, closed_form_kernel
 from collidecli.engine.narrowphase.collider_factory import collider
-from collidecli.engine.narrowphase.convex.manifold import (
-    MAX_CONTACTS,
-    MAX_MANIFOLD,
-    Witness,
-    contact_manifold,
-)
+from collidecli.engine.narrowphase.convex.convex_convex import MAX_CONTACTS
+from collidecli.engine.narrowphase.convex.manifold import MAX_MANIFOLD, contact_manifold
 from collidecli.engine.narrowphase.convex.separation import separate, separate_by_mpr
+from collidecli.engine.narrowphase.convex.witness import Witness
 from collidecli.engine.runtime.kernel import kernel
 from collidecli.scene.convex_hull import ConvexHull
 from collidecli.scene.shape_types import SIZE_COUNT, SIZE_WIDTH, ShapeType

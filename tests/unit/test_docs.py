@@ -27,7 +27,7 @@ from collidecli.cli import main as cli
 from collidecli.cli.settings import variables_of, verbs_of
 from collidecli.engine.broadphase import choice
 from collidecli.engine.narrowphase.collider_table import closed_forms
-from collidecli.engine.narrowphase.convex.manifold import MAX_CONTACTS
+from collidecli.engine.narrowphase.convex.convex_convex import MAX_CONTACTS
 from collidecli.errors import InputError, Interrupted, OutputError
 from collidecli.exporters import formats
 from collidecli.motions.timing import TimingReport

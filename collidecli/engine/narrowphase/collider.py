@@ -163,7 +163,8 @@ class Collider:
     `collider_table`; `max_contacts` and kernel then refer to a sub-pair, 0 if contacts are counted
     first.
     feature_remapping: kernel that remaps feature ids where a mesh is collided as its hull,
-    `convex.manifold`. region_depths: kernel that gives merged contacts the depths of their regions,
+    `convex.mesh_features`.
+    region_depths: kernel that gives merged contacts the depths of their regions,
     `triangles.convex_least_translation`.
     """
 

@@ -67,18 +67,18 @@ LOWEST_FACE = Route("lowest point", "vertices", "closed_forms.planes.collide_pla
 GJK = Route(
     "convex",
     "GJK, EPA",
-    "convex.manifold.collide_convex_convex",
+    "convex.convex_convex.collide_convex_convex",
     13,
-    mpr="convex.manifold.collide_convex_convex_by_mpr",
-    touch="convex.manifold.touch_convex_convex",
+    mpr="convex.convex_convex.collide_convex_convex_by_mpr",
+    touch="convex.convex_convex.touch_convex_convex",
 )
 GJK_ON_SURFACE = Route(
     "convex",
     "GJK, EPA",
-    "convex.manifold.collide_convex_convex",
+    "convex.convex_convex.collide_convex_convex",
     13,
-    touch="convex.manifold.touch_convex_convex",
-    features="convex.manifold.name_features",
+    touch="convex.convex_convex.touch_convex_convex",
+    features="convex.mesh_features.name_features",
 )
 PLANE_ON_MESH = Route(
     "triangles",

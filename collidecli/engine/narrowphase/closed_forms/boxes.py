@@ -5,14 +5,11 @@ import warp as wp
 from collidecli.engine.contact_record import ContactBuffer
 from collidecli.engine.geometry.primitives import primitive
 from collidecli.engine.geometry.real import BOX, Mat33, Pose, Real, Vec3
+from collidecli.engine.narrowphase.convex.directions import separation_along
 from collidecli.engine.narrowphase.convex.feature_overlap import feature_contacts
 from collidecli.engine.narrowphase.convex.feature_types import rounding_level
-from collidecli.engine.narrowphase.convex.manifold import (
-    Witness,
-    contact_manifold,
-    nearest_emitted,
-    separation_along,
-)
+from collidecli.engine.narrowphase.convex.manifold import contact_manifold, nearest_emitted
+from collidecli.engine.narrowphase.convex.witness import Witness
 
 PARALLEL = wp.constant(Real(1.5e-8))
 """Angle t [rad] below which edges are treated as parallel. The cross product of parallel edges is

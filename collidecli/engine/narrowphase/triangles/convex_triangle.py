@@ -43,6 +43,7 @@ from collidecli.engine.geometry.primitives import (
 )
 from collidecli.engine.geometry.real import CAPSULE, SPHERE, Pose, Real, Vec3
 from collidecli.engine.narrowphase.contact_merging import MIDDLE_INSIDE
+from collidecli.engine.narrowphase.convex.directions import along_face, separation_along
 from collidecli.engine.narrowphase.convex.distance_bounds import nearest_cores
 from collidecli.engine.narrowphase.convex.feature_overlap import feature_contacts
 from collidecli.engine.narrowphase.convex.feature_types import is_partly_sampled
@@ -53,13 +54,7 @@ from collidecli.engine.narrowphase.convex.features import (
     triangle_feature_at,
 )
 from collidecli.engine.narrowphase.convex.gjk import BEYOND_MAX_SEPARATION, OVERLAP
-from collidecli.engine.narrowphase.convex.manifold import (
-    Witness,
-    along_face,
-    contact_manifold,
-    nearest_emitted,
-    separation_along,
-)
+from collidecli.engine.narrowphase.convex.manifold import contact_manifold, nearest_emitted
 from collidecli.engine.narrowphase.convex.off_samples import overlap_off_samples
 from collidecli.engine.narrowphase.convex.penetration import (
     depth_by_epa,
@@ -68,6 +63,7 @@ from collidecli.engine.narrowphase.convex.penetration import (
     witness_by_gjk,
 )
 from collidecli.engine.narrowphase.convex.primitive_distance import toward
+from collidecli.engine.narrowphase.convex.witness import Witness
 from collidecli.engine.narrowphase.triangles.convex_surface import (
     FieldSurface,
     MeshSurface,

@@ -12,7 +12,7 @@ from collidecli.engine.device_model import KIND_COUNT
 from collidecli.engine.narrowphase import collider_factory, collider_table
 from collidecli.engine.narrowphase.closed_forms import planes
 from collidecli.engine.narrowphase.collider_table import KINDS, METHODS, OWN_SURFACE, ROUTES
-from collidecli.engine.narrowphase.convex import manifold
+from collidecli.engine.narrowphase.convex import convex_convex
 from collidecli.scene.shape_types import ShapeType
 from tests.matrix.cells import collider_table as page_table
 from tests.matrix.cells import table_between
@@ -45,7 +45,7 @@ def test_capacities_are_those_of_the_functions():
     assert (
         collider_table.GJK.contacts
         == collider_table.GJK_ON_SURFACE.contacts
-        == manifold.MAX_CONTACTS
+        == convex_convex.MAX_CONTACTS
     )
     assert collider_table.LOWEST_FACE.contacts == planes.MAX_CONTACTS
 

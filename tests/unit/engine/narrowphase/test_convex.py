@@ -9,8 +9,8 @@ import warp as wp
 from collidecli.engine.cells import PoseBatch
 from collidecli.engine.geometry.primitives import primitive
 from collidecli.engine.geometry.real import Pose, Real, Vec3
+from collidecli.engine.narrowphase.convex.convex_convex import MAX_CONTACTS
 from collidecli.engine.narrowphase.convex.depth_certificate import is_least_depth
-from collidecli.engine.narrowphase.convex.manifold import MAX_CONTACTS
 from collidecli.engine.narrowphase.convex.newton_descent import descend, minimum_on_disc
 from collidecli.engine.narrowphase.convex.penetration import minkowski_difference
 from collidecli.engine.pipeline import ChunkReport
