@@ -456,7 +456,7 @@ def test_the_ground_is_an_option(scenes, collide):
     collide.ok("inspect hinge.urdf --ground --why hand ground")
 
 
-def test_worlds_of_environments_are_refused_without_demos(scenes, collide):
+def test_refused_worlds_of_a_scene_do_not_name_demos(scenes, collide):
     assert "--demos" not in collide.refused("run envs.usda --worlds 2")
 
 

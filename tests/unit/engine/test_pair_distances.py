@@ -130,25 +130,25 @@ def test_normals_run_from_shape0_to_shape1():
     )
 
 
-def test_margins_do_not_count_for_distances_of_shapes_far_apart():
+def two_spheres_and_planes() -> ModelBuilder:
     builder = ModelBuilder()
     for _ in range(2):
         builder.add_shape_sphere(
             builder.add_body(), radius=1.0, cfg=ShapeConfig(margin=0.1, gap=0.3)
         )
         builder.add_shape(-1, ShapeType.PLANE, ())
+    return builder
+
+
+def test_margins_do_not_count_for_distances_of_shapes_far_apart():
+    builder = two_spheres_and_planes()
     found = measured(builder, [[IDENTITY, at(3e5, 4e5, 0.0)]], np.array([[0, 2]]))
     assert abs(found.distance[0] - 499_998.0) < 1e-9
     assert found.error[0] < 1e-8
 
 
 def test_two_planes_have_no_distance():
-    builder = ModelBuilder()
-    for _ in range(2):
-        builder.add_shape_sphere(
-            builder.add_body(), radius=1.0, cfg=ShapeConfig(margin=0.1, gap=0.3)
-        )
-        builder.add_shape(-1, ShapeType.PLANE, ())
+    builder = two_spheres_and_planes()
     with pytest.raises(InputError, match="two planes have no distance"):
         measured(builder, [[IDENTITY, IDENTITY]], np.array([[1, 3]]))
 

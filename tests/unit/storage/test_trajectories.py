@@ -127,9 +127,12 @@ def test_bodies_of_other_templates_are_not_read(tmp_path):
     assert np.isfinite(read).all()
 
 
-def test_the_header_has_the_counts(tmp_path):
+def test_one_recorded_world_is_that_of_every_world(tmp_path):
     path = write(tmp_path / "m.h5", random_poses(2, 1, 3), "abc")
     assert open_trajectory(path, model_of(worlds=5)).world_count == 1
+
+
+def test_the_header_has_the_counts(tmp_path):
     path = write(tmp_path / "n.h5", random_poses(2, 3, 3), "abc", creator="me")
     header = trajectory_header.read_header(path)
     assert (header.frame_count, header.world_count, header.kind) == (2, 3, "body_q")

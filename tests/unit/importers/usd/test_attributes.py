@@ -87,7 +87,7 @@ def test_gap_rule(tmp_path, inside, rule, plain):
     np.testing.assert_allclose(margin_and_gap(model, "/a"), (0.01, 0.03))
 
 
-def test_offsets_are_of_the_collider_alone(tmp_path):
+def test_a_collider_has_only_newtons_lengths_of_its_body(tmp_path):
     inside = offsets(0.5, 0.25, "float newton:contactGap = 0.125")
     _, model = load(
         tmp_path, f'def Xform "x" {BODY} {{\n{inside}\n{sphere("p", apis=COLLIDER)}}}\n'

@@ -180,7 +180,7 @@ def test_environments_of_other_meshes_are_other_templates(tmp_path, changed):
     assert len(set(model.shapes.template)) == (2 if changed else 1)
 
 
-def test_what_is_not_used_of_a_mesh_is_warned_of(tmp_path):
+def test_unusual_meshes_are_warned_of(tmp_path):
     limits = "int newton:maxHullVertices = 8\nint physxConvexHullCollision:hullVertexLimit = 255\n"
     subset = 'def GeomSubset "part" (prepend apiSchemas = ["MaterialBindingAPI"]) {\n'
     subset += 'uniform token elementType = "face"\n'

@@ -439,7 +439,7 @@ def test_temporary_files_of_others_stay(tmp_path, monkeypatch):
     )
 
 
-def test_the_programs_own_signal_handlers_are_kept(tmp_path):
+def test_signal_handlers_are_restored(tmp_path):
     before = signal.getsignal(signal.SIGTERM)
 
     def be_stopped() -> None:
@@ -451,6 +451,11 @@ def test_the_programs_own_signal_handlers_are_kept(tmp_path):
         be_stopped()
     assert caught.value.exit_code == 130
     assert signal.getsignal(signal.SIGTERM) == before
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_programs_own_signal_handlers_are_kept(tmp_path):
+    before = signal.getsignal(signal.SIGTERM)
     handled = []
     signal.signal(signal.SIGTERM, lambda *arguments: handled.append(1))
     try:
