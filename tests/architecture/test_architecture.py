@@ -166,7 +166,7 @@ def test_what_a_private_path_is(line, is_private):
     assert bool(PRIVATE_PLACE.search(line)) == is_private
 
 
-def test_public_functions_and_modules_say_what_they_do():
+def test_public_code_says_what_it_does():
     silent = [
         f"{name_of(path)}: {getattr(node, 'name', '')}"
         for path in PACKAGE

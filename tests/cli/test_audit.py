@@ -88,7 +88,7 @@ def test_depths_of_two_spheres(audit):
         assert audit(*words, "--max-depth", repr(limit))["passed"] == passed
 
 
-def test_a_scene_and_its_contact_set_agree(audit, collide):
+def test_a_scene_agrees_with_its_contact_set(audit, collide):
     collide.ok("run scene.xml -t motion.h5 --gap 0.05 -o out.h5 -q")
     one = audit("scene.xml", "-t", "motion.h5", "--max-depth", "1mm")
     other = audit("out.h5", "--max-depth", "1mm")
@@ -282,7 +282,7 @@ def test_pages(robot, collide, here):
     ]
 
 
-def test_chart_and_series(audit, robot, here):
+def test_a_chart_shows_the_series_of_frames(audit, robot, here):
     series = audit(
         robot, "-t", "robot.h5", "--max-depth", "10mm", "--self", "1cm", "--chart", "a.svg"
     )["series"]
@@ -304,7 +304,7 @@ def test_bins_have_the_greatest_depth():
     assert bins.greatest(depth.max(axis=1)) == [depth[k : k + 6].max() for k in range(0, 103, 6)]
 
 
-def test_masks_of_worlds_and_demonstrations(audit, here):
+def test_masks_of_several_worlds_are_the_same_in_every_format(audit, here):
     rows = [
         Touch(0, 0, 0, 1, -0.01),
         Touch(2, 1, 0, 2, -0.02),

@@ -65,7 +65,7 @@ def jobs(here: Path) -> Path:
     return write_jobs(here, LENGTHS)
 
 
-def test_every_recording_is_computed_once_and_gives_the_contacts_of_run(jobs, collide):
+def test_every_recording_is_computed_once_as_by_run(jobs, collide):
     state = collide.result("batch run jobs.toml -o B --workers 2")
     assert (state["episodes"], state["done"], state["failed"], state["left"]) == (6, 6, 0, 0)
     gathered = collide.result("batch gather B -o all.parquet")
@@ -88,7 +88,7 @@ def test_every_recording_is_computed_once_and_gives_the_contacts_of_run(jobs, co
 
 
 @pytest.mark.usefixtures("in_process")
-def test_shards_and_slots_give_one_data_set(jobs, collide, monkeypatch):
+def test_shards_by_slots_give_the_same_data_set(jobs, collide, monkeypatch):
     compute(collide, "A")
     monkeypatch.setattr(
         Store, "is_damaged", lambda self, key: pytest.fail("opens contact sets of other slots")
@@ -134,7 +134,7 @@ sys.exit('pandas' in sys.modules)"""
 
 
 @pytest.mark.usefixtures("in_process")
-def test_a_bad_recording_does_not_stop_the_others_and_is_tried_again_on_request(jobs, collide):
+def test_a_bad_recording_does_not_stop_the_others(jobs, collide):
     (jobs / "demos" / "junk.h5").write_bytes(b"junk")
     write_motion(jobs / "demos" / "nan.h5", 5)
     with h5py.File(jobs / "demos" / "nan.h5", "a") as file:
@@ -302,7 +302,7 @@ def test_a_damaged_log_stops_nothing(jobs, collide, damage):
 
 
 @pytest.mark.usefixtures("in_process")
-def test_a_truncated_contact_set_is_named_and_computed_again(jobs, collide):
+def test_a_truncated_contact_set_is_computed_again(jobs, collide):
     made = compute(collide)
     whole = dataset(collide, "B")
     paths = [
@@ -597,7 +597,7 @@ def test_the_bar_has_the_episodes_that_are_left(jobs, collide, monkeypatch):
 
 
 @pytest.mark.rest
-def test_the_bar_counts_each_episode_and_estimates_after_a_second(jobs, collide):
+def test_the_bar_counts_each_episode(jobs, collide):
     made = plan(collide, "B", "--shard-seconds", "1e9")
     out = io.StringIO()
     shown = []
@@ -714,7 +714,7 @@ def test_plan_shows_what_it_does(two_jobs, collide, monkeypatch):
     ]
 
 
-def test_the_time_of_a_host_is_readable_for_short_and_long_batches(here, collide):
+def test_the_time_of_a_host_is_readable_for_batches_of_any_length(here, collide):
     write_jobs(here, (5,))
     (episode,) = plan(collide).episodes
     for host, spent in (("a", 5.7168), ("b", 3599.0), ("c", 5400.0)):

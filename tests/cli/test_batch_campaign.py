@@ -162,7 +162,7 @@ def repeated(command: Callable[[], subprocess.Popen[bytes]], kills: int) -> int:
 @pytest.mark.parametrize(
     "words", ["batch run B --workers 2", "batch run B --executor dask --workers 2"]
 )
-def test_processes_and_a_local_cluster(expected, collide, words):
+def test_a_batch_that_is_killed_again_is_completed(expected, collide, words):
     pytest.importorskip("distributed")
     plan(collide, "B", "--shard-seconds", "0.5")
     killed = repeated(lambda: start(*words.split()), KILLS)

@@ -100,9 +100,7 @@ def task(
         (137, 3, False),
     ],
 )
-def test_only_a_killed_task_and_one_without_its_store_are_queued_again(
-    tmp_path, code, restarts, requeued
-):
+def test_only_a_task_that_another_try_may_help_is_queued_again(tmp_path, code, restarts, requeued):
     done = task(
         tmp_path, "B", code=code, number=4, SLURM_RESTART_COUNT=restarts, SLURM_CPUS_PER_TASK=2
     )
@@ -442,7 +440,7 @@ def finished(running) -> dict:
 
 
 @pytest.mark.slow
-def test_a_killed_scheduler_is_one_message_and_the_batch_can_be_resumed(
+def test_a_batch_can_be_resumed_after_its_scheduler_is_killed(
     cluster, batch, undisturbed, collide, tmp_path
 ):
     running = start(*on(cluster))
@@ -475,9 +473,7 @@ def test_the_tasks_of_a_killed_client_stop(cluster, batch, undisturbed, collide)
 
 
 @pytest.mark.slow
-def test_an_episode_that_kills_its_process_is_quarantined_and_bad_input_is_not_repeated(
-    cluster, batch, collide
-):
+def test_an_episode_that_kills_its_process_is_quarantined(cluster, batch, collide):
     episodes = read_plan(Store("B")).episodes
     killer = next(one for one in episodes if one.motion.endswith("d3.h5"))
     Path(next(one for one in episodes if one.motion.endswith("d5.h5")).motion).write_bytes(b"junk")

@@ -458,7 +458,7 @@ def test_rows_that_are_not_recorded_frames_are_refused(here, collide, to, option
 
 @pytest.mark.share(2)
 @pytest.mark.parametrize("to", FOLDERS)
-def test_failed_episodes_are_left_out_and_counted(batch, collide, monkeypatch, to):
+def test_failed_episodes_are_left_out(batch, collide, monkeypatch, to):
     made = plan(collide)
     store = open_store("B")
     bad = next(one for one in made.episodes if one.demo == "demo_2")

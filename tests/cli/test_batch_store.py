@@ -205,7 +205,7 @@ def test_two_workers_at_once_leave_one_contact_set(endpoint, jobs, collide):
                 store.keep_result(key, made, content_of(made))
 
 
-def test_records_of_failures_and_events(endpoint):
+def test_records_of_a_batch_are_read_back(endpoint):
     store = Store(URL)
     failure = Failure("k1", "job", "m.h5", "is bad", 2, "host")
     store.fail(failure)

@@ -30,7 +30,7 @@ from tests.support.contact_sets import (
 )
 
 
-def test_check_and_inspect(made, collide, block):
+def test_inspect_shows_the_groups_of_a_good_set(made, collide, block):
     collide.ok("check a.h5")
     result = collide.result("inspect a.h5")
     assert list(result["groups"]) == [group.name for group in OF_CELLS]
@@ -62,11 +62,15 @@ def test_check_and_inspect(made, collide, block):
 
 
 @pytest.mark.usefixtures("no_charts")
-def test_export_and_report_count_the_rows_of_groups(made, collide, block):
+def test_a_report_counts_the_rows_of_groups(made, collide, block):
     rows = {name: held.row_count for name, held in block.groups.items()}
     report = collide("report a.h5").out
     assert f"soft contacts  {rows['soft_contacts']}\n" in report
     assert f"surfaces       {rows['hydro_patches']}, hydroelastic, of " in report
+
+
+def test_an_export_counts_the_rows_of_groups(made, collide, block):
+    rows = {name: held.row_count for name, held in block.groups.items()}
     exported = collide.result("export a.h5 --to usd -o a.usda")
     assert exported["group_rows"] == {name: rows[name] for name in ("hydro_patches", "hydro_faces")}
     single = int((block.groups["soft_contacts"].columns["kind"] == 0).sum())
@@ -114,10 +118,14 @@ def test_an_exchange_of_shapes_by_path_turns_forces(made, collide, block):
     )
 
 
-def test_a_group_of_one_set_is_a_difference_and_sets_are_not_merged(differences, collide, block):
+def test_a_group_of_one_set_is_a_difference(differences):
     code, result, _ = differences(made_up_block(MODEL, GROUP_FRAMES))
     assert code == 1
     assert result["reasons"] == [f"only A has {group.name.replace('_', ' ')}" for group in OF_CELLS]
+
+
+def test_sets_of_different_groups_are_not_merged(made, collide):
+    write_contact_set(made / "b.h5", MODEL, made_up_block(MODEL, GROUP_FRAMES))
     told = "groups: /hydro_faces, /hydro_patches, /self_contacts, /soft_contacts"
     collide.refused("merge a.h5 b.h5 --worlds -o ab.h5", told=told)
 
@@ -192,7 +200,7 @@ def test_vertices_of_faces_are_compared(differences, block):
         assert (code, groups["hydro_faces"]["changed"]) == (1, 1)
 
 
-def test_missing_and_extra_rows(differences, collide, made, block):
+def test_rows_of_one_set_alone_are_counted(differences, collide, made, block):
     other = without_row(block, "soft_contacts", 4)
     code, result, groups = differences(other)
     assert (code, result["reasons"]) == (1, ["1 row of soft contacts missing"])
@@ -221,7 +229,7 @@ def test_a_row_at_the_limit_is_no_difference_within_the_tolerance(made, collide,
     collide.ok("diff near.h5 gone.h5 --ignore-shallow 0.001")
 
 
-def test_a_selection_of_shapes_and_of_fields(differences, block):
+def test_differences_outside_a_selection_do_not_count(differences, block):
     patches = block.groups["hydro_patches"].columns
     row = int(np.flatnonzero(patches["shape1"] == 4)[0])
     other = changed(block, "hydro_patches", "area", row, 1.0)
@@ -273,7 +281,7 @@ def test_shapes_in_another_order_are_matched_by_path(differences, block):
     assert any("another order" in note for note in result["notes"])
 
 
-def test_surfaces_and_particles_in_a_report(made, collide, block):
+def test_a_report_has_the_groups_of_a_set(made, collide, block):
     groups = collide.result("report a.h5 -o r.html")["groups"]
     patches = block.groups["hydro_patches"]
     soft = block.groups["soft_contacts"]
@@ -466,7 +474,7 @@ def test_a_group_as_csv(collide, every_group):
     assert list(map(float, found["pressure"])) == faces["pressure"].tolist()
 
 
-def test_a_group_as_npz_has_its_columns_and_lists(collide, every_group):
+def test_a_group_as_npz_has_all_its_arrays(collide, every_group):
     for name, rows in every_group.groups.items():
         collide.ok("export a.h5 --to npz --group", name, "-o", f"{name}.npz")
         arrays = np.load(f"{name}.npz")

@@ -306,7 +306,7 @@ def test_shallow_ones_are_left_out(diff):
         assert diff(one, other, "--ignore-shallow", "2e-4", "--pairs-only")["equal"]
 
 
-def test_include_and_exclude(diff):
+def test_only_chosen_shapes_are_compared(diff):
     a = made_up()
     b = made_up()
     row = int(np.flatnonzero((a.columns["shape0"] == 1) & (a.columns["shape1"] == 2))[0])
@@ -582,12 +582,16 @@ def test_runs_of_scenes_whose_shapes_are_in_another_order(here, collide):
         assert collide("diff first.h5 second.h5 --atol", f"{name}=0.6").code == code
 
 
-def test_frames_without_common_steps_and_files_of_other_versions(diff):
+def test_frames_without_common_steps_are_matched_by_time(diff):
     a = made_up()
     later = replace(a, step=a.step + 1)
     result = diff(a, later)
     assert (result["frames"]["by"], result["equal"]) == ("time", True)
     assert diff(a, later, "--match-frames", "index")["equal"]
+
+
+def test_files_of_other_versions_are_compared(diff):
+    a = made_up()
     result = diff(a, replace(a, version=(1, 1)))
     assert (result["equal"], any("1.0 and 1.1" in note for note in result["notes"])) == (True, True)
 

@@ -302,7 +302,7 @@ def test_tables_have_the_rows_of_the_file(called):
     assert table.column_names == list(rows)
 
 
-def test_bodies_selections_and_nearest_pairs_are_parts_of_all_pairs(called):
+def test_chosen_pairs_have_the_distances_of_all_pairs(called):
     called("-o", "all.h5")
     distance = of_items("all.h5")
     found = called("--by", "body", "-o", "body.h5")
@@ -328,7 +328,7 @@ def test_bodies_selections_and_nearest_pairs_are_parts_of_all_pairs(called):
     )
 
 
-def test_results_do_not_depend_on_threads_and_frames_of_a_block(called, monkeypatch):
+def test_results_do_not_depend_on_how_work_is_divided(called, monkeypatch):
     from collidecli.motions import clearance as clearance_module
 
     whole = called("--by", "body", "-o", "whole.h5", "--threads", "1")
@@ -340,7 +340,7 @@ def test_results_do_not_depend_on_threads_and_frames_of_a_block(called, monkeypa
         np.testing.assert_array_equal(values, other[name])
 
 
-def test_several_worlds_and_a_chart(called):
+def test_several_worlds_have_equal_distances(called):
     found = called(
         "--worlds", "2", "--frames", "1:", "-o", "worlds.h5", "--plot", "chart.svg", "--top", "2"
     )

@@ -359,7 +359,7 @@ def edited(change) -> object:
     return part
 
 
-def test_models_steps_and_times(here, collide):
+def test_sets_that_do_not_fit_are_not_merged(here, collide):
     """Sets made up alike, but for one thing that is named."""
     made_up().write(here / "a.h5")
     cases = {

@@ -545,7 +545,7 @@ def test_one_body_is_selected_without_a_script(opened, width):
     assert shown(page) == everything
 
 
-def test_it_is_dark_or_light_and_on_paper_light_and_without_what_is_to_click(opened):
+def test_its_colours_are_those_of_the_screen_or_of_paper(opened):
     words = set()
     for scheme, ground, ink in (
         ("light", "rgb(244, 246, 248)", "rgb(91, 104, 118)"),

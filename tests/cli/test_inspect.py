@@ -141,9 +141,7 @@ def test_every_pair_of_a_sample_is_allowed_or_counted_once_as_excluded(collide, 
     )
 
 
-def test_pairs_of_two_shapes_of_every_world_are_counted_once_and_found_by_ends_of_paths(
-    here, collide
-):
+def test_pairs_of_shapes_of_every_world_are_counted_once(here, collide):
     """Two environments with different shapes are two templates, and each has the three walls."""
 
     def cubes(*names: str) -> str:
@@ -162,6 +160,9 @@ def test_pairs_of_two_shapes_of_every_world_are_counted_once_and_found_by_ends_o
     # environment.
     assert (result["templates"], result["pair_count"], result["allowed_pair_count"]) == (2, 13, 0)
     assert result["excluded_pairs"] == {"static pair": 13}
+
+
+def test_shapes_are_found_by_the_ends_of_their_paths(here, collide):
     (pair,) = collide.result("inspect", PILE, "--why", "ground", "box_01")["why"]["pairs"]
     assert (pair["shape0"], pair["shape1"]) == ("/World/ground", "/World/Objects/box_01")
 
@@ -271,7 +272,7 @@ def test_contact_set_whatever_it_is_called(here, collide):
     assert re.search(r"^ far +sphere +far", table, re.M), "shapes without a contact are listed too"
 
 
-def test_a_long_table_is_cut_and_says_so(here, collide):
+def test_a_long_table_is_cut(here, collide):
     geoms = "".join(f'<geom name="g{k}" size="1" pos="{3 * k} 0 0"/>' for k in range(50))
     (here / "many.xml").write_text(f"<mujoco><worldbody>{geoms}</worldbody></mujoco>")
     cut = collide("inspect many.xml").out

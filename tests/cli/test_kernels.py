@@ -121,9 +121,7 @@ def runs(tmp_path: Path) -> Runs:
         pytest.param("clearance", 0, True, marks=pytest.mark.slow),
     ],
 )
-def test_a_later_run_compiles_nothing_and_killed_runs_leave_nothing_for_more_than_an_hour(
-    runs, verb, kills, is_empty
-):
+def test_killed_runs_leave_no_work_to_later_ones(runs, verb, kills, is_empty):
     """The kernels of joints are compiled by a run that finds all others compiled."""
     if not is_empty:
         runs.link_compiled()

@@ -376,7 +376,7 @@ def test_selections_name_objects(made, collide, block):
     )
 
 
-def test_tables_have_the_objects_and_the_file(made, collide, block):
+def test_tables_name_the_objects_of_particles(made, collide, block):
     collide.ok("events a.h5 --csv a.csv --by particles")
     rows = pandas.read_csv("a.csv")
     assert (set(rows["file"]), len(rows)) == ({"a.h5"}, len(expected(touches_of_particles(block))))
@@ -584,7 +584,7 @@ def test_options_of_newton_without_effect_are_named_once(run):
 @pytest.mark.parametrize(
     "options", ["", "--margin 0.002", "--contact-ids", "--columns friction,margin0"]
 )
-def test_reduced_contacts_are_rows_with_stiffness_and_area(run, collide, options):
+def test_reduced_contacts_have_the_force_of_their_surface(run, collide, options):
     found, _ = run(stiffness("3e6"), stiffness("7e6"), "--hydro-reduce", *options.split())
     rows = {
         name: found[f"rigid_contacts/{name}"]

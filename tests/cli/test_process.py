@@ -63,7 +63,7 @@ def answer(work: str, before: str = "", args: tuple[str, ...] = ()) -> tuple[int
 
 
 @pytest.mark.parametrize("code", [0, 1, 3, 70])
-def test_the_childs_exit_code_and_output_are_the_commands(code):
+def test_the_command_answers_as_its_child_does(code):
     work = f"print('out'); print('err', file=sys.stderr)\nreturn {code}"
     assert answer(work) == (code, "out\n", "err\n")
 
@@ -199,7 +199,7 @@ process_activity.STRUCTURE_SECONDS = 0.4
 
 
 @pytest.mark.rest
-def test_a_library_that_goes_round_in_circles_is_ended_and_what_takes_its_time_is_not():
+def test_only_a_library_that_goes_round_in_circles_is_ended():
     code, out, err = answer(CIRCLES, LIMIT)
     assert (code, out) == (2, "read\ncomputed\nwaited\n")
     assert err.startswith(
@@ -390,7 +390,7 @@ def test_children_ignored_by_whoever_started_it_are_still_waited_for():
 
 
 @pytest.mark.rest
-def test_a_pause_stops_both_and_a_continue_wakes_both():
+def test_both_processes_pause_together():
     process = started(LASTING + "return 4")
     parent = psutil.Process(process.pid)
     both = (parent, *parent.children())
@@ -455,7 +455,7 @@ def started(work: str, before: str = "") -> subprocess.Popen[bytes]:
     return process
 
 
-def test_what_a_library_raises_is_the_files_fault_and_what_we_raise_is_ours(tmp_path: Path):
+def test_only_what_a_library_raises_is_the_files_fault(tmp_path: Path):
     with h5py.File(tmp_path / "loop.h5", "w") as file:
         file["a"] = h5py.SoftLink("/a")
     with h5py.File(tmp_path / "loop.h5") as file:
@@ -466,7 +466,7 @@ def test_what_a_library_raises_is_the_files_fault_and_what_we_raise_is_ours(tmp_
             _ = {}["a"]
 
 
-def test_what_is_to_be_done_at_the_end_is_done_and_nothing_is_taken_down():
+def test_what_is_to_be_done_at_the_end_is_done():
     before = (
         "import atexit, tempfile\nclass Library:\n    def __del__(self): print('down')\nlibrary ="
         " Library()"
@@ -515,7 +515,7 @@ print("LOADED", [name for name in ("warp", "pxr", "mujoco", "h5py", "rich", "num
 @pytest.mark.parametrize("name", ["SIGINT", "SIGTERM"])
 # The second is one launch that takes many seconds: the exception cannot be raised before it ends.
 @pytest.mark.parametrize("options", [(), ("--chunk-cells", "4000000")], ids=str)
-def test_a_signal_ends_it_within_a_second_and_leaves_nothing(here, name, options):
+def test_a_signal_ends_it_within_a_second(here, name, options):
     """A second of its own processors: a machine that is busy with others lets it wait, and that is
     not its fault."""
     write_motion(here / "long.h5", 200)
@@ -586,7 +586,7 @@ def test_a_full_disk_is_an_output_error(here, args):
 
 @pytest.mark.rest
 @pytest.mark.parametrize("no_color", [False, True])
-def test_a_terminal_gets_a_progress_bar_and_stdout_stays_clean(here, no_color):
+def test_a_progress_bar_leaves_stdout_clean(here, no_color):
     main(["run", "scene.xml", "-t", "motion.h5", "-o", "warm.h5", "--device", "cpu", "--quiet"])
     out, shown = on_terminal({"NO_COLOR": "1"} if no_color else {})
     assert json.loads(out)["frames"] == 20

@@ -75,7 +75,7 @@ def run(collide, *words):
     return collide.result("run", *words, *RUN, "--force")
 
 
-def test_demos_bring_their_scene_and_are_worlds_in_numeric_order(recordings, collide):
+def test_demos_are_worlds_of_their_own_scene(recordings, collide):
     result = run(collide, "-t", "demos.hdf5")
     assert (result["worlds"], result["frames"], result["output"]) == (
         2,
@@ -109,7 +109,7 @@ def test_chosen_demos_are_worlds_in_the_order_asked(recordings, collide):
     assert deepest["demo_1"]["distance"] == pytest.approx(first + 0.05, abs=1e-6)
 
 
-def test_demos_are_chosen_by_patterns_ranges_and_masks(more_recordings, collide):
+def test_demos_are_chosen_by_patterns_ranges_or_masks(more_recordings, collide):
     worlds = {
         "demo_?": 3,
         "demo_1..demo_10": 3,
@@ -380,7 +380,7 @@ def test_coordinates_of_programs_with_the_real_part_last(tmp_path, collide):
     assert not np.array_equal(qpos, qpos[:, order])
 
 
-def test_options_of_convert_in_the_file_and_in_variables(recordings, collide, monkeypatch):
+def test_options_of_convert_may_be_in_a_file_or_a_variable(recordings, collide, monkeypatch):
     for text, words, told in (
         (
             'state-spec = "PHYSICS"\n[traj.convert]\noutput = "named.h5"\n',
@@ -438,7 +438,7 @@ def add_particles(path) -> None:
         file["particle_q"] = np.zeros((len(file["time"]), 1, 3, 3), np.float32)
 
 
-def test_particles_can_be_ignored_and_then_change_no_contact_set(here, ran, collide):
+def test_ignored_particles_change_no_contact_set(here, ran, collide):
     ran("a.h5")
     add_particles(here / "motion.h5")
     convert = "traj convert motion.h5 --scene scene.xml -o converted.h5"
@@ -546,7 +546,7 @@ def test_events_end_with_their_demonstration(demos, collide):
 
 
 @pytest.mark.rest
-def test_inspect_report_export_and_python_name_the_demonstration(demos, collide, no_charts):
+def test_every_verb_names_the_demonstration(demos, collide, no_charts):
     result = collide.result("inspect out.h5")
     assert [(one["name"], one["frame_count"], one["seconds"]) for one in result["episodes"]] == [
         ("demo_0", LONG, pytest.approx(1.1)),
@@ -573,7 +573,7 @@ def test_inspect_report_export_and_python_name_the_demonstration(demos, collide,
         assert contacts.events()["episode"].tolist() == ["demo_0", "demo_1"]
 
 
-def test_episodes_of_slices_worlds_and_cuts(demos, collide):
+def test_episodes_are_those_of_the_chosen_frames(demos, collide):
     for words, expected in {
         "--uneven-demos hold --frames 8:": [("demo_0", 0, 0, 4), ("demo_1", 1, 0, 0)],
         "--uneven-demos hold --frames 1::2": [("demo_0", 0, 0, 6), ("demo_1", 1, 0, 3)],
@@ -646,7 +646,7 @@ def test_a_difference_of_length_is_a_difference(demos, collide):
         ("frame_count", 1, SHORT - 1, "has contacts outside every episode"),
     ],
 )
-def test_check_and_verbs_refuse_a_broken_table(demos, collide, column, row, value, words):
+def test_a_broken_table_of_episodes_is_refused(demos, collide, column, row, value, words):
     with h5py.File("out.h5", "a") as file:
         file[f"episode/{column}"][row] = value
     assert words in " ".join(collide.found("check out.h5").split())

@@ -158,7 +158,7 @@ def test_selected_contacts(here, options, wanted, no_charts):
     assert any(words.startswith("Selected: ") for words in page.words)
 
 
-def test_single_worlds_bodies_and_static_shapes(here, no_charts):
+def test_every_subset_has_the_figures_of_its_contacts(here, no_charts):
     a = made_up(frames=300, worlds=3)
     a.path = [f"{kind}{n}" for n, kind in enumerate(a.type)]
     result = report(ReportRequest(a.write(here / "a.h5"), subsets=True)).as_dict()

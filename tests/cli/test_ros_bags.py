@@ -364,7 +364,7 @@ def test_transforms_are_interpolated_as_by_scipy():
     assert 0.0 < worst < 1e-12
 
 
-def test_the_base_moves_by_transforms_and_odometry(robot, collide):
+def test_the_base_moves_as_its_source_says(robot, collide):
     recorder = driving()
     for k in range(FRAMES):
         recorder.odometry(STEP * k, "wheels", 0.1 * k)
@@ -419,7 +419,7 @@ def two_robots() -> Recorder:
     return recorder
 
 
-def test_robots_by_namespace_and_other_bodies_by_their_sources(tmp_path, collide):
+def test_bodies_move_as_their_sources_say(tmp_path, collide):
     (tmp_path / "two.xml").write_text(TWO)
     two_robots().write()
     at = np.arange(FRAMES)
@@ -477,7 +477,7 @@ def test_the_crate_of_the_sample_scrapes_over_the_bin(tmp_path, collide):
     assert collide.result(f"run {bag} -o self.h5")["contacts"] == 0
 
 
-def test_rates_windows_gaps_and_clocks(robot, collide):
+def test_options_of_time_choose_the_frames(robot, collide):
     recorder = Recorder()
     for k, row in enumerate(positions()):
         recorder.joints(STEP * k + 3000 * (k >= 20), NAMES, row, received=STEP * k)
@@ -606,12 +606,12 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_an_unsound_motion_is_refused_with_topic_message_and_time(robot, collide, name):
+def test_an_unsound_motion_is_refused_with_its_place(robot, collide, name):
     make, words, told = REFUSED[name]
     collide.refused(f"run arm.urdf -o out.h5 -t {make().write()} {words}", told=told.split("|"))
 
 
-def test_the_bag_has_its_robot_and_inspect_compares_it(robot, collide):
+def test_a_bag_may_hold_its_own_robot(robot, collide):
     recorder = driving()
     package = robot / "packages/arm_description"
     package.mkdir(parents=True)
@@ -755,9 +755,7 @@ def test_folders_of_bags_are_several_runs(robot, collide):
     ]
 
 
-def test_rosbags_is_an_extra_and_a_version_without_the_private_names_is_refused(
-    robot, collide, monkeypatch
-):
+def test_a_missing_or_unknown_rosbags_is_refused(robot, collide, monkeypatch):
     words = ("run arm.urdf -t", moving().write())
     for change, args, told in (
         (
@@ -811,7 +809,7 @@ def test_damaged_bags_are_refused_in_one_line(robot, collide, monkeypatch):
         )
 
 
-def test_wrong_lengths_and_definitions_are_refused_in_one_line(robot, collide):
+def test_wrong_lengths_are_refused_in_one_line(robot, collide):
     for place, told in {
         12: "Invalid string length",
         20: "Invalid sequence length",
@@ -822,6 +820,9 @@ def test_wrong_lengths_and_definitions_are_refused_in_one_line(robot, collide):
         recorder.messages[3] = (*about, data[:place] + b"\xff\xff\xff\x7f" + data[place + 4 :])
         told = ("/joint_states", "message 3", told, "copy it again")
         collide.refused(f"run arm.urdf -o out.h5 -t {recorder.write(f'{place}.mcap')}", told=told)
+
+
+def test_wrong_definitions_are_refused_in_one_line(robot, collide):
     writer = pytest.importorskip("mcap.writer", reason="mcap is not installed")
     for definition, told in {
         None: "has no joint states",

@@ -31,7 +31,7 @@ VARIANTS = f"""{sphere("a")}def Xform "b" (
 """
 
 
-def test_facts_and_file_say_what_the_spheres_do(here, collide):
+def test_the_result_says_what_the_spheres_do(here, collide):
     result = collide.result(*RUN)
     touching = np.flatnonzero(distances() < 0.0)
     expected = {
@@ -71,7 +71,7 @@ def test_facts_and_file_say_what_the_spheres_do(here, collide):
         assert contacts.content_sha256 == result["content_sha256"]
 
 
-def test_table_names_scene_pair_rate_output_and_hash(here, collide):
+def test_the_table_names_what_was_computed(here, collide):
     answer = collide.ok(*RUN)
     with ContactSet.open(here / "scene.contacts.h5") as contacts:
         content = contacts.content_sha256
@@ -306,7 +306,7 @@ def test_worlds_beyond_the_memory_limit_are_refused_before_they_are_built(
     collide.ok(*args)
 
 
-def test_a_trace_holds_threads_chunks_and_stages(here, collide):
+def test_a_trace_holds_the_time_of_every_stage(here, collide):
     options = ("--gap", "0.025", "--threads", "2", "--chunk-cells", "4", "--trace")
     result = collide.result(*RUN, *options, "trace.json")
     assert result["trace"] == "trace.json"
@@ -349,7 +349,7 @@ def Plane "floor" {COLLIDER} {{
 {sphere("ball", "rel material:binding:physics = </Ice>", BOUND)}"""
 
 
-def test_columns_are_written_checked_and_shown(here, collide):
+def test_chosen_columns_are_written(here, collide):
     scene = here / "scene.xml"
     base = '<geom name="base" type="sphere" size="0.5"'
     assert base in SCENE
@@ -403,7 +403,7 @@ def test_a_usd_scene(here, collide):
     assert "friction" in collide("inspect s.usda").out
 
 
-def test_no_contact_and_every_column(here, collide):
+def test_columns_may_be_of_no_contact(here, collide):
     collide.ok(*RUN_AGAIN, "--frames", "0", "--columns", "friction,friction5,solimp")
     result = collide.result("inspect scene.contacts.h5")
     assert (result["contacts"], result["optional_columns"]["solimp"]) == (
@@ -414,7 +414,7 @@ def test_no_contact_and_every_column(here, collide):
         collide.ok(verb, "scene.contacts.h5")
 
 
-def test_several_scenes_and_worlds(here, collide):
+def test_each_of_several_scenes_keeps_its_surfaces(here, collide):
     """Templates keep their own surfaces; the joined scene has the rule of its parts."""
     sticky = SCENE.replace('size="0.5"', 'size="0.5" friction="2 0.005 0.0001" margin="2"')
     (here / "sticky.xml").write_text(sticky)
@@ -434,7 +434,7 @@ def test_several_scenes_and_worlds(here, collide):
     collide.ok("check o.h5")
 
 
-def test_set_by_variable_and_by_file(here, collide, monkeypatch):
+def test_columns_may_be_set_by_a_file_or_a_variable(here, collide, monkeypatch):
     (here / "collide.toml").write_text('columns = "condim, margin1"\n')
     for columns in (("condim", "margin1"), ("friction",)):
         collide.ok(*RUN_AGAIN)
@@ -443,7 +443,7 @@ def test_set_by_variable_and_by_file(here, collide, monkeypatch):
         monkeypatch.setenv("COLLIDE_COLUMNS", "friction")
 
 
-def test_columns_that_options_bring_are_written_and_checked(here, collide):
+def test_columns_that_options_bring_are_checked(here, collide):
     options = [
         "--sticky-contacts",
         "0.01",
@@ -498,7 +498,7 @@ def pairs(tmp_path, monkeypatch, collide):
     return "pairs.h5"
 
 
-def test_the_file_is_checked_inspected_compared_and_exported(pairs, collide):
+def test_other_verbs_read_the_file(pairs, collide):
     collide.ok("check", pairs)
     shown = collide.result("inspect", pairs)
     assert shown["groups"]["touches"]["rows"] == 3

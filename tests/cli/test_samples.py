@@ -56,7 +56,7 @@ def test_the_sample_has_no_warning(collide):
     assert collide.ok("inspect", CLOTH).err == ""
 
 
-def test_particles_touch_the_ball_and_the_ground_where_the_formula_says(contacts):
+def test_particles_touch_where_the_formula_says(contacts):
     sample = made()
     soft = {
         name: contacts[f"soft_contacts/{name}"]
@@ -149,7 +149,7 @@ def test_a_converted_recording_keeps_the_positions_of_particles(cloth, collide):
     collide.ok("check n.h5")
 
 
-def test_recorded_particles_move_those_of_the_scene_and_can_be_ignored(cloth, collide):
+def test_recorded_particles_move_those_of_the_scene(cloth, collide):
     collide.ok("run cloth.usda -t m.h5 -o c.h5")
     ignored = collide.ok("run cloth.usda -t m.h5 -o d.h5 --ignore-particles")
     assert "/particle_q is ignored" in ignored.err
@@ -164,7 +164,7 @@ def test_recorded_particles_move_those_of_the_scene_and_can_be_ignored(cloth, co
 GRIPPER = Path(__file__).parents[2] / "samples" / "05_hydroelastic" / "gripper.usda"
 
 
-def test_the_forces_of_pads_ball_and_block(collide):
+def test_the_forces_in_a_gripper_are_those_of_formulas(collide):
     collide.ok("run", GRIPPER, "--hydro-surface", "-o", "gripper.h5", "--device", "cpu")
     collide.ok("check gripper.h5")
     found = arrays("gripper.h5")

@@ -51,7 +51,7 @@ def arm(here):
     return here
 
 
-def test_a_urdf_runs_without_disabled_pairs_and_self_collisions(arm, collide):
+def test_a_urdf_runs_without_the_pairs_that_are_switched_off(arm, collide):
     found = {}
     for options in (
         "",
@@ -292,7 +292,7 @@ def test_package_paths_are_found(robot, collide, monkeypatch, variable):
     assert result["deepest"]["distance"] == pytest.approx(-0.02, abs=1e-6)
 
 
-def test_motions_of_amass_and_gmr_are_named_with_their_conversion(robot, collide):
+def test_motions_of_other_tools_are_named_with_their_conversion(robot, collide):
     np.savez(
         "amass.npz",
         poses=np.zeros((3, 156)),
@@ -385,7 +385,7 @@ def write_part(
 
 
 @pytest.mark.parametrize("name", DIRTY)
-def test_what_is_repaired_is_told_and_strict_meshes_refuse_it(here, collide, name):
+def test_what_is_repaired_is_told(here, collide, name):
     part, told, counted = DIRTY[name]
     write_part(here, name, part)
     table = collide.ok("inspect dirty.usda")
@@ -401,7 +401,7 @@ def test_what_is_repaired_is_told_and_strict_meshes_refuse_it(here, collide, nam
     assert len(message.strip().splitlines()) <= 2
 
 
-def test_run_warns_or_refuses_and_keeps_no_trace_of_the_option(here, collide):
+def test_run_warns_of_repairs_or_refuses_them(here, collide):
     part, told, _ = DIRTY["overlapping"]
     write_part(here, "part", part)
     run = ("run", "dirty.usda", "--device", "cpu", "-o", "out.h5")
@@ -410,6 +410,9 @@ def test_run_warns_or_refuses_and_keeps_no_trace_of_the_option(here, collide):
     assert told in done.err
     result = collide.result("inspect out.h5")
     assert result["deepest"]["distance"] == pytest.approx(-0.97, abs=1e-6)
+
+
+def test_strict_meshes_leave_no_trace_in_a_contact_set(here, collide):
     write_part(here, "part", CLEAN, file="clean.usda")
     run = ("run", "clean.usda", "--device", "cpu", "-o")
     clean = [collide.result(*run, "0.h5"), collide.result(*run, "1.h5", "--strict-meshes")]
@@ -417,7 +420,7 @@ def test_run_warns_or_refuses_and_keeps_no_trace_of_the_option(here, collide):
     assert "strict_meshes" not in attributes("1.h5")["config"]
 
 
-def test_convex_parts_and_hulls(here, collide):
+def test_strict_meshes_refuse_parts_but_no_hulls(here, collide):
     """Parts are made of the triangles, and are refused too; a hull is of points alone."""
     part, told, _ = DIRTY["duplicate"]
     for approximation, code in (("convexDecomposition", 2), ("convexHull", 0)):
@@ -445,9 +448,15 @@ def walk(here) -> None:
     np.savetxt("walk.csv", rows, delimiter=",")
 
 
-def test_a_moved_root_and_the_ground_are_options(scenes, collide):
+def test_a_moved_root_is_an_option(scenes, collide):
     collide.ok(f"run {WALK} --floating-base --device cpu")
+
+
+def test_the_ground_is_an_option(scenes, collide):
     collide.ok("inspect hinge.urdf --ground --why hand ground")
+
+
+def test_refused_worlds_of_a_scene_do_not_name_demos(scenes, collide):
     assert "--demos" not in collide.refused("run envs.usda --worlds 2")
 
 
@@ -528,7 +537,7 @@ def test_the_second_run_finds_the_field(tmp_path, collide, monkeypatch):
 
 
 @pytest.mark.parametrize("verb", ["run -o o.h5", "profile"])
-def test_too_many_voxels_name_the_file_and_the_prim(tmp_path, collide, verb):
+def test_too_many_voxels_are_refused_with_their_place(tmp_path, collide, verb):
     write_usda(tmp_path, ring(8192) + sphere("ball", RADIUS))
     told = "error: s.usda: shape '/ring': the signed distance field would have ", "larger than"
     collide.refused(verb, "s.usda", "--device", "cpu", "--cache-limit", "0", told=told)

@@ -87,12 +87,12 @@ def test_memory_sizes(text, size):
 
 
 @pytest.mark.parametrize("name", ["COLLIDE_THREADS", "COLLIDE_RUN_THREADS"])
-def test_the_variable_of_a_bad_value_is_named_and_an_unknown_one_is_noticed(
-    here, collide, monkeypatch, name
-):
+def test_the_variable_of_a_bad_value_is_named(here, collide, monkeypatch, name):
     monkeypatch.setenv(name, "many")
     collide.refused(*PLAIN, told=f"\n  the value is from {name}; collide run --help")
-    monkeypatch.delenv(name)
+
+
+def test_an_unknown_variable_is_noticed(here, collide, monkeypatch):
     monkeypatch.setenv("COLLIDE_BROADPHASE", "sap")
     assert "COLLIDE_BROAD_PHASE" in collide(*PLAIN).err
 
@@ -124,7 +124,7 @@ def filled(tmp_path, collide) -> Path:
     return tmp_path / "fields"
 
 
-def test_show_and_clear(filled, collide):
+def test_the_cache_is_shown_until_it_is_cleared(filled, collide):
     shown = collide.result("cache --cache-dir fields")
     assert shown["schema"] == "collide.cache/1"
     assert sorted(entry["key"] for entry in shown["entries"]) == ["aa", "bb"]
@@ -140,10 +140,12 @@ def test_show_and_clear(filled, collide):
     assert "1 signed distance field removed" in collide.ok("cache clear --cache-dir fields").out
 
 
-def test_variable_and_file_say_where(filled, collide, monkeypatch):
+def test_a_variable_says_where(filled, collide, monkeypatch):
     monkeypatch.setenv("COLLIDE_CACHE_DIR", "fields")
     assert len(collide.result("cache")["entries"]) == 2
-    monkeypatch.delenv("COLLIDE_CACHE_DIR")
+
+
+def test_a_file_says_where(filled, collide):
     Path("collide.toml").write_text('cache-dir = "fields"\ncache-limit = "2MiB"\n')
     shown = collide.result("cache")
     assert (len(shown["entries"]), shown["limit"]) == (2, 2 << 20)

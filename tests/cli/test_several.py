@@ -136,9 +136,7 @@ def test_existing_outputs_are_refused_before_any_run_or_skipped(demos, collide):
         ),
     ],
 )
-def test_an_error_keeps_what_is_finished_and_no_part(
-    demos, collide, monkeypatch, error, code, told, kept
-):
+def test_an_error_keeps_only_what_is_finished(demos, collide, monkeypatch, error, code, told, kept):
     """An interruption and a full disk end the list; an error in collide does not."""
     real = run_module.run
 
@@ -343,7 +341,7 @@ def test_exit_codes_of_diff_of_folders(folders, collide):
     assert collide("diff runs/sub now/sub").code == 2
 
 
-def test_audits_of_several_sets_and_recordings(demos, collide):
+def test_each_of_several_audits_is_as_alone(demos, collide):
     """Each item is the audit alone; the exit code is 1 if one is over a limit or cannot be
     audited."""
     collide("run scene.xml -t demos -o runs --device cpu")

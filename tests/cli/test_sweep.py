@@ -271,7 +271,7 @@ of_particles = pytest.mark.parametrize(
 
 
 @pytest.mark.rest
-def test_the_table_and_the_summary(swept, collide):
+def test_the_table_agrees_with_the_summary(swept, collide):
     case = swept.case
     columns = swept.columns
     count = len(swept.frame)
@@ -354,7 +354,7 @@ def test_python_has_the_rows_of_the_command(swept):
 
 @of_particles
 @pytest.mark.usefixtures("no_charts")
-def test_events_report_and_view(swept, collide):
+def test_other_verbs_read_the_table(swept, collide):
     case = swept.case
     columns = swept.columns
 

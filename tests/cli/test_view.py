@@ -337,7 +337,7 @@ def recorded(collide, *words: object) -> Recorded:
     return Recorded("x.rrd")
 
 
-def test_shapes_contacts_and_depths_of_a_recording(ran, collide):
+def test_a_recording_shows_what_the_spheres_do(ran, collide):
     """A ball of 0.3 m comes down by 1 cm a frame on another of 0.5 m; both have a contact within 2
     cm."""
     found = recorded(collide, ran("out.h5", "--gap", "0.01"))
@@ -383,7 +383,7 @@ def _rgb(packed: list[int]) -> np.ndarray:
     return (np.array(packed, np.uint32).reshape(-1, 1) >> np.array([24, 16, 8], np.uint32)) & 255
 
 
-def test_worlds_and_visual_meshes_of_a_recording(here, collide):
+def test_a_recording_shows_the_chosen_worlds(here, collide):
     ball = '<geom name="ball" type="sphere" size="0.3"/>'
     skin = '<geom type="box" size=".1 .1 .1" contype="0" conaffinity="0" name="skin"/>'
     Path("scene.xml").write_text(Path("scene.xml").read_text().replace(ball, ball + skin))
@@ -402,7 +402,7 @@ def test_worlds_and_visual_meshes_of_a_recording(here, collide):
     assert "skin" not in arrays("out.h5")["model/shape/path"]
 
 
-def test_cloth_and_its_contacts_with_itself(tmp_path, collide):
+def test_contacts_of_cloth_with_itself_are_shown(tmp_path, collide):
     words = ("--self-contacts", "0.02", "--frames", "23:25", "--device", "cpu", "-o", "a.h5", "-q")
     collide.ok("run", str(CLOTH), *words)
     found = recorded(collide, "a.h5", "--scene", CLOTH)

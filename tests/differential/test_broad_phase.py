@@ -205,7 +205,7 @@ def test_gaps_and_margins(rule, gaps, margins):
 
 
 @pytest.mark.parametrize("spread", [1e-2, 1e4, 1e8])
-def test_near_the_origin_and_far_from_it(spread):
+def test_at_any_distance_from_the_origin(spread):
     model = mixed_builder(3, 26, as_of((0.0, 0.01))).finalize()
     poses = random_poses(np.random.default_rng(4), (3, 1, 26), 0.7)
     poses[..., :3] += spread * np.array([1.0, -0.7, 0.3])
@@ -234,7 +234,7 @@ def test_no_pair_is_more_than_bounds_allow():
 
 
 @pytest.mark.parametrize("tilt", [0, 1, 2])
-def test_planes_before_and_behind_and_moving(tilt):
+def test_moving_planes_at_any_place_of_the_order(tilt):
     """Planes at the first, a middle and the last place, on bodies that turn, and fewer shapes than
     whole blocks."""
     builder = ModelBuilder()

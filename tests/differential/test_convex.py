@@ -608,7 +608,7 @@ def check_deep(found: list) -> None:
 @pytest.mark.share(6, 2)
 @pytest.mark.parametrize("scale", [1e-3, 1.0, 1e3])
 @pytest.mark.parametrize("surface", ["blob", "torus", "star", "bend"])
-def test_boxes_and_hulls_in_dented_meshes(surface, scale):
+def test_convex_shapes_in_dented_meshes(surface, scale):
     vertices, faces = dented_meshes()[surface]
     mesh = scale * vertices, faces
     for size in (0.3, 1.0) if scale == 1.0 else (0.5,):

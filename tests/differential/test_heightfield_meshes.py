@@ -155,7 +155,7 @@ def test_every_vertex_inside_leaves_as_spheres_do():
 
 
 @pytest.mark.parametrize("size", SIZES)
-def test_what_is_wholly_buried_is_found_and_lifted(size):
+def test_what_is_wholly_buried_is_lifted(size):
     terrain = TERRAINS["smooth"]
     model = scene(terrain, box(0.05, 0.1, 0.05), size)
     for place in ((0.1, 0.05, -0.6), (-0.2, 0.1, -0.3), (0.9, 0.0, -1.5)):
@@ -179,7 +179,7 @@ def test_what_is_wholly_buried_is_found_and_lifted(size):
 @pytest.mark.parametrize(
     ("level", "scale", "cells"), [(0, 1, 8), (16, 1, 8), (-16, 1, 8), (1, 1 / 256, 8), (0, 1, 72)]
 )
-def test_the_level_scale_and_cells_of_flat_ground_do_not_matter(level, scale, cells):
+def test_flat_ground_is_the_same_at_any_level_or_scale(level, scale, cells):
     """Far above and below the frame's origin, and in steps of 1/256: a box on it has its corners,
     and no edge more."""
     builder = ModelBuilder()

@@ -352,7 +352,7 @@ def test_the_distance_inside_is_that_of_the_surface(other, size):
     assert inside > 2
 
 
-def test_shells_in_each_other_on_a_terrain_and_with_particles():
+def test_shells_in_each_other():
     large = box(1.0, 1.0, 1.0)
     small = box(0.3, 0.3, 0.3)
     pose = np.zeros((1, 1, 2, 7))
@@ -369,6 +369,11 @@ def test_shells_in_each_other_on_a_terrain_and_with_particles():
             0.8,
         )
         assert found == pytest.approx(expected, abs=1e-6)
+
+
+def test_a_terrain_in_a_shell():
+    pose = np.zeros((1, 1, 2, 7))
+    pose[..., 6] = 1.0
     terrain = rough(1)
     # The terrain's own vertices are inside the shell, 1 m from its sides.
     above = least_distances(
@@ -380,6 +385,10 @@ def test_shells_in_each_other_on_a_terrain_and_with_particles():
         0.1,
     )
     assert above[0] == np.inf
+
+
+def test_particles_in_a_shell():
+    large = box(1.0, 1.0, 1.0)
     builder = ModelBuilder()
     builder.add_shape_mesh(-1, *large, cfg=HOLLOW)
     builder.add_particles(
@@ -391,7 +400,7 @@ def test_shells_in_each_other_on_a_terrain_and_with_particles():
     np.testing.assert_allclose(rows["distance"], 0.02, atol=1e-6)
 
 
-def test_inner_walls_stay_and_the_mesh_is_no_hull():
+def test_inner_walls_of_a_hollow_mesh_stay():
     one = box(1.0, 1.0, 1.0)
     two = box(0.5, 0.5, 0.5)
     both = (
@@ -403,6 +412,10 @@ def test_inner_walls_stay_and_the_mesh_is_no_hull():
     assert len(solid.face) != len(both[1])
     assert not hollow.is_closed
     assert not hollow.has_front
+
+
+def test_a_hollow_mesh_is_no_hull():
+    one = box(1.0, 1.0, 1.0)
     builder = ModelBuilder()
     builder.add_shape_mesh(-1, *one, cfg=HOLLOW)
     builder.add_shape_mesh(-1, *one)

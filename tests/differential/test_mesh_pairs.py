@@ -197,7 +197,7 @@ def test_aligned_solids_part_straight_up(first, second, place, gap, distance, co
 
 
 @pytest.mark.parametrize("two_sided", [False, True])
-def test_edges_dip_under_a_crest_and_come_out_again(two_sided):
+def test_edges_that_dip_under_a_crest_have_their_depth(two_sided):
     """A bar across the ridge of an open roof: its ends are far in front of the roof, its middle a
     little behind it."""
     builder = ModelBuilder()

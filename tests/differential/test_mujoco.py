@@ -432,7 +432,7 @@ def compare_parameters(both: Both) -> int:
 
 @pytest.mark.share(2, 2)
 @pytest.mark.parametrize("seed", range(6))
-def test_random_surfaces_and_pairs(tmp_path, seed):
+def test_random_scenes_have_mujocos_parameters(tmp_path, seed):
     assert compare_parameters(in_both(tmp_path, heap(seed))) > 150
 
 

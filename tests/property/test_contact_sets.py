@@ -187,7 +187,7 @@ def test_sticky_contacts_are_those_of_the_loops(found, sticky):
     assert len(set(ids)) < len(set(followed(scene(), motion(), found, 0.0)[0]))
 
 
-def test_what_sticks_keeps_distance_normal_and_the_equation(found, sticky):
+def test_what_sticks_moves_along_its_surface_alone(found, sticky):
     for name in ("shape0", "shape1", "distance", "normal", "feature0", "feature1", "kind"):
         np.testing.assert_array_equal(getattr(sticky, name), getattr(found, name))
     way = sticky.point0 - found.point0
@@ -426,7 +426,7 @@ def test_intervals_are_those_of_plain_python(pattern, gap, threshold, block_rows
     st.integers(0, 2),
 )
 @quick_events
-def test_some_frames_of_a_world_in_steps_and_a_pause_in_seconds(
+def test_intervals_of_some_frames_with_a_pause_in_seconds(
     pattern, quarter_seconds, start, step, block_rows, at
 ):
     rows, frames, worlds = pattern
@@ -453,7 +453,7 @@ def test_some_frames_of_a_world_in_steps_and_a_pause_in_seconds(
 
 @given(patterns(), st.integers(0, 2), st.integers(1, 30))
 @quick_events
-def test_bodies_and_the_graph(pattern, gap, block_rows):
+def test_the_graph_adds_up_the_intervals_of_bodies(pattern, gap, block_rows):
     """The pairs of the shapes of one body with others become one."""
     rows, frames, _ = pattern
     result = intervals_of(pattern, by="bodies", merge_gap=MergeGap(gap), block_rows=block_rows)
@@ -591,7 +591,7 @@ def test_worlds_parted_in_any_way(folder, whole, cut, rows):
     assert result["content_sha256"] == whole
 
 
-def test_the_result_is_good_and_says_where_it_is_from(folder, whole):
+def test_a_merged_set_says_where_it_is_from(folder, whole):
     for name, frames in (("a", range(4)), ("b", range(4, MERGED_FRAMES))):
         write_part(
             folder / f"{name}.h5",

@@ -43,7 +43,7 @@ def device(request, monkeypatch):
 @pytest.mark.parametrize("device", DEVICES, indirect=True)
 @pytest.mark.parametrize("turn", [0, pytest.param(1, marks=pytest.mark.slow)])
 @pytest.mark.parametrize(("row", "name"), [*enumerate(SCENES)])
-def test_one_answer_of_all_broad_phases_chunks_and_workers(row, name, turn, device, monkeypatch):
+def test_one_answer_however_it_is_computed(row, name, turn, device, monkeypatch):
     """That of the CPU with all in one batch. In `make test` a scene has one of the options on each
     device."""
     options = list(OPTIONS.values())[(row + turn + len(device_stream.TREATED_AS_DEVICES)) % 2]

@@ -236,7 +236,7 @@ def reversed_model(model: Model) -> Model:
     return builder.finalize()
 
 
-def test_the_other_order_of_shapes_swaps_and_flips(case):
+def test_the_other_order_of_shapes_swaps_the_sides(case):
     before = case.contacts
     other = run(reversed_model(case.model), case.poses)
     last = len(case.model.shapes) - 1

@@ -96,7 +96,7 @@ def test_one_answer_in_parts_of_a_cell(reference):
     assert_equal(groups_of(pipeline, motion, 4, 1, memory=24 << 20), groups)
 
 
-def test_rows_are_in_canonical_order_and_only_of_hydroelastic_pairs(reference):
+def test_rows_of_hydroelastic_pairs_are_in_canonical_order(reference):
     model, _, groups = reference
     patches = groups["hydro_patches"]
     faces = groups["hydro_faces"]

@@ -69,14 +69,14 @@ def reference(model, poses):
 
 @pytest.mark.parametrize("phase", PHASES)
 @pytest.mark.parametrize("chunk", [1, 3, 0])
-def test_broad_phases_and_chunks(model, poses, reference, phase, chunk):
+def test_any_broad_phase_by_any_chunk(model, poses, reference, phase, chunk):
     assert_identical(
         contacts_of(pipeline_of(model, poses, **PHASES[phase]), poses, chunk), reference
     )
 
 
 @pytest.mark.parametrize("threads", [1, 2, 4])
-def test_threads_and_repeated_runs(model, poses, reference, threads):
+def test_any_number_of_threads_in_repeated_runs(model, poses, reference, threads):
     pipeline = pipeline_of(model, poses, broad_phase="sap")
     for _ in range(5):
         assert_identical(contacts_of(pipeline, poses, 1, threads), reference)
@@ -85,7 +85,7 @@ def test_threads_and_repeated_runs(model, poses, reference, threads):
 @pytest.mark.share(3)
 @pytest.mark.parametrize("phase", PHASES)
 @pytest.mark.parametrize("chunk", [0, 1])
-def test_memory_that_splits_chunks_and_cells(model, poses, reference, phase, chunk):
+def test_memory_that_splits_chunks_does_not_matter(model, poses, reference, phase, chunk):
     """Halved memory gives halved chunks, then single cells, then parts of a cell, until a single
     cell is refused.
 
@@ -375,7 +375,7 @@ def reference_of_columns(model_of_columns, poses):
 
 @pytest.mark.parametrize("phase", PHASES)
 @pytest.mark.parametrize(("chunk", "threads"), [(1, 1), (3, 2), (0, 4)])
-def test_broad_phases_chunks_and_threads(
+def test_columns_do_not_depend_on_how_work_is_divided(
     model_of_columns, poses, reference_of_columns, phase, chunk, threads
 ):
     columns = RULE_COLUMNS[model_of_columns.material_rule]

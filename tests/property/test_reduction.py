@@ -215,7 +215,7 @@ def case() -> tuple[list[tuple[np.ndarray, np.ndarray]], np.ndarray, Contacts, C
     return meshes, body_q, full, collidecli.collide(model_of(*meshes), body_q, reduce_contacts=True)
 
 
-def test_the_force_and_the_deepest_are_kept(case):
+def test_the_force_is_kept(case):
     _, _, full, kept = case
     assert full.rigid_contact_count > 500
     assert kept.rigid_contact_count < 0.4 * full.rigid_contact_count

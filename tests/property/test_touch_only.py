@@ -38,7 +38,7 @@ def touches(contacts: collidecli.Contacts) -> np.ndarray:
     return table(cell, rows.columns["shape0"], rows.columns["shape1"])
 
 
-def test_the_pairs_are_the_same_for_any_chunk_thread_count_and_broad_phase():
+def test_the_pairs_do_not_depend_on_how_work_is_divided():
     model = scene_of_triangles(1.0, 0.02).finalize()
     poses = random_poses(np.random.default_rng(5), (5, 1, len(model.bodies)), 0.5)
     whole = touches(collidecli.collide(model, poses, device="cpu", touch_only=True))
@@ -157,7 +157,7 @@ def test_the_pairs_of_triangles_are_those_of_the_contacts(scale, gap):
     assert len(np.unique(of_meshes, axis=0)) >= 33
 
 
-def test_shapes_deep_inside_closed_meshes_and_heightfields():
+def test_shapes_deep_inside_what_is_solid():
     """No triangle is near: only the inside tells that they touch; between two parts or in a hollow
     mesh they do not."""
     builder = ModelBuilder()

@@ -85,7 +85,7 @@ def check(scene, tables: set[str]) -> None:
 @pytest.mark.usefixtures("own_cache")
 @pytest.mark.filterwarnings("ignore::UserWarning")  # repairs of the meshes
 @pytest.mark.parametrize("name", CLASSES)
-def test_pairs_and_their_motion(name):
+def test_moving_pairs_of_shapes(name):
     rng = np.random.default_rng([*name.encode()])
     first, second = (forms()[kind] for kind in CLASSES[name])
     pairs = [
@@ -118,7 +118,7 @@ def test_pairs_and_their_motion(name):
 
 @pytest.mark.share(4)
 @pytest.mark.parametrize("solid", solids(), ids=lambda solid: solid.name)
-def test_particles_and_cloths(solid):
+def test_moving_cloths(solid):
     rng = np.random.default_rng(7)
     count = 24
     body_q, positions = random_triangles(rng, solid, 1.0, count)

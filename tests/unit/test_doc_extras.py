@@ -25,7 +25,7 @@ def rows(page: str, head: str) -> list[list[str]]:
     return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
 
 
-def test_the_page_of_installation_lists_every_extra_and_what_all_has():
+def test_the_page_of_installation_lists_every_extra():
     table = rows(text("docs/install.md"), "extra")
     found = [(re.findall(r"`([\w-]+)`", row[0]), row[1]) for row in table]
     assert {name for names, _ in found for name in names} == {*EXTRAS, "all"}
@@ -34,7 +34,7 @@ def test_the_page_of_installation_lists_every_extra_and_what_all_has():
     assert all("apart from `all`" in meaning for _, meaning in found[of_all + 1 :])
 
 
-def test_readme_names_the_extras_of_all_and_those_apart():
+def test_readme_names_the_extras_of_all():
     sentence = r"`pip install \.` omits(.*?)`all` has these;(.*?)are apart"
     found = re.search(sentence, text("README.md"), re.S)
     assert found

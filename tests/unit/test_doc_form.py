@@ -45,7 +45,7 @@ def picture(text: str) -> tuple[str, str]:
     return found[1], found[2]
 
 
-def test_readme_and_home_page_begin_with_one_picture_and_the_same_commands():
+def test_readme_begins_as_the_home_page_does():
     assert picture(README) == picture(HOME)
     assert bodies(README, "")[0] == THREE
     assert [line.split()[:2] for line in joined(THREE).splitlines()] == [

@@ -43,7 +43,7 @@ ELSEWHERE = {
 
 
 @pytest.mark.rest
-def test_every_name_of_the_pages_exists_and_every_exception_is_needed():
+def test_every_name_of_the_pages_exists():
     texts = [(path, path.read_text(encoding="utf-8")) for path in pages()]
     found = [(path, *each) for path, text in texts for each in missing(text)]
     absent = [
@@ -82,7 +82,7 @@ collidecli/verbs/run, collidecli/houses, see collidecli.wording.
 """
 
 
-def test_modules_and_names_of_the_package_that_do_not_exist_are_found():
+def test_names_of_the_package_that_do_not_exist_are_found():
     assert missing_of_package(GONE) == [
         (2, "collidecli.engine.runtime.loader"),
         (3, "collidecli.pages.several_inputs.list_tables"),
@@ -125,7 +125,7 @@ def test_names_that_exist_nowhere_are_found_with_their_lines():
 
 
 @pytest.mark.parametrize("page", ["CONTRIBUTING.md", "docs/explanation/architecture.md"])
-def test_a_layout_has_every_package_and_every_folder_of_tests(page):
+def test_a_layout_has_every_folder(page):
     blocks = doc_names.BLOCK.findall((ROOT / page).read_text(encoding="utf-8"))
     (layout,) = (body for _, body in blocks if "collidecli/\n" in body)
     for folder in ("collidecli", "tests"):

@@ -207,13 +207,16 @@ def test_table_of_methods():
     assert covered == set(most)
 
 
-def test_limits_and_order_of_rules():
+def test_limits_are_those_of_the_code():
     assert f"{LENGTH_LIMIT:.0e}".replace("e+0", "e") + " m" in page(
         "docs/explanation/narrow-phase.md"
     )
     assert f"{POSITION_LIMIT:.0e}".replace("e+", "e") + " m" in page(
         "docs/explanation/narrow-phase.md"
     )
+
+
+def test_rules_are_in_the_order_of_the_code():
     # Static, planes, disabled, bodies, groups, two masks, USD groups, articulations, joints.
     assert len(filter_rules.SCHEMES) == 10
     shapes = [row[0] for row in table(page("docs/reference/conventions.md"), "## Shapes")]
@@ -329,12 +332,13 @@ def check(capsys, monkeypatch):
     return call
 
 
-def test_equal_tables_are_counted_and_differences_are_listed_with_their_files(
-    check, tmp_path, tmp_path_factory
-):
+def test_equal_tables_are_counted(check, tmp_path_factory):
     equal = tmp_path_factory.mktemp("equal")
     assert check(equal, {"a": "0", "b": "1"}, {"b": "1", "a": "0"}) == (0, "equal: 2 recordings\n")
     assert not (equal / "different").exists()
+
+
+def test_differences_are_listed_with_their_files(check, tmp_path):
     code, out = check(
         tmp_path,
         {"equal": "0", "edited": "1", "old": "2"},
@@ -523,9 +527,12 @@ def test_the_examples_of_a_page_run(name, here, monkeypatch, capsys):
         assert 0.9e6 < Path("pile.html").stat().st_size < 3e6
 
 
-def test_pages_show_the_output_of_their_examples_and_every_kind_of_recording_has_a_section():
+def test_pages_show_the_output_of_their_examples():
     for text in map(WHOLE.__getitem__, REFERENCE):
         assert len(blocks(text)) == len(blocks(text, "text")) >= 2
+
+
+def test_every_kind_of_recording_has_a_section():
     anchors = re.findall(
         r"\]\(#(.*?)\)", "".join(row[0] for row in table(RECORDINGS, "## Kinds of recordings"))
     )
@@ -603,7 +610,7 @@ def _robots() -> Path:
     return Path(str(found.locate())).resolve().parents[2]
 
 
-def test_numbers_and_names_of_the_text():
+def test_numbers_of_the_text_are_those_of_the_code():
     assert f"the {report_module.MAX_PAIRS} pairs with the most contacts" in REPORT_PAGE
     assert f"the {report_module.WORST_PAIRS} deepest" in REPORT_PAGE
     for kind in option_values.CHART_KINDS:
@@ -716,7 +723,7 @@ def prose(group: str) -> set[str]:
     return {f"{group}/{name}" for part in parts for name in re.findall(r"`([a-z]\w*)`", part)}
 
 
-def test_datasets_and_root_attributes_of_the_page_are_those_that_are_written(written, tmp_path):
+def test_datasets_of_the_page_are_those_that_are_written(written):
     tables = documented()
     assert len(tables) > 60
     assert tables - written == READ_ONLY
@@ -730,6 +737,9 @@ def test_datasets_and_root_attributes_of_the_page_are_those_that_are_written(wri
     }
     assert "`<stage>_seconds`" in TEXT
     assert written - named - stages == set()
+
+
+def test_attributes_that_are_written_are_on_the_page(tmp_path):
     write_contacts(tmp_path / "a.h5", "combine", 2)
     with h5py.File(tmp_path / "a.h5") as file:
         attributes = set(file.attrs) | set(file["model"].attrs) | set(file["engine"].attrs)
@@ -768,7 +778,7 @@ def check_options(lines: list[str]) -> None:
 
 
 @pytest.mark.parametrize("path", PAGES, ids=lambda path: str(path.relative_to(ROOT)))
-def test_links_source_files_options_and_variables_of_a_page_exist(path):
+def test_what_a_page_refers_to_exists(path):
     text = path.read_text(encoding="utf-8")
     for target in re.findall(r"\]\(([^)\s]+)\)", text):
         if not re.match(r"[a-z]+:|#", target):
@@ -812,18 +822,25 @@ SITE_PAGES = [path for kind in OPENING for path in sorted((FOLDER / kind).glob("
 
 
 @pytest.mark.parametrize("path", SITE_PAGES, ids=lambda p: str(p.relative_to(FOLDER)))
-def test_page_begins_with_its_use_and_is_in_the_index_of_its_kind(path):
+def test_page_begins_with_its_use(path):
     title, opening = path.read_text(encoding="utf-8").split("\n\n")[:2]
     assert re.fullmatch(r"# .*", title)
     assert re.match(OPENING[path.parent.name], opening), opening
+
+
+@pytest.mark.parametrize("path", SITE_PAGES, ids=lambda p: str(p.relative_to(FOLDER)))
+def test_page_is_in_the_index_of_its_kind(path):
     assert path.stem in (
         "index",
         *path.with_name("index.md").read_text(encoding="utf-8").splitlines(),
     )
 
 
-def test_every_figure_is_used_and_the_readme_is_short():
+def test_the_readme_is_short():
     assert len(page("README.md").splitlines()) <= 120
+
+
+def test_every_figure_is_used():
     text = "".join(path.read_text(encoding="utf-8") for path in SITE_PAGES)
     script = "".join(
         path.read_text(encoding="utf-8") for path in (FOLDER / "figures").glob("make_*.py")

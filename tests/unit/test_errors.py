@@ -22,7 +22,7 @@ def test_long_names_lose_their_middle():
 
 
 @pytest.mark.parametrize("kind", [CollideError, InputError, OutputError, Interrupted])
-def test_a_pickled_error_keeps_message_location_and_remedy(kind):
+def test_a_pickled_error_keeps_all_its_parts(kind):
     """Workers of a batch send their errors to the process that prints them."""
     error = pickle.loads(pickle.dumps(kind("no body 'arm'", "robot.xml", "give one of: hand, leg")))
     assert type(error) is kind

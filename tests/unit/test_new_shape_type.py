@@ -71,7 +71,7 @@ def test_all_places_state_one_type(changed):
 
 
 @pytest.mark.rest
-def test_distances_depths_and_points_are_those_of_formulas(changed):
+def test_distances_are_those_of_formulas(changed):
     done = run_in(changed, "tests/support/rounded_box.py")
     assert done.returncode == 0, done.stdout + done.stderr
     assert done.stdout.count("error") == 18

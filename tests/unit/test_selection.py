@@ -6,21 +6,31 @@ from tests.support.selection import GOLDEN_RATIO, OnePart, mark_of_share, part, 
 
 
 @pytest.mark.parametrize(("quick", "all"), [(1, 1), (3, 1), (6, 2), (4, 4)])
-def test_shares_are_as_large_as_they_say_and_the_first_case_is_quick(quick, all):
+def test_shares_are_as_large_as_they_say(quick, all):
     marks = [mark_of_share(k * GOLDEN_RATIO % 1.0, quick, all) for k in range(1200)]
-    assert marks[0] is None
     assert abs(marks.count(None) - 1200 / quick) <= 3
     assert abs(marks.count("slow") - (1200 - 1200 / all)) <= 3
+
+
+@pytest.mark.parametrize(("quick", "all"), [(1, 1), (3, 1), (6, 2), (4, 4)])
+def test_the_first_case_of_a_share_is_quick(quick, all):
+    marks = [mark_of_share(k * GOLDEN_RATIO % 1.0, quick, all) for k in range(1200)]
+    assert marks[0] is None
 
 
 def test_every_case_is_in_make_test_where_nothing_is_left_out():
     assert {mark_of_share(k / 10, 1) for k in range(10)} == {None}
 
 
-def test_parts_have_every_test_once_and_are_alike():
+def test_parts_have_every_test_once():
     names = [f"tests/test_a.py::test_b[{k}]" for k in range(1200)]
     counts = [sum(part_of(name, 12) == k for name in names) for k in range(12)]
     assert sum(counts) == 1200
+
+
+def test_parts_are_alike():
+    names = [f"tests/test_a.py::test_b[{k}]" for k in range(1200)]
+    counts = [sum(part_of(name, 12) == k for name in names) for k in range(12)]
     assert min(counts) > 70
     assert max(counts) < 130
 

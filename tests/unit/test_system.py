@@ -89,7 +89,7 @@ CASES = {
 @pytest.mark.parametrize(
     ("mounts", "groups", "files", "memory", "processors"), CASES.values(), ids=CASES
 )
-def test_free_memory_and_processors_of_control_groups(
+def test_limits_of_control_groups_are_kept(
     tmp_path, monkeypatch, mounts, groups, files, memory, processors
 ):
     """mounts: root, point and names of each; groups: lines of /proc/self/cgroup; files: texts by
@@ -150,7 +150,7 @@ def temporary(tmp_path: Path, monkeypatch) -> Path:
     return tmp_path
 
 
-def test_a_process_without_use_makes_none_and_one_with_use_leaves_none(temporary: Path):
+def test_no_process_leaves_a_folder_at_its_end(temporary: Path):
     for more in (
         "",
         "import os\nopen(os.path.join(folder.name, 'a'), 'w').close()\nprint(folder.name)",
@@ -175,7 +175,7 @@ def views(request, temporary: Path, monkeypatch) -> Iterator[tuple[Path, Path]]:
         yield mounts
 
 
-def test_those_of_killed_processes_are_removed_and_those_of_live_ones_are_not(
+def test_only_those_of_killed_processes_are_removed(
     views: tuple[Path, Path],
 ):
     code = f"{USE}import sys\nprint(folder.name, flush=True)\nsys.stdin.read()"
@@ -224,7 +224,7 @@ def test_a_folder_of_another_process_or_machine(
     assert folder.exists() is not removed
 
 
-def test_a_context_removes_its_folder_and_may_be_entered_again(temporary: Path):
+def test_a_context_may_be_entered_again(temporary: Path):
     folder = TemporaryFolder(PURPOSE)
     for _ in range(2):
         with folder as name:

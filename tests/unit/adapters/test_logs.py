@@ -16,7 +16,9 @@ from tests.support.planned_engine import imported
 
 @pytest.mark.share(2)
 @pytest.mark.parametrize("layout", LOG_FORMATS)
-def test_export_and_import_of_a_log(layout: str, falling: tuple[str, str], tmp_path: Path):
+def test_an_exported_log_is_imported_as_it_was(
+    layout: str, falling: tuple[str, str], tmp_path: Path
+):
     ours = str(tmp_path / "ours.h5")
     log = tmp_path / "log.npz"
     options = ["--margin", "2mm", "--gap", "5mm"]

@@ -120,7 +120,7 @@ def test_closed_forms(one, other, at, expected):
     assert not found.reason
 
 
-def test_meshes_and_heightfields():
+def test_the_volume_in_a_mesh():
     vertex, face = meshes.box(0.5, 0.5, 0.5)
     cube = box(0.5, 0.5, 0.5)
     rest = (0, 0, 0, *EYE)
@@ -131,9 +131,18 @@ def test_meshes_and_heightfields():
     ):
         found = volume_of(cube, solid, rest, aside)
         assert (found.volume, found.error) == (pytest.approx(0.75, rel=1e-12), 0.0)
+
+
+def test_the_volume_in_a_heightfield():
     flat = shape("heightfield", heights=np.zeros((3, 4)), hx=2.0, hy=2.0, base=1.0)
     found = volume_of(flat, sphere(0.5), (0, 0, 0, *EYE), (0.2, 0.1, 0.4, *EYE))
     assert abs(found.volume - cap(0.5, 0.1)) <= found.error
+
+
+def test_what_has_no_inside_has_no_volume():
+    vertex, face = meshes.box(0.5, 0.5, 0.5)
+    cube = box(0.5, 0.5, 0.5)
+    rest = (0, 0, 0, *EYE)
     opened = shape("mesh", vertices=vertex, faces=face[2:])
     for one, other, reason in ((cube, opened, "open mesh"), (PLANE, PLANE, "planes")):
         found = volume_of(one, other, rest, rest)
@@ -154,7 +163,7 @@ ROWS = list(zip(*(column.tolist() for column in COLUMNS), strict=True))
 
 
 @pytest.mark.parametrize("cells", [1, 4, 1000])
-def test_touches_frames_and_pairs_do_not_depend_on_blocks(cells):
+def test_sums_do_not_depend_on_blocks(cells):
     found = []
     sums = FrameSums(FRAMES, WORLDS)
     none = np.zeros(0, np.int64)

@@ -19,7 +19,7 @@ from tests.support.contact_sets import block_with_groups, small_model
 @pytest.mark.parametrize(
     ("most", "held"), [(MAX_TABLE_SIZE, HELD_ROWS), (MAX_TABLE_SIZE, 60), (4, 1)]
 )
-def test_pairs_and_the_deepest_of_several_blocks(shapes, most, held, monkeypatch):
+def test_counts_of_several_blocks_add_up(shapes, most, held, monkeypatch):
     """Added up at the end alone, again and again, and with two blocks at a time."""
     assert 256**2 <= MAX_TABLE_SIZE < 257**2  # both ways are tried
     monkeypatch.setattr(totals, "HELD_ROWS", held)
@@ -53,7 +53,7 @@ def test_pairs_and_the_deepest_of_several_blocks(shapes, most, held, monkeypatch
     assert (tally.deepest[0], *tally.deepest[1], tally.deepest[2]) == min(rows)
 
 
-def test_touching_and_near_contacts_are_told_apart():
+def test_near_contacts_are_told_apart_from_touching_ones():
     """Pairs 0-1 and 0-2 touch, 1-2 only comes near; a distance of 0 is a touch."""
     model = small_model(1)
     columns = {

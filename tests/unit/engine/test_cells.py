@@ -95,7 +95,7 @@ def motion(recorded: int) -> np.ndarray:
 @pytest.mark.parametrize("recorded", [1, 2])
 @pytest.mark.parametrize("first_frame", [0, 5])
 @pytest.mark.parametrize(("first", "count"), [(0, 2 * FRAMES), (1, 3), (3, 2)])
-def test_shapes_are_where_their_bodies_and_worlds_are(recorded, first_frame, first, count):
+def test_shapes_are_where_their_bodies_are(recorded, first_frame, first, count):
     """Bit for bit where distances are measured, which may decide between two depths that are nearly
     least.
 
@@ -200,9 +200,7 @@ def test_every_cell_is_one_lane_of_a_block_of_its_template(templates, first, shi
         (16, [0, 1], False, 8),
     ],
 )
-def test_blocks_hold_the_cells_that_may_share_one_and_are_not_larger(
-    cells, templates, of_one_world, lanes
-):
+def test_blocks_hold_only_cells_that_may_share_one(cells, templates, of_one_world, lanes):
     shape = block_shape(cells, np.array(templates), BlockShape(MAX_SHIFT, of_one_world))
     assert shape.lanes == lanes
     assert shape.lanes == 1 or shape.lanes >= MIN_LANES
@@ -264,7 +262,7 @@ def box_of_shapes(
 
 
 @pytest.mark.parametrize("shift", [0, 3, 5])
-def test_poses_and_boxes_in_lanes_are_those_of_the_scalar_functions(shift):
+def test_boxes_in_lanes_are_those_of_the_scalar_functions(shift):
     """To the bit, in vectors and in single lanes, for every type of `mixed_builder`; the last block
     is not full."""
     model = mixed_builder(3, 24).finalize()
@@ -331,7 +329,7 @@ def test_poses_and_boxes_in_lanes_are_those_of_the_scalar_functions(shift):
         (min_cells, (1, 100.0, 8), 1),
     ],
 )
-def test_cells_of_batches_blocks_and_workers(function, arguments, expected):
+def test_numbers_of_cells_keep_to_their_limits(function, arguments, expected):
     assert function(*arguments) == expected
 
 
@@ -465,7 +463,7 @@ def crowd(count: int) -> Model:
 
 
 @pytest.mark.parametrize("recorded", [1, 3])
-def test_candidates_are_those_of_all_pairs_and_columns_go_with_the_worlds(recorded):
+def test_candidates_of_columns_are_those_of_all_pairs(recorded):
     model = crowd(300)
     poses = model.bodies.pose[None, None] if recorded == 1 else model.resting_poses()[None]
     pipelines = {name: pipeline_of(model, poses, **PHASES[name]) for name in ("nxn", "sap")}
@@ -502,9 +500,12 @@ def test_offsets_are_those_of_the_middle_body(recorded):
     np.testing.assert_allclose(world_offset(model, poses), expected, atol=1e-9)
 
 
-def test_offsets_without_bodies_and_of_worlds_that_only_the_recording_sets_apart():
+def test_offsets_without_bodies_are_the_places_of_worlds():
     without = world_offset(crowd(0), np.zeros((1, 1, 0, 7)))
     np.testing.assert_allclose(without, [place[:3] for place in PLACES_OF_WORLDS])
+
+
+def test_offsets_of_worlds_that_only_the_recording_sets_apart():
     one = ModelBuilder()
     several = ModelBuilder()
     one.add_shape_sphere(one.add_body())
@@ -588,7 +589,7 @@ def whole_of(blocks: list[ContactBlock], count: int) -> list[int]:
 
 
 @pytest.mark.parametrize("threads", [1, 3])
-def test_blocks_come_in_order_and_chunks_too_large_are_halved(threads):
+def test_chunks_too_large_are_halved_in_their_order(threads):
     count = 200
     stub = Stub([{"x": 1000}] * count)
     sizes = whole_of(blocks_of(stub, 2600, 8, threads), count)

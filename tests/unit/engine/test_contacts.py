@@ -91,7 +91,7 @@ def test_the_bins_are_an_icosahedron():
     np.testing.assert_array_equal(directions, directions[::-1])
 
 
-def test_axes_and_diagonals_are_well_inside_their_bins():
+def test_no_axis_or_diagonal_is_near_the_border_of_its_bin():
     grid = np.stack(np.meshgrid(*[[-1.0, 0.0, 1.0]] * 3), axis=-1).reshape(-1, 3)
     vectors = grid[np.abs(grid).sum(1) > 0]
     vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
@@ -164,7 +164,7 @@ def test_forces_that_hold_each_other_have_no_direction():
     np.testing.assert_allclose(np.abs(kept.normal[-1]), [0.0, 0.0, 1.0], atol=1e-12)
 
 
-def test_matched_normals_turn_all_alike_and_keep_depths(pairs):
+def test_matched_normals_turn_all_alike(pairs):
     plain, _ = reduced(pairs)
     kept, _ = reduced(pairs, normal_matching=True)
     turned = 0
@@ -207,7 +207,7 @@ def test_an_anchor_stands_for_all(pairs):
     assert anchors > 30
 
 
-def test_scales_of_friction_keep_moment_and_force(pairs):
+def test_scales_of_friction_keep_the_moment(pairs):
     kept, scale = reduced(pairs, moment_matching=True)
     matched = 0
     for ours, (of_kept, of_anchor), pair in zip(kept, scale.astype(np.float64), pairs, strict=True):

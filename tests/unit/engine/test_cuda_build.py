@@ -228,8 +228,11 @@ ptxas info    : Function properties for deep
 """
 
 
-def test_numbers_are_read_from_ptx_and_from_ptxas():
+def test_numbers_are_read_from_ptx():
     assert numbers_of_ptx(PTX) == {"local": 800, "argument": 176}
+
+
+def test_numbers_are_read_from_ptxas():
     assert numbers_of_ptxas(REPORT) == {
         "registers": 52,
         "stack": 1024,

@@ -124,7 +124,7 @@ def bounds() -> dict[tuple[str, float], dict[str, np.ndarray]]:
 @pytest.mark.share(5)
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("name", list(MESHES))
-def test_bounds_hold_and_empty_balls_contain_no_triangle(bounds, name, size):
+def test_balls_around_points_contain_no_triangle(bounds, name, size):
     """The free ball is never too large, and absent inside; the distance is below its bound,
     within a cell. The empty ball is on either side of the surface; some balls inside solids are
     empty too."""
@@ -342,7 +342,7 @@ def test_keys_differ_if_values_differ():
     assert field_key(searched, DEVICE) == field_key(SHAPES["sphere"], DEVICE)
 
 
-def test_an_open_mesh_is_warned_of_and_one_turned_inside_out_turned_back():
+def test_a_field_of_an_open_mesh_is_warned_of():
     vertices = bowl().vertex
     faces = bowl().face
     cfg = ShapeConfig(sdf_max_resolution=8)
@@ -350,6 +350,10 @@ def test_an_open_mesh_is_warned_of_and_one_turned_inside_out_turned_back():
         UserWarning, match="'dish': an open mesh, which its signed distance field treats as solid"
     ):
         ModelBuilder().add_shape_mesh(-1, vertices, faces, cfg=cfg, key="dish")
+
+
+def test_a_mesh_turned_inside_out_is_turned_back():
+    cfg = ShapeConfig(sdf_max_resolution=8)
     with pytest.warns(UserWarning, match="1 inside-out body is turned over"):
         ModelBuilder().add_shape_mesh(-1, ring().vertex, ring().face[:, ::-1], cfg=cfg)
 
@@ -430,7 +434,7 @@ def triangles(fields: Heightfields, number: int) -> tuple[np.ndarray, np.ndarray
 
 
 @pytest.mark.parametrize("number", range(len(TERRAINS)))
-def test_every_feature_has_one_place_and_every_place_one_feature(fields, number):
+def test_every_feature_has_a_place_of_its_own(fields, number):
     """Vertices, and edges by their ends; an edge belongs to two triangles, which traverse it in
     opposite directions."""
     corner, feature = triangles(fields, number)

@@ -437,7 +437,7 @@ def test_aligned_cylinders_have_a_flat_surface():
     assert found.area == pytest.approx(np.pi * (radius - z) ** 2 + cone, rel=6e-2)
 
 
-def test_open_meshes_unmarked_partners_and_scenes_without_hydroelastic_shapes_have_point_contacts():
+def test_open_meshes_have_point_contacts():
     vertices, faces = grid_mesh(0.4)
     builder = ModelBuilder()
     builder.add_shape_plane(-1, cfg=soft(1e6))
@@ -448,12 +448,18 @@ def test_open_meshes_unmarked_partners_and_scenes_without_hydroelastic_shapes_ha
     assert not block.groups
     with pytest.raises(InputError, match="sheet"):
         collided(builder, hydro_fallback="refuse")
+
+
+def test_unmarked_partners_have_point_contacts():
     builder = ModelBuilder()
     builder.add_ground_plane(cfg=ShapeConfig())
     body = builder.add_body((0.0, 0.0, 0.25, *IDENTITY))
     builder.add_shape_sphere(body, radius=0.3, cfg=soft(1e6))
     assert collided(builder).contact_count == 1
     assert collided(builder, hydro="all").contact_count == 0
+
+
+def test_scenes_without_hydroelastic_shapes_have_point_contacts():
     builder = ModelBuilder()
     builder.add_ground_plane()
     builder.add_shape_sphere(builder.add_body((0.0, 0.0, 0.2, *IDENTITY)), radius=0.3)
@@ -656,7 +662,7 @@ def forces(block, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_the_total_force_is_exact_and_the_torque_error_is_stated(seed):
+def test_the_total_force_of_a_patch_is_exact(seed):
     block = collided(pile(seed), hydro_reduce=True, hydro_surface=False, hydro_resolution=32)
     patch = block.groups["hydro_patches"].columns
     columns = block.columns
@@ -678,7 +684,7 @@ def test_the_total_force_is_exact_and_the_torque_error_is_stated(seed):
         assert patch["torque_error"][row] < 1e-2 * scale * 0.3
 
 
-def test_rows_are_among_those_of_other_pairs_and_their_friction_is_not_scaled():
+def test_rows_are_among_those_of_other_pairs():
     builder = pile(0)
     block = collided(builder, hydro_reduce=True)
     columns = block.columns
@@ -706,6 +712,9 @@ def test_rows_are_among_those_of_other_pairs_and_their_friction_is_not_scaled():
             ]
         )
         np.testing.assert_allclose(back, columns[f"point{side}"][moving], atol=1e-5)
+
+
+def test_friction_of_rows_is_not_scaled():
     options = {"reduce_contacts": True, "reduce_pairs": "all", "moment_matching": True}
     block = collided(pile(0), hydro_reduce=True, **options)
     scale = block.columns["friction_scale"]

@@ -516,7 +516,7 @@ def test_parallel_edges_meet_in_the_middle_of_their_overlap():
         np.testing.assert_allclose(np.linalg.norm(rows["normal"], axis=1), 1.0, atol=1e-6)
 
 
-def test_triangles_without_area_and_edges_of_length_zero_have_finite_rows():
+def test_elements_without_size_have_finite_rows():
     builder = ModelBuilder()
     builder.add_cloth_mesh(vertices=[[0, 0, 0], [1, 0, 0], [0, 1, 0]], indices=[0, 1, 2])
     builder.add_cloth_mesh(vertices=[[0, 0, 1], [1, 0, 1], [0, 1, 1]], indices=[0, 1, 2])
@@ -653,7 +653,7 @@ def rows_of_particle(rows, particle: int) -> list[int]:
     return cell[rows.columns["indices"][:, 0] == particle].tolist()
 
 
-def test_templates_worlds_and_global_elements():
+def test_particles_touch_the_shapes_of_their_own_world():
     """Particles touch the shapes of their own world and the global ones; global particles those of
     every world."""
     ball = ModelBuilder()
@@ -699,7 +699,7 @@ def test_templates_worlds_and_global_elements():
         ({"disabled_rule": "off"}, {}, False),
     ],
 )
-def test_filters_of_shapes_and_particles(shape, particle, touches):
+def test_filters_decide_which_particles_touch(shape, particle, touches):
     builder = ModelBuilder()
     builder.add_shape_sphere(-1, None, 0.5, cfg=ShapeConfig(**shape))
     builder.add_shape_sphere(-1, [9, 0, 0, 0, 0, 0, 1], 0.5)

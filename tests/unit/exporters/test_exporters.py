@@ -108,7 +108,7 @@ def test_npz_reads_back(layout, select, contacts, tmp_path):
         assert found["shape_path"].tolist() == list(contacts.shapes.path)
 
 
-def test_newtons_separation_and_surfaces(select):
+def test_newtons_separation_is_the_distance(select):
     """dot(normal, point1 - point0) - margins is the distance, with the world points; here the
     points are in bodies."""
     model = small_model(WORLDS, forced=True)
@@ -130,23 +130,32 @@ def test_newtons_separation_and_surfaces(select):
     assert "rigid_contact_offset0" not in found
 
 
-def test_newtons_offsets_without_margins_and_friction_without_surfaces(tmp_path):
+@pytest.fixture
+def without_margins(tmp_path):
+    """All contacts of a set of version 1.0, which has no materials."""
     edited = made_up()
     edited.margin[:] = 0.0
     with ContactSet.open(edited.write(tmp_path / "a.h5")) as contacts:
-        picked = SelectedContacts(
+        yield SelectedContacts(
             contacts, range(contacts.frame_count), np.arange(contacts.world_count), None
         )
-        layout = newton.newton_layout(picked)
-        of_genesis = genesis.genesis_layout(picked)
-        found = made(layout)
-        assert "friction" not in made(of_genesis)
-        assert "friction: a contact set of version 1.0 has no materials" in of_genesis.left_out
-        with pytest.raises(InputError, match=r"version 1\.0"):
-            mujoco_layout(picked, CompiledGeoms((), np.zeros(0, np.int32), {}))
+
+
+def test_newtons_offsets_are_zero_without_margins(without_margins):
+    layout = newton.newton_layout(without_margins)
+    found = made(layout)
     assert layout.left_out == ()
     for name in ("rigid_contact_offset0", "rigid_contact_offset1"):
-        assert (found[name].any(), found[name].shape) == (False, (picked.contact_count, 3))
+        shape = (without_margins.contact_count, 3)
+        assert (found[name].any(), found[name].shape) == (False, shape)
+
+
+def test_there_is_no_friction_without_materials(without_margins):
+    of_genesis = genesis.genesis_layout(without_margins)
+    assert "friction" not in made(of_genesis)
+    assert "friction: a contact set of version 1.0 has no materials" in of_genesis.left_out
+    with pytest.raises(InputError, match=r"version 1\.0"):
+        mujoco_layout(without_margins, CompiledGeoms((), np.zeros(0, np.int32), {}))
 
 
 def test_genesis(select, contacts):
@@ -349,7 +358,7 @@ def test_a_scene_at_rest_has_its_initial_joint_positions(recorded, tmp_path):
     assert matrix.shape == (len(block.distance), model.nv)
 
 
-def test_a_root_pose_and_joints_by_name(recorded, tmp_path):
+def test_joints_by_name_give_the_same_jacobian(recorded, tmp_path):
     """The matrix is that of the joint positions of MuJoCo, which have the same poses."""
     folder, model, qpos = recorded
     names = ["yaw", "pitch", *(f"ball:{axis}" for axis in "xyzw")]
@@ -436,9 +445,7 @@ def rows(written):
         return list(csv.DictReader(file))
 
 
-def test_csv_has_every_contact_with_its_frame_world_and_bodies_and_reads_back_to_the_bit(
-    rows, select, contacts
-):
+def test_csv_reads_back_to_the_bit(rows, select, contacts):
     expected = list(
         select(*PICK).blocks(
             ("shape0", "shape1", "distance", "normal", "point0", "feature1", "kind")
@@ -538,7 +545,7 @@ def test_every_number_is_spelt_as_numpy_spells_it(tmp_path):
     assert lines == [list(line) for line in expected]
 
 
-def test_no_value_is_an_empty_cell_and_a_null(tmp_path):
+def test_no_value_is_an_empty_cell_or_a_null(tmp_path):
     held = {
         "end": np.array([0.5, np.nan]),
         "known": np.array([True, False]),

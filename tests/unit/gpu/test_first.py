@@ -31,7 +31,7 @@ sys.exit(main(sys.argv[1:]))
 
 
 @pytest.mark.rest
-def test_rehearsal_without_usd_and_mujoco(tmp_path):
+def test_rehearsal_needs_neither_usd_nor_mujoco(tmp_path):
     output = tmp_path / "first.json"
     made = subprocess.run(
         [
@@ -161,7 +161,7 @@ def test_two_hashes_of_a_scene_fail(tmp_path, monkeypatch):
         answers.compare_hashes(Run("cpu", tmp_path / "first.json", True))
 
 
-def test_every_pair_of_kinds_and_scenes_of_timings_have_contacts():
+def test_every_scene_has_contacts():
     assert len(PAIRS) == 63
     assert sum(part_beyond(kinds) == 0.0 for kinds in PAIRS) == 35
     scenes = [(pair_scene(kinds, 8), "explicit", 0) for kinds in PAIRS[:4]]
@@ -196,11 +196,15 @@ def test_robot_in_mjcf_has_the_poses_of_ours():
     np.testing.assert_allclose(placed[:, [4, 5, 6, 3]], pose[:, 3:], atol=1e-5)
 
 
-def test_page_names_every_step_and_wheel():
+def test_page_names_every_step():
     page = (ROOT / "docs/howto/first-run-on-a-gpu.md").read_text()
-    script = (ROOT / "tests/gpu/first.sh").read_text()
     for name in first.steps():
         assert f"| `{name}` |" in page
+    assert first.SCHEMA in page
+
+
+def test_page_names_every_wheel():
+    page = (ROOT / "docs/howto/first-run-on-a-gpu.md").read_text()
+    script = (ROOT / "tests/gpu/first.sh").read_text()
     for name in re.findall(r"^#   ([A-Z]+) ", script, re.M):
         assert f"`{name}" in page
-    assert first.SCHEMA in page

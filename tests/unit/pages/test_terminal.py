@@ -155,7 +155,7 @@ def printed(result: dict[str, Any], width: int) -> list[str]:
     ("width", "worlds"),
     [(60, 1), *((width, worlds) for width in (80, 100, 120, 200) for worlds in (1, 2))],
 )
-def test_numbers_are_whole_and_lines_fit(width, worlds):
+def test_lines_that_fit_have_whole_numbers(width, worlds):
     """A narrow terminal leaves the begin out."""
     lines = printed(events(worlds), width)
     assert max(map(len, lines)) <= width
@@ -187,7 +187,7 @@ def test_no_character_is_lost_on_any_terminal(width):
 TITLES = ("distance", "begin", "touching in", "contacts")
 
 
-def test_a_wide_terminal_has_every_column_and_a_narrow_one_the_names_above_each_other():
+def test_a_narrow_terminal_leaves_columns_out():
     columns = {width: "\n".join(printed(events(), width)) for width in (200, *range(60, 160))}
     wide = columns.pop(200)
     narrow = columns[80]
@@ -211,7 +211,7 @@ def test_a_wide_terminal_has_every_column_and_a_narrow_one_the_names_above_each_
 
 
 @pytest.mark.parametrize("width", [24, 30, 44])
-def test_names_break_after_slashes_and_underscores(width):
+def test_names_break_after_slashes_or_underscores(width):
     for table in (
         tables_module.name_value_table([("in", PATHS[1])]),
         tables_module.rows_table(

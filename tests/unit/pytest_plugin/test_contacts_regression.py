@@ -288,7 +288,7 @@ def test_what_is_refused_by_name(sample, pytester):
     assert "another exception" not in result.stdout.str()
 
 
-def test_a_file_and_a_second_check(sample, pytester):
+def test_a_file_is_compared_only_once(sample, pytester):
     check = '    contacts_regression.check_file("test_contacts/fall.h5", basename="kept")\n'
     (sample / "tests/test_files.py").write_text(
         f"def test_file(contacts_regression):\n{check}{check}"

@@ -40,7 +40,7 @@ TIMED = ({"time": SECONDS}, {"time": SECONDS.tolist()}, {"fps": RATE}, {"fps": 1
 
 @pytest.mark.share(2)
 @pytest.mark.parametrize("given", TIMED)
-def test_speeds_and_durations_are_those_of_the_given_times(given):
+def test_speeds_are_those_of_the_given_times(given):
     body_q = poses()
     body_q[..., 2] = 0.099
     contacts = collidecli.collide(
@@ -58,7 +58,7 @@ def test_speeds_and_durations_are_those_of_the_given_times(given):
 
 
 @pytest.mark.parametrize("given", TIMED)
-def test_times_of_clearances_sweeps_labels_and_audits(given):
+def test_every_function_keeps_the_given_times(given):
     model = sliding_box()
     body_q = poses()
     found = collidecli.clearance(model, body_q, **given)
@@ -164,10 +164,14 @@ def test_times_that_do_not_fit_are_refused(given, words, function):
         getattr(collidecli, function)(sliding_box(), poses(), **given)
 
 
-def test_times_of_a_motion_and_of_no_poses_are_refused(tmp_path):
+def test_times_of_no_poses_are_refused():
     model = sliding_box()
     with pytest.raises(InputError, match="fps: there are no poses to give times to"):
         collidecli.collide(model, fps=10)
+
+
+def test_times_of_a_motion_are_refused():
+    model = sliding_box()
     motion = collidecli.motions.pose_arrays.PoseArray(poses(), model.bodies.path)
     with pytest.raises(InputError, match="time: body_q is a motion, which has its own times"):
         collidecli.collide(model, motion, time=SECONDS)

@@ -34,11 +34,14 @@ ROWS = [
 ]
 
 
-def test_a_set_is_opened_and_iterated_over(contacts, path):
+def test_a_closed_set_is_refused(path):
     with collidecli.open_contacts(path) as opened:
         assert type(opened) is collidecli.ContactSet
     with pytest.raises(InputError, match="is closed"):
         opened.column("distance")
+
+
+def test_a_set_is_iterated_over(contacts, path):
     assert repr(contacts) == f"<ContactSet {path} contacts={len(EDITED.cell)} frames=7 worlds=3>"
     assert sum(block.contact_count for block in contacts) == len(EDITED.cell)
     some = list(contacts.blocks(max_rows=4, first=5, last=11))
@@ -221,7 +224,7 @@ def model(worlds: int = 1):
     return builder.finalize(worlds)
 
 
-def test_positions_of_particles_and_their_contacts():
+def test_contacts_are_those_of_the_given_positions():
     positions = np.full((2, 1, 3, 3), 5.0, np.float32)
     positions[1, 0, 1] = [0.0, 0.0, 0.505]
     contacts = collidecli.collide(model(2), particle_q=positions, device="cpu")
@@ -271,7 +274,7 @@ ADDERS = {
 
 
 @pytest.mark.parametrize("name", ADDERS)
-def test_a_margin_is_added_to_the_radii_and_a_gap_is_refused(name):
+def test_particles_have_a_margin_but_no_gap(name):
     builder = collidecli.ModelBuilder()
     builder.default_shape_cfg = collidecli.ShapeConfig(margin=0.5, gap=0.5)
     radius = "radius" if name == "add_particles" else "particle_radius"

@@ -97,7 +97,7 @@ def test_same_contacts_as_the_file_of_a_run(tmp_path, float_type):
             np.testing.assert_array_equal(cell.distance, block.columns["distance"])
 
 
-def test_no_motion_is_the_resting_pose_and_a_motion_may_be_given():
+def test_no_motion_is_the_resting_pose():
     model = ball_on_floor().finalize()
     contacts = collidecli.collide(model)
     assert (contacts.frame_count, contacts.world_count, contacts.rigid_contact_count) == (1, 1, 1)
@@ -106,10 +106,13 @@ def test_no_motion_is_the_resting_pose_and_a_motion_may_be_given():
     np.testing.assert_array_equal(again.point0, contacts.point0)
 
 
-def test_a_model_without_bodies_and_a_builder_without_anything():
+def test_a_builder_without_anything_has_no_contacts():
     empty = collidecli.collide(ModelBuilder().finalize(world_count=3))
     assert empty.cell_start.tolist() == [0, 0, 0, 0]
     assert empty.normal.shape == (0, 3)
+
+
+def test_a_model_may_have_no_bodies():
     builder = ModelBuilder()
     for x in (0.0, 0.9):
         builder.add_shape_sphere(-1, [x, 0, 0, 0, 0, 0, 1], radius=0.5)
@@ -205,7 +208,7 @@ def test_one_optional_column_may_be_named_without_a_list():
     assert repr(contacts) == "<Contacts contacts=1 frames=1 worlds=1 columns=friction>"
 
 
-def test_files_of_another_kind_and_a_builder_in_place_of_a_model_are_refused(tmp_path):
+def test_arguments_of_another_kind_are_refused(tmp_path):
     for words, call in (
         (r"nothing\.h5", lambda: collidecli.open_contacts(tmp_path / "nothing.h5")),
         ("add_usd reads it", lambda: ModelBuilder().add_mjcf(tmp_path / "a.usda")),
@@ -285,7 +288,7 @@ def test_run_gives_the_contacts_of_the_command_with_their_tables(tmp_path):
             collidecli.run(*given, **{"gapp": 1.0} if given[0] else {})
 
 
-def test_a_recording_and_its_poses():
+def test_a_recording_gives_its_poses():
     recording = collidecli.open_recording(SAMPLE / "motion.h5")
     assert (recording.kind, recording.frames, recording.worlds) == ("trajectory", 500, 1)
     assert recording.end > recording.start == 0.0
@@ -431,7 +434,7 @@ def test_signed_distances_of_other_convex_shapes_are_those_of_a_small_sphere(kin
     assert (found < 0.0).any()
 
 
-def test_signed_distances_of_a_mesh_are_those_of_its_triangles_and_of_a_heightfield_of_its_solid():
+def test_signed_distances_of_a_mesh_are_those_of_its_triangles():
     vertices, faces = torus()
     given = points(4, 1.5)
     shape = Shape("mesh", vertices=vertices, faces=faces)
@@ -442,12 +445,16 @@ def test_signed_distances_of_a_mesh_are_those_of_its_triangles_and_of_a_heightfi
     sheet = Shape("mesh", vertices=grid(4)[0], faces=grid(4)[1])
     assert collidecli.signed_distance([0.1, 0.1, -0.5], sheet) == pytest.approx(0.5, abs=1e-14)
     assert collidecli.signed_distance(np.zeros((0, 3)), shape).shape == (0,)
+
+
+def test_signed_distances_of_a_heightfield_are_those_of_its_solid():
+    given = points(4, 1.5)
     field = Shape("heightfield", heights=np.zeros((3, 4)), hx=1.0, hy=0.8, base=0.4)
     truth = of_solid("box", (1.0, 0.8, 0.2), given + np.array([0.0, 0.0, 0.2]))
     np.testing.assert_allclose(collidecli.signed_distance(given, field), truth, atol=1e-12)
 
 
-def test_distance_of_two_shapes_at_one_and_at_many_poses():
+def test_distance_of_two_shapes():
     box = Shape("box", hx=1.0, hy=1.0, hz=1.0)
     ball = Shape("sphere", xform=FAR, radius=0.5)
     found = collidecli.distance(box, ball)
@@ -455,6 +462,11 @@ def test_distance_of_two_shapes_at_one_and_at_many_poses():
     np.testing.assert_allclose(
         [found.normal, found.point0, found.point1], np.outer([1, 1, 2.5], [0, 0, 1]), atol=1e-12
     )
+
+
+def test_distance_of_two_shapes_at_many_poses():
+    box = Shape("box", hx=1.0, hy=1.0, hz=1.0)
+    ball = Shape("sphere", xform=FAR, radius=0.5)
     moved = np.array([[0, 0, z, 0, 0, 0, 1.0] for z in (-1.4, -2.0, 7.0)])
     many = collidecli.distance(ball, box, pose_a=moved)
     np.testing.assert_allclose(many.distance, [0.1, -0.5, 8.5], atol=1e-12)

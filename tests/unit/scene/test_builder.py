@@ -52,12 +52,15 @@ def robot() -> ModelBuilder:
     return builder
 
 
-def test_a_scene_without_worlds_is_one_world_and_an_empty_one_a_model_of_nothing():
+def test_a_scene_without_worlds_is_one_world():
     model = robot().finalize()
     assert model.world_template.tolist() == [0]
     assert model.shapes.template.tolist() == model.bodies.template.tolist() == [0, 0, 0]
     assert (model.bodies.path, model.shapes.body.tolist()) == (("base", "arm", "ball"), [0, 1, 2])
     assert robot().finalize(world_count=5).world_template.tolist() == [0] * 5
+
+
+def test_an_empty_scene_is_a_model_of_nothing():
     model = ModelBuilder().finalize()
     assert (len(model.shapes), len(model.bodies), model.world_count) == (0, 0, 1)
     assert allowed_pairs(model, 0).shape == (0, 2)
@@ -97,7 +100,7 @@ def test_sizes_are_those_of_the_types():
     )
 
 
-def test_global_rows_come_first_and_indices_are_mapped_to_rows():
+def test_global_rows_come_first():
     builder = ModelBuilder()
     builder.begin_world()
     builder.add_shape_sphere(builder.add_body(key="first"), key="a")
@@ -123,7 +126,7 @@ def test_global_rows_come_first_and_indices_are_mapped_to_rows():
     assert explain(model, 2, 3).rule == "filtered pair"
 
 
-def test_replicas_share_a_template_and_a_changed_builder_or_another_one_makes_a_new_one():
+def test_only_replicas_of_an_unchanged_builder_share_a_template():
     builder = ModelBuilder()
     scene = robot()
     assert builder.add_world(scene, count=4094, xform=IDENTITY) == 0
@@ -140,7 +143,7 @@ def test_replicas_share_a_template_and_a_changed_builder_or_another_one_makes_a_
     assert allowed_pairs(model, 0).tolist() == [[0, 1], [0, 2], [0, 3], [1, 3], [2, 3]]
 
 
-def test_an_added_world_keeps_its_rules_and_defaults():
+def test_an_added_world_keeps_its_rules():
     scene = ModelBuilder()
     scene.default_gap = 0.02
     scene.source.append("robot.xml")
@@ -180,7 +183,7 @@ def test_group_names_of_two_added_scenes_are_not_mixed():
     assert allowed_pairs(model, 1).tolist() == [[0, 3], [0, 4], [3, 4]]
 
 
-def test_templates_alike_share_their_filter_classes_and_global_articulations_are_others():
+def test_templates_alike_share_their_filter_classes():
     builder = add_balls(ModelBuilder(), None, None)
     for _ in range(50):
         add_balls(builder, None, None, is_world=True)
@@ -206,16 +209,21 @@ def test_names_are_made_up_where_none_is_given():
     assert model.bodies.path == ("body_0", "body_1", "body_0")
 
 
-def test_margin_gap_and_friction_come_from_the_config_and_the_builder_and_quaternions_are_normalized():
+def test_quaternions_are_normalized():
+    builder = ModelBuilder()
+    builder.add_body(xform=[1, 2, 3, 0, 0, 0, 1.0005])
+    np.testing.assert_array_equal(builder.finalize().bodies.pose, [[1, 2, 3, 0, 0, 0, 1]])
+
+
+def test_what_a_config_lacks_comes_from_the_builder():
     builder = ModelBuilder()
     builder.default_shape_cfg = ShapeConfig(margin=0.01, friction=0.9)
-    body = builder.add_body(xform=[1, 2, 3, 0, 0, 0, 1.0005])
+    body = builder.add_body()
     builder.add_shape_sphere(body)
     builder.add_shape_sphere(body, cfg=ShapeConfig(gap=0.0))
     builder.default_gap = 0.05
     builder.default_shape_cfg.margin = 7.0
     model = builder.finalize()
-    np.testing.assert_array_equal(model.bodies.pose, [[1, 2, 3, 0, 0, 0, 1]])
     columns = [
         values.tolist() for values in (model.shapes.margin, model.shapes.gap, model.shapes.friction)
     ]
@@ -236,7 +244,7 @@ def test_the_ground_plane_looks_up(up_axis, up):
     np.testing.assert_allclose(column, up, atol=1e-15)
 
 
-def test_arrays_are_frozen_and_the_builder_is_not():
+def test_a_model_is_frozen_but_its_builder_is_not():
     builder = robot()
     builder.add_shape_forced_pair(0, 2)
     model = builder.finalize()
@@ -256,13 +264,16 @@ def test_arrays_are_frozen_and_the_builder_is_not():
     assert (len(builder.finalize().shapes), len(model.shapes)) == (4, 3)
 
 
-def test_filtered_pairs_that_no_world_holds_are_not_listed_and_allowed_ones_of_more_shapes_than_a_block_are():
+def test_filtered_pairs_that_no_world_holds_are_not_listed():
     builder = ModelBuilder()
     for _ in range(2):
         builder.add_world(robot())
     builder.add_shape_collision_filter_pair(0, 5)
     builder.add_shape_collision_filter_pair(0, 2)
     assert builder.finalize().pair_filter.excluded.tolist() == [[0, 1], [0, 2], [3, 4]]
+
+
+def test_pairs_of_more_shapes_than_a_block_are_listed():
     count = 600
     builder = add_balls(
         ModelBuilder(), *(ShapeConfig(collision_group=1 + k % 3) for k in range(count))
@@ -387,11 +398,16 @@ def test_what_a_scene_cannot_have(builder, call, what):
         call(builder)
 
 
-def test_a_pair_is_forced_once_and_names_are_unique(builder):
+def test_a_pair_is_forced_once(builder):
     builder.add_shape_forced_pair(0, 1, gap=0.1)
     builder.add_shape_forced_pair(1, 0, gap=0.1)
     assert len(builder.finalize().forced_gap) == 1
     builder.add_shape_forced_pair(0, 1, gap=0.2)
+    with pytest.raises(InputError, match="forced twice"):
+        builder.finalize()
+
+
+def test_names_of_one_world_are_unique():
     cart = ModelBuilder()
     twice = ModelBuilder()
     cart.begin_world()
@@ -401,7 +417,6 @@ def test_a_pair_is_forced_once_and_names_are_unique(builder):
     for _ in range(2):
         twice.add_ground_plane()
     for wrong, what in (
-        (builder, "forced twice"),
         (cart, "two body names of one world are 'cart'"),
         (twice, "two shape names of one world are 'ground_plane'"),
     ):
@@ -562,19 +577,23 @@ def test_contacts_are_those_of_each_world_alone(broad_phase):
     assert found[1] > found[0], "the wall stands beside the second world alone"
 
 
-def test_the_static_shapes_of_a_world_do_not_meet_those_outside_and_resting_poses_stand_in_each():
+def test_the_static_shapes_of_a_world_do_not_meet_those_outside():
     """The shelf of the second world is near the wall: both are static there too."""
     pairs = collidecli.collide(shared_model(), gap=10.0, device="cpu")
     model = shared_model()
     static = model.shapes.body == -1
     assert not (static[pairs.shape0] & static[pairs.shape1]).any()
+
+
+def test_resting_poses_stand_in_each_world():
+    model = shared_model()
     expected = [in_frame(origin, BODY) for origin in ORIGINS]
     np.testing.assert_allclose(model.resting_poses()[:, 0], expected, rtol=0.0, atol=1e-14)
     np.testing.assert_allclose(model.world_pose, ORIGINS, rtol=0.0, atol=1e-15)
     assert model.world_path == ("env_0", "env_1", "env_2")
 
 
-def test_a_global_body_stays_and_things_can_be_added_to_a_world_that_was_ended():
+def test_a_global_body_stays_where_it_is():
     builder = ModelBuilder()
     builder.add_shape_sphere(builder.add_body((1, 2, 3, 0, 0, 0, 1), key="lamp"))
     world = builder.begin_world("a", ORIGINS[0])
@@ -584,6 +603,9 @@ def test_a_global_body_stays_and_things_can_be_added_to_a_world_that_was_ended()
     poses = builder.finalize().resting_poses()
     np.testing.assert_array_equal(poses[0, 0], poses[1, 0])
     np.testing.assert_allclose(poses[1, 1], ORIGINS[2], rtol=0.0, atol=1e-15)
+
+
+def test_things_can_be_added_to_a_world_that_was_ended():
     builder = ModelBuilder()
     first = builder.begin_world("a")
     builder.end_world()
@@ -612,12 +634,15 @@ def test_nothing_changes_where_all_worlds_stand_alike():
     np.testing.assert_array_equal(plain.world_pose, [IDENTITY_POSE])
 
 
-def test_a_shift_without_a_turn_is_exact_and_an_inverse_takes_back():
+def test_a_shift_without_a_turn_is_exact():
     world_pose = np.array([(0.1, 0.2, 0.3, *TURN.as_quat()), (2.1, 0.2, 0.3, *TURN.as_quat())])
     shift = shift_between(world_pose, world_pose[[0, 0]])
     np.testing.assert_array_equal(shift, [IDENTITY_POSE, (2.1 - 0.1, 0, 0, 0, 0, 0, 1)])
     pose = np.array((1.5, 2.5, 3.5, *TURN.as_quat()))
     np.testing.assert_array_equal(compose_poses(shift[1], pose)[3:], pose[3:])
+
+
+def test_an_inverse_takes_a_pose_back():
     pose = np.array((1.5, -2.5, 3.5, *TURN.as_quat()))
     np.testing.assert_allclose(
         compose_poses(inverse_poses(pose), pose), IDENTITY_POSE, rtol=0.0, atol=1e-15
@@ -642,7 +667,7 @@ def test_a_motion_of_one_world_moves_with_each_origin(broad_phase):
     check_same(one, each, "offset0 distance", 1e-6)
 
 
-def test_forms_are_those_of_builder_and_kernels():
+def test_forms_are_those_of_the_builder():
     """Names of sizes are parameters of the type's method, and kernels state the same cores."""
     assert list(SHAPE_FORMS) == list(ShapeType)
     for kind, form in SHAPE_FORMS.items():

@@ -51,7 +51,7 @@ def test_triangles_of_one_plane_are_one_face(size):
 
 
 @pytest.mark.parametrize("seed", range(8))
-def test_a_polytope_is_closed_convex_and_turns_outwards(seed):
+def test_a_polytope_is_a_closed_surface_around_its_points(seed):
     rng = np.random.default_rng(seed)
     points = rng.normal(size=(rng.integers(4, 400), 3)) * rng.uniform(0.1, 1, 3)
     hull = convex_hull(points, "here")

@@ -184,7 +184,7 @@ def test_positions_without_attached_particles_are_unchanged():
         (12345, "12 345 worlds", "worlds 0 to 12344"),
     ],
 )
-def test_counts_and_places(number, counted, places):
+def test_numbers_are_told_in_words(number, counted, places):
     assert plural(number, "world") == counted
     assert numbered(number, "world") == places
 

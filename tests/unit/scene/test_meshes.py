@@ -48,7 +48,8 @@ def test_the_box_of_a_mesh_is_that_of_its_surface():
     np.testing.assert_allclose([mesh.half_extents, mesh.center], 0.5)
 
 
-def test_repairs_are_said_and_equal_meshes_are_stored_once():
+def builder_of_repaired_meshes() -> ModelBuilder:
+    """Also a test of what is said of the repairs."""
     builder = ModelBuilder()
     with pytest.warns(UserWarning, match="shape 'thing': 2 triangles without area are left out"):
         builder.add_shape_mesh(
@@ -61,10 +62,19 @@ def test_repairs_are_said_and_equal_meshes_are_stored_once():
         builder.add_shape_mesh(
             -1, POKING[0], np.concatenate([POKING[1], POKING[1][:1]]), key="part"
         )
+    return builder
+
+
+def test_repairs_are_said():
+    model = builder_of_repaired_meshes().finalize()
+    assert (len(model.meshes[0].face), ShapeType(model.shapes.type[0]).label) == (4, "mesh")
+
+
+def test_equal_meshes_are_stored_once():
+    builder = builder_of_repaired_meshes()
     for scale in (1.0, 2.0, 1.0):
         builder.add_shape_mesh(-1, scale * TETRAHEDRON, OUTWARD)
     model = builder.finalize()
-    assert (len(model.meshes[0].face), ShapeType(model.shapes.type[0]).label) == (4, "mesh")
     assert model.shapes.mesh.tolist() == [0, 1, 2, 3, 2]
 
 
@@ -224,7 +234,7 @@ def test_a_soup_with_noise_is_welded(size):
     assert len(np.unique(found.face)) == len(vertices)
 
 
-def test_a_crack_is_welded_and_a_gap_is_not():
+def test_a_crack_is_welded_but_a_gap_is_not():
     vertices, faces = BOX
     for width, closed in ((1e-6, True), (1e-4, False)):
         moved = np.concatenate([vertices, vertices[faces[0]] + width / np.sqrt(3.0)])
@@ -481,7 +491,7 @@ def test_ranges_of_squares_are_those_of_their_corners():
 
 @pytest.mark.share(2)
 @pytest.mark.parametrize(("other", "given"), [("heightfield", [np.zeros((2, 3))]), ("plane", [])])
-def test_planes_and_other_heightfields_touch_unless_a_filter_excludes_them(other, given):
+def test_a_heightfield_touches_what_no_filter_excludes(other, given):
     builder = ModelBuilder()
     builder.add_shape_heightfield(-1, np.zeros((2, 2)), key="hills")
     getattr(builder, f"add_shape_{other}")(builder.add_body(), *given, key="other")

@@ -63,7 +63,7 @@ def rule(builder: ModelBuilder, a: int, b: int) -> str:
         ("mask_both", (None, None), (4, 2), False),
     ],
 )
-def test_masks_of_64_bits_and_defaults_of_masks(name, a, b, may):
+def test_masks_have_64_bits(name, a, b, may):
     """Of small numbers: `test_the_lowered_filter_says_what_the_rules_say`."""
     builder = moving_spheres(ShapeConfig(**{name: a}), ShapeConfig(**{name: b}))
     assert touching(builder) == ({(0, 1)} if may else set())
@@ -92,12 +92,15 @@ def test_disabled_shapes_say_why():
     assert rule(builder, 2, 3) == "group 0 and collisionEnabled = false"
 
 
-def test_filtered_pairs_name_their_rule_and_are_not_listed_where_the_classes_forbid_them():
+def test_filtered_pairs_name_their_rule():
     builder = moving_spheres(*[ShapeConfig()] * 3)
     builder.add_shape_collision_filter_pair(2, 0, rule="exclude 'hand'")
     builder.add_shape_collision_filter_pair(0, 2, rule="said again")
     assert touching(builder) == {(0, 1), (1, 2)}
     assert rule(builder, 0, 2) == "exclude 'hand'"
+
+
+def test_filtered_pairs_that_the_classes_forbid_are_not_listed():
     builder = moving_spheres(
         ShapeConfig(collision_group=1), ShapeConfig(collision_group=2), ShapeConfig()
     )
@@ -519,7 +522,7 @@ def test_refusals_name_the_shape_or_the_pair(values, message):
     assert (error.value.what, error.value.where, bool(error.value.fix)) == (message, where, True)
 
 
-def test_rules_and_pairs_that_do_not_fit():
+def test_materials_that_do_not_fit_are_refused():
     combined = two_spheres("combine")
     twice = two_spheres()
     outer = ModelBuilder()
@@ -565,7 +568,7 @@ def mixed(builder: ModelBuilder) -> dict[str, list]:
     return {name: values[0].tolist() for name, values in found.items()}
 
 
-def test_a_pair_keeps_what_it_has_and_takes_the_rest_from_its_surfaces():
+def test_a_pair_takes_from_its_surfaces_what_it_lacks():
     surfaces = two_spheres(a=Material(0.25, priority=1), b=Material(0.75, condim=6))
     usual = mixed(surfaces)
     assert (usual["friction"], usual["condim"]) == (0.25, 3)

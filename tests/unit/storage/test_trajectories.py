@@ -69,7 +69,7 @@ def test_round_trip(tmp_path, float_type, compression):
     motion.close()
 
 
-def test_any_chunk_gives_the_same_bits_and_blocks_of_the_file_do_not_matter(tmp_path):
+def test_any_chunk_gives_the_same_bits(tmp_path):
     poses = random_poses(FRAMES, 2, 3)
     by_frame = tmp_path / "by_frame.h5"
     path = write(tmp_path / "m.h5", poses, "abc", float_type="float32")
@@ -127,9 +127,12 @@ def test_bodies_of_other_templates_are_not_read(tmp_path):
     assert np.isfinite(read).all()
 
 
-def test_header_and_world_counts(tmp_path):
+def test_one_recorded_world_is_that_of_every_world(tmp_path):
     path = write(tmp_path / "m.h5", random_poses(2, 1, 3), "abc")
     assert open_trajectory(path, model_of(worlds=5)).world_count == 1
+
+
+def test_the_header_has_the_counts(tmp_path):
     path = write(tmp_path / "n.h5", random_poses(2, 3, 3), "abc", creator="me")
     header = trajectory_header.read_header(path)
     assert (header.frame_count, header.world_count, header.kind) == (2, 3, "body_q")
@@ -145,32 +148,52 @@ def model_with_particles(count: int):
     return builder.finalize()
 
 
-def test_positions_of_particles_are_read_and_their_number_is_checked(tmp_path):
-    positions = np.random.default_rng(1).normal(size=(4, 1, 5, 3)).astype(np.float32)
-    content = content_of(body_q=random_poses(4, 1, 1), body_name=["a"])
+def positions_of_particles():
+    return np.random.default_rng(1).normal(size=(4, 1, 5, 3)).astype(np.float32)
 
-    def opened(name, particle_q, count=5):
-        path = write_content(tmp_path / name, content | {"particle_q": particle_q})
-        return open_trajectory(path, model_with_particles(count))
 
-    motion = opened("m.h5", positions)
+def written_with_particles(path, particle_q):
+    poses = random_poses(4, 1, 1)
+    return write_content(path, content_of(body_q=poses, body_name=["a"], particle_q=particle_q))
+
+
+def test_positions_of_particles_are_read(tmp_path):
+    positions = positions_of_particles()
+    path = written_with_particles(tmp_path / "m.h5", positions)
+    motion = open_trajectory(path, model_with_particles(5))
     np.testing.assert_array_equal(motion.read_particles(range(1, 3)), positions[1:3].astype(float))
     assert motion.warnings == ()
+
+
+def test_the_number_of_particles_is_checked(tmp_path):
+    path = written_with_particles(tmp_path / "n.h5", positions_of_particles())
     with pytest.raises(
         InputError, match=r"n\.h5: /particle_q: the recording has 5 particles, the scene 6"
     ):
-        opened("n.h5", positions, 6)
+        open_trajectory(path, model_with_particles(6))
+
+
+def test_positions_that_are_not_finite_are_refused(tmp_path):
+    positions = positions_of_particles()
     positions[2, 0, 3, 1] = np.nan
+    path = written_with_particles(tmp_path / "nan.h5", positions)
     with pytest.raises(
         InputError, match=r"/particle_q, frame 2, world 0, particle 3: the position is \(.*nan"
     ):
-        opened("nan.h5", positions).read_particles(range(4))
+        open_trajectory(path, model_with_particles(5)).read_particles(range(4))
+
+
+def test_positions_beyond_the_limit_are_found(tmp_path):
+    positions = positions_of_particles()
     positions[2, 0, 3, 1] = 1e30
     (found,) = trajectory_check.check_trajectory(
-        write_content(tmp_path / "far.h5", content | {"particle_q": positions})
+        written_with_particles(tmp_path / "far.h5", positions)
     )
     assert found.where.endswith("/particle_q, frame 2, world 0, entry 3")
     assert found.what == "the position is not finite, or beyond 1e+12 m"
+
+
+def test_positions_beyond_the_limit_are_not_written(tmp_path):
     with (
         pytest.raises(OutputError, match="particle_q, frame 0, world 0, column 0"),
         trajectory_writer.TrajectoryWriter(
@@ -183,7 +206,11 @@ def test_positions_of_particles_are_read_and_their_number_is_checked(tmp_path):
             body_q=random_poses(1, 1, 1),
             particle_q=np.full((1, 1, 1, 3), 1e30),
         )
-    still = opened("still.h5", None)
+
+
+def test_particles_that_are_not_recorded_rest(tmp_path):
+    path = written_with_particles(tmp_path / "still.h5", None)
+    still = open_trajectory(path, model_with_particles(5))
     assert still.read_particles(range(4)) is None
     assert still.warnings == ("the recording has no /particle_q: the scene's 5 particles rest",)
 
@@ -293,7 +320,7 @@ def joint_file(path, **data):
         ("mocap_q", (3, 1, 0, 6), 1.01, r"frame 3, world 1, body 'hand': .*norm 1\.01"),
     ],
 )
-def test_bad_coordinates_and_mocap_are_named(tmp_path, mjcf, name, place, value, message):
+def test_bad_coordinates_are_named(tmp_path, mjcf, name, place, value, message):
     scene, model = mjcf
     data = {"joint_q": QPOS.copy(), "mocap_q": np.tile([0.0, 0, 0, 0, 0, 0, 1], (4, 2, 1, 1))}
     data[name][place] = value
@@ -418,7 +445,7 @@ def test_the_rows_are_those_that_hdf5_reads(tmp_path, layout, float_type):
         assert held.read(range(5, 35), np.empty((30, *ROW), np.float16)).dtype == read.dtype
 
 
-def test_a_chunk_never_written_is_zeros_and_one_without_checksum_is_whole(tmp_path):
+def test_a_chunk_never_written_is_zeros(tmp_path):
     with h5py.File(tmp_path / "a.h5", "w") as file:
         data = file.create_dataset("body_q", (30, *ROW), "float64", chunks=(10, *ROW))
         data[:10] = VALUES[:10]
@@ -429,7 +456,7 @@ def test_a_chunk_never_written_is_zeros_and_one_without_checksum_is_whole(tmp_pa
     assert np.array_equal(read[20:], VALUES[20:30])
 
 
-def test_pieces_are_of_whole_chunks_and_no_larger_than_they_must_be(tmp_path):
+def test_pieces_are_of_whole_chunks(tmp_path):
     with h5py.File(tmp_path / "a.h5", "w") as file:
         data = file.create_dataset("body_q", (5000, *ROW), "float64", chunks=(100, *ROW))
         pieces = list(frame_rows.FrameRows(file, data).pieces(range(50, 5000)))
@@ -440,9 +467,7 @@ def test_pieces_are_of_whole_chunks_and_no_larger_than_they_must_be(tmp_path):
 
 
 @pytest.mark.parametrize("count", [0, 1, 8191, 8192, 8193, 20_000])
-def test_normalizing_in_blocks_is_to_the_bit_what_it_is_at_once_and_a_fault_in_any_is_pointed_at(
-    count,
-):
+def test_normalizing_in_blocks_is_to_the_bit_what_it_is_at_once(count):
     poses = random_poses(count, 1, seed=count)
     poses[..., 3:] *= 1.0 + 9e-4 * np.random.default_rng(1).uniform(-1, 1, (count, 1, 1))
     x, y, z, w = (poses[..., k] for k in range(3, 7))
@@ -450,6 +475,13 @@ def test_normalizing_in_blocks_is_to_the_bit_what_it_is_at_once_and_a_fault_in_a
     wanted[..., 3:] /= np.sqrt(x * x + y * y + z * z + w * w)[..., None]
     assert pose_checks.normalize(poses) is None
     assert np.array_equal(poses, wanted)
+    with pytest.raises(ValueError, match="contiguous"):
+        pose_checks.normalize(np.zeros((7, 20)).T)
+
+
+@pytest.mark.parametrize("count", [0, 1, 8191, 8192, 8193, 20_000])
+def test_a_fault_in_any_block_is_pointed_at(count):
+    poses = random_poses(count, 1, seed=count)
     for row, value in product(
         {0, 8191, 8192, count - 1} & set(range(count)), (np.nan, np.inf, -1e300, 1.5)
     ):
@@ -458,8 +490,6 @@ def test_normalizing_in_blocks_is_to_the_bit_what_it_is_at_once_and_a_fault_in_a
         found = pose_checks.normalize(poses)
         assert np.flatnonzero(found).tolist() == [row]
         assert np.array_equal(found, pose_checks.bad_poses(poses))
-    with pytest.raises(ValueError, match="contiguous"):
-        pose_checks.normalize(np.zeros((7, 20)).T)
 
 
 NAMES = ("a", "b")
@@ -562,9 +592,7 @@ def test_bad_pose_names_the_body_as_recorded(tmp_path):
 
 
 @pytest.mark.parametrize("norm", [0.9991, 1.0, 1.0009])
-def test_norms_within_the_tolerance_newer_minor_versions_and_unknown_datasets_are_read(
-    tmp_path, norm
-):
+def test_what_is_within_the_tolerance_is_read(tmp_path, norm):
     content = good(weather=np.arange(3), body_name=np.array([b"a", b"b"], "S8"))
     content["@format_version"] = np.array([1, 7], np.int32)
     content["body_q"][..., 6] = norm
@@ -598,7 +626,7 @@ def test_damaged_chunk_names_its_frames(tmp_path):
         motion.read(range(2, 4))
 
 
-def test_a_group_in_a_datasets_place_and_a_dangling_link(tmp_path):
+def test_what_is_no_dataset_is_refused(tmp_path):
     path = write_content(tmp_path / "m.h5", good())
     for change in (
         lambda file: file.create_group("time"),

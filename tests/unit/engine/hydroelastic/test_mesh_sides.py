@@ -192,7 +192,7 @@ def ring(wall: float, side: float) -> float:
 @pytest.mark.share(2)
 @pytest.mark.parametrize("resolution", [16, 64])
 @pytest.mark.parametrize("wall", [1e-4, 1e-3, 5e-3, 2e-2])
-def test_thin_flat_walls_have_their_force_and_no_more_depth(wall, resolution):
+def test_thin_flat_walls_have_their_force(wall, resolution):
     """A tube of flat walls of 0.004 voxels and more, whose cross section is in the rigid plane."""
     side = 0.4
     for seed in range(2):

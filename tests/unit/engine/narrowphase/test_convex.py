@@ -225,7 +225,7 @@ def test_very_different_sizes(type_a, type_b, scale_b):
         ),
     ],
 )
-def test_a_millimetre_and_a_kilometre(type_a, scales, picked):
+def test_sizes_a_million_times_apart(type_a, scales, picked):
     size_a, size_b, size = _sized(type_a, ShapeType.CYLINDER, *scales)
     poses = degenerate_poses(type_a, size_a, ShapeType.CYLINDER, size_b)[picked]
     found = run_separate(type_a, size_a, ShapeType.CYLINDER, size_b, poses)
@@ -487,7 +487,7 @@ equal to 1e-6, and EPA's polytope exceeds its capacity."""
 INEXACT_CYLINDER = ShapeType.CYLINDER
 
 
-def test_the_collider_flags_it_and_still_gives_the_contact():
+def test_the_collider_gives_the_contact_that_it_flags():
     assert run_separate(INEXACT_CYLINDER, TINY, INEXACT_CYLINDER, HUGE, ACROSS).exact[0] == 0
     found = run_convex(INEXACT_CYLINDER, TINY, INEXACT_CYLINDER, HUGE, [ACROSS], 1.0)
     count = int(found.count[0])
@@ -496,19 +496,22 @@ def test_the_collider_flags_it_and_still_gives_the_contact():
     np.testing.assert_allclose(found.separation[0, :count].min(), -400.0004, atol=1e-6 * HUGE[1])
 
 
-def test_exact_pairs_and_those_beyond_max_separation_are_not_flagged():
+def test_exact_pairs_are_not_flagged():
     solid = (INEXACT_CYLINDER, (0.4, 0.6, 0.0))
     pose = [[0.3, 0.1, 0.2, 0.0, 0.6, 0.0, 0.8]]
     found = run_convex(*solid, *solid, pose, 1.0)
     assert found.inexact == 0
     assert 1 <= found.count[0] <= MAX_CONTACTS
+
+
+def test_pairs_beyond_max_separation_are_not_flagged():
     found = run_convex(
         INEXACT_CYLINDER, TINY, INEXACT_CYLINDER, TINY, [[1.0, 0, 0, 0, 0, 0, 1]], 0.1
     )
     assert (found.inexact, found.count[0]) == (0, 0)
 
 
-def test_the_pipeline_counts_them_and_keeps_their_contacts_and_the_run_warns():
+def test_the_pipeline_counts_them_but_keeps_their_contacts():
     builder = ModelBuilder()
     config = ShapeConfig(gap=0.0)
     poses = np.zeros((2, 1, 2, 7))
@@ -527,6 +530,9 @@ def test_the_pipeline_counts_them_and_keeps_their_contacts_and_the_run_warns():
     assert block.cell_counts[1] == 0
     again, second = pipeline.collide(PoseBatch(0, 2, 0, poses), workspace)
     assert (second.inexact_count, again.contact_count) == (1, block.contact_count)
+
+
+def test_the_run_warns_of_them():
     timing = TimingReport()
     assert search_warnings(timing, []) == ()
     for count in (2, 0, 3):

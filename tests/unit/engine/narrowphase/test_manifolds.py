@@ -196,7 +196,7 @@ def test_cylinders_side_by_side():
     assert sorted(found.feature[0, :2].tolist()) == [[2, 3], [4, 2]]
 
 
-def test_cylinders_nearly_parallel_have_the_ends_and_the_crossing():
+def test_cylinders_nearly_parallel_have_three_contacts():
     tilt = 2e-3
     pose = pose_of((1.01, 0, 0), (np.sin(tilt / 2), 0, 0, np.cos(tilt / 2)))
     found = run_manifold(CYLINDER, ROD, CYLINDER, ROD, pose, 0.1, 0.01, (1, 0, 0), (0.5, 0, 0))
@@ -333,7 +333,7 @@ def collide(size_a, size_b, pose, max_separation):
 
 
 @pytest.mark.parametrize(("size_a", "size_b"), size_cases(BOX, BOX))
-def test_distance_contract_and_oracle(size_a, size_b):
+def test_contacts_of_boxes_agree_with_the_oracle(size_a, size_b):
     pose = poses_for(BOX, size_a, BOX, size_b, 30)[::2]
     found = check_collider(collide_box_box, MAX_CONTACTS, BOX, size_a, BOX, size_b, pose)
     assert found.count.max() <= 8
@@ -442,14 +442,20 @@ def test_parallel_edges_apart_have_two():
     assert found.feature[0, 0].tolist() == [26, 0]
 
 
-def test_deep_boxes_equal_centres_and_max_separation():
+def test_deep_boxes_are_apart_along_the_nearest_face():
     pose = pose_of((0.3, 0.0, -0.1))
     found = collide(CUBE_SIZE, CUBE_SIZE * 0.5, pose, 0.0)
     np.testing.assert_allclose(found.normal[0, : found.count[0]], [[1.0, 0.0, 0.0]] * 4, atol=1e-15)
     np.testing.assert_allclose(found.separation[0, :4], -1.2, rtol=1e-12)
+
+
+def test_boxes_with_equal_centres_have_four_contacts():
     found = collide(CUBE_SIZE, CUBE_SIZE * [1, 2, 3], pose_of((0, 0, 0)), 0.0)
     assert found.count[0] == 4
     np.testing.assert_allclose(found.least(), -2.0)
+
+
+def test_contacts_of_boxes_end_at_max_separation():
     pose = pose_of((0, 0, 2.1))
     assert collide(CUBE_SIZE, CUBE_SIZE, pose, 0.1 - 1e-9).count[0] == 0
     assert collide(CUBE_SIZE, CUBE_SIZE, pose, 0.1 + 1e-9).count[0] == 4
@@ -482,7 +488,7 @@ its distance."""
 
 @pytest.mark.share(6, 3)
 @pytest.mark.parametrize(("type_a", "type_b", "size_a", "size_b"), CASES)
-def test_contract_and_oracle(type_a, type_b, size_a, size_b):
+def test_contacts_agree_with_the_oracle(type_a, type_b, size_a, size_b):
     rng = np.random.default_rng(11)
     arguments = (type_a, size_a, type_b, size_b)
     pose = np.concatenate(

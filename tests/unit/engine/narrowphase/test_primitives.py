@@ -44,7 +44,7 @@ def run(pair: str, size_a, size_b, pose, max_separation: float) -> PairContacts:
 
 @pytest.mark.share(18, 3)
 @pytest.mark.parametrize(("type_a", "type_b", "size_a", "size_b"), CASES)
-def test_contract_and_oracle(type_a, type_b, size_a, size_b):
+def test_contacts_agree_with_the_oracle(type_a, type_b, size_a, size_b):
     arguments = (type_a, size_a, type_b, size_b)
     check_collider(
         *collider_of(f"{type_a.label}_{type_b.label}"), *arguments, poses_for(*arguments)
@@ -119,10 +119,13 @@ def box_face(axis: int, side: int) -> int:
 # Planes
 
 
-def test_a_sphere_at_the_maximum_separation_has_no_contact_and_an_ellipsoid_its_lowest_point():
+def test_a_sphere_at_the_maximum_separation_has_no_contact():
     check(contacts_of("plane_sphere", 0, 1.0, (1, 2, 0.5)), [(-1, -1)], 0, Z, -0.5, [(1, 2, 0)])
     assert contacts_of("plane_sphere", 0, 1.0, (0, 0, 1.5), max_separation=0.5) == []
     assert len(contacts_of("plane_sphere", 0, 1.0, (0, 0, 1.5), max_separation=0.5 + 1e-12)) == 1
+
+
+def test_an_ellipsoid_touches_with_its_lowest_point():
     check(
         contacts_of("plane_ellipsoid", 0, (1, 2, 3), (1, 2, 1.5), CYCLE),
         [(-1, -1)],
@@ -186,12 +189,16 @@ def test_a_box_s_corners_are_numbered_by_the_signs_of_their_coordinates():
 
 
 @pytest.mark.parametrize("rotation", [IDENTITY, QUARTER, FLIP])
-def test_a_standing_cylinder_begins_at_its_own_x_and_has_no_contact_of_its_upper_cap(rotation):
+def test_a_standing_cylinder_begins_at_its_own_x(rotation):
     found = contacts_of("plane_cylinder", 0, (1.5, 2.0), (3, 4, 1.9), rotation)
     first = 4 if rotation is FLIP else 0
     x, y = {IDENTITY: (X, Y), QUARTER: (Y, -X), FLIP: (X, -Y)}[rotation]
     points = [(3, 4, 0) + 1.5 * turned for turned in (x, y, -x, -y)]
     check(found, [(-1, first + k) for k in range(4)], 2, Z, -0.1, points)
+
+
+@pytest.mark.parametrize("rotation", [IDENTITY, QUARTER, FLIP])
+def test_a_standing_cylinder_has_no_contact_of_its_upper_cap(rotation):
     assert len(contacts_of("plane_cylinder", 0, (1.5, 2.0), (3, 4, 1.9), rotation, 100.0)) == 4
 
 
@@ -212,9 +219,7 @@ def test_a_lying_cylinder_has_the_ends_of_its_contact_line_at_any_maximum_separa
         ("plane_cone", IDENTITY, 0, 5),
     ],
 )
-def test_points_of_a_rim_keep_their_azimuths_and_its_lowest_is_added_where_they_miss_it(
-    pair, upright, first, lowest
-):
+def test_the_lowest_point_of_a_rim_is_added_where_the_others_miss_it(pair, upright, first, lowest):
     """Tilts about an axis halfway between two points: there they miss the most, r * tilt * (1 - cos
     45 degrees)."""
     size = (1.5, 2.0)
@@ -437,7 +442,7 @@ def test_a_capsule_s_segment_through_a_box_s_centre(half, rotation, axis):
         check(found, [(0, face), (1, face)], 1, -outward, -1.25, ends)
 
 
-def test_of_a_face_and_an_edge_equally_close_to_a_capsule_the_face():
+def test_a_face_as_close_to_a_capsule_as_an_edge_is_taken():
     """The segment along x = y of the box: z leaves after sqrt 2, as x = -y does."""
     turn = np.array([HALF, -HALF, 0.0, 1.0]) / np.sqrt(2)  # a quarter turn of z onto -(x + y)
     found = contacts_of("capsule_box", (0.25, 3.0), (1, 1, 2**0.5), (0, 0, 0), turn)
@@ -520,7 +525,7 @@ FLAT = (0.0, 0.5**0.5, 0.0, 0.5**0.5)
 """Rotates the box's z axis onto the capsule's x, so that the capsule lies along the box's x."""
 
 
-def test_capsules_lying_on_a_face_and_an_edge_have_both_ends_and_standing_ones_one():
+def test_a_capsule_lying_on_a_face_has_both_ends():
     contacts = run("capsule_box", (0.1, 0.5, 0), (2, 2, 1), [(1.09, 0, 0, *FLAT)], 0.05)
     assert contacts.count.tolist() == [2]
     np.testing.assert_allclose(contacts.separation[0], -0.01, atol=1e-12)
@@ -528,11 +533,17 @@ def test_capsules_lying_on_a_face_and_an_edge_have_both_ends_and_standing_ones_o
     np.testing.assert_allclose(contacts.normal[0], [[1, 0, 0]] * 2, atol=1e-12)
     assert sorted(contacts.feature[0, :, 0].tolist()) == [0, 1]
     assert contacts.kind[0].tolist() == [1, 1]
+
+
+def test_a_capsule_lying_on_an_edge_has_both_ends():
     turn = (0, 0, np.sin(np.pi / 8), np.cos(np.pi / 8))
     contacts = run("capsule_box", (0.1, 0.5, 0), (1, 1, 1), [(2**0.5 + 0.12, 0, 0.7, *turn)], 0.05)
     assert contacts.count.tolist() == [2]
     np.testing.assert_allclose(contacts.separation[0], 0.02, atol=1e-12)
     np.testing.assert_allclose(sorted(contacts.point[0, :, 2]), [-0.3, 0.5], atol=1e-12)
+
+
+def test_a_standing_capsule_has_one_end():
     contacts = run("capsule_box", (0.1, 0.5, 0), (1, 1, 1), [(0, 0, -1.62, 0, 0, 0, 1)], 0.05)
     assert contacts.count.tolist() == [1]
     np.testing.assert_allclose(contacts.point[0, 0], [0, 0, -0.6], atol=1e-12)

@@ -154,7 +154,7 @@ def test_only_processes_of_the_command_line_with_a_known_warp_defer(told):
     assert [told(process, FLAGS) for process in ("api", "unknown")] == ["False False"] * 2
 
 
-def test_tables_and_kernels_are_those_of_an_ordinary_import(told):
+def test_what_is_deferred_is_that_of_an_ordinary_import(told):
     assert told("api", TABLE).count("\n") > 3000
     assert told("api", KERNEL).startswith("wp_fill_")
     assert "{'HALF': 0.5}" in told("api", KERNEL)
@@ -260,9 +260,7 @@ def test_an_error_in_a_function_is_raised_where_it_is_used():
 
 
 @pytest.mark.parametrize("condition", ["is_owned", "is_known_warp"])
-def test_functions_of_other_processes_and_of_an_unknown_warp_are_not_deferred(
-    monkeypatch, condition
-):
+def test_functions_are_deferred_only_where_it_is_known_to_work(monkeypatch, condition):
     monkeypatch.setattr(wp, "func", wp.func)  # restored at the end
     monkeypatch.setattr(wp, "func_native", wp.func_native)
     monkeypatch.setattr(deferred_functions, condition, lambda: False)
@@ -278,7 +276,7 @@ def test_functions_of_other_processes_and_of_an_unknown_warp_are_not_deferred(
         )
 
 
-def test_a_thread_that_hashes_and_one_that_declares_do_not_wait_for_each_other():
+def test_hashing_does_not_wait_for_a_thread_that_declares():
     @func
     def parsed_while_hashing(number: wp.int32) -> wp.int32:
         return number
@@ -325,7 +323,7 @@ print(code, "dot" in vars(wp), len(deferred) > 5, any("adj" in vars(function) fo
 
 
 @pytest.mark.rest
-def test_a_second_run_registers_and_parses_no_function(tmp_path):
+def test_a_second_run_parses_no_function(tmp_path):
     printed(RUN_DEFERRED, str(tmp_path / "first.contacts.h5"))
     assert printed(RUN_DEFERRED, str(tmp_path / "second.contacts.h5")) == "0 False True False"
 

@@ -73,7 +73,7 @@ def test_kernels_are_declared_in_one_place():
     "declared",
     [transform_shapes, reduce_contacts, collider(ShapeType.SPHERE, ShapeType.SPHERE, "gjk").kernel],
 )
-def test_a_kernel_is_compiled_by_warps_flags_and_ours(declared):
+def test_flags_of_a_kernel_are_ours_after_warps(declared):
     module = declared.module
     assert module.options["cpu_compiler_flags"].split() == [
         *TARGET,
@@ -579,9 +579,7 @@ def test_files_of_the_cache_stay(files, carried_cache, compiled):
 
 
 @pytest.mark.rest
-def test_damaged_files_of_the_package_are_not_used_and_named(
-    files, carried_cache, monkeypatch, compiled
-):
+def test_damaged_files_of_the_package_are_not_used(files, carried_cache, monkeypatch, compiled):
     object_file = Path(carried_folder(), list(files)[-1])
     content = object_file.read_bytes()
     flipped = bytearray(content)

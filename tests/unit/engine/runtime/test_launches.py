@@ -89,9 +89,7 @@ def chunk_traffic(pipeline, poses, chunks: int) -> list[tuple[device_stream.Traf
 
 
 @pytest.mark.parametrize(("phase", "sizes"), [("explicit", 3), ("nxn", 3), ("sap", 4)])
-def test_a_chunk_has_one_upload_of_its_own_poses_and_one_packed_download(
-    as_device, model, poses, phase, sizes
-):
+def test_a_chunk_is_one_upload_with_one_packed_download(as_device, model, poses, phase, sizes):
     """The rest are sizes: of the candidates, of each collider's part of them, and of the
     contacts."""
     pipeline = pipeline_of(model, poses, broad_phase=phase)
@@ -112,9 +110,7 @@ def test_a_chunk_has_one_upload_of_its_own_poses_and_one_packed_download(
         )
 
 
-def test_no_array_is_read_past_the_counted_copies_and_stages_are_timed(
-    as_device, model, poses, monkeypatch
-):
+def test_no_array_is_read_past_the_counted_copies(as_device, model, poses, monkeypatch):
     pipeline = pipeline_of(model, poses, broad_phase="sap")
     chunk_traffic(pipeline, poses, 4)
     read: list[str] = []
@@ -129,6 +125,10 @@ def test_no_array_is_read_past_the_counted_copies_and_stages_are_timed(
     assert all(
         "uint8" in kind or "int32" in kind or "vec" in kind or "float" in kind for kind in read
     )
+
+
+def test_stages_of_a_device_are_timed(as_device, model, poses):
+    pipeline = pipeline_of(model, poses, broad_phase="sap")
     with Workers(pipeline, 1, 1 << 40) as pool:
         reports = [report for _, report in pool.collide([PoseBatch(0, FRAMES, 0, poses)])]
     assert all(
@@ -156,19 +156,24 @@ def test_memory_that_a_device_refuses_makes_chunks_smaller(as_device, model, pos
     assert refused
 
 
-def test_a_device_that_is_full_reports_what_was_needed_and_the_cpu_an_error(as_device, monkeypatch):
+def test_a_device_that_is_full_reports_what_was_needed(as_device, monkeypatch):
     scratch = Workspace(find_device("cpu"), 1 << 40)
     fails = RuntimeError("Failed to allocate 8 bytes on device 'cuda:0'")
     monkeypatch.setattr(workspace.wp, "empty", Mock(side_effect=fails))
     with pytest.raises(ChunkTooLarge) as raised:
         scratch.array("any", 800, wp.int32)
     assert raised.value.needed >= 3200
+
+
+def test_a_full_cpu_raises_the_error_itself(as_device, monkeypatch):
+    fails = RuntimeError("Failed to allocate 8 bytes on device 'cuda:0'")
+    monkeypatch.setattr(workspace.wp, "empty", Mock(side_effect=fails))
     monkeypatch.setattr(device_stream, "TREATED_AS_DEVICES", set())
     with pytest.raises(RuntimeError, match="allocate"):
         Workspace(find_device("cpu"), 1 << 40).array("any", 8, wp.int32)
 
 
-def test_sizes_threads_and_memory_of_a_device(as_device, monkeypatch):
+def test_limits_are_those_of_the_device(as_device, monkeypatch):
     device = find_device("cpu")
     assert chunk_sizes(device) is ON_DEVICE
     assert worker_count(7, True) == IN_FLIGHT
@@ -239,7 +244,7 @@ def test_no_worker_issues_while_a_model_is_uploaded(as_device, model, poses, mon
     assert not device_stream._turns["cpu"].locked()
 
 
-def test_workers_issue_by_turns_and_wait_side_by_side(as_device, model, poses):
+def test_workers_issue_by_turns(as_device, model, poses):
     """While one waits another has the turn; two never have it at once."""
     pipeline = pipeline_of(model, poses, broad_phase="nxn")
     busy = [0]
@@ -402,7 +407,7 @@ def test_each_launch_has_what_a_struct_held_then(queue_workspace):
 
 
 @pytest.mark.parametrize("rounds", [1, 2, MAX_STEPS])
-def test_launches_scans_and_copies_execute_in_order(queue_workspace, rounds):
+def test_steps_of_a_queue_execute_in_order(queue_workspace, rounds):
     total, one, end = (
         queue_workspace.array(name, 100, wp.int32) for name in ("total", "one", "end")
     )
@@ -422,14 +427,20 @@ def test_launches_scans_and_copies_execute_in_order(queue_workspace, rounds):
         np.testing.assert_array_equal(copy, wanted)
 
 
-def test_scans_in_place_copies_by_the_c_library_and_too_many_threads(queue_workspace):
+def test_a_scan_may_be_in_place(queue_workspace):
     counts = queue_workspace.array("counts", 10, wp.int32)
     queue_workspace.fill(counts, 3)
     assert queue_workspace.scan(counts, 10) == 30
     np.testing.assert_array_equal(queue_workspace.host(counts, 10), 3 * np.arange(1, 11))
+
+
+def test_copies_are_by_the_c_library(queue_workspace):
     assert launch_queue.COPY
     copy = queue_workspace.copied(queue_workspace.array("empty", 1, wp.vec3f), 0)
     assert copy.shape == (0, 3)
+
+
+def test_too_many_threads_are_refused(queue_workspace):
     arguments = [0, line_of(queue_workspace, "value", 8, 1)]
     queue_workspace.launch(fill_line, 8, arguments)
     with pytest.raises(ValueError, match="2147483648"):

@@ -110,7 +110,7 @@ def test_an_edge_through_an_edge():
     np.testing.assert_allclose(found.barycentric, [[0.375, 0.625, 0.5, 0.5]], atol=1e-6)
 
 
-def test_parallel_and_coplanar_elements():
+def test_triangles_that_slide_in_one_plane():
     """Triangles in one plane: the second slides over the first one, whose edges are parallel to its
     own."""
     begin = np.array([[0, 0, 0], [1, 0, 0], [0, 1, 0], [3, 0.25, 0], [4, 0.25, 0], [3, 1.25, 0.0]])

@@ -77,8 +77,12 @@ def test_an_invalid_entry_is_computed_again(folder):
         assert same(cached_hull(CYLINDER, "a"), right)
 
 
-def test_small_and_flat_point_sets_are_not_kept(folder):
+def test_small_point_sets_are_not_kept(folder):
     cached_hull(CYLINDER[: LEAST_POINTS - 2], "a")
+    assert FieldCache(folder, LIMIT).entries() == []
+
+
+def test_flat_point_sets_are_not_kept(folder):
     with pytest.raises(InputError, match="flat"):
         cached_hull(CYLINDER * [1.0, 1.0, 0.0], "a")
     assert FieldCache(folder, LIMIT).entries() == []

@@ -103,7 +103,7 @@ def test_the_ending_does_not_move_the_files_around_it(tmp_path, name):
 
 
 @pytest.mark.parametrize("bad", BAD)
-def test_only_what_does_not_compile_is_left_out_and_named(tmp_path, bad):
+def test_only_what_does_not_compile_is_left_out(tmp_path, bad):
     text, words = BAD[bad]
     parts = [
         text if name == bad else part
@@ -130,13 +130,14 @@ def test_only_what_does_not_compile_is_left_out_and_named(tmp_path, bad):
         compile_mjcf(tmp_path / "scene.xml", strict=True)
 
 
-def test_several_things_are_named_in_one_warning_and_keyframes_that_fit_are_kept_without_controls(
-    tmp_path,
-):
+def test_several_things_are_named_in_one_warning(tmp_path):
     compiled = compile_mjcf(write(tmp_path, scene(text for text, _ in BAD.values())))
     assert len(compiled.warnings) == 1
     for _, words in BAD.values():
         assert words in compiled.warnings[0]
+
+
+def test_keyframes_that_fit_are_kept_without_controls(tmp_path):
     keys = '<keyframe><key name="x" qpos="1 2"/><key name="y" qpos="0.25" ctrl="3"/></keyframe>'
     imported, model = loaded(write(tmp_path, scene([BAD["actuator"][0], keys])))
     assert "actuators (1;" in imported.warnings[0]
@@ -171,9 +172,7 @@ LIMITED = (
         (scene(['<size memory="1"/>']), 3, "sizes of memory (1; MuJoCo:"),
     ],
 )
-def test_missing_looks_limits_that_are_none_and_sizes_that_are_too_small(
-    tmp_path, text, geoms, words
-):
+def test_faults_that_affect_no_contact_are_left_out(tmp_path, text, geoms, words):
     compiled = compile_mjcf(write(tmp_path, text))
     assert words in compiled.warnings[0]
     assert compiled.mj_model.ngeom == geoms
@@ -330,7 +329,7 @@ def test_where_assets_are_looked_for(tmp_path, file, compiler, asset_map):
         '<hfield name="h" file="/gone/t.png" size="1 1 1 1"/>',
     ],
 )
-def test_textures_and_their_sides_are_mapped(tmp_path, look):
+def test_images_of_assets_are_mapped(tmp_path, look):
     path = write(tmp_path, scene([f"<asset>{look}</asset>"]))
     (warning,) = compile_mjcf(path, options=SceneOptions(asset_map=("/gone=/elsewhere",))).warnings
     assert "/elsewhere/t.png" in warning
@@ -485,7 +484,7 @@ def test_maxhullvert_is_the_hull_that_mujoco_collides_with(tmp_path, points):
     )
 
 
-def test_geoms_of_one_mesh_have_one_hull_and_it_is_made_once(tmp_path, monkeypatch):
+def test_the_hull_of_a_mesh_is_made_once(tmp_path, monkeypatch):
     """That of a mesh that is only seen is never made."""
     made = []
     kept = geoms.cached_hull

@@ -120,9 +120,12 @@ def test_angles_beyond_those_of_compiled_code_are_computed_by_numpy(angle, tmp_p
         assert np.isfinite(compiled.view(np.float64)).all()
 
 
-def test_no_configurations_and_no_bodies(tmp_path, monkeypatch):
+def test_there_may_be_no_configurations(tmp_path, monkeypatch):
     kinematics, mj_model = kinematics_of("ant", tmp_path)
     assert both(kinematics, np.zeros((0, mj_model.nq)), None, monkeypatch)[0].shape == (0, 9, 7)
+
+
+def test_there_may_be_no_bodies(tmp_path, monkeypatch):
     scene, _ = load(tmp_path, "<mujoco><worldbody><geom size='.1'/></worldbody></mujoco>")
     assert both(scene.kinematics, np.zeros((5, 0)), None, monkeypatch)[0].shape == (5, 0, 7)
 
@@ -160,7 +163,7 @@ class StubMotion:
         (MergedMotion([StubMotion(MANY, has_joint_tree=None), None], None), False, False),
     ],
 )
-def test_the_kernel_is_compiled_for_many_configurations_of_joints_and_used_for_any_number(
+def test_the_kernel_is_compiled_only_for_many_configurations(
     motion, is_compiled, is_begun, monkeypatch
 ):
     begun = []

@@ -58,7 +58,7 @@ OVERRIDE = '<option o_margin="0.5"><flag override="enable"/></option>'
         (ball_and_floor(lengths(0.1, 0.1), lengths(0, 0.05), OVERRIDE), 0.5, 0.15),
     ],
 )
-def test_contacts_are_reported_and_push_where_mujoco_has_them(tmp_path, text, margin, gap, meaning):
+def test_contacts_are_reported_where_mujoco_has_them(tmp_path, text, margin, gap, meaning):
     """margin, gap: of the pair, each the sum over both geoms."""
     path = tmp_path / "scene.xml"
     path.write_text(text)
@@ -67,7 +67,7 @@ def test_contacts_are_reported_and_push_where_mujoco_has_them(tmp_path, text, ma
         np.testing.assert_array_equal(found, DISTANCES[limit > DISTANCES])
 
 
-def test_a_surface_is_not_deflated_and_its_contacts_are_reported(tmp_path):
+def test_a_gap_beyond_the_margin_deflates_no_surface(tmp_path):
     path = tmp_path / "scene.xml"
     path.write_text(ball_and_floor(lengths(0.1, 0.3)))
     reported, overlapping = contacts_at_distances(path, "legacy")

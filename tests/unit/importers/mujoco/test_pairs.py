@@ -358,7 +358,7 @@ def test_contacts_are_those_of_mujoco(tmp_path, name):
     assert {(True, True), (True, False), (False, False), 0} <= set(seen)
 
 
-def test_margins_of_columns_are_the_pair_s_halves_and_given_ones_replace_them(tmp_path):
+def test_margins_of_columns_are_what_distances_lack(tmp_path):
     """margin0 + margin1 is what `distance` is less than the distance of the surfaces."""
     _, model = load(tmp_path, scene(PAIRS["several"]))
     own = ours(model, columns=("margin0", "margin1"))

@@ -73,7 +73,7 @@ def rotation(quaternion_xyzw):
     return matrix.reshape(3, 3)
 
 
-def test_every_geom_has_mujocos_type_size_name_owner_offsets_and_pose(tmp_path):
+def test_every_geom_is_as_mujoco_has_it(tmp_path):
     scene, model = load(tmp_path, EVERY_GEOM)
     assert scene.motion(model) is None
     shapes = model.shapes
@@ -128,7 +128,7 @@ KEYS = """
 """
 
 
-def test_keyframes_are_a_motion_and_are_numbered_where_times_decrease(tmp_path):
+def test_keyframes_are_a_motion(tmp_path):
     scene, model = load(tmp_path, KEYS.format(t0=0.5, t1=2))
     motion = scene.motion(model)
     np.testing.assert_array_equal(motion.time, [0.5, 2.0])
@@ -137,6 +137,9 @@ def test_keyframes_are_a_motion_and_are_numbered_where_times_decrease(tmp_path):
     np.testing.assert_allclose(poses[:, 0, 0, :3], [[3, 0, 1], [-4, 0, 1]])
     np.testing.assert_allclose(poses[:, 0, 1], [[1, 2, 3, 1, 0, 0, 0], [0, 0, 0, 0, 0, 0, 1]])
     assert motion.warnings == ()
+
+
+def test_keyframes_are_numbered_where_times_decrease(tmp_path):
     scene, model = load(tmp_path, KEYS.format(t0=2, t1=1))
     motion = scene.motion(model)
     np.testing.assert_array_equal(motion.time, [0.0, 1.0])
@@ -152,9 +155,7 @@ def test_keyframes_are_a_motion_and_are_numbered_where_times_decrease(tmp_path):
         ('contype="0" conaffinity="0"', "", False),
     ],
 )
-def test_a_mesh_that_may_collide_is_a_convex_mesh_and_others_are_left_out(
-    tmp_path, masks, pair, collides
-):
+def test_only_a_mesh_that_may_collide_is_a_convex_mesh(tmp_path, masks, pair, collides):
     scene, model = load(tmp_path, MESH.format(masks=masks, pair=pair))
     labels = dict(
         zip(model.shapes.path, (kind.label for kind in model.shapes.types()), strict=True)
@@ -185,13 +186,17 @@ def test_an_hfield_has_its_elevations_over_its_base(tmp_path):
     assert field.bottom + field.center == -0.25
 
 
-def test_missing_files_negative_margins_and_a_scene_of_the_other_gap_rule_before_it_are_refused(
-    tmp_path,
-):
+def test_a_missing_file_is_refused(tmp_path):
     with pytest.raises(InputError, match="no such file"):
         add_mjcf(ModelBuilder(), tmp_path / "none.xml")
+
+
+def test_a_negative_margin_is_refused(tmp_path):
     text = '<mujoco><worldbody><geom name="g" size="1" margin="-0.1"/></worldbody></mujoco>'
     check_refused(lambda: load(tmp_path, text), ("margin", "scene.xml: shape 'g'"))
+
+
+def test_a_scene_after_one_of_the_other_gap_rule_is_refused(tmp_path):
     builder = ModelBuilder()
     builder.add_shape_sphere(-1, radius=1.0)
     (tmp_path / "scene.xml").write_text(EVERY_GEOM)
@@ -271,7 +276,7 @@ ENDS = ("0 0 0 0.1 0.2 0.3", "1 1 1 1 1 -2", "1 1 1 1 1 2", "3 0 0 -1 0 0", "9e-
         for ends in ENDS
     ],
 )
-def test_other_forms_and_ends(tmp_path, text):
+def test_geoms_of_other_forms(tmp_path, text):
     check(tmp_path, text)
 
 
@@ -319,7 +324,7 @@ def scene(inside: str) -> str:
     ],
     ids=["nested", "one", "flexcomp", "composite", "size", "hfield", "texture", "attributes"],
 )
-def test_vast_counts_and_sizes(tmp_path: Path, text: str, words: str):
+def test_vast_counts_are_refused(tmp_path: Path, text: str, words: str):
     (tmp_path / "part.xml").write_text(text)
     (tmp_path / "main.xml").write_text('<mujoco><include file="part.xml"/></mujoco>')
     for name in ("part.xml", "main.xml"):
@@ -524,13 +529,19 @@ def test_a_pinned_vertex_does_not_touch_the_shapes_of_its_body(tmp_path):
     assert columns["indices"][columns["shape"] == arm, 0].tolist() == [53, 54, 55]
 
 
-def test_a_flex_that_does_not_collide_is_left_out_and_an_interpolated_one_refused(tmp_path):
+def test_a_flex_that_does_not_collide_is_left_out(tmp_path):
     text = SCENE.replace('selfcollide="none"', 'selfcollide="none" contype="0" conaffinity="0"')
     assert len(load(tmp_path, text)[1].particles) == 0
+
+
+def test_an_interpolated_flex_is_refused(tmp_path):
     text = """<mujoco><worldbody><flexcomp name="jelly" type="grid" count="3 3 3" spacing="0.1 0.1 0.1" radius="0.01"
     dim="3" mass="1" dof="trilinear"/></worldbody></mujoco>"""
     with pytest.raises(InputError, match="flex 'jelly' are interpolated"):
         load(tmp_path, text)
+
+
+def test_a_warning_of_two_lines_is_one_message():
     with collected_messages() as messages:
         warnings.warn(
             "flex 'jelly' has no forces\nElement name 'jelly', id 1", UserWarning, stacklevel=1

@@ -61,7 +61,7 @@ def named_pairs(model):
     }
 
 
-def test_links_shapes_names_and_poses(tmp_path):
+def test_links_are_where_the_urdf_says(tmp_path):
     imported, model = load(tmp_path, ARM)
     assert model.shapes.path == (
         *("base/collision#0", "fingertip", "base/collision#2"),
@@ -233,13 +233,16 @@ def test_mujocos_own_element(tmp_path):
     assert not named_pairs(model)
 
 
-def test_a_name_given_twice_links_without_mass_and_mimicking_joints(tmp_path):
+def test_a_name_given_twice_is_that_of_the_first(tmp_path):
     """MuJoCo keeps the first, and says so on stderr; the second is named by its link."""
     text = (
         f'<robot name="r">{link("a", TIP)}{link("b", TIP)}{joint("j", "fixed", "a", "b")}</robot>'
     )
     _, model = load(tmp_path, text)
     assert model.shapes.path == ("fingertip", "b/collision#0")
+
+
+def test_links_without_mass_are_bodies(tmp_path):
     text = f"""<robot name="r">{link("a", BOX)}{link("empty")}{link("b", BOX)}{joint("j", "revolute", "a", "empty")}
     {joint("k", "revolute", "empty", "b").replace("</joint>", '<mimic joint="j" multiplier="2"/></joint>')}</robot>"""
     imported, model = load(tmp_path, text)
@@ -318,12 +321,15 @@ def test_pairs_by_hand(tmp_path, elements, gone):
     assert scene.warnings == ()
 
 
-def test_the_reason_is_the_rule_and_unknown_links_are_told(tmp_path):
+def test_the_reason_of_a_disabled_pair_is_its_rule(tmp_path):
     elements = (disabled("c", "d", "Adjacent"), disabled("a", "b", ""), silent("a"), silent("b"))
     scene = load_with_srdf(tmp_path, robot(*elements))
     assert rule(scene, "c0", "d0") == "<disable_collisions> of 'c' and 'd': Adjacent"
     assert rule(scene, "b0", "a1") == "<disable_collisions> of 'a' and 'b'"
     assert rule(scene, "a0", "d0") == "<disable_default_collisions> of 'a'"
+
+
+def test_unknown_links_of_an_srdf_are_told(tmp_path):
     scene = load_with_srdf(
         tmp_path, robot(disabled("a", "left_hand"), silent("dd"), enabled("a", "a_long_way_off"))
     )

@@ -90,7 +90,7 @@ def test_poses_are_mujocos(tmp_path, act, on, dtype):
     motion.close()
 
 
-def test_a_slice_and_a_step_of_frames_worlds_of_one_demonstration_and_a_scene_as_bytes(tmp_path):
+def test_a_slice_of_frames_reads_as_the_whole(tmp_path):
     states, _ = states_of()
     path = write(tmp_path / "a", {"demo_0": states, "demo_1": states[:4]})
     poses = opened(path, frames="1::2", uneven_demos="hold")[1].read(range(0, 3))
@@ -98,6 +98,10 @@ def test_a_slice_and_a_step_of_frames_worlds_of_one_demonstration_and_a_scene_as
     np.testing.assert_array_equal(poses, whole.read(range(1, FRAMES, 2)))
     np.testing.assert_array_equal(whole.read(range(5, 6))[0, 1], whole.read(range(3, 4))[0, 1])
     np.testing.assert_array_equal(whole.read(range(4, 6)), whole.read(range(0, 6))[4:])
+
+
+def test_a_scene_may_be_stored_as_bytes(tmp_path):
+    states, _ = states_of()
     path = write(tmp_path / "one", {"demo_0": states}, scenes=np.bytes_(SCENE.encode()))
     scene, motion = scene_in_motion(SceneRequest(scenes=[], trajectory=path, worlds=4))
     assert (scene.model.world_count, motion.world_count) == (4, 1)
@@ -196,14 +200,14 @@ def scene_text(text):
     ],
     ids=["no scene", "encoding", "another file's scene", "data outside"],
 )
-def test_scenes_and_data_that_are_not_usable(tmp_path, change, words):
+def test_what_is_not_usable_is_refused(tmp_path, change, words):
     path = write(tmp_path / "a", {"demo_0": states_of()[0]})
     with h5py.File(path, "r+") as file:
         change(file["data/demo_0"])
     check_refused(lambda: opened(path), words)
 
 
-def test_shared_time_and_names_in_numeric_order():
+def test_demonstrations_share_one_time():
     one = np.array([0.0, 0.1, 0.2])
     two = np.array([0.0, 0.1])
     time, warnings = times.shared_time([two, one], ["a", "b"])
@@ -219,6 +223,9 @@ def test_shared_time_and_names_in_numeric_order():
         ["b, frame 1", "times differ"],
     )
     assert times.rate_time(3, 50.0, "").tolist() == [0.0, 0.02, 0.04]
+
+
+def test_names_are_in_numeric_order():
     ordered = ["9", "10", "demo_1a", "demo_1b", "demo_9", "demo_10", "ep"]
     assert in_order(sorted(ordered)[::-1]) == ordered
 
@@ -423,7 +430,7 @@ def plain_states(worlds=2):
 
 @pytest.mark.parametrize("dtype", [">f8", "<f4", ">f4"])
 @pytest.mark.parametrize("order", ["C", "F"])
-def test_other_number_types_and_orders(tmp_path, dtype, order):
+def test_other_number_types_give_the_same_poses(tmp_path, dtype, order):
     expected, found = (
         opened_states(tmp_path, states).read(range(STATE_FRAMES))
         for states in (plain_states(), np.array(plain_states(), dtype, order=order))
@@ -553,12 +560,15 @@ def test_headers_that_lie(tmp_path, data, words):
         array_files.npz_headers(str(tmp_path / "a.npz"))
 
 
-def test_a_later_header_version_is_read_and_damage_and_missing_arrays_are_told(tmp_path):
+def test_a_later_header_version_is_read(tmp_path):
     (tmp_path / "a.npy").write_bytes(
         header("(2,)", version=b"\x02\x00") + np.array([1.5, 2.5]).tobytes()
     )
     assert npy_header(str(tmp_path / "a.npy")).shape == (2,)
     assert read_npy(str(tmp_path / "a.npy")).tolist() == [1.5, 2.5]
+
+
+def test_damaged_or_missing_arrays_are_told(tmp_path):
     path = tmp_path / "a.npz"
     np.savez_compressed(path, states=np.random.default_rng(0).normal(size=(50, 20)))
     check_refused(lambda: read_npz(str(path), "b"), ("no array 'b'", "states"))

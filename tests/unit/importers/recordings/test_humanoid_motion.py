@@ -130,7 +130,7 @@ def test_bodies_without_names(tmp_path, demo, target):
         opened(path, target, quaternion_order="wxyz")
 
 
-def test_bodies_that_the_scene_lacks_are_left_out_and_counted(tmp_path, demo, target):
+def test_bodies_that_the_scene_lacks_are_left_out(tmp_path, demo, target):
     """As MuJoCo's world and frames of sensors in published motions."""
     arrays = body_arrays(demo)
     joints = root_arrays(demo)
@@ -301,10 +301,13 @@ def test_refusals_of_arrays(tmp_path, twins, arrays, change_it, options, message
         ("1,2,3,0,0,0,1,7\n", "1 joints are recorded, and no names are given"),
     ],
 )
-def test_refusals_of_text_and_of_text_that_is_no_motion(tmp_path, twins, text, message):
+def test_faults_of_a_text_are_refused(tmp_path, twins, text, message):
     (tmp_path / "m.csv").write_text(text)
     with pytest.raises(InputError, match=message):
         opened(tmp_path / "m.csv", target_of(twins.usd), quaternion_order="xyzw", fps=30.0)
+
+
+def test_a_text_that_is_no_motion_is_refused(tmp_path):
     for other in ("a,b,c,d,e,f,g\n1,2,3,4,5,6,7\n", "1,2,3\n", "x,y,z,rx,ry,rz,w\n1,2,3,4,5,6,7\n"):
         (tmp_path / "m.csv").write_text(other)
         with pytest.raises(InputError, match="not a recording of a known kind"):
@@ -551,7 +554,7 @@ def test_data_sets_that_do_not_fit_are_refused(data_set, collide, changes, words
     assert not Path("out.h5").exists()
 
 
-def test_motors_have_scales_and_names_of_their_driver(data_set, collide):
+def test_joints_of_a_driver_may_be_scaled_or_named(data_set, collide):
     """Of SO-101 and others: `elbow.pos` in -100 to 100."""
     write_data_set(data_set / "other", names={"motors": ["shoulder.pos", "elbow.pos"]})
     write_data_set(data_set / "named", names={"motors": ["m0", "m1"]})

@@ -53,7 +53,7 @@ def places(motion, row=0):
     return motion.read(range(len(motion.time)))[:, 0, row, :3].tolist()
 
 
-def test_the_layer_is_stronger_than_the_scene_and_the_scene_unchanged(tmp_path):
+def test_the_layer_is_stronger_than_the_scene(tmp_path):
     scene, motion = moved(tmp_path, over(MOVES))
     assert places(motion) == [[0, 0, 0], [10, 0, 0]]
     assert motion.time.tolist() == [0.0, 1.0]
@@ -70,7 +70,7 @@ def test_the_layer_is_stronger_than_the_scene_and_the_scene_unchanged(tmp_path):
 
 
 @pytest.mark.parametrize("rate", [10, 24, 60])
-def test_each_layers_own_rate_and_offset_are_kept(tmp_path, rate):
+def test_each_layer_keeps_its_own_rate(tmp_path, rate):
     """The scene moves the wall at 24 a second, the layer the ball at its own; the layer below lies
     5 codes late."""
     wall = f'"wall" {COLLIDER} {{\n'
@@ -91,13 +91,19 @@ def test_each_layers_own_rate_and_offset_are_kept(tmp_path, rate):
     assert motion.sha256 != hashlib.sha256((tmp_path / "motion.usda").read_bytes()).hexdigest()
 
 
-def test_static_colliders_prims_above_and_instances_move(tmp_path):
+def test_a_static_collider_moves(tmp_path):
     scene, motion = moved(tmp_path, over(MOVES, "World", "wall"))
     assert scene.model.bodies.path == ("/World/ball", "/World/wall")
     assert places(motion, 1) == [[0, 0, 0], [10, 0, 0]]
     assert places(motion, 0) == [[1, 2, 3], [1, 2, 3]]
+
+
+def test_a_prim_above_moves_what_is_below(tmp_path):
     _, motion = moved(tmp_path, over(f"{MOVES}\n{ORDER}", "World"))
     assert places(motion) == [[1, 2, 3], [11, 2, 3]]
+
+
+def test_a_prim_of_an_instance_moves_alone(tmp_path):
     scene = f"""
 def Xform "kit" {{
   def Sphere "ball" {BOTH} {{
@@ -136,7 +142,7 @@ def test_splines_are_refused_by_name(tmp_path):
         moved(tmp_path, layer)
 
 
-def test_crate_files_and_whole_scenes_are_layers_too(tmp_path):
+def test_whole_scenes_are_layers_too(tmp_path):
     from pxr import Usd
 
     animated = SCENE.replace("double3 xformOp:translate = (1, 2, 3)", MOVES, 1)

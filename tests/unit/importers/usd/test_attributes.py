@@ -87,7 +87,7 @@ def test_gap_rule(tmp_path, inside, rule, plain):
     np.testing.assert_allclose(margin_and_gap(model, "/a"), (0.01, 0.03))
 
 
-def test_offsets_are_of_the_collider_alone_and_newtons_of_its_body_too(tmp_path):
+def test_a_collider_has_only_newtons_lengths_of_its_body(tmp_path):
     inside = offsets(0.5, 0.25, "float newton:contactGap = 0.125")
     _, model = load(
         tmp_path, f'def Xform "x" {BODY} {{\n{inside}\n{sphere("p", apis=COLLIDER)}}}\n'
@@ -145,13 +145,18 @@ int physxConvexHullCollision:hullVertexLimit = 32
 """
 
 
-def test_what_is_kept_for_later_and_hydroelastic_shapes(tmp_path, capsys):
+def test_hydroelastic_stiffness_is_in_si(tmp_path):
     # In SI: a stiffness per area and length of 100 kg / (cm s)^2 is 1e6 kg / (m s)^2; inf marks a
     # rigid shape.
     rigid = "bool newton:hydroelasticEnabled = 1\nfloat newton:hydroelasticStiffness = inf\n"
-    scene, model = load(tmp_path, sphere("a", SDF) + sphere("b") + sphere("c", rigid), CENTIMETRES)
+    _, model = load(tmp_path, sphere("a", SDF) + sphere("b") + sphere("c", rigid), CENTIMETRES)
     assert model.shapes.is_hydroelastic.tolist() == [True, False, True]
     np.testing.assert_allclose(model.shapes.hydro_stiffness, [1e6, np.nan, np.inf])
+
+
+def test_what_is_kept_for_later_is_in_si(tmp_path):
+    rigid = "bool newton:hydroelasticEnabled = 1\nfloat newton:hydroelasticStiffness = inf\n"
+    scene, _ = load(tmp_path, sphere("a", SDF) + sphere("b") + sphere("c", rigid), CENTIMETRES)
     assert list(scene.kept) == ["/a"]
     assert scene.kept["/a"] == {
         "newton:sdfMaxResolution": 64,
@@ -162,6 +167,9 @@ def test_what_is_kept_for_later_and_hydroelastic_shapes(tmp_path, capsys):
         "newton:maxHullVertices": -1,
         "physxConvexHullCollision:hullVertexLimit": 32,
     }
+
+
+def test_inspect_counts_what_is_kept_for_later(tmp_path, capsys):
     path = str(
         write_usda(tmp_path, sphere("a", SDF) + sphere("b", "int newton:maxHullVertices = 8"))
     )
@@ -294,7 +302,7 @@ def moved(found, model):
     return motion, motion.read_particles(range(len(motion.time)))
 
 
-def test_points_move_with_their_samples_and_their_transform(tmp_path):
+def test_points_move_with_their_samples(tmp_path):
     found, model = load(tmp_path, BOX + DROPS, CENTIMETRES)
     particles = model.particles
     assert (particles.path, particles.kind) == (("/Drops",), ("particles",))
@@ -306,7 +314,7 @@ def test_points_move_with_their_samples_and_their_transform(tmp_path):
     np.testing.assert_allclose(particles.position, expected[0], atol=1e-12)
 
 
-def test_a_collider_whose_points_move_is_a_cloth_and_a_tetmesh_a_soft_body(tmp_path):
+def test_what_deforms_is_a_cloth_or_a_soft_body(tmp_path):
     found, model = load(tmp_path, BOX + CLOTH + JELLY + DROPS, CENTIMETRES)
     particles = model.particles
     assert (particles.path, particles.kind) == (
@@ -388,9 +396,7 @@ def test_invalid_prims_are_refused_by_name(tmp_path, prim, what):
         ("[(0, 0, nan), (1, 1, 1)]", "point 0 is at"),
     ],
 )
-def test_a_changing_number_of_points_and_a_position_that_is_not_finite_are_refused(
-    tmp_path, points, what
-):
+def test_points_that_do_not_fit_are_refused(tmp_path, points, what):
     imported = load(tmp_path, BOX + DROPS.replace("[(0, 0, 50), (20, 0, 70)]", points), CENTIMETRES)
     check_refused(lambda: moved(*imported), [f"</Drops>, time code 2: {what}"])
 

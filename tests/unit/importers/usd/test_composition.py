@@ -73,7 +73,7 @@ def test_arcs_are_composed(tmp_path, arc):
     np.testing.assert_allclose(times, expected)
 
 
-def test_offsets_of_nested_references_multiply_and_layers_of_another_rate_are_in_seconds(tmp_path):
+def test_offsets_of_nested_references_multiply(tmp_path):
     """Time code 10 of the innermost layer is 10 * 2 + 3 in the middle, and (10 * 2 + 3) * 3 + 1 in
     the scene."""
     part(tmp_path)
@@ -87,6 +87,9 @@ def test_offsets_of_nested_references_multiply_and_layers_of_another_rate_are_in
     )
     scene, model = check_as_flattened(tmp_path, outer, ["/g", "/r/s"])
     np.testing.assert_allclose(scene.motion(model).time * 24, [10, 70])
+
+
+def test_layers_of_another_rate_are_in_seconds(tmp_path):
     # USD scales the time codes of a layer by the ratio of the two rates.
     part(tmp_path, text=PART.replace('upAxis = "Z"', 'upAxis = "Z"\ntimeCodesPerSecond = 48'))
     scene, model = load(tmp_path, GROUND + 'def Xform "r" (\nreferences = @part.usda@\n) {\n}\n')
@@ -258,7 +261,7 @@ BARE = sphere("s", apis=COLLIDER)
         *((f'{kind} "x" {{\n{BARE}}}', False) for kind in ("over", "class")),
     ],
 )
-def test_what_collides_is_what_pxr_and_newton_parse(tmp_path, text, collides):
+def test_what_collides_is_what_pxr_parses(tmp_path, text, collides):
     other = sphere("other", apis=COLLIDER)
     scene, model = load(tmp_path, other + text)
     assert len(model.shapes) == 1 + collides

@@ -51,7 +51,7 @@ def test_each_environment_has_the_contacts_that_it_has_alone(stage_of, tmp_path,
 
 
 @pytest.mark.parametrize("how", HOW)
-def test_one_template_and_its_origins(tmp_path, stage_of, how):
+def test_equal_environments_are_one_template(tmp_path, stage_of, how):
     scene, model = load(tmp_path, stage_of(how=how))
     assert model.world_template.tolist() == [0] * COUNT
     np.testing.assert_array_equal(
@@ -269,7 +269,7 @@ def carried(layer):
     ("change", "templates"),
     [(turn, [0] * COUNT), (reset, list(range(COUNT))), (carried, list(range(COUNT)))],
 )
-def test_transforms_and_bodies_above_environments(stage_of, tmp_path, change, templates):
+def test_what_is_above_environments_counts(stage_of, tmp_path, change, templates):
     model, found = check_against_alone(stage_of(change), tmp_path)
     assert model.world_template.tolist() == templates
     assert change is not reset or len(set(found)) > 1
@@ -338,7 +338,7 @@ def test_patterns(tmp_path, stage_of):
         load_scene([path], None, trajectory=recording)
 
 
-def test_roots_at_the_top_and_without_a_type_and_names_are_ordered_by_number(tmp_path):
+def test_roots_may_be_at_the_top_without_a_type(tmp_path):
     shape = 'def Sphere "ball" (prepend apiSchemas = ["PhysicsCollisionAPI"])\n{\n}'
     path = tmp_path / "top.usda"
     colliders = [
@@ -349,6 +349,9 @@ def test_roots_at_the_top_and_without_a_type_and_names_are_ordered_by_number(tmp
     model = load(tmp_path, path, environments="/room_*")[1]
     # The type of a root may matter to what is below it, so that other types are other templates.
     assert model.world_template.tolist() == [0, 1, 0, 2]
+
+
+def test_names_of_environments_are_ordered_by_number(tmp_path):
     path = usd_scenes.write_environments(tmp_path, usd_scenes.write_robot(tmp_path, links=1), 12)
     layer = Sdf.Layer.FindOrOpen(str(path))
     layer.GetPrimAtPath(ENVIRONMENTS).nameChildrenOrder = [f"env_{k}" for k in (10, 2, 1, 11, 0)]

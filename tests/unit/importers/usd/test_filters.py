@@ -144,7 +144,7 @@ def test_what_leads_nowhere_is_a_warning(tmp_path, text, said):
     assert touching(model) == {"a b"}
 
 
-def test_two_roots_that_contradict_each_other_and_one_that_reaches_an_excluded_joint(tmp_path):
+def test_two_roots_that_contradict_each_other_are_refused(tmp_path):
     inner = xform("n", OFF + "\n" + spheres("cd") + links("/r/n", "cd"), ROOT)
     text = xform(
         "r", ON + "\n" + spheres("ab") + links("/r", "ab") + inner + joint("/r/b", "/r/n/c"), ROOT
@@ -152,6 +152,9 @@ def test_two_roots_that_contradict_each_other_and_one_that_reaches_an_excluded_j
     check_refused(
         lambda: load(tmp_path, text), ["</r/n>", "</r> and </r/n> are roots of one articulation"]
     )
+
+
+def test_an_articulation_ends_at_an_excluded_joint(tmp_path):
     # The root is on a, and c - d - e hang on by an excluded joint: c and e are in no articulation.
     excluded = "bool physics:excludeFromArticulation = 1"
     text = xform(
@@ -206,7 +209,7 @@ def of_worlds(model):
     ]
 
 
-def test_each_value_is_a_world_and_the_others_are_in_all(tmp_path):
+def test_each_value_is_a_world(tmp_path):
     scene, model = load(tmp_path, STAGE)
     assert scene.warnings == ()
     assert model.world_count == 2
@@ -240,7 +243,7 @@ def test_colliders_of_a_body_are_in_its_world(tmp_path):
     assert of_worlds(model) == [set(), {"ae", "be", "ce"}]
 
 
-def test_joints_and_articulations_between_worlds(tmp_path):
+def test_articulations_are_within_a_world(tmp_path):
     inside = OFF + "\n" + in_world("a", 0) + in_world("b", 0) + in_world("c", 1) + in_world("d", 1)
     inside += links("/r", "ab bc cd")
     scene, model = load(tmp_path, xform("r", inside, ROOT) + in_world("e", 0) + in_world("f", 1))

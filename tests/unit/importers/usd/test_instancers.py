@@ -80,7 +80,7 @@ def test_shapes_stand_where_pxr_puts_the_instances(tmp_path, orientation, scales
     check_instances(tmp_path, model)
 
 
-def test_each_instance_has_its_prototype_and_its_number_or_id(tmp_path):
+def test_each_instance_has_its_number_or_id(tmp_path):
     def shapes(inside):
         two = (
             cube("a", "double size = 1")
@@ -99,17 +99,24 @@ def test_each_instance_has_its_prototype_and_its_number_or_id(tmp_path):
     assert model.shapes.path == tuple(f"/i/instances/{name}" for name in held)
 
 
-def test_inactive_instances_and_prototypes_are_not_there_and_invisible_ones_are(tmp_path):
+def test_invisible_instances_collide(tmp_path):
     text = instancer(f"{SPREAD}\nint64[] invisibleIds = [2]", cube("a"))
     scene, model = load(tmp_path, text)
     assert len(model.shapes) == 4
     assert scene.warnings == (
         "</i>: 1 instances in invisibleIds collide: visibility does not affect collision",
     )
+
+
+def test_inactive_instances_are_not_there(tmp_path):
+    text = instancer(f"{SPREAD}\nint64[] invisibleIds = [2]", cube("a"))
     text = text.replace('"i" {', '"i" (inactiveIds = [1, 2]) {')
     scene, model = load(tmp_path, text)
     assert model.shapes.path == ("/i/instances/a_0", "/i/instances/a_3")
     assert scene.warnings == ()
+
+
+def test_instances_of_inactive_prototypes_are_not_there(tmp_path):
     off = '(active = false\nprepend apiSchemas = ["PhysicsCollisionAPI"])'
     text = instancer(
         SPREAD, cube("a", apis=off) + cube("b"), "<protos/a>, <protos/b>", (0, 1, 0, 1)
@@ -118,14 +125,23 @@ def test_inactive_instances_and_prototypes_are_not_there_and_invisible_ones_are(
     text = instancer(SPREAD, cube("a") + cube("b"), "<protos/a>, </p/b>", (0, 1, 0, 1))
     text += f'def "p" (active = false) {{\n{cube("b")}}}\n'
     assert load(tmp_path, text)[1].shapes.path == ("/i/instances/a_0", "/i/instances/a_2")
+
+
+def test_instances_have_a_folder_of_a_name_of_its_own(tmp_path):
     text = instancer(SPREAD, cube("a")).rstrip()[:-1] + 'def Xform "instances" {\n}\n}\n'
     assert load(tmp_path, text)[1].shapes.path[0] == "/i/instances_/a_0"
+
+
+def test_velocities_of_instances_are_not_used(tmp_path):
     scene, _ = load(
         tmp_path, instancer(SPREAD + "\nvector3f[] velocities = [(1, 0, 0)]", cube("a"))
     )
     assert scene.warnings == (
         "</i>: velocities are not used: between time samples instances are interpolated",
     )
+
+
+def test_instancers_without_colliders_stay_unexpanded(tmp_path):
     grass = (
         f'def PointInstancer "grass" {{\n{SPREAD}\nrel prototypes = <b>\ndef Cube "b" {{\n}}\n}}\n'
     )
@@ -171,7 +187,7 @@ def test_time_samples_move_instances_as_pxr_does(tmp_path, apis, rate):
     check_instances(tmp_path, model, motion.read(range(5)), (0, 5, 10, 13, 20))
 
 
-def test_the_prototype_root_has_motion_and_a_reset_of_its_own(tmp_path):
+def test_the_prototype_root_has_a_reset_of_its_own(tmp_path):
     """Its transform stays below the instance, and what it resets is the stack above the prototype
     alone."""
     own = (
@@ -259,7 +275,7 @@ def test_filtered_pair_with_a_prototype_is_with_every_instance(tmp_path, target)
     assert with_w(tmp_path, text) == ((), {"b_2/t w", "b_3/t w"})
 
 
-def test_filtered_pairs_and_joints_inside_prototypes(tmp_path):
+def test_filters_inside_prototypes_are_of_the_same_instance(tmp_path):
     """Within a prototype the pair is of the same instance; another prototype means all of its
     instances."""
     chain = (
@@ -344,7 +360,7 @@ def material(name, friction):
     return text + f"float physics:dynamicFriction = {friction}\n}}\n"
 
 
-def test_material_and_attributes_of_the_prototype(tmp_path):
+def test_instances_have_the_material_of_the_prototype(tmp_path):
     """Bound on the prototype, above it where it stands, or inside the instancer itself."""
     binding = "rel material:binding:physics = </m>"
     direct = sphere("a", f"{binding}\nfloat newton:contactMargin = 0.25", BOUND)
@@ -441,7 +457,7 @@ def test_refused_by_name(tmp_path, capfd, text, said):
     check_refused(lambda: load(tmp_path, text), said, capfd)
 
 
-def test_too_many_instances_and_a_scale_that_changes_are_refused(tmp_path, monkeypatch):
+def test_a_scale_that_changes_is_refused(tmp_path):
     inside = (
         "float3[] scales.timeSamples = {0: [(1, 1, 1)], 8: [(1, 1, 2)]}\npoint3f[] positions = [(0,"
         " 0, 0)]"
@@ -449,6 +465,9 @@ def test_too_many_instances_and_a_scale_that_changes_are_refused(tmp_path, monke
     scene, model = load(tmp_path, instancer(inside, cube("a", apis=BOTH), index=[0]))
     said = ["</i/instances/a_0>, time code 8: ", "scale changes over time"]
     check_refused(lambda: scene.motion(model).read(range(2)), said)
+
+
+def test_too_many_instances_are_refused(tmp_path, monkeypatch):
     monkeypatch.setattr("collidecli.importers.usd.instancers.INSTANCE_LIMIT", 7)
     text = instancer(SPREAD, cube("a")) + instancer(SPREAD, cube("a"), name="j")
     check_refused(lambda: load(tmp_path, text), ["</j>: more than 7 instances"])
@@ -490,7 +509,7 @@ def test_each_point_is_a_sphere_at_its_place_in_the_world(tmp_path, apis, mirror
     assert imported.warnings == ()
 
 
-def test_points_of_one_cloud_do_not_touch_and_those_of_two_do(tmp_path):
+def test_only_points_of_two_clouds_touch(tmp_path):
     """Also of static clouds where static shapes may touch, and of clouds of more points than a
     listed body has."""
     points = np.random.default_rng(1).uniform(-0.5, 0.5, (90, 3))
@@ -511,13 +530,16 @@ def test_points_of_one_cloud_do_not_touch_and_those_of_two_do(tmp_path):
             assert found == expected
 
 
-def test_the_rule_of_a_static_cloud_has_a_name_and_disabled_points_are_left_out(tmp_path):
+def test_the_rule_of_a_static_cloud_has_a_name(tmp_path):
     _, model = load(tmp_path, cloud("a", np.eye(3), [2.0], apis=COLLIDER))
     assert explain(model, 0, 1).rule == "static pair"
     builder = collidecli.ModelBuilder()
     builder.add_shape_points(-1, np.eye(3), 2.0, key="cloud")
     assert explain(builder.finalize(static_pairs=True), 0, 2).rule == "same point cloud"
     assert builder.finalize().shapes.path == ("cloud#0", "cloud#1", "cloud#2")
+
+
+def test_disabled_points_are_left_out(tmp_path):
     text = cloud("p", np.eye(3), None, "bool physics:collisionEnabled = 0") + sphere("s")
     scene, model = load(tmp_path, text)
     assert model.shapes.path == ("/s",)

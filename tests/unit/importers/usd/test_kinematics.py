@@ -252,12 +252,15 @@ def test_what_is_left_out_is_named(tmp_path, texts, coordinates, warning):
     assert warning in scene.warnings[0]
 
 
-def test_an_axis_without_a_limit_is_free_and_a_mimic_joint_must_be_recorded(tmp_path):
+def test_an_axis_without_a_limit_is_free(tmp_path):
     limit = "float limit:rotX:physics:low = 1\nfloat limit:rotX:physics:high = -1\n"
     limit += "float limit:transY:physics:low = -1\nfloat limit:transY:physics:high = 1"
     api = '(prepend apiSchemas = ["PhysicsLimitAPI:rotX", "PhysicsLimitAPI:transY"])'
     robot = stage_of(tmp_path, joint("j", "/a", "/b", "", api, limit), bodies="ab").articulations[0]
     assert coordinate_names(robot) == ("/j:transX", "/j:transY", "/j:transZ", "/j:rotY", "/j:rotZ")
+
+
+def test_a_mimic_joint_must_be_recorded(tmp_path):
     robot = stage_of(
         tmp_path, joint("j", "/a", "/b", api=MIMIC), joint("k", "/b", "/c")
     ).articulations[0]

@@ -105,9 +105,7 @@ def test_which_material_is_bound(tmp_path):
     assert not [w for w in imported.warnings if "has the material" in w]
 
 
-def test_materials_that_pxr_passes_over_or_that_are_not_there_and_values_over_time_are_warned_of(
-    tmp_path,
-):
+def test_materials_that_pxr_passes_over_are_warned_of(tmp_path):
     bare = 'def Sphere "bare" (prepend apiSchemas = ["PhysicsCollisionAPI"]) {\n}\n'
     text = MATERIALS + GROUP.format(name="G", binding=bound("/M/Ice"), inside=bare)
     imported, model = load(tmp_path, text)
@@ -117,9 +115,15 @@ def test_materials_that_pxr_passes_over_or_that_are_not_there_and_values_over_ti
     assert warning.startswith(
         "</G/bare>: has the material </M/Ice> though MaterialBindingAPI is not applied to it"
     )
+
+
+def test_materials_that_are_not_there_are_warned_of(tmp_path):
     imported, model = load(tmp_path, collider("a", bound("/M/Gone")))
     assert surface(model, "a").friction == DEFAULT
     assert "</a>: the material binding names </M/Gone>, which does not exist" in imported.warnings
+
+
+def test_values_over_time_are_warned_of(tmp_path):
     sampled = "float physics:dynamicFriction.timeSamples = {\n0: 0.25,\n1: 0.5\n}"
     imported, model = load(tmp_path, material("Melts", sampled) + collider("a", bound("/Melts")))
     assert surface(model, "a").friction == 0.25
@@ -129,7 +133,7 @@ def test_materials_that_pxr_passes_over_or_that_are_not_there_and_values_over_ti
     )
 
 
-def test_numbers_modes_and_units(tmp_path):
+def test_numbers_of_a_material_are_in_si(tmp_path):
     values = {"dynamicFriction": 0.25, "staticFriction": 0.5, "restitution": 0.75}
     newton = {
         "torsionalFriction": 2,

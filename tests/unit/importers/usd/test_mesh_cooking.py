@@ -57,7 +57,7 @@ def test_distances_from_triangles_of_all_sizes_are_exact():
     np.testing.assert_allclose(around, windings(vertices[faces], points), atol=1e-12)
 
 
-def test_fewer_triangles_and_how_far_they_are_off(tmp_path):
+def test_fewer_triangles_are_as_far_off_as_is_said(tmp_path):
     vertices, faces = torus(12, 8)
     text = mesh("half", vertices, faces.tolist(), "meshSimplification", SIMPLER.format(0.5))
     text += mesh("as_is", vertices, faces.tolist(), "meshSimplification", SIMPLER.format(1.0))
@@ -118,7 +118,7 @@ def test_convex_parts_of_one_collider_are_the_same_in_every_run(bent):
     assert len(allowed_pairs(again, 0)) == len(allowed_pairs(model, 0)) == 11
 
 
-def test_limits_of_parts_and_what_is_not_used(tmp_path):
+def test_parts_keep_to_their_limits(tmp_path):
     inside = (
         "int physxConvexDecompositionCollision:maxConvexHulls = 1\nint newton:maxHullVertices = 8\n"
         "float physxConvexDecompositionCollision:errorPercentage = 3\n"
@@ -157,9 +157,7 @@ def kept_and_counted(tmp_path, monkeypatch):
 
 
 @pytest.mark.rest
-def test_parts_are_kept_between_runs_and_made_again_where_anything_differs(
-    tmp_path, kept_and_counted
-):
+def test_parts_are_made_again_only_where_anything_differs(tmp_path, kept_and_counted):
     folder, asked = kept_and_counted
 
     def loaded(points=L_POINTS, inside=""):
@@ -191,7 +189,7 @@ def test_parts_are_kept_between_runs_and_made_again_where_anything_differs(
     assert "not kept" in str(scene.warnings)
 
 
-def test_the_verbs_keep_parts_and_list_and_clear_them(tmp_path, kept_and_counted, capsys):
+def test_the_verbs_keep_parts_until_they_are_cleared(tmp_path, kept_and_counted, capsys):
     folder, asked = kept_and_counted
     path = str(write_usda(tmp_path, mesh("l", L_POINTS, L_FACES, "convexDecomposition")))
     for _ in range(2):

@@ -180,7 +180,7 @@ def test_environments_of_other_meshes_are_other_templates(tmp_path, changed):
     assert len(set(model.shapes.template)) == (2 if changed else 1)
 
 
-def test_vertices_left_out_and_loose_points_and_subsets_are_warned_of(tmp_path):
+def test_unusual_meshes_are_warned_of(tmp_path):
     limits = "int newton:maxHullVertices = 8\nint physxConvexHullCollision:hullVertexLimit = 255\n"
     subset = 'def GeomSubset "part" (prepend apiSchemas = ["MaterialBindingAPI"]) {\n'
     subset += 'uniform token elementType = "face"\n'
@@ -204,10 +204,13 @@ def test_vertices_left_out_and_loose_points_and_subsets_are_warned_of(tmp_path):
     assert len(model.hulls[model.shapes.hull[3]].vertex) == 9  # the loose point is one of them
 
 
-def test_what_does_not_count_and_disabled_meshes_are_left_out(tmp_path):
+def test_subdivision_or_holes_do_not_count_for_a_hull(tmp_path):
     inside = 'uniform token subdivisionScheme = "loop"\nint[] holeIndices = [0, 1]\n' + LEFT
     _, model = load(tmp_path, mesh("m", inside=inside) + mesh("n"))
     assert [len(hull.vertex) for hull in model.hulls] == [8]
+
+
+def test_disabled_meshes_are_left_out(tmp_path):
     off = "bool physics:collisionEnabled = 0"
     text = (
         usd_scenes.sphere("s") + mesh("m", approximation="none", inside=off) + mesh("n", inside=off)
@@ -358,10 +361,14 @@ def test_refused_by_name(tmp_path, text, said):
     usd_scenes.check_refused(lambda: load(tmp_path, text), [*where, *said])
 
 
-def test_a_sheared_bounding_cube_is_refused_and_a_sheared_sphere_is_not(tmp_path):
+def test_a_sheared_bounding_cube_is_refused(tmp_path):
     text = f'def Xform "w" {{\n{SHEARED}%s}}'
     with pytest.raises(InputError, match="shear"):
         load(tmp_path, text % mesh("m", CLOUD, None, "boundingCube", usd_scenes.TURNED))
+
+
+def test_a_sheared_bounding_sphere_holds_all_points(tmp_path):
+    text = f'def Xform "w" {{\n{SHEARED}%s}}'
     _, model = load(tmp_path, text % mesh("m", CLOUD, None, "boundingSphere", usd_scenes.TURNED))
     points = usd_scenes.points_in_world(tmp_path / "s.usda", "/w/m")
     distance = np.linalg.norm(points - model.shapes.pose[0][:3], axis=1)
@@ -427,7 +434,7 @@ def volume(corners):
     ],
 )
 @pytest.mark.parametrize("above", ["", SHEARED, usd_scenes.MIRRORED])
-def test_triangles_are_where_pxr_has_the_points_and_outwards(tmp_path, own, above, left):
+def test_triangles_are_where_pxr_has_the_points(tmp_path, own, above, left):
     faces = [face[::-1] for face in usd_scenes.L_FACES] if left else usd_scenes.L_FACES
     apis = usd_scenes.BODY_APIS if not above else APIS
     text = mesh("m", usd_scenes.L_POINTS, faces, "none", inside=own + left, apis=apis)
@@ -447,7 +454,7 @@ def test_triangles_are_where_pxr_has_the_points_and_outwards(tmp_path, own, abov
     assert volume(corners) == pytest.approx(L_VOLUME * abs(np.linalg.det(linear)), rel=1e-6)
 
 
-def test_unauthored_meshes_copies_and_instances_share_triangles_and_holes_are_no_surface(tmp_path):
+def test_unauthored_meshes_are_of_triangles(tmp_path):
     text = (
         mesh("a", approximation="none")
         + mesh("b", approximation="")
@@ -456,6 +463,9 @@ def test_unauthored_meshes_copies_and_instances_share_triangles_and_holes_are_no
     scene, model = load(tmp_path, text)
     assert model.shapes.types() == [ShapeType.MESH] * 3
     assert (len(model.meshes), scene.warnings) == (1, ())
+
+
+def test_copies_or_instances_share_triangles(tmp_path):
     text = f'class Xform "c" {{\n{mesh("m", approximation="none")}}}\n'
     text += "".join(f'def "{name}" (inherits = </c>\ninstanceable = true) {{}}\n' for name in "ij")
     text += mesh("k", approximation="none", inside=placed((0, 0, 5), (30, 40, 50))) + mesh(
@@ -465,6 +475,9 @@ def test_unauthored_meshes_copies_and_instances_share_triangles_and_holes_are_no
         tmp_path, text + mesh("n", approximation="none", inside=placed(scale=(2, 2, 2)))
     )
     assert (len(model.hulls), model.shapes.mesh.tolist()) == (1, [0, 0, 0, -1, 1])
+
+
+def test_holes_are_no_surface(tmp_path):
     _, model = load(tmp_path, mesh("m", approximation="none", inside="int[] holeIndices = [1, 4]"))
     found = corners_in_world(model)
     assert (len(found), model.meshes[0].is_closed) == (8, False)
@@ -498,7 +511,7 @@ def test_what_a_mesh_loses_or_turns_is_warned_of(tmp_path):
         ("bool collide:solid = 0", True, False),
     ],
 )
-def test_sheets_of_one_side_and_hollow_boxes(tmp_path, inside, two_sided, is_solid):
+def test_a_mesh_may_be_of_one_side_or_hollow(tmp_path, inside, two_sided, is_solid):
     scene, model = load(tmp_path, mesh("box", approximation="none", inside=inside))
     assert (any(scene.kept.values()), scene.warnings) == (False, ())
     assert (model.meshes[0].two_sided, model.meshes[0].is_solid) == (two_sided, is_solid)
@@ -506,7 +519,7 @@ def test_sheets_of_one_side_and_hollow_boxes(tmp_path, inside, two_sided, is_sol
 
 @pytest.mark.parametrize("name", ["collide:solid", "collide:twoSided"])
 @pytest.mark.parametrize("approximation", ["convexHull", "boundingCube", "boundingSphere"])
-def test_a_hollow_mesh_and_one_side_mean_nothing_to_what_is_solid(tmp_path, approximation, name):
+def test_sides_mean_nothing_to_what_is_solid(tmp_path, approximation, name):
     scene, _ = load(tmp_path, mesh("m", approximation=approximation, inside=f"bool {name} = 0"))
     assert scene.warnings == (f"</m>: {name} is not used",)
 
@@ -520,7 +533,7 @@ def test_a_hollow_mesh_and_one_side_mean_nothing_to_what_is_solid(tmp_path, appr
         ("int mjc:maxhullvert = -1", None),
     ],
 )
-def test_a_limited_hull_is_of_its_own_points_and_as_far_off_as_is_said(tmp_path, inside, expected):
+def test_a_limited_hull_is_as_far_off_as_is_said(tmp_path, inside, expected):
     scene, model = load(tmp_path, mesh("m", CLOUD, None, inside=inside))
     points = usd_scenes.points_in_world(tmp_path / "s.usda", "/m")
     (hull,) = model.hulls
@@ -611,7 +624,7 @@ def test_what_is_asked_of_a_field(tmp_path, text, voxel, band):
     assert not scene.kept.get("/m")
 
 
-def test_lengths_are_those_of_the_stage_and_scales_go_into_the_points(tmp_path):
+def test_lengths_of_a_field_are_those_of_the_stage(tmp_path):
     scaled = placed(scale=(1, 1, -10))
     text = sdf(
         f"{scaled}uniform float newton:sdfTargetVoxelSize = 0.5\nfloat newton:sdfNarrowBandInner"
@@ -623,8 +636,15 @@ def test_lengths_are_those_of_the_stage_and_scales_go_into_the_points(tmp_path):
     assert (field.voxel, field.band[0]) == (pytest.approx(0.005), pytest.approx(-0.03))
     np.testing.assert_allclose(field.surface.half_extents, (0.02, 0.01, 0.05))
     assert field.surface.volume > 0.0
+
+
+def test_a_resolution_is_of_the_scaled_points(tmp_path):
+    scaled = placed(scale=(1, 1, -10))
     _, model = load(tmp_path, sdf(f"{scaled}uniform int {PHYSX}sdfResolution = 40"))
     assert model.sdfs[0].voxel == pytest.approx(10.0 / 40)
+
+
+def test_equal_fields_are_made_once(tmp_path):
     kinds = {"a": "sdf", "b": "sdf", "c": "none"}
     _, model = load(
         tmp_path, "".join(mesh(name, BRICK, approximation=kind) for name, kind in kinds.items())

@@ -61,7 +61,7 @@ from tests.support.usd_scenes import (
         ),
     ],
 )
-def test_types_and_sizes(tmp_path, prim, attributes, shape_type, size):
+def test_prims_have_their_sizes(tmp_path, prim, attributes, shape_type, size):
     _, model = load(tmp_path, f'def {prim} "s" {COLLIDER} {{\n{attributes}\n}}')
     assert (model.shapes.types(), model.shapes.path, model.shapes.body[0]) == (
         [shape_type],
@@ -221,7 +221,7 @@ def test_refused_by_name(tmp_path, capfd, text, said):
         ),
     ],
 )
-def test_units_and_rates_that_are_none(tmp_path, header, said):
+def test_units_that_are_none_are_refused(tmp_path, header, said):
     text = sphere("a", samples("0: (0, 0, 0), 1: (1, 0, 0)"))
     check_refused(lambda: usd_scenes.contacts_of(*load(tmp_path, text, header=header)), [said])
 
@@ -241,14 +241,20 @@ def test_files_that_are_no_stage(tmp_path, capfd, name, content, said):
     check_refused(lambda: load(tmp_path, tmp_path / name), [said], capfd)
 
 
-def test_a_file_that_has_changed_is_read_anew_and_every_layer_is_listed(tmp_path, monkeypatch):
+def test_a_file_that_has_changed_is_read_anew(tmp_path):
     """While the first import still holds its stage."""
     first, _ = load(tmp_path, sphere("a"))
     second, _ = load(tmp_path, sphere("b") + sphere("c"))
     assert (list(first.shape_of), list(second.shape_of)) == (["/a"], ["/b", "/c"])
+
+
+def test_every_layer_is_listed(tmp_path):
     usd_scenes.write_usda(tmp_path, sphere("s"), name="part.usda")
     scene, _ = load(tmp_path, 'def "r" (references = @part.usda@</s>) {\n}')
     assert [p.rsplit("/", 1)[1] for p in scene.files] == ["s.usda", "part.usda"]
+
+
+def test_layers_that_have_gone_are_passed_over(tmp_path, monkeypatch):
     # Layers of closed stages go on pxr's threads; one that has gone is listed as None.
     monkeypatch.setattr(Sdf.Layer, "GetLoadedLayers", staticmethod(lambda: [None]))
     scene, model = load(tmp_path, sphere("s"), header='upAxis = "Y"')
@@ -311,7 +317,7 @@ def test_frames_are_the_union_of_all_samples(tmp_path):
     np.testing.assert_array_equal(scene.motion(model).step, (0, 1, 2))
 
 
-def test_poses_against_usd_with_scale_and_reflection_above(tmp_path):
+def test_poses_below_a_scale_are_those_of_usd(tmp_path):
     """Bodies below an animated, scaled parent, itself below a mirrored one, at sampled times and
     between them."""
     turn = "0: (1, 0, 0, 0), 7: (0.5, 0.5, -0.5, 0.5), 11: (0.6, 0, 0.8, 0)"
@@ -340,13 +346,16 @@ def test_poses_against_usd_with_scale_and_reflection_above(tmp_path):
         np.testing.assert_array_equal(poses[0], model.bodies.pose[0])
 
 
-def test_any_chunk_reads_the_same_and_nothing_animated_is_no_motion(tmp_path):
+def test_any_chunk_reads_the_same(tmp_path):
     track = ", ".join(f"{i}: ({i * i}, {-i}, {np.sin(i)})" for i in range(20))
     scene, model = load(tmp_path, sphere("a", samples(track)), header=HEADER)
     motion = scene.motion(model)
     whole = motion.read(range(20))
     for frames in (range(0, 7), range(7, 20), range(19, -1, -3), range(5, 5), range(2, 20, 5)):
         np.testing.assert_array_equal(motion.read(frames), whole[list(frames)])
+
+
+def test_one_sample_is_no_motion(tmp_path):
     scene, model = load(tmp_path, sphere("a", samples("3: (1, 2, 3)")))
     assert (scene.motion(model), *model.bodies.pose[0, :3]) == (None, 1, 2, 3)
 

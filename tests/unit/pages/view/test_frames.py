@@ -92,7 +92,7 @@ def test_equal_ones_are_one_mesh():
     assert [group.planes for group in groups if group.rows[0] == 5] == [True]
 
 
-def test_hulls_meshes_and_heightfields_of_which_large_ones_are_thinned():
+def test_shapes_of_faces_are_drawn_whole():
     builder = ModelBuilder()
     rng = np.random.default_rng(3)
     points = rng.normal(size=(40, 3))
@@ -111,6 +111,9 @@ def test_hulls_meshes_and_heightfields_of_which_large_ones_are_thinned():
     far = heights[1:, 1:]
     cells = (2 * low + 2 * far + heights[:-1, 1:] + heights[1:, :-1]) / 6.0 - heights.min() + 0.2
     assert field.volume == pytest.approx(cells.sum() * 0.5 * 0.5, rel=1e-5)
+
+
+def test_large_heightfields_are_thinned():
     builder = ModelBuilder()
     builder.add_shape_heightfield(-1, heights=np.zeros((3, 1000)), hx=1.0, hy=1.0, base=0.1)
     (mesh,) = drawn(builder)
@@ -123,10 +126,13 @@ def test_hulls_meshes_and_heightfields_of_which_large_ones_are_thinned():
 SQUARE = np.array([[0.0, 0, 0], [1, 0, 0], [1, 1, 0], [0, 1, 0]])
 
 
-def test_fans_of_polygons_surfaces_and_particles_of_a_world():
+def test_fans_of_polygons():
     expected = [[0, 1, 2], [3, 4, 5], [3, 5, 6], [7, 8, 9], [7, 9, 10], [7, 10, 11]]
     assert surfaces_module.triangle_fans(np.array([3, 4, 5])).tolist() == expected
     assert surfaces_module.triangle_fans(np.zeros(0, np.int64)).shape == (0, 3)
+
+
+def test_levels_of_surfaces():
     scale = surfaces_module.SurfaceScale(100.0, True)
     pairs = np.array([[0, 1], [0, 2], [1, 2]])
     assert surfaces_module.SurfaceScale(0.0, True).level(np.array([0.0])).tolist() == [0]
@@ -140,6 +146,9 @@ def test_fans_of_polygons_surfaces_and_particles_of_a_world():
         True,
         False,
     ]
+
+
+def test_particles_of_a_world():
     builder = ModelBuilder()
     builder.add_cloth_mesh(vertices=SQUARE, indices=[0, 1, 2, 0, 2, 3], particle_radius=0.5)
     builder.add_particles([(0, 0, 2.0), (0, 0, 3.0)], radius=[0.1, 0.3])
@@ -233,7 +242,7 @@ class Walk(ViewFrames):
 
 
 @pytest.mark.parametrize("speed", [0.0, SPEED])
-def test_the_moving_bodies_fill_the_window_and_not_the_floor(speed):
+def test_only_the_moving_bodies_fill_the_window(speed):
     extent = stage_module.extent_of(Walk(speed), 0, 2)
     np.testing.assert_allclose(extent.center, (0.0, 0.0, 0.6), atol=1e-9)
     assert 0.5 <= extent.radius <= 0.8, "the floor of 100 m and the walk of 20 m are no part of it"

@@ -150,7 +150,7 @@ TABLE_CASES = {
 
 @pytest.mark.share(2)
 @pytest.mark.parametrize("expected", [*HEADER_CASES, *FOUND, *TABLE_CASES])
-def test_faults_of_headers_attributes_and_tables(path, expected):
+def test_faults_outside_the_rows_are_found(path, expected):
     edit(path, (HEADER_CASES | FOUND | TABLE_CASES)[expected])
     found = words(path)
     assert expected.strip() in found
@@ -165,7 +165,7 @@ def test_faults_of_headers_attributes_and_tables(path, expected):
             ContactSet.open(path)
 
 
-def test_a_newer_minor_version_and_unknown_datasets_are_read(path):
+def test_a_newer_minor_version_is_read(path):
     edit(
         path,
         attribute("format_version", np.int32([1, 7])),
@@ -276,15 +276,18 @@ def test_a_truncated_file(path, kept):
         ContactSet.open(path)
 
 
-def test_timing_may_change_and_a_group_may_hold_itself(path):
+def test_timing_may_change(path):
     edit(path, lambda file: file.create_dataset("/timing/more", data=[1.0]))
     assert check_file(path) == []
+
+
+def test_a_group_may_hold_itself(path):
     edit(path, lambda file: file["/time"].__setitem__("again", file["/"]))
     with ContactSet.open(path) as contacts:
         assert contacts.frame_count == FRAMES
 
 
-def test_damage_anywhere_is_told_in_words_and_in_data_always_found(path):
+def test_damage_anywhere_is_told_in_words(path):
     """One byte changed at a time. Outside the data nothing may depend on it; no error but a finding
     may come of it."""
     original = path.read_bytes()
@@ -405,9 +408,7 @@ GROUP_NAMES = ["hydro_patches", "hydro_faces", "soft_contacts", "self_contacts"]
         ),
     ],
 )
-def test_golden_files_have_their_hashes_and_are_read_as_h5py_reads_them(
-    version, sha256, extents, groups
-):
+def test_golden_files_are_read_as_h5py_reads_them(version, sha256, extents, groups):
     path = GOLDEN.with_name("contacts_{}_{}.h5".format(*version))
     assert check_file(path) == []
     with ContactSet.open(path) as contacts, h5py.File(path) as file:
@@ -556,7 +557,7 @@ CASES = {
 
 @pytest.mark.share(2)
 @pytest.mark.parametrize("expected", CASES)
-def test_damage_is_found_and_located(made, tmp_path, expected):
+def test_damage_is_located(made, tmp_path, expected):
     path = shutil.copyfile(made, tmp_path / "a.h5")
     edit(path, CASES[expected])
     assert expected.strip() in words(path)

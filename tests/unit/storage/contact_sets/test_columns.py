@@ -76,7 +76,7 @@ def made(request, tmp_path):
     return tmp_path / "a.h5", model, write(tmp_path / "a.h5", model, chunk_rows=50)
 
 
-def test_columns_and_surfaces_are_read_back_and_good(made):
+def test_columns_are_read_back(made):
     path, model, columns = made
     is_mujoco = model.material_rule == "mujoco"
     known = (
@@ -227,7 +227,7 @@ BROKEN = [
 
 @pytest.mark.share(2)
 @pytest.mark.parametrize(("rule", "name", "values", "expected"), BROKEN)
-def test_broken_tables_are_named_and_refused(tmp_path, rule, name, values, expected):
+def test_broken_tables_are_named(tmp_path, rule, name, values, expected):
     path = tmp_path / "a.h5"
     write(path, model_of(rule))
     edit(path, replaced(name, values))
@@ -239,11 +239,16 @@ def test_broken_tables_are_named_and_refused(tmp_path, rule, name, values, expec
         assert name in error.value.where
 
 
-def test_missing_tables_and_unknown_rules_are_named(tmp_path):
+def test_missing_tables_are_named(tmp_path):
     path = tmp_path / "a.h5"
     write(path, model_of("mujoco"))
     edit(path, drop("model/shape/solimp"))
     assert "/model/shape/solimp: the dataset is missing" in words(path)
+
+
+def test_unknown_rules_are_named(tmp_path):
+    path = tmp_path / "a.h5"
+    write(path, model_of("mujoco"))
     edit(path, attribute("material_rule", "clay", "model"))
     with pytest.raises(InputError, match="material_rule is 'clay'"):
         ContactSet.open(path)
@@ -299,7 +304,7 @@ def test_blocks_with_groups_are_the_written_cells(path):
     assert check_file(path) == []
 
 
-def test_shapes_of_faces_are_those_of_their_patches_and_the_object_of_each_particle(path):
+def test_shapes_of_faces_are_those_of_their_patches(path):
     with ContactSet.open(path) as contacts:
         groups = contacts.cells(0, contacts.cell_count, (), with_groups=True).groups
         shape0, shape1 = shapes_of(groups, "hydro_faces")
@@ -310,6 +315,10 @@ def test_shapes_of_faces_are_those_of_their_patches_and_the_object_of_each_parti
             shape0, contacts.groups["hydro_patches"].column("shape0")[faces.columns["patch"]]
         )
         assert shapes_of(groups, "self_contacts") == ()
+
+
+def test_each_particle_is_of_its_object(path):
+    with ContactSet.open(path) as contacts:
         objects = contacts.particle_objects
         assert (objects.path, objects.kind) == (("/cloth", "gel"), ("cloth", "soft"))
         assert (objects.template.tolist(), len(objects), objects.total) == ([-1, 0], 2, 9)
@@ -449,7 +458,7 @@ def test_a_scene_without_particles_has_no_table(tmp_path):
         assert len(contacts.particle_objects) == contacts.particle_objects.total == 0
 
 
-def test_rows_out_of_order_and_repeated_are_found(path, tmp_path):
+def test_repeated_rows_are_found(path, tmp_path):
     with h5py.File(path) as file:
         start = file["soft_contacts/cell_start"][()]
         row = int(start[np.flatnonzero(np.diff(start) > 1)[0]])
@@ -480,7 +489,7 @@ def test_a_group_that_is_not_as_specified_is_refused(path, tmp_path, change):
     [("soft_contacts/cell_start", 5), ("hydro_faces/vertex_start", 4), ("hydro_faces/patch", 0)],
 )
 @pytest.mark.parametrize("value", [2**62, -(2**62)])
-def test_hostile_starts_and_references_are_refused_on_reading(path, tmp_path, name, row, value):
+def test_hostile_references_are_refused_on_reading(path, tmp_path, name, row, value):
     made = edited(path, tmp_path / "b.h5", put(name, row, value))
     with ContactSet.open(made) as contacts, pytest.raises(InputError):
         list(contacts.blocks(with_groups=True))
@@ -491,7 +500,7 @@ def packed(packer: GzipPacker, chunk: np.ndarray) -> bytes:
     return bytes(packer.pack(chunk, len(chunk), packer.probe(chunk)))[:-4]
 
 
-def test_noisy_bytes_are_stored_and_smooth_ones_deflated_in_one_zlib_stream():
+def test_only_smooth_bytes_of_a_stream_are_deflated():
     values = np.cumsum(np.random.default_rng(0).normal(size=40_000) * 1e-4) + 3.0
     stream = packed(GzipPacker(), values)
     planes = np.ascontiguousarray(values.view(np.uint8).reshape(-1, 8).T)
@@ -548,7 +557,7 @@ def test_any_reader_reads_back_what_was_appended(tmp_path, compression, dtype, r
 
 @pytest.mark.parametrize("compression", ["gzip", "none", "lzf"])
 @pytest.mark.parametrize("digest", [StreamDigest, BlockDigest])
-def test_threads_write_the_same_bytes_and_digests(tmp_path, compression, digest):
+def test_any_number_of_threads_writes_the_same_bytes(tmp_path, compression, digest):
     """For blocks that are smaller than a chunk and larger, and chunks that are no part of a block
     of the hash."""
     rng = np.random.default_rng(2)
@@ -628,9 +637,7 @@ def test_the_last_chunk_is_filled_with_zeros(tmp_path, compression):
         assert file["/x"][:].tolist() == [*range(1, 14), *([0] * 7)]
 
 
-def test_rows_of_another_type_unknown_compressions_and_one_not_installed_are_refused(
-    tmp_path, monkeypatch
-):
+def test_rows_of_another_type_are_refused(tmp_path):
     with h5py.File(tmp_path / "a.h5", "w") as file:
         objects = NewObjects(file)
         columns = ChunkedColumns(
@@ -640,6 +647,10 @@ def test_rows_of_another_type_unknown_compressions_and_one_not_installed_are_ref
             columns.append([np.zeros(3), np.zeros(3)])
         with pytest.raises(ValueError, match=r"\[3, 4\] rows"):
             columns.append([np.zeros(3, np.float32), np.zeros(4, np.float32)])
+
+
+def test_a_compression_that_is_not_installed_is_refused(tmp_path, monkeypatch):
+    with h5py.File(tmp_path / "a.h5", "w") as file:
         with pytest.raises(InputError, match="unknown compression 'brotli'"):
             ChunkedColumn(NewObjects(file), "/x", np.dtype(np.float32), compression="brotli")
         monkeypatch.setitem(__import__("sys").modules, "hdf5plugin", None)

@@ -108,7 +108,7 @@ def test_cells_and_blocks_are_slices_of_the_whole(tmp_path):
 
 
 @pytest.mark.parametrize("frames", [4, 0])
-def test_no_contacts_and_no_frames(tmp_path, frames):
+def test_there_may_be_no_contacts(tmp_path, frames):
     sets.write_contact_set(
         tmp_path / "a.h5", MODEL, sets.made_up_block(MODEL, frames, contacts_per_cell=0)
     )
@@ -134,7 +134,7 @@ LONG = sets.made_up_block(MODEL, 1600)
     [(PLAIN, 1), (WITH_GROUPS, 1), (WITH_GROUPS, 2), (LONG, 2)],
     ids=["rows", "groups", "2", "long"],
 )
-def test_the_hash_is_as_documented_and_does_not_depend_on_storage(tmp_path, block, major):
+def test_the_hash_is_as_documented_however_it_is_stored(tmp_path, block, major):
     expected = set()
     rows = 250 if block is LONG else 1
     ways = [
@@ -175,7 +175,7 @@ def test_the_hash_is_as_documented_and_does_not_depend_on_storage(tmp_path, bloc
     assert len(expected) == 1
 
 
-def test_the_header_and_the_timing_report(tmp_path):
+def test_the_header_is_as_documented(tmp_path):
     path = tmp_path / "a.h5"
     timing = {
         "stage": ["load", "write"],
@@ -205,7 +205,7 @@ def test_the_header_and_the_timing_report(tmp_path):
             assert file[name].attrs.get("unit") == unit
 
 
-def test_blocks_out_of_turn_and_unfinished_files_are_refused(tmp_path):
+def test_blocks_out_of_turn_are_refused(tmp_path):
     block = sets.made_up_block(MODEL, 4)
     short = {name: values[:-1] for name, values in block.columns.items()}
     for first, columns, words in (
@@ -218,15 +218,28 @@ def test_blocks_out_of_turn_and_unfinished_files_are_refused(tmp_path):
                 MODEL,
                 contact_columns.ContactBlock(first, block.cell_counts, columns),
             )
-    arguments = (4, np.zeros(4), np.zeros(4), np.dtype(np.float64), sets.ATTRIBUTES)
-    with ContactWriter(tmp_path / "b.h5", MODEL, *arguments) as writer:
+    assert list(tmp_path.iterdir()) == []
+
+
+def writer_of_four_frames(path: Path) -> ContactWriter:
+    dtype = np.dtype(np.float64)
+    return ContactWriter(path, MODEL, 4, np.zeros(4), np.zeros(4), dtype, sets.ATTRIBUTES)
+
+
+def test_the_hash_is_known_at_the_end_of_contacts(tmp_path):
+    block = sets.made_up_block(MODEL, 4)
+    with writer_of_four_frames(tmp_path / "b.h5") as writer:
         writer.append(block)
         writer.end_contacts()
         told = writer.content_sha256
         writer.finish()
     assert told == content_hash_of(tmp_path / "b.h5") != ""
-    (tmp_path / "b.h5").unlink()
-    with ContactWriter(tmp_path / "a.h5", MODEL, *arguments) as writer:
+    assert list(tmp_path.iterdir()) == [tmp_path / "b.h5"]
+
+
+def test_an_unfinished_file_is_refused(tmp_path):
+    block = sets.made_up_block(MODEL, 4)
+    with writer_of_four_frames(tmp_path / "a.h5") as writer:
         writer.append(sets.split(block, 6)[0])
         with pytest.raises(ValueError, match="6 of 12 cells"):
             writer.finish()
@@ -236,9 +249,7 @@ def test_blocks_out_of_turn_and_unfinished_files_are_refused(tmp_path):
 @pytest.mark.parametrize(
     ("frames", "cells_per_block", "rows"), [(4, 3, 16), (40, 3, 64), (200, 3, 256), (200, 600, 256)]
 )
-def test_a_short_set_has_shorter_chunks_and_the_same_content(
-    tmp_path, monkeypatch, frames, cells_per_block, rows
-):
+def test_a_short_set_has_shorter_chunks(tmp_path, monkeypatch, frames, cells_per_block, rows):
     """Chunks of 256 rows, of 16 at least, and eight of them where that leaves them so long."""
     for module in (table_writer, contact_writer):
         monkeypatch.setattr(module, "CHUNK_ROWS", 256)
@@ -260,7 +271,7 @@ def written(path: Path, seed: int = 5, **options) -> None:
     sets.write_contact_set(path, MODEL, sets.made_up_block(MODEL, 30, seed=seed), **options)
 
 
-def test_an_existing_file_stays_unless_forced_and_after_an_error_half_way(tmp_path):
+def test_an_existing_file_stays_unless_forced(tmp_path):
     path = tmp_path / "a.h5"
     written(path)
     before = path.read_bytes()
@@ -398,9 +409,7 @@ def test_a_stopped_process_leaves_the_old_file_or_none(tmp_path, number, old):
     assert list(tmp_path.iterdir()) == [path]
 
 
-def test_temporary_files_of_live_processes_of_other_outputs_and_machines_stay(
-    tmp_path, monkeypatch
-):
+def test_temporary_files_of_others_stay(tmp_path, monkeypatch):
     """A file system that several machines mount may keep locks to one of them."""
     monkeypatch.setattr("fcntl.flock", lambda *arguments: None)
     owner = f"{'0' * 12}-1-1-01234567"
@@ -430,7 +439,7 @@ def test_temporary_files_of_live_processes_of_other_outputs_and_machines_stay(
     )
 
 
-def test_the_programs_own_signal_handlers_are_kept_and_restored(tmp_path):
+def test_signal_handlers_are_restored(tmp_path):
     before = signal.getsignal(signal.SIGTERM)
 
     def be_stopped() -> None:
@@ -442,6 +451,11 @@ def test_the_programs_own_signal_handlers_are_kept_and_restored(tmp_path):
         be_stopped()
     assert caught.value.exit_code == 130
     assert signal.getsignal(signal.SIGTERM) == before
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_programs_own_signal_handlers_are_kept(tmp_path):
+    before = signal.getsignal(signal.SIGTERM)
     handled = []
     signal.signal(signal.SIGTERM, lambda *arguments: handled.append(1))
     try:
@@ -545,7 +559,7 @@ def test_datasets_are_those_of_all_cells_in_one_block(tmp_path, options, float_t
         assert (force.attrs["unit"], force.dtype, vertices.dtype) == ("N", np.float64, float_type)
 
 
-def test_a_group_without_rows_is_written_and_hashed(tmp_path):
+def test_a_group_without_rows_is_hashed(tmp_path):
     block = sets.made_up_block(MODEL, FRAMES)
     sets.write_contact_set(tmp_path / "without.h5", MODEL, block)
     empty = contact_columns.no_rows(
@@ -576,7 +590,7 @@ def test_blocks_of_other_groups_are_refused(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_joined_blocks_and_selected_cells_keep_references_and_lists():
+def test_joined_or_selected_cells_keep_their_groups():
     block = WITH_GROUPS
     joined = contact_columns.consecutive_groups([part.groups for part in sets.split(block, 7)])
     reversed_cells = np.arange(len(block.cell_counts))[::-1]

@@ -75,7 +75,7 @@ COUNTS = ("missed", "phantom", "wrong_sign", "stale", "shifted", "flipped", "zer
 
 @pytest.mark.share(3)
 @pytest.mark.parametrize("fault", FAULTS)
-def test_a_fault_is_in_its_column_and_in_no_other(fault: str, falling, rows, saved, tmp_path: Path):
+def test_a_fault_is_in_its_column_alone(fault: str, falling, rows, saved, tmp_path: Path):
     deep = rows["distance"] < -1e-3
     adapter = tmp_path / "planned.py"
     adapter.write_text(PLAN.format(answers=saved(FAULTS[fault](rows, deep))))
@@ -112,7 +112,7 @@ TURNED = """<mujoco><worldbody>
 
 @pytest.mark.rest
 @pytest.mark.parametrize("name", MODULES)
-def test_a_repro_has_the_answers_of_the_adapter_and_of_this_engine(
+def test_a_repro_has_the_answers_of_both_engines(
     name: str, tmp_path: Path, record_property, capsys
 ):
     """The script, of the engine alone, prints the reported and the exact answer; the MJCF is the
@@ -274,9 +274,7 @@ def test_the_view_has_both_contacts_of_the_worst_answers(
     assert "view.rrd" in capsys.readouterr().err
 
 
-def test_limits_decide_the_exit_code_and_the_junit_file(
-    falling, rows, saved, tmp_path: Path, capsys
-):
+def test_limits_decide_the_exit_code(falling, rows, saved, tmp_path: Path, capsys):
     """What an engine cannot hold is not asked and never missed."""
     of_pair = rows["pair"] == rows["pair"][rows["distance"] < -1e-3][0]
     not_asked = {"pair_asked": ~np.isin(np.arange(len(rows["pair_asked"])), rows["pair"][of_pair])}
@@ -330,7 +328,7 @@ def test_limits_decide_the_exit_code_and_the_junit_file(
         ("mujoco", "option multiccd=0", "'multiccd=0' is not NAME.KEY=VALUE"),
     ],
 )
-def test_engines_and_options_that_cannot_be_used(
+def test_engines_that_cannot_be_used_are_refused(
     engine: str, python: str, what: str, falling, tmp_path: Path
 ):
     (tmp_path / "broken.py").write_text("raise ValueError('no contacts')\n")

@@ -88,7 +88,7 @@ def code(collide: CommandLine, words: str, *more: str) -> int:
     return collide(words, *more).code
 
 
-def test_halved_depths_are_named_and_exceed_an_absolute_limit(planned, collide):
+def test_halved_depths_are_named(planned, collide):
     reported = np.append(-DEPTHS, APART)
     assert code(collide, planned.words(reported), "--max-depth-error", "1mm") == 0
     halved = np.arange(len(DEPTHS)) % 4 > 0
@@ -137,7 +137,7 @@ def test_one_pose_in_many_frames_is_no_factor(tmp_path, collide):
     assert (row["scaled"], row["factor"]) == (0, None)
 
 
-def test_distances_apart_have_a_column_and_a_limit(planned, collide):
+def test_distances_apart_have_a_limit_of_their_own(planned, collide):
     reported = np.append(-DEPTHS, APART)
     assert code(collide, planned.words(reported), "--max-distance-error", "1um") == 0
     reported[-1] = 0.02
@@ -183,7 +183,7 @@ def test_limits_that_are_none_are_refused(planned, collide, limit):
 @pytest.mark.parametrize(
     ("version", "package"), [("3.3.0", "mujoco==3.3.0"), ("", "mujoco"), ("my own", "mujoco")]
 )
-def test_repros_name_the_version_and_have_no_empty_element(planned, collide, version, package):
+def test_repros_name_the_version(planned, collide, version, package):
     words = planned.words(np.append(-0.5 * DEPTHS, APART), "mujoco", version)
     collide.ok(words, "--repro", planned.folder / "repros")
     (script,), (scene,) = ([*planned.folder.glob(f"repros/*{end}")] for end in (".py", ".xml"))

@@ -67,7 +67,7 @@ def test_poses_are_those_of_mujocos_steps(cart, tmp_path):
     assert held["body_q"][:, 0, 1].tolist() == [[7, 0, 0, 0, 0, 0, 1]] * 4
 
 
-def test_the_seed_decides_and_world_w_has_the_seed_plus_w(cart, tmp_path):
+def test_world_w_has_the_seed_plus_w(cart, tmp_path):
     options = {"control": "random", "noise": 0.1}
     first, again, other = (
         recorded(cart, tmp_path / "m.h5", 6, seed=seed, **options) for seed in (4, 4, 5)
@@ -96,7 +96,7 @@ def test_it_begins_at_a_keyframe(cart, tmp_path, keyframe):
     )
 
 
-def test_coordinates_and_poses_say_the_same(tmp_path):
+def test_coordinates_say_the_same_as_poses(tmp_path):
     scene = SAMPLE / "humanoid.xml"
     options = {"control": "random", "seed": 2, "every": 3, "worlds": 2, "noise": 0.05}
     builder = ModelBuilder()

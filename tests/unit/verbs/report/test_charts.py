@@ -101,7 +101,7 @@ def bars(axes) -> list[tuple[float, float, float]]:
     ]
 
 
-def test_contacts_over_time_and_of_bins_with_a_band_to_their_maximum():
+def test_contacts_over_time():
     (axes,) = drawn("contacts").axes
     light = THEMES["light"]
     legend = texts(axes.get_legend())
@@ -116,6 +116,9 @@ def test_contacts_over_time_and_of_bins_with_a_band_to_their_maximum():
         0.0,
     )
     assert axes.get_ylim()[1] >= 4.0
+
+
+def test_contacts_of_bins_have_a_band_to_their_maximum():
     for bins, names in ((1, ["contacts"]), (5, ["contacts", "most"])):
         (axes,) = drawn("contacts", series={**SERIES, "frames_per_bin": bins}).axes
         points = set(map(tuple, filled(axes)[0]))
@@ -226,12 +229,15 @@ def test_stages():
     )
 
 
-def test_the_broad_phases_of_a_run_and_of_a_profile():
+def test_the_broad_phase_of_a_run():
     (axes,) = drawn("phases").axes
     assert ticks(axes.yaxis) == ["sap"]
     np.testing.assert_allclose(bars(axes), [(0, 12000, -0.27), (0, 800, 0), (0, 1500, 0.27)])
     assert texts(axes) == ["12k", "800", "1500"]
     assert texts(axes.get_legend()) == ["candidates", "touching pairs", "contacts"]
+
+
+def test_the_broad_phases_of_a_profile():
     ran = {"skipped": None, "touching_pairs": 50, "contacts": 60}
     phases = [
         {"name": "nxn", "skipped": "too many pairs"},
