@@ -40,8 +40,8 @@ del sys.argv[0]
 sys.path.append(os.path.dirname(os.path.abspath(sys.argv[0])))
 runpy.run_path(sys.argv[0], run_name="__main__")
 """
-"""Runs an adapter. Modules beside it come last, those of the current folder not at all: a file there,
-or beside a recording, may have the name of a module of Python."""
+"""Runs an adapter. Modules beside it come last, those of the current folder not at all: a file
+there, or beside a recording, may have the name of a module of Python."""
 LAST_LINES = 4
 """Lines of an adapter's standard error in the message of its failure."""
 

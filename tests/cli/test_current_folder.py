@@ -56,7 +56,7 @@ def collide(*words: str) -> subprocess.CompletedProcess[str]:
 def test_no_verb_imports_a_module_of_the_current_folder(crowded, words):
     (crowded / "jobs.toml").write_text(JOB)
     if words.startswith(("view", "report")):
-        assert collide(*"run scene.xml -t motion.h5 -o out.h5".split()).returncode == 0
+        assert collide(*["run", "scene.xml", "-t", "motion.h5", "-o", "out.h5"]).returncode == 0
     done = collide(*words.split())
     assert done.returncode == 0, done.stderr
     assert not (crowded / "imported").exists()
@@ -66,5 +66,7 @@ def test_an_adapter_imports_what_is_beside_it(here):
     (here / "own").mkdir()
     (here / "own/adapter.py").write_text(OWN)
     (here / "own/beside.py").write_text("ROWS = {}\n")
-    done = collide(*"run scene.xml -t motion.h5 -o out.h5 --engine own/adapter.py".split())
+    done = collide(
+        *["run", "scene.xml", "-t", "motion.h5", "-o", "out.h5", "--engine", "own/adapter.py"]
+    )
     assert (here / "started").exists(), done.stderr
