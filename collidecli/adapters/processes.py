@@ -32,6 +32,16 @@ ADAPTERS |= {"bullet": "pybullet", "dart": "dartpy", "rapier": "rapier3d"}
 OLD_VERSION = "OldVersion: "
 """Begin of the last line of an adapter that refuses a version of its engine, see
 `engines/adapter.py`."""
+RUN_ADAPTER = """\
+import sys
+sys.path[:] = [folder for folder in sys.path if folder]
+import os, runpy
+del sys.argv[0]
+sys.path.append(os.path.dirname(os.path.abspath(sys.argv[0])))
+runpy.run_path(sys.argv[0], run_name="__main__")
+"""
+"""Runs an adapter. Modules beside it come last, those of the current folder not at all: a file
+there, or beside a recording, may have the name of a module of Python."""
 LAST_LINES = 4
 """Lines of an adapter's standard error in the message of its failure."""
 
@@ -68,7 +78,7 @@ def run_adapter(
     adapter = adapter_of(engine)
     with tempfile.TemporaryDirectory(prefix="collide-") as folder:
         rows = os.path.join(folder, "rows.npz")
-        command = [python or sys.executable, adapter, problem, rows, *options]
+        command = [python or sys.executable, "-c", RUN_ADAPTER, adapter, problem, rows, *options]
         try:
             done = subprocess.run(
                 command, capture_output=True, text=True, errors="replace", check=False

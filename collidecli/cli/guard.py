@@ -57,6 +57,8 @@ def _work() -> int:
     # NumPy's OpenBLAS otherwise starts threads that wait in a loop: 50 ms of a core, for products
     # of small matrices.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    # Interpreters that are started from here import no module of the current folder.
+    os.environ["PYTHONSAFEPATH"] = "1"
     from collidecli.cli.main import main
 
     return main()

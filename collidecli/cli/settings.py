@@ -22,13 +22,22 @@ PREFIX = "COLLIDE_"
 class VerbOption(click.Option):
     """An option of one verb: set by COLLIDE_<VERB>_<NAME>, and in the file under [<verb>].
 
-    section: its heading in `--help`, which shows a default that is not empty.
+    section: its heading in `--help`, which shows a default that is not empty. starts_programs:
+    whether its value names a program, a module or a server whose code runs; a file that is only
+    found must not set it.
     """
 
-    def __init__(self, *args: Any, section: str = "Options", **attributes: Any) -> None:
+    def __init__(
+        self,
+        *args: Any,
+        section: str = "Options",
+        starts_programs: bool = False,
+        **attributes: Any,
+    ) -> None:
         attributes.setdefault("show_default", attributes.get("default") not in (None, ""))
         super().__init__(*args, **attributes)
         self.section = section
+        self.starts_programs = starts_programs
 
 
 class Setting(VerbOption):
@@ -50,12 +59,14 @@ setting = partial(click.option, cls=Setting)
 def read_config(ctx: click.Context, _: click.Parameter, path: str | None) -> None:
     """Callback of --config: the values in the file become the defaults of the called verb.
 
-    Raises InputError for a file that cannot be read, and for an unknown key, verb or value.
+    Raises InputError for a file that cannot be read, for an unknown key, verb or value, and for an
+    option that starts programs in a file that is not named by --config.
     """
     if ctx.resilient_parsing:
         return
     if path is None and not os.path.exists(CONFIG_FILE):
         return
+    is_named = path is not None
     path = path or CONFIG_FILE
     verbs = verbs_of(ctx)
     table = _by_verb(read_toml(path, "see --config"), verbs)
@@ -80,6 +91,8 @@ def read_config(ctx: click.Context, _: click.Parameter, path: str | None) -> Non
             options = _settable(verbs[key])
             for name, entry in value.items():
                 text = _entry(path, f"[{key}] {name}", name, entry, options)
+                if not is_named:
+                    _check_starts_nothing(path, key, options[_plain(name)])
                 if verbs[key] is ctx.command:
                     given[_plain(name)] = text
         else:
@@ -112,6 +125,19 @@ def _entry(path: str, shown: str, name: str, value: Any, options: Any) -> str:
     if not isinstance(value, (str, int, float)):
         raise InputError(f"'{shown}' is neither a string, a number nor true or false", path)
     return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _check_starts_nothing(path: str, verb: str, option: click.Option) -> None:
+    """Raises InputError for an option that starts programs: who works in a folder of others has not
+    asked for theirs."""
+    if isinstance(option, VerbOption) and option.starts_programs:
+        flag = option.opts[0]
+        raise InputError(
+            f"[{verb}] {flag.removeprefix('--')} starts a program, which this file may not: it was"
+            " only found in the folder",
+            path,
+            f"give {flag}, or name the file: --config {path}",
+        )
 
 
 def _refuse(path: str, what: str, name: str, known: list[str]) -> None:

@@ -22,26 +22,27 @@ _UNITS |= {
 }
 
 
+MOST_WHOLE = 2**63 - 1
+
+
 class WholeNumber(click.ParamType):
-    """A whole number, at least `least` and, if `most` is given, at most that."""
+    """A whole number, at least `least` and at most `most`, which files can hold."""
 
     name = "n"
 
-    def __init__(self, least: int = 1, most: int | None = None) -> None:
+    def __init__(self, least: int = 1, most: int = MOST_WHOLE) -> None:
         self._least = least
         self._most = most
-        self._range = f"of at least {least}" if most is None else f"from {least} to {most}"
+        self._range = f"from {least} to {most}"
+        if most == MOST_WHOLE:
+            self._range = f"of at least {least}, below 2^63"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
         try:
             number = int(value)
         except ValueError:
             number = None
-        if (
-            number is None
-            or number < self._least
-            or (self._most is not None and number > self._most)
-        ):
+        if number is None or not self._least <= number <= self._most:
             self.fail(f"{value} is not a whole number {self._range}", param, ctx)
         return number
 

@@ -3,17 +3,20 @@
 An entry is one file, `<key>.sdf`: a magic line, the SHA-256 of the rest, a line of JSON with the
 key and the arrays' names, types and shapes, and the arrays. It is created atomically by a rename
 and read whole; an invalid entry is ignored. So any number of processes may share a folder without
-locks. Beyond the limit the least recently used entries are removed, by their files' times.
+locks. Beyond the limit the least recently used entries are removed, by their files' times. Only a
+regular file with the name of a key and the magic line is an entry: no other is read or removed.
 """
 
 from __future__ import annotations
 
 import contextlib
+import errno
 import hashlib
 import json
 import math
 import os
 import re
+import stat
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -28,6 +31,8 @@ MAGIC = b"collide field 1\n"
 SUFFIX = ".sdf"
 FOLDER = "fields"
 HEADER_LIMIT = 1 << 16
+_KEY = re.compile("(?:[a-z]+-)*[0-9a-f]+")
+"""A prefix, such as that of hulls, and a hash."""
 _NUMBERS = re.compile("[<>|][fi][1248]")
 """NumPy's names of the types that an entry may have."""
 
@@ -77,7 +82,7 @@ class FieldCache:
             return None
         path = self.folder / f"{key}{SUFFIX}"
         try:
-            arrays = _unpacked(path.read_bytes(), key)
+            arrays = _unpacked(_content_of(path), key)
         except OSError:
             return None
         if arrays is not None:
@@ -129,10 +134,11 @@ class FieldCache:
         except OSError:
             return []
         for item in listed:
-            if item.name.endswith(SUFFIX):
+            if item.name.endswith(SUFFIX) and _KEY.fullmatch(item.name.removesuffix(SUFFIX)):
                 with contextlib.suppress(OSError):  # removed in the meantime
                     status = item.stat(follow_symlinks=False)
-                    entries.append(CacheEntry(Path(item.path), status.st_size, status.st_mtime))
+                    if stat.S_ISREG(status.st_mode):
+                        entries.append(CacheEntry(Path(item.path), status.st_size, status.st_mtime))
         return sorted(entries, key=lambda entry: (-entry.used, entry.path.name))
 
     def clear(self) -> list[CacheEntry]:
@@ -141,11 +147,29 @@ class FieldCache:
 
 
 def _remove(path: Path) -> bool:
+    """Removes an entry; whether it was one. Another file of this name is left: Gazebo's worlds have
+    the same extension."""
     try:
+        if _content_of(path, len(MAGIC)) != MAGIC:
+            return False
         path.unlink()
     except OSError:
         return False
     return True
+
+
+def _content_of(path: Path, most: int = -1) -> bytes:
+    """The first `most` bytes of a regular file, or all. Raises OSError for a link, a pipe or a
+    device, which may never end, and for a file that cannot be read."""
+    with open(path, "rb", opener=_open_entry) as file:
+        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+            raise OSError(errno.EINVAL, "not a regular file", os.fspath(path))
+        return file.read(most)
+
+
+def _open_entry(path: str, flags: int) -> int:
+    without = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
+    return os.open(path, flags | without)
 
 
 def _unpacked(data: bytes, key: str) -> dict[str, np.ndarray] | None:

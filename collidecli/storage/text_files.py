@@ -17,11 +17,23 @@ def read_toml(path: str, fix: str = "") -> dict[str, Any]:
     import tomllib
 
     try:
-        return tomllib.loads(_text(path, fix))
+        values = tomllib.loads(_text(path, fix))
+        if _has_zero(values):
+            raise ValueError("a text has a zero character, which no name may have")
+        return values
     except ValueError as error:
         raise InputError(f"is not TOML: {error}", path, fix) from error
     except RecursionError:
         raise InputError("has values nested too deep to be read", path, fix) from None
+
+
+def _has_zero(value: Any) -> bool:
+    """Whether a text in a value of TOML has a zero character, at which the system ends a name."""
+    if isinstance(value, dict):
+        return any(map(_has_zero, value)) or any(map(_has_zero, value.values()))
+    if isinstance(value, list):
+        return any(map(_has_zero, value))
+    return isinstance(value, str) and "\0" in value
 
 
 def read_json(path: str, fix: str = "", what: str = "is not JSON") -> Any:

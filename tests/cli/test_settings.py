@@ -6,9 +6,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+import click
 import numpy as np
 import pytest
 
+from collidecli.cli.main import group
+from collidecli.cli.settings import verbs_of
 from collidecli.cli.value_types import MemorySize
 from collidecli.storage.field_cache import FieldCache
 from tests.cli.conftest import RUN, refusals
@@ -57,6 +60,9 @@ def test_every_kind_of_value(here, collide):
         ("threads = true", ("'--threads'", "collide.toml")),
         ('static-pairs = "maybe"', ("--static-pairs", "collide.toml")),
         ("gap = ", ("not TOML", "collide.toml")),
+        ('output = "a\\u0000b.h5"', ("zero character", "collide.toml")),
+        ('[run]\n"a\\u0000b" = 1', ("zero character", "collide.toml")),
+        (f"threads = {10**20}", ("'--threads'", "below 2^63")),
         ("gap = " + "[" * 100_000, ("nested too deep", "collide.toml")),
     ],
     ids=lambda value: value[:20] if isinstance(value, str) else None,
@@ -64,6 +70,41 @@ def test_every_kind_of_value(here, collide):
 def test_a_faulty_file_is_refused_by_name(here, collide, text, words):
     (here / "collide.toml").write_text(text)
     collide.refused(*PLAIN, told=words)
+
+
+PROGRAM = ("engine", "python", "address", "scheduler")
+"""Words of the names of options that start programs."""
+
+
+def test_a_file_that_is_only_found_starts_no_program(here, collide, monkeypatch):
+    """Named by --config it may; so may a variable and a flag."""
+    (here / "own.py").write_text("open('started', 'w')\n")
+    text = '[run]\nengine = "own.py"\n'
+    (here / "collide.toml").write_text(text)
+    told = ("[run] engine starts a program", "collide.toml", "--config collide.toml")
+    collide.refused(*PLAIN, told=told)
+    assert not (here / "started").exists()
+    collide("run scene.xml -t motion.h5 -o own.h5 --config collide.toml")
+    assert (here / "started").exists()
+
+
+def test_every_option_that_names_a_program_is_known(collide):
+    """Another verb's section of the file is refused as well."""
+    context = click.Context(group)
+    started = {
+        (verb, option.name)
+        for verb, command in verbs_of(context).items()
+        for option in command.params
+        if isinstance(option, click.Option) and any(word in option.name for word in PROGRAM)
+    }
+    marked = {
+        (verb, option.name)
+        for verb, command in verbs_of(context).items()
+        for option in command.params
+        if getattr(option, "starts_programs", False)
+    }
+    assert started == marked
+    assert len(marked) > 9
 
 
 def test_another_verbs_options_have_variables_of_their_own(here, collide, monkeypatch):

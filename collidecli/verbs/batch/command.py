@@ -68,6 +68,9 @@ GATHER_EXAMPLES = """\b
 collide batch gather nightly -o all.parquet
 collide batch gather nightly --to parquet -o contacts/"""
 execution = partial(option, section="Execution")
+connection = partial(execution, starts_programs=True)
+"""A scheduler of Dask sends its workers code."""
+ADDRESS = "Address of a Dask scheduler. [default: a local cluster]"
 written = partial(option, section="Output")
 HELP = (
     "Run many recordings: plan, compute with any number of processes or machines, and gather the"
@@ -215,10 +218,8 @@ def execution_options(workers: int, text: str) -> Callable:
 @execution(
     "--executor", type=click.Choice(("processes", "dask")), default="processes", help=EXECUTOR
 )
-@execution(
-    "--address", metavar="URL", help="Address of a Dask scheduler. [default: a local cluster]"
-)
-@execution("--scheduler-file", metavar="FILE", help="File with the address of a Dask scheduler.")
+@connection("--address", metavar="URL", help=ADDRESS)
+@connection("--scheduler-file", metavar="FILE", help="File with the address of a Dask scheduler.")
 @click.pass_context
 def run_verb(ctx: click.Context, target: str, folder: str | None, **values: Any) -> int:
     """Compute every episode that has no contact set yet. JOBS.TOML is planned first."""

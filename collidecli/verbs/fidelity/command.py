@@ -53,7 +53,7 @@ DEPTH = (
 )
 DISTANCE = "Error of a distance of shapes that are apart, of contacts in the gap."
 limit = partial(option, section="Limits of each engine and pair of types")
-engine = partial(repeated, section="Engines")
+engine = partial(repeated, section="Engines", starts_programs=True)
 FIDELITY_EPILOG = """\b
 collide fidelity robot.xml -t motion.h5 --engines mujoco,fcl
 collide fidelity robot.xml -t motion.h5 --engines mine=my_adapter.py --max-missed 0 --max-depth-error 1mm,10%

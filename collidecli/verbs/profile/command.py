@@ -32,7 +32,7 @@ from collidecli.scene.options import SPEED
 
 JSON = "The results as JSON. [default: path of the HDF5 file with .json]"
 DEVICES = "Devices to compare, such as cpu,cuda, in place of --device."
-engine = partial(repeated, section="Other engines")
+engine = partial(repeated, section="Other engines", starts_programs=True)
 ENGINES = (
     "Engines to time beside this one, each in a process of its own: mujoco, newton, coal, ..., or"
     " adapter.py."

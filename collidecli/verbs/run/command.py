@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -66,6 +67,7 @@ ENGINE = "Contacts of mujoco, newton, coal, fcl, drake, bullet, dart, rapier, or
 ENGINE_OPTION = "Options of the engine."
 ENGINE_PYTHON = "Interpreter of the engine. [default: that of collide]"
 OTHER = "Another engine"
+other = partial(option, section=OTHER, starts_programs=True)
 HAS_EFFECT = ("gap", "margin", "gap_rule", "static_pairs")
 """Options of contacts that a problem has."""
 OWN_SECTIONS = (CONTACTS, HYDRO, STEPS, SPEED, CACHE)
@@ -87,11 +89,16 @@ OWN_SECTIONS = (CONTACTS, HYDRO, STEPS, SPEED, CACHE)
 @trace_option
 @setting("--force", is_flag=True, section="Output", help="Replace an existing output.")
 @option("--skip-existing", is_flag=True, section="Output", help=SKIP)
-@option("--engine", metavar="NAME", section=OTHER, help=ENGINE)
+@other("--engine", metavar="NAME", help=ENGINE)
 @repeated(
-    "--engine-option", "engine_options", metavar="NAME=VALUE,...", section=OTHER, help=ENGINE_OPTION
+    "--engine-option",
+    "engine_options",
+    metavar="NAME=VALUE,...",
+    section=OTHER,
+    starts_programs=True,
+    help=ENGINE_OPTION,
 )
-@option("--engine-python", default="", metavar="[NAME=]PYTHON", section=OTHER, help=ENGINE_PYTHON)
+@other("--engine-python", default="", metavar="[NAME=]PYTHON", help=ENGINE_PYTHON)
 @algorithm_options
 @device_options
 @cache_options

@@ -509,6 +509,33 @@ def test_fields_used_longest_ago_go_first(tmp_path):
     assert {entry.key for entry in cache.entries()} == {"a", "d"}
 
 
+def test_files_of_other_programs_stay(cache, tmp_path):
+    """Gazebo's worlds have the same extension, and may have any name."""
+    world = "<sdf version='1.6'/>"
+    others = [cache.folder / "world.sdf", cache.folder / "beef.sdf", tmp_path / "linked.sdf"]
+    for path in others:
+        path.write_text(world)
+    (cache.folder / "face.sdf").symlink_to(others[-1])
+    (cache.folder / "ad.sdf").symlink_to(entry_of(cache, "a"))
+    cache.limit = cache.entries()[-1].bytes
+    cache.save("c", ARRAYS)
+    cache.clear()
+    assert not cache.entries() or {entry.key for entry in cache.entries()} == {"beef"}
+    assert [path.read_text() for path in others] == [world] * 3
+    assert sorted(path.name for path in cache.folder.iterdir() if path.is_symlink()) == [
+        "ad.sdf",
+        "face.sdf",
+    ]
+
+
+@pytest.mark.parametrize("make", [os.mkfifo, lambda path: os.symlink("/dev/zero", path)])
+def test_an_entry_that_never_ends_is_none(cache, make):
+    """Nor does reading wait for a pipe's writer."""
+    make(entry_of(cache, "b"))
+    assert cache.load("b") is None
+    assert [entry.key for entry in cache.entries()] == ["a"]
+
+
 def test_a_field_over_the_limit_is_not_kept(tmp_path):
     cache = FieldCache(str(tmp_path / "small"), limit=100)
     cache.save("a", ARRAYS)
