@@ -434,7 +434,8 @@ def test_no_touch_of_a_particle_is_missed(name, draw):
         name, size, seed, count // (2 if name in TRIANGLE_SAMPLES else 1), samples
     )
     assert touching > count // 8
-    assert tunnels > (0 if name == "plane" else 5)
+    # Who passes a half-space and leaves it within one step has met it turning: not in every draw.
+    assert tunnels > 5 or name == "plane"
 
 
 # Triangles that touch shapes between frames where no vertex does: closed forms, and random motions
