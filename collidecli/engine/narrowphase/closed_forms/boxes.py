@@ -1,4 +1,4 @@
-"""Box and box."""
+"""Collider of two boxes."""
 
 import warp as wp
 
