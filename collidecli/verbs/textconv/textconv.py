@@ -240,11 +240,13 @@ def _middles(block: ContactBlock) -> np.ndarray:
     return (block.columns["point0"].astype(np.float64) + block.columns["point1"]) / 2.0
 
 
-_FINITE_OR_NOT = np.errstate(invalid="ignore", over="ignore")
-"""A set that `check` refuses may have infinite values: its lines show them."""
+def _finite_or_not() -> np.errstate:
+    """For once: NumPy enters none twice. A set that `check` refuses may have infinite values: its
+    lines show them."""
+    return np.errstate(invalid="ignore", over="ignore")
 
 
-@_FINITE_OR_NOT
+@_finite_or_not()
 def _sums(block: ContactBlock, touches: Touches, sign: np.ndarray) -> tuple[list, list, list]:
     """Of each touch the mean of the points midway between the surfaces, the sum of their squared
     distances from it, and the sum of hashes of its rows modulo 2**64, whatever their order. sign:
@@ -287,7 +289,7 @@ def _pair_line(key: tuple[str, str], pair: _Pair, contacts: ContactSet, decimals
 def _cell_lines(contacts: ContactSet, decimals: int) -> Iterator[tuple[int, str]]:
     for block in contacts.blocks(names=COLUMNS):
         touches = touches_of(block)
-        with _FINITE_OR_NOT:
+        with _finite_or_not():
             middle = touches.mean(_middles(block))
             normal = touches.mean(block.columns["normal"])
         for row, (a, b, cell, count, distance) in enumerate(_rows(touches, contacts)):
