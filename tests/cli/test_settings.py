@@ -130,6 +130,7 @@ def test_show_and_clear(filled, collide):
     assert sorted(entry["key"] for entry in shown["entries"]) == ["aa", "bb"]
     assert shown["bytes"] == sum(path.stat().st_size for path in filled.rglob("*.sdf")) > 4800
     assert shown["limit"] == 1 << 30
+    assert all(entry["used"].endswith("+00:00") for entry in shown["entries"]), "in UTC"
     FieldCache(str(filled)).save("hull-cc", {"values": np.arange(3.0)})
     words = collide.ok("cache --cache-dir fields").out
     assert "2 signed distance fields, 1 convex hull," in words
