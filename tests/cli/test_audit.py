@@ -11,7 +11,9 @@ import pytest
 
 import collidecli
 from collidecli.analysis.summary import TimeBins
+from collidecli.pages.canvas import PAGE, Canvas, drawing
 from collidecli.scene.episodes import Episodes
+from collidecli.verbs.audit.chart import audit_chart
 from tests.cli.conftest import FRAMES, arrays, attributes, distances, refusals, write_poses
 from tests.hostile.cases import damaged_set
 from tests.hostile.seeds import GOLDEN
@@ -250,6 +252,16 @@ def test_only_what_is_worse_than_the_baseline_fails(audit, robot, here):
     assert audit(*whole, "--frames", ":3", "--against", "whole.json")["baseline"]["gone"] == 1
 
 
+def test_a_deeper_start_is_worse_beyond_the_tolerance(audit, robot, here):
+    words = ["robot.xml", "-t", "robot.h5", "--frames", "1:", "--max-start", "1mm"]
+    baseline = audit(*words)
+    for pair in baseline["pairs"]:
+        pair["start_depth"] = max(0.0, pair["start_depth"] - 1e-3)
+    (here / "baseline.json").write_text(json.dumps(baseline))
+    assert not audit(*words, "--against", "baseline.json")["passed"]
+    assert audit(*words, "--against", "baseline.json", "--tolerance", "1.1mm")["passed"]
+
+
 def test_volume_of_the_deepest_overlap(audit, here):
     (pair,) = audit("scene.xml", "-t", "motion.h5", "--overlap-volume")["pairs"]
     # two caps, which meet in a circle
@@ -295,6 +307,16 @@ def test_a_chart_shows_the_series_of_frames(audit, robot, here):
     # a single frame without penetration
     audit(robot, "-t", "robot.h5", "--frames", "0", "--chart", "a.png")
     assert (here / "a.png").read_bytes()[:4] == b"\x89PNG"
+
+
+def test_limits_in_the_chart_have_the_unit_of_its_axis(audit, robot):
+    result = audit(robot, "-t", "robot.h5", "--max-depth", "10mm")
+    with drawing():
+        (axes,) = audit_chart(result, Canvas(920, PAGE)).axes
+    limits = [list(line.get_ydata()) for line in axes.lines if line.get_linestyle() == "--"]
+    assert limits, "they are lines across the chart"
+    assert axes.get_ylabel() == "greatest depth [mm]"
+    assert all(limit == [10.0, 10.0] for limit in limits)
 
 
 def test_bins_have_the_greatest_depth():

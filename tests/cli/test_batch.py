@@ -85,6 +85,7 @@ def test_every_recording_is_computed_once_as_by_run(jobs, collide):
     assert times() == before, "nothing is done again"
     assert not [path for path in Path("B").rglob("*") if path.name.startswith(".")]
     assert collide.result("batch verify B --sample 100%")["checked"] == 6
+    assert collide.result("batch verify B --sample 1%")["checked"] == 1, "at least one"
 
 
 @pytest.mark.usefixtures("in_process")

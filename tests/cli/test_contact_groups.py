@@ -11,7 +11,7 @@ import pytest
 
 import collidecli
 from collidecli.errors import InputError
-from collidecli.scene.contact_columns import GROUPS
+from collidecli.scene.contact_columns import GROUPS, shapes_of
 from collidecli.scene.episodes import Episodes
 from collidecli.scene.option_values import GROUP_NAMES
 from collidecli.storage.contact_sets.check import check_file
@@ -19,6 +19,7 @@ from collidecli.storage.contact_sets.reader import ContactSet
 from collidecli.verbs.merge.merge import MergePlan, merge_episodes
 from collidecli.verbs.report.page import report_page
 from collidecli.verbs.report.report import ReportRequest, report
+from collidecli.verbs.textconv.groups import counted
 from tests.cli.conftest import GROUP_FRAMES, MODEL
 from tests.support.contact_sets import (
     OF_CELLS,
@@ -97,6 +98,24 @@ def test_lines_of_text_change_where_a_group_does(made, collide, block):
     assert one.index(place) < one.index(unequal[1][0])
     assert f"soft_contacts {rows.row_count}" in one
     assert "soft_contacts" in collide("textconv a.h5 --summary").out.splitlines()
+
+
+def test_rows_of_a_pair_are_counted_in_cells(made, collide, block):
+    """Several rows of one cell count as one cell."""
+    names = MODEL.shapes.path
+    counts = block.groups["hydro_faces"].cell_counts
+    cells: dict[tuple[str, ...], list[int]] = {}
+    for cell, *pair in zip(
+        np.repeat(np.arange(len(counts)), counts).tolist(),
+        *(shapes.tolist() for shapes in shapes_of(block.groups, "hydro_faces")),
+        strict=True,
+    ):
+        cells.setdefault(tuple(sorted(names[shape] for shape in pair)), []).append(cell)
+    lines = collide("textconv a.h5 --summary").out.splitlines()
+    for pair, held in cells.items():
+        rows = counted(len(held), "row")
+        assert f"  {' | '.join(pair)}  {rows} in {counted(len(set(held)), 'cell')}" in lines
+    assert any(len(held) > len(set(held)) for held in cells.values())
 
 
 def test_an_exchange_of_shapes_by_path_turns_forces(made, collide, block):

@@ -2,6 +2,7 @@
 refuse."""
 
 import json
+import re
 from pathlib import Path
 
 import h5py
@@ -300,6 +301,10 @@ def test_tables_have_the_rows_of_the_file(called):
     np.testing.assert_array_equal(table["distance"].to_numpy(), distance)
     assert table.schema.field("distance").metadata == {b"unit": b"m"}
     assert table.column_names == list(rows)
+
+
+def test_the_summary_has_pairs_then_distances(cell, collide):
+    assert re.search(r"pairs +8, 24 distances measured\n", collide.ok("clearance cell.xml").out)
 
 
 def test_chosen_pairs_have_the_distances_of_all_pairs(called):

@@ -194,6 +194,8 @@ def test_it_composes_over_the_scene(stage):
         )
         assert np.allclose(points.GetExtentAttr().Get(code), np.repeat(place, 2, axis=0), atol=1e-5)
     assert curves.GetTypeAttr().Get() == "linear"
+    widths = [list(prim.GetWidthsAttr().Get()) for prim in (points, curves)]
+    assert widths == [[1.0], [pytest.approx(0.2)]], "of normals of 5 cm"
     for prim in (points, curves):
         assert len(prim.GetDisplayColorAttr().Get(13)) == 1
 

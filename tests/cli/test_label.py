@@ -1,6 +1,7 @@
 """collide label: arrays and tables that it writes, and what it refuses."""
 
 from collections import defaultdict
+from dataclasses import replace
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -11,8 +12,13 @@ import pandas
 import pytest
 
 import collidecli
+from collidecli.analysis.labelled_runs import LabelRule
+from collidecli.errors import InputError
+from collidecli.pages.canvas import PAGE, Canvas, drawing
 from collidecli.scene.episodes import Episodes
 from collidecli.storage.contact_sets.reader import ContactSet
+from collidecli.verbs.label.chart import label_chart
+from collidecli.verbs.label.named_pairs import NamedPairs
 from collidecli.verbs.view.view import ViewRequest, opened_view
 from tests.cli.conftest import refusals
 from tests.cli.test_recordings import write_demos
@@ -220,6 +226,21 @@ def test_arguments_that_are_none_in_python(made):
     assert (one.touch == other.touch).all()
 
 
+def test_the_last_bin_of_the_chart_ends_with_the_last_frame():
+    result = {
+        "listed": [{"sensor": "ball", "partner": "ground"}],
+        "series": {"labelled": [[1.0, 0.5]], "frame": [2, 4], "time": [0.2, 0.4]},
+        "shape": {"frames": 4},
+    }
+    canvas = Canvas(920, PAGE)
+    with drawing():
+        label_chart(result, canvas)
+    assert [hover.text.split(", ", 1)[1] for hover in canvas.hovers[1:]] == [
+        "frames 2 to 3, 0.2 s: touching",
+        "frames 4 to 5, 0.4 s: touching in 50.0 %",
+    ]
+
+
 NAMES = ("cube", "can", "bowl", "tray")
 
 
@@ -356,6 +377,16 @@ def test_pairs_of_a_view_are_shapes_of_its_world(tables):
             assert set(template.tolist()) <= {-1, contacts.world_template[pair.world]}
             assert tuple(contacts.shapes.path[row] for row in pair.shapes) == pair.paths
         assert {pair.world for pair in pairs} == {0, 1, 2}
+
+
+def test_a_rule_beyond_the_gap_of_a_forced_pair_is_refused(here):
+    model = replace(small_model(1, forced=True), forced_gap=np.array([np.nan, 0.01]))
+    write_contact_set(here / "f.h5", model, made_up_block(model, 3))
+    with ContactSet.open("f.h5") as contacts:
+        for pair, limit in (("bøx", "egg"), 0.01), (("ball", "egg"), 0.2):
+            NamedPairs([pair], LabelRule(0.0, limit)).labels(contacts)
+            with pytest.raises(InputError, match=f"only up to {limit:g} m"):
+                NamedPairs([pair], LabelRule(0.0, 1.1 * limit)).labels(contacts)
 
 
 def _check_pairs_of_gather(collide):

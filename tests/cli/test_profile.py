@@ -1,10 +1,13 @@
 """collide profile: figures, agreement, advice, files."""
 
+import io
 import json
+import re
 
 import h5py
 import numpy as np
 import pytest
+from rich.console import Console
 
 from collidecli.engine import pipeline_build
 from collidecli.engine.broadphase import choice
@@ -16,6 +19,7 @@ from collidecli.scene.contact_columns import RIGID_COLUMNS, ContactBlock
 from collidecli.verbs.profile import profile as profile_module
 from collidecli.verbs.profile.devices import compare_devices
 from collidecli.verbs.profile.measured import Advice, Measured
+from collidecli.verbs.profile.tables import profile_table
 from tests.cli.conftest import checked_trace, refusals
 
 PROFILE = ("profile", "scene.xml", "-t", "motion.h5", "--gap", "0.025", "--device", "cpu")
@@ -60,6 +64,16 @@ def test_all_broad_phases_agree_in_a_profile(here, collide):
         assert word in answer.out
     collide.refused(*PROFILE, code=3)
     assert not result.keys() & {"devices", "device_advice"}
+
+
+@pytest.mark.parametrize(
+    ("repeats", "words"), [(1, "1 time each, in turn"), (2, "2 times each, in turn; median")]
+)
+def test_the_table_names_a_spread_of_several_measurements(here, collide, repeats, words):
+    result = collide.result(*PROFILE, "--repeats", "1")
+    shown = io.StringIO()
+    Console(file=shown, width=100).print(profile_table(result | {"repeats": repeats}))
+    assert re.search(f"{words}[^;]*\\n", shown.getvalue())
 
 
 def test_absurd_broad_phases_are_left_out_by_name(here, collide, monkeypatch):

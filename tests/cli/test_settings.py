@@ -171,6 +171,7 @@ def test_the_cache_is_shown_until_it_is_cleared(filled, collide):
     assert sorted(entry["key"] for entry in shown["entries"]) == ["aa", "bb"]
     assert shown["bytes"] == sum(path.stat().st_size for path in filled.rglob("*.sdf")) > 4800
     assert shown["limit"] == 1 << 30
+    assert all(entry["used"].endswith("+00:00") for entry in shown["entries"]), "in UTC"
     FieldCache(str(filled)).save("hull-cc", {"values": np.arange(3.0)})
     words = collide.ok("cache --cache-dir fields").out
     assert "2 signed distance fields, 1 convex hull," in words

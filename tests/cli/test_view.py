@@ -184,6 +184,7 @@ test_refusals = refusals(
     ("a.h5 --to rerun --export none/p.rrd", "the folder", 3),
     ("a.h5 --export p", "p: a page has the extension"),
     ("a.h5 --export a.h5 --force", "the output is also an input", 3),
+    ("a.h5 --against motion.h5 --export motion.h5 --force", "the output is also an input", 3),
     needs="made_up_set",
 )
 

@@ -130,3 +130,9 @@ def test_rows_that_do_not_fit_are_refused(name: str, value: object, what: str, r
         rows_module.read_rows(
             saved(rows | {name: np.array(values)}), (5, 4, len(rows["pair_asked"]))
         )
+
+
+def test_a_problem_is_replaced_by_force_alone(tmp_path: Path):
+    (tmp_path / "scene.xml").write_text(CONVENTIONS)
+    pack = ["engine", "pack", str(tmp_path / "scene.xml"), "-o", str(tmp_path / "p.npz"), "-q"]
+    assert [main([*pack, *more]) for more in ((), (), ("--force",))] == [0, 3, 0]

@@ -12,6 +12,7 @@ from collidecli.analysis import contact_matching
 from collidecli.analysis.contact_matching import Contacts, contacts_of, match_contacts
 from collidecli.analysis.deviations import deviations
 from collidecli.analysis.labelled_runs import LabelRule, labelled_runs
+from collidecli.analysis.motion_depths import PairDepths
 from collidecli.analysis.overlap_volume import overlap_volume
 from collidecli.analysis.summary import (
     DepthHistogram,
@@ -424,3 +425,16 @@ def test_pauses_no_longer_than_the_merge_gap_are_bridged(block, gap):
     begins = np.flatnonzero(np.diff(rows, prepend=-gap - 9) > gap + 1)
     assert joined.first.tolist() == rows[begins].tolist()
     assert joined.last.tolist() == rows[[*(begins[1:] - 1), -1]].tolist()
+
+
+def test_shapes_of_one_name_start_as_deep_as_any_of_them():
+    depths = PairDepths(
+        np.array([0, 1]),
+        np.array([0.2, 0.1], np.float32),
+        np.array([3, 0]),
+        np.array([2, 1]),
+        np.array([1, 0]),
+        np.array([0.0, 0.1], np.float32),
+    )
+    (start,) = depths.merged(np.array([5, 5])).start
+    assert start == np.float32(0.1)

@@ -9,6 +9,7 @@ import pytest
 from manifold3d import Manifold
 
 from collidecli.engine.cells import PoseBatch
+from collidecli.engine.hydroelastic.reduced_contacts import _triangles
 from collidecli.engine.runtime.workspace import Workspace
 from collidecli.errors import InputError
 from collidecli.python.contacts import collide
@@ -682,6 +683,24 @@ def test_the_total_force_of_a_patch_is_exact(seed):
         error = np.linalg.norm(torque - patch["torque"][row])
         assert error == pytest.approx(patch["torque_error"][row], abs=1e-6 * scale)
         assert patch["torque_error"][row] < 1e-2 * scale * 0.3
+
+
+def test_the_moment_of_even_pressure_is_that_of_the_middle():
+    """Of the three triangles around a face's centroid, relative to the patch's centre."""
+    names = ("pressure", "area", "separation")
+    vectors = ("area_moment", "pressure_slope", "normal")
+    kinds = [("pair", int), ("count", int), *((name, float) for name in names)]
+    face = np.zeros(1, kinds + [(name, float, 3) for name in vectors])
+    face["count"], face["pressure"], face["area"] = 3, 9.0, 4.5
+    face["area_moment"] = 1.0, 1.0, 0.0
+    patch = np.zeros(1, [("center", float, 3)])
+    patch["center"] = 7.0, 0.0, 0.0
+    corner = np.array([[0.0, 0.0, 0.0], [3.0, 0.0, 0.0], [0.0, 3.0, 0.0]])
+    _, area, force, moment, *_ = _triangles(patch, face, corner)
+    middle = (face["area_moment"] + corner + np.roll(corner, -1, axis=0)) / 3.0
+    np.testing.assert_allclose(area, 1.5)
+    np.testing.assert_allclose(force, 3.0)
+    np.testing.assert_allclose(moment / force[:, None], middle - patch["center"])
 
 
 def test_rows_are_among_those_of_other_pairs():

@@ -683,6 +683,24 @@ def test_particles_touch_the_shapes_of_their_own_world():
     ]
 
 
+def test_a_global_cloth_touches_itself_in_every_world():
+    """Two sheets of one cloth, 0.01 apart, and worlds with particles of their own."""
+    sheet = np.array([[0.0, 0.0, 0.0], [1.0, 0.0, 0.0], [0.0, 1.0, 0.0]])
+    sheets = np.concatenate([sheet, sheet + np.array([0.1, 0.1, 0.01])])
+    other = ModelBuilder()
+    other.add_particles([[5.0, 0.0, 0.0]])
+    counts = []
+    for worlds in (1, 3):
+        builder = ModelBuilder()
+        builder.add_cloth_mesh(vertices=sheets, indices=[0, 1, 2, 3, 4, 5], particle_radius=0.0)
+        builder.add_world(other, count=worlds)
+        options = {"self_contacts": 0.02, "self_contact_rest": 0.0}
+        found = collidecli.collide(builder.finalize(), **options).groups["self_contacts"]
+        counts.append(found.cell_counts.tolist())
+    assert counts[0][0] > 0
+    assert counts[1] == 3 * counts[0]
+
+
 @pytest.mark.parametrize(
     ("shape", "particle", "touches"),
     [

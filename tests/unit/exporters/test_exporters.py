@@ -334,6 +334,24 @@ def test_a_selection_has_the_rows_of_its_contacts(recorded):
     assert (selected["distance"] == block.distance[kept]).all()
 
 
+def test_rows_do_not_depend_on_the_cells_of_a_strip(recorded, tmp_path, monkeypatch):
+    """Between cells with contacts of the arm are some without."""
+    folder, _, _ = recorded
+    scene, motion = (str(folder / name) for name in ("scene.xml", "motion.h5"))
+    output = str(tmp_path / "few.h5")
+    contact = ContactOptions(gap=0.05)
+    run(RunRequest(scenes=(scene,), trajectory=motion, output=output, contact=contact))
+    found = []
+    for strip in (1 << 16, 1):
+        monkeypatch.setattr("collidecli.exporters.layouts.jacobian.STRIP", strip)
+        target = tmp_path / f"{strip}.npz"
+        export(ExportRequest(output, "jacobian", str(target), scene, motion, include=("arm",)))
+        found.append(scipy.sparse.load_npz(target).toarray())
+    used = np.flatnonzero(np.diff(np.load(target)["cell_start"]))
+    assert 1 < len(used) <= used[-1] - used[0]
+    assert (found[0] == found[1]).all()
+
+
 def test_a_scene_at_rest_has_its_initial_joint_positions(recorded, tmp_path):
     folder, model, _ = recorded
     output = str(tmp_path / "rest.h5")

@@ -728,6 +728,7 @@ def test_attributes_of_other_programs_are_accepted(tmp_path: Path):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
+        ({"schema": "collide.audit/1"}, "is no profile"),
         ({"scene_sha256": "zz"}, "the value of scene_sha256 is no SHA-256"),
         ({"scene_sha256": 7}, "the value of scene_sha256 is not a string"),
         ({"scene": "\ud800"}, "the value of scene is not UTF-8"),

@@ -8,6 +8,7 @@ from scipy.spatial.transform import Rotation
 
 from collidecli.errors import InputError
 from collidecli.importers.mujoco.compile import is_urdf
+from collidecli.importers.mujoco.ros_packages import package_file
 from collidecli.importers.srdf import read_srdf
 from collidecli.motions.scenes import load_scene
 from collidecli.scene.allowed_pairs import allowed_pairs
@@ -398,3 +399,14 @@ def test_refusals(tmp_path, text, words):
     for missing in ("none.srdf", "."):
         with pytest.raises(InputError, match="cannot be read"):
             read_srdf(tmp_path / missing)
+
+
+def test_named_folders_of_packages_come_before_those_of_variables(tmp_path, monkeypatch):
+    for root in ("mine", "ros"):
+        (tmp_path / root / "arm").mkdir(parents=True)
+        (tmp_path / root / "arm" / "hull.stl").write_text("")
+    monkeypatch.setenv("ROS_PACKAGE_PATH", str(tmp_path / "ros"))
+    names = ("package://arm/hull.stl", str(tmp_path))
+    assert package_file(*names) == str(tmp_path / "ros" / "arm" / "hull.stl")
+    mine = str(tmp_path / "mine")
+    assert package_file(*names, (mine,)) == f"{mine}/arm/hull.stl"

@@ -12,6 +12,7 @@ import pytest
 
 from collidecli.errors import InputError
 from collidecli.importers.recordings.articulations import ArticulationMotion
+from collidecli.importers.recordings.files import recording_files
 from collidecli.importers.recordings.humanoid import BodyPoseMotion
 from collidecli.importers.recordings.kinds import kind_of, open_motion, open_recording
 from collidecli.scene.options import RecordingOptions
@@ -416,6 +417,18 @@ def data_set(here: Path) -> Path:
     (here / "arm.xml").write_text(ARM)
     write_data_set(here / "arm")
     return here
+
+
+def test_the_files_of_a_data_set_are_its_states_with_its_episodes(data_set):
+    info = data_set / "arm" / "meta" / "info.json"
+    assert [
+        Path(file).relative_to(data_set / "arm").as_posix() for file in recording_files(info)
+    ] == [
+        "meta/info.json",
+        "data/chunk-000/file-000.parquet",
+        "data/chunk-000/file-001.parquet",
+        "meta/episodes/chunk-000/file-000.parquet",
+    ]
 
 
 def tip_heights(states: np.ndarray) -> list[float]:

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from collidecli.errors import InputError
+from collidecli.importers.usd.layers import read_motion_layer
 from collidecli.motions.requests import SceneRequest
 from collidecli.motions.scenes import load_scene, scene_in_motion
 from collidecli.python.contacts import collide
@@ -140,6 +141,15 @@ def test_splines_are_refused_by_name(tmp_path):
     layer = over(over(MOVES, "wall") + "\n" + over(spline, "ball"), "World")
     with pytest.raises(InputError, match="spline"):
         moved(tmp_path, layer)
+
+
+def test_a_changed_layer_is_read_again(tmp_path):
+    """pxr keeps by path the layers of stages that are open."""
+    layers = []
+    for end in (10, 200):
+        path = write_usda(tmp_path, over(MOVES.replace("10:", f"{end}:")), name="motion.usda")
+        layers.append(read_motion_layer(str(path)))
+        assert layers[-1].last == end
 
 
 def test_whole_scenes_are_layers_too(tmp_path):

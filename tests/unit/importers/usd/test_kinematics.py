@@ -222,6 +222,14 @@ MIMIC = '(prepend apiSchemas = ["PhysxMimicJointAPI:rotX"])'
             "</k>: not in the kinematics: it closes",
         ),
         (
+            [
+                joint("j", "/a", "/b"),
+                joint("k", "/a", "/b", text="quatf physics:localRot1 = (0, 0, 1, 0)"),
+            ],
+            ["/j"],
+            "</k>: not in the kinematics: it closes",
+        ),
+        (
             [joint("j", "/a", "/b", text="bool physics:jointEnabled = 0")],
             [],
             "</j>: not in the kinematics: phys",
@@ -243,7 +251,17 @@ MIMIC = '(prepend apiSchemas = ["PhysxMimicJointAPI:rotX"])'
             "</j>: not in the kinematics: both of its sides are one body",
         ),
     ],
-    ids=["loop", "back", "same axis", "disabled", "excluded", "distance", "mimic", "itself"],
+    ids=[
+        "loop",
+        "back",
+        "same axis",
+        "opposite axis",
+        "disabled",
+        "excluded",
+        "distance",
+        "mimic",
+        "itself",
+    ],
 )
 def test_what_is_left_out_is_named(tmp_path, texts, coordinates, warning):
     scene = stage_of(tmp_path, *texts)

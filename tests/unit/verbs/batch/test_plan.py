@@ -127,3 +127,9 @@ def test_the_same_recordings_in_another_order(plan):
 def test_a_plan_without_episodes(tmp_path):
     made = make_plan([], {}, {}, 10.0)
     assert (made.shard_count, list(made.episodes)) == (0, [])
+
+
+def test_the_size_of_a_recording_is_that_of_all_its_files(tmp_path):
+    for name, size in (("bag_0.mcap", 5), ("metadata.yaml", 7)):
+        (tmp_path / name).write_bytes(bytes(size))
+    assert plan_module._hashed(str(tmp_path), {}, {})[2] == 12

@@ -165,6 +165,8 @@ def test_nothing_asked_is_no_pass(tmp_path, collide):
     answer = collide.ok(words)
     assert "nothing asked of eng" in answer.out
     assert "passed" not in answer.out
+    collide.ok(f"{words} --junit-xml {tmp_path}/b.xml")
+    assert 'failures="0"' in (tmp_path / "b.xml").read_text(), "without a limit"
     for limit in ("--max-missed 0", "--max-depth-error 1mm", "--max-distance-error 1mm"):
         answer = collide(f"{words} {limit} --junit-xml {tmp_path}/a.xml --force")
         assert (answer.code, "nothing asked of eng" in answer.out) == (2, True)
@@ -189,6 +191,11 @@ def test_repros_name_the_version(planned, collide, version, package):
     (script,), (scene,) = ([*planned.folder.glob(f"repros/*{end}")] for end in (".py", ".xml"))
     assert f"pip install {package}\n" in script.read_text()
     assert "asset" not in scene.read_text() + script.read_text()
+
+
+def test_a_folder_of_repros_is_used_again_by_force_alone(planned, collide):
+    words = f"{planned.words(np.append(-0.5 * DEPTHS, APART), 'mujoco')} --repro {planned.folder}/r"
+    assert [code(collide, words, *more) for more in ((), (), ("--force",))] == [0, 3, 0]
 
 
 @pytest.mark.share(3)
@@ -241,6 +248,12 @@ def test_a_column_has_one_unit(planned, collide):
             assert all(re.fullmatch(r"|none|[<>]?-?[0-9 .]+", text(row)) for row in listed)
     shown = {title: text(rows[1]) for title, _, text in engine_columns(rows)}
     assert shown["depth error, worst [mm]"] == "<0.001"
+
+
+def test_columns_of_the_worst_answers():
+    answer = {"distance": -1e-3, "reported_distance": -2e-3, "reported_separation": -3e-3}
+    shown = {title: text(answer) for title, _, text in worst_columns(0, [answer]) if "[" in title}
+    assert shown == {"distance [mm]": "-1", "reported [mm]": "-2", "along its normal [mm]": "-3"}
 
 
 def test_the_page_has_versions_in_its_head(planned, collide):

@@ -8,6 +8,7 @@ import pytest
 
 from collidecli.pages.canvas import LEAST_OPACITY, PAGE, THEMES, Canvas, drawing
 from collidecli.pages.quantities import plain
+from collidecli.verbs.report import selectable
 from collidecli.verbs.report.charts.kinds import KINDS
 from collidecli.wording import count
 
@@ -413,3 +414,12 @@ def test_counts_have_no_exponents():
     assert any(text.endswith("1 020 contacts") for text in found)
     shown = {plain(value, 3) for value in (1020.0, 999.4, 0.001, 123456.0)}
     assert shown == {"1 020", "999", "0.001", "123 456"}
+
+
+def test_forces_of_a_selected_group_have_a_chart_of_their_own():
+    groups = {"hydro_patches": {"per_frame": [1.0, 2.0], "force": [30.0, 40.0]}}
+    series = {"frame": [0, 1], "time": [0.0, 0.5]}
+    rows, force = selectable._group_steps(groups, "", series, 2)
+    assert [run["text"] for run in force["runs"]] == ["frame 0, 0 s: 30 N", "frame 1, 0.5 s: 40 N"]
+    assert force["title"].endswith("at most 40 N")
+    assert rows["title"].endswith("at most 2")
