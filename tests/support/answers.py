@@ -518,6 +518,15 @@ def _rules_of_inner_points(
     )
 
 
+def _rules_of_errors(found: Answers, rounding: np.ndarray) -> Iterator[Broken]:
+    """The certified errors of distances. rounding: ROUNDING of the sizes."""
+    apart = found.clearance > 0.0
+    certified = rounding * (CERTIFIED / ROUNDING)
+    yield "the error of a distance is certified", apart & (found.error > certified)
+    often = apart & (found.error > rounding)
+    yield "the error of most distances is rounding", often & (often.mean() > FEW)
+
+
 def all_rules(cases: Sequence[PairCase], found: Answers, gaps: Sequence[float]) -> Iterator[Broken]:
     """See `rules`."""
     voxel = np.array([0.5 * max(case.first.voxel, case.second.voxel) for case in cases])[found.case]
@@ -543,11 +552,7 @@ def all_rules(cases: Sequence[PairCase], found: Answers, gaps: Sequence[float]) 
         "contacts have the clearance",
         is_nearest & (off > slack + CONTACT / ROUNDING * rounding).any(0),
     )
-    apart = found.clearance > 0.0
-    certified = rounding * (CERTIFIED / ROUNDING)
-    yield "the error of a distance is certified", apart & (found.error > certified)
-    often = apart & (found.error > rounding)
-    yield "the error of most distances is rounding", often & (often.mean() > FEW)
+    yield from _rules_of_errors(found, rounding)
     overlap = (found.least < -slack).any(0) | (found.clearance < -slack)
     depth = np.where(present, found.least, np.where(reach > 0.0, np.inf, 0.0))
     is_searched = np.array([case.second.is_convex and not case.first.is_convex for case in cases])
