@@ -97,6 +97,8 @@ def read_config(ctx: click.Context, _: click.Parameter, path: str | None) -> Non
                     given[_plain(name)] = text
         else:
             text = _entry(path, key, key, value, shared)
+            if not is_named and _plain(key) in settable:
+                _check_starts_nothing(path, ctx.command.name or "", settable[_plain(key)])
             if isinstance(settable.get(_plain(key)), Setting):
                 values[_plain(key)] = text
     ctx.default_map = {**values, **given}

@@ -4,7 +4,7 @@ An entry is one file, `<key>.sdf`: a magic line, the SHA-256 of the rest, a line
 key and the arrays' names, types and shapes, and the arrays. It is created atomically by a rename
 and read whole; an invalid entry is ignored. So any number of processes may share a folder without
 locks. Beyond the limit the least recently used entries are removed, by their files' times. Only a
-regular file with the name of a key and the magic line is an entry: no other is read or removed.
+regular file with the magic line is an entry: Gazebo's worlds have the same extension.
 """
 
 from __future__ import annotations
@@ -31,8 +31,6 @@ MAGIC = b"collide field 1\n"
 SUFFIX = ".sdf"
 FOLDER = "fields"
 HEADER_LIMIT = 1 << 16
-_KEY = re.compile("(?:[a-z]+-)*[0-9a-f]+")
-"""A prefix, such as that of hulls, and a hash."""
 _NUMBERS = re.compile("[<>|][fi][1248]")
 """NumPy's names of the types that an entry may have."""
 
@@ -120,6 +118,8 @@ class FieldCache:
                 f"{self.folder}: an entry was not kept: {(error.strerror or str(error)).lower()}"
             )
             return
+        if sum(file.bytes for file in self._files()) <= self.limit:
+            return
         total = 0
         for entry in self.entries():
             total += entry.bytes
@@ -128,18 +128,23 @@ class FieldCache:
 
     def entries(self) -> list[CacheEntry]:
         """The entries, the most recently used first."""
-        entries = []
+        entries = filter(_has_magic, self._files())
+        return sorted(entries, key=lambda entry: (-entry.used, entry.path.name))
+
+    def _files(self) -> list[CacheEntry]:
+        """The regular files that may be entries by their names."""
+        files = []
         try:
             listed = list(os.scandir(self.folder))
         except OSError:
             return []
         for item in listed:
-            if item.name.endswith(SUFFIX) and _KEY.fullmatch(item.name.removesuffix(SUFFIX)):
+            if item.name.endswith(SUFFIX):
                 with contextlib.suppress(OSError):  # removed in the meantime
                     status = item.stat(follow_symlinks=False)
                     if stat.S_ISREG(status.st_mode):
-                        entries.append(CacheEntry(Path(item.path), status.st_size, status.st_mtime))
-        return sorted(entries, key=lambda entry: (-entry.used, entry.path.name))
+                        files.append(CacheEntry(Path(item.path), status.st_size, status.st_mtime))
+        return files
 
     def clear(self) -> list[CacheEntry]:
         """Removes every entry; returns the removed ones."""
@@ -147,15 +152,18 @@ class FieldCache:
 
 
 def _remove(path: Path) -> bool:
-    """Removes an entry; whether it was one. Another file of this name is left: Gazebo's worlds have
-    the same extension."""
     try:
-        if _content_of(path, len(MAGIC)) != MAGIC:
-            return False
         path.unlink()
     except OSError:
         return False
     return True
+
+
+def _has_magic(file: CacheEntry) -> bool:
+    try:
+        return _content_of(file.path, len(MAGIC)) == MAGIC
+    except OSError:
+        return False
 
 
 def _content_of(path: Path, most: int = -1) -> bytes:

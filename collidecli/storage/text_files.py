@@ -19,7 +19,7 @@ def read_toml(path: str, fix: str = "") -> dict[str, Any]:
     try:
         values = tomllib.loads(_text(path, fix))
         if _has_zero(values):
-            raise ValueError("a text has a zero character, which no name may have")
+            raise InputError("a text has a zero character, which no name may have", path, fix)
         return values
     except ValueError as error:
         raise InputError(f"is not TOML: {error}", path, fix) from error

@@ -62,6 +62,8 @@ and one with corners, 1e-5 of the size apart, may end at a sliver, whose normal 
 SURFACE = 2e-6
 EXACT_SURFACE = 1e-7
 MERGED_SURFACE = 5e-7
+"""Share of the size by which a witness may be off its surface: of round shapes, of polytopes, and
+of polytopes with faces that are merged of triangles out of one plane by COPLANAR."""
 RARE = 2000
 RARE_OF_HULLS = 500
 """Poses, of which one may have a witness off its surface by as much as the bounds below; some of
@@ -73,8 +75,6 @@ of itself. Of two flat surfaces a witness is then off by ACROSS of the cores' di
 the gap along the normal, which is off by ACROSS [rad], by that of both sizes. On a
 round surface of radius R, two points whose distance is longer than the least by g are up to
 sqrt(2 g R) from those that attain it."""
-"""Share of the size by which a witness may be off its surface: of round shapes, of polytopes, and
-of polytopes with faces that are merged of triangles out of one plane by COPLANAR."""
 COINCIDENT = 1e-9
 """Share of the size at which two contacts of a pair are in one place."""
 

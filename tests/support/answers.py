@@ -424,9 +424,11 @@ def forms() -> dict[str, tuple[Form, ...]]:
 ROUNDING = 1e-9
 """Of the size: docs/howto/measure-clearance.md bounds the certified error of a distance by it."""
 CERTIFIED = 1e-8
+RARELY_CERTIFIED = 1e-6
 FEW = 0.005
-"""Of the size: the same bound for FEW of the shapes that are apart; GJK ends at 1e-9 of the sum of
-both sizes and their distance."""
+RARE = 2
+"""Of the size: the same bound for FEW of the shapes that are apart, and for RARE ones of a case.
+Where GJK of a round shape and an edge ends by rounding it certifies no more."""
 DEPTH_IN_SURFACE = 1e-6
 """Of the size: depths of a convex shape in triangles that differ by no more are equal
 (EQUAL_DEPTH of `convex_least_translation`)."""
@@ -521,10 +523,11 @@ def _rules_of_inner_points(
 def _rules_of_errors(found: Answers, rounding: np.ndarray) -> Iterator[Broken]:
     """The certified errors of distances. rounding: ROUNDING of the sizes."""
     apart = found.clearance > 0.0
-    certified = rounding * (CERTIFIED / ROUNDING)
-    yield "the error of a distance is certified", apart & (found.error > certified)
-    often = apart & (found.error > rounding)
-    yield "the error of most distances is rounding", often & (often.mean() > FEW)
+    share = found.error / rounding * ROUNDING
+    yield "the error of a distance is certified", apart & (share > RARELY_CERTIFIED)
+    for bound, most in ((CERTIFIED, RARE), (ROUNDING, max(RARE, FEW * apart.sum()))):
+        beyond = apart & (share > bound)
+        yield f"few errors of distances are above {bound:g}", beyond & (beyond.sum() > most)
 
 
 def all_rules(cases: Sequence[PairCase], found: Answers, gaps: Sequence[float]) -> Iterator[Broken]:
@@ -603,8 +606,8 @@ def sides(cases: Sequence[PairCase], found: Answers) -> tuple[np.ndarray, np.nda
 
 
 def contacts_behind(cases: Sequence[PairCase], found: Answers) -> np.ndarray:
-    """bool[G, N]: whether the deepest contact at each gap leads off the back of all triangles of
-    the first mesh at its own point.
+    """bool[G, N]: whether the deepest contact at each gap, from its one point to the other, leads
+    off the back of all triangles of the first mesh at its own point.
 
     A part of the second shape may be in front, within a large gap, while its nearest one is behind.
     """
@@ -612,7 +615,10 @@ def contacts_behind(cases: Sequence[PairCase], found: Answers) -> np.ndarray:
     for k, row in np.argwhere(np.isfinite(found.least)):
         form = cases[found.case[row]].first
         if form.type == ShapeType.MESH:
-            height = triangle_heights(form, found.point[k, row, 0], found.normal[k, row])
+            first, second = found.point[k, row]
+            length = found.least[k, row]
+            toward = (second - first) / length if length else found.normal[k, row]
+            height = triangle_heights(form, first, toward)
             behind[k, row] = (height < -1e-6).all()
     return behind
 

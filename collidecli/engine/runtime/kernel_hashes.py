@@ -92,9 +92,13 @@ def declared_table() -> bytes:
     """A table of the kernels declared by this process alone, in the order of their declaration.
 
     The one in Warp's cache may have rows of processes that saw a source change as they started.
+    Raises RuntimeError where one has changed since this process started.
     """
+    if _sources_hash() != _first_sources_hash():
+        raise RuntimeError("a source of kernels has changed since the start: call it again")
+    hashes = {key: hashes_of(declared) for key, declared in declared_kernels.items()}
     return "".join(
-        table_row(key, hashes_of(declared)) for key, declared in declared_kernels.items()
+        table_row(key, of_kernel) for key, of_kernel in hashes.items() if of_kernel.modules
     ).encode()
 
 

@@ -520,7 +520,7 @@ def test_files_of_other_programs_stay(cache, tmp_path):
     cache.limit = cache.entries()[-1].bytes
     cache.save("c", ARRAYS)
     cache.clear()
-    assert not cache.entries() or {entry.key for entry in cache.entries()} == {"beef"}
+    assert not cache.entries()
     assert [path.read_text() for path in others] == [world] * 3
     assert sorted(path.name for path in cache.folder.iterdir() if path.is_symlink()) == [
         "ad.sdf",

@@ -9,7 +9,7 @@ from typing import Any
 
 import warp as wp
 
-from collidecli.engine.contact_record import ContactBuffer, emit_contact
+from collidecli.engine.contact_record import ContactBuffer, emit_contact, set_kind
 from collidecli.engine.geometry.real import CAPSULE, CONE, CYLINDER, Pose, Real, Vec2, Vec3
 from collidecli.engine.narrowphase.convex.contact_frame import (
     AT_CORNER,
@@ -199,7 +199,8 @@ def _line_on_face(
     shortest = FLAT_CORNER * wp.min(face.half_width, Real(0.5) * length)
     is_short = (part.high - part.low) * length <= wp.max(shortest, contact_frame.merge_distance)
     ends = wp.where(is_short, 1, 2)
-    first = Vec3(Real(wp.inf), Real(wp.inf), Real(wp.inf))
+    first = Vec3()
+    least = Real(wp.inf)
     for k in range(ends):
         t = part.low if k == 0 else part.high
         edge = part.low_edge if k == 0 else part.high_edge
@@ -221,13 +222,18 @@ def _line_on_face(
         height_a = height_face if face_is_a else height_line
         id_a = face_id if face_is_a else line_id
         id_b = line_id if face_is_a else face_id
-        # Both ends of a line beside a corner are clamped to it.
-        is_new = is_beside(p, first) > contact_frame.merge_distance
-        if separation < contact_frame.max_separation and is_new:
+        # Both ends of a line beside a corner are clamped to it: one contact of a point, the closer.
+        is_same = written == 1 and is_beside(p, first) <= contact_frame.merge_distance
+        if is_same:
+            set_kind(out, row, 1, 0)
+        if separation < contact_frame.max_separation and (not is_same or separation < least):
+            written = wp.where(is_same, 0, written)
+            kind = wp.where(is_same, 0, ends - 1)
             first = p
+            least = separation
             point = lifted_from_frame(contact_frame, p[0], p[1], height_a)
             emit_contact(
-                out, row + written, point, contact_frame.normal, separation, id_a, id_b, ends - 1
+                out, row + written, point, contact_frame.normal, separation, id_a, id_b, kind
             )
             written += 1
     return written

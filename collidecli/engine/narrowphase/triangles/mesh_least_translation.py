@@ -621,9 +621,11 @@ def measure_regions(source: Any, pair: SurfacePair, rows: ContactRows) -> int:
         if crossings[0] > 0:
             # Surfaces that pass through each other do so after any small translation.
             back = opposite_nudge(pair)
-            if add_crossings(source, back, as_regions(regions))[0] == 0:
+            crossings = add_crossings(source, back, as_regions(regions))
+            if crossings[0] == 0:
                 pair = back
-            crossings = add_crossings(source, pair, as_regions(regions))
+            else:
+                crossings = add_crossings(source, pair, as_regions(regions))
         count = inner_regions(rows, as_regions(regions), crossings[0])
     pair.regions = as_regions(regions)
     pair.region_count = count
