@@ -594,9 +594,19 @@ def test_a_progress_bar_leaves_stdout_clean(here, no_color):
     assert found == [True, False, True, not no_color]
 
 
+WITHOUT_CARRIED_KERNELS = """
+import sys
+from collidecli.engine.runtime import carried_kernels
+carried_kernels.FOLDER = "/no/folder"
+from collidecli.cli.guard import command
+sys.exit(command())
+"""
+
+
 @pytest.mark.slow
 def test_a_first_run_shows_that_it_compiles(here, tmp_path_factory):
-    _, shown = on_terminal({"WARP_CACHE_PATH": str(tmp_path_factory.mktemp("cache"))})
+    variables = {"WARP_CACHE_PATH": str(tmp_path_factory.mktemp("cache"))}
+    _, shown = on_terminal(variables, (sys.executable, "-c", WITHOUT_CARRIED_KERNELS))
     pattern = rb"compiling kernels \(first run only\), (\d+) of (\d+)"
     counts = {tuple(map(int, found)) for found in re.findall(pattern, shown)}
     done, total = max(counts)
@@ -604,12 +614,14 @@ def test_a_first_run_shows_that_it_compiles(here, tmp_path_factory):
     assert done in (total - 1, total)
 
 
-def on_terminal(environment: dict[str, str]) -> tuple[bytes, bytes]:
+def on_terminal(
+    environment: dict[str, str], command: tuple[str, ...] = COMMAND
+) -> tuple[bytes, bytes]:
     """Output of a run of 20 frames on stdout, and on a terminal as stderr."""
     main_end, terminal = pty.openpty()
     process = subprocess.Popen(
         [
-            *COMMAND,
+            *command,
             "run",
             "scene.xml",
             "-t",
