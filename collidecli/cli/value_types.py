@@ -23,6 +23,7 @@ _UNITS |= {
 
 
 MOST_WHOLE = 2**63 - 1
+"""Largest integer of HDF5's and NumPy's 64 bits."""
 
 
 class WholeNumber(click.ParamType):

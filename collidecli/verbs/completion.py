@@ -10,6 +10,7 @@ import click
 from collidecli.cli.commands import Verb
 from collidecli.cli.pipes import unbroken_pipe
 from collidecli.cli.streams import streams_of
+from collidecli.exit_codes import SUCCESS
 from collidecli.results.result import Result
 
 
@@ -46,7 +47,7 @@ def verb(ctx: click.Context, shell: str) -> int:
     streams = streams_of(ctx)
     if streams.json:
         streams.result(CompletionResult(shell, script), str)
-        return 0
+        return SUCCESS
     with unbroken_pipe():
         print(script, end="", flush=True)
-    return 0
+    return SUCCESS

@@ -182,7 +182,7 @@ def plan_verb(
     streams = streams_of(ctx)
     store, plan = _planned(streams, jobs, folder, shard_seconds, force)
     streams.result(state_of(store, plan), state_table)
-    return 0
+    return SUCCESS
 
 
 def _opened(folder: str) -> tuple[Store, Plan]:
@@ -382,7 +382,7 @@ def status_verb(ctx: click.Context, folder: str, watch: bool, interval: float) -
             time.sleep(interval)
             state = state_of(store, plan)
     streams.result(state, state_table)
-    return 0
+    return SUCCESS
 
 
 @verb.command("verify", cls=Verb, epilog="\b\ncollide batch verify nightly --sample 5%")
@@ -433,4 +433,4 @@ def gather_verb(ctx: click.Context, folder: str, **values: Any) -> int:
     with streams.progress("gathering", noun="episodes") as progress:
         result = gather(*batch, request_of(GatherRequest, values), progress)
     streams.result(result, gather_table)
-    return 0
+    return SUCCESS

@@ -7,6 +7,7 @@ import click
 from collidecli.cli.commands import Verb
 from collidecli.cli.shared_options import cache_options
 from collidecli.cli.streams import streams_of
+from collidecli.exit_codes import SUCCESS
 
 CACHE_EPILOG = """\b
 collide cache
@@ -35,4 +36,4 @@ def verb(ctx: click.Context, action: str, cache_dir: str | None, cache_limit: in
         (cache.clear(), "removed") if action == "clear" else (cache.entries(), "entries")
     )
     streams_of(ctx).result(cache_result(cache, entries, name), cache_table)
-    return 0
+    return SUCCESS

@@ -22,6 +22,7 @@ from collidecli.cli.shared_options import (
 )
 from collidecli.cli.streams import Streams, streams_of
 from collidecli.cli.value_types import METRES, PatternPair, WholeNumber
+from collidecli.exit_codes import SUCCESS
 from collidecli.results.inputs import InputFile
 from collidecli.results.outputs import output_folders, planned_outputs
 from collidecli.results.result import Result
@@ -131,7 +132,7 @@ def verb(ctx: click.Context, scenes: tuple[str, ...], **values: Any) -> int:
 
         write_chart(plot, {"clearance": result.as_dict()}, CLEARANCE_CHART, values["force"])
     streams.result(result, clearance_table)
-    return 0
+    return SUCCESS
 
 
 def _several_clearances(

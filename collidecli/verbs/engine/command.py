@@ -11,6 +11,7 @@ from collidecli.cli.scene_inputs import scenes_and_recording
 from collidecli.cli.settings import option
 from collidecli.cli.shared_options import force_option, problem_options, request_of
 from collidecli.cli.streams import streams_of
+from collidecli.exit_codes import SUCCESS
 
 EPILOG = """\b
 collide engine pack samples/02_humanoid/humanoid.xml -t samples/02_humanoid/motion.h5 -o problem.npz
@@ -42,4 +43,4 @@ def pack(ctx: click.Context, scenes: tuple[str, ...], **values: Any) -> int:
     with streams.progress("packing", "loading") as progress:
         result = packed(request, values["output"], values["force"], progress)
     streams.result(result, pack_table)
-    return 0
+    return SUCCESS

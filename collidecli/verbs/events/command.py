@@ -22,6 +22,7 @@ from collidecli.cli.shared_options import (
 from collidecli.cli.streams import Streams, streams_of
 from collidecli.cli.value_types import PatternPair, Pause, Threshold, WholeNumber
 from collidecli.cli.verdict_outputs import check_outputs
+from collidecli.exit_codes import SUCCESS
 from collidecli.results.inputs import InputFile
 from collidecli.results.outputs import write_output
 from collidecli.results.result import Progress, Result
@@ -134,7 +135,7 @@ def _one(streams: Streams, request: EventsRequest, outputs: dict[str, str]) -> i
         write_output(outputs["dot"], touch_dot(result.as_dict()).encode(), request.force)
         result.written["dot"] = outputs["dot"]
     streams.result(result, events_table)
-    return 0
+    return SUCCESS
 
 
 def _several(

@@ -11,6 +11,7 @@ from collidecli.cli.settings import option
 from collidecli.cli.shared_options import force_option, frames_option, pattern_options, world_option
 from collidecli.cli.streams import streams_of
 from collidecli.cli.value_types import METRES
+from collidecli.exit_codes import SUCCESS
 from collidecli.exporters.formats import EXPORT_FORMATS, formats_with
 from collidecli.scene.option_values import GROUP_NAMES
 
@@ -67,4 +68,4 @@ def verb(ctx: click.Context, contacts: str, **values: Any) -> int:
     with streams.progress("exporting"):
         result = export(ExportRequest(contacts, **values))
     streams.result(result, export_table)
-    return 0
+    return SUCCESS

@@ -25,7 +25,7 @@ from collidecli.cli.streams import streams_of
 from collidecli.cli.value_types import Length, WholeNumber
 from collidecli.cli.verdict_outputs import Pages, check_outputs
 from collidecli.errors import InputError, extra_module
-from collidecli.exit_codes import DIFFERENCE
+from collidecli.exit_codes import DIFFERENCE, SUCCESS
 from collidecli.results.endings import PAGE_ENDINGS
 from collidecli.results.outputs import check_ending, write_output
 from collidecli.scene.options import EngineOptions
@@ -191,5 +191,5 @@ def verb(ctx: click.Context, scenes: tuple[str, ...], **values: Any) -> int:
     )
     streams.result(result, fidelity_table)
     if result.passed:
-        return 0
+        return SUCCESS
     return DIFFERENCE if any(row["exceeds"] for row in result.rows) else InputError.exit_code

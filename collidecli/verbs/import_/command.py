@@ -17,6 +17,7 @@ from collidecli.cli.shared_options import (
     request_of,
 )
 from collidecli.cli.streams import streams_of
+from collidecli.exit_codes import SUCCESS
 from collidecli.scene.option_values import CONTACT_FORMATS, IMPORT_SOURCES
 
 IMPORT_EPILOG = """\b
@@ -55,4 +56,4 @@ def verb(ctx: click.Context, source: str, scene: str | None, **values: Any) -> i
     with streams.progress("importing", "loading") as progress:
         result = import_contacts(request, progress)
     streams.result(result, import_table)
-    return 0
+    return SUCCESS

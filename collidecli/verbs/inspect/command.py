@@ -12,6 +12,7 @@ from collidecli.cli.settings import option, setting
 from collidecli.cli.several_inputs import Job, computed, listed, listed_files
 from collidecli.cli.shared_options import cache_options, option_group, scene_options
 from collidecli.cli.streams import streams_of
+from collidecli.exit_codes import SUCCESS
 from collidecli.results.endings import RECORDING_ENDINGS
 from collidecli.results.result import Result
 from collidecli.scene.option_values import DEFAULT_CACHE_LIMIT
@@ -60,7 +61,7 @@ def verb(ctx: click.Context, files: tuple[str, ...], **values: Any) -> int:
         if files or values["pairs"] or values["why"]:
             raise click.UsageError("--colliders takes no FILE, no --pairs and no --why.")
         streams.result(inspect_colliders(), partial(inspect_table, every=values["all"]))
-        return 0
+        return SUCCESS
     if not files:
         raise click.UsageError("Missing argument 'FILE...'.")
     from collidecli.importers.convex_parts_cache import parts_kept_in
@@ -86,7 +87,7 @@ def verb(ctx: click.Context, files: tuple[str, ...], **values: Any) -> int:
         with streams.progress("reading", "loading"):
             result = inspected(files[0])
         streams.result(result, partial(inspect_table, every=values["all"]))
-        return 0
+        return SUCCESS
     if values["pairs"] or values["why"]:
         raise click.UsageError("--pairs and --why are for one file, and several are given.")
     jobs = [Job(file.path, shown=file.name) for file in several]

@@ -15,6 +15,7 @@ from collidecli.cli.several_inputs import InputFile, Job, computed, listed, list
 from collidecli.cli.shared_options import force_option, frames_option, together, world_option
 from collidecli.cli.streams import Streams, streams_of
 from collidecli.cli.value_types import Length, PatternPair, WholeNumber
+from collidecli.exit_codes import SUCCESS
 from collidecli.results.outputs import check_output
 from collidecli.results.result import Progress, Result
 from collidecli.scene.option_values import LABEL_THINGS
@@ -128,7 +129,7 @@ def verb(ctx: click.Context, contact_sets: tuple[str, ...], **values: Any) -> in
         write_chart(chart, {"labels": result.as_dict()}, LABEL_CHART, force)
         result = replace(result, chart=chart)
     streams.result(result, label_table)
-    return 0
+    return SUCCESS
 
 
 def _write_several(streams: Streams, request: LabelRequest, several: Sequence[InputFile]) -> int:

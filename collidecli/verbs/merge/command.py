@@ -10,6 +10,7 @@ from collidecli.cli.commands import Verb
 from collidecli.cli.settings import option
 from collidecli.cli.shared_options import FORMAT, compression_option, force_option, format_option
 from collidecli.cli.streams import streams_of
+from collidecli.exit_codes import SUCCESS
 
 MERGE_EPILOG = """\b
 collide run scene.usda -t motion.h5 --frames :500 -o a.h5
@@ -47,4 +48,4 @@ def verb(ctx: click.Context, contacts: tuple[str, ...], **values: Any) -> int:
     with streams.progress("merging") as progress:
         result = merge(MergeRequest(contacts, **values), progress)
     streams.result(result, merge_table)
-    return 0
+    return SUCCESS

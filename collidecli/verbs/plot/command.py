@@ -14,6 +14,7 @@ from collidecli.cli.shared_options import force_option
 from collidecli.cli.streams import streams_of
 from collidecli.cli.value_types import WholeNumber
 from collidecli.errors import InputError
+from collidecli.exit_codes import SUCCESS
 from collidecli.scene.option_values import CHART_KINDS, CHART_THEMES
 from collidecli.verbs.report.command import AGAINST, requested, selection_options, tolerance_options
 
@@ -86,4 +87,4 @@ def verb(ctx: click.Context, file: str, **values: Any) -> int:
         raise InputError(f"--kind {kind} has nothing to show: {missing}", file)
     write_chart(output, record, chart, force, theme=theme, width=width)
     streams.result(PlotResult(file, kind, chart.words(record), output), plot_table)
-    return 0
+    return SUCCESS

@@ -13,6 +13,7 @@ from collidecli.cli.settings import option
 from collidecli.cli.shared_options import force_option, robot_options
 from collidecli.cli.streams import streams_of
 from collidecli.cli.value_types import WholeNumber
+from collidecli.exit_codes import SUCCESS
 from collidecli.scene.option_values import COMPRESSIONS
 
 RECORD_EPILOG = """\b
@@ -84,4 +85,4 @@ def verb(ctx: click.Context, scene: str, output: str | None, frames: int, **valu
         values |= {name: values[name] or () for name in ("asset_map", "package_path")}
         result = record(scene, output, frames, progress=on_frame, **values)
     streams.result(result, record_table)
-    return 0
+    return SUCCESS

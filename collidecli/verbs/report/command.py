@@ -21,6 +21,7 @@ from collidecli.cli.shared_options import (
 )
 from collidecli.cli.streams import Streams, streams_of
 from collidecli.cli.value_types import METRES
+from collidecli.exit_codes import SUCCESS
 from collidecli.results.endings import PAGE_ENDINGS
 from collidecli.results.inputs import InputFile
 from collidecli.results.outputs import (
@@ -152,7 +153,7 @@ def verb(ctx: click.Context, files: tuple[str, ...], **values: Any) -> int:
     with streams.progress("reading") as progress:
         result = _page(request, output, force, progress)
     streams.result(result, report_table)
-    return 0
+    return SUCCESS
 
 
 def _several_pages(

@@ -31,6 +31,7 @@ from collidecli.cli.shared_options import (
 )
 from collidecli.cli.streams import Streams, streams_of
 from collidecli.cli.value_types import NAMES
+from collidecli.exit_codes import SUCCESS
 from collidecli.results.endings import HDF5_ENDINGS
 from collidecli.results.outputs import TRACE, check_output, output_folders, planned_outputs
 from collidecli.results.result import Result
@@ -143,7 +144,7 @@ def verb(ctx: click.Context, scenes: tuple[str, ...], **values: Any) -> int:
                 values, {"scenes": scenes, "output": output, "trajectory": trajectory}, progress
             )
     streams.result(result, _table)
-    return 0
+    return SUCCESS
 
 
 def _check_options(ctx: click.Context, values: Mapping[str, Any]) -> None:

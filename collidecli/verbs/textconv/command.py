@@ -10,6 +10,7 @@ from collidecli.cli.commands import Verb
 from collidecli.cli.settings import option
 from collidecli.cli.streams import streams_of
 from collidecli.cli.value_types import WholeNumber
+from collidecli.exit_codes import SUCCESS
 
 TEXTCONV_EPILOG = """\b
 collide textconv out.h5 --summary
@@ -41,9 +42,9 @@ def verb(ctx: click.Context, file: str, decimals: int, summary: bool) -> int:
         streams.result(
             textconv(file, decimals, not summary), lambda result: "\n".join(result["lines"])
         )
-        return 0
+        return SUCCESS
     for line in contact_text(file, decimals, not summary):
         if not streams.quiet:
             with unbroken_pipe():
                 sys.stdout.write(line + "\n")
-    return 0
+    return SUCCESS

@@ -17,6 +17,7 @@ from collidecli.cli.shared_options import (
     world_options,
 )
 from collidecli.cli.streams import streams_of
+from collidecli.exit_codes import SUCCESS
 
 EPILOG = """\b
 collide traj convert demos.hdf5 -o motion.h5 --demos demo_3
@@ -68,4 +69,4 @@ def convert(
             progress=progress,
         )
     streams.result(result, convert_table)
-    return 0
+    return SUCCESS

@@ -12,6 +12,7 @@ from collidecli.cli.commands import Verb
 from collidecli.cli.settings import option
 from collidecli.cli.shared_options import force_option, frames_option, world_option
 from collidecli.cli.streams import streams_of
+from collidecli.exit_codes import SUCCESS
 
 DRAWN = "Contents"
 drawn = partial(option, section=DRAWN)
@@ -85,7 +86,7 @@ def verb(ctx: click.Context, file: str, no_browser: bool, **values: Any) -> int:
     streams.result(result, view_table)
     if not (request.export or no_browser):
         open_view(result.written, request.to)
-    return 0
+    return SUCCESS
 
 
 def open_view(path: str, to: str) -> None:
