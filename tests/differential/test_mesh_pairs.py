@@ -6,6 +6,7 @@ from itertools import combinations_with_replacement, product
 
 import numpy as np
 import pytest
+from scipy.spatial import ConvexHull
 from scipy.spatial.transform import Rotation
 
 import collidecli
@@ -17,6 +18,7 @@ from tests.support.mesh_pairs import FclPair, deepest_vertex, mesh_distance, pla
 from tests.support.meshes import Mesh, Terrain, blob, box, cut, grid, point_distances, prism, torus
 from tests.support.oracle import ROUNDING, check_contract, directions_on_sphere, rotation_of
 from tests.support.poses import poses_of_two, random_quaternions
+from tests.support.swept_motions import random_scene, random_step, sampled_poses
 
 FRAMES = 28
 SIZES = [1e-3, 1.0, 1e3]
@@ -380,6 +382,30 @@ def test_depths_are_the_least_translations(draws, least):
     found, separated = check_depths(*draws)
     assert found > least
     assert separated >= 0.9 * found
+
+
+def test_a_depth_is_no_longer_than_that_of_the_hulls():
+    """Two stars pass through each other's corners. What separates their hulls separates them; it
+    follows from a direction that itself is longer than the first one that was found."""
+    random = np.random.default_rng(2)
+    model = random_scene(random, with_meshes=True)
+    random_step(random)
+    step = random_step(random)
+    pair = [3, 4]
+    stars = [model.meshes[row] for row in model.shapes.mesh[pair]]
+    poses = sampled_poses(model, step, np.linspace(0.1340, 0.1368, 29))[:, pair]
+    builder = ModelBuilder()
+    for star in stars:
+        builder.add_shape_mesh(builder.add_body(), star.vertex, star.face.reshape(-1, 3))
+    contacts = collidecli.collide(builder.finalize(), poses[:, None], gap=0.0)
+    for frame, (first, second) in enumerate(poses):
+        one, other = (
+            Rotation.from_quat(pose[3:]).apply(star.vertex) + pose[:3]
+            for pose, star in zip((first, second), stars, strict=True)
+        )
+        hulls = ConvexHull((one[:, None] - other).reshape(-1, 3)).equations[:, 3].max()
+        assert -0.026 < hulls < -0.020
+        assert contacts.cell(frame).distance.min() >= hulls - 1e-6, frame
 
 
 @pytest.mark.parametrize("size", [1e-3, 1.0, 1e3])

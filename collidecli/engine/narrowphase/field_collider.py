@@ -78,7 +78,7 @@ BENDS = wp.constant(Real(0.1))
 """Sine of slightly more than the angle between facets of round shapes: all corners around the
 lowest point count."""
 BACK_FACING = wp.constant(1)
-"""Priority of a contact whose surface is back-facing: it counts where it overlaps deepest."""
+"""Priority of a contact whose surface is back-facing: it counts where it is nearest."""
 NOT_LOWEST = wp.constant(2)
 """Priority of a corner of a round shape's facets with a lower neighbour: it counts where it is
 closest."""
@@ -391,22 +391,17 @@ def without_back_facing(
     first: int,
     count: int,
 ) -> int:
-    """Drops contacts with a priority value above 0, except the deepest where no other is as deep or
-    there is no other.
+    """Drops contacts with a priority value above 0, except the nearest where no other is as near.
 
-    A back-facing contact is kept only where it overlaps. Returns the number of contacts left.
+    A gap that reaches more contacts therefore keeps the nearest one of a smaller gap. Returns the
+    number of contacts left.
     """
     counted = partition_by_priority(contact, first, count, BACK_FACING)
     kept = int(-1)
     nearest = counted.deepest
     for i in range(counted.count, count):
         separation = contact[first + i].separation
-        may = (
-            counted.count == 0
-            or separation < Real(0.0)
-            or contact[first + i].priority >= NOT_LOWEST
-        )
-        if may and separation < nearest:
+        if separation < nearest:
             nearest = separation
             kept = i
     if kept < 0:

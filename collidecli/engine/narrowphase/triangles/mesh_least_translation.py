@@ -93,6 +93,11 @@ normals."""
 MAX_FACETS = wp.constant(8)
 """Greatest number of times that the search continues with the normal of the triangles that touch
 last."""
+IF_SHORTER = wp.constant(Real(1.0))
+IF_SIMILAR = wp.constant(Real(1.5))
+"""Multiples of the shortest translation up to which the normals that follow from a direction are
+tried. Of the few directions that the pair's own features give, those that are somewhat longer lead
+to a shortest one that no feature has."""
 PROJECTIONS = wp.constant(32)
 """Number of cycles of successive projections onto the half-spaces of the contacts."""
 SPREAD = wp.constant(3)
@@ -125,9 +130,13 @@ class Search:
 
 
 @wp.func(inline=False)
-def try_direction(source: Any, pair: SurfacePair, direction: Vec3, before: Search) -> Search:
+def try_direction(
+    source: Any, pair: SurfacePair, direction: Vec3, reach: Real, before: Search
+) -> Search:
     """The shortest of `before`, the translation along a direction, and those along the normals that
     follow from it.
+
+    reach: IF_SHORTER or IF_SIMILAR.
 
     Along a normal of the surfaces that touch last a translation may be longer by a touch: of a
     shallow overlap a direction beside the normal is not told apart by its length.
@@ -137,7 +146,8 @@ def try_direction(source: Any, pair: SurfacePair, direction: Vec3, before: Searc
     for _step in range(MAX_FACETS):
         shorter = best.exit.translation * NO_LONGER
         no_longer = best.exit.translation + pair.touch
-        tried_exit = exit_along(source, pair, tried, no_longer)
+        limit = wp.max(no_longer, reach * best.exit.translation)
+        tried_exit = exit_along(source, pair, tried, limit)
         best.exact = wp.min(best.exact, tried_exit.exact)
         if tried_exit.found == 0:
             return best
@@ -173,7 +183,7 @@ def refined(source: Any, pair: SurfacePair, before: Search) -> Search:
             if k != 4 and best.exit.translation == length:
                 turn = wp.normalize(Real(k / 3 - 1) * u + Real(k % 3 - 1) * v)
                 best = try_direction(
-                    source, pair, wp.normalize(best.direction + angle * turn), best
+                    source, pair, wp.normalize(best.direction + angle * turn), IF_SHORTER, best
                 )
         if best.exit.translation == length:
             angle = Real(0.5) * angle
@@ -253,7 +263,7 @@ def search_normals(
         if deepest < 0:
             return best
         tried[count] = rows.contact[deepest].normal
-        best = try_direction(source, pair, tried[count], best)
+        best = try_direction(source, pair, tried[count], IF_SIMILAR, best)
         count += 1
     return best
 
@@ -379,7 +389,7 @@ def search_faces(source: Any, pair: SurfacePair, tried: wp.array[Vec3], before: 
     best = before
     for k in range(normals.count):
         if not is_among(tried, normals.direction[k]):
-            best = try_direction(source, pair, normals.direction[k], best)
+            best = try_direction(source, pair, normals.direction[k], IF_SIMILAR, best)
     return best
 
 
@@ -420,7 +430,7 @@ def search_all(source: Any, pair: SurfacePair, rows: ContactRows, before: Search
     for turn in range(2):  # the contacts of the region, then all of the pair
         translation = projected_translation(pair, rows, turn == 0)
         if wp.length_sq(translation) > Real(0.0):
-            best = try_direction(source, pair, wp.normalize(translation), best)
+            best = try_direction(source, pair, wp.normalize(translation), IF_SIMILAR, best)
     if best.exit.found == 1 and best.exit.translation <= NEAR * pair.size:
         return refined(source, pair, best)
     for x in range(-SPREAD, SPREAD + 1):
@@ -428,7 +438,7 @@ def search_all(source: Any, pair: SurfacePair, rows: ContactRows, before: Search
             for z in range(-SPREAD, SPREAD + 1):
                 if wp.max(wp.abs(x), wp.max(wp.abs(y), wp.abs(z))) == SPREAD:
                     spread = wp.normalize(Vec3(Real(x), Real(y), Real(z)))
-                    best = try_direction(source, pair, spread, best)
+                    best = try_direction(source, pair, spread, IF_SHORTER, best)
     return refined(source, pair, best)
 
 
