@@ -277,8 +277,12 @@ def _crafted(groups: dict[str, Group], outside: str) -> Iterator[Crafted]:
 FIRST_ASKED = 2000
 """From this number on, contact sets for the verbs that ask something of them."""
 FIRST_CONFIGURED = 2400
-WHOLE = 3200
-"""From the first on, files of the other kinds; the second is the number of all inputs."""
+"""From this number on, files of the other kinds."""
+FIRST_EXCHANGED = 3200
+FIRST_MIXED = 4200
+WHOLE = 5200
+"""From the first on, files that other programs hand over, see `exchanged`; from the second on,
+files of every kind again. The last is the number of all inputs."""
 
 
 @dataclass(frozen=True)
@@ -295,6 +299,7 @@ class Case:
 
 def case_of(number: int, groups: list[Group], outside: str) -> Case:
     """outside: a folder that no file may lead to without naming it."""
+    given = groups
     made = crafted(groups, outside)
     if number < len(made):
         one = made[number]
@@ -303,7 +308,13 @@ def case_of(number: int, groups: list[Group], outside: str) -> Case:
         }
         return Case(f"{number} {one.name}", one.main, files, one.commands, frozenset(one.may_open))
     rng = random.Random(number)
-    if number >= FIRST_CONFIGURED:
+    if number >= FIRST_EXCHANGED:
+        from tests.hostile.exchanged import exchanged_groups
+
+        groups = exchanged_groups()
+        if number >= FIRST_MIXED:
+            groups = [*given, *configured_groups(), *groups]
+    elif number >= FIRST_CONFIGURED:
         groups = configured_groups()
     elif number >= FIRST_ASKED:
         asked = asked_groups()

@@ -27,9 +27,13 @@ MOST_ERROR_LETTERS = 4000
 SECRET = "SECRET-7f3a"
 OPTIONS = ("--memory-limit", "--frames")
 """Options that a message may name in place of an input; collide.toml sets the second."""
+JUDGING = ("check", "diff", "audit", "fidelity")
+"""Verbs whose exit code 1 is a verdict."""
 OUTPUTS = ("-o", "--csv", "--parquet", "--export", "--mask")
 SPOKEN = re.compile(r"(error: |warning: |  |failed call to posix_madvise)")
 """The last is what OpenUSD itself writes where it cannot map a file."""
+QHULL = re.compile(r"^QH\d+ qhull .*?'Pp' to skip this warning\.\n", re.M | re.S)
+"""What MuJoCo's Qhull writes about the hull of a mesh that is nearly flat."""
 
 
 def faults(facts: dict[str, Any]) -> Iterator[str]:
@@ -41,7 +45,7 @@ def faults(facts: dict[str, Any]) -> Iterator[str]:
     if "internal error" in err:
         yield err.partition("internal error: ")[2].splitlines()[0]
         return
-    if code not in (0, 1, 2) or (code == 1 and args[0] not in ("check", "diff")):
+    if code not in (0, 1, 2) or (code == 1 and args[0] not in JUDGING):
         yield f"exit code {code}"
     if "Traceback" in err + out:
         yield "a traceback"
@@ -64,7 +68,7 @@ def faults(facts: dict[str, Any]) -> Iterator[str]:
 
 
 def _words(code: int, out: str, err: str, args: list[str], main: str) -> Iterator[str]:
-    strange = [line for line in err.splitlines() if line and not SPOKEN.match(line)]
+    strange = [line for line in QHULL.sub("", err).splitlines() if line and not SPOKEN.match(line)]
     if strange:
         yield f"stderr has a line that is not ours: {strange[0][:120]!r}"
     if any(not c.isprintable() and c != "\n" for c in err + out):
@@ -75,7 +79,7 @@ def _words(code: int, out: str, err: str, args: list[str], main: str) -> Iterato
         inputs = [
             word
             for word in args[1:]
-            if re.search(r"\.(usd\w?|xml|urdf|srdf|h5|hdf5|np[yz]|csv)$", word)
+            if re.search(r"\.(usd\w?|xml|urdf|srdf|h5|hdf5|np[yz]|csv|mcap|bag|toml|json)$", word)
         ]
         named = [*(name for name in inputs if name != "out.h5"), main, main.split("/")[0], *OPTIONS]
         if not any(name in errors for name in named):

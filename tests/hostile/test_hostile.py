@@ -12,6 +12,8 @@ import pytest
 from tests.hostile.cases import (
     FIRST_ASKED,
     FIRST_CONFIGURED,
+    FIRST_EXCHANGED,
+    FIRST_MIXED,
     WHOLE,
     asked_groups,
     case_of,
@@ -28,6 +30,7 @@ pytestmark = [
 COUNT = 18
 ASKED_COUNT = 4
 CONFIGURED_COUNT = 5
+EXCHANGED_COUNT = 6
 SEED = 1
 
 
@@ -44,7 +47,8 @@ def test_a_share_of_the_hostile_inputs():
     numbers = chosen(COUNT, SEED, range(FIRST_ASKED)) + chosen(
         ASKED_COUNT, SEED, range(FIRST_ASKED, FIRST_CONFIGURED)
     )
-    numbers += chosen(CONFIGURED_COUNT, SEED, range(FIRST_CONFIGURED, WHOLE))
+    numbers += chosen(CONFIGURED_COUNT, SEED, range(FIRST_CONFIGURED, FIRST_EXCHANGED))
+    numbers += chosen(EXCHANGED_COUNT, SEED, range(FIRST_EXCHANGED, FIRST_MIXED))
     result = run_cases(numbers)  # in one worker: each takes seconds to start
     assert [*result.found, *guard_faults(result.crashed)] == []
     assert result.cases == len(numbers)
@@ -61,7 +65,7 @@ def test_all_hostile_inputs(part: int):
 
 def test_the_inputs_are_always_the_same(tmp_path: Path):
     made = groups(tmp_path)
-    for number in (3, 700, 1300, 1999, FIRST_ASKED, WHOLE - 1):
+    for number in (3, 700, 1300, 1999, FIRST_ASKED, FIRST_MIXED - 1, WHOLE - 1):
         # HDF5 writes the second of a change into the file: of three pairs one at least is made
         # within a second.
         pairs = (

@@ -51,7 +51,7 @@ class Opened:
         self._homes = (*map(os.path.realpath, homes), *tables)
         # opened to make a file without a name
         self._temporary = os.path.realpath(tempfile.gettempdir())
-        self._own = os.path.join(self._temporary, "collide_")
+        self._own = tuple(os.path.join(self._temporary, name) for name in ("collide_", "collide-"))
         self._inotify = _watching(outside)
         sys.addaudithook(self._audit)
 
@@ -74,7 +74,7 @@ class Opened:
         if os.path.dirname(path) == str(self._outside):
             self._python.add(os.path.basename(path))
         elif path != self._temporary and not path.startswith(
-            (self._folder, self._own, *self._homes)
+            (self._folder, *self._own, *self._homes)
         ):
             self._python.add(path)
 
