@@ -19,6 +19,7 @@ from tests.cli.conftest import arrays
 pytest.importorskip("rosbags", reason="rosbags is not installed (extra ros)")
 
 from collidecli.importers.recordings import ros_joint_states, ros_messages, ros_transforms
+from tests.support import ros_bags
 from tests.support.ros_bags import (
     FRAMES,
     MILLI,
@@ -710,12 +711,21 @@ def test_wrong_definitions_are_refused_in_one_line(robot, collide):
         collide.refused("run arm.urdf -o out.h5 -t schema.mcap", told=told)
 
 
+def test_a_definition_without_a_field_is_refused_by_its_name(robot, collide):
+    path = Path(moving().write("whole.mcap"))
+    damaged = path.read_bytes().replace(b"float64[] position\n", b"float64[] positiom\n")
+    assert damaged != path.read_bytes()
+    path.write_bytes(damaged)
+    told = ("sensor_msgs/msg/JointState", "no field 'position'")
+    collide.refused("run arm.urdf -o out.h5 -t whole.mcap", told=told)
+
+
 @pytest.mark.parametrize("ros1", [False, True])
 def test_a_clock_may_start_at_0(robot, collide, monkeypatch, ros1):
     """As that of a simulation, of headers and of receipt."""
     names = {clock: f"{clock}.{'bag' if ros1 else 'mcap'}" for clock in ("wall", "simulated")}
     driving_of(ros1).write(names["wall"])
-    monkeypatch.setattr(sys.modules[__name__], "START", 0)
+    monkeypatch.setattr(ros_bags, "START", 0)
     recorder = driving_of(ros1)
     recorder.messages = [
         (topic, kind, time - 1000, data) for topic, kind, time, data in recorder.messages

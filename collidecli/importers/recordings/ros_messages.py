@@ -120,6 +120,19 @@ def _readers() -> Any:
         raise InputError(what, "", "install one that is: pip install 'collidecli[ros]'") from error
 
 
+def check_definitions(defined: Mapping[str, Any], own: Mapping[str, Any]) -> None:
+    """Raises ValueError for a type of messages without a field that it has in ROS.
+
+    defined, own: constants, and names and types of the fields, by type: as the bag defines them,
+    and as ROS does.
+    """
+    for kind in sorted(set(defined) & set(own)):
+        names, wanted = ([name for name, _ in types[kind][1]] for types in (defined, own))
+        missing = [name for name in wanted if name not in names]
+        if missing:
+            raise ValueError(f"its definition of {kind} has no field {missing[0]!r}")
+
+
 class Bag:
     """An open bag. topics: the connections of each topic. is_ros1: of a `.bag` file."""
 
@@ -180,7 +193,9 @@ class Bag:
             self._stores[kind] = types.get_typestore(types.Stores.EMPTY if is_defined else store)
             # rosbags makes Python code of it; its parser lets only identifiers and literals pass
             if is_defined:
-                self._stores[kind].register(types.get_types_from_msg(connection.msgdef.data, kind))
+                defined = types.get_types_from_msg(connection.msgdef.data, kind)
+                check_definitions(defined, types.get_typestore(store).fielddefs)
+                self._stores[kind].register(defined)
         return self._stores[kind]
 
     def texts(self, topic: str) -> list[str]:
