@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pxr import Ar, Sdf, Tf, Usd, UsdGeom, UsdPhysics
 
 from collidecli.errors import InputError
+from collidecli.importers.usd.typed_attributes import QUATERNIONS, read_array
 from collidecli.storage.storage_formats import ENDINGS, USD
 
 NAMED_PRIMS = 10
@@ -214,7 +215,7 @@ def _check_used(prim: Usd.Prim, names: tuple[str, ...], path: str) -> bool:
     if (
         "orientations" in names
         and "orientationsf" not in names
-        and single.Get(Usd.TimeCode.EarliestTime())
+        and len(read_array(single, QUATERNIONS, f"{path} <{prim.GetPath()}>"))
     ):
         what = "orientations is animated, but the scene has orientationsf, which USD uses instead"
         raise InputError(what, f"{path} <{prim.GetPath()}>", "animate orientationsf")
