@@ -31,6 +31,7 @@ from collidecli.importers.usd.environments import (
     Environments,
     upwards,
 )
+from collidecli.importers.usd.expected_prims import refuse_excessive_stage
 from collidecli.importers.usd.motion import is_animated
 from collidecli.importers.usd.stage import metres_per_unit
 from collidecli.importers.usd.transforms import (
@@ -330,6 +331,7 @@ def populate(stage: Usd.Stage, pattern: str, file: str) -> Environments:
             "name root prims, or write none",
         )
     if len(roots) < 2:
+        refuse_excessive_stage(stage, ["/"], file)
         _set_mask(stage, ["/"])
         poses = _Roots(stage, roots, file).pose
         return Environments(tuple(Environment(root, poses[root], root) for root in roots))
@@ -436,6 +438,7 @@ class _Search:
 
     def run(self) -> Environments:
         outside = self._outside()
+        refuse_excessive_stage(self.stage, outside, self.file)
         _set_mask(self.stage, [*outside, *(f"{root}/{NOTHING}" for root in self.roots)])
         transforms = _Roots(self.stage, self.roots, self.file)
         self.alone |= transforms.moving
@@ -463,6 +466,7 @@ class _Search:
                 {root: (keys[root], around[root]) for root in self.roots}, self.roots
             )
             firsts = set(classes.values())
+            refuse_excessive_stage(self.stage, sorted(firsts), self.file)
             _set_mask(self.stage, [*kept, *(root for root in self.roots if root in firsts)])
             more = self._not_mergeable(firsts, classes) - self.alone
             if not more:

@@ -14,6 +14,7 @@ import numpy as np
 from pxr import Gf, Sdf, Usd, UsdGeom, UsdPhysics, Vt
 
 from collidecli.errors import InputError
+from collidecli.importers.usd.expected_prims import MOST_PRIMS
 from collidecli.importers.usd.instances import Instances
 from collidecli.importers.usd.layers import editable
 from collidecli.importers.usd.stage import Physics
@@ -61,6 +62,7 @@ def expand_instancers(stage: Usd.Stage, file: str, warnings: list[str]) -> Insta
     instancers that contain themselves.
     """
     instances = Instances()
+    prims = 0
     waiting = [(prim.GetPath(), 1) for prim in _instancers(stage.GetPseudoRoot())]
     while waiting:
         path, depth = waiting.pop(0)
@@ -78,6 +80,10 @@ def expand_instancers(stage: Usd.Stage, file: str, warnings: list[str]) -> Insta
         if len(instances.prototype_of) + count > INSTANCE_LIMIT:
             raise InputError(f"more than {INSTANCE_LIMIT} instances", where, "give the scene fewer")
         instancer = _Instancer(schema, where, warnings)
+        prims += instancer.prim_count()
+        if prims > MOST_PRIMS:
+            what = f"instances have over {MOST_PRIMS:,} prims"
+            raise InputError(what, where, "give the scene fewer")
         # USD would scale the time samples of a session layer with another rate.
         rate = stage.GetTimeCodesPerSecond()
         if not 0.0 < rate < np.inf:
@@ -213,6 +219,14 @@ class _Instancer:
             for k, i in enumerate(ids.tolist())
             if i not in off and prototypes[index[k]] is not None
         ]
+
+    def prim_count(self) -> int:
+        """Number of prims of all instances."""
+        every = Usd.TraverseInstanceProxies()
+        counts = [
+            sum(1 for _ in Usd.PrimRange(prim, every)) if prim else 0 for prim in self.prototypes
+        ]
+        return sum(counts[index] for index in self.index[self.rows].tolist())
 
     def write(self, stage: Usd.Stage, instances: Instances) -> Sdf.Path:
         """Creates the instances, adds them to `instances`, and returns the path of their parent."""

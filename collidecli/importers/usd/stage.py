@@ -15,9 +15,10 @@ from pxr import Sdf, Tf, Usd, UsdGeom, UsdPhysics, UsdUtils
 
 from collidecli.errors import InputError
 from collidecli.importers.asset_map import AssetMap
-from collidecli.importers.usd.asset_mapping import map_assets
+from collidecli.importers.usd.asset_mapping import map_assets, reload_stage
 from collidecli.importers.usd.composition import check_composition, is_report_of_missing
 from collidecli.importers.usd.environments import Environments
+from collidecli.importers.usd.expected_prims import refuse_excessive_stage
 from collidecli.importers.usd.instances import Instances, PrototypeGroups
 from collidecli.importers.usd.layers import lay_over, select_variants
 from collidecli.importers.usd.typed_attributes import check_parsed
@@ -104,15 +105,17 @@ def open_stage(
         raise InputError("the file is empty", str(path), "give a USD scene")
     assets = AssetMap(options.asset_map, str(path))
     with diagnostics(str(path)) as warnings:
-        whole = not masked or options.variants or options.motion_layer
-        mask = Usd.StagePopulationMask.All() if whole else Usd.StagePopulationMask()
         # pxr keeps layers by path while another stage refers to them.
         Sdf.Layer.ReloadLayers(
             {layer for layer in Sdf.Layer.GetLoadedLayers() if _is_unchanged_file(layer)}
         )
-        stage = Usd.Stage.OpenMasked(str(file), mask)
+        stage = Usd.Stage.OpenMasked(str(file), Usd.StagePopulationMask())
         stage.Reload()  # the scene's own layer may have been edited in memory
         map_assets(stage, assets)
+        if not masked or options.variants or options.motion_layer:
+            refuse_excessive_stage(stage, ["/"], str(path))
+            stage.SetPopulationMask(Usd.StagePopulationMask.All())
+            reload_stage(stage)
         select_variants(stage, options.variants, str(path))
         if options.motion_layer:
             lay_over(stage, options.motion_layer, str(path))
