@@ -18,6 +18,9 @@ from collidecli.errors import InputError
 MOST_PRIMS = 2_000_000
 """Of one stage, prims of instances and of environments that are composed included: OpenUSD takes 4
 GiB and a minute for a million."""
+MOST_ARCS = 250
+"""In a chain, each at the target of the one before: OpenUSD takes 4 s for 200, and eight times as
+long for twice as many."""
 _ARCS = ("references", "payload", "inheritPaths", "specializes")
 """Fields of a spec that name further specs."""
 
@@ -30,6 +33,14 @@ class _Target:
     path: Sdf.Path
 
 
+@dataclass(frozen=True)
+class _Counts:
+    """Number of prims of a target, and of arcs in its longest chain."""
+
+    prims: int = 1
+    arcs: int = 0
+
+
 @dataclass
 class _Content:
     """Specs below a target without those of arcs: their number, the targets of their arcs, and of
@@ -39,33 +50,43 @@ class _Content:
     targets: list[_Target] = field(default_factory=list)
     variants: list[list[_Target]] = field(default_factory=list)
 
-    def pending(self, counts: dict[_Target, int]) -> list[_Target]:
+    def pending(self, counts: dict[_Target, _Counts]) -> list[_Target]:
         """The targets that are not counted."""
         every = [*self.targets, *(target for group in self.variants for target in group)]
         return [target for target in every if target not in counts]
 
-    def total(self, counts: dict[_Target, int]) -> int:
-        """Number of prims; the prim at a target is merged with the one that has the arc."""
-        below = sum(counts.get(target, 1) - 1 for target in self.targets)
-        chosen = (max(counts.get(target, 1) for target in group) - 1 for group in self.variants)
-        return self.count + below + sum(chosen)
+    def total(self, counts: dict[_Target, _Counts]) -> _Counts:
+        """Counts with those of the arcs; the prim at a target is merged with the one that has the
+        arc."""
+        below = [counts.get(target, _Counts()) for target in self.targets]
+        groups = [[counts.get(target, _Counts()) for target in group] for group in self.variants]
+        prims = sum(found.prims - 1 for found in below)
+        prims += sum(max(found.prims for found in group) - 1 for group in groups)
+        arcs = [
+            *(found.arcs + 1 for found in below),
+            *(found.arcs for group in groups for found in group),
+        ]
+        return _Counts(self.count + prims, max(arcs, default=0))
 
 
 def refuse_excessive_stage(stage: Usd.Stage, paths: Iterable[str], file: str) -> None:
-    """Raises InputError where the prims at these paths, and those below them, are too many.
+    """Raises InputError where the prims at these paths, and those below them, are too many, or
+    their chains of arcs too long.
 
     paths: of prims whose parents are composed.
     """
-    counts: dict[_Target, int] = {}
+    counts: dict[_Target, _Counts] = {}
     total = 0
     for path in map(Sdf.Path, paths):
-        total += sum(_counted(target, counts) for target in _targets_at(stage, path))
+        for target in _targets_at(stage, path):
+            found = _counted(target, counts)
+            total += found.prims
+            if found.arcs > MOST_ARCS:
+                what = f"references and other arcs are {found.arcs} deep, at most {MOST_ARCS}"
+                raise InputError(what, f"{file} <{path}>", "flatten a part of the scene")
         if total > MOST_PRIMS:
-            raise InputError(
-                f"the scene composes to over {MOST_PRIMS:,} prims (up to {total:.3g})",
-                file,
-                "deactivate a part of it, or split it into several scenes",
-            )
+            what = f"the scene composes to over {MOST_PRIMS:,} prims (up to {total:.3g})"
+            raise InputError(what, file, "split it into several scenes")
 
 
 def open_whole(path: str, load: Usd.Stage.InitialLoadSet = Usd.Stage.LoadAll) -> Usd.Stage:
@@ -91,8 +112,8 @@ def _targets_at(stage: Usd.Stage, path: Sdf.Path) -> Iterator[_Target]:
         yield _Target(spec.layer, spec.path.AppendChild(path.name))
 
 
-def _counted(first: _Target, counts: dict[_Target, int]) -> int:
-    """Number of prims of a target, arcs included; adds it and those of its arcs to `counts`.
+def _counted(first: _Target, counts: dict[_Target, _Counts]) -> _Counts:
+    """Counts of a target, arcs included; adds them and those of its arcs to `counts`.
 
     A target in a cycle of arcs, which USD refuses, counts once.
     """
