@@ -15,9 +15,11 @@ MOST_COPIES = 100_000
 """Of one element: MuJoCo's time grows with the square, to ten minutes for this number."""
 MOST_BODIES = 50_000
 """Bodies of MJCF and links of URDF in all files of a scene, with copies: MuJoCo's time grows with
-the square, to half an hour for this number."""
+the square, from 12 s for 4,000 links to half an hour for this number."""
+MOST_GEOMS = 100_000
+"""Geoms of MJCF, collisions and visuals of URDF, as bodies: 20,000 take 15 s, 50,000 71 s."""
 MOST_ELEMENTS = 1_000_000
-"""In all files of a scene, with copies: a million geoms take a quarter of an hour."""
+"""Elements of any kind, as bodies."""
 MOST_VALUES = 1_000_000
 """Of keyframes, and of user values of one element."""
 MOST_ATTRIBUTES = 1000
@@ -29,6 +31,7 @@ _SIZE = re.compile(rb"""\b(nkey|nuser_\w+|nrow|ncol|width|height)\s*=\s*["']\s*(
 _COUNTED = re.compile(rb"""<(/?)(replicate|flexcomp|composite)\b((?:[^<>"']|"[^"]*"|'[^']*')*)>""")
 _COUNT = re.compile(rb"""\bcount\s*=\s*["']([^"']*)["']""")
 _BODY = re.compile(rb"<(?:body|link)[\s/>]")
+_GEOM = re.compile(rb"<(?:geom|collision|visual)[\s/>]")
 _FILED = re.compile(rb"""<(include|model|attach)\b((?:[^<>"']|"[^"]*"|'[^']*')*)>""")
 _NAMED = re.compile(rb"""\b(file|name|model)\s*=\s*["']([^"']*)["']""")
 _COMMENT = re.compile(rb"<!--.*?-->", re.S)
@@ -65,7 +68,7 @@ def refuse_excessive_scene(text: bytes, location: str) -> None:
 
 
 def refuse_excessive_files(texts: Sequence[tuple[str, bytes]], location: str) -> None:
-    """Raises InputError where all files of a scene together have too many elements or bodies.
+    """Raises InputError where all files of a scene have too many bodies, geoms or elements.
 
     texts: file names and contents, the scene's first and each before those that it includes.
     """
@@ -80,6 +83,7 @@ def refuse_excessive_files(texts: Sequence[tuple[str, bytes]], location: str) ->
             count = of_file * of_part
             found["elements"] += count * (part.count(b"<") - part.count(b"</"))
             found["bodies"] += count * len(_BODY.findall(part))
+            found["geoms"] += count * len(_GEOM.findall(part))
             for element, attributes in _FILED.findall(part):
                 named = dict(_NAMED.findall(attributes))
                 name = os.path.basename(named.get(b"file", b"").decode("utf-8", "replace"))
@@ -91,7 +95,8 @@ def refuse_excessive_files(texts: Sequence[tuple[str, bytes]], location: str) ->
                     models[named.get(b"name", b"")] = name
         for model, name in models.items():
             copies[name] += max(attached[model], 1) if model else max(attached.total(), 1)
-        for what, most in (("bodies", MOST_BODIES), ("elements", MOST_ELEMENTS)):
+        limits = {"bodies": MOST_BODIES, "geoms": MOST_GEOMS, "elements": MOST_ELEMENTS}
+        for what, most in limits.items():
             if found[what] > most:
                 fix = f"at most {most:,}: split it into several scenes"
                 raise InputError(

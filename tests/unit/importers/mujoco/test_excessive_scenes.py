@@ -21,9 +21,10 @@ BODIES = f"<body>{GEOM}</body>" * 10
     [
         ([scene(BODIES * 2)], "the scene has 20 bodies, with copies"),
         ([scene(f'<replicate count="2">{BODIES}</replicate>')], "the scene has 20 bodies"),
-        ([scene(GEOM * 40)], "the scene has 42 elements"),
+        ([scene("<site/>" * 40)], "the scene has 42 elements"),
+        ([scene(GEOM * 31)], "the scene has 31 geoms"),
         (
-            [scene('<replicate count="4">' + GEOM * 10 + "</replicate>")],
+            [scene('<replicate count="4">' + "<site/>" * 10 + "</replicate>")],
             "the scene has 43 elements",
         ),
         (["<robot name='r'>" + "".join(f"<link name='l{k}'/>" for k in range(20)) + "</robot>"],
@@ -36,11 +37,12 @@ BODIES = f"<body>{GEOM}</body>" * 10
           '<replicate count="2"><attach model="m" prefix="a"/></replicate></worldbody></mujoco>',
           scene(BODIES)], "the scene has 20 bodies"),
     ],
-    ids=["bodies", "copies", "elements", "copied", "links", "include", "copied include", "attach"],
+    ids=["bodies", "copies", "elements", "geoms", "copied", "links", "include", "copied include", "attach"],
 )  # fmt: skip
 def test_scenes_that_are_too_large_are_refused(tmp_path, texts, words, monkeypatch):
     """The limits are of all files of a scene, copies included."""
     monkeypatch.setattr(excessive_scenes, "MOST_BODIES", 19)
+    monkeypatch.setattr(excessive_scenes, "MOST_GEOMS", 30)
     monkeypatch.setattr(excessive_scenes, "MOST_ELEMENTS", 41)
     for k, text in enumerate(texts):
         (tmp_path / f"{k}.xml").write_text(text)
