@@ -290,6 +290,8 @@ def _of_usd(imported: Any, model: Model) -> Iterator[Visual]:
     from pxr import Usd, UsdGeom
 
     from collidecli.importers.usd.mesh_contents import MeshContents
+    from collidecli.importers.usd.stage import diagnostics
+    from collidecli.importers.usd.typed_attributes import VECTORS, read_array
 
     time = Usd.TimeCode.EarliestTime()
     meshes = MeshContents()
@@ -311,16 +313,17 @@ def _of_usd(imported: Any, model: Model) -> Iterator[Visual]:
         ):
             continue
         try:
+            with diagnostics(path):
+                matrix = np.array(placed.GetLocalToWorldTransform(prim)) * imported.metres_per_unit
             content = meshes.read(prim, path)
             triangle = content.triangle
+            painted = read_array(drawn.GetDisplayColorAttr(), VECTORS, path)
         except InputError:  # a mesh that no collider has may be damaged
             continue
-        matrix = np.array(placed.GetLocalToWorldTransform(prim)) * imported.metres_per_unit
         world = content.point @ matrix[:3, :3] + matrix[3, :3]
         number = row[str(body.GetPath())]
         local = moved_points(inverse_poses(model.bodies.pose[number]), world)
-        painted = drawn.GetDisplayColorAttr().Get(time)
-        colour = np.clip(tuple(painted[0]) if painted else GREY, 0.0, 1.0).tolist()
+        colour = np.clip(painted[0] if len(painted) else GREY, 0.0, 1.0).tolist()
         yield Visual(
             path, number, ShapeType.MESH, UNMOVED, mesh=_mesh(local, triangle), colour=colour
         )

@@ -272,6 +272,21 @@ VISUAL_URDF = """<robot name="r"><material name="red"><color rgba="1 0 0 1"/></m
 
 
 @pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("color3f[] primvars:displayColor = [(0, 1, 0)]", 'string primvars:displayColor = "x"'),
+        ("double3 xformOp:scale = (1, 2, 1)", "quatf xformOp:scale = (1, 0, 0, 0)"),
+    ],
+)
+def test_a_visual_mesh_with_a_value_of_another_type_is_left_out(here, collide, old, new):
+    assert old in VISUAL_USD
+    write_usda(here, VISUAL_USD.replace(old, new), name="a.usda")
+    collide.ok("run", "a.usda", "-o", "a.h5", "--device", "cpu")
+    with opened_view(ViewRequest("a.h5")) as view:
+        assert view.frames.shape_count == len(view.frames.model.shapes) == 1
+
+
+@pytest.mark.parametrize(
     ("name", "text", "half", "colour", "told"),
     [
         ("a.usda", VISUAL_USD, (0.1, 0.4, 0.3), (0, 255, 0), ""),

@@ -12,6 +12,7 @@ import pytest
 
 from tests.cli.conftest import CommandLine, arrays, collide
 from tests.hostile.seeds import PART_USDA, PILE_USDA, ROBOT_XML, assets, usdz
+from tests.support.attribute_scenes import SCENES
 
 __all__ = ["collide"]
 RUN = ("-o", "out.h5", "--device", "cpu", "--threads", "1", "--quiet", "--force")
@@ -59,6 +60,13 @@ UNCLOSED = b"{'descr': '<f8', 'fortran_order': False, 'shape': (1, 4".ljust(117)
 SCALED = PILE_USDA.replace("translate = (0.3, 0, 0.3)", "scale = (1e308, 1, 1)").replace(
     '["xformOp:translate"]\n        def "block"', '["xformOp:scale"]\n        def "block"'
 )
+DOUBLED = "#usda 1.0\n" + "".join(
+    f'def Xform "a{k + 1}" {{\n'
+    + "".join(f'def "{name}" (references = </a{k}>) {{}}\n' for name in "xy")
+    + "}\n"
+    for k in range(24)
+)
+ATTRIBUTES_OF = {name: f"#usda 1.0\n{text}" for name, text in SCENES.items()}
 REFUSED = {
     **{
         f"a keyframe at {time}": (
@@ -94,6 +102,24 @@ REFUSED = {
         "",
     ),
     "a scale that overflows": ("pile.usda", SCALED, "a scale beyond 1e+100"),
+    "indices that are fractions": (
+        "pile.usda",
+        ATTRIBUTES_OF["instances"].replace("int[] protoIndices", "float[] protoIndices"),
+        "protoIndices has the type float[]\n",
+    ),
+    "a radius of particles that is a text": (
+        "pile.usda",
+        ATTRIBUTES_OF["particles"].replace(
+            "float[] widths = [0.1, 0.2]", 'custom string collide:particleRadius = "x"'
+        ),
+        "collide:particleRadius is 'x', and has the type string\n",
+    ),
+    "references that multiply": ("pile.usda", DOUBLED, "composes to over 2,000,000 prims"),
+    "links without end": (
+        "robot.urdf",
+        '<robot name="r">' + "".join(f'<link name="l{k}"/>' for k in range(50_001)) + "</robot>",
+        "the scene has 50,001 bodies",
+    ),
     "a header that does not close": (
         "states.npy",
         b"\x93NUMPY\x01\x00" + len(UNCLOSED).to_bytes(2, "little") + UNCLOSED,

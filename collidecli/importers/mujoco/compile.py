@@ -14,7 +14,10 @@ import numpy as np
 
 from collidecli.errors import InputError
 from collidecli.importers.mujoco.additions import add_floating_base, add_ground
-from collidecli.importers.mujoco.excessive_scenes import refuse_excessive_scene
+from collidecli.importers.mujoco.excessive_scenes import (
+    refuse_excessive_files,
+    refuse_excessive_scene,
+)
 from collidecli.importers.mujoco.left_out import (
     FAMILIES,
     KEYFRAMES,
@@ -91,12 +94,7 @@ def compile_mjcf(
     if xml is not None and names_other_files(xml.encode()):
         what = "the embedded scene includes or attaches other files"
         raise InputError(what, location, "give the scene and its files separately")
-    if xml is not None:
-        refuse_excessive_scene(xml.encode(), location)
-    for file in included_files(location) if xml is None else ():
-        refuse_excessive_scene(
-            _content(file), location if os.path.samefile(file, location) else file
-        )
+    _refuse_excessive(location, xml)
     attempts = _Attempts(location, xml, folder, options or SceneOptions())
     try:
         try:
@@ -117,6 +115,19 @@ def compile_mjcf(
     files = (*attempts.included, *attempts.shape_files)
     warnings = (*attempts.notes, *attempts.messages)
     return CompiledScene(mj_model, location, files, xml or "", attempts.urdf, warnings)
+
+
+def _refuse_excessive(location: str, xml: str | None) -> None:
+    """Raises InputError for a scene, of a file or a text, that is too large in itself or with the
+    files that it names."""
+    if xml is not None:
+        texts = [(location, xml.encode())]
+    else:
+        own, *others = included_files(location)
+        texts = [(location, _content(own)), *((file, _content(file)) for file in others)]
+    refuse_excessive_files(texts, location)
+    for file, text in texts:
+        refuse_excessive_scene(text, file)
 
 
 @contextmanager

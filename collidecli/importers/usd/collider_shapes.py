@@ -11,8 +11,16 @@ import numpy as np
 from pxr import Usd
 
 from collidecli.errors import InputError
-from collidecli.importers.usd.stage import SHAPES_TO_USE, Physics, constant
+from collidecli.importers.usd.stage import SHAPES_TO_USE, Physics
 from collidecli.importers.usd.transforms import ROUNDING, located_transform
+from collidecli.importers.usd.typed_attributes import (
+    NUMBER,
+    NUMBERS,
+    TOKEN,
+    VECTORS,
+    Kind,
+    read_constant,
+)
 from collidecli.importers.usd.world_matrices import AXIS_ORDER, PrimTransforms, WorldTransforms
 from collidecli.numerics.products import matmul, matvec
 from collidecli.scene.convex_hull import ConvexHull
@@ -156,7 +164,8 @@ class ShapeReader:
                 "scale them uniformly: points are spheres",
             )
         point, width = (
-            np.array(self._attribute(prim, name), np.float64) for name in ("points", "widths")
+            np.array(self._attribute(prim, name, kind), np.float64)
+            for name, kind in (("points", VECTORS), ("widths", NUMBERS))
         )
         if not len(point):
             raise InputError("there are no points", where, "author them, or remove the collider")
@@ -180,23 +189,21 @@ class ShapeReader:
         return matvec(columns, point) * self._metres_per_unit, radius
 
     def _axis(self, prim: Usd.Prim) -> str:
-        axis = str(self._attribute(prim, "axis"))
+        axis = self._attribute(prim, "axis", TOKEN)
         if axis not in AXIS_ORDER:
             raise InputError(f"axis is '{axis}'", self._where(prim), "give X, Y or Z")
         return axis
 
     def _length(self, prim: Usd.Prim, name: str, may_be_zero: bool = False) -> float:
-        value = self._attribute(prim, name)
-        if not isinstance(value, float):
-            raise InputError(f"{name} is {value!r}", self._where(prim), "give a number")
+        value = float(self._attribute(prim, name, NUMBER))
         if not (math.isfinite(value) and (value > 0.0 or (may_be_zero and value == 0.0))):
             fix = "every size must be finite and greater than zero"
             raise InputError(f"{name} is {value:g}", self._where(prim), fix)
         return value
 
-    def _attribute(self, prim: Usd.Prim, name: str):
+    def _attribute(self, prim: Usd.Prim, name: str, kind: Kind) -> Any:
         fix = "give the shape one size; shapes that grow are not handled"
-        value = constant(prim.GetAttribute(name), self._where(prim), fix)
+        value = read_constant(prim.GetAttribute(name), kind, self._where(prim), fix)
         if value is None:
             raise InputError(f"{name} has no value", self._where(prim), "author it")
         return value

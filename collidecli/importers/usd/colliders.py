@@ -26,7 +26,16 @@ from collidecli.importers.mujoco_margins import (
     may_be_legacy,
 )
 from collidecli.importers.usd.deformables import DEFORMABLE, RADIUS
-from collidecli.importers.usd.stage import REST_TIME, Physics, constant
+from collidecli.importers.usd.stage import Physics
+from collidecli.importers.usd.typed_attributes import (
+    FLAG,
+    NUMBER,
+    SIMULATOR_VALUE,
+    TOKEN,
+    WHOLE,
+    read_constant,
+    read_value,
+)
 from collidecli.numerics.products import integer_power
 from collidecli.scene.builder import ModelBuilder
 from collidecli.scene.option_values import LEGACY_MARGIN
@@ -106,6 +115,8 @@ TABLE = (
     Attribute("physxCollision:minTorsionalPatchRadius", IGNORED),
 )
 ROWS = {row.name: row for row in TABLE}
+KINDS = {float: NUMBER, int: WHOLE, bool: FLAG, str: TOKEN}
+"""Kinds of values by `Attribute.kind`; an integer may be authored as a float."""
 SOLVER_ROWS = ("contact_ke", "contact_kd", "contact_kf", "contact_ka")
 """Uses of the table that are fields of a shape's material."""
 HYDRO_ROWS = ("is_hydroelastic", "k_hydro")
@@ -152,25 +163,18 @@ def read(row: Attribute, attribute: Usd.Attribute, where: str, units: tuple[floa
     units: the stage's metersPerUnit and kilogramsPerUnit. Raises InputError at `where` for a value
     of another kind, out of range, or that changes over time.
     """
-    value = constant(attribute, where, "give it one value")
+    value = read_constant(attribute, KINDS[row.kind], where, "give it one value")
     if value is None or (isinstance(value, float) and value == -math.inf):
         return None
     if row.kind not in (bool, str):
         return in_si(row, value, where, units)
-    if not isinstance(value, row.kind):
-        raise InputError(
-            f"{row.name} is {value!r}", where, f"give a {'bool' if row.kind is bool else 'token'}"
-        )
     if row.choices and value not in row.choices:
         raise InputError(f"{row.name} is '{value}'", where, f"give one of {', '.join(row.choices)}")
     return value
 
 
 def in_si(row: Attribute, value: Any, where: str, units: tuple[float, float]) -> Any:
-    """A number in SI, see `read`. Raises InputError at `where` for a value of another kind or out
-    of range."""
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        raise InputError(f"{row.name} is {value!r}", where, "give a number")
+    """A number in SI, see `read`. Raises InputError at `where` for a value out of range."""
     if row.kind is int and value != int(value if math.isfinite(value) else 0):
         raise InputError(f"{row.name} is {value!r}", where, "give an integer")
     if row.infinite and value == math.inf:
@@ -330,7 +334,7 @@ class ColliderAttributes:
                 if is_unknown(name):
                     unknown.append(name)
                 elif not name.startswith("mjc:") and "Collision:" in name:
-                    values[name] = attribute.Get(REST_TIME)
+                    values[name] = read_value(attribute, SIMULATOR_VALUE, where)
             elif row.use != IGNORED:
                 value = read(row, attribute, where, self._units)
                 if value is not None:
@@ -419,7 +423,7 @@ class ColliderAttributes:
         if not attribute:  # a deformable prim need not be a collider
             return True
         fix = "give it one value; colliders that change over time are not handled"
-        return bool(constant(attribute, self._physics.where(path), fix))
+        return bool(read_constant(attribute, FLAG, self._physics.where(path), fix))
 
     def _check_particles(self, path: str) -> None:
         """Refuses what a deformable prim cannot have, and notes what has no effect on particles."""

@@ -8,7 +8,8 @@ from itertools import combinations_with_replacement
 
 from pxr import Usd, UsdPhysics
 
-from collidecli.importers.usd.stage import Physics, authored_value
+from collidecli.importers.usd.stage import Physics
+from collidecli.importers.usd.typed_attributes import FLAG, TOKEN, read_authored
 
 UNGROUPED = "/no_collision_group"
 """Group of the colliders without a group, which an inverted group filters unless it names it."""
@@ -43,7 +44,7 @@ class CollisionGroups:
             {name for groups in self._member.values() for name in groups} - set(prims)
         ):
             prims[name] = physics.prim(name)
-        self._inverted = any(is_inverted(prim) for prim in prims.values())
+        self._inverted = any(is_inverted(prim, physics.file) for prim in prims.values())
         for path, prim in prims.items():
             for target in targets_of(prim, "physics:filteredGroups"):
                 if target not in prims and not physics.environments.is_left_out(target):
@@ -53,7 +54,7 @@ class CollisionGroups:
                     )
         self._scenes = _scenes_of(physics)
         self.filtered = [
-            *filtered_groups(prims, self._inverted),
+            *filtered_groups(prims, self._inverted, physics.file),
             *_apart(set(self._scenes.values())),
         ]
 
@@ -77,13 +78,18 @@ class CollisionGroups:
         return frozenset(groups)
 
 
-def filtered_groups(prims: dict[str, Usd.Prim], with_ungrouped: bool) -> Iterator[tuple[str, str]]:
+def filtered_groups(
+    prims: dict[str, Usd.Prim], with_ungrouped: bool, file: str
+) -> Iterator[tuple[str, str]]:
     """Pairs of group names, in the order of `prims`, that do not collide; a group may be paired
     with itself.
 
-    with_ungrouped: UNGROUPED is one of the groups.
+    with_ungrouped: UNGROUPED is one of the groups. file: of the stage, in errors.
     """
-    merge_name = {name: authored_value(prim, "physics:mergeGroup") for name, prim in prims.items()}
+    merge_name = {
+        name: read_authored(prim, "physics:mergeGroup", TOKEN, f"{file} <{name}>")
+        for name, prim in prims.items()
+    }
     # A leading blank, so that a merge name differs from all prim paths; an empty one is none.
     merged = {name: f" {value}" if value else name for name, value in merge_name.items()}
     filters: dict[str, list[tuple[bool, set[str]]]] = {}
@@ -91,7 +97,7 @@ def filtered_groups(prims: dict[str, Usd.Prim], with_ungrouped: bool) -> Iterato
         named = {
             merged.get(target, target) for target in targets_of(prim, "physics:filteredGroups")
         }
-        filters.setdefault(merged[name], []).append((is_inverted(prim), named))
+        filters.setdefault(merged[name], []).append((is_inverted(prim, file), named))
     if with_ungrouped:
         merged[UNGROUPED] = UNGROUPED
 
@@ -103,10 +109,12 @@ def filtered_groups(prims: dict[str, Usd.Prim], with_ungrouped: bool) -> Iterato
             yield first, second
 
 
-def is_inverted(prim: Usd.Prim) -> bool:
+def is_inverted(prim: Usd.Prim, file: str) -> bool:
     """Whether a group is inverted, as authored: the parsed descriptor can be true where nothing is
     authored."""
-    return bool(authored_value(prim, "physics:invertFilteredGroups"))
+    return bool(
+        read_authored(prim, "physics:invertFilteredGroups", FLAG, f"{file} <{prim.GetPath()}>")
+    )
 
 
 def targets_of(prim: Usd.Prim, relationship: str) -> list[str]:

@@ -9,7 +9,21 @@ import numpy as np
 from pxr import Usd, UsdGeom, UsdPhysics
 
 from collidecli.errors import InputError
-from collidecli.importers.usd.stage import REST_TIME, authored_value, constant, reading_samples
+from collidecli.importers.usd.mesh_contents import is_left_handed
+from collidecli.importers.usd.stage import reading_samples
+from collidecli.importers.usd.typed_attributes import (
+    FLAG,
+    INDICES,
+    NUMBERS,
+    RADII,
+    REST_TIME,
+    TETRAHEDRA,
+    VECTORS,
+    Kind,
+    read_array,
+    read_authored,
+    read_constant_array,
+)
 from collidecli.importers.usd.world_matrices import PrimTransforms
 from collidecli.scene.builder import ModelBuilder, ShapeConfig
 from collidecli.scene.shape_types import POSITION_LIMIT
@@ -62,16 +76,14 @@ def is_deformable(prim: Usd.Prim, file: str) -> bool:
     """Whether a prim of a file is deformable, see `deformable_prims`."""
     kind = str(prim.GetTypeName())
     where = f"{file} <{prim.GetPath()}>"
-    value = authored_value(prim, DEFORMABLE)
-    if value not in (None, False, True):
-        raise InputError(f"{DEFORMABLE} is {value!r}", where, "give a bool")
+    value = read_authored(prim, DEFORMABLE, FLAG, where)
     if kind not in (POINTS, CLOTH_MESH, SOFT_MESH):
         if value:
             what = f"{DEFORMABLE} is set on a prim of type {kind or 'none'}"
             raise InputError(what, where, f"set it on {POINTS}, {CLOTH_MESH} or {SOFT_MESH}")
         return False
     if value is not None:
-        return bool(value)
+        return value
     if prim.HasAttribute(OFFSET):
         return True
     # GetAppliedSchemas leaves out schemas of other programs, which no plugin defines.
@@ -87,44 +99,44 @@ def read_deformable(prim: Usd.Prim, metres_per_unit: float, file: str) -> Deform
     arrays."""
     where = f"{file} <{prim.GetPath()}>"
     based = UsdGeom.PointBased(prim)
-    point = _array(based.GetPointsAttr(), where, 3).astype(np.float64)
+    point = _required(based.GetPointsAttr(), VECTORS, where)
     _check_points(point * metres_per_unit, where)
     triangle = np.zeros((0, 3), np.int64)
     tetrahedron = np.zeros((0, 4), np.int64)
     if str(prim.GetTypeName()) == CLOTH_MESH:
         mesh = UsdGeom.Mesh(prim)
         counts, indices = (
-            _array(a, where)
+            _required(a, INDICES, where)
             for a in (mesh.GetFaceVertexCountsAttr(), mesh.GetFaceVertexIndicesAttr())
         )
-        if counts.sum() != len(indices) or (counts < 3).any():
+        if counts.sum(dtype=np.int64) != len(indices) or (counts < 3).any():
             raise InputError(
                 "faceVertexCounts and faceVertexIndices disagree", where, "correct the mesh"
             )
         _check_indices(indices, len(point), where)
-        triangle = triangulated(point, counts.astype(np.int32), indices.astype(np.int32), where)
-        if mesh.GetOrientationAttr().Get() == UsdGeom.Tokens.leftHanded:
+        triangle = triangulated(point, counts, indices, where)
+        if is_left_handed(mesh, where):
             triangle = triangle[:, ::-1]
     elif str(prim.GetTypeName()) == SOFT_MESH:
-        tetrahedron = _array(prim.GetAttribute("tetVertexIndices"), where, 4)
+        tetrahedron = _required(prim.GetAttribute("tetVertexIndices"), TETRAHEDRA, where)
         _check_indices(tetrahedron, len(point), where)
     radius = _radius(prim, len(point), where) * metres_per_unit
     return Deformable(prim, based.GetPointsAttr(), len(point), radius, triangle, tetrahedron)
 
 
-def _array(attribute: Usd.Attribute, where: str, width: int = 0) -> np.ndarray:
+def _required(attribute: Usd.Attribute, kind: Kind, where: str) -> np.ndarray:
+    """The array of an attribute at rest, of which only points may change over time; refused where
+    it is missing."""
     name = attribute.GetName() if attribute else "its elements"
-    if attribute and name != "points":
-        constant(attribute, where, "keep the elements over time")
-    value = attribute.Get(REST_TIME) if attribute else None
-    if value is None or not len(value):
-        raise InputError(
-            f"the deformable prim has no {name}",
-            where,
-            "give it points and elements, or leave it out",
-        )
-    array = np.array(value)
-    return array.reshape(-1, width) if width else array
+    array = (
+        read_array(attribute, kind, where)
+        if name == "points"
+        else read_constant_array(attribute, kind, where, "keep the elements over time")
+    )
+    if not len(array):
+        what = f"the deformable prim has no {name}"
+        raise InputError(what, where, "give it points and elements, or leave it out")
+    return array
 
 
 def _check_points(point: np.ndarray, where: str) -> None:
@@ -150,11 +162,10 @@ def _check_indices(indices: np.ndarray, count: int, where: str) -> None:
 def _radius(prim: Usd.Prim, count: int, where: str) -> np.ndarray:
     """float64[count]: `collide:particleRadius`, else half of the widths of Points, else 0, in stage
     units."""
-    value = authored_value(prim, RADIUS)
-    widths = UsdGeom.Points(prim).GetWidthsAttr() if str(prim.GetTypeName()) == POINTS else None
-    if value is None and widths is not None and widths.Get(REST_TIME):
-        value = 0.5 * np.array(widths.Get(REST_TIME), np.float64)
-        value = value[0] if len(value) == 1 else value
+    value = read_authored(prim, RADIUS, RADII, where)
+    if value is None and str(prim.GetTypeName()) == POINTS:
+        widths = 0.5 * read_array(UsdGeom.Points(prim).GetWidthsAttr(), NUMBERS, where)
+        value = (widths[0] if len(widths) == 1 else widths) if len(widths) else None
     radii = np.asarray(0.0 if value is None else value, np.float64)
     if radii.ndim and len(radii) != count:
         raise InputError(
@@ -179,7 +190,7 @@ class DeformableMotion:
         self._deformables = deformables
         self._metres_per_unit = metres_per_unit
         self._file = file
-        self._transforms = PrimTransforms(REST_TIME)
+        self._transforms = PrimTransforms(REST_TIME, file)
 
     @property
     def codes(self) -> set[float]:
@@ -207,8 +218,7 @@ class DeformableMotion:
         points = np.empty((len(codes), deformable.count, 3))
         for frame, code in enumerate(codes):
             where = f"{self._file} <{deformable.path}>, time code {code:g}"
-            value = deformable.points.Get(Usd.TimeCode(float(code)))
-            point = np.zeros((0, 3)) if value is None else np.array(value, np.float64)
+            point = read_array(deformable.points, VECTORS, where, Usd.TimeCode(float(code)))
             if len(point) != deformable.count:
                 fix = "keep the number of points over time"
                 raise InputError(

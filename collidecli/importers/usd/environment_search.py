@@ -31,8 +31,9 @@ from collidecli.importers.usd.environments import (
     Environments,
     upwards,
 )
+from collidecli.importers.usd.expected_prims import refuse_excessive_stage
 from collidecli.importers.usd.motion import is_animated
-from collidecli.importers.usd.stage import REST_TIME, metres_per_unit
+from collidecli.importers.usd.stage import metres_per_unit
 from collidecli.importers.usd.transforms import (
     TransformError,
     check_columns,
@@ -41,6 +42,13 @@ from collidecli.importers.usd.transforms import (
     pose_of,
     rotation_of,
     scale_keys,
+)
+from collidecli.importers.usd.typed_attributes import (
+    EXPRESSION,
+    FLAG,
+    REST_TIME,
+    TOKEN,
+    read_authored,
 )
 from collidecli.importers.usd.world_matrices import PrimTransforms
 from collidecli.numerics.products import matmul
@@ -139,10 +147,12 @@ class Links:
 
     targets: of the prims outside that refer to an environment or a satellite. satellites_of:
     environment to its satellites, in the stage's order. environment_of: satellite to environment.
-    by_expression: a collection is given by a path expression, which may match any prim.
+    by_expression: a collection is given by a path expression, which may match any prim. file: of
+    the stage, in errors.
     """
 
     roots: set[str]
+    file: str
     targets: dict[str, Targets] = field(default_factory=dict)
     satellites_of: dict[str, list[str]] = field(default_factory=dict)
     environment_of: dict[str, str] = field(default_factory=dict)
@@ -151,10 +161,10 @@ class Links:
     _content: dict[str, Hashable] = field(default_factory=dict)
 
     @classmethod
-    def read(cls, stage: Usd.Stage, roots: list[str]) -> Links:
+    def read(cls, stage: Usd.Stage, roots: list[str], file: str) -> Links:
         """The links of a stage that is populated with all prims outside; environments need not be
         populated."""
-        links = cls(set(roots))
+        links = cls(set(roots), file)
         for prim in stage.Traverse(Usd.TraverseInstanceProxies()):
             path = str(prim.GetPath())
             if path in links.roots:
@@ -164,7 +174,7 @@ class Links:
             if targets:
                 links.targets[path] = targets
                 links._add_satellite(prim, targets)
-            links.by_expression = links.by_expression or cls.has_expression(prim, below=False)
+            links.by_expression = links.by_expression or cls.has_expression(prim, file, below=False)
         for path in links.environment_of:
             links._content[path] = links._relative_content(stage.GetPrimAtPath(path))
         for path, targets in links.targets.items():
@@ -173,15 +183,18 @@ class Links:
         return links
 
     @staticmethod
-    def has_expression(prim: Usd.Prim, below: bool = True) -> bool:
+    def has_expression(prim: Usd.Prim, file: str, below: bool = True) -> bool:
         """Whether a prim, or one below it, has a collection by path expression."""
         prims = Usd.PrimRange(prim, Usd.TraverseInstanceProxies()) if below else (prim,)
         return any(
             schema.startswith("CollectionAPI:")
             and bool(
-                prim_above.GetAttribute(
-                    f"collection:{schema.partition(':')[2]}:membershipExpression"
-                ).Get()
+                read_authored(
+                    prim_above,
+                    f"collection:{schema.partition(':')[2]}:membershipExpression",
+                    EXPRESSION,
+                    f"{file} <{prim_above.GetPath()}>",
+                )
             )
             for prim_above in prims
             for schema in prim_above.GetAppliedSchemas()
@@ -232,8 +245,9 @@ class Links:
             for t in linked
         }
         if prim.IsA(UsdPhysics.CollisionGroup):
-            merged = prim.GetAttribute("physics:mergeGroup").Get()
-            everything = prim.GetAttribute("collection:colliders:includeRoot").Get()
+            where = f"{self.file} <{path}>"
+            merged = read_authored(prim, "physics:mergeGroup", TOKEN, where)
+            everything = read_authored(prim, "collection:colliders:includeRoot", FLAG, where)
             if merged or everything or len(members) != 1:
                 return
         elif prim.IsA(UsdPhysics.Joint):
@@ -317,6 +331,7 @@ def populate(stage: Usd.Stage, pattern: str, file: str) -> Environments:
             "name root prims, or write none",
         )
     if len(roots) < 2:
+        refuse_excessive_stage(stage, ["/"], file)
         _set_mask(stage, ["/"])
         poses = _Roots(stage, roots, file).pose
         return Environments(tuple(Environment(root, poses[root], root) for root in roots))
@@ -378,7 +393,7 @@ class _Roots:
     def __init__(self, stage: Usd.Stage, roots: list[str], file: str) -> None:
         unit = metres_per_unit(stage, file, [])
         prims = [stage.GetPrimAtPath(root) for root in roots]
-        matrices = PrimTransforms(REST_TIME).matrices(prims)
+        matrices = PrimTransforms(REST_TIME, file).matrices(prims)
         columns = columns_of(matrices)
         _check(columns, roots, file)
         rotations = rotation_of(columns)
@@ -423,10 +438,11 @@ class _Search:
 
     def run(self) -> Environments:
         outside = self._outside()
+        refuse_excessive_stage(self.stage, outside, self.file)
         _set_mask(self.stage, [*outside, *(f"{root}/{NOTHING}" for root in self.roots)])
         transforms = _Roots(self.stage, self.roots, self.file)
         self.alone |= transforms.moving
-        links = Links.read(self.stage, self.roots)
+        links = Links.read(self.stage, self.roots, self.file)
         above = {path for root in self.roots for path in upwards(root)} - set(self.roots)
         # Colliders of environments below a body do not have the poses of their roots.
         of_body = any(
@@ -450,6 +466,7 @@ class _Search:
                 {root: (keys[root], around[root]) for root in self.roots}, self.roots
             )
             firsts = set(classes.values())
+            refuse_excessive_stage(self.stage, sorted(firsts), self.file)
             _set_mask(self.stage, [*kept, *(root for root in self.roots if root in firsts)])
             more = self._not_mergeable(firsts, classes) - self.alone
             if not more:
@@ -515,7 +532,7 @@ class _Search:
                     xformable = UsdGeom.Xformable(prim)
                     resets = bool(xformable and xformable.GetResetXformStack())
                     fixed = fixed or prim.IsA(UsdPhysics.Scene) or resets
-            if fixed or Links.has_expression(self.stage.GetPrimAtPath(first)):
+            if fixed or Links.has_expression(self.stage.GetPrimAtPath(first), self.file):
                 refused |= {root for root in roots if classes[root] == first}
         return refused
 

@@ -12,7 +12,8 @@ from pxr import Usd
 
 from collidecli.errors import InputError
 from collidecli.importers.usd.collision_groups import targets_of
-from collidecli.importers.usd.stage import Physics, authored_value
+from collidecli.importers.usd.stage import Physics
+from collidecli.importers.usd.typed_attributes import FLAG, read_authored
 from collidecli.scene.builder import ModelBuilder
 
 SELF_COLLISION = ("newton:selfCollisionEnabled", "physxArticulation:enabledSelfCollisions")
@@ -53,7 +54,10 @@ def articulations_of(physics: Physics) -> Iterator[Articulation]:
             roots_of.setdefault(chain, []).append(root)
     for chain, roots in roots_of.items():
         values = {
-            root: [authored_value(physics.prim(root), name) for name in SELF_COLLISION]
+            root: [
+                read_authored(physics.prim(root), name, FLAG, physics.where(root))
+                for name in SELF_COLLISION
+            ]
             for root in roots
         }
         given = {

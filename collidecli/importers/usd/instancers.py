@@ -14,9 +14,18 @@ import numpy as np
 from pxr import Gf, Sdf, Usd, UsdGeom, UsdPhysics, Vt
 
 from collidecli.errors import InputError
+from collidecli.importers.usd.expected_prims import MOST_PRIMS
 from collidecli.importers.usd.instances import Instances
 from collidecli.importers.usd.layers import editable
-from collidecli.importers.usd.stage import REST_TIME, Physics
+from collidecli.importers.usd.stage import Physics
+from collidecli.importers.usd.typed_attributes import (
+    INTEGERS,
+    QUATERNIONS,
+    TOKENS,
+    VECTORS,
+    read_array,
+    read_value,
+)
 from collidecli.numerics.products import norm
 
 NESTING_LIMIT = 16
@@ -35,6 +44,7 @@ VALUE_TYPE = {
     "orient": Sdf.ValueTypeNames.Quatd,
     "scale": Sdf.ValueTypeNames.Float3,
 }
+KINDS = {"translate": VECTORS, "orient": QUATERNIONS, "scale": VECTORS}
 BINDINGS = ("material:binding:physics", "material:binding")
 MOTION_HINTS = ("velocities", "accelerations", "angularVelocities")
 
@@ -52,6 +62,7 @@ def expand_instancers(stage: Usd.Stage, file: str, warnings: list[str]) -> Insta
     instancers that contain themselves.
     """
     instances = Instances()
+    prims = 0
     waiting = [(prim.GetPath(), 1) for prim in _instancers(stage.GetPseudoRoot())]
     while waiting:
         path, depth = waiting.pop(0)
@@ -65,10 +76,14 @@ def expand_instancers(stage: Usd.Stage, file: str, warnings: list[str]) -> Insta
                 "remove the cycle of prototypes",
             )
         schema = UsdGeom.PointInstancer(editable(stage, str(path), below=True))
-        count = len(schema.GetProtoIndicesAttr().Get(REST_TIME) or ())
+        count = len(read_array(schema.GetProtoIndicesAttr(), INTEGERS, where))
         if len(instances.prototype_of) + count > INSTANCE_LIMIT:
             raise InputError(f"more than {INSTANCE_LIMIT} instances", where, "give the scene fewer")
         instancer = _Instancer(schema, where, warnings)
+        prims += instancer.prim_count()
+        if prims > MOST_PRIMS:
+            what = f"instances have over {MOST_PRIMS:,} prims"
+            raise InputError(what, where, "give the scene fewer")
         # USD would scale the time samples of a session layer with another rate.
         rate = stage.GetTimeCodesPerSecond()
         if not 0.0 < rate < np.inf:
@@ -157,8 +172,8 @@ class _Instancer:
     """A checked point instancer.
 
     prototypes: by index; None for one that is not active. index: prototype of each instance. names:
-    unique, of each. rows: the instances to create. placing: the transform operations of an
-    instance, with their attributes.
+    unique, of each. where: of the instancer, in errors. rows: the instances to create. placing: the
+    transform operations of an instance, with their attributes.
     """
 
     def __init__(self, schema: UsdGeom.PointInstancer, where: str, warnings: list[str]) -> None:
@@ -183,7 +198,8 @@ class _Instancer:
         path = schema.GetPath()
         inactive = schema.GetPrim().GetMetadata("inactiveIds")
         off = set(inactive.GetAppliedItems()) if inactive else set()
-        hidden = set(schema.GetInvisibleIdsAttr().Get(REST_TIME) or ()) & set(ids.tolist()) - off
+        unseen = read_array(schema.GetInvisibleIdsAttr(), INTEGERS, where).tolist()
+        hidden = set(unseen) & set(ids.tolist()) - off
         if hidden:
             what = f"{len(hidden)} instances in invisibleIds collide"
             warnings.append(f"<{path}>: {what}: visibility does not affect collision")
@@ -194,6 +210,7 @@ class _Instancer:
             )
         _warn_of_left_out(schema, prototypes, warnings)
         self.schema = schema
+        self.where = where
         self.prototypes = prototypes
         self.index = index
         self.names = [str(i) if i >= 0 else f"minus{-i}" for i in ids.tolist()]
@@ -203,6 +220,14 @@ class _Instancer:
             if i not in off and prototypes[index[k]] is not None
         ]
 
+    def prim_count(self) -> int:
+        """Number of prims of all instances."""
+        every = Usd.TraverseInstanceProxies()
+        counts = [
+            sum(1 for _ in Usd.PrimRange(prim, every)) if prim else 0 for prim in self.prototypes
+        ]
+        return sum(counts[index] for index in self.index[self.rows].tolist())
+
     def write(self, stage: Usd.Stage, instances: Instances) -> Sdf.Path:
         """Creates the instances, adds them to `instances`, and returns the path of their parent."""
         path = self.schema.GetPath()
@@ -211,9 +236,12 @@ class _Instancer:
         while name in children:
             name += "_"
         samples = [
-            (operation, _samples(operation, attribute)) for operation, attribute in self.placing
+            (operation, _samples(operation, attribute, self.where))
+            for operation, attribute in self.placing
         ]
-        roots = [_Root(prototype) if prototype else None for prototype in self.prototypes]
+        roots = [
+            _Root(prototype, self.where) if prototype else None for prototype in self.prototypes
+        ]
         session = stage.GetSessionLayer()
         with Sdf.ChangeBlock():
             spec = Sdf.CreatePrimInLayer(session, path)
@@ -239,9 +267,10 @@ class _Root:
     """A prototype's root: its operations, and the material bindings of its ancestors, which no
     instance inherits."""
 
-    def __init__(self, prototype: Usd.Prim) -> None:
+    def __init__(self, prototype: Usd.Prim, where: str) -> None:
         form = UsdGeom.Xformable(prototype)
-        order = form.GetXformOpOrderAttr().Get(REST_TIME) if form else ()
+        at = f"{where}, prototype <{prototype.GetPath()}>"
+        order = read_value(form.GetXformOpOrderAttr(), TOKENS, at) if form else ()
         self.bindings: dict[str, tuple[list[Sdf.Path], str]] = {}
         for name in BINDINGS:
             above = prototype
@@ -298,7 +327,7 @@ def _placing(
 ) -> list[tuple[str, Usd.Attribute]]:
     """Transform operations, outermost first, and the arrays with their values."""
     orientations = schema.GetOrientationsfAttr()
-    if not orientations.Get(REST_TIME):
+    if not len(read_array(orientations, QUATERNIONS, where)):
         orientations = schema.GetOrientationsAttr()
     operations = []
     for operation, attribute in (
@@ -306,14 +335,15 @@ def _placing(
         ("orient", orientations),
         ("scale", schema.GetScalesAttr()),
     ):
-        if operation != "translate" and not attribute.Get(REST_TIME):
+        kind = KINDS[operation]
+        if operation != "translate" and not len(read_array(attribute, kind, where)):
             continue  # an array without elements is treated as not authored
-        for time in attribute.GetTimeSamples() or [REST_TIME]:
-            value = attribute.Get(time)
+        for time in attribute.GetTimeSamples() or [Usd.TimeCode.Default()]:
             at = f"{where}, time code {time:g}" if isinstance(time, float) else where
-            _check_length(attribute.GetName(), len(value) if value is not None else 0, count, at)
+            value = read_array(attribute, kind, at, time)
+            _check_length(attribute.GetName(), len(value), count, at)
             if operation == "orient":
-                _check_rotations(np.array(value, np.float64), attribute.GetName(), at)
+                _check_rotations(value, attribute.GetName(), at)
         if count:
             operations.append((operation, attribute))
     return operations
@@ -326,7 +356,7 @@ def _check_length(name: str, length: int, count: int, where: str) -> None:
 
 
 def _check_rotations(quaternions: np.ndarray, name: str, where: str) -> None:
-    norms = norm(quaternions.reshape(-1, 4))
+    norms = norm(quaternions)
     bad = np.flatnonzero(~(np.abs(norms - 1.0) <= QUATERNION_ROUNDING))
     if len(bad):
         raise InputError(
@@ -336,22 +366,24 @@ def _check_rotations(quaternions: np.ndarray, name: str, where: str) -> None:
 
 def _constant(attribute: Usd.Attribute, where: str) -> np.ndarray:
     """int64[n] of an array that must not change over time; empty where it is not authored."""
-    first = np.array(attribute.Get(REST_TIME) or (), np.int64)
+    first = read_array(attribute, INTEGERS, where)
     for time in attribute.GetTimeSamples():
-        if not np.array_equal(np.array(attribute.Get(time) or (), np.int64), first):
+        at = f"{where}, time code {time:g}"
+        if not np.array_equal(read_array(attribute, INTEGERS, at, time), first):
             what = f"{attribute.GetName()} changes over time"
-            raise InputError(what, f"{where}, time code {time:g}", "keep the instances constant")
+            raise InputError(what, at, "keep the instances constant")
     return first
 
 
-def _samples(operation: str, attribute: Usd.Attribute) -> dict:
+def _samples(operation: str, attribute: Usd.Attribute, where: str) -> dict:
     """Values by time code; the default value under None where there are no time samples.
 
     Quaternions are normalized in double precision: norms in half precision have errors of 1e-3.
     """
-    values = {time: attribute.Get(time) for time in attribute.GetTimeSamples()} or {
-        None: attribute.Get()
-    }
+    values = {
+        time: read_value(attribute, KINDS[operation], where, time)
+        for time in attribute.GetTimeSamples()
+    } or {None: read_value(attribute, KINDS[operation], where, Usd.TimeCode.Default())}
     if operation == "orient":
         return {
             time: [Gf.Quatd(q).GetNormalized() for q in value] for time, value in values.items()

@@ -14,7 +14,7 @@ import numpy as np
 from pxr import Sdf, Usd, UsdPhysics
 
 from collidecli.errors import InputError
-from collidecli.importers.usd.stage import REST_TIME, Physics
+from collidecli.importers.usd.stage import Physics
 from collidecli.importers.usd.transforms import (
     check_columns,
     columns_of,
@@ -22,6 +22,7 @@ from collidecli.importers.usd.transforms import (
     pose_of,
     rotation_of,
 )
+from collidecli.importers.usd.typed_attributes import QUATERNION, REST_TIME, VECTOR, read_value
 from collidecli.importers.usd.world_matrices import PrimTransforms
 from collidecli.numerics.pose_columns import column, compose, inverse
 from collidecli.numerics.products import length, matvec
@@ -70,7 +71,7 @@ class JointReader:
         self._physics = physics
         self._pose = body_pose
         self._metres_per_unit = metres_per_unit
-        self._transforms = PrimTransforms(REST_TIME)
+        self._transforms = PrimTransforms(REST_TIME, physics.file)
         self.warnings: list[str] = []
 
     def read(self) -> Iterator[UsdJoint]:
@@ -122,8 +123,8 @@ class JointReader:
         """
         prim = self._physics.prim(path)
         where = self._physics.where(path)
-        position = prim.GetAttribute(f"physics:localPos{side}").Get(REST_TIME)
-        rotation = prim.GetAttribute(f"physics:localRot{side}").Get(REST_TIME)
+        position = read_value(prim.GetAttribute(f"physics:localPos{side}"), VECTOR, where)
+        rotation = read_value(prim.GetAttribute(f"physics:localRot{side}"), QUATERNION, where)
         local = np.array([0.0, 0.0, 0.0] if position is None else position, np.float64)
         parts = (
             [0, 0, 0, 1.0] if rotation is None else [*rotation.GetImaginary(), rotation.GetReal()]

@@ -19,7 +19,7 @@ import numpy as np
 
 from collidecli.importers.usd.environments import upwards
 from collidecli.importers.usd.joints import WORLD, JointReader
-from collidecli.importers.usd.stage import Physics
+from collidecli.importers.usd.stage import Physics, diagnostics
 from collidecli.numerics.pose_columns import IDENTITY, column, compose, inverse, multiply, rotate
 from collidecli.numerics.products import dot, norm
 from collidecli.numerics.trigonometry import sincos
@@ -181,7 +181,8 @@ class UsdKinematics:
     @cached_property
     def _found(self) -> tuple[tuple[UsdArticulation, ...], tuple[str, ...]]:
         reader = JointReader(self._physics, self._pose, self._metres_per_unit)
-        links, closing = _links(reader.read())
+        with diagnostics(self._physics.file):
+            links, closing = _links(reader.read())
         warnings = reader.warnings
         articulations = []
         authored = self._authored_roots()

@@ -6,18 +6,20 @@ import math
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
+from typing import Any
 
 from pxr import Usd, UsdPhysics, UsdShade
 
 from collidecli.errors import InputError
 from collidecli.importers.usd.colliders import Attribute, in_si
-from collidecli.importers.usd.stage import REST_TIME, Physics
+from collidecli.importers.usd.stage import Physics
+from collidecli.importers.usd.typed_attributes import NUMBER, TOKEN, Kind, read_value
 from collidecli.scene.materials import COMBINE_MODES, MATERIAL_LIMIT, Material
 
 PURPOSE = "physics"
 """Purpose of the bindings with precedence over those of all purposes."""
 _coefficient = partial(Attribute, least=0.0, most=MATERIAL_LIMIT)
-_NUMBERS = (
+COEFFICIENTS = (
     _coefficient("physics:dynamicFriction", "friction"),
     _coefficient("physics:staticFriction", "static_friction"),
     _coefficient("physics:restitution", "restitution", most=1.0),
@@ -29,7 +31,7 @@ _NUMBERS = (
     _coefficient("newton:contactAdhesion", "contact_ka", length=1),
 )
 """Attributes of a material; `use` is a field of `Material`."""
-_MODES = (
+MODES = (
     ("physxMaterial:frictionCombineMode", "friction_combine"),
     ("physxMaterial:restitutionCombineMode", "restitution_combine"),
 )
@@ -107,14 +109,14 @@ class PhysicsMaterials:
 
     def _values(self, prim: Usd.Prim) -> dict[str, float | str]:
         values: dict[str, float | str] = {}
-        for row in _NUMBERS:
-            value = self._value(prim, row.name)
+        for row in COEFFICIENTS:
+            value = self._value(prim, row.name, NUMBER)
             # by the default of Newton's schema
             is_unset = value == -math.inf and row.name.startswith("newton:")
             if value is not None and not is_unset:
                 values[row.use] = float(in_si(row, value, self._where(prim), self._units))
-        for name, attribute in _MODES:
-            mode = self._value(prim, name)
+        for name, attribute in MODES:
+            mode = self._value(prim, name, TOKEN)
             if mode is not None:
                 if mode not in COMBINE_MODES:
                     what = f"{name} is {mode!r}"
@@ -124,7 +126,7 @@ class PhysicsMaterials:
                 values[attribute] = str(mode)
         return values
 
-    def _value(self, prim: Usd.Prim, name: str):
+    def _value(self, prim: Usd.Prim, name: str, kind: Kind) -> Any:
         attribute = prim.GetAttribute(name)
         if not attribute:
             return None
@@ -132,7 +134,7 @@ class PhysicsMaterials:
             self._physics.warnings.append(
                 f"<{prim.GetPath()}>: {name} changes over time; its first value is used"
             )
-        return attribute.Get(REST_TIME)
+        return read_value(attribute, kind, self._where(prim))
 
     def _where(self, prim: Usd.Prim) -> str:
         return self._physics.where(str(prim.GetPath()))

@@ -4,13 +4,19 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from pxr import Usd, UsdGeom, UsdPhysics, UsdShade, Vt
 
 from collidecli.errors import InputError
-from collidecli.importers.usd.stage import constant
+from collidecli.importers.usd.typed_attributes import (
+    INDICES,
+    TOKEN,
+    VECTORS,
+    Kind,
+    read_constant_array,
+    read_value,
+)
 from collidecli.scene.triangulation import triangulated
 
 MESH = "Mesh"
@@ -66,57 +72,31 @@ class MeshContents:
         return self._of_source[key]
 
     def _read(self, mesh: UsdGeom.Mesh, where: str) -> MeshContent:
-        attributes = (
-            mesh.GetPointsAttr(),
-            mesh.GetFaceVertexCountsAttr(),
-            mesh.GetFaceVertexIndicesAttr(),
-        )
-        point, counts, indices = (_constant(attribute, where) for attribute in attributes)
-        hole = _holes(mesh, where)
-        left_handed = mesh.GetOrientationAttr().Get() == UsdGeom.Tokens.leftHanded
+        point = _required(mesh.GetPointsAttr(), VECTORS, where)
+        counts = _required(mesh.GetFaceVertexCountsAttr(), INDICES, where)
+        indices = _required(mesh.GetFaceVertexIndicesAttr(), INDICES, where)
+        hole = read_constant_array(mesh.GetHoleIndicesAttr(), INDICES, where, SEVERAL)
+        left_handed = is_left_handed(mesh, where)
         key = (*(array.tobytes() for array in (point, counts, indices, hole)), left_handed)
         if key not in self._by_content:
             unused = _check(point, counts, indices, hole, where)
-            arrays = point.astype(np.float64), counts, indices, hole
+            arrays = point, counts, indices, hole
             self._by_content[key] = MeshContent(*arrays, left_handed, unused, where)
         return self._by_content[key]
 
 
-def _constant(attribute: Usd.Attribute, where: str) -> np.ndarray:
+def is_left_handed(mesh: UsdGeom.Mesh, where: str) -> bool:
+    """Whether the faces of a mesh are clockwise from outside."""
+    return read_value(mesh.GetOrientationAttr(), TOKEN, where) == UsdGeom.Tokens.leftHanded
+
+
+def _required(attribute: Usd.Attribute, kind: Kind, where: str) -> np.ndarray:
     """The array of an attribute; refused where it is missing or changes over time."""
-    name = attribute.GetName()
-    value = constant(attribute, where, SEVERAL)
-    if value is None or _is_empty(value):
-        raise InputError(
-            f"the {MESH} has no {name}", where, "give it points and faces, or leave it out"
-        )
-    array = np.array(value)
-    sound = (
-        array.dtype.kind == "f" and array.shape[1:] == (3,)
-        if name == "points"
-        else array.dtype == np.int32
-    )
-    if not sound:
-        raise InputError(
-            f"{name} is not an array of the right type", where, "use the type of UsdGeomMesh"
-        )
+    array = read_constant_array(attribute, kind, where, SEVERAL)
+    if not len(array):
+        what = f"the {MESH} has no {attribute.GetName()}"
+        raise InputError(what, where, "give it points and faces, or leave it out")
     return array
-
-
-def _holes(mesh: UsdGeom.Mesh, where: str) -> np.ndarray:
-    value = constant(mesh.GetHoleIndicesAttr(), where, SEVERAL)
-    array = np.zeros(0, np.int32) if value is None or _is_empty(value) else np.array(value)
-    if array.dtype != np.int32 or array.ndim != 1:
-        raise InputError(
-            "holeIndices is not an array of the right type", where, "use the type of UsdGeomMesh"
-        )
-    return array
-
-
-def _is_empty(value: Any) -> bool:
-    """Whether a value is an array without elements; texts, numbers and values of unknown types are
-    not."""
-    return not isinstance(value, str) and hasattr(value, "__len__") and len(value) == 0
 
 
 def _check(

@@ -21,6 +21,7 @@ from collidecli.importers.usd.transforms import (
     rotation_of,
     scales_of,
 )
+from collidecli.importers.usd.typed_attributes import REST_TIME
 from collidecli.importers.usd.world_matrices import PrimTransforms, WorldTransforms
 from collidecli.scene.model import Model
 from collidecli.scene.motion import TimedMotion
@@ -137,7 +138,7 @@ class UsdMotion(TimedMotion):
         self._path = model.bodies.path
         self._file = file
         self._metres_per_unit = metres_per_unit
-        self._stage, self._transforms = stage, PrimTransforms(Usd.TimeCode.EarliestTime())
+        self._stage, self._transforms = stage, PrimTransforms(REST_TIME, file)
         for prim in moving.values():
             _refuse_splines(prim, file)
         self._particles = particles
@@ -166,7 +167,7 @@ class UsdMotion(TimedMotion):
         self.sha256 = ""
 
     def close(self) -> None:
-        self._prims, self._transforms = [], PrimTransforms(Usd.TimeCode.EarliestTime())
+        self._prims, self._transforms = [], PrimTransforms(REST_TIME, self._file)
 
     def read(self, frames: range) -> np.ndarray:
         """float64[len(frames), 1, B, 7]: world pose of each of the model's bodies, xyzw,

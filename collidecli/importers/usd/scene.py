@@ -46,7 +46,6 @@ from collidecli.importers.usd.motion import (
 )
 from collidecli.importers.usd.newton_worlds import NewtonWorlds, newton_worlds
 from collidecli.importers.usd.stage import (
-    REST_TIME,
     Physics,
     diagnostics,
     foreign_layers,
@@ -55,6 +54,7 @@ from collidecli.importers.usd.stage import (
     parse_physics,
 )
 from collidecli.importers.usd.transforms import pose_of
+from collidecli.importers.usd.typed_attributes import REST_TIME
 from collidecli.importers.usd.world_matrices import PrimTransforms
 from collidecli.numerics.products import matmul, matvec
 from collidecli.scene.builder import ModelBuilder, ShapeConfig
@@ -114,11 +114,14 @@ class UsdImport:
             else None
         )
         moves = particles is not None and len(particles.codes) > 1
-        if not moves and not any(
-            is_animated(self.stage.GetPrimAtPath(path), known) for path in self.rest
-        ):
-            return None
-        return UsdMotion(model, self.stage, self.file, self.rest, self.metres_per_unit, particles)
+        with diagnostics(self.file):
+            if not moves and not any(
+                is_animated(self.stage.GetPrimAtPath(path), known) for path in self.rest
+            ):
+                return None
+            return UsdMotion(
+                model, self.stage, self.file, self.rest, self.metres_per_unit, particles
+            )
 
 
 def add_usd(
@@ -199,7 +202,7 @@ class _Scene:
         self._builder = builder
         self._physics = physics
         self._strict_meshes = strict_meshes
-        self._transforms = PrimTransforms(REST_TIME)
+        self._transforms = PrimTransforms(REST_TIME, physics.file)
         self.metres_per_unit = metres_per_unit(physics.stage, physics.file, physics.warnings)
         self.body_of: dict[str, int] = {}
         self.shape_of: dict[str, int] = {}

@@ -15,15 +15,16 @@ from pxr import Sdf, Tf, Usd, UsdGeom, UsdPhysics, UsdUtils
 
 from collidecli.errors import InputError
 from collidecli.importers.asset_map import AssetMap
-from collidecli.importers.usd.asset_mapping import map_assets
+from collidecli.importers.usd.asset_mapping import map_assets, reload_stage
 from collidecli.importers.usd.composition import check_composition, is_report_of_missing
 from collidecli.importers.usd.environments import Environments
+from collidecli.importers.usd.expected_prims import refuse_excessive_stage
 from collidecli.importers.usd.instances import Instances, PrototypeGroups
 from collidecli.importers.usd.layers import lay_over, select_variants
+from collidecli.importers.usd.typed_attributes import check_parsed
+from collidecli.importers.usd.world_matrices import PrimTransforms
 from collidecli.scene.options import SceneOptions
 
-REST_TIME = Usd.TimeCode.EarliestTime()
-"""The resting pose is that of the first time sample; without samples, the default values."""
 UNIT_ROUNDING = 1e-9
 """Relative tolerance of units that are written as decimal fractions."""
 EXPORT_AGAIN = "open it in a USD viewer, or export it again"
@@ -84,20 +85,6 @@ class Physics:
         )
 
 
-def authored_value(prim: Usd.Prim, name: str) -> Any:
-    """The value of a prim's attribute at rest; None where it is not authored."""
-    attribute = prim.GetAttribute(name)
-    return attribute.Get(REST_TIME) if attribute and attribute.HasAuthoredValue() else None
-
-
-def constant(attribute: Usd.Attribute, where: str, fix: str) -> Any:
-    """The value of an attribute at rest. Raises InputError at `where` for one that changes over
-    time."""
-    if attribute.ValueMightBeTimeVarying():
-        raise InputError(f"{attribute.GetName()} changes over time", where, fix)
-    return attribute.Get(REST_TIME)
-
-
 def open_stage(
     path: str | os.PathLike[str], options: SceneOptions, masked: bool = False
 ) -> tuple[Usd.Stage, list[str]]:
@@ -118,15 +105,17 @@ def open_stage(
         raise InputError("the file is empty", str(path), "give a USD scene")
     assets = AssetMap(options.asset_map, str(path))
     with diagnostics(str(path)) as warnings:
-        whole = not masked or options.variants or options.motion_layer
-        mask = Usd.StagePopulationMask.All() if whole else Usd.StagePopulationMask()
         # pxr keeps layers by path while another stage refers to them.
         Sdf.Layer.ReloadLayers(
             {layer for layer in Sdf.Layer.GetLoadedLayers() if _is_unchanged_file(layer)}
         )
-        stage = Usd.Stage.OpenMasked(str(file), mask)
+        stage = Usd.Stage.OpenMasked(str(file), Usd.StagePopulationMask())
         stage.Reload()  # the scene's own layer may have been edited in memory
         map_assets(stage, assets)
+        if not masked or options.variants or options.motion_layer:
+            refuse_excessive_stage(stage, ["/"], str(path))
+            stage.SetPopulationMask(Usd.StagePopulationMask.All())
+            reload_stage(stage)
         select_variants(stage, options.variants, str(path))
         if options.motion_layer:
             lay_over(stage, options.motion_layer, str(path))
@@ -202,8 +191,12 @@ def parse_physics(
     for. deformables: paths of prims that are no colliders of rigid shapes. Raises InputError for a
     stage without a collider, and for a collider that the parser ignores.
     """
-    with diagnostics(file) as parser_warnings:
-        descriptors_of = _parse(stage)
+    try:
+        with diagnostics(file) as parser_warnings:
+            descriptors_of = _parse(stage)
+    except InputError:
+        _refuse_operations(stage, file)
+        raise
     physics = Physics(
         stage,
         file,
@@ -223,6 +216,8 @@ def parse_physics(
             for kind, of_kind in kinds:
                 if isinstance(descriptor, kind) and path not in deformables:
                     of_kind[path] = descriptor
+    for path in (*physics.shapes, *physics.bodies, *physics.joints):
+        check_parsed(physics.prim(path), physics.where(path))
     # Shapes and bodies in the stage's order; colliders that pxr ignores are refused.
     prims = list(physics.stage.Traverse(Usd.TraverseInstanceProxies()))
     order = [str(p.GetPath()) for p in prims]
@@ -244,6 +239,14 @@ def parse_physics(
         w for w in parser_warnings if "CollisionAPI applied to an unknown" not in w
     ]
     return physics
+
+
+def _refuse_operations(stage: Usd.Stage, file: str) -> None:
+    """Raises InputError with the first prim whose transform operations have another type, which
+    pxr's errors do not name."""
+    prims = stage.Traverse(Usd.TraverseInstanceProxies())
+    with diagnostics(file):
+        PrimTransforms(Usd.TimeCode.Default(), file).matrices(list(prims))
 
 
 def _parse(stage: Usd.Stage) -> dict:

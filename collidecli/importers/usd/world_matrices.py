@@ -10,6 +10,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
+from itertools import permutations
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,15 @@ from collidecli.importers.usd.transforms import (
     columns_of,
     rotation_of,
     scales_of,
+)
+from collidecli.importers.usd.typed_attributes import (
+    MATRIX,
+    QUATERNION,
+    REAL,
+    TOKENS,
+    VECTOR,
+    check_type,
+    read_value,
 )
 from collidecli.numerics.products import dot, matmul, norm
 from collidecli.numerics.trigonometry import acos, sin, sincos
@@ -181,6 +191,14 @@ _ARRAY_OF = {
 }
 """Array type by type of value; NumPy reads it without a call per number. A quaternion becomes
 xyzw."""
+_KINDS = {
+    "orient": QUATERNION,
+    "transform": MATRIX,
+    **dict.fromkeys(("translate", "scale"), VECTOR),
+    **{f"{part}{axis}": REAL for part in ("rotate", "translate", "scale") for axis in "XYZ"},
+    **{"rotate" + "".join(order): VECTOR for order in permutations("XYZ")},
+}
+"""Kinds of values by kind of operation."""
 _DIMENSIONS = {"rotateX": 1, "rotateY": 1, "rotateZ": 1, "transform": 3}
 """Dimensions of an array of values by kind; 2 for other kinds."""
 
@@ -216,11 +234,13 @@ class PrimTransforms:
     """World matrices of prims of a stage, in its units, at one or several times. The stage must not
     change meanwhile.
 
-    time: of `matrix` and `matrices`.
+    time: of `matrix` and `matrices`. file: of the stage, in errors. Raises InputError with the prim
+    for an operation of another type.
     """
 
-    def __init__(self, time: Usd.TimeCode) -> None:
+    def __init__(self, time: Usd.TimeCode, file: str) -> None:
         self._time = time
+        self._file = file
         self._nodes: list[_Node] = []
         self._index: dict[Any, int] = {}
         self._world: dict[int, np.ndarray] = {}
@@ -262,7 +282,10 @@ class PrimTransforms:
 
     def _added(self, prim: Usd.Prim, parent: int) -> int:
         """Index of a new node below `parent`; `parent` where the prim has no operations."""
-        order = prim.GetAttribute("xformOpOrder").Get() if prim.IsA(UsdGeom.Xformable) else None
+        if not prim.IsA(UsdGeom.Xformable):
+            return parent
+        attribute = prim.GetAttribute("xformOpOrder")
+        order = read_value(attribute, TOKENS, self._where(prim), Usd.TimeCode.Default())
         if not order:
             return parent
         # Cached by the array's text: conversion of its tokens to strings takes five times as long.
@@ -280,6 +303,9 @@ class PrimTransforms:
         depth = self._nodes[parent].depth + 1 if parent >= 0 else 0
         self._nodes.append(_Node(prim, parent, depth, ops))
         return len(self._nodes) - 1
+
+    def _where(self, prim: Usd.Prim) -> str:
+        return f"{self._file} <{prim.GetPath()}>"
 
     def _compute(
         self, times: list[Usd.TimeCode], world: dict[int, np.ndarray], indices: Sequence[int]
@@ -323,9 +349,8 @@ class PrimTransforms:
             total = np.eye(4)[None]
             # The innermost operation is applied first and is the left factor.
             for number in range(len(nodes[0].ops) - 1, -1, -1):
-                matrices = _matrices_of(
-                    [(node, node.ops[number], node.attributes[number]) for node in nodes], at
-                )
+                column = [(node, node.ops[number], node.attributes[number]) for node in nodes]
+                matrices = self._matrices_of(column, at)
                 total = matmul(total, matrices) if number < len(nodes[0].ops) - 1 else matrices
             total = np.broadcast_to(total, (len(group) * len(at), 4, 4)).reshape(
                 len(group), len(at), 4, 4
@@ -333,42 +358,44 @@ class PrimTransforms:
             found.update(zip(group, total, strict=True))
         return found
 
+    def _matrices_of(
+        self, column: list[tuple[_Node, XformOp, Any]], times: list[Usd.TimeCode]
+    ) -> np.ndarray:
+        """float64[nodes * times, 4, 4] of one operation of each node, all of one kind; the identity
+        without a value."""
+        op = column[0][1]
+        values: list[Any] = []
+        for _, _, attribute in column:
+            if len(times) > 1 and not attribute.ValueMightBeTimeVarying():
+                values += [attribute.Get(times[0])] * len(times)
+            else:
+                values += [attribute.Get(time) for time in times]
+        matrices = np.broadcast_to(np.eye(4), (len(values), 4, 4)).copy()
+        by_type: defaultdict[type, list[int]] = defaultdict(list)
+        for row, value in enumerate(values):
+            if value is not None:
+                by_type[type(value)].append(row)
+        for kind, rows in by_type.items():
+            chosen = [values[row] for row in rows]
+            if op.kind in _KINDS:
+                prim = column[rows[0] // len(times)][0].prim
+                check_type(chosen[0], op.name, _KINDS[op.kind], self._where(prim))
+            made = None
+            if kind in _ARRAY_OF or kind is float:
+                numbers = np.array(chosen if kind is float else _ARRAY_OF[kind](chosen), np.float64)
+                if op.kind == "orient":
+                    _interpolate(numbers, rows, column, times)
+                if numbers.ndim == _DIMENSIONS.get(op.kind, 2):
+                    made = op_matrices(op, numbers)
+            if made is None:
+                made = np.array(
+                    [_by_pxr(column[row // len(times)], times[row % len(times)]) for row in rows]
+                )
+            matrices[rows] = made
+        return matrices
+
 
 _ORDERS: dict[str, tuple[bool, tuple[XformOp, ...]]] = {}
-
-
-def _matrices_of(column: list[tuple[_Node, XformOp, Any]], times: list[Usd.TimeCode]) -> np.ndarray:
-    """float64[nodes * times, 4, 4] of one operation of each node, all of one kind; the identity
-    without a value."""
-    op = column[0][1]
-    values: list[Any] = []
-    for _, _, attribute in column:
-        if len(times) > 1 and not attribute.ValueMightBeTimeVarying():
-            values += [attribute.Get(times[0])] * len(times)
-        else:
-            values += [attribute.Get(time) for time in times]
-    matrices = np.broadcast_to(np.eye(4), (len(values), 4, 4)).copy()
-    by_type: defaultdict[type, list[int]] = defaultdict(list)
-    for row, value in enumerate(values):
-        if value is not None:
-            by_type[type(value)].append(row)
-    for kind, rows in by_type.items():
-        if kind not in _ARRAY_OF and kind is not float:
-            matrices[rows] = [
-                _by_pxr(column[row // len(times)], times[row % len(times)]) for row in rows
-            ]
-            continue
-        chosen = [values[row] for row in rows]
-        numbers = np.array(chosen if kind is float else _ARRAY_OF[kind](chosen), np.float64)
-        if op.kind == "orient":
-            _interpolate(numbers, rows, column, times)
-        made = op_matrices(op, numbers) if numbers.ndim == _DIMENSIONS.get(op.kind, 2) else None
-        if made is None:
-            made = np.array(
-                [_by_pxr(column[row // len(times)], times[row % len(times)]) for row in rows]
-            )
-        matrices[rows] = made
-    return matrices
 
 
 def _by_pxr(entry: tuple[_Node, XformOp, Any], time: Usd.TimeCode) -> np.ndarray:
