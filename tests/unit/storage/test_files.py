@@ -575,6 +575,13 @@ def test_an_entry_that_never_ends_is_none(cache, make):
     assert [entry.key for entry in cache.entries()] == ["a"]
 
 
+def test_an_entry_over_the_limit_is_not_read(cache):
+    os.truncate(entry_of(cache, "a"), 1 << 42)  # sparse: reading it is an error of memory
+    assert cache.load("a") is None
+    cache.save("a", ARRAYS)
+    assert cache.load("a") is not None
+
+
 def test_a_field_over_the_limit_is_not_kept(tmp_path):
     cache = FieldCache(str(tmp_path / "small"), limit=100)
     cache.save("a", ARRAYS)
