@@ -128,12 +128,14 @@ class EventStream:
                 self.contacts, self._options.block_rows, first, last, *particles
             )
             for block in read_ahead(blocks):
-                following = self._index((block.first_cell + len(block.cell_counts)) // worlds)
+                following = self.following(block)
                 yield following, self.touches_of(block)
                 if progress is not None:
                     progress(min(following, count), count)
 
-    def _index(self, frame: int) -> int:
+    def following(self, block: ContactBlock) -> int:
+        """Lower bound of the frames of the blocks after a block, as an index."""
+        frame = (block.first_cell + len(block.cell_counts)) // self.contacts.world_count
         return -(-(frame - self._start) // self._step)
 
     def selected_steps(

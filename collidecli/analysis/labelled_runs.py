@@ -69,24 +69,68 @@ def labelled_runs(
             episodes.
     """
     end = np.full(len(key), NO_END) if end is None else end
-    near = np.flatnonzero(distance <= np.float32(rule.leave))
-    key = key[near]
-    frame = frame[near]
-    distance = distance[near]
-    end = end[near]
-    begins = _breaks(key, frame[1:] != frame[:-1] + 1, frame, end)
-    start = np.flatnonzero(begins)
-    entered = np.flatnonzero(distance <= np.float32(rule.enter))
-    number, at = np.unique(np.cumsum(begins)[entered] - 1, return_index=True)
-    first = entered[at]
-    last = np.append(start[1:], len(key))[number] - 1
-    runs = Runs(key[first], frame[first], frame[last], end[first])
-    if rule.min_frames > 1 and len(runs):
-        apart = runs.first[1:] - runs.last[:-1] - 1 >= rule.min_frames
+    return RunTracker(rule).add(key, frame, distance, end, NO_END)
+
+
+class RunTracker:
+    """Runs of labelled frames, block by block in the order of frames; see `labelled_runs`.
+
+    open: the runs that a later frame may continue, at most one for each key; a run that is shorter
+    than `min_frames` is no label yet.
+    """
+
+    def __init__(self, rule: LabelRule) -> None:
+        self._rule = rule
+        self.open = Runs.none()
+
+    def add(
+        self,
+        key: np.ndarray,
+        frame: np.ndarray,
+        distance: np.ndarray,
+        end: np.ndarray,
+        following: int,
+    ) -> Runs:
+        """The runs that ended. following: lower bound of the frames of later blocks; others as of
+        `labelled_runs`."""
+        least = self._rule.min_frames
+        merged = self._merged(self._entered(key, frame, distance, end))
+        goes_on = (following - merged.last - 1 < least) & (following < merged.end)
+        self.open = merged.take(goes_on)
+        return merged.take(~goes_on & (merged.frame_count >= least))
+
+    def _entered(
+        self, key: np.ndarray, frame: np.ndarray, distance: np.ndarray, end: np.ndarray
+    ) -> Runs:
+        """The runs of the block, pauses not filled. An open run is in the block with its last
+        frame, from which it may go on beyond `enter`."""
+        before = self.open
+        near = np.flatnonzero(distance <= np.float32(self._rule.leave))
+        key = np.concatenate([before.key, key[near]])
+        order = np.argsort(key, kind="stable")
+        key = key[order]
+        frame = np.concatenate([before.last, frame[near]])[order]
+        within = np.full(len(before), -np.inf, np.float32)
+        distance = np.concatenate([within, distance[near]])[order]
+        end = np.concatenate([before.end, end[near]])[order]
+        begins = _breaks(key, frame[1:] != frame[:-1] + 1, frame, end)
+        start = np.flatnonzero(begins)
+        entered = np.flatnonzero(distance <= np.float32(self._rule.enter))
+        number, at = np.unique(np.cumsum(begins)[entered] - 1, return_index=True)
+        first = entered[at]
+        last = np.append(start[1:], len(key))[number] - 1
+        return Runs(key[first], frame[first], frame[last], end[first])
+
+    def _merged(self, runs: Runs) -> Runs:
+        """The open runs and those of a block, merged over pauses of less than `min_frames`."""
+        runs = Runs.chained(self.open, runs)
+        runs = runs.take(np.argsort(runs.key, kind="stable"))
+        if not len(runs):
+            return runs
+        apart = runs.first[1:] - runs.last[:-1] - 1 >= self._rule.min_frames
         start = np.flatnonzero(_breaks(runs.key, apart, runs.first, runs.end))
         last = runs.last[np.append(start[1:], len(runs)) - 1]
-        runs = Runs(runs.key[start], runs.first[start], last, runs.end[start])
-    return runs.take(np.flatnonzero(runs.frame_count >= rule.min_frames))
+        return Runs(runs.key[start], runs.first[start], last, runs.end[start])
 
 
 def _breaks(key: np.ndarray, apart: np.ndarray, first: np.ndarray, end: np.ndarray) -> np.ndarray:

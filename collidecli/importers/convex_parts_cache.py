@@ -81,6 +81,8 @@ def _unpacked_parts(arrays: dict[str, np.ndarray] | None) -> RawParts | None:
     )
     if not valid or deviation.dtype != np.float64 or deviation.shape != (2,) or len(first) < 2:
         return None
+    if not np.isfinite(vertex).all():
+        return None
     if first[0] != 0 or first[-1] != len(vertex) or np.any(np.diff(first) < 1):
         return None
     return RawParts(tuple(np.split(vertex, first[1:-1])), deviation)

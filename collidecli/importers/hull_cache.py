@@ -55,7 +55,11 @@ def _unpacked_hull(arrays: dict[str, np.ndarray] | None) -> ConvexHull | None:
     vertex, edge, corner, first = (arrays[name] for name in ("vertex", "edge", "corner", "first"))
     face_count = len(arrays["face_normal"])
     valid = (
-        vertex.dtype == np.float64
+        min(map(len, (vertex, edge, corner))) > 0
+        and all(
+            arrays[name].dtype == np.float64 and np.isfinite(arrays[name]).all()
+            for name in ("vertex", "center", "face_normal")
+        )
         and edge.dtype == np.int32
         and corner.dtype == first.dtype == np.int64
         and vertex.shape[1:] == arrays["center"].shape == arrays["face_normal"].shape[1:] == (3,)

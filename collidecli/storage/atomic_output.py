@@ -83,9 +83,13 @@ class AtomicOutput:
         show_outputs(_PARTIAL)
 
     def _refuse_existing(self) -> None:
-        if not os.path.lexists(self._target):
+        try:
+            status = os.stat(self._target)
+        except (FileNotFoundError, NotADirectoryError):
             return
-        if not self._target.is_file():
+        except OSError as error:  # a name that is too long, a link to itself
+            raise self._refused_folder(error) from error
+        if not stat.S_ISREG(status.st_mode):
             raise OutputError(
                 "the output is not a regular file", str(self.path), "choose another output path"
             )
@@ -96,7 +100,7 @@ class AtomicOutput:
 
     def _refused_folder(self, error: OSError) -> OutputError:
         folder = self._target.parent
-        if not folder.is_dir():
+        if not os.path.isdir(folder) and error.errno != errno.ENAMETOOLONG:
             return OutputError(
                 f"the folder {folder} does not exist",
                 str(self.path),

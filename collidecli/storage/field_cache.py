@@ -75,11 +75,14 @@ class FieldCache:
         self.notes: list[str] = []
 
     def load(self, key: str) -> dict[str, np.ndarray] | None:
-        """The arrays of a key; None if its entry is missing, damaged or of another format."""
+        """The arrays of a key; None if its entry is missing, damaged, of another format or
+        over the limit."""
         if not self.limit:
             return None
         path = self.folder / f"{key}{SUFFIX}"
         try:
+            if path.lstat().st_size > self.limit:  # `save` writes none: a sparse file has any size
+                return None
             arrays = _unpacked(_content_of(path), key)
         except OSError:
             return None

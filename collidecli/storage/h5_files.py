@@ -19,6 +19,25 @@ from collidecli.system import free_memory
 from collidecli.wording import memory
 
 ZSTD_FILTER = 32015
+PLUGIN_FILTERS = {
+    307: "BZip2",
+    32001: "Blosc",
+    32004: "LZ4",
+    32008: "Bitshuffle",
+    32013: "ZFP",
+    ZSTD_FILTER: "Zstandard",
+    32017: "SZ",
+    32018: "FCIDECOMP",
+    32024: "SZ3",
+    32026: "Blosc2",
+    32028: "SPERR",
+    32033: "HTJ2K",
+}
+"""Filters of the package hdf5plugin by the number that the HDF Group registered."""
+FILTER_NAMES = {4: "SZIP", 305: "LZO", 32000: "LZF", 32012: "JPEG-XR", 32019: "JPEG"}
+"""Other filters that HDF5 may lack."""
+MOST_NAME = 40
+"""Longest name of a filter that a message takes from a file."""
 MOST_LEVELS = 64
 """Largest depth of groups; recordings have at most five levels."""
 MOST_EXPANSION = 4
@@ -217,19 +236,22 @@ def _check_written(dataset: Any, created: Any, where: str, file_size: int) -> No
 
 
 def _load_filters(created: Any, where: str) -> None:
-    """Registers zstd if a dataset requires it. Raises InputError for a filter that is not
-    installed."""
+    """Registers the filters of hdf5plugin if a dataset requires one that HDF5 lacks. Raises
+    InputError for a filter that is then still missing."""
     for index in range(created.get_nfilters()):
-        number = created.get_filter(index)[0]
-        if number == ZSTD_FILTER and not h5z.filter_avail(number):
-            with contextlib.suppress(ImportError):
-                import_module("hdf5plugin")
-        if not h5z.filter_avail(number):
-            fix = (
-                "pip install 'collidecli[zstd]'"
-                if number == ZSTD_FILTER
-                else "pip install hdf5plugin"
-            )
-            raise InputError(
-                f"is compressed with HDF5 filter {number}, which is not installed", where, fix
-            )
+        number, _, _, stored_name = created.get_filter(index)
+        if h5z.filter_avail(number):
+            continue
+        with contextlib.suppress(ImportError):
+            import_module("hdf5plugin")
+        if h5z.filter_avail(number):
+            continue
+        of_file = text_of(stored_name)[:MOST_NAME] or "without a name"
+        name = FILTER_NAMES.get(number) or PLUGIN_FILTERS.get(number) or of_file
+        fix = "write the data again without it, such as by h5repack -f GZIP=4"
+        if number == ZSTD_FILTER:
+            fix = "pip install 'collidecli[zstd]'"
+        elif number in PLUGIN_FILTERS:
+            fix = "pip install hdf5plugin"
+        what = f"is compressed with HDF5 filter {number} ({name}), which is not installed"
+        raise InputError(what, where, fix)

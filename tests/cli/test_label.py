@@ -1,7 +1,9 @@
 """collide label: arrays and tables that it writes, and what it refuses."""
 
+import tracemalloc
 from collections import defaultdict
 from dataclasses import replace
+from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -13,11 +15,16 @@ import pytest
 
 import collidecli
 from collidecli.analysis.labelled_runs import LabelRule
+from collidecli.analysis.pair_selection import EventOptions
 from collidecli.errors import InputError
 from collidecli.pages.canvas import PAGE, Canvas, drawing
 from collidecli.scene.episodes import Episodes
+from collidecli.storage import flat_tables
 from collidecli.storage.contact_sets.reader import ContactSet
+from collidecli.verbs.label import contact_labels
 from collidecli.verbs.label.chart import label_chart
+from collidecli.verbs.label.contact_labels import LabelOptions
+from collidecli.verbs.label.label import LabelRequest, label
 from collidecli.verbs.label.named_pairs import NamedPairs
 from collidecli.verbs.view.view import ViewRequest, opened_view
 from tests.cli.conftest import refusals
@@ -166,6 +173,49 @@ def test_a_pattern_selects_equal_pairs_in_every_verb(made, collide, between):
     collide.ok("export a.h5 --to csv -o out.csv --force --include", first)
     rows = pandas.read_csv("out.csv").query("distance <= 0")
     assert pairs(rows.to_dict("records"), "shape0", "shape1") == events("--include", first)
+
+
+def in_small_blocks(monkeypatch: pytest.MonkeyPatch, rows: int, values: int) -> None:
+    """Contacts are read, and labels made, in blocks of this size."""
+    small = partial(EventOptions, block_rows=rows)
+    monkeypatch.setattr(contact_labels, "EventOptions", small)
+    monkeypatch.setattr(contact_labels, "BLOCK_VALUES", values)
+
+
+@pytest.mark.parametrize("rule", [{}, {"leave": 0.04, "min_frames": 2}, {"min_frames": 4}])
+def test_labels_do_not_depend_on_blocks(made, monkeypatch, rule):
+    whole = collidecli.label(made, slip=True, **rule)
+    for rows, values in ((1, 1), (2, 100), (1, 1 << 20)):
+        in_small_blocks(monkeypatch, rows, values)
+        found = collidecli.label(made, slip=True, **rule)
+        for name in ("touch", "distance", "slip"):
+            np.testing.assert_array_equal(getattr(found, name), getattr(whole, name))
+
+
+@pytest.mark.share(3)
+@pytest.mark.parametrize("ending", ["parquet", "npz", "h5"])
+def test_memory_does_not_grow_with_the_rows(here, monkeypatch, ending):
+    def peak(frames: int) -> int:
+        rows = [
+            Touch(frame, world, 0, shape, -0.01)
+            for frame in range(frames)
+            for world in range(20)
+            for shape in (1, 2, 3, 4)
+            if (frame + shape) % 3
+        ]
+        touching_set(rows, frames, 20).write(here / f"in{frames}.h5")
+        request = LabelRequest(f"in{frames}.h5", f"{frames}.{ending}", LabelOptions(min_frames=2))
+        tracemalloc.start()
+        label(request)
+        most = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        return most
+
+    in_small_blocks(monkeypatch, 250, 2000)
+    monkeypatch.setattr(flat_tables, "GROUP_ROWS", 2000)
+    peak(2)  # what is imported once
+    most = peak(160), peak(20)
+    assert most[0] < 2 * most[1], most
 
 
 def test_cells_after_the_end_of_a_demonstration(here, collide):

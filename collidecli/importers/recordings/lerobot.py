@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import glob
 import json
+import math
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -24,6 +25,7 @@ from collidecli.importers.recordings.articulations import (
 from collidecli.importers.recordings.content import Content
 from collidecli.importers.recordings.coordinates import check_world_count
 from collidecli.importers.recordings.files import DATA, EPISODES, INFO
+from collidecli.importers.recordings.parquet_rows import AGAIN, INTEGER, parquet_rows
 from collidecli.importers.recordings.recording import RecordingDescription, Target
 from collidecli.importers.recordings.times import (
     UNEVEN,
@@ -34,7 +36,7 @@ from collidecli.importers.recordings.times import (
 from collidecli.scene.episodes import Episodes
 from collidecli.scene.kinematics import JointColumns, coordinate_names, last_element
 from collidecli.scene.options import RecordingOptions
-from collidecli.storage.reading_limit import check_size
+from collidecli.storage.reading_limit import check_size, reading_limit
 from collidecli.storage.storage_formats import JSON
 from collidecli.wording import some_names
 
@@ -47,7 +49,8 @@ MOTOR = ".pos"
 """Unit; and what LeRobot's drivers write after the name of a motor."""
 LARGE = 4.0 * np.pi
 """A warning is given of a joint position beyond this: it is no angle in radians [rad]."""
-AGAIN = "copy or download the data set again"
+EPISODE_BYTES = 500
+"""Memory of an episode in the list of them [bytes]."""
 
 
 def episode_number(demo: str) -> int:
@@ -67,7 +70,7 @@ class LeRobotRecording(DemonstrationRecording):
         self.content = content
         self._path = content.path
         self.where = content.path
-        self._parquet = extra_module("pyarrow", "tables", "LeRobot data sets", "pyarrow.parquet")
+        extra_module("pyarrow", "tables", "LeRobot data sets", "pyarrow.parquet")
         try:
             with open(content.path, encoding="utf-8") as file:
                 info = json.load(file)
@@ -92,43 +95,35 @@ class LeRobotRecording(DemonstrationRecording):
     def _lengths(self) -> dict[str, int]:
         """Frames of each episode by name. Raises InputError where no episode is listed or a file is
         damaged."""
-        table = self._read(EPISODES, ("episode_index", "length"))
-        rows = sorted(
-            zip(table["episode_index"].to_pylist(), table["length"].to_pylist(), strict=True)
-        )
+        most = reading_limit() // EPISODE_BYTES
+        table = self._read(EPISODES, {"episode_index": INTEGER, "length": INTEGER}, most)
+        rows = sorted(zip(table["episode_index"].tolist(), table["length"].tolist(), strict=True))
         if not rows:
             raise InputError("the data set has no episodes", self._path, "record at least one")
+        for (index, length), following in zip(rows, [*rows[1:], (None, 0)], strict=True):
+            if index < 0 or length < 0 or index == following[0]:
+                what = f"episode {index} of {length} frames is listed twice, or is none"
+                raise InputError(what, self._path, AGAIN)
         return {f"{EPISODE}{index}": length for index, length in rows}
 
     def _read(
-        self, parts: Sequence[str], columns: Sequence[str], episodes: Sequence[int] | None = None
-    ) -> Any:
-        """Columns of all files of a kind, of some episodes. Raises InputError for damaged or
-        missing ones."""
+        self,
+        parts: Sequence[str],
+        columns: Mapping[str, int],
+        most_rows: int,
+        among: tuple[str, Sequence[int]] | None = None,
+    ) -> dict[str, np.ndarray]:
+        """Columns of all files of a kind; see `parquet_rows`, whose errors it raises."""
         root = os.path.dirname(os.path.dirname(os.path.abspath(self._path)))
         pattern = os.path.join(glob.escape(root), *parts)
         files = sorted(glob.glob(pattern))
         if not files:
             raise InputError("there is no such file", os.path.join(root, *parts), AGAIN)
-        filters = None if episodes is None else [("episode_index", "in", list(episodes))]
-        tables = []
+        tables: list[dict[str, np.ndarray]] = []
         for file in files:
-            try:
-                tables.append(
-                    self._parquet.read_table(
-                        file, columns=list(columns), filters=filters, partitioning=None
-                    )
-                )
-            except Exception as error:  # pyarrow has errors of several types for damaged files
-                what = (
-                    "cannot be read:"
-                    f" {str(error).splitlines()[0][:200] if str(error) else type(error).__name__}"
-                )
-                raise InputError(what, file, AGAIN) from error
-            missing = [name for name in columns if name not in tables[-1].column_names]
-            if missing:
-                raise InputError(f"has no column {some_names(missing)}", file, AGAIN)
-        return extra_module("pyarrow", "tables", "LeRobot data sets").concat_tables(tables)
+            tables.append(parquet_rows(file, columns, most_rows, among))
+            most_rows -= len(tables[-1]["episode_index"])
+        return {name: np.concatenate([table[name] for table in tables]) for name in columns}
 
     def _state_names(self) -> tuple[str, ...]:
         """Names of the columns of the state; () without names. Raises InputError where there are no
@@ -140,10 +135,7 @@ class LeRobotRecording(DemonstrationRecording):
                 f" {some_names(list(self._features))}"
             )
             raise InputError(what, self._path, "use a data set with joint positions")
-        if (
-            not str(feature.get("dtype")).startswith("float")
-            or len(feature.get("shape") or ()) != 1
-        ):
+        if not str(feature.get("dtype")).startswith("float") or not _is_width(feature.get("shape")):
             what = (
                 f"{STATE} is {feature.get('dtype')} of shape {feature.get('shape')}, not floats"
                 " [joints]"
@@ -157,13 +149,15 @@ class LeRobotRecording(DemonstrationRecording):
     def describe(self) -> RecordingDescription:
         names = self._state_names()
         frames = max(self._lengths.values())
+        has_rate = math.isfinite(self._fps) and self._fps > 0.0
+        needs = ("--fps",) * (not has_rate)
         return RecordingDescription(
             frames=frames,
             worlds=len(self._lengths),
-            start=0.0,
-            end=(frames - 1) / self._fps if self._fps > 0.0 else None,
+            start=0.0 if has_rate else None,
+            end=(frames - 1) / self._fps if has_rate else None,
             coordinates=int(self._features[STATE]["shape"][0]),
-            needs=(UNEVEN,) if len(set(self._lengths.values())) > 1 else (),
+            needs=(*needs, UNEVEN) if len(set(self._lengths.values())) > 1 else needs,
             details=(
                 ("demonstrations", some_names(list(self._lengths))),
                 ("joints", some_names(names) if names else "without names"),
@@ -175,6 +169,7 @@ class LeRobotRecording(DemonstrationRecording):
 
     def motion(self, target: Target, options: RecordingOptions) -> ArticulationMotion:
         """The chosen episodes as worlds, in order. The robot's root keeps its pose in the scene."""
+        state_names = self._state_names()
         chosen = self.chosen(options)
         where = f"{self._path}: {STATE}"
         check_world_count(len(chosen), target, self._path)
@@ -186,9 +181,7 @@ class LeRobotRecording(DemonstrationRecording):
             name for articulation in scene.articulations for name in coordinate_names(articulation)
         ]
         of_scene = {*known, *map(last_element, known)}
-        stored = (
-            name if name in of_scene else name.removesuffix(MOTOR) for name in self._state_names()
-        )
+        stored = (name if name in of_scene else name.removesuffix(MOTOR) for name in state_names)
         names = options.joint_names or tuple(stored)
         check_name_count(states[0].shape[1], names, "numbers", known, where)
         articulation = moved_articulation(scene, names, where)
@@ -240,20 +233,12 @@ class LeRobotRecording(DemonstrationRecording):
             "choose fewer with --demos",
         )
         numbers = [episode_number(name) for name in lengths]
-        table = self._read(DATA, ("episode_index", "frame_index", STATE), numbers)
-        episode, frame = (
-            np.asarray(table[name].to_numpy()).reshape(-1)
-            for name in ("episode_index", "frame_index")
-        )
-        column = table[STATE].combine_chunks()
-        values = (
-            column.flatten() if hasattr(column, "flatten") and column.type.num_fields else column
-        )
-        flat = np.asarray(values.to_numpy(zero_copy_only=False), np.float64)
-        if len(flat) != len(frame) * width:
-            raise InputError(
-                f"has {len(flat)} numbers in {len(frame)} frames, not {width} in each", where, AGAIN
-            )
+        columns = {"episode_index": INTEGER, "frame_index": INTEGER, STATE: width}
+        among = "episode_index", numbers
+        table = self._read(DATA, columns, sum(lengths.values()), among)
+        episode = table["episode_index"]
+        frame = table["frame_index"]
+        values = table[STATE]
         states = []
         for number, (name, length) in zip(numbers, lengths.items(), strict=True):
             rows = np.flatnonzero(episode == number)
@@ -261,8 +246,13 @@ class LeRobotRecording(DemonstrationRecording):
             if not np.array_equal(frame[rows], np.arange(length)):
                 what = f"{name} has {len(rows)} rows, not one for each of its {length} frames"
                 raise InputError(what, where, AGAIN)
-            states.append(flat.reshape(-1, width)[rows])
+            states.append(values[rows])
         return states
+
+
+def _is_width(shape: Any) -> bool:
+    """Whether the shape of a feature is [joints]."""
+    return isinstance(shape, list) and len(shape) == 1 and type(shape[0]) is int and shape[0] > 0
 
 
 def _scales(texts: Sequence[str], names: Sequence[str]) -> dict[int, tuple[float, float]]:

@@ -3,6 +3,7 @@ common length."""
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
@@ -33,6 +34,9 @@ def rate_time(frame_count: int, fps: float | None, where: str) -> np.ndarray:
         raise InputError(
             f"the rate is {fps:g} frames per second", where, "give a number above zero"
         )
+    if not math.isfinite(frame_count / fps):
+        what = f"at {fps:g} frames per second, {frame_count} frames end at no finite time"
+        raise InputError(what, where, "give a larger rate")
     return np.arange(frame_count) / fps
 
 

@@ -266,7 +266,12 @@ def read_plan(store: Store, shard: int | None = None) -> Plan:
     where = f"{store.location.rstrip('/')}/{PLAN}"
     fix = "make one with collide batch plan"
     try:
-        with store.files.open(PLAN) as file, reading("plan", where), _undamaged(where, fix):
+        with (
+            limited_reading(),
+            store.files.open(PLAN) as file,
+            reading("plan", where),
+            _undamaged(where, fix),
+        ):
             # read_table would import pyarrow.dataset, and that pandas: a second of each process.
             parquet = require_pyarrow("batch").parquet.ParquetFile(file)
             header = json.loads((parquet.schema_arrow.metadata or {})[b"collide.batch"])
@@ -278,8 +283,12 @@ def read_plan(store: Store, shard: int | None = None) -> Plan:
                 )
             groups = header["groups"]
             tables = list[EpisodeTable]()
+            sizes = [parquet.metadata.row_group(k).num_rows for k in range(parquet.num_row_groups)]
             damaged = (
-                header["sha256"] != _sha256_of(header) or len(groups) != parquet.num_row_groups
+                header["sha256"] != _sha256_of(header)
+                or len(groups) != len(sizes)
+                or max(sizes, default=0) > ROWS_AT_ONCE
+                or sum(sizes) != parquet.metadata.num_rows
             )
             for number, (first, last, digest) in enumerate([] if damaged else groups):
                 if shard is None or first <= shard <= last:

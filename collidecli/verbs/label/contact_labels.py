@@ -5,14 +5,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain
 from typing import Any
 
 import numpy as np
 
 from collidecli.analysis.event_stream import EventStream, row_templates
-from collidecli.analysis.labelled_runs import LabelRule, labelled_runs
+from collidecli.analysis.labelled_runs import LabelRule
 from collidecli.analysis.pair_selection import EventOptions, group_notes
 from collidecli.analysis.touch_intervals import RIGID, Intervals
 from collidecli.errors import InputError
@@ -25,8 +27,9 @@ from collidecli.scene.records import may_share_world
 from collidecli.storage.contact_sets.reader import ContactSet
 from collidecli.storage.contact_sets.row_rules import check_shape_rows, gap_range, pair_values
 from collidecli.storage.contact_sets.selected import named_items, rows_of_block
+from collidecli.verbs.label.frame_values import LabelReader, ValueReader
 
-BLOCK_VALUES = 1 << 22
+BLOCK_VALUES = 1 << 20
 """Labels of one block: frames, worlds, sensors and partners multiplied."""
 Missing = set[tuple[str, str]]
 """Options and their patterns that match nothing."""
@@ -100,9 +103,9 @@ class ContactLabels:
     """Labels of a contact set over selected frames, worlds, sensors and partners.
 
     frames: selected. worlds: int64[W]. sensors, partners: names, each once over all templates.
-    present: bool[W, S, P], whether the world's template has shapes or particles of both. runs: of
-    every pair of items, by `keys`. contact_count: contacts of the selected worlds and frames.
-    notes: warnings.
+    present: bool[W, S, P], whether the world's template has shapes or particles of both. notes:
+    warnings. After a reading of all `blocks`: contact_count, of the selected worlds and frames;
+    run_count, of every pair of items.
 
     Raises InputError for options that do not fit the set, and for a `leave` beyond the gap of a
     selected pair.
@@ -112,7 +115,6 @@ class ContactLabels:
         self,
         contacts: ContactSet,
         options: LabelOptions,
-        progress: Progress = None,
         missing: Missing | None = None,
     ) -> None:
         """missing: option and pattern of each pattern without a match are added to it; None: they
@@ -120,6 +122,7 @@ class ContactLabels:
         rule = options.rule
         _check_options(contacts, options)
         chosen = EventOptions(math.inf, by=options.by, worlds=options.worlds, frames=options.frames)
+        # Each reading has a copy, which counts its contacts.
         stream = self._stream = EventStream(contacts, chosen)
         self.contacts = contacts
         self.options = options
@@ -142,21 +145,8 @@ class ContactLabels:
                 f"{what}: they have no label ('present' is false in arrays, a table has no row)"
             )
         self._check_covered(rule.leave)
-        selected = [
-            touches.take(self._is_selected(touches))
-            for _, touches in stream.frame_touches(progress)
-        ]
-        self.contact_count = stream.contact_count
-        self._found = _by_key(selected)
-        # Contacts of particle objects with each other touch at any distance, as in `events`.
-        is_rigid = np.array([kind in RIGID for kind in self.keys.kinds], bool)
-        one, other = self.keys.items(self._found.key)
-        always = np.zeros(0, bool) if not len(self._found) else ~(is_rigid[one] | is_rigid[other])
-        distance = np.where(always, np.float32(-np.inf), self._found.distance)
-        self.runs = labelled_runs(
-            self._found.key, self._found.first, distance, rule, self._found.end
-        )
-        self._slip = _by_key(self._slips(rule.leave)) if options.slip else None
+        self.contact_count = 0
+        self.run_count = 0
 
     def _presence(self) -> np.ndarray:
         """bool[W, S, P], whether the world's template has both; see `ContactLabels`."""
@@ -247,11 +237,20 @@ class ContactLabels:
         either = (sensor[one] & partner[other]) | (sensor[other] & partner[one])
         return np.flatnonzero(either & (one != other))
 
-    def _slips(self, leave: float) -> Iterator[Intervals]:
-        """As of `touches`, with the negative of the greatest slip in place of the least
-        distance."""
+    def _distances(
+        self, stream: EventStream, progress: Progress
+    ) -> Iterator[tuple[int, Intervals]]:
+        """As `EventStream.frame_touches`, of the selected pairs."""
+        for following, touches in stream.frame_touches(progress):
+            yield following, touches.take(self._is_selected(touches))
+
+    def _slips(self) -> Iterator[tuple[int, Intervals]]:
+        """As `_distances`, with the negative of the greatest slip in place of the least distance,
+        of contacts within `leave`."""
         if not len(self.frames):
             return
+        leave = np.float32(self.options.rule.leave)
+        stream = copy(self._stream)
         worlds = self.contacts.world_count
         number = self.frames.number
         cells = int(number[0]) * worlds, (int(number[-1]) + 1) * worlds
@@ -259,13 +258,17 @@ class ContactLabels:
             names=("shape0", "shape1", "distance", SLIP), first=cells[0], last=cells[1]
         ):
             check_shape_rows(self.contacts, block)
-            near = np.flatnonzero(
-                (block.distance <= np.float32(leave)) & np.isfinite(block.columns[SLIP])
-            )
+            near = np.flatnonzero((block.distance <= leave) & np.isfinite(block.columns[SLIP]))
             near = rows_of_block(block, near)
             near.columns["distance"] = -near.columns[SLIP]
-            touches = self._stream.touches_of(near)
-            yield touches.take(self._is_selected(touches))
+            touches = stream.touches_of(near)
+            yield stream.following(block), touches.take(self._is_selected(touches))
+
+    def _always_touch(self, key: np.ndarray) -> np.ndarray:
+        """bool[n]: pairs of particle objects, which touch at any distance, as in `events`."""
+        is_rigid = np.array([kind in RIGID for kind in self.keys.kinds], bool)
+        one, other = self.keys.items(key)
+        return ~(is_rigid[one] | is_rigid[other]) if len(key) else np.zeros(0, bool)
 
     @cached_property
     def recorded(self) -> np.ndarray:
@@ -282,69 +285,74 @@ class ContactLabels:
         """Frames, worlds, sensors, partners."""
         return len(self.frames), len(self.worlds), len(self.sensors), len(self.partners)
 
-    def blocks(self) -> Iterator[LabelBlock]:
-        """The labels in order, in blocks of whole frames."""
+    def check(self, progress: Progress = None) -> None:
+        """Reads all that `blocks` reads. Raises InputError for a damaged file."""
+        for _ in chain(self._distances(copy(self._stream), progress), self._slip_touches()):
+            pass
+
+    def _slip_touches(self) -> Iterator[tuple[int, Intervals]]:
+        return self._slips() if self.options.slip else iter(())
+
+    def blocks(self, progress: Progress = None) -> Iterator[LabelBlock]:
+        """The labels in order, in blocks of whole frames; each call reads the contact set.
+
+        Raises InputError for a damaged file.
+        """
         frames, *row = self.shape
         at_once = max(1, BLOCK_VALUES // max(1, math.prod(row)))
-        key, frame = self.runs.cells()
-        touches = _Dense(self, key, frame, np.ones(len(key), bool), np.zeros(1, bool))
+        stream = copy(self._stream)
+        values = ValueReader(self._distances(stream, progress), frames)
+        labels = LabelReader(values, self.options.rule, self._always_touch)
+        slips = ValueReader(self._slip_touches(), frames)
+        dense = _DenseAxes(self)
         apart = np.where(self.present, np.float32(np.inf), np.float32(np.nan))
-        distances = _Dense(self, self._found.key, self._found.first, self._found.distance, apart)
-        slips = None
-        if self._slip is not None:
-            unknown = np.full(1, np.nan, np.float32)
-            slips = _Dense(self, self._slip.key, self._slip.first, -self._slip.distance, unknown)
         for first in range(0, frames, at_once):
             count = min(at_once, frames - first)
-            touch = touches.frames(first, count)
+            touch = np.zeros((count, *row), bool)
+            dense.fill(touch, first, *labels.take(first + count).cells(), True)
+            distance = np.broadcast_to(apart, (count, *row)).copy()
+            near = values.take(first + count)
+            dense.fill(distance, first, near.key, near.frame, near.value)
             slip = None
-            if slips is not None:
-                slip = slips.frames(first, count)
+            if self.options.slip:
+                slip = np.full((count, *row), np.nan, np.float32)
+                fast = slips.take(first + count)
+                dense.fill(slip, first, fast.key, fast.frame, -fast.value)
                 slip[~touch] = np.nan
-            yield LabelBlock(first, touch, distances.frames(first, count), slip)
+            yield LabelBlock(first, touch, distance, slip)
+        labels.finish()
+        self.contact_count = stream.contact_count
+        self.run_count = labels.run_count
 
 
-class _Dense:
-    """Values of pairs in frames as dense arrays [f, W, S, P]; a pair of two sensors that are
-    partners has two entries.
+class _DenseAxes:
+    """Places of pairs in dense arrays [f, W, S, P]; a pair of two sensors that are partners has
+    two."""
 
-    empty: [1] or [W, S, P], the other values.
-    """
+    def __init__(self, labels: ContactLabels) -> None:
+        self._keys = labels.keys
+        self._world = _inverse(labels.worlds, labels.contacts.world_count)
+        self._sensor, self._partner = (
+            _inverse(rows, len(labels.keys.paths)) for rows in (labels._sensor, labels._partner)
+        )
 
-    def __init__(
+    def fill(
         self,
-        labels: ContactLabels,
+        dense: np.ndarray,
+        first: int,
         key: np.ndarray,
         frame: np.ndarray,
-        values: np.ndarray,
-        empty: np.ndarray,
+        values: np.ndarray | bool,
     ) -> None:
-        keys = labels.keys
-        self._row_shape = labels.shape[1:]
-        self._empty = empty
-        world_of = _inverse(labels.worlds, labels.contacts.world_count)
-        sensor_of, partner_of = (
-            _inverse(rows, len(keys.paths)) for rows in (labels._sensor, labels._partner)
-        )
-        one, other = keys.items(key)
-        row = np.tile(np.arange(len(key)), 2)
-        sensor = np.concatenate([one, other])
-        partner = np.concatenate([other, one])
-        place = np.stack(
-            [frame[row], world_of[keys.world(key)][row], sensor_of[sensor], partner_of[partner]]
-        )
-        labelled = np.flatnonzero((place >= 0).all(axis=0))
-        labelled = labelled[np.argsort(place[0, labelled], kind="stable")]
-        self._values = values[row[labelled]]
-        self._place = place[:, labelled]
-
-    def frames(self, first: int, count: int) -> np.ndarray:
-        """[count, W, S, P]: the values of frames from `first`."""
-        dense = np.broadcast_to(self._empty, (count, *self._row_shape)).copy()
-        low, high = np.searchsorted(self._place[0], [first, first + count])
-        frame, world, sensor, partner = self._place[:, low:high]
-        dense[frame - first, world, sensor, partner] = self._values[low:high]
-        return dense
+        """Sets the values of pairs in an array of the frames from `first`. key, frame: int64[n]."""
+        world = self._world[self._keys.world(key)]
+        one, other = self._keys.items(key)
+        for sensor, partner in ((one, other), (other, one)):
+            place = (frame - first, world, self._sensor[sensor], self._partner[partner])
+            known = np.flatnonzero(np.min(place, axis=0, initial=0) >= 0)
+            dense[tuple(axis[known] for axis in place)] = (
+                values if isinstance(values, bool) else values[known]
+            )
 
 
 def _inverse(rows: np.ndarray, count: int) -> np.ndarray:
@@ -352,11 +360,6 @@ def _inverse(rows: np.ndarray, count: int) -> np.ndarray:
     inverse = np.full(count, -1, np.int64)
     inverse[rows] = np.arange(len(rows))
     return inverse
-
-
-def _by_key(parts: Iterator[Intervals] | list[Intervals]) -> Intervals:
-    both = Intervals.chained(Intervals.none(), *parts)
-    return both.take(np.argsort(both.key, kind="stable"))
 
 
 DENSE = {"touch": ("bool", ""), "distance": ("float32", "m"), "slip": ("float32", "m/s")}

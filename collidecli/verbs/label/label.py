@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from collidecli.analysis.summary import TimeBins
 from collidecli.results.endings import HDF5_ENDINGS
 from collidecli.results.outputs import check_ending, check_output
 from collidecli.results.result import Progress, Result
@@ -22,8 +21,6 @@ from collidecli.storage.process_activity import reading
 from collidecli.verbs.label.contact_labels import ContactLabels, LabelOptions, options_dict
 from collidecli.verbs.label.files import WRITERS
 from collidecli.verbs.label.tally import LabelTally
-
-MAX_BINS = 160
 
 
 @dataclass(frozen=True)
@@ -81,7 +78,7 @@ def label(request: LabelRequest, progress: Progress = None) -> LabelResult:
         require_pyarrow("Parquet")
     with reading("contact set", request.path), ContactSet.open(request.path) as contacts:
         check_seconds(contacts.time_unit, f"{request.path}: {TIME}")
-        tally = LabelTally(ContactLabels(contacts, request.options, progress))
+        tally = LabelTally(ContactLabels(contacts, request.options), progress)
         with AtomicOutput(request.output, request.force) as output:
             WRITERS[os.path.splitext(request.output)[1].lower()](output, tally)
             output.commit()
@@ -96,18 +93,11 @@ def label_result(request: LabelRequest, tally: LabelTally, whole: bool = True) -
     labels = tally.labels
     contacts = tally.labels.contacts
     listed = _listed(tally, request.first)
-    bins = TimeBins(len(labels.frames), MAX_BINS)
-    key, frame = labels.runs.cells()
-    low, high = labels.keys.items(key)
     labelled = []
     for row in listed:
         at = labels.sensors.index(row["sensor"]), labels.partners.index(row["partner"])
-        cells = np.add.reduceat(labels.cells(*at), bins.start)
-        rows = sorted((labels._sensor[at[0]], labels._partner[at[1]]))
-        labelled_bins = bins.of[frame[(low == rows[0]) & (high == rows[1])]]
-        labelled.append(
-            (np.bincount(labelled_bins, minlength=len(cells)) / np.maximum(cells, 1)).tolist()
-        )
+        cells = np.add.reduceat(labels.cells(*at), tally.bins.start)
+        labelled.append((tally.labelled(*at) / np.maximum(cells, 1)).tolist())
     return LabelResult(
         file=contacts.path,
         scene=contacts.scene,
@@ -120,10 +110,10 @@ def label_result(request: LabelRequest, tally: LabelTally, whole: bool = True) -
         recorded=int(labels.recorded.sum()),
         contacts=labels.contact_count,
         labelled=int(tally.cells.sum()),
-        runs=len(labels.runs),
+        runs=labels.run_count,
         pairs=int((tally.cells > 0).sum()),
         listed=listed,
-        series={**bins.axis(labels.frames.time, labels.frames.number), "labelled": labelled},
+        series={**tally.bins.axis(labels.frames.time, labels.frames.number), "labelled": labelled},
         warnings=labels.notes,
         output=os.fspath(request.output),
         bytes=os.path.getsize(request.output) if whole else None,

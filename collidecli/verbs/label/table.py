@@ -51,7 +51,9 @@ class LabelTable:
         """
         missing: Missing = set()
         with reading("contact set", path), ContactSet.open(path) as contacts:
-            tally = LabelTally(ContactLabels(contacts, self._request.options, progress, missing))
+            labels = ContactLabels(contacts, self._request.options, missing)
+            labels.check(progress)
+            tally = LabelTally(labels)
             names = {name: [episode[name] for episode in episodes] for name in episodes[0]}
             words = column_words(tally.labels) | {FILE: (path,)} | names
             for block in parquet_rows(tally):

@@ -111,7 +111,7 @@ def record(
         compiled = compile_mjcf(path, options=options, strict=True)
     mj_model = compiled.mj_model
     messages = compiled.warnings
-    if Path(output).exists() and Path(output).samefile(path):
+    if os.path.exists(output) and os.path.samefile(output, path):
         raise OutputError(
             "the output is the scene itself", os.fspath(output), "choose another path"
         )

@@ -11,7 +11,7 @@ import collidecli
 from collidecli.analysis import contact_matching
 from collidecli.analysis.contact_matching import Contacts, contacts_of, match_contacts
 from collidecli.analysis.deviations import deviations
-from collidecli.analysis.labelled_runs import LabelRule, labelled_runs
+from collidecli.analysis.labelled_runs import LabelRule, Runs, RunTracker, labelled_runs
 from collidecli.analysis.motion_depths import PairDepths
 from collidecli.analysis.overlap_volume import overlap_volume
 from collidecli.analysis.summary import (
@@ -296,6 +296,35 @@ def test_against_a_state_machine(seed, least):
         np.testing.assert_array_equal(
             labels_of(distance, rule, 25), np.concatenate(halves).reshape(distance.shape)
         )
+
+
+@pytest.mark.parametrize("least", [1, 2, 5])
+def test_runs_are_equal_in_blocks_of_any_size(least):
+    rng = np.random.default_rng(least)
+    distance = rng.normal(scale=0.004, size=(9, 80)).astype(np.float32)
+    distance[rng.random(distance.shape) < 0.2] = np.inf
+    rule = LabelRule(0.0, 0.003, least)
+    frame, key = np.nonzero(np.isfinite(distance.T))
+    ends = np.where(frame < 33, 33, 80)
+    rows = np.lexsort((frame, key))
+    whole = labelled_runs(
+        key[rows], frame[rows], distance[key[rows], frame[rows]], rule, ends[rows]
+    )
+    assert len(whole) > 9
+    for length in (1, 3, 7, 40):
+        tracker = RunTracker(rule)
+        parts = []
+        for first in range(0, 80, length):
+            following = min(first + length, 80)
+            rows = np.flatnonzero((frame >= first) & (frame < following))
+            rows = rows[np.argsort(key[rows], kind="stable")]
+            one = key[rows], frame[rows], distance[key[rows], frame[rows]], ends[rows]
+            parts.append(tracker.add(*one, following))
+        assert len(tracker.open) == 0
+        found = Runs.chained(*parts)
+        found = found.take(np.lexsort((found.first, found.key)))
+        for name in ("key", "first", "last", "end"):
+            np.testing.assert_array_equal(getattr(found, name), getattr(whole, name))
 
 
 def test_no_rows_have_no_labels():

@@ -11,6 +11,7 @@ import time
 import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import h5py
@@ -188,6 +189,44 @@ def test_rows_are_those_of_hdf5(tmp_path: Path, kind: str, dtype: str, width: in
             assert found.dtype == dataset.dtype
             np.testing.assert_array_equal(found, dataset[first:last])
         np.testing.assert_array_equal(rows.read(slice(None)), dataset[()])
+
+
+READ = "from collidecli.storage.h5_files import open_h5; print(open_h5('a.h5')['x'][7])"
+
+
+@pytest.mark.parametrize("name", ["Blosc", "BZip2"])
+def test_filters_of_hdf5plugin_are_loaded(tmp_path: Path, name: str):
+    plugin = pytest.importorskip("hdf5plugin")
+    with h5py.File(tmp_path / "a.h5", "w") as file:
+        file.create_dataset("x", data=np.arange(100), chunks=(50,), **getattr(plugin, name)())
+    # In another process, as here the plugin is loaded.
+    found = subprocess.run(
+        [sys.executable, "-c", READ],
+        cwd=tmp_path,
+        env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)},
+        capture_output=True,
+        text=True,
+    )
+    assert (found.stdout, found.stderr) == ("7\n", "")
+
+
+@pytest.mark.parametrize(
+    ("number", "name", "fix"),
+    [
+        (32001, "Blosc", "pip install hdf5plugin"),
+        (32015, "Zstandard", r"pip install 'collidecli\[zstd\]'"),
+        (305, "LZO", "h5repack"),
+        (40000, "own packing", "h5repack"),
+        (40001, "without a name", "h5repack"),
+    ],
+)
+def test_the_name_of_a_filter_that_is_not_installed(monkeypatch, number: int, name: str, fix: str):
+    monkeypatch.setitem(sys.modules, "hdf5plugin", None)
+    monkeypatch.setattr(h5_files, "h5z", SimpleNamespace(filter_avail=lambda _: False))
+    stored = {40000: b"own packing"}.get(number, b"")
+    created = SimpleNamespace(get_nfilters=lambda: 1, get_filter=lambda _: (number, 0, (), stored))
+    with pytest.raises(InputError, match=rf"filter {number} \({name}\)(.|\n)*{fix}"):
+        h5_files._load_filters(created, "a.h5: /x")
 
 
 @pytest.mark.parametrize("compression", ["gzip", "none"])
@@ -534,6 +573,13 @@ def test_an_entry_that_never_ends_is_none(cache, make):
     make(entry_of(cache, "b"))
     assert cache.load("b") is None
     assert [entry.key for entry in cache.entries()] == ["a"]
+
+
+def test_an_entry_over_the_limit_is_not_read(cache):
+    os.truncate(entry_of(cache, "a"), 1 << 42)  # sparse: reading it is an error of memory
+    assert cache.load("a") is None
+    cache.save("a", ARRAYS)
+    assert cache.load("a") is not None
 
 
 def test_a_field_over_the_limit_is_not_kept(tmp_path):

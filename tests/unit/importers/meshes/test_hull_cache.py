@@ -8,7 +8,7 @@ import pytest
 
 from collidecli.errors import InputError
 from collidecli.importers import hull_cache
-from collidecli.importers.convex_parts_cache import parts_kept_in
+from collidecli.importers.convex_parts_cache import RawParts, parts_kept_in, parts_of
 from collidecli.importers.hull_cache import HULL_PREFIX, LEAST_POINTS, cached_hull
 from collidecli.scene.convex_hull import ConvexHull, convex_hull
 from collidecli.storage.field_cache import FieldCache
@@ -68,13 +68,31 @@ def test_an_invalid_entry_is_computed_again(folder):
     cache = FieldCache(folder, LIMIT)
     key = cache.entries()[0].key
     arrays = cache.load(key)
-    for name, value in (
-        ("corner", arrays["corner"] + 1000),
-        ("edge", arrays["edge"] - 1),
-        ("first", arrays["first"][1:]),
+    none = {"corner": arrays["corner"][:0], "face_normal": arrays["face_normal"][:0]}
+    for changed in (
+        {"corner": arrays["corner"] + 1000},
+        {"edge": arrays["edge"] - 1},
+        {"edge": arrays["edge"][:0]},
+        {"first": arrays["first"][1:]},
+        {**none, "first": arrays["first"][:1]},
+        {"vertex": np.where(np.arange(3) == 1, np.nan, arrays["vertex"])},
+        {"center": arrays["center"].astype(np.float32)},
     ):
-        cache.save(key, {**arrays, name: value})
+        cache.save(key, {**arrays, **changed})
         assert same(cached_hull(CYLINDER, "a"), right)
+
+
+def test_convex_parts_that_are_not_finite_are_computed_again(folder):
+    vertex = CYLINDER.copy()
+    made = RawParts((vertex,), np.zeros(2))
+    settings = (CYLINDER, np.zeros((1, 3), np.int64), "settings")
+    parts_of(*settings, lambda: made)
+    cache = FieldCache(folder, LIMIT)
+    key = cache.entries()[0].key
+    arrays = cache.load(key)
+    cache.save(key, {**arrays, "vertex": np.full_like(arrays["vertex"], np.nan)})
+    found, _ = parts_of(*settings, lambda: made)
+    np.testing.assert_array_equal(found.vertices[0], vertex)
 
 
 def test_small_point_sets_are_not_kept(folder):

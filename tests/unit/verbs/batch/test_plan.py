@@ -12,6 +12,7 @@ from collidecli.verbs.batch.jobs import Job
 from collidecli.verbs.batch.plan import make_plan, read_plan, write_plan
 from collidecli.verbs.batch.store import PLAN, Store
 from collidecli.verbs.run.run import RunRequest
+from tests.support.forged_parquet import forge
 
 parquet = pytest.importorskip("pyarrow.parquet")
 
@@ -100,6 +101,16 @@ def test_a_changed_plan_is_refused(plan, tmp_path):
     table = EpisodeTable.of(changed).table.replace_schema_metadata(metadata)
     (tmp_path / PLAN).write_bytes(episodes_module.parquet_bytes(table, "test", 64))
     with pytest.raises(InputError, match="changed after it was written"):
+        read_plan(store)
+
+
+@pytest.mark.parametrize("number", [577, 64])
+def test_a_plan_that_declares_other_sizes_is_refused(plan, tmp_path, number):
+    """577 episodes in groups of 64."""
+    store = Store(str(tmp_path))
+    write_plan(plan[1], store)
+    assert forge(tmp_path / PLAN, number, 2**40)
+    with pytest.raises(InputError, match=r"is damaged|is not the plan"):
         read_plan(store)
 
 

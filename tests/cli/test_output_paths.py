@@ -1,0 +1,129 @@
+"""Output paths that cannot be written: one message, and no file that was not there before."""
+
+import os
+import shlex
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import CommandLine
+from tests.support.contact_sets import Touch, touching_set
+
+COMMANDS = (
+    "run scene.xml -t motion.h5 -o {}.h5",
+    "run scene.xml -t motion.h5 -o ok.h5 --trace {}.json",
+    "merge out.h5 later.h5 -o {}.h5",
+    "label out.h5 -o {}.parquet",
+    "label out.h5 -o {}.npz",
+    "label out.h5 -o {}.h5",
+    "label out.h5 -o ok.npz --chart {}.svg",
+    "events out.h5 --csv {}.csv",
+    "events out.h5 --parquet {}.parquet",
+    "events out.h5 --dot {}.dot",
+    "export out.h5 --to usd -o {}.usda",
+    "export out.h5 --to usd -o {}.usdc",
+    "export out.h5 --to mcap -o {}.mcap",
+    "export out.h5 --to csv -o {}.csv",
+    "export out.h5 --to parquet -o {}.parquet",
+    "export out.h5 --to npz -o {}.npz",
+    "export out.h5 --to newton -o {}.npz",
+    "report out.h5 -o {}.html",
+    "plot out.h5 -o {}.svg",
+    "plot out.h5 -o {}.png",
+    "view out.h5 --points-only --export {}.html",
+    "audit out.h5 --mask {}.npz",
+    "clearance scene.xml -t motion.h5 -o {}.parquet",
+    "clearance scene.xml -t motion.h5 -o {}.csv",
+    "traj convert motion.h5 --scene scene.xml -o {}.h5",
+    "record scene.xml --frames 3 -o {}.h5",
+    "profile scene.xml -t motion.h5 -o {}.h5",
+    "diff out.h5 later.h5 --junit-xml {}.xml",
+    "diff out.h5 later.h5 --markdown {}.md",
+)
+LONG = "n" * 300
+
+
+def _there(make: Callable[[str], object]) -> Callable[[str], str]:
+    """A path of which something is made."""
+
+    def prepared(ending: str) -> str:
+        make(f"odd{ending}")
+        return "odd"
+
+    return prepared
+
+
+PATHS: dict[str, Callable[[str], str]] = {
+    "a folder": _there(os.mkdir),
+    "in no folder": lambda ending: "missing/odd",
+    "in a file": lambda ending: "out.h5/odd",
+    "a full device": _there(lambda name: os.symlink("/dev/full", name)),
+    "a terminal": _there(lambda name: os.symlink("/dev/tty", name)),
+    "a pipe": _there(os.mkfifo),
+    "a link to itself": _there(lambda name: os.symlink(name, name)),
+    "a link to no folder": _there(lambda name: os.symlink(f"missing/{name}", name)),
+    "a long name": lambda ending: LONG,
+    "a long path": lambda ending: "/".join([LONG[:200]] * 30),
+    "in a folder that takes none": lambda ending: "/proc/odd",
+}
+
+
+NAMES = ("two\nlines", "not UTF-8 \udcff", " spaces ", "\x1b[31mred")
+
+
+@pytest.fixture
+def inputs(here: Path, collide: CommandLine) -> CommandLine:
+    """The command line in a folder with scene.xml, motion.h5, out.h5 and later.h5."""
+    rows = [Touch(frame, 0, 0, 1, -0.01) for frame in range(3)]
+    for number, name in enumerate(("out.h5", "later.h5")):
+        found = touching_set(rows, 3, 1, time=[3.0 * number + k for k in range(3)])
+        replace(found, step=found.step + 3 * number).write(here / name)
+    return collide
+
+
+def words_of(command: str, name: str) -> list[str]:
+    return [word.replace("{}", name) for word in shlex.split(command)]
+
+
+def files() -> dict[str, bytes]:
+    return {str(path): path.read_bytes() for path in Path().rglob("*") if path.is_file()}
+
+
+@pytest.mark.share(10)
+@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize("path", PATHS)
+def test_a_path_that_cannot_be_written(inputs, command, path):
+    (ending,) = (word[2:] for word in shlex.split(command) if word.startswith("{}"))
+    odd = PATHS[path](ending)
+    for force in ([], ["--force"]):
+        inputs.refused(*words_of(command, odd), *force, code=3)
+
+
+@pytest.mark.share(8)
+@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize("name", NAMES)
+def test_an_odd_name_is_escaped_in_messages(inputs, command, name):
+    words = words_of(command, name)
+    answer = inputs(*words)
+    assert answer.code in (0, 1), answer.err
+    assert [path for path in files() if Path(path).name.startswith(name)]
+    assert not [c for c in answer.out + answer.err if c in "\x1b\udcff"]
+    again = inputs.refused(*words, code=3)
+    assert not [c for c in again if c in "\x1b\udcff"]
+
+
+@pytest.mark.parametrize("command", [one for one in COMMANDS if one.endswith("{}.h5")])
+def test_an_output_that_is_an_input(inputs, command):
+    read = next(word for word in ("motion.h5", "scene.xml", "out.h5") if word in command)
+    before = files()
+    os.symlink(read, "link.h5")
+    os.link(read, "twin.h5")
+    for name in ("link", "twin", *[Path(read).stem] * read.endswith(".h5")):
+        answer = inputs(*words_of(command, name), "--force")
+        assert (answer.code, answer.out) == (3, ""), answer
+        assert answer.err.count("error: ") == 1
+        Path("link.h5").unlink(missing_ok=True)
+    Path("twin.h5").unlink()
+    assert files() == before
