@@ -11,6 +11,7 @@ from types import ModuleType
 import numpy as np
 
 from collidecli.errors import InputError
+from collidecli.storage.regular_files import require_regular_file
 
 EXTRA = "pip install 'collidecli[meshes]'"
 
@@ -43,8 +44,7 @@ def read_mesh(path: str | os.PathLike[str], scale: float = 1.0) -> tuple[np.ndar
     if ending not in (*ENDINGS, ".msh"):
         what = f"'{file.suffix}' is not the ending of a mesh file"
         raise InputError(what, where, f"give {', '.join((*ENDINGS, '.msh'))}")
-    if not file.is_file():
-        raise InputError("there is no such file", where, "give the path of a mesh")
+    require_regular_file(file, "mesh", "give the path of a mesh")
     if not np.isfinite(scale) or scale <= 0.0:
         raise InputError(f"scale is {scale!r}", where, "give a number greater than zero")
     vertices, faces = _msh(file, where) if ending == ".msh" else _by_trimesh(file, where)

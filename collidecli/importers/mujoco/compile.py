@@ -40,6 +40,7 @@ from collidecli.importers.mujoco.scene_files import (
     shape_asset_files,
 )
 from collidecli.scene.options import SceneOptions
+from collidecli.storage.regular_files import open_input, require_regular_file
 
 _COMPILER_ERRORS = (ValueError, mujoco.FatalError, RuntimeError, MemoryError)
 """RuntimeError: the binding's translation of an unknown C++ exception."""
@@ -86,8 +87,8 @@ def compile_mjcf(
     missing; a scene given as text includes another file.
     """
     location = os.fspath(path)
-    if xml is None and not os.path.isfile(location):
-        raise InputError("there is no such file", location, "give the path of an MJCF or URDF file")
+    if xml is None:
+        require_regular_file(location, "scene", "give the path of an MJCF or URDF file")
     if xml is not None and names_other_files(xml.encode()):
         what = "the embedded scene includes or attaches other files"
         raise InputError(what, location, "give the scene and its files separately")
@@ -314,13 +315,13 @@ def _read(path: str) -> mujoco.MjSpec:
     a virtual name."""
     if path.endswith((".xml", ".urdf")):
         return mujoco.MjSpec.from_file(path)
-    with mujoco.MjVfs() as files, open(path, "rb") as file:
+    with mujoco.MjVfs() as files, open_input(path) as file:
         files[f"{path}.xml"] = file.read()
         return mujoco.MjSpec.from_file(f"{path}.xml", vfs=files)
 
 
 def _content(path: str, size: int = -1) -> bytes:
-    with open(path, "rb") as file:
+    with open_input(path) as file:
         return file.read(size)
 
 

@@ -9,11 +9,11 @@ from collections.abc import Iterator, Sequence
 
 import mujoco
 
-from collidecli.errors import InputError
 from collidecli.importers.asset_map import AssetMap
 from collidecli.importers.mujoco.left_out import partition_geoms
 from collidecli.importers.mujoco.ros_packages import PACKAGE_URI, package_file
 from collidecli.scene.options import SceneOptions
+from collidecli.storage.regular_files import open_input, refuse_special_file
 
 _MENTION = re.compile(rb"""<(?:include|model)\b((?:[^<>"']|"[^"]*"|'[^']*')*)>""")
 _FILE = re.compile(rb"""\bfile\s*=\s*(?:"([^"]*)"|'([^']*)')""")
@@ -113,7 +113,7 @@ def included_files(path: str) -> list[str]:
         if path in files:
             continue
         files[path] = None
-        with open(path, "rb") as file:
+        with open_input(path) as file:
             text = file.read()
         folders = tuple(dict.fromkeys((*folders, os.path.dirname(path))))
         named = [
@@ -122,11 +122,7 @@ def included_files(path: str) -> list[str]:
             for folder in folders
         ]
         for other in named:
-            if os.path.exists(other) and not os.path.isfile(other) and not os.path.isdir(other):
-                # MuJoCo would block on a pipe or a device.
-                raise InputError(
-                    f"includes {other}, which is not a regular file", path, "include a file"
-                )
+            refuse_special_file(other, path)
         pending += [(other, folders) for other in reversed(named) if os.path.isfile(other)]
     return list(files)
 

@@ -15,6 +15,7 @@ import numpy as np
 
 from collidecli.errors import InputError
 from collidecli.storage.reading_limit import check_size
+from collidecli.storage.regular_files import open_input
 from collidecli.storage.storage_formats import NO_ZIP
 
 _DAMAGE = (
@@ -60,7 +61,7 @@ class ArrayHeader:
 
 def npy_header(path: str) -> ArrayHeader:
     """Header of a .npy file. Raises InputError: damaged, truncated, or pickled objects."""
-    with _array_damage(path), open(path, "rb") as file:
+    with _array_damage(path), open_input(path) as file:
         return _header(file, os.path.getsize(path), path)
 
 
@@ -68,7 +69,7 @@ def npz_headers(path: str) -> dict[str, ArrayHeader]:
     """Headers of the arrays in a .npz file, by name. Raises InputError: damaged, or an array of
     pickled objects."""
     headers = {}
-    with _array_damage(path), zipfile.ZipFile(path) as archive:
+    with _array_damage(path), open_input(path) as file, zipfile.ZipFile(file) as archive:
         for info in archive.infolist():
             if info.filename.endswith(".npy"):
                 name = info.filename[: -len(".npy")]

@@ -35,6 +35,7 @@ from collidecli.scene.episodes import Episodes
 from collidecli.scene.kinematics import JointColumns, coordinate_names, last_element
 from collidecli.scene.options import RecordingOptions
 from collidecli.storage.reading_limit import check_size
+from collidecli.storage.regular_files import open_input, refuse_special_file
 from collidecli.storage.storage_formats import JSON
 from collidecli.wording import some_names
 
@@ -69,7 +70,7 @@ class LeRobotRecording(DemonstrationRecording):
         self.where = content.path
         self._parquet = extra_module("pyarrow", "tables", "LeRobot data sets", "pyarrow.parquet")
         try:
-            with open(content.path, encoding="utf-8") as file:
+            with open_input(content.path, "r", encoding="utf-8") as file:
                 info = json.load(file)
             self._version, self._features = str(info["codebase_version"]), dict(info["features"])
             self._fps = float(info["fps"])
@@ -113,6 +114,7 @@ class LeRobotRecording(DemonstrationRecording):
         filters = None if episodes is None else [("episode_index", "in", list(episodes))]
         tables = []
         for file in files:
+            refuse_special_file(file)
             try:
                 tables.append(
                     self._parquet.read_table(

@@ -12,6 +12,7 @@ import numpy as np
 from collidecli.errors import InputError
 from collidecli.importers.recordings.array_files import ArrayHeader, read_npz
 from collidecli.storage.h5_files import text_of
+from collidecli.storage.regular_files import open_input
 
 BODY_KEYS = (("body_pos_w", "body_quat_w"), ("body_positions", "body_rotations"))
 ROOT_POSITION = ("root_pos", "root_trans")
@@ -215,7 +216,7 @@ def _first(arrays: dict[str, ArrayHeader], keys: tuple[str, ...]) -> str | None:
 def csv_table(path: str) -> MotionTable:
     """One row per frame: the root's x y z, its quaternion, the joints; the first line may be a
     header."""
-    with open(path, encoding="utf-8-sig", errors="replace") as file:
+    with open_input(path, "r", encoding="utf-8-sig", errors="replace") as file:
         first = tuple(name.strip() for name in file.readline().split(","))
     header = not are_numbers(first)
     rows = _table_rows(path, header, len(first))

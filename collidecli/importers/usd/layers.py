@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pxr import Ar, Sdf, Tf, Usd, UsdGeom, UsdPhysics
 
 from collidecli.errors import InputError
+from collidecli.importers.usd.reached_layers import open_checked
 from collidecli.storage.storage_formats import ENDINGS, USD
 
 NAMED_PRIMS = 10
@@ -121,7 +122,7 @@ def read_motion_layer(path: str) -> MotionLayer:
         what = "the content is USD, and OpenUSD requires one of its file name endings"
         raise InputError(what, path, f"rename it to {', '.join(ENDINGS[USD])}")
     try:
-        stage = Usd.Stage.Open(path, Usd.Stage.LoadNone)
+        stage = open_checked(path, Usd.Stage.LoadNone)
         stage.Reload()  # pxr keeps loaded layers by path; this reads a changed file again
     except Tf.ErrorException as error:
         reasons = [
@@ -265,7 +266,7 @@ def _collides(prim: Usd.Prim, seen: set[Sdf.Path]) -> bool:
 
 def layer_files(path: str) -> tuple[str, ...]:
     """The layer's own file, then the files of its sublayers and references by name."""
-    stage = Usd.Stage.Open(path, Usd.Stage.LoadNone)
+    stage = open_checked(path, Usd.Stage.LoadNone)
     own_file = os.path.realpath(path)
     others = {file_of(layer) for layer in stage.GetUsedLayers()} - {"", own_file}
     return (path, *sorted(others))
@@ -279,7 +280,7 @@ def file_of(layer: Sdf.Layer) -> str:
 def is_motion_only(path: str) -> bool:
     """Whether a USD file has animated transforms and no collider, and is thus a motion layer
     instead of a scene."""
-    stage = Usd.Stage.Open(path)
+    stage = open_checked(path)
     if any(
         prim.HasAPI(UsdPhysics.CollisionAPI)
         for prim in stage.Traverse(Usd.TraverseInstanceProxies())

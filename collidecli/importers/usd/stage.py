@@ -20,7 +20,9 @@ from collidecli.importers.usd.composition import check_composition, is_report_of
 from collidecli.importers.usd.environments import Environments
 from collidecli.importers.usd.instances import Instances, PrototypeGroups
 from collidecli.importers.usd.layers import lay_over, select_variants
+from collidecli.importers.usd.reached_layers import open_reached_layers
 from collidecli.scene.options import SceneOptions
+from collidecli.storage.regular_files import require_regular_file
 
 REST_TIME = Usd.TimeCode.EarliestTime()
 """The resting pose is that of the first time sample; without samples, the default values."""
@@ -108,12 +110,7 @@ def open_stage(
     exist, and for broken references.
     """
     file = Path(path)
-    if not file.is_file():
-        raise InputError(
-            "there is no such file",
-            str(path),
-            "give the path of a .usd, .usda, .usdc or .usdz file",
-        )
+    require_regular_file(path, "scene", "give the path of a .usd, .usda, .usdc or .usdz file")
     if file.stat().st_size == 0:
         raise InputError("the file is empty", str(path), "give a USD scene")
     assets = AssetMap(options.asset_map, str(path))
@@ -124,7 +121,9 @@ def open_stage(
         Sdf.Layer.ReloadLayers(
             {layer for layer in Sdf.Layer.GetLoadedLayers() if _is_unchanged_file(layer)}
         )
+        reached = open_reached_layers(str(file))
         stage = Usd.Stage.OpenMasked(str(file), mask)
+        del reached  # the stage holds those that it uses
         stage.Reload()  # the scene's own layer may have been edited in memory
         map_assets(stage, assets)
         select_variants(stage, options.variants, str(path))

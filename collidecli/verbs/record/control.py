@@ -9,6 +9,7 @@ import mujoco
 import numpy as np
 
 from collidecli.errors import InputError
+from collidecli.storage.regular_files import require_regular_file
 
 Control = Callable[[int, int], np.ndarray]
 """Actuator values float64[nu] of (frame, world) up to the next frame; called once for each frame,
@@ -40,8 +41,7 @@ def _control_rows(path: Path) -> np.ndarray:
         raise InputError(
             f"control '{path}' is not known", "record", "take zero, random, or a .npy or .csv file"
         )
-    if not path.is_file():
-        raise InputError("there is no such file", name, "give the path of a control file")
+    require_regular_file(path, "control file", "give the path of a control file")
     try:
         if path.suffix == ".npy":
             return np.asarray(np.load(path, allow_pickle=False), np.float64)
