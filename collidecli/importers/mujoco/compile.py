@@ -14,6 +14,7 @@ import numpy as np
 
 from collidecli.errors import InputError
 from collidecli.importers.mujoco.additions import add_floating_base, add_ground
+from collidecli.importers.mujoco.asset_checks import check_assets
 from collidecli.importers.mujoco.excessive_scenes import refuse_excessive_scene
 from collidecli.importers.mujoco.left_out import (
     FAMILIES,
@@ -94,11 +95,11 @@ def compile_mjcf(
         raise InputError(what, location, "give the scene and its files separately")
     if xml is not None:
         refuse_excessive_scene(xml.encode(), location)
-    for file in included_files(location) if xml is None else ():
+    attempts = _Attempts(location, xml, folder, options or SceneOptions())
+    for file in attempts.included:
         refuse_excessive_scene(
             _content(file), location if os.path.samefile(file, location) else file
         )
-    attempts = _Attempts(location, xml, folder, options or SceneOptions())
     try:
         try:
             mj_model = attempts.compile(())
@@ -161,8 +162,8 @@ class _Attempts:
     """Parses and compiles one scene repeatedly, without different families of elements.
 
     notes: warnings of this importer. messages: MuJoCo's of the last compilation. included: the
-    scene's file and the files that it names, after a compilation. shape_files: assets of colliding
-    geoms. urdf: whether the scene is a URDF.
+    scene's file and the files that it names. shape_files: assets of colliding geoms. urdf: whether
+    the scene is a URDF.
     """
 
     def __init__(self, location: str, xml: str | None, folder: str, options: SceneOptions) -> None:
@@ -170,7 +171,7 @@ class _Attempts:
         self.urdf = is_urdf(_content(location, _HEAD_BYTES) if xml is None else xml.encode())
         self.notes: list[str] = []
         self.messages: list[str] = []
-        self.included: list[str] = []
+        self.included = included_files(location) if xml is None else []
         self.shape_files: list[str] = []
         self._xml = xml
         self._options = options
@@ -186,6 +187,7 @@ class _Attempts:
             what = f"MuJoCo cannot compile the scene: {_message(error)}"
             raise InputError(what, self.location, "correct the file") from error
         self.notes[:] = relocate_assets(spec, self._options, self._folder, self.location)
+        check_assets(spec, self.included, self.location)
         # The rotations are replaced by ones that are bit-identical on every processor.
         # Values that MuJoCo refuses stay unchanged, so that MuJoCo reports them.
         elements = [*spec.bodies, *spec.frames, *spec.geoms]
@@ -201,11 +203,7 @@ class _Attempts:
                 spec, _content(self.location) if self._xml is None else self._xml.encode()
             )
         elif len(spec.frames):
-            texts = (
-                map(_content, included_files(self.location))
-                if self._xml is None
-                else [self._xml.encode()]
-            )
+            texts = map(_content, self.included) if self._xml is None else [self._xml.encode()]
             restore_replicates(spec, texts)
         shrink_textures(spec)
         if self.urdf:
@@ -230,8 +228,6 @@ class _Attempts:
                 drop_wrong_keys(spec, drop_keys_of)
             mj_model = spec.compile()
         self.messages = messages
-        if self._xml is None and not self.included:
-            self.included = included_files(self.location)
         self.shape_files = shape_asset_files(spec, self.included)
         return mj_model
 
