@@ -11,7 +11,7 @@ from types import ModuleType
 import numpy as np
 
 from collidecli.errors import InputError
-from collidecli.storage.regular_files import require_regular_file
+from collidecli.storage.regular_files import open_input, require_regular_file
 
 EXTRA = "pip install 'collidecli[meshes]'"
 
@@ -87,7 +87,8 @@ def _msh(file: Path, where: str) -> tuple[np.ndarray, np.ndarray]:
 
     Source: mujoco.readthedocs.io, XML reference, asset/mesh.
     """
-    data = file.read_bytes()
+    with open_input(file) as stream:
+        data = stream.read()
     counts = np.frombuffer(data[:16], "<i4").astype(np.int64) if len(data) >= 16 else np.full(4, -1)
     vertex, normal, texture, face = counts.tolist()
     if counts.min() < 0 or len(data) != 16 + 4 * (3 * vertex + 3 * normal + 2 * texture + 3 * face):

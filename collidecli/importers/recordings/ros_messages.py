@@ -128,8 +128,8 @@ class Bag:
     def __init__(self, path: str) -> None:
         """Raises InputError for a damaged bag, and where rosbags is not installed."""
         self.path, form, readers = path, bag_format(path), _readers()
-        for file in os.scandir(path) if form == BAG_METADATA else ():
-            refuse_special_file(file.path, path)
+        for name in os.listdir(path) if form == BAG_METADATA else ():
+            refuse_special_file(os.path.join(path, name), path)
         self.is_ros1 = form == ".bag"
         self._stores: dict[str, Any] = {}
         self.topics: dict[str, list[Any]] = defaultdict(list)
