@@ -25,7 +25,7 @@ def files_sha256(paths: Iterable[str | os.PathLike[str]], texts: Iterable[str] =
     """SHA-256 of the concatenation of texts in UTF-8 and the bytes of files, hexadecimal."""
     digest = hashlib.sha256()
     for text in texts:
-        digest.update(text.encode())
+        digest.update(text.encode("utf-8", "surrogateescape"))
     for path in paths:
         with open_input(path) as stream:
             while block := stream.read(_BLOCK):

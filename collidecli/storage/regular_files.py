@@ -55,3 +55,16 @@ def open_input(path: str | os.PathLike[str], mode: str = "rb", **options: Any) -
     """
     refuse_special_file(path)
     return open(path, mode, **options)
+
+
+def require_text_path(path: str | os.PathLike[str], user: str) -> None:
+    """Raises InputError for a path that is not UTF-8.
+
+    user: what requires UTF-8: a library, or a format. Python has other bytes as surrogates.
+    """
+    name = os.fspath(path)
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        what = f"the path is not UTF-8, which {user} requires"
+        raise InputError(what, name, "rename the file or the folder") from None

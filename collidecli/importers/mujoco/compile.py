@@ -41,7 +41,11 @@ from collidecli.importers.mujoco.scene_files import (
     shape_asset_files,
 )
 from collidecli.scene.options import SceneOptions
-from collidecli.storage.regular_files import open_input, require_regular_file
+from collidecli.storage.regular_files import (
+    open_input,
+    require_regular_file,
+    require_text_path,
+)
 
 _COMPILER_ERRORS = (ValueError, mujoco.FatalError, RuntimeError, MemoryError)
 """RuntimeError: the binding's translation of an unknown C++ exception."""
@@ -90,6 +94,7 @@ def compile_mjcf(
     location = os.fspath(path)
     if xml is None:
         require_regular_file(location, "scene", "give the path of an MJCF or URDF file")
+        require_text_path(location, "MuJoCo")
     if xml is not None and names_other_files(xml.encode()):
         what = "the embedded scene includes or attaches other files"
         raise InputError(what, location, "give the scene and its files separately")

@@ -7,7 +7,11 @@ from contextlib import suppress
 
 from pxr import Ar, Sdf, Tf, Usd, UsdUtils
 
-from collidecli.storage.regular_files import open_input, refuse_special_file
+from collidecli.storage.regular_files import (
+    open_input,
+    refuse_special_file,
+    require_text_path,
+)
 
 
 def open_reached_layers(path: str) -> list[Sdf.Layer]:
@@ -18,6 +22,7 @@ def open_reached_layers(path: str) -> list[Sdf.Layer]:
     Layers that cannot be opened are left out: the stage that composes them reports them.
     """
     refuse_special_file(path)
+    require_text_path(os.path.abspath(path), "OpenUSD")
     layers: dict[str, Sdf.Layer] = {}
     pending = [Sdf.Layer.FindOrOpen(path)]
     while pending:
