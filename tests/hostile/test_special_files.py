@@ -120,6 +120,7 @@ def pipe_of(text: str) -> str:
     return f"meshes/{name}" if "meshdir" in text else name
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("name", SCENES)
 def test_a_pipe_that_a_scene_names(here: Path, collide: CommandLine, name: str):
     scene, text = SCENES[name]
@@ -158,6 +159,7 @@ COMMANDS = {
 }
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("name", COMMANDS)
 def test_a_pipe_on_the_command_line(here: Path, collide: CommandLine, name: str):
     words, pipe = COMMANDS[name]
@@ -170,6 +172,7 @@ def test_a_pipe_on_the_command_line(here: Path, collide: CommandLine, name: str)
     assert "not a regular file" in message
 
 
+@pytest.mark.rest
 def test_a_pipe_among_the_visuals_of_a_urdf(here: Path, collide: CommandLine):
     """A page leaves out visuals that cannot be read."""
     (here / "r.urdf").write_text(URDF.format("visual"))
@@ -179,6 +182,7 @@ def test_a_pipe_among_the_visuals_of_a_urdf(here: Path, collide: CommandLine):
     assert "not a regular file" in shown.out + shown.err
 
 
+@pytest.mark.rest
 def test_a_pipe_in_a_bag(here: Path, collide: CommandLine):
     (here / "bag").mkdir()
     (here / "bag" / "metadata.yaml").write_text("rosbag2_bagfile_information: {}")
@@ -198,6 +202,7 @@ def test_a_pipe_in_a_data_set(here: Path, collide: CommandLine):
         collide.refused("inspect meta/info.json", told="not a regular file")
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("command", ["run {} --device cpu", "inspect {}", "check {}", "diff {} {}"])
 @pytest.mark.parametrize("path", ["/dev/zero", "/dev/null", "socket"])
 def test_a_device_or_a_socket(here: Path, collide: CommandLine, command: str, path: str):
