@@ -5,6 +5,7 @@ import os
 import socket
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -23,13 +24,14 @@ import errno, os, sys, time
 while True:
     try:
         os.close(os.open(sys.argv[1], os.O_WRONLY | os.O_NONBLOCK))
-        sys.exit("a reader waits for the pipe")
+        open(sys.argv[2], "w").close()
     except OSError as error:
         if error.errno != errno.ENXIO:
             raise
     time.sleep(0.02)
 """
-"""Opens a pipe for writing as soon as a reader waits for that, which lets the reader go on."""
+"""Opens a pipe for writing whenever a reader waits for that, which lets the reader go on, and makes
+a file."""
 
 
 @contextmanager
@@ -39,13 +41,16 @@ def pipe_without_readers(path: Path) -> Iterator[None]:
     path.parent.mkdir(exist_ok=True, parents=True)
     path.unlink(missing_ok=True)
     os.mkfifo(path)
-    watch = subprocess.Popen([sys.executable, "-S", "-c", WATCH, str(path)])
-    try:
-        yield
-        assert watch.poll() is None, "the pipe was opened"
-    finally:
-        watch.kill()
-        watch.wait()
+    with tempfile.TemporaryDirectory() as folder:
+        opened = Path(folder) / "opened"
+        watch = subprocess.Popen([sys.executable, "-S", "-c", WATCH, str(path), str(opened)])
+        try:
+            yield
+            assert watch.poll() is None
+            assert not opened.exists(), "the pipe was opened"
+        finally:
+            watch.kill()
+            watch.wait()
 
 
 def mjcf(asset: str = "", geom: str = "", first: str = "") -> str:
