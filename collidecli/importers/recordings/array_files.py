@@ -9,7 +9,7 @@ import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import BinaryIO
+from typing import IO, Any
 
 import numpy as np
 
@@ -122,7 +122,7 @@ def _refuse_expansion(archive: zipfile.ZipFile, size: int, where: str) -> None:
         raise InputError(what, where, "save it uncompressed, with numpy.savez")
 
 
-def _header(file: BinaryIO, size: int, where: str) -> ArrayHeader:
+def _header(file: IO[Any], size: int, where: str) -> ArrayHeader:
     version = np.lib.format.read_magic(file)
     readers = {
         (1, 0): np.lib.format.read_array_header_1_0,
