@@ -20,6 +20,17 @@ line, or anywhere."""
 _MARKDOWN = re.compile(r"[\\`*_{}<>\[\]|#~&!$@]|^[-+=]|(?<=:)/(?=/)|(?<=www)\.", re.IGNORECASE)
 
 
+def unicode_text(text: str) -> str:
+    """`text` with the bytes of a path that are not UTF-8 as escape sequences, for formats that take
+    Unicode only; Python has such bytes as surrogates."""
+    return utf8(text).decode()
+
+
+def utf8(text: str) -> bytes:
+    """The UTF-8 of `unicode_text`."""
+    return text.encode("utf-8", "backslashreplace")
+
+
 def one_line(text: str, most: int = 1200) -> str:
     """`text` with its line ends as escape sequences, and without its middle if it has more than
     `most` characters."""
@@ -56,6 +67,7 @@ def csv_text(text: str) -> str:
     A text that a spreadsheet would compute as a formula, or that begins with an apostrophe, gets an
     apostrophe in front: every text is recovered by removing one.
     """
+    text = unicode_text(text)
     if text.lstrip()[:1] in FORMULA_STARTS or text[:1] in FORMULA_STARTS:
         text = f"'{text}"
     if any(letter in text for letter in ',"\n\r') or text != text.strip():

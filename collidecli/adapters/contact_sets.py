@@ -23,12 +23,12 @@ from collidecli.adapters.problem import (
 from collidecli.adapters.processes import adapter_of, run_adapter
 from collidecli.adapters.rows import ENGINE_FIELDS, EngineRows, read_rows, unusable_rows
 from collidecli.analysis.totals import ContactCounts
-from collidecli.errors import InputError
 from collidecli.motions.requests import EngineRequest
 from collidecli.results.endings import HDF5_ENDINGS
 from collidecli.results.outputs import check_output
 from collidecli.results.result import Progress
 from collidecli.scene.option_values import CONTACT_FORMATS, LOG_FORMATS
+from collidecli.storage.regular_files import require_regular_file
 
 if TYPE_CHECKING:
     from collidecli.adapters.problem import Problem
@@ -79,8 +79,8 @@ def import_contacts(request: ImportRequest, progress: Progress = None) -> Import
     check_output(request.output, request.force, inputs, HDF5_ENDINGS, "a contact set")
     if not request.layout:
         adapter_of(request.source, "--engine")
-    elif not os.path.isfile(request.source):
-        raise InputError("there is no such file", request.source, "give the rows or the log")
+    else:
+        require_regular_file(request.source, "table of rows", "give the rows or the log")
     problem = load_problem(request, progress)
     if request.layout in LOG_FORMATS:
         rows = logged_rows(problem, request.source, request.layout)

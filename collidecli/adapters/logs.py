@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from collidecli.errors import InputError
-from collidecli.importers.recordings.array_files import read_npz
+from collidecli.importers.recordings.array_files import npz_header, read_npz
 from collidecli.storage.contact_sets.header import DISTANCE_RULES
 
 PLAIN, LESS_MARGINS = DISTANCE_RULES
@@ -88,16 +88,14 @@ class _Arrays:
 
     def __call__(self, name: str, kinds: str, *shape: int | None) -> np.ndarray:
         """An array of a type and shape; None is any extent. Raises InputError."""
-        values = read_npz(self.path, name)
-        fits = values.ndim == len(shape) and all(
-            want in (None, have) for want, have in zip(shape, values.shape, strict=True)
+        header = npz_header(self.path, name)
+        fits = len(header.shape) == len(shape) and all(
+            want in (None, have) for want, have in zip(shape, header.shape, strict=True)
         )
-        if values.dtype.kind not in kinds or not fits:
-            what = f"is {values.dtype}[{', '.join(map(str, values.shape))}]"
-            raise InputError(
-                what, f"{self.path}: {name}", "write the arrays that collide export --to writes"
-            )
-        return values
+        if header.dtype.kind not in kinds or not fits:
+            fix = "write the arrays that collide export --to writes"
+            raise InputError(f"is {header}", f"{self.path}: {name}", fix)
+        return read_npz(self.path, name)
 
     def starts(self, name: str, count: int, end: int | None = None) -> np.ndarray:
         """Numbers of rows of `count` groups. Raises InputError for starts that are not ascending

@@ -8,6 +8,7 @@ from collidecli.adapters.processes import adapter_of
 from collidecli.errors import InputError
 from collidecli.motions.requests import EnginesRequest
 from collidecli.results.endings import HDF5_ENDINGS
+from collidecli.storage.regular_files import require_regular_file
 
 
 def check_engines(
@@ -47,10 +48,9 @@ def check_engines(
         is_file = with_files and source.endswith((".npz", *HDF5_ENDINGS))
         if not is_file:
             adapter_of(source)
-        elif not os.path.isfile(source):
-            raise InputError(
-                "there is no such file of rows", source, "give rows, or a contact set of an engine"
-            )
+        else:
+            fix = "give rows, or a contact set of an engine"
+            require_regular_file(source, "table of rows", fix)
         known[name] = source, python.pop(name, of_all), [] if is_file else options.pop(name, [])
     for option, left in (("--engine-python", python), ("--engine-option", options)):
         if left:

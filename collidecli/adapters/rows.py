@@ -9,7 +9,12 @@ import numpy as np
 
 from collidecli.adapters.packing import ROWS
 from collidecli.errors import InputError
-from collidecli.importers.recordings.array_files import ArrayHeader, npz_headers, read_npz
+from collidecli.importers.recordings.array_files import (
+    ArrayHeader,
+    npz_header,
+    npz_headers,
+    read_npz,
+)
 from collidecli.storage.contact_sets.header import DISTANCE_RULES, POINT_RULES, TREATMENTS
 from collidecli.storage.contact_sets.header_rules import json_mapping
 
@@ -120,15 +125,14 @@ def _checked_arrays(path: str, shape: tuple[int, int, int]) -> dict[str, np.ndar
     """The arrays of a file of rows. Raises InputError for another shape or type."""
     arrays = {}
     for name, extent in _array_shapes(npz_headers(path), shape).items():
-        values = read_npz(path, name)
-        if values.shape != extent or values.dtype.kind not in KINDS.get(name, "U"):
-            what = f"is {values.dtype}[{', '.join(map(str, values.shape))}]"
+        header = npz_header(path, name)
+        if header.shape != extent or header.dtype.kind not in KINDS.get(name, "U"):
             raise InputError(
-                what,
+                f"is {header}",
                 f"{path}: {name}",
                 f"write shape {list(extent)}: docs/reference/engine-problem.md",
             )
-        arrays[name] = values
+        arrays[name] = read_npz(path, name)
     return arrays
 
 

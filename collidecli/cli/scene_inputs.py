@@ -15,6 +15,7 @@ from collidecli.errors import InputError
 from collidecli.results.endings import RECORDING_ENDINGS
 from collidecli.results.inputs import InputFile, input_files, is_pattern, names_several
 from collidecli.storage.input_files import bag_format
+from collidecli.storage.regular_files import open_input
 
 
 @dataclass(frozen=True)
@@ -112,5 +113,5 @@ def is_hdf5(path: str) -> bool:
     """Whether a path is an HDF5 file, by its first bytes."""
     if not os.path.isfile(path):
         return False
-    with open(path, "rb") as file:
+    with open_input(path) as file:
         return file.read(len(HDF5_SIGNATURE)) == HDF5_SIGNATURE

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from collidecli.escaping import utf8
+
 if TYPE_CHECKING:
     from collidecli.pages.verdicts import Verdict
 
@@ -30,7 +32,7 @@ class Pages:
         if self.junit_xml is not None:
             write_output(self.junit_xml, verdict.junit_xml(), self.force)
         if self.markdown is not None:
-            write_output(self.markdown, verdict.markdown.encode(), self.force)
+            write_output(self.markdown, utf8(verdict.markdown), self.force)
         for line in verdict.annotations() if self.github else ():
             print(line, file=sys.stderr)
 

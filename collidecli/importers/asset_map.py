@@ -7,6 +7,7 @@ import re
 from collections.abc import Sequence
 
 from collidecli.errors import InputError
+from collidecli.storage.regular_files import require_text_path
 
 
 class AssetMap:
@@ -50,7 +51,9 @@ def _entry(text: str, location: str) -> tuple[str, str]:
             location,
             "write OLD=NEW: a path prefix and its replacement",
         )
-    return old, os.path.abspath(new)
+    new = os.path.abspath(new)
+    require_text_path(new, "the scene's reader")
+    return old, new
 
 
 def _under(path: str, old: str) -> str | None:

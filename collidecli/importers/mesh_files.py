@@ -11,6 +11,7 @@ from types import ModuleType
 import numpy as np
 
 from collidecli.errors import InputError
+from collidecli.storage.regular_files import open_input, require_regular_file
 
 EXTRA = "pip install 'collidecli[meshes]'"
 
@@ -43,8 +44,7 @@ def read_mesh(path: str | os.PathLike[str], scale: float = 1.0) -> tuple[np.ndar
     if ending not in (*ENDINGS, ".msh"):
         what = f"'{file.suffix}' is not the ending of a mesh file"
         raise InputError(what, where, f"give {', '.join((*ENDINGS, '.msh'))}")
-    if not file.is_file():
-        raise InputError("there is no such file", where, "give the path of a mesh")
+    require_regular_file(file, "mesh", "give the path of a mesh")
     if not np.isfinite(scale) or scale <= 0.0:
         raise InputError(f"scale is {scale!r}", where, "give a number greater than zero")
     vertices, faces = _msh(file, where) if ending == ".msh" else _by_trimesh(file, where)
@@ -87,7 +87,8 @@ def _msh(file: Path, where: str) -> tuple[np.ndarray, np.ndarray]:
 
     Source: mujoco.readthedocs.io, XML reference, asset/mesh.
     """
-    data = file.read_bytes()
+    with open_input(file) as stream:
+        data = stream.read()
     counts = np.frombuffer(data[:16], "<i4").astype(np.int64) if len(data) >= 16 else np.full(4, -1)
     vertex, normal, texture, face = counts.tolist()
     if counts.min() < 0 or len(data) != 16 + 4 * (3 * vertex + 3 * normal + 2 * texture + 3 * face):

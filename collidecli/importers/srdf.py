@@ -13,6 +13,7 @@ from itertools import product
 from xml.parsers import expat
 
 from collidecli.errors import InputError
+from collidecli.storage.regular_files import open_input
 from collidecli.wording import did_you_mean
 
 LinkPair = tuple[str, str]
@@ -62,7 +63,7 @@ def read_srdf(path: str | os.PathLike[str]) -> LinkRules:
     parser.StartElementHandler = start
     parser.StartDoctypeDeclHandler = refuse_doctype
     try:
-        with open(location, "rb") as file:
+        with open_input(location) as file:
             parser.ParseFile(file)
     except OSError as error:
         what = f"the SRDF file cannot be read: {(error.strerror or str(error)).lower()}"

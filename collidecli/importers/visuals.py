@@ -7,7 +7,6 @@ import xml.etree.ElementTree as ElementTree
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -21,6 +20,7 @@ from collidecli.scene.model import Model
 from collidecli.scene.options import SceneOptions
 from collidecli.scene.shape_types import SIZE_WIDTH, ShapeType
 from collidecli.scene.triangle_mesh import TriangleMesh
+from collidecli.storage.regular_files import open_input, refuse_special_file
 from collidecli.wording import count
 
 MAX_FACES = 1_000_000
@@ -118,7 +118,11 @@ def _visuals(
 
     if hasattr(imported, "stage"):
         return _of_usd(imported, model)
-    text = imported.text.encode() if imported.text else Path(imported.path).read_bytes()
+    if imported.text:
+        text = imported.text.encode()
+    else:
+        with open_input(imported.path) as file:
+            text = file.read()
     return _of_urdf(imported, text, model, options, notes) if is_urdf(text) else _of_mjcf(imported)
 
 
@@ -188,7 +192,9 @@ def _urdf_mesh_reader(
         try:
             import trimesh
 
-            read_mesh: Any = trimesh.load(path or os.path.join(folder, file), force="mesh")
+            path = path or os.path.join(folder, file)
+            refuse_special_file(path)
+            read_mesh: Any = trimesh.load(path, force="mesh")
             return _mesh(read_mesh.vertices, read_mesh.faces), [
                 item / 255.0 for item in read_mesh.visual.main_color[:3].tolist()
             ]

@@ -23,6 +23,7 @@ from collidecli.scene.particles import Particles
 from collidecli.storage.input_files import files_sha256
 from collidecli.storage.process_activity import reading
 from collidecli.storage.reading_limit import check_size, limited_reading
+from collidecli.storage.regular_files import require_regular_file
 from collidecli.storage.storage_formats import ENDINGS, USD
 
 if TYPE_CHECKING:
@@ -359,11 +360,10 @@ def add_scene(builder: ModelBuilder, path: PathLike, options: SceneOptions) -> S
     result."""
     path = os.fspath(path)
     ending = Path(path).suffix.lower()
-    if not os.path.isfile(path) or os.path.getsize(path) == 0:
-        is_file = "the file is empty" if os.path.isfile(path) else "is not a regular file"
-        what = "is a folder, not a scene" if os.path.isdir(path) else is_file
-        what = what if os.path.exists(path) else "there is no such file"
-        raise InputError(what, path, "give a USD, MJCF or URDF file")
+    fix = "give a USD, MJCF or URDF file"
+    require_regular_file(path, "scene", fix)
+    if os.path.getsize(path) == 0:
+        raise InputError("the file is empty", path, fix)
     is_usd = ending in USD_ENDINGS
     if not is_usd and ending not in MUJOCO_ENDINGS:
         what = f"no scene format has the extension '{ending}'"

@@ -10,6 +10,7 @@ from typing import Any
 import h5py
 import numpy as np
 
+from collidecli.escaping import unicode_text
 from collidecli.storage.atomic_output import AtomicOutput
 from collidecli.storage.contact_sets.header import creator
 
@@ -48,9 +49,9 @@ def arrays_h5(
         file.attrs["format_version"] = np.array(VERSION, np.int32)
         file.attrs["creator"] = creator()
         for name, value in about.items():
-            file.attrs[name] = (
-                json.dumps(value, sort_keys=True) if isinstance(value, (Mapping, list)) else value
-            )
+            if isinstance(value, (Mapping, list)):
+                value = json.dumps(value, sort_keys=True)
+            file.attrs[name] = unicode_text(value) if isinstance(value, str) else value
         arrays: dict[str, h5py.Dataset] = {}
         for name, values in tables.items():
             is_text = values.dtype.kind in "OU"

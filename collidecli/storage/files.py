@@ -20,6 +20,7 @@ from typing import Any
 from collidecli.errors import CollideError, InputError, OutputError, extra_module
 from collidecli.exit_codes import TRY_AGAIN
 from collidecli.storage.atomic_output import publish
+from collidecli.storage.regular_files import open_input, refuse_special_file
 from collidecli.temporary_folders import TemporaryFolder
 
 APPEND_SECONDS = 5.0
@@ -99,7 +100,7 @@ class Files:
 
     def read(self, name: str) -> bytes:
         """Content of a file. Raises FileNotFoundError."""
-        with open(self._path(name), "rb") as file:
+        with open_input(self._path(name)) as file:
             return file.read()
 
     def contents(self, names: Sequence[str]) -> Iterator[tuple[str, bytes]]:
@@ -111,7 +112,7 @@ class Files:
     @contextmanager
     def open(self, name: str) -> Iterator[Any]:
         """A file for reading at any position. Raises FileNotFoundError."""
-        with open(self._path(name), "rb") as file:
+        with open_input(self._path(name)) as file:
             yield file
 
     def version(self, name: str) -> str:
@@ -176,6 +177,7 @@ class Files:
         path = self._path(name)
         if not os.path.exists(path):
             raise FileNotFoundError(path)
+        refuse_special_file(path)
         yield path
 
     def names(self, prefix: str) -> dict[str, int]:
@@ -266,7 +268,7 @@ class ObjectFiles(Files):
             return False
 
     def read(self, name: str) -> bytes:
-        with self.local(name) as path, open(path, "rb") as file:
+        with self.local(name) as path, open_input(path) as file:
             return file.read()
 
     def contents(self, names: Sequence[str]) -> Iterator[tuple[str, bytes]]:

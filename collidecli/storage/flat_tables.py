@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from collidecli.errors import extra_module
-from collidecli.escaping import csv_text
+from collidecli.escaping import csv_text, unicode_text
 from collidecli.scene.episodes import Episodes
 from collidecli.scene.motion import SECOND
 from collidecli.storage.atomic_output import AtomicOutput
@@ -140,7 +140,7 @@ def parquet_table(
             texts_of_block: Mapping[str, Sequence[str]] | None = None,
         ) -> None:
             of_block = words | {
-                name: pa.array(texts, pa.string()) for name, texts in (texts_of_block or {}).items()
+                name: _text_array(pa, texts) for name, texts in (texts_of_block or {}).items()
             }
             batches.append(_batch(pa, columns, schema, of_block, block))
             if sum(map(len, batches)) >= GROUP_ROWS:
@@ -173,10 +173,12 @@ def _schema(pa: Any, columns: Sequence[TableColumn], about: Mapping[str, str] | 
 
 def _words(pa: Any, columns: Sequence[TableColumn]) -> dict[str, Any]:
     return {
-        column.name: pa.array(column.words, pa.string())
-        for column in columns
-        if column.words is not None
+        column.name: _text_array(pa, column.words) for column in columns if column.words is not None
     }
+
+
+def _text_array(pa: Any, texts: Sequence[str]) -> Any:
+    return pa.array(list(map(unicode_text, texts)), pa.string())
 
 
 def _batch(

@@ -15,6 +15,7 @@ from h5py import h5a, h5d, h5g, h5l, h5o, h5s, h5z  # pyright: ignore[reportAttr
 
 from collidecli.errors import InputError
 from collidecli.storage.process_activity import structure, structure_step
+from collidecli.storage.regular_files import require_regular_file
 from collidecli.system import free_memory
 from collidecli.wording import memory
 
@@ -82,9 +83,7 @@ def open_h5(path: str | os.PathLike[str], index: bool = False) -> h5py.File:
     data.
     """
     name = os.fspath(path)
-    if not os.path.isfile(name):
-        what = "is a folder, not a file" if os.path.isdir(name) else "there is no such file"
-        raise InputError(what, name)
+    require_regular_file(name)
     try:
         with structure():
             file = IndexedFile(name, "r")
@@ -112,7 +111,7 @@ def format_of_path(path: str | os.PathLike[str]) -> str:
     """The root attribute `format` of a file; empty for another kind of file, and for one that
     cannot be read."""
     try:
-        if not h5py.is_hdf5(path):
+        if not os.path.isfile(path) or not h5py.is_hdf5(path):
             return ""
         with h5py.File(path, "r") as file:
             return format_of(file)

@@ -11,6 +11,8 @@ from collections.abc import Iterable
 from concurrent.futures import Future
 from functools import lru_cache
 
+from collidecli.storage.regular_files import open_input
+
 _BLOCK = 1 << 20
 
 
@@ -23,9 +25,9 @@ def files_sha256(paths: Iterable[str | os.PathLike[str]], texts: Iterable[str] =
     """SHA-256 of the concatenation of texts in UTF-8 and the bytes of files, hexadecimal."""
     digest = hashlib.sha256()
     for text in texts:
-        digest.update(text.encode())
+        digest.update(text.encode("utf-8", "surrogateescape"))
     for path in paths:
-        with open(path, "rb") as stream:
+        with open_input(path) as stream:
             while block := stream.read(_BLOCK):
                 digest.update(block)
     return digest.hexdigest()
@@ -109,6 +111,7 @@ def bag_format(path: str | os.PathLike[str]) -> str:
     if os.path.isfile(os.path.join(path, BAG_METADATA)):
         return BAG_METADATA
     start = b""
-    with contextlib.suppress(OSError), open(path, "rb") as file:
-        start = file.read(16)
+    if os.path.isfile(path):
+        with contextlib.suppress(OSError), open_input(path) as file:
+            start = file.read(16)
     return next((ending for first, ending in BAG_STARTS.items() if start.startswith(first)), "")

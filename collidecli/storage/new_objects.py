@@ -18,6 +18,7 @@ import numpy as np
 from h5py import h5a, h5d, h5g, h5p, h5s, h5t, h5z  # pyright: ignore[reportAttributeAccessIssue]
 
 from collidecli.errors import InputError
+from collidecli.escaping import unicode_text
 from collidecli.scene.option_values import COMPRESSIONS
 
 DEFLATE_LEVEL = 1
@@ -89,7 +90,7 @@ class NewObjects:
             if isinstance(value, Mapping):
                 self.report(below, value)
             elif isinstance(value, (list, tuple)) and all(isinstance(item, str) for item in value):
-                self.strings(below, value)
+                self.strings(below, [unicode_text(item) for item in value])
             elif isinstance(value, (list, tuple, np.ndarray)):
                 self.numbers(below, np.asarray(value))
             else:
@@ -106,7 +107,7 @@ class NewObjects:
 def _set_attribute(owner: Any, name: str, value: object) -> None:
     if isinstance(value, str):
         attribute = h5a.create(owner, name.encode(), _STRING, _space(()))
-        attribute.write(np.array(value, object), mtype=_STRING_IN_MEMORY)
+        attribute.write(np.array(unicode_text(value), object), mtype=_STRING_IN_MEMORY)
     else:
         array = np.asarray(value)
         h5a.create(owner, name.encode(), _number_type(array.dtype), _space(array.shape)).write(

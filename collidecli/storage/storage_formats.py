@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import os
 import zipfile
 
 from collidecli.errors import InputError
 from collidecli.storage.input_files import BAG_STARTS, bag_format
+from collidecli.storage.regular_files import open_input, require_regular_file
 
 HDF5 = "HDF5"
 NPZ = "npz"
@@ -35,11 +35,9 @@ def storage_of(path: str) -> str:
     unreadable."""
     if bag_format(path):
         return BAG
-    if not os.path.isfile(path):
-        what = "is a folder, not a recording" if os.path.isdir(path) else "there is no such file"
-        raise InputError(what, path, "give the path of a recording")
+    require_regular_file(path, "recording", "give the path of a recording")
     try:
-        with open(path, "rb") as file:
+        with open_input(path) as file:
             start = file.read(START_BYTES)
     except OSError as error:
         raise InputError(

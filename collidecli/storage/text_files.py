@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import Any
 
 from collidecli.errors import InputError
+from collidecli.storage.regular_files import open_input
 
 
 def read_toml(path: str, fix: str = "") -> dict[str, Any]:
@@ -46,7 +46,8 @@ def read_json(path: str, fix: str = "", what: str = "is not JSON") -> Any:
 
 def _text(path: str, fix: str) -> str:
     try:
-        return Path(path).read_text(encoding="utf-8")
+        with open_input(path, "r", encoding="utf-8") as file:
+            return file.read()
     except OSError as error:
         raise InputError(
             f"cannot be read: {(error.strerror or str(error)).lower()}", path, fix

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import warnings
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 
@@ -14,6 +14,7 @@ import numpy as np
 
 from collidecli.errors import InputError
 from collidecli.importers.mujoco.additions import add_floating_base, add_ground
+from collidecli.importers.mujoco.asset_checks import check_assets
 from collidecli.importers.mujoco.excessive_scenes import (
     refuse_excessive_files,
     refuse_excessive_scene,
@@ -43,6 +44,11 @@ from collidecli.importers.mujoco.scene_files import (
     shape_asset_files,
 )
 from collidecli.scene.options import SceneOptions
+from collidecli.storage.regular_files import (
+    open_input,
+    require_regular_file,
+    require_text_path,
+)
 
 _COMPILER_ERRORS = (ValueError, mujoco.FatalError, RuntimeError, MemoryError)
 """RuntimeError: the binding's translation of an unknown C++ exception."""
@@ -89,13 +95,14 @@ def compile_mjcf(
     missing; a scene given as text includes another file.
     """
     location = os.fspath(path)
-    if xml is None and not os.path.isfile(location):
-        raise InputError("there is no such file", location, "give the path of an MJCF or URDF file")
+    if xml is None:
+        require_regular_file(location, "scene", "give the path of an MJCF or URDF file")
+        require_text_path(location, "MuJoCo")
     if xml is not None and names_other_files(xml.encode()):
         what = "the embedded scene includes or attaches other files"
         raise InputError(what, location, "give the scene and its files separately")
-    _refuse_excessive(location, xml)
     attempts = _Attempts(location, xml, folder, options or SceneOptions())
+    _refuse_excessive(location, xml, attempts.included)
     try:
         try:
             mj_model = attempts.compile(())
@@ -117,13 +124,13 @@ def compile_mjcf(
     return CompiledScene(mj_model, location, files, xml or "", attempts.urdf, warnings)
 
 
-def _refuse_excessive(location: str, xml: str | None) -> None:
+def _refuse_excessive(location: str, xml: str | None, included: Sequence[str]) -> None:
     """Raises InputError for a scene, of a file or a text, that is too large in itself or with the
-    files that it names."""
+    files that it names. included: the files of a scene that is a file, its own first."""
     if xml is not None:
         texts = [(location, xml.encode())]
     else:
-        own, *others = included_files(location)
+        own, *others = included
         texts = [(location, _content(own)), *((file, _content(file)) for file in others)]
     refuse_excessive_files(texts, location)
     for file, text in texts:
@@ -171,8 +178,8 @@ class _Attempts:
     """Parses and compiles one scene repeatedly, without different families of elements.
 
     notes: warnings of this importer. messages: MuJoCo's of the last compilation. included: the
-    scene's file and the files that it names, after a compilation. shape_files: assets of colliding
-    geoms. urdf: whether the scene is a URDF.
+    scene's file and the files that it names. shape_files: assets of colliding geoms. urdf: whether
+    the scene is a URDF.
     """
 
     def __init__(self, location: str, xml: str | None, folder: str, options: SceneOptions) -> None:
@@ -180,7 +187,7 @@ class _Attempts:
         self.urdf = is_urdf(_content(location, _HEAD_BYTES) if xml is None else xml.encode())
         self.notes: list[str] = []
         self.messages: list[str] = []
-        self.included: list[str] = []
+        self.included = included_files(location) if xml is None else []
         self.shape_files: list[str] = []
         self._xml = xml
         self._options = options
@@ -196,6 +203,7 @@ class _Attempts:
             what = f"MuJoCo cannot compile the scene: {_message(error)}"
             raise InputError(what, self.location, "correct the file") from error
         self.notes[:] = relocate_assets(spec, self._options, self._folder, self.location)
+        check_assets(spec, self.included, self.location)
         # The rotations are replaced by ones that are bit-identical on every processor.
         # Values that MuJoCo refuses stay unchanged, so that MuJoCo reports them.
         elements = [*spec.bodies, *spec.frames, *spec.geoms]
@@ -211,11 +219,7 @@ class _Attempts:
                 spec, _content(self.location) if self._xml is None else self._xml.encode()
             )
         elif len(spec.frames):
-            texts = (
-                map(_content, included_files(self.location))
-                if self._xml is None
-                else [self._xml.encode()]
-            )
+            texts = map(_content, self.included) if self._xml is None else [self._xml.encode()]
             restore_replicates(spec, texts)
         shrink_textures(spec)
         if self.urdf:
@@ -240,8 +244,6 @@ class _Attempts:
                 drop_wrong_keys(spec, drop_keys_of)
             mj_model = spec.compile()
         self.messages = messages
-        if self._xml is None and not self.included:
-            self.included = included_files(self.location)
         self.shape_files = shape_asset_files(spec, self.included)
         return mj_model
 
@@ -325,13 +327,13 @@ def _read(path: str) -> mujoco.MjSpec:
     a virtual name."""
     if path.endswith((".xml", ".urdf")):
         return mujoco.MjSpec.from_file(path)
-    with mujoco.MjVfs() as files, open(path, "rb") as file:
+    with mujoco.MjVfs() as files, open_input(path) as file:
         files[f"{path}.xml"] = file.read()
         return mujoco.MjSpec.from_file(f"{path}.xml", vfs=files)
 
 
 def _content(path: str, size: int = -1) -> bytes:
-    with open(path, "rb") as file:
+    with open_input(path) as file:
         return file.read(size)
 
 

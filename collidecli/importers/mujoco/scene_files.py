@@ -9,11 +9,11 @@ from collections.abc import Iterator, Sequence
 
 import mujoco
 
-from collidecli.errors import InputError
 from collidecli.importers.asset_map import AssetMap
 from collidecli.importers.mujoco.left_out import partition_geoms
 from collidecli.importers.mujoco.ros_packages import PACKAGE_URI, package_file
 from collidecli.scene.options import SceneOptions
+from collidecli.storage.regular_files import open_input, refuse_special_file
 
 _MENTION = re.compile(rb"""<(?:include|model)\b((?:[^<>"']|"[^"]*"|'[^']*')*)>""")
 _FILE = re.compile(rb"""\bfile\s*=\s*(?:"([^"]*)"|'([^']*)')""")
@@ -73,28 +73,34 @@ def relocate_assets(
 def shape_asset_files(spec: mujoco.MjSpec, included: Sequence[str]) -> list[str]:
     """Paths of the existing asset files of colliding geoms.
 
-    included: files of the scene. The assets of an attached scene are in its folder, which the spec
-    does not contain; the folder of each file is therefore tried.
+    included: files of the scene.
     """
     meshes = {mesh.name: mesh for mesh in spec.meshes}
     fields = {field.name: field for field in spec.hfields}
-    folders = dict.fromkeys((spec.modelfiledir, *map(os.path.dirname, included)))
     files: list[str] = []
     for geom in partition_geoms(spec)[0]:
         for asset in (meshes.get(geom.meshname), fields.get(geom.hfieldname)):
             if asset is not None and asset.file:
-                name = os.path.basename(asset.file) if spec.strippath else asset.file
-                tried = [
-                    os.path.abspath(os.path.join(folder, asset.compiler.meshdir, name))
-                    for folder in folders
-                ]
+                *tried, last = asset_paths(spec, asset.file, asset.compiler.meshdir, included)
                 existing = [path for path in tried if os.path.isfile(path)]
-                # Without a mesh folder, assets of a scene attached by a relative path are relative
-                # to the work folder.
-                files += existing or [
-                    path for path in [os.path.abspath(name)] if os.path.isfile(path)
-                ]
+                files += existing or [path for path in [last] if os.path.isfile(path)]
     return list(dict.fromkeys(files))
+
+
+def asset_paths(
+    spec: mujoco.MjSpec, file: str, asset_folder: str, included: Sequence[str]
+) -> list[str]:
+    """The paths at which MuJoCo may search an asset's file, the last one in the work folder.
+
+    asset_folder: that of meshes, or of textures. included: files of the scene. The assets of an
+    attached scene are in its folder, which the spec does not contain; the folder of each file is
+    therefore tried. Without a mesh folder, assets of a scene attached by a relative path are
+    relative to the work folder.
+    """
+    name = os.path.basename(file) if spec.strippath else file
+    folders = dict.fromkeys((spec.modelfiledir, *map(os.path.dirname, included)))
+    tried = [os.path.abspath(os.path.join(folder, asset_folder, name)) for folder in folders]
+    return [*tried, os.path.abspath(name)]
 
 
 def included_files(path: str) -> list[str]:
@@ -113,7 +119,7 @@ def included_files(path: str) -> list[str]:
         if path in files:
             continue
         files[path] = None
-        with open(path, "rb") as file:
+        with open_input(path) as file:
             text = file.read()
         folders = tuple(dict.fromkeys((*folders, os.path.dirname(path))))
         named = [
@@ -122,11 +128,7 @@ def included_files(path: str) -> list[str]:
             for folder in folders
         ]
         for other in named:
-            if os.path.exists(other) and not os.path.isfile(other) and not os.path.isdir(other):
-                # MuJoCo would block on a pipe or a device.
-                raise InputError(
-                    f"includes {other}, which is not a regular file", path, "include a file"
-                )
+            refuse_special_file(other, path)
         pending += [(other, folders) for other in reversed(named) if os.path.isfile(other)]
     return list(files)
 

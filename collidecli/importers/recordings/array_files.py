@@ -9,13 +9,15 @@ import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import BinaryIO
+from typing import IO, Any
 
 import numpy as np
 
 from collidecli.errors import InputError
 from collidecli.storage.reading_limit import check_size
+from collidecli.storage.regular_files import open_input
 from collidecli.storage.storage_formats import NO_ZIP
+from collidecli.wording import memory
 
 _DAMAGE = (
     *NO_ZIP,
@@ -28,6 +30,11 @@ _DAMAGE = (
     MemoryError,
 )
 _DAMAGE += (SyntaxError, tokenize.TokenError)  # of headers, which NumPy parses as Python literals
+MOST_EXPANSION = 200
+"""An archive that expands by this factor has constants in nearly all of its arrays."""
+EXPANDED_BYTES = 1 << 28
+"""Size of an expanded archive below which `MOST_EXPANSION` does not apply: a robot may stand
+still for hours."""
 _AGAIN = "copy it again, or save it again with NumPy"
 
 
@@ -60,15 +67,16 @@ class ArrayHeader:
 
 def npy_header(path: str) -> ArrayHeader:
     """Header of a .npy file. Raises InputError: damaged, truncated, or pickled objects."""
-    with _array_damage(path), open(path, "rb") as file:
+    with _array_damage(path), open_input(path) as file:
         return _header(file, os.path.getsize(path), path)
 
 
 def npz_headers(path: str) -> dict[str, ArrayHeader]:
-    """Headers of the arrays in a .npz file, by name. Raises InputError: damaged, or an array of
-    pickled objects."""
+    """Headers of the arrays in a .npz file, by name. Raises InputError: damaged, an array of
+    pickled objects, or a small file that expands to excessive size."""
     headers = {}
-    with _array_damage(path), zipfile.ZipFile(path) as archive:
+    with _array_damage(path), open_input(path) as file, zipfile.ZipFile(file) as archive:
+        _refuse_expansion(archive, os.path.getsize(path), path)
         for info in archive.infolist():
             if info.filename.endswith(".npy"):
                 name = info.filename[: -len(".npy")]
@@ -85,15 +93,21 @@ def read_npy(path: str) -> np.ndarray:
         return np.load(path, mmap_mode="r", allow_pickle=False)
 
 
-def read_npz(path: str, name: str) -> np.ndarray:
-    """One array of a .npz file, loaded completely. Raises InputError as `npz_headers`, and where it
-    is too large."""
+def npz_header(path: str, name: str) -> ArrayHeader:
+    """Header of one array of a .npz file. Raises InputError as `npz_headers`, and for a missing
+    array."""
     headers = npz_headers(path)
     if name not in headers:
         raise InputError(
             f"there is no array '{name}'", path, f"its arrays: {', '.join(headers) or 'none'}"
         )
-    header = headers[name]
+    return headers[name]
+
+
+def read_npz(path: str, name: str) -> np.ndarray:
+    """One array of a .npz file, loaded completely. Raises InputError as `npz_header`, and where it
+    is too large."""
+    header = npz_header(path, name)
     size = int(np.prod(header.shape, dtype=object)) * header.dtype.itemsize
     # NumPy reads a compressed array in parts and joins them: twice its size at the peak.
     check_size(2 * size, "the array", f"{path}: {name}", "save it as .npy, which is read in parts")
@@ -101,7 +115,14 @@ def read_npz(path: str, name: str) -> np.ndarray:
         return np.asarray(arrays[name])
 
 
-def _header(file: BinaryIO, size: int, where: str) -> ArrayHeader:
+def _refuse_expansion(archive: zipfile.ZipFile, size: int, where: str) -> None:
+    expanded = sum(info.file_size for info in archive.infolist())
+    if expanded > EXPANDED_BYTES and expanded > MOST_EXPANSION * size:
+        what = f"a file of {memory(size)} expands to {memory(expanded)}"
+        raise InputError(what, where, "save it uncompressed, with numpy.savez")
+
+
+def _header(file: IO[Any], size: int, where: str) -> ArrayHeader:
     version = np.lib.format.read_magic(file)
     readers = {
         (1, 0): np.lib.format.read_array_header_1_0,

@@ -14,6 +14,7 @@ import numpy as np
 from collidecli.importers.recordings.array_files import npy_header, npz_headers
 from collidecli.importers.recordings.refused_motions import refuse_amass, refuse_pickle
 from collidecli.storage.h5_files import DAMAGE, damaged, open_h5
+from collidecli.storage.regular_files import open_input
 from collidecli.storage.storage_formats import (
     CSV,
     HDF5,
@@ -92,7 +93,7 @@ def open_content(path: str | os.PathLike[str]) -> Content:
     if storage == NPY:
         return Content(name, NPY, arrays={"": npy_header(name)})
     if storage == CSV:
-        with open(name, encoding="utf-8-sig", errors="replace") as file:
+        with open_input(name, "r", encoding="utf-8-sig", errors="replace") as file:
             columns = file.readline(START_BYTES).split(",")
         return Content(name, CSV, columns=tuple(column.strip() for column in columns))
     return Content(name, storage)

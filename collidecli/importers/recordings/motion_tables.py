@@ -12,6 +12,7 @@ import numpy as np
 from collidecli.errors import InputError
 from collidecli.importers.recordings.array_files import ArrayHeader, read_npz
 from collidecli.storage.h5_files import text_of
+from collidecli.storage.regular_files import open_input
 
 BODY_KEYS = (("body_pos_w", "body_quat_w"), ("body_positions", "body_rotations"))
 ROOT_POSITION = ("root_pos", "root_trans")
@@ -85,10 +86,10 @@ def _keys_of_fields(headers: dict[str, ArrayHeader]) -> dict[str, str | None]:
     return keys
 
 
-def _read_fields(
+def _checked_fields(
     path: str, headers: dict[str, ArrayHeader], keys: dict[str, str | None]
-) -> tuple[dict[str, np.ndarray], dict[str, str]]:
-    """Array and location of each field. Raises InputError for another type or shape."""
+) -> dict[str, ArrayHeader]:
+    """The header of each field that the file has. Raises InputError for another type or shape."""
     wanted = {
         "body_position": ["frames", "bodies", 3],
         "body_rotation": ["frames", "bodies", 4],
@@ -96,11 +97,9 @@ def _read_fields(
         "root_rotation": ["frames", 4],
         "joints": ["frames", "joints"],
     }
-    arrays: dict[str, np.ndarray] = {}
-    locations = {}
+    fields = dict[str, ArrayHeader]()
     for name, key in keys.items():
         if key is not None:
-            locations[name] = f"{path}: {key}"
             header = headers[key]
             shape = wanted[name]
             if (
@@ -110,16 +109,16 @@ def _read_fields(
             ):
                 what = f"is {header}, not floats [{', '.join(map(str, shape))}]"
                 raise InputError(what, f"{path}: {key}", "save it in that shape")
-            arrays[name] = read_npz(path, key)
-    return arrays, locations
+            fields[name] = header
+    return fields
 
 
 def _checked_frame_count(
-    path: str, arrays: dict[str, np.ndarray], locations: dict[str, str]
+    path: str, fields: dict[str, ArrayHeader], locations: dict[str, str]
 ) -> int:
     """The number of frames. Raises InputError for arrays of several, for none, and for different
     numbers of bodies."""
-    frames = {locations[name]: len(array) for name, array in arrays.items()}
+    frames = {locations[name]: header.shape[0] for name, header in fields.items()}
     if len(set(frames.values())) > 1:
         shown = ", ".join(
             f"{where.removeprefix(f'{path}: ')} {count}" for where, count in frames.items()
@@ -128,8 +127,8 @@ def _checked_frame_count(
             f"the arrays have different numbers of frames: {shown}", path, "save them again"
         )
     if (
-        "body_position" in arrays
-        and arrays["body_position"].shape[1] != arrays["body_rotation"].shape[1]
+        "body_position" in fields
+        and fields["body_position"].shape[1] != fields["body_rotation"].shape[1]
     ):
         what = "positions and rotations are of different numbers of bodies"
         raise InputError(what, locations["body_position"], "save them again")
@@ -143,7 +142,10 @@ def npz_table(path: str, headers: dict[str, ArrayHeader]) -> MotionTable:
     """Raises InputError: arrays that are pickled, missing, of another type or shape, or of
     different frame counts."""
     keys = _keys_of_fields(headers)
-    arrays, locations = _read_fields(path, headers, keys)
+    fields = _checked_fields(path, headers, keys)
+    locations = {name: f"{path}: {keys[name]}" for name in fields}
+    count = _checked_frame_count(path, fields, locations)
+    arrays = {name: read_npz(path, str(keys[name])) for name in fields}
     names = _texts(path, headers, JOINT_NAMES)
     joints = arrays.get("joints")
     if (
@@ -158,7 +160,6 @@ def npz_table(path: str, headers: dict[str, ArrayHeader]) -> MotionTable:
             "joints": joints[:, 7:],
         }
         locations |= dict.fromkeys(("root_position", "root_rotation"), locations["joints"])
-    count = _checked_frame_count(path, arrays, locations)
     rotation = keys["root_rotation"]
     suffix = next(
         (s[1:] for s in ORDER_SUFFIXES if rotation is not None and rotation.endswith(s)), ""
@@ -215,7 +216,7 @@ def _first(arrays: dict[str, ArrayHeader], keys: tuple[str, ...]) -> str | None:
 def csv_table(path: str) -> MotionTable:
     """One row per frame: the root's x y z, its quaternion, the joints; the first line may be a
     header."""
-    with open(path, encoding="utf-8-sig", errors="replace") as file:
+    with open_input(path, "r", encoding="utf-8-sig", errors="replace") as file:
         first = tuple(name.strip() for name in file.readline().split(","))
     header = not are_numbers(first)
     rows = _table_rows(path, header, len(first))

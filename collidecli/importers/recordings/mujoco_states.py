@@ -6,6 +6,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import h5py
@@ -229,12 +230,10 @@ class MujocoStatesRecording(Recording):
         where = f"{self.content.path}: time"
         if "time" not in self.content.arrays:
             return None
-        time = checked_time(read_npz(self.content.path, "time"), where)
-        if len(time) != frames:
-            raise InputError(
-                f"it has {len(time)} numbers for {frames} frames", where, "save it again"
-            )
-        return time
+        header = self.content.arrays["time"]
+        if header.shape != (frames,) or header.dtype.kind not in "iuf":
+            raise InputError(f"it is {header} for {frames} frames", where, "save it again")
+        return checked_time(read_npz(self.content.path, "time"), where)
 
 
 def _xyzw_order(model: mujoco.MjModel) -> np.ndarray:
@@ -288,7 +287,7 @@ class _States:
     """States of every world; see `RecordedCoordinates`. layouts: of each world."""
 
     def __init__(self, array: _Array, layouts: list[StateLayout]) -> None:
-        self._data = array.data()
+        self._array = array
         self._where = array.where
         self._layouts = layouts
         self._batched = array.shape is not None and len(array.shape) == 3
@@ -296,6 +295,11 @@ class _States:
         self._start = np.zeros(0)
         self.world_count = len(layouts)
         self.has_time = "TIME" in layouts[0].columns
+
+    @cached_property
+    def _data(self) -> Any:
+        """The array of the file, opened at the first use: a compressed one is read completely."""
+        return self._array.data()
 
     def location(self, world: int) -> str:
         return f"{self._where}[{world}]" if self._batched else self._where

@@ -6,6 +6,7 @@ from __future__ import annotations
 import zipfile
 
 from collidecli.errors import InputError
+from collidecli.storage.regular_files import open_input
 from collidecli.storage.storage_formats import NO_ZIP, START_BYTES
 
 AMASS_ARRAYS = ({"poses", "trans"}, {"poses", "betas"})
@@ -38,7 +39,7 @@ def refuse_amass(path: str) -> None:
 def refuse_pickle(path: str) -> None:
     """Raises InputError for a pickle, with the conversion if it is a motion of GMR. Nothing is
     unpickled."""
-    with open(path, "rb") as file:
+    with open_input(path) as file:
         start = file.read(START_BYTES)
     if start[:1] != b"\x80" or start[1:2] not in (bytes([number]) for number in range(2, 6)):
         return

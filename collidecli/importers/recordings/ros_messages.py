@@ -11,6 +11,7 @@ fast.
 from __future__ import annotations
 
 import bz2
+import os
 import shutil
 import struct
 import tempfile
@@ -28,6 +29,7 @@ import numpy as np
 
 from collidecli.errors import CollideError, InputError, extra_module
 from collidecli.storage.input_files import BAG_METADATA, bag_format
+from collidecli.storage.regular_files import refuse_special_file
 
 RECEIVE = "receive"
 """The clock of the recorder, in place of that of the messages' headers."""
@@ -139,6 +141,8 @@ class Bag:
     def __init__(self, path: str) -> None:
         """Raises InputError for a damaged bag, and where rosbags is not installed."""
         self.path, form, readers = path, bag_format(path), _readers()
+        for name in os.listdir(path) if form == BAG_METADATA else ():
+            refuse_special_file(os.path.join(path, name), path)
         self.is_ros1 = form == ".bag"
         self._stores: dict[str, Any] = {}
         self.topics: dict[str, list[Any]] = defaultdict(list)

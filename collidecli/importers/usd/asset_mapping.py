@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
 from contextvars import ContextVar
 
-from pxr import Sdf, Tf, Usd
+from pxr import Sdf, Usd
 
 from collidecli.importers.asset_map import AssetMap
+from collidecli.importers.usd.reached_layers import open_asset
 
 _mapped: ContextVar[tuple[Sdf.Layer, ...]] = ContextVar("mapped", default=())
 """Layers that are edited for the stage that is being read; pxr drops a layer, and the edit, that
@@ -35,9 +35,8 @@ def map_assets(stage: Usd.Stage, assets: AssetMap) -> None:
             if new is not None:
                 layer.UpdateCompositionAssetDependency(path, new)
                 edited[layer.identifier] = layer
-            with suppress(Tf.ErrorException):  # broken: reported when the stage composes it
-                opened = Sdf.Layer.FindOrOpenRelativeToLayer(layer, new or path)
-                pending += [opened] if opened is not None else []
+            opened = open_asset(layer, new or path)
+            pending += [opened] if opened is not None else []
     _mapped.set(tuple(edited.values()))
 
 

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from pxr import Sdf, Tf, Usd
 
 from collidecli.errors import InputError
+from collidecli.importers.usd.reached_layers import open_reached_layers
 
 MOST_PRIMS = 2_000_000
 """Of one stage, prims of instances and of environments that are composed included: OpenUSD takes 20
@@ -90,8 +91,11 @@ def refuse_excessive_stage(stage: Usd.Stage, paths: Iterable[str], file: str) ->
 
 
 def open_whole(path: str, load: Usd.Stage.InitialLoadSet = Usd.Stage.LoadAll) -> Usd.Stage:
-    """A stage with all prims of a file. Raises InputError where they are too many."""
+    """A stage with all prims of a file. Raises InputError where they are too many, and as
+    `open_reached_layers` does."""
+    reached = open_reached_layers(path)
     stage = Usd.Stage.OpenMasked(path, Usd.StagePopulationMask(), load)
+    del reached  # the stage holds those that it uses
     refuse_excessive_stage(stage, ["/"], path)
     stage.SetPopulationMask(Usd.StagePopulationMask.All())
     return stage

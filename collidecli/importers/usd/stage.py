@@ -21,9 +21,11 @@ from collidecli.importers.usd.environments import Environments
 from collidecli.importers.usd.expected_prims import refuse_excessive_stage
 from collidecli.importers.usd.instances import Instances, PrototypeGroups
 from collidecli.importers.usd.layers import lay_over, select_variants
+from collidecli.importers.usd.reached_layers import open_reached_layers
 from collidecli.importers.usd.typed_attributes import check_parsed
 from collidecli.importers.usd.world_matrices import PrimTransforms
 from collidecli.scene.options import SceneOptions
+from collidecli.storage.regular_files import require_regular_file
 
 UNIT_ROUNDING = 1e-9
 """Relative tolerance of units that are written as decimal fractions."""
@@ -95,12 +97,7 @@ def open_stage(
     exist, and for broken references.
     """
     file = Path(path)
-    if not file.is_file():
-        raise InputError(
-            "there is no such file",
-            str(path),
-            "give the path of a .usd, .usda, .usdc or .usdz file",
-        )
+    require_regular_file(path, "scene", "give the path of a .usd, .usda, .usdc or .usdz file")
     if file.stat().st_size == 0:
         raise InputError("the file is empty", str(path), "give a USD scene")
     assets = AssetMap(options.asset_map, str(path))
@@ -109,7 +106,9 @@ def open_stage(
         Sdf.Layer.ReloadLayers(
             {layer for layer in Sdf.Layer.GetLoadedLayers() if _is_unchanged_file(layer)}
         )
+        reached = open_reached_layers(str(file))
         stage = Usd.Stage.OpenMasked(str(file), Usd.StagePopulationMask())
+        del reached  # the stage holds those that it uses
         stage.Reload()  # the scene's own layer may have been edited in memory
         map_assets(stage, assets)
         if not masked or options.variants or options.motion_layer:

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from collidecli.errors import extra_module
+from collidecli.escaping import unicode_text
 from collidecli.pages.view.colours import (
     AGAINST,
     GAP,
@@ -80,7 +81,7 @@ def write_recording(
     with TemporaryFolder("rerun") as folder:
         path = os.path.join(folder, "view.rrd")
         recording.save(path, default_blueprint=_blueprint(rr, stage, touches, worlds))
-        recording.send_recording_name(title)
+        recording.send_recording_name(unicode_text(title))
         for number, world in enumerate(worlds):
             sender = _World(rr, recording, stage, touches, world)
             for first in range(0, len(frames), CHUNK):

@@ -47,6 +47,7 @@ from collidecli.storage.content_hash import (
 )
 from collidecli.storage.h5_files import DAMAGE, damaged, exact_texts, open_h5
 from collidecli.storage.process_activity import structure
+from collidecli.storage.regular_files import require_regular_file
 
 
 def check_file(path: str | os.PathLike[str]) -> list[Finding]:
@@ -57,8 +58,7 @@ def check_file(path: str | os.PathLike[str]) -> list[Finding]:
     exist.
     """
     name = os.fspath(path)
-    if not os.path.isfile(name):
-        raise InputError("there is no such file", name)
+    require_regular_file(name)
     try:
         with open_h5(name, index=True) as file:
             with structure():

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from collidecli.storage.flat_tables import require_pyarrow
+from collidecli.storage.regular_files import require_text_path
 
 ROWS_AT_ONCE = 10_000
 """Number of episodes that are objects at a time, and of a row group of a plan."""
@@ -61,6 +62,8 @@ class EpisodeTable:
         left = iter(episodes)
         batches = []
         while block := list(islice(left, ROWS_AT_ONCE)):
+            for episode in block:
+                require_text_path(episode.motion, "the plan of a batch")
             columns = {name: [getattr(episode, name) for episode in block] for name in NAMES}
             batches.append(arrow.RecordBatch.from_pydict(columns, schema=schema))
         return cls(arrow.Table.from_batches(batches, schema=schema))

@@ -15,6 +15,7 @@ from collidecli.scene.contact_columns import GROUPS_BY_NAME
 from collidecli.storage.atomic_output import AtomicOutput
 from collidecli.storage.files import is_url
 from collidecli.storage.flat_tables import require_pyarrow
+from collidecli.storage.regular_files import require_text_path
 from collidecli.temporary_folders import TemporaryFolder
 from collidecli.verbs.batch.episodes import parquet_bytes
 from collidecli.verbs.batch.gathered_episodes import Gathered
@@ -191,6 +192,7 @@ def _write_manifest(gathered: Gathered, output: str, force: bool) -> GatherResul
         gathered.measure()
         table = gathered.table
         location = gathered.store.location.rstrip("/")
+        require_text_path(location, "the table of its files")
         if not is_url(location):
             location = os.path.relpath(location, os.path.dirname(os.path.abspath(output)))
         folder = "" if location == "." else f"{location}/"

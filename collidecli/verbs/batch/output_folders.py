@@ -9,6 +9,7 @@ from contextlib import contextmanager, suppress
 from typing import Any
 
 from collidecli.errors import OutputError
+from collidecli.storage.regular_files import open_input
 from collidecli.temporary_folders import TemporaryFolder
 
 RECORD = "gather.json"
@@ -64,7 +65,7 @@ def read_record(folder: str) -> dict[str, Any]:
     """RECORD of a folder; empty where there is none."""
     with (
         suppress(FileNotFoundError, NotADirectoryError),
-        open(os.path.join(folder, RECORD), encoding="utf-8") as file,
+        open_input(os.path.join(folder, RECORD), "r", encoding="utf-8") as file,
     ):
         return json.load(file)
     return {}

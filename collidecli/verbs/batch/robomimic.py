@@ -35,7 +35,11 @@ def write_robomimic(folder: str, gathered: Gathered, pairs: NamedPairs) -> None:
     """
     for done in gathered.episodes:
         motion = done.episode.motion
-        is_hdf5 = motion.endswith(HDF5_ENDINGS) if is_url(motion) else h5py.is_hdf5(motion)
+        is_hdf5 = (
+            motion.endswith(HDF5_ENDINGS)
+            if is_url(motion)
+            else os.path.isfile(motion) and h5py.is_hdf5(motion)
+        )
         if not done.episode.demo or not is_hdf5:
             what = "is no demonstration of an HDF5 recording, and robomimic's files consist of them"
             raise InputError(what, done.episode.label, "use --to parquet or --to lerobot")

@@ -22,6 +22,7 @@ from collidecli.cli.shared_options import (
 from collidecli.cli.streams import Streams, streams_of
 from collidecli.cli.value_types import PatternPair, Pause, Threshold, WholeNumber
 from collidecli.cli.verdict_outputs import check_outputs
+from collidecli.escaping import utf8
 from collidecli.exit_codes import SUCCESS
 from collidecli.results.inputs import InputFile
 from collidecli.results.outputs import write_output
@@ -132,7 +133,7 @@ def _one(streams: Streams, request: EventsRequest, outputs: dict[str, str]) -> i
     with streams.progress("reading") as progress:
         result = events(replace(request, csv=outputs["csv"], parquet=outputs["parquet"]), progress)
     if outputs["dot"]:
-        write_output(outputs["dot"], touch_dot(result.as_dict()).encode(), request.force)
+        write_output(outputs["dot"], utf8(touch_dot(result.as_dict())), request.force)
         result.written["dot"] = outputs["dot"]
     streams.result(result, events_table)
     return SUCCESS

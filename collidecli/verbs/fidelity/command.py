@@ -25,6 +25,7 @@ from collidecli.cli.streams import streams_of
 from collidecli.cli.value_types import Length, WholeNumber
 from collidecli.cli.verdict_outputs import Pages, check_outputs
 from collidecli.errors import InputError, extra_module
+from collidecli.escaping import utf8
 from collidecli.exit_codes import DIFFERENCE, SUCCESS
 from collidecli.results.endings import PAGE_ENDINGS
 from collidecli.results.outputs import check_ending, write_output
@@ -185,7 +186,7 @@ def verb(ctx: click.Context, scenes: tuple[str, ...], **values: Any) -> int:
             if is_page
             else json.dumps(record, allow_nan=False, indent=1) + "\n"
         )
-        write_output(values["output"], text.encode(), force)
+        write_output(values["output"], utf8(text), force)
     Pages(values["junit_xml"], values["markdown"], values["github"], force).write(
         fidelity_verdict(record, result.wall_seconds)
     )

@@ -15,6 +15,7 @@ from collidecli.adapters.problem import Problem, write_rows
 from collidecli.adapters.repros import Repro
 from collidecli.adapters.rows import EngineRows
 from collidecli.errors import OutputError
+from collidecli.escaping import utf8
 from collidecli.pages.view.frames import ViewFrames
 from collidecli.pages.view.page import view_page
 from collidecli.pages.view.touches import touches_of
@@ -88,7 +89,7 @@ def write_worst_view(
         up_axis = sets[0].up_axis
         title = f"{problem.scene.name}: worst answers"
         page = view_page(ProblemFrames(problem, *sets), touches_of(sets), title, up_axis, worlds)
-    write_output(request.view, page.encode(), request.force)
+    write_output(request.view, utf8(page), request.force)
 
 
 def check_repro_folder(folder: str | None, force: bool) -> None:
@@ -104,4 +105,4 @@ def write_repros(folder: str, repros: Sequence[Repro], force: bool) -> None:
     """Writes the MJCF and the script of each repro. Raises OutputError."""
     with output_folders([os.path.join(folder, "")]):
         for name, text in (file for repro in repros for file in repro.files):
-            write_output(os.path.join(folder, name), text.encode(), force)
+            write_output(os.path.join(folder, name), utf8(text), force)

@@ -9,6 +9,7 @@ import mujoco
 import numpy as np
 
 from collidecli.errors import InputError
+from collidecli.storage.regular_files import open_input, require_regular_file
 
 Control = Callable[[int, int], np.ndarray]
 """Actuator values float64[nu] of (frame, world) up to the next frame; called once for each frame,
@@ -40,12 +41,12 @@ def _control_rows(path: Path) -> np.ndarray:
         raise InputError(
             f"control '{path}' is not known", "record", "take zero, random, or a .npy or .csv file"
         )
-    if not path.is_file():
-        raise InputError("there is no such file", name, "give the path of a control file")
+    require_regular_file(path, "control file", "give the path of a control file")
     try:
         if path.suffix == ".npy":
             return np.asarray(np.load(path, allow_pickle=False), np.float64)
-        lines = [line for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
+        with open_input(path, "r", encoding="utf-8") as file:
+            lines = [line for line in file.read().splitlines() if line.strip()]
         if lines and not _is_number(lines[0].split(",")[0]):
             lines = lines[1:]
         return np.array([[float(field) for field in line.split(",")] for line in lines], np.float64)

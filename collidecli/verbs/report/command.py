@@ -21,6 +21,7 @@ from collidecli.cli.shared_options import (
 )
 from collidecli.cli.streams import Streams, streams_of
 from collidecli.cli.value_types import METRES
+from collidecli.escaping import utf8
 from collidecli.exit_codes import SUCCESS
 from collidecli.results.endings import PAGE_ENDINGS
 from collidecli.results.inputs import InputFile
@@ -191,5 +192,5 @@ def _page(request: Any, output: str, force: bool, progress: Progress) -> Result:
     from collidecli.verbs.report.report import report
 
     result = report(replace(request, subsets=True), progress)
-    write_output(output, report_page(result.as_dict()).encode(), force)
+    write_output(output, utf8(report_page(result.as_dict())), force)
     return replace(result, output=output)

@@ -14,6 +14,7 @@ import numpy as np
 
 from collidecli.analysis.frame_texts import parse_frames
 from collidecli.errors import InputError, OutputError
+from collidecli.escaping import utf8
 from collidecli.importers.visuals import with_visuals
 from collidecli.motions.scenes import recorded_options
 from collidecli.motions.sources import find_sources
@@ -65,7 +66,7 @@ class ViewRequest:
         is named."""
         if self.export:
             return self.export
-        of_path = hashlib.sha256(os.path.realpath(self.file).encode()).hexdigest()
+        of_path = hashlib.sha256(os.fsencode(os.path.realpath(self.file))).hexdigest()
         name = f"{Path(self.file).stem}-{of_path[:8]}"
         return str(cache_folder().parent / VIEWS / f"{name}{FORMATS[self.to][0]}")
 
@@ -209,7 +210,7 @@ def write_view(view: View, request: ViewRequest, progress: Progress = None) -> V
             )
         else:
             page = view_page(view.frames, view.touches, view.title, view.up_axis, worlds, progress)
-            stream.write(page.encode())
+            stream.write(utf8(page))
         stream.commit()
     size = os.path.getsize(output)
     return replace(

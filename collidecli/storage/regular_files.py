@@ -1,0 +1,70 @@
+"""Opening of input files: regular files only, since a pipe or a device may never end."""
+
+from __future__ import annotations
+
+import os
+import stat
+from typing import IO, Any
+
+from collidecli.errors import InputError
+
+_KINDS = {
+    stat.S_IFIFO: "a pipe",
+    stat.S_IFSOCK: "a socket",
+    stat.S_IFCHR: "a device",
+    stat.S_IFBLK: "a device",
+}
+REMEDY = "save its content to a file, and give that"
+
+
+def refuse_special_file(path: str | os.PathLike[str], named_by: str = "") -> None:
+    """Raises InputError for a pipe, a device or a socket, not for a missing file.
+
+    Called before a library opens a file by its name: opening a pipe waits for its writer, and a
+    device may have no end. named_by: the file that names this one, for the message.
+    """
+    try:
+        mode = os.stat(path).st_mode
+    except (OSError, ValueError):  # whoever opens it reports the reason
+        return
+    kind = _KINDS.get(stat.S_IFMT(mode))
+    if kind is None:
+        return
+    name = os.fspath(path)
+    if named_by:
+        what = f"names {name}, which is not a regular file, but {kind}"
+        raise InputError(what, named_by, "name a file")
+    raise InputError(f"is not a regular file, but {kind}", name, REMEDY)
+
+
+def require_regular_file(path: str | os.PathLike[str], noun: str = "file", fix: str = "") -> None:
+    """Raises InputError for a missing file, a folder, a pipe, a device or a socket.
+
+    noun: what the file should be. fix: remedy for a missing file or a folder.
+    """
+    refuse_special_file(path)
+    if not os.path.isfile(path):
+        what = f"is a folder, not a {noun}" if os.path.isdir(path) else "there is no such file"
+        raise InputError(what, os.fspath(path), fix)
+
+
+def open_input(path: str | os.PathLike[str], mode: str = "rb", **options: Any) -> IO[Any]:
+    """An input file, opened for reading with the options of `open`.
+
+    Raises InputError for a pipe, a device or a socket, and OSError as `open` does.
+    """
+    refuse_special_file(path)
+    return open(path, mode, **options)
+
+
+def require_text_path(path: str | os.PathLike[str], user: str) -> None:
+    """Raises InputError for a path that is not UTF-8.
+
+    user: what requires UTF-8: a library, or a format. Python has other bytes as surrogates.
+    """
+    name = os.fspath(path)
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        what = f"the path is not UTF-8, which {user} requires"
+        raise InputError(what, name, "rename the file or the folder") from None
