@@ -16,6 +16,7 @@ from typing import Any
 
 from collidecli.errors import InputError, extra_module
 from collidecli.storage.text_files import read_json
+from collidecli.temporary_folders import TemporaryFolder
 from collidecli.verbs.batch.episode_worker import ATTEMPTS
 from collidecli.verbs.batch.executors import Slot, WorkersLostError
 from collidecli.verbs.batch.log import ShardReport
@@ -51,6 +52,7 @@ def connected(address: str, scheduler_file: str, local_workers: int) -> Iterator
             raise InputError(what, scheduler_file, fix)
         address = str(content["address"])
     cluster = None
+    scratch = TemporaryFolder("dask")
     try:
         if address:
             _require_answer(address)
@@ -61,6 +63,7 @@ def connected(address: str, scheduler_file: str, local_workers: int) -> Iterator
                 n_workers=1,
                 threads_per_worker=local_workers,
                 dashboard_address=":0",
+                local_directory=scratch.name,
                 silence_logs=logging.CRITICAL + 1,
             )
             client = distributed.Client(cluster)
