@@ -40,7 +40,7 @@ def _machine() -> str:
 
 def _process_start(process: int) -> str:
     """Start of a running process [clock ticks since the start of the system]; "0" where it is
-    unknown, "" for none."""
+    unknown, as without /proc, "" for none."""
     if sys.platform != "linux":
         import psutil
 
@@ -49,8 +49,17 @@ def _process_start(process: int) -> str:
         with open(f"/proc/{process}/stat", "rb") as file:
             fields = file.read().rpartition(b")")[2].split()
     except OSError:
-        return ""
+        return "" if os.path.exists("/proc/self") else _without_start(process)
     return "" if fields[0] in (b"Z", b"X") else fields[19].decode()
+
+
+def _without_start(process: int) -> str:
+    """ "0" for a running process of this user, "" for none."""
+    try:
+        os.kill(process, 0)
+    except OSError:
+        return ""
+    return "0"
 
 
 def owned_name(before: str, after: str = "") -> str:
