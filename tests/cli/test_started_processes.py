@@ -73,7 +73,7 @@ def test_an_engine_ends_with_a_killed_command(temporary: Path, number: int, how:
     """number: of the killed process, 0 for the one that waits for the one that works."""
     Path("engine.py").write_text(LASTING)
     Path("how").write_text(how)
-    words = "fidelity scene.xml -t motion.h5 --engines own=engine.py".split()
+    words = ["fidelity", "scene.xml", "-t", "motion.h5", "--engines", "own=engine.py"]
     process = start(*words)
     until(lambda: Path("ready").exists())
     assert len(family_of(process)) == 3
@@ -90,7 +90,7 @@ def test_an_engine_ends_with_a_killed_command(temporary: Path, number: int, how:
 @pytest.mark.parametrize("number", [0, 1])
 def test_workers_end_with_a_killed_batch(temporary: Path, number: int):
     Path("jobs.toml").write_text(JOBS)
-    words = "batch run jobs.toml -o out --workers 2".split()
+    words = ["batch", "run", "jobs.toml", "-o", "out", "--workers", "2"]
     process = start(*words)
     # a worker, and the process of Python that counts its semaphores
     until(lambda: len(family_of(process)) >= 3 or process.poll() is not None)
