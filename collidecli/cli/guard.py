@@ -218,13 +218,14 @@ def _send(child: int, number: int) -> None:
 def _exit_code(status: int, board: Board, trace: str) -> int:
     """The exit code; prints a message if the child has printed none. status: exit code, or minus
     the signal."""
+    # None after the end of the work, but where a signal came as an output was opened.
+    for path in board.outputs:
+        with contextlib.suppress(OSError):
+            os.unlink(path)
     if board.code is not None:
         # The work is done: a crash afterwards, as in the shutdown of a library, does not change the
         # exit code.
         return board.code
-    for path in board.outputs:
-        with contextlib.suppress(OSError):
-            os.unlink(path)
     if status == INTERRUPTED:
         return status
     code, text = _crash_message(status, board, trace)

@@ -141,7 +141,19 @@ class Ground:
         ):
             self.run([*RUN, "--frames", frames, "-o", f"{name}.h5"])
         self.run(["batch", "run", "jobs.toml", "-o", "done", "--workers", "2"])
-        self.run("export whole.h5 --to mujoco --scene robot.xml -o log.npz --quiet".split())
+        self.run(
+            [
+                "export",
+                "whole.h5",
+                "--to",
+                "mujoco",
+                "--scene",
+                "robot.xml",
+                "-o",
+                "log.npz",
+                "--quiet",
+            ]
+        )
         self.inputs = set(os.listdir(self.here))
         self._undisturbed: dict[str, tuple[float, dict[str, bytes]]] = {}
 
