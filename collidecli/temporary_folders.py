@@ -40,7 +40,7 @@ def _machine() -> str:
 
 def _process_start(process: int) -> str:
     """Start of a running process [clock ticks since the start of the system]; "0" where it is
-    unknown, "" for none."""
+    unknown, as without /proc, "" for none."""
     if sys.platform != "linux":
         import psutil
 
@@ -49,8 +49,17 @@ def _process_start(process: int) -> str:
         with open(f"/proc/{process}/stat", "rb") as file:
             fields = file.read().rpartition(b")")[2].split()
     except OSError:
-        return ""
+        return "" if os.path.exists("/proc/self") else _without_start(process)
     return "" if fields[0] in (b"Z", b"X") else fields[19].decode()
+
+
+def _without_start(process: int) -> str:
+    """ "0" for a running process of this user, "" for none."""
+    try:
+        os.kill(process, 0)
+    except OSError:
+        return ""
+    return "0"
 
 
 def owned_name(before: str, after: str = "") -> str:
@@ -83,6 +92,9 @@ def is_abandoned(owner: str, modified: float, now: float) -> bool:
 
 
 _NAME = owned_names("collide_[a-z]+_")
+_FOLDERS: dict[str, int] = {}
+"""Folders that are not removed yet, and the process of each: one that is forked has the entries of
+its parent."""
 
 
 class TemporaryFolder:
@@ -110,8 +122,10 @@ class TemporaryFolder:
             if not self._path:
                 parent = self._parent or tempfile.gettempdir()
                 self._path = os.path.join(parent, owned_name(f"collide_{self._purpose}_"))
-                os.mkdir(self._path, 0o700)
+                # first, so that a signal between the two leaves none
                 self._end = weakref.finalize(self, _remove, self._path, os.getpid())
+                _FOLDERS[self._path] = os.getpid()
+                os.mkdir(self._path, 0o700)
                 remove_abandoned(parent, os.stat(self._path).st_mtime)
             return self._path
 
@@ -133,6 +147,14 @@ def _remove(path: str, process: int) -> None:
     """Removes a folder at the end of its process, not at that of a process that it forked."""
     if os.getpid() == process:
         shutil.rmtree(path, ignore_errors=True)
+        _FOLDERS.pop(path, None)
+
+
+def remove_folders() -> None:
+    """Removes all temporary folders of this process before an immediate exit; callable from any
+    thread."""
+    for path, process in list(_FOLDERS.items()):
+        _remove(path, process)
 
 
 def remove_abandoned(parent: str = "", now: float | None = None) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import tempfile
 import time
 from collections import Counter
 from collections.abc import Sequence
@@ -29,6 +28,7 @@ from collidecli.results.outputs import check_output
 from collidecli.results.result import Progress
 from collidecli.scene.option_values import CONTACT_FORMATS, LOG_FORMATS
 from collidecli.storage.regular_files import require_regular_file
+from collidecli.temporary_folders import TemporaryFolder
 
 if TYPE_CHECKING:
     from collidecli.adapters.problem import Problem
@@ -87,7 +87,7 @@ def import_contacts(request: ImportRequest, progress: Progress = None) -> Import
     elif request.layout:
         rows = read_rows(request.source, problem.shape)
     else:
-        with tempfile.TemporaryDirectory(prefix="collide-") as folder:
+        with TemporaryFolder("problem") as folder:
             path = os.path.join(folder, "problem.npz")
             write_problem(problem, path, False)
             rows = run_adapter(

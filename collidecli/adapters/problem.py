@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -35,6 +34,7 @@ from collidecli.scene.motion import Motion, episodes_in
 from collidecli.storage.atomic_output import AtomicOutput
 from collidecli.storage.contact_sets.header import ENGINE_ATTRIBUTES, EngineRecord
 from collidecli.storage.process_activity import reading
+from collidecli.temporary_folders import TemporaryFolder
 
 FRAMES_AT_ONCE = 256
 
@@ -97,7 +97,7 @@ class Problem:
             "interpreter": "",
             "point_rule": "midpoint",
         }
-        with tempfile.TemporaryDirectory(prefix="collide-") as folder:
+        with TemporaryFolder("rows") as folder:
             file = os.path.join(folder, "rows.npz")
             np.savez(file, **{"engine": engine, **told, **rows})
             write_rows(self, read_rows(file, self.shape), os.fspath(path), force)

@@ -6,15 +6,17 @@ import json
 import os
 import subprocess
 import sys
-import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from collidecli import started_processes
 from collidecli.adapters.rows import read_rows
 from collidecli.errors import InputError
 from collidecli.scene.model import Model
+from collidecli.started_processes import life_line
 from collidecli.storage.reading_limit import check_size
+from collidecli.temporary_folders import TemporaryFolder
 from collidecli.wording import did_you_mean
 
 if TYPE_CHECKING:
@@ -36,12 +38,14 @@ RUN_ADAPTER = """\
 import sys
 sys.path[:] = [folder for folder in sys.path if folder]
 import os, runpy
-del sys.argv[0]
+runpy.run_path(sys.argv[1])["end_at_hangup"](0)
+del sys.argv[:2]
 sys.path.append(os.path.dirname(os.path.abspath(sys.argv[0])))
 runpy.run_path(sys.argv[0], run_name="__main__")
 """
-"""Runs an adapter. Modules beside it come last, those of the current folder not at all: a file
-there, or beside a recording, may have the name of a module of Python."""
+"""Runs an adapter, which ends with this process. Modules beside it come last, those of the current
+folder not at all: a file there, or beside a recording, may have the name of a module of Python."""
+STARTED_PROCESSES = started_processes.__file__
 LAST_LINES = 4
 """Lines of an adapter's standard error in the message of its failure."""
 
@@ -76,13 +80,20 @@ def run_adapter(
     option that the adapter does not have.
     """
     adapter = adapter_of(engine)
-    with tempfile.TemporaryDirectory(prefix="collide-") as folder:
+    with TemporaryFolder("rows") as folder:
         rows = os.path.join(folder, "rows.npz")
-        command = [python or sys.executable, "-c", RUN_ADAPTER, adapter, problem, rows, *options]
+        command = [python or sys.executable, "-c", RUN_ADAPTER, STARTED_PROCESSES, adapter]
+        command += [problem, rows, *options]
         try:
-            done = subprocess.run(
-                command, capture_output=True, text=True, errors="replace", check=False
-            )
+            with life_line() as stdin:
+                done = subprocess.run(
+                    command,
+                    stdin=stdin,
+                    capture_output=True,
+                    text=True,
+                    errors="replace",
+                    check=False,
+                )
         except OSError as error:
             fix = "give the path of a Python interpreter"
             raise InputError(

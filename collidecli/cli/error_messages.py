@@ -13,10 +13,14 @@ import click
 from collidecli.cli.pipes import ClosedPipeError, discard_stdout
 from collidecli.errors import CollideError, OutputError
 from collidecli.exit_codes import INTERNAL_ERROR, INTERRUPTED, SUCCESS, UNUSABLE_INPUT
+from collidecli.process_limits import limit_error
 from collidecli.wording import did_you_mean
 
 if TYPE_CHECKING:
     from collidecli.cli.streams import Streams
+
+NO_TEMPORARY = "No usable temporary directory"
+"""Begin of the message of Python's `tempfile`."""
 
 
 def exit_code_of(error: BaseException, streams: Streams) -> int:
@@ -41,12 +45,18 @@ def exit_code_of(error: BaseException, streams: Streams) -> int:
 def described_error(error: BaseException, verbose: bool) -> tuple[CollideError, int]:
     """An exception of a verb as an error for the user, and its exit code. verbose: whether its
     traceback is printed."""
+    limit = limit_error(error)
+    if limit is not None:
+        return limit, limit.exit_code
     if isinstance(error, CollideError):
         return error, error.exit_code
-    if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
+    if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
         discard_stdout()
         full = OutputError(f"an output cannot be written: {(error.strerror or str(error)).lower()}")
         return full, full.exit_code
+    if isinstance(error, FileNotFoundError) and NO_TEMPORARY in str(error):
+        what = "no folder of temporary files can be written to"
+        return (no := OutputError(what, fix="set TMPDIR to one that can")), no.exit_code
     if isinstance(error, MemoryError):
         fix = "lower --memory-limit or --threads, or split the input"
         return CollideError("there is not enough memory", fix=fix), UNUSABLE_INPUT

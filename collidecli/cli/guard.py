@@ -17,7 +17,7 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 from collidecli.cli.stop import (
     GRACE_SECONDS,
@@ -25,7 +25,9 @@ from collidecli.cli.stop import (
     StopHandler,
     end_interrupted,
 )
+from collidecli.errors import CollideError
 from collidecli.exit_codes import INTERNAL_ERROR, INTERRUPTED, KILLED, UNUSABLE_INPUT
+from collidecli.process_limits import LimitError, limit_error, prepare_limits
 from collidecli.storage.process_activity import Board, show_on
 
 CRASHES = tuple(
@@ -49,7 +51,25 @@ def command() -> int:
     only_help = not args or any(arg in ("-h", "--help", "--version") for arg in args)
     if only_help or not hasattr(os, "fork") or threading.active_count() > 1:
         return _work()
-    return guarded(_work)
+    with _limits_printed() as refused:
+        prepare_limits()
+        return guarded(_work)
+    return refused[0]
+
+
+@contextlib.contextmanager
+def _limits_printed() -> Iterator[list[int]]:
+    """Prints an error of a limit of the system, such as that of processes; the list then has the
+    exit code."""
+    codes = list[int]()
+    try:
+        yield codes
+    except (LimitError, OSError, RuntimeError) as error:
+        limit = limit_error(error)
+        if limit is None:
+            raise
+        _print_error(limit, limit.exit_code)
+        codes.append(limit.exit_code)
 
 
 def _work() -> int:
@@ -93,9 +113,11 @@ def guarded(work: Callable[[], int]) -> int:
     if child == 0:
         os.close(trace_read)
         os.close(life_write)
-        _prepare_child(board, trace_write, life_read, ends)
-        signal.pthread_sigmask(signal.SIG_SETMASK, earlier_mask)
-        code = work()
+        code = KILLED
+        with _limits_printed():
+            _prepare_child(board, trace_write, life_read, ends)
+            signal.pthread_sigmask(signal.SIG_SETMASK, earlier_mask)
+            code = work()
         for number in ends:
             signal.signal(number, signal.SIG_IGN)
         board.finish(code)
@@ -196,32 +218,37 @@ def _send(child: int, number: int) -> None:
 def _exit_code(status: int, board: Board, trace: str) -> int:
     """The exit code; prints a message if the child has printed none. status: exit code, or minus
     the signal."""
+    # None after the end of the work, but where a signal came as an output was opened.
+    for path in board.outputs:
+        with contextlib.suppress(OSError):
+            os.unlink(path)
     if board.code is not None:
         # The work is done: a crash afterwards, as in the shutdown of a library, does not change the
         # exit code.
         return board.code
-    for path in board.outputs:
-        with contextlib.suppress(OSError):
-            os.unlink(path)
     if status == INTERRUPTED:
         return status
     code, text = _crash_message(status, board, trace)
     if trace and {"-v", "--verbose"} & set(sys.argv):
         text = f"{trace.rstrip()}\n{text}"
+    _print_error(CollideError(text), code)
+    return code
+
+
+def _print_error(error: CollideError, code: int) -> None:
+    """Prints an error of a child that has printed none, or of none that could be started."""
     from collidecli.escaping import printable
 
     with contextlib.suppress(OSError, AttributeError, ValueError):
         print(
-            f"{SHOW_CURSOR if sys.stderr.isatty() else ''}error: {printable(text)}",
+            f"{SHOW_CURSOR if sys.stderr.isatty() else ''}error: {printable(str(error))}",
             file=sys.stderr,
             flush=True,
         )
         if "--json" in sys.argv:
             from collidecli.cli.streams import error_json
-            from collidecli.errors import CollideError
 
-            print(error_json(CollideError(text), code), flush=True)
-    return code
+            print(error_json(error, code), flush=True)
 
 
 def _crash_message(status: int, board: Board, trace: str) -> tuple[int, str]:

@@ -95,7 +95,15 @@ def stderr_copy() -> int:
 
 
 def end_interrupted(stderr: int) -> NoReturn:
-    """Ends the process at once, with a message on a descriptor of `stderr_copy`."""
+    """Removes files and folders that are not finished and ends the process at once, with a message
+    on a descriptor of `stderr_copy`."""
+    # Loaded if there are any; an import here could block on the import lock of the main thread.
+    outputs = sys.modules.get("collidecli.storage.atomic_output")
+    if outputs is not None:
+        outputs.remove_partial_files()
+    folders = sys.modules.get("collidecli.temporary_folders")
+    if folders is not None:
+        folders.remove_folders()
     with contextlib.suppress(OSError):
         os.write(stderr, b"error: interrupted\n")
     os._exit(INTERRUPTED)
@@ -144,9 +152,4 @@ def _watch(read_end: int, ended: threading.Event, stderr: int) -> None:
         return
     if ended.wait(GRACE_SECONDS):
         return
-    # Loaded if any output is open; an import here could block on the import lock of the main
-    # thread.
-    outputs = sys.modules.get("collidecli.storage.atomic_output")
-    if outputs is not None:
-        outputs.remove_partial_files()
     end_interrupted(stderr)

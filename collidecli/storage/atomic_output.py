@@ -70,6 +70,10 @@ class AtomicOutput:
         self._refuse_existing()
         beginning = f".{self._target.name[:200]}."
         self._partial = self._target.with_name(owned_name(beginning, ".partial"))
+        self._fd = -1
+        # first, so that a signal between the two leaves no file: the parent process removes it
+        _PARTIAL.add(self._partial)
+        show_outputs(_PARTIAL)
         try:
             self._fd = os.open(
                 self._partial,
@@ -77,10 +81,10 @@ class AtomicOutput:
                 0o666,
             )
         except OSError as error:
+            _PARTIAL.discard(self._partial)
+            show_outputs(_PARTIAL)
             raise self._refused_folder(error) from error
         _remove_abandoned(self._target.parent, beginning, os.fstat(self._fd).st_mtime)
-        _PARTIAL.add(self._partial)
-        show_outputs(_PARTIAL)
 
     def _refuse_existing(self) -> None:
         try:

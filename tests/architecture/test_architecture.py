@@ -138,6 +138,33 @@ def test_functions_can_be_read_at_a_glance():
     assert long == set(), "a function that is two things: find the seam"
 
 
+STARTS = re.compile(r"subprocess\.(run|Popen|check_\w+|call)\(|\.Process\(|os\.fork\(")
+STARTING = {
+    "collidecli/cli/guard.py": "its child watches a pipe of its own, to end in order",
+    "collidecli/adapters/processes.py": "end_at_hangup",
+    "collidecli/verbs/batch/executors.py": "end_at_hangup",
+    "collidecli/verbs/view/command.py": "a viewer that the user closes",
+}
+"""Modules that start processes, and how these end with a killed command."""
+
+
+def test_every_started_process_ends_with_its_parent():
+    texts = {name_of(path): path.read_text() for path in PACKAGE}
+    found = {
+        name
+        for name, text in texts.items()
+        if STARTS.search(text) and "psutil.Process(" not in text
+    }
+    assert found == STARTING.keys()
+    assert all("end_at_hangup" in texts[n] for n, how in STARTING.items() if how == "end_at_hangup")
+
+
+def test_every_temporary_folder_names_its_process():
+    """The next run removes those of killed processes: `TemporaryFolder`."""
+    calls = re.compile(r"(TemporaryDirectory|mkdtemp)\(")
+    assert [name_of(path) for path in PACKAGE if calls.search(path.read_text())] == []
+
+
 def test_no_path_of_a_private_machine():
     texts = [
         path for path in files() if path.suffix in TEXT and not name_of(path).startswith("tests/")

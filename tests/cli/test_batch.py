@@ -134,6 +134,16 @@ sys.exit('pandas' in sys.modules)"""
     )
 
 
+def test_why_a_quiet_batch_ends_with_one(jobs, collide, monkeypatch):
+    """As where another program removes the contact sets while they are computed."""
+    plan(collide)
+    monkeypatch.setattr("collidecli.verbs.batch.executors.by_processes", lambda *arguments: None)
+    quiet = collide("batch run B --quiet")
+    told = "error: B: 6 of 6 episodes have no contact set: it was removed, or damaged\n"
+    assert (quiet.code, quiet.out, quiet.err) == (1, "", f"{told}  repeat the command\n")
+    assert collide("batch run B").err == ""
+
+
 @pytest.mark.usefixtures("in_process")
 def test_a_bad_recording_does_not_stop_the_others(jobs, collide):
     (jobs / "demos" / "junk.h5").write_bytes(b"junk")

@@ -89,6 +89,10 @@ def browser():
         running.close()
 
 
+VIOLATIONS = """document.addEventListener("securitypolicyviolation", (one) =>
+  console.error(`the policy of the page forbids ${one.violatedDirective}: ${one.blockedURI}`));"""
+
+
 class Tab:
     """One page of the browser for all tests: what it shows now, and what it asked for and said
     since then."""
@@ -100,6 +104,8 @@ class Tab:
         self.page = browser.new_page(device_scale_factor=0.5)
         self.page.on("request", lambda request: self.asked.append(request.url.split("#")[0]))
         self.page.on("websocket", lambda socket: self.asked.append(socket.url))
+        # also those of workers' scripts and of styles, which the console may not show
+        self.page.add_init_script(VIOLATIONS)
         self.page.on("pageerror", lambda error: self.said.append(str(error)))
         self.page.on(
             "console",

@@ -275,14 +275,16 @@ def test_what_fails_after_the_end_takes_nothing_back():
     assert (code, err) == (1, "")
 
 
-def test_a_half_written_output_is_removed(tmp_path: Path):
+@pytest.mark.parametrize(("ending", "expected"), [(CRASH, 70), ("return 130", 130)])
+def test_a_half_written_output_is_removed(tmp_path: Path, ending: str, expected: int):
+    """Also where a signal came before the block in which the output is written."""
     target = tmp_path / "out.h5"
     work = (
         f"output = AtomicOutput({str(target)!r});"
         f" output.write(b'half')\nprint(os.listdir({str(tmp_path)!r}))\n"
     )
-    code, out, _ = answer(work + "sys.stdout.flush()\n" + CRASH)
-    assert (code, ".partial" in out, list(tmp_path.iterdir())) == (70, True, [])
+    code, out, _ = answer(work + "sys.stdout.flush()\n" + ending)
+    assert (code, ".partial" in out, list(tmp_path.iterdir())) == (expected, True, [])
 
 
 def check_interrupted(process: subprocess.Popen[bytes]) -> None:
@@ -328,6 +330,18 @@ def test_a_signal_just_before_a_call_that_waits_is_not_lost(name, around):
     time.sleep(0.3)
     process.send_signal(getattr(signal, name))
     check_interrupted(process)
+
+
+@pytest.mark.rest
+def test_an_immediate_end_leaves_no_temporary_folder(tmp_path: Path):
+    """Where a call of a library outlasts the time for an orderly one."""
+    before = "from collidecli.temporary_folders import TemporaryFolder\n"
+    before += f"folder = TemporaryFolder('test', {str(tmp_path)!r})\n"
+    process = started(SLEEP.format("open(folder.name + '/a', 'w').close()\n", ""), before)
+    assert len(list(tmp_path.iterdir())) == 1
+    process.send_signal(signal.SIGTERM)
+    check_interrupted(process)
+    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.rest

@@ -97,6 +97,13 @@ VICTIMS = tuple(
             "out.profile.h5 out.profile.json",
             "--force",
         ),
+        ("label", "label first.h5 -o out.parquet --quiet", "out.parquet", "--force"),
+        (
+            "import",
+            "import log.npz --layout mujoco --scene robot.xml -t motion.h5 -o out.h5 --quiet",
+            "out.h5",
+            "--force",
+        ),
         ("report", "report first.h5 -o out.html --quiet", "out.html", "--force"),
         ("plot", "plot first.h5 -o out.svg --quiet", "out.svg", "--force"),
         (
@@ -134,6 +141,19 @@ class Ground:
         ):
             self.run([*RUN, "--frames", frames, "-o", f"{name}.h5"])
         self.run(["batch", "run", "jobs.toml", "-o", "done", "--workers", "2"])
+        self.run(
+            [
+                "export",
+                "whole.h5",
+                "--to",
+                "mujoco",
+                "--scene",
+                "robot.xml",
+                "-o",
+                "log.npz",
+                "--quiet",
+            ]
+        )
         self.inputs = set(os.listdir(self.here))
         self._undisturbed: dict[str, tuple[float, dict[str, bytes]]] = {}
 
@@ -203,13 +223,13 @@ def kill_faults(ground: Ground, number: int) -> list[str]:
     moment = rng.uniform(0.0, 1.05) * seconds
     args = [*victim.args, *(victim.again if before else ())]
     found = [f"after the kill: {fault}" for fault in _killed(ground, args, target, moment, rng)]
-    found += _output_faults(ground, victim, before)
+    found += output_faults(ground, victim, before)
     try:
         ground.run([*victim.args, *victim.again])
     except (AssertionError, subprocess.TimeoutExpired) as error:
         found.append(f"the next run: {error}")
-    found += _output_faults(ground, victim, {}, complete=True)
-    found += [f"left behind: {name}" for name in _left(ground, victim)]
+    found += output_faults(ground, victim, {}, complete=True)
+    found += [f"left behind: {name}" for name in left_behind(ground, victim)]
     return [
         f"kill {number}, {victim.name}, {target} after {moment:.2f} s: {fault}" for fault in found
     ]
@@ -252,7 +272,7 @@ def _is_pythons_own(process: psutil.Process) -> bool:
     return False
 
 
-def _output_faults(
+def output_faults(
     ground: Ground, victim: Victim, before: dict[str, bytes], complete: bool = False
 ) -> Iterator[str]:
     for name in victim.outputs:
@@ -288,7 +308,7 @@ def _batch_faults(folder: Path, complete: bool) -> Iterator[str]:
         yield from (f"{path.name}: {fault}" for fault in filter(None, [_json(path)]))
 
 
-def _left(ground: Ground, victim: Victim) -> list[str]:
+def left_behind(ground: Ground, victim: Victim) -> list[str]:
     allowed = ground.inputs | set(victim.outputs)
     left = sorted(set(os.listdir(ground.here)) - allowed) + [
         f"TMPDIR/{name}" for name in os.listdir(ground.temporary)

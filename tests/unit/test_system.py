@@ -2,6 +2,7 @@
 temporary folders."""
 
 import os
+import resource
 import signal
 import subprocess
 import sys
@@ -120,6 +121,24 @@ def test_the_files_of_this_machine_are_read():
     assert 1 <= processor_count() <= (os.cpu_count() or 1)
 
 
+def test_without_proc_the_system_counts(monkeypatch):
+    """Free memory is then what is unused, and a process's size its largest so far."""
+    monkeypatch.setattr(system, "_lines", lambda path: [])
+    assert 0 < free_memory() <= psutil.virtual_memory().total
+    assert private_memory() >= psutil.Process().memory_info().rss // 2
+
+
+def test_a_limit_of_this_process_is_no_free_memory(monkeypatch):
+    """`ulimit -v` and `ulimit -d`."""
+    used = psutil.Process().memory_info().vms
+    for number in (resource.RLIMIT_AS, resource.RLIMIT_DATA):
+        soft = {number: used + 100 * MIB}
+        monkeypatch.setattr(
+            system.resource, "getrlimit", lambda n, s=soft: (s.get(n, resource.RLIM_INFINITY), -1)
+        )
+        assert free_memory() < used + 100 * MIB
+
+
 def test_without_the_files_of_linux_psutil_counts(monkeypatch):
     """Private memory then has shared pages too, of libraries and of what other processes map as
     well."""
@@ -127,6 +146,7 @@ def test_without_the_files_of_linux_psutil_counts(monkeypatch):
     memory = psutil.Process().memory_info()
     assert abs(expected + memory.shared - memory.rss) < 512 * MIB
     monkeypatch.setattr(system, "_lines", lambda path: [])
+    monkeypatch.setattr(system.sys, "platform", "darwin")
     monkeypatch.setattr(psutil, "virtual_memory", lambda: SimpleNamespace(available=MACHINE))
     assert free_memory() == MACHINE
     assert abs(private_memory() - psutil.Process().memory_info().rss) < 512 * MIB
@@ -222,6 +242,27 @@ def test_a_folder_of_another_process_or_machine(
     monkeypatch.setattr("time.time", lambda: now + 400 * 86400)
     assert Path(TemporaryFolder("other").name).is_dir()
     assert folder.exists() is not removed
+
+
+def test_without_proc_a_running_process_keeps_its_folders(temporary: Path, monkeypatch):
+    """The start of a process is not known then, only whether it runs."""
+    exists = os.path.exists
+
+    def refused(path, *arguments):
+        raise FileNotFoundError(path)
+
+    monkeypatch.setattr("builtins.open", refused)
+    monkeypatch.setattr(os.path, "exists", lambda path: path != "/proc/self" and exists(path))
+    with TemporaryFolder(PURPOSE) as name:
+        assert Path(name).name.split("-")[2] == "0"
+        remove_abandoned()
+        assert Path(name).is_dir()
+    process = subprocess.Popen([sys.executable, "-c", ""])
+    process.wait()
+    ended = temporary / Path(name).name.replace(f"-{os.getpid()}-", f"-{process.pid}-")
+    ended.mkdir()
+    remove_abandoned()
+    assert not ended.exists()
 
 
 def test_a_context_may_be_entered_again(temporary: Path):

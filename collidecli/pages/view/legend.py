@@ -12,6 +12,7 @@ from typing import Any
 from collidecli.escaping import script_json
 from collidecli.pages.quantities import length, with_prefix
 from collidecli.pages.view.colours import AGAINST, DEPTHS, GAP, SELF_COLOUR, css
+from collidecli.pages.view.content_policy import with_policy
 from collidecli.pages.view.frames import ViewFrames
 
 SPEEDS = ("0.1x", "0.25x", "0.5x", "1x", "2x", "4x")
@@ -73,7 +74,7 @@ def with_panel(
     panel = re.sub(r"\$(TITLE|LEGEND|BOXES|SCRIPT|DATA)\b", lambda match: parts[match[1]], panel)
     page = page.replace("<title>Viser</title>", f"<title>{escape(title)}</title>", 1)
     end = page.rindex("</body>")
-    return page[:end] + panel + page[end:]
+    return with_policy(page[:end] + panel + page[end:])
 
 
 HERE = Path(__file__).parent

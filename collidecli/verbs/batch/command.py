@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from collidecli.verbs.batch.jobs import Job
     from collidecli.verbs.batch.log import ShardReport
     from collidecli.verbs.batch.plan import Plan
+    from collidecli.verbs.batch.state import BatchState
     from collidecli.verbs.batch.store import Store
 
 EPILOG = """\b
@@ -310,12 +311,24 @@ def _compute(
     state = state_of(store, plan, computed, shards)
     streams.result(state, state_table)
     failed = sum(failure.key in keys for failure in state.failures)
-    if failed and streams.quiet:  # which hides the table
-        fix = f"collide batch status {store.location} lists them"
+    left_over = state.left if shards is None else 0  # other slots compute those of other shards
+    if streams.quiet:  # which hides the table
+        _print_missing(streams, state, failed, left_over)
+    return DIFFERENCE if failed or left_over else SUCCESS
+
+
+def _print_missing(streams: Streams, state: BatchState, failed: int, left: int) -> None:
+    """Prints how many episodes have no contact set, and why, where there are any."""
+    if failed:
+        fix = f"collide batch status {state.folder} lists them"
         streams.failure(
-            CollideError(f"{failed} of {state.episodes} episodes failed", store.location, fix)
+            CollideError(f"{failed} of {state.episodes} episodes failed", state.folder, fix)
         )
-    return DIFFERENCE if failed or (shards is None and state.left) else SUCCESS
+    if left:
+        what = (
+            f"{left} of {state.episodes} episodes have no contact set: it was removed, or damaged"
+        )
+        streams.failure(CollideError(what, state.folder, "repeat the command"))
 
 
 def _slot(

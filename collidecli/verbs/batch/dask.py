@@ -14,8 +14,11 @@ from importlib.metadata import version as installed_version
 from itertools import islice
 from typing import Any
 
-from collidecli.errors import InputError, extra_module
+import psutil
+
+from collidecli.errors import CollideError, InputError, extra_module
 from collidecli.storage.text_files import read_json
+from collidecli.temporary_folders import TemporaryFolder
 from collidecli.verbs.batch.episode_worker import ATTEMPTS
 from collidecli.verbs.batch.executors import Slot, WorkersLostError
 from collidecli.verbs.batch.log import ShardReport
@@ -38,7 +41,10 @@ def connected(address: str, scheduler_file: str, local_workers: int) -> Iterator
     Dask's own messages are not printed. Raises InputError where nobody answers within
     CONNECT_SECONDS.
     """
-    distributed = extra_module("distributed", "cluster", "--executor dask")
+    try:
+        distributed = extra_module("distributed", "cluster", "--executor dask")
+    except psutil.Error as error:  # of the import
+        raise _not_started(error) from error
     for name in list(logging.root.manager.loggerDict):
         if name.split(".")[0] in ("distributed", "tornado", "asyncio"):
             logging.getLogger(name).setLevel(logging.CRITICAL + 1)
@@ -51,25 +57,18 @@ def connected(address: str, scheduler_file: str, local_workers: int) -> Iterator
             raise InputError(what, scheduler_file, fix)
         address = str(content["address"])
     cluster = None
+    scratch = TemporaryFolder("dask")
     try:
         if address:
             _require_answer(address)
             client = distributed.Client(address, timeout=CONNECT_SECONDS)
         else:
-            # One Dask worker: each of its threads has a process of its own.
-            cluster = distributed.LocalCluster(
-                n_workers=1,
-                threads_per_worker=local_workers,
-                dashboard_address=":0",
-                silence_logs=logging.CRITICAL + 1,
-            )
+            cluster = _local_cluster(distributed, local_workers, scratch)
             client = distributed.Client(cluster)
     except (OSError, ValueError, TypeError, KeyError) as error:
         reason = (getattr(error, "strerror", None) or str(error)).partition("\n")[0].lower()
         fix = "start dask scheduler first, and write its address as tcp://HOST:PORT"
         raise InputError(f"no Dask scheduler responds: {reason}", where, fix) from error
-    except RuntimeError as error:  # of a nanny
-        raise WorkersLostError("a process of Dask ended as it started", where, AGAIN) from error
     try:
         yield client
     finally:
@@ -78,6 +77,40 @@ def connected(address: str, scheduler_file: str, local_workers: int) -> Iterator
         if cluster is not None:
             with suppress(Exception):
                 cluster.close(timeout=5)
+
+
+def _local_cluster(distributed: Any, threads: int, scratch: TemporaryFolder) -> Any:
+    """A cluster of this machine, of one worker: each of its threads has a process of its own.
+
+    Raises InputError where the system refuses what a process of Dask needs, WorkersLostError where
+    one ended.
+    """
+    try:
+        return distributed.LocalCluster(
+            n_workers=1,
+            threads_per_worker=threads,
+            dashboard_address=":0",
+            local_directory=scratch.name,
+            scheduler_kwargs={"local_directory": scratch.name},
+            silence_logs=logging.CRITICAL + 1,
+        )
+    except Exception as error:
+        raise _not_started(error) from error
+
+
+def _not_started(error: BaseException) -> CollideError:
+    """The error for an exception of Dask as it started, with the first one that led to it."""
+    chain = [error]
+    while (earlier := chain[-1].__cause__ or chain[-1].__context__) is not None:
+        chain.append(earlier)
+    refusals = [each for each in chain if isinstance(each, (OSError, psutil.Error))]
+    first = [*chain, *refusals][-1]
+    what = f"a process of Dask did not start: {type(first).__name__}: {first}"
+    where = "--executor dask"
+    if refusals:
+        fix = "Dask needs /proc, and /dev/shm to write to; --executor processes needs neither"
+        return InputError(what, where, fix)
+    return WorkersLostError(what, where, AGAIN)
 
 
 def _require_answer(address: str) -> None:

@@ -19,6 +19,7 @@ from collidecli.errors import CollideError, InputError, Interrupted, OutputError
 from collidecli.exit_codes import INTERNAL_ERROR, KILLED
 from collidecli.motions.scene_cache import SceneCache
 from collidecli.motions.scenes import scene_in_motion
+from collidecli.process_limits import limit_error
 from collidecli.storage.files import UnreachableError, local_copy
 from collidecli.system import free_memory
 from collidecli.temporary_folders import TemporaryFolder
@@ -117,15 +118,12 @@ def work_episode(
             except (OutputError, Interrupted, UnreachableError):
                 raise
             except CollideError as error:
-                reason = "; ".join(line.strip() for line in str(error).splitlines()).replace(
-                    motion, episode.motion
-                )
+                reason = _on_one_line(error).replace(motion, episode.motion)
                 failure = _failure(episode, reason, error.exit_code)
             except Exception as error:
                 attempt += 1
                 if attempt >= ATTEMPTS:
-                    reason = f"internal error: {type(error).__name__}: {error}"
-                    failure = replace(_failure(episode, reason, INTERNAL_ERROR), attempts=ATTEMPTS)
+                    failure = replace(_failure(episode, *_reason(error)), attempts=ATTEMPTS)
         size = 0
         counts = {}
         if result:
@@ -224,6 +222,18 @@ def planned(location: str, shard: int) -> Plan:
     if known is None or known[0] != version or not known[1].shard(shard):
         known = _plans[location] = (version, read_plan(store, shard))
     return known[1]
+
+
+def _on_one_line(error: CollideError) -> str:
+    return "; ".join(line.strip() for line in str(error).splitlines())
+
+
+def _reason(error: Exception) -> tuple[str, int]:
+    """What an exception is about that is none of this package's errors, and its exit code."""
+    limit = limit_error(error)
+    if limit is not None:
+        return _on_one_line(limit), limit.exit_code
+    return f"internal error: {type(error).__name__}: {error}", INTERNAL_ERROR
 
 
 def _failure(episode: Episode, message: str, exit_code: int) -> Failure:

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import contextlib
 import multiprocessing
-import os
 import pickle
 import queue
 import signal
@@ -19,11 +18,11 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
 from dataclasses import replace
 from multiprocessing.connection import Connection
-from multiprocessing.connection import wait as wait_for
 from typing import Any
 
 from collidecli.errors import CollideError
 from collidecli.exit_codes import TRY_AGAIN
+from collidecli.started_processes import end_at_hangup
 from collidecli.verbs.batch.episode_worker import (
     ATTEMPTS,
     LIMIT_SECONDS,
@@ -148,9 +147,11 @@ class Slot:
                 # start no process.
                 multiprocessing.current_process().daemon = False
                 context = multiprocessing.get_context("spawn")
-                self._pipe, theirs = context.Pipe()
-                self._process = context.Process(target=_serve, args=(theirs,), daemon=True)
-                self._process.start()
+                pipe, theirs = context.Pipe()
+                process = context.Process(target=_serve, args=(theirs,), daemon=True)
+                process.start()
+                self._pipe = pipe
+                self._process = process
                 theirs.close()
             return self._process, self._pipe
 
@@ -191,7 +192,8 @@ def _serve(pipe: Connection) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     with contextlib.suppress(OSError), open("/proc/self/oom_score_adj", "w") as score:
         score.write(str(KILL_FIRST))
-    threading.Thread(target=_end_with_parent, name="collide-parent", daemon=True).start()
+    if (parent := multiprocessing.parent_process()) is not None:
+        end_at_hangup(parent.sentinel)
     watchers.append(lambda limit: pipe.send((False, limit)))
     while pipe.poll(IDLE_SECONDS):
         try:
@@ -203,13 +205,6 @@ def _serve(pipe: Connection) -> None:
         except Exception as error:
             answer = _picklable(error)
         pipe.send((True, answer))
-
-
-def _end_with_parent() -> None:
-    parent = multiprocessing.parent_process()
-    if parent is not None:
-        wait_for([parent.sentinel])
-        os._exit(1)
 
 
 def _picklable(error: Exception) -> Exception:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import tempfile
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -22,6 +21,7 @@ from collidecli.analysis.deviations import spread
 from collidecli.results.endings import HDF5_ENDINGS
 from collidecli.results.result import Progress
 from collidecli.scene.shape_types import ShapeType
+from collidecli.temporary_folders import TemporaryFolder
 from collidecli.verbs.fidelity.answers import FAULTS, compared, separations
 from collidecli.verbs.fidelity.exact_distances import measure_exact, pair_types
 from collidecli.verbs.fidelity.worst_answers import write_worst_view
@@ -92,7 +92,7 @@ def rows_of_engines(
     sources: of `check_engines`.
     """
     rows_of: dict[str, EngineRows] = {}
-    with tempfile.TemporaryDirectory(prefix="collide-") as folder:
+    with TemporaryFolder("problem") as folder:
         path = os.path.join(folder, "problem.npz")
         write_problem(problem, path, False)
         for name, (source, python, options) in sources.items():

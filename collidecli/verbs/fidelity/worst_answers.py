@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import tempfile
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
@@ -22,6 +21,7 @@ from collidecli.pages.view.touches import touches_of
 from collidecli.results.outputs import output_folders, write_output
 from collidecli.scene.particles import Particles
 from collidecli.storage.contact_sets.reader import ContactSet
+from collidecli.temporary_folders import TemporaryFolder
 from collidecli.verbs.fidelity.answers import ROW_FIELDS
 
 if TYPE_CHECKING:
@@ -79,7 +79,7 @@ def write_worst_view(
         "asked": np.ones(count, bool),
         "seconds": np.full(2, np.nan),
     }
-    with tempfile.TemporaryDirectory(prefix="collide-") as folder, ExitStack() as stack:
+    with TemporaryFolder("worst") as folder, ExitStack() as stack:
         sets = []
         for name, rows in (("exact", exact_rows), ("engines", their_rows)):
             path = os.path.join(folder, f"{name}.h5")

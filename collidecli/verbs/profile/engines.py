@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 import platform
-import tempfile
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from collidecli.motions.machine import versions
+from collidecli.temporary_folders import TemporaryFolder
 from collidecli.verbs.profile.measured import spread_of
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ def profile_engines(request: ProfileRequest) -> list[dict[str, Any]]:
     sources = check_engines(request, with_files=False)
     problem = load_problem(request)
     runs: dict[str, list[Any]] = {name: [] for name in sources}
-    with tempfile.TemporaryDirectory(prefix="collide-") as folder:
+    with TemporaryFolder("problem") as folder:
         path = os.path.join(folder, "problem.npz")
         write_problem(problem, path, False)
         for _ in range(request.repeats):
