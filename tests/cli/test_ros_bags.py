@@ -1,6 +1,7 @@
 """ROS bags as recordings: containers, joints by name, transforms over time, plans, refusals and
 damaged files."""
 
+import sqlite3
 import sys
 import tracemalloc
 from dataclasses import asdict
@@ -709,6 +710,17 @@ def test_wrong_definitions_are_refused_in_one_line(robot, collide):
                 bag.add_message(topic, time, data, time)
             bag.finish()
         collide.refused("run arm.urdf -o out.h5 -t schema.mcap", told=told)
+
+
+def test_a_time_that_is_no_number_is_refused(robot, collide):
+    """A column of SQLite may hold a value of any type."""
+    bag = moving().write("drive")
+    database = sqlite3.connect("drive/drive.db3")
+    database.execute("UPDATE messages SET timestamp = x'1797fe' WHERE id = 3")
+    database.commit()
+    database.close()
+    told = ("of /joint_states has no time or no bytes", "drive")
+    collide.refused(f"run arm.urdf -o out.h5 -t {bag}", told=told)
 
 
 def test_a_definition_without_a_field_is_refused_by_its_name(robot, collide):

@@ -102,8 +102,8 @@ others."""
 
 @dataclass
 class Result:
-    """What came of a run. crashed: cases in which the process died, and of which signal; the guard
-    is asked later."""
+    """What came of a run. crashed: cases in which the process died, and of which signal, or in which
+    it was ended since it did not answer; the guard is asked later."""
 
     cases: int = 0
     codes: dict[int, int] = field(default_factory=dict)
@@ -203,7 +203,6 @@ def _run_batch(worker: Worker, batch: list[int], result: Result) -> list[int]:
         facts = worker.line(GRACE_SECONDS)
         if facts is None:
             hung = True
-            result.found.append(f"{name or begun}: hangs")
             os.kill(child, signal.SIGKILL)
         elif "begin" in facts:
             begun = facts["begin"]
@@ -216,9 +215,9 @@ def _run_batch(worker: Worker, batch: list[int], result: Result) -> list[int]:
             if facts["end"] == 0:
                 return []
             result.cases += 1
-            if not hung:
-                result.crashed[begun] = facts["end"]
-                result.crashed_names.append(f"{name} (signal {-facts['end']})")
+            result.crashed[begun] = facts["end"]
+            how = "waits" if hung else f"signal {-facts['end']}"
+            result.crashed_names.append(f"{name} ({how})")
             return batch[batch.index(begun) + 1 :]
         else:
             result.take(facts)

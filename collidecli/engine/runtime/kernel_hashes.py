@@ -130,8 +130,10 @@ def _checksum(row: str) -> str:
 
 
 def _read(path: str) -> dict[str, KernelHashes]:
-    """The rows of a table; those that are damaged are left out."""
-    table = {}
+    """The rows of a table; those that are damaged are left out, and all of what is no file."""
+    table: dict[str, KernelHashes] = {}
+    if not os.path.isfile(path):  # a pipe would wait for its writer
+        return table
     with suppress(OSError, UnicodeDecodeError), open(path, encoding="ascii") as file:
         for line in file:
             row, _, checksum = line.rstrip("\n").rpartition(" ")

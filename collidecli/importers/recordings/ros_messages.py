@@ -172,8 +172,13 @@ class Bag:
         calls = {topic: (handler, count()) for topic, handler in handlers.items()}
         with bag_damage(self.path):
             for connection, time, data in self._reader.messages(wanted) if wanted else ():
-                handler, number = calls[connection.topic]
-                handler(next(number), time, data)
+                handler, numbers = calls[connection.topic]
+                number = next(numbers)
+                # A column of SQLite may hold a value of any type.
+                if not (isinstance(time, int) and isinstance(data, bytes | memoryview)):
+                    what = f"message {number} of {connection.topic} has no time or no bytes"
+                    raise ValueError(what)
+                handler(number, time, data)
 
     def decoded(self, topic: str, number: int, data: bytes) -> Any:
         """A message as an object of rosbags. Raises InputError for a damaged one."""
