@@ -120,8 +120,17 @@ def _of_files(error: BaseException) -> LimitError | None:
     )
 
 
+def _text_of(error: BaseException) -> str:
+    """What an exception says, in lower case; "" where that cannot be said, as of an error of
+    OpenUSD about text that is not UTF-8."""
+    try:
+        return str(error).lower()
+    except Exception:
+        return ""
+
+
 def _of_threads(error: BaseException) -> LimitError | None:
-    text = str(error).lower()
+    text = _text_of(error)
     is_thread = any(words in text for words in NO_THREAD)
     is_process = isinstance(error, BlockingIOError) and error.errno == errno.EAGAIN
     if not (is_thread or is_process):
@@ -140,7 +149,7 @@ def _of_threads(error: BaseException) -> LimitError | None:
 
 
 def _of_memory(error: BaseException) -> LimitError | None:
-    text = str(error).lower()
+    text = _text_of(error)
     if not isinstance(error, MemoryError) and not any(words in text for words in NO_MEMORY):
         return None
     for limit in (ADDRESSES, DATA):

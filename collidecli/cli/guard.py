@@ -228,10 +228,11 @@ def _exit_code(status: int, board: Board, trace: str) -> int:
         return board.code
     if status == INTERRUPTED:
         return status
-    code, text = _crash_message(status, board, trace)
+    code, error = _crash_error(status, board, trace)
     if trace and {"-v", "--verbose"} & set(sys.argv):
-        text = f"{trace.rstrip()}\n{text}"
-    _print_error(CollideError(text), code)
+        with contextlib.suppress(OSError, AttributeError, ValueError):
+            print(trace.rstrip(), file=sys.stderr, flush=True)
+    _print_error(error, code)
     return code
 
 
@@ -251,56 +252,39 @@ def _print_error(error: CollideError, code: int) -> None:
             print(error_json(error, code), flush=True)
 
 
-def _crash_message(status: int, board: Board, trace: str) -> tuple[int, str]:
+def _crash_error(status: int, board: Board, trace: str) -> tuple[int, CollideError]:
+    """The exit code and the error of a child that has ended without a result."""
     if -status in STOP_SIGNALS:
-        return INTERRUPTED, "interrupted"
+        return INTERRUPTED, CollideError("interrupted")
     name = signal.Signals(-status).name if status < 0 else f"exit code {status}"
     what, path = board.reading
     doing = f"reading the {what}" if what else "working"
-    place = f"{path}: " if path else ""
     if board.exceeded:
-        return (
-            KILLED,
-            (
-                f"{place}{doing} needs more than {board.exceeded / (1 << 30):.3g} GiB of memory\n "
-                " split the input; run and profile have --memory-limit, whose default is half of"
-                " the free memory"
-            ),
+        need = f"{doing} needs more than {board.exceeded / (1 << 30):.3g} GiB of memory"
+        fix = (
+            "split the input; run and profile have --memory-limit, whose default is half of the"
+            " free memory"
         )
+        return KILLED, CollideError(need, path, fix)
     if status == -signal.SIGKILL:
-        return (
-            KILLED,
-            (
-                f"{place}collide was killed while {doing}, most likely because the system ran out"
-                " of memory\n  lower --memory-limit, --threads or --worlds, or split the input"
-            ),
+        killed = (
+            f"collide was killed while {doing}, most likely because the system ran out of memory"
         )
+        fix = "lower --memory-limit, --threads or --worlds, or split the input"
+        return KILLED, CollideError(killed, path, fix)
     if what and name == "SIGVTALRM":
-        return (
-            UNUSABLE_INPUT,
-            (
-                f"{place}{doing} did not end: the structure of the HDF5 file has a cycle\n"
-                "  the file is damaged: copy it again, or create it again"
-            ),
-        )
+        endless = f"{doing} did not end: the structure of the HDF5 file has a cycle"
+        fix = "the file is damaged: copy it again, or create it again"
+        return UNUSABLE_INPUT, CollideError(endless, path, fix)
     # Frames are read while others are computed: the stack of the crashed thread shows which of the
     # two crashed.
     crashed = trace.partition("Current thread")[2].partition("\nThread ")[0]
     if what and "/collidecli/engine/" not in crashed and (status >= 0 or -status in CRASHES):
-        return (
-            UNUSABLE_INPUT,
-            (
-                f"{place}{doing} crashed the library that reads it ({name})\n"
-                "  the file is damaged or malformed: export it again, or ask its author"
-            ),
-        )
-    return (
-        INTERNAL_ERROR,
-        (
-            f"internal error: collide crashed ({name})\n  please report it with the output of this"
-            " command with -v"
-        ),
-    )
+        fault = f"{doing} crashed the library that reads it ({name})"
+        fix = "the file is damaged or malformed: export it again, or ask its author"
+        return UNUSABLE_INPUT, CollideError(fault, path, fix)
+    fix = "please report it with the output of this command with -v"
+    return INTERNAL_ERROR, CollideError(f"internal error: collide crashed ({name})", "", fix)
 
 
 if __name__ == "__main__":

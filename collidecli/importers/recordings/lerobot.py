@@ -37,7 +37,7 @@ from collidecli.scene.episodes import Episodes
 from collidecli.scene.kinematics import JointColumns, coordinate_names, last_element
 from collidecli.scene.options import RecordingOptions
 from collidecli.storage.reading_limit import check_size, reading_limit
-from collidecli.storage.regular_files import open_input, refuse_special_file
+from collidecli.storage.regular_files import open_input
 from collidecli.storage.storage_formats import JSON
 from collidecli.wording import some_names
 
@@ -122,7 +122,6 @@ class LeRobotRecording(DemonstrationRecording):
             raise InputError("there is no such file", os.path.join(root, *parts), AGAIN)
         tables: list[dict[str, np.ndarray]] = []
         for file in files:
-            refuse_special_file(file)
             tables.append(parquet_rows(file, columns, most_rows, among))
             most_rows -= len(tables[-1]["episode_index"])
         return {name: np.concatenate([table[name] for table in tables]) for name in columns}

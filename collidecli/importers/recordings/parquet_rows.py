@@ -5,13 +5,13 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
 import numpy as np
 
 from collidecli.errors import InputError, extra_module
+from collidecli.storage.regular_files import require_regular_file
 from collidecli.wording import some_names
 
 INTEGER = 0
@@ -33,8 +33,7 @@ def parquet_rows(
     Raises InputError for a damaged or missing file, columns that are missing or of another type or
     width, missing values, and more than `most_rows` rows.
     """
-    if not os.path.isfile(path):
-        raise InputError("is not a file", path, AGAIN)
+    require_regular_file(path, "Parquet file", AGAIN)
     try:
         parts = list(_parts(path, columns, most_rows, among))
     except InputError:

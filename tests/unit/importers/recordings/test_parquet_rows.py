@@ -128,10 +128,10 @@ CHANGES: dict[str, tuple[Callable[[], None], str]] = {
     "text as shape": (described(shape=["q"]), "not floats [joints]"),
     "number as shape": (described(shape=2), "not floats [joints]"),
     "no shape": (described(shape=[None]), "not floats [joints]"),
-    "a pipe": (special(os.mkfifo), "is not a file"),
-    "a folder": (special(os.mkdir), "is not a file"),
-    "a link to itself": (special(lambda path: path.symlink_to(path.name)), "is not a file"),
-    "a device": (special(lambda path: path.symlink_to("/dev/zero")), "is not a file"),
+    "a pipe": (special(os.mkfifo), "is not a regular file"),
+    "a folder": (special(os.mkdir), "is a folder, not a Parquet file"),
+    "a link to itself": (special(lambda path: path.symlink_to(path.name)), "there is no such file"),
+    "a device": (special(lambda path: path.symlink_to("/dev/zero")), "is not a regular file"),
     "nothing": (special(Path.touch), "cannot be read"),
 }  # fmt: skip
 

@@ -315,7 +315,7 @@ def test_limits_decide_the_exit_code(falling, rows, saved, tmp_path: Path, capsy
     [
         ("mujoko", "", "there is no adapter of 'mujoko'"),
         ("mine=mine.py", "", "there is no such adapter"),
-        ("rows=rows.npz", "", "there is no such file of rows"),
+        ("rows=rows.npz", "", "there is no such file"),
         ("mujoco", "other=python", "no engine to run has the name 'other'"),
         ("mujoco", "mujoco=/no/python", "cannot be started"),
         ("mujoco", "/no/python", "cannot be started"),
