@@ -175,7 +175,7 @@ class Bag:
                 handler, numbers = calls[connection.topic]
                 number = next(numbers)
                 # A column of SQLite may hold a value of any type.
-                if not (isinstance(time, int) and isinstance(data, bytes | memoryview)):
+                if not (isinstance(time, int) and isinstance(data, bytes)):
                     what = f"message {number} of {connection.topic} has no time or no bytes"
                     raise ValueError(what)
                 handler(number, time, data)
