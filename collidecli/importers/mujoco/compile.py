@@ -202,7 +202,7 @@ class _Attempts:
         except _COMPILER_ERRORS as error:
             what = f"MuJoCo cannot compile the scene: {_message(error)}"
             raise InputError(what, self.location, "correct the file") from error
-        self.notes[:] = relocate_assets(spec, self._options, self._folder, self.location)
+        self.notes[:] = relocate_assets(spec, self._options, self._folder, self.location, self.urdf)
         check_assets(spec, self.included, self.location)
         # The rotations are replaced by ones that are bit-identical on every processor.
         # Values that MuJoCo refuses stay unchanged, so that MuJoCo reports them.

@@ -6,6 +6,8 @@ import os
 import posixpath
 import re
 from collections.abc import Iterator, Sequence
+from urllib.parse import urlsplit
+from urllib.request import url2pathname
 
 import mujoco
 
@@ -15,33 +17,37 @@ from collidecli.importers.mujoco.ros_packages import PACKAGE_URI, package_file
 from collidecli.scene.options import SceneOptions
 from collidecli.storage.regular_files import open_input, refuse_special_file
 
+FILE_URI = "file://"
 _MENTION = re.compile(rb"""<(?:include|model)\b((?:[^<>"']|"[^"]*"|'[^']*')*)>""")
 _FILE = re.compile(rb"""\bfile\s*=\s*(?:"([^"]*)"|'([^']*)')""")
 
 
 def relocate_assets(
-    spec: mujoco.MjSpec, options: SceneOptions, folder: str | None, location: str
+    spec: mujoco.MjSpec, options: SceneOptions, folder: str | None, location: str, urdf: bool
 ) -> list[str]:
-    """Replaces the paths of a spec's asset files by `asset_map`, and `package://` paths; returns
-    warnings.
+    """Replaces the paths of a spec's asset files by `asset_map`, and those that MuJoCo does not
+    find; returns warnings.
 
     A path is compared as written, then with the mesh or texture folder in front. The longest
     matching entry is used; an entry matches whole components of a path only. Without a match, a
-    `package://` path of a mesh is that of `package_file`, if there is such a file. options:
-    asset_map has entries `OLD=NEW`, package_path folders of packages. folder: base of the relative
-    paths of a scene given as text; None for a file.
+    `package://` path of a mesh is that of `package_file`, and a path of a URDF that of
+    `file_of_urdf`, if there is such a file. options: asset_map has entries `OLD=NEW`, package_path
+    folders of packages. folder: base of the relative paths of a scene given as text; None for a
+    file.
     """
     entries = AssetMap(options.asset_map, location)
     assets = (*spec.meshes, *spec.hfields, *spec.skins)
     scene_folder = os.path.dirname(location) if folder is None else folder
-    resolved = {
-        asset.file: package_file(asset.file, scene_folder, options.package_path) for asset in assets
+    found = {
+        asset.file: package_file(asset.file, scene_folder, options.package_path)
+        or (urdf and file_of_urdf(asset.file, scene_folder, asset.compiler.meshdir))
+        for asset in assets
     }
-    packaged = {file: asset_file for file, asset_file in resolved.items() if asset_file}
+    located = {file: existing for file, existing in found.items() if existing}
     # MuJoCo would also strip the folder of a mapped path; the original paths are therefore stripped
     # here.
     strip = bool(spec.strippath)
-    spec.strippath = bool(spec.strippath) and not (entries or packaged)
+    spec.strippath = bool(spec.strippath) and not (entries or located)
 
     def relocated(file: str, asset_folder: str) -> str:
         if not file:
@@ -51,9 +57,9 @@ def relocate_assets(
             new = entries.replaced(written)
             if new is not None:
                 return new
-        if file in packaged:
-            return packaged[file]
-        if entries or packaged:
+        if file in located:
+            return located[file]
+        if entries or located:
             file = kept
         return (
             file
@@ -68,6 +74,22 @@ def relocate_assets(
         for side, file in enumerate(texture.cubefiles):
             texture.cubefiles[side] = relocated(file, texture.compiler.texturedir)
     return entries.warnings()
+
+
+def file_of_urdf(path: str, folder: str, mesh_folder: str) -> str | None:
+    """Absolute path of the existing file of a `file://` path, or of a path relative to the URDF
+    that leads nowhere from its mesh folder; None for another path or no file.
+
+    MuJoCo looks in the mesh folder of `<compiler>` alone, while ROS knows no such folder: the same
+    files serve both where their paths have it already. folder: of the URDF.
+    """
+    if path.startswith(FILE_URI):
+        named = url2pathname(urlsplit(path).path)
+        return named if os.path.isfile(named) else None
+    if not mesh_folder or os.path.isfile(os.path.join(folder, mesh_folder, path)):
+        return None
+    beside = os.path.abspath(os.path.join(folder, path))
+    return beside if os.path.isfile(beside) else None
 
 
 def shape_asset_files(spec: mujoco.MjSpec, included: Sequence[str]) -> list[str]:

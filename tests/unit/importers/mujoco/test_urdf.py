@@ -185,6 +185,42 @@ def test_what_mujoco_refuses(tmp_path, text, words, capfd):
     assert capfd.readouterr() == ("", "")
 
 
+HULL = "v 0 0 0\nv 1 0 0\nv 0 1 0\nv 0 0 1\nf 1 3 2\nf 1 2 4\nf 1 4 3\nf 2 3 4\n"
+IN_MESHES = '<mujoco><compiler meshdir="meshes" discardvisual="false"/></mujoco>'
+
+
+@pytest.mark.parametrize(
+    ("settings", "path"),
+    [
+        (IN_MESHES, "meshes/hull.obj"),
+        (IN_MESHES.replace("meshes", "meshes/"), "meshes/hull.obj"),
+        (IN_MESHES, "hull.obj"),
+        ("", "file://{}/meshes/hull.obj"),
+        (IN_MESHES, "file://{}/meshes/hull.obj"),
+        ("", "file://{}/with%20space/hull.obj"),
+    ],
+)
+def test_a_mesh_is_where_its_path_leads_from_the_file_or_the_mesh_folder(tmp_path, settings, path):
+    """Unitree's G1 names its mesh folder for MuJoCo, and again in each path, for ROS."""
+    for folder in ("meshes", "with space"):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "hull.obj").write_text(HULL)
+    mesh = f'<collision><geometry><mesh filename="{path.format(tmp_path)}"/></geometry></collision>'
+    imported, model = load(tmp_path, f'<robot name="r">{settings}{link("a", mesh)}</robot>')
+    assert model.shapes.types() == [ShapeType.CONVEX_MESH]
+    wanted = "with space" if "%20" in path else "meshes"
+    assert imported.files[1:] == (str(tmp_path / wanted / "hull.obj"),)
+
+
+def test_the_mesh_folder_comes_first(tmp_path):
+    for folder in (tmp_path / "meshes", tmp_path / "meshes" / "meshes"):
+        folder.mkdir()
+        (folder / "hull.obj").write_text(HULL)
+    mesh = '<collision><geometry><mesh filename="meshes/hull.obj"/></geometry></collision>'
+    imported, _ = load(tmp_path, f'<robot name="r">{IN_MESHES}{link("a", mesh)}</robot>')
+    assert imported.files[1:] == (str(tmp_path / "meshes" / "meshes" / "hull.obj"),)
+
+
 def test_colliding_meshes(tmp_path):
     mesh = '<collision><geometry><mesh filename="package://arm/hull.stl"/></geometry></collision>'
     text = f'<robot name="r">{link("a", BOX, mesh)}</robot>'
@@ -198,9 +234,7 @@ def test_colliding_meshes(tmp_path):
     ) as refusal:
         load(tmp_path, text.replace(".stl", ".dae"), asset_map=(f"package://arm={tmp_path}",))
     assert "STL, OBJ, MSH" in refusal.value.fix
-    (tmp_path / "hull.obj").write_text(
-        "v 0 0 0\nv 1 0 0\nv 0 1 0\nv 0 0 1\nf 1 3 2\nf 1 2 4\nf 1 4 3\nf 2 3 4\n"
-    )
+    (tmp_path / "hull.obj").write_text(HULL)
     imported, model = load(
         tmp_path, text.replace(".stl", ".obj"), asset_map=(f"package://arm={tmp_path}",)
     )
