@@ -11,6 +11,9 @@ from collidecli.scene.kinematics import ArticulatedScene, Kinematics
 from collidecli.scene.model import Model
 from collidecli.scene.motion import Motion
 
+EXPAND_XACRO = "expand it first: xacro FILE > robot.urdf"
+"""Remedy for a URDF that is still a template of ROS's xacro."""
+
 
 class SceneImport(Protocol):
     """A scene that an importer has added to a model builder.

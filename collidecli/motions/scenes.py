@@ -367,7 +367,10 @@ def add_scene(builder: ModelBuilder, path: PathLike, options: SceneOptions) -> S
     is_usd = ending in USD_ENDINGS
     if not is_usd and ending not in MUJOCO_ENDINGS:
         what = f"no scene format has the extension '{ending}'"
-        raise InputError(what, path, f"known extensions: {', '.join(USD_ENDINGS + MUJOCO_ENDINGS)}")
+        from collidecli.importers.scene_import import EXPAND_XACRO
+
+        known = f"known extensions: {', '.join(USD_ENDINGS + MUJOCO_ENDINGS)}"
+        raise InputError(what, path, EXPAND_XACRO if ending == ".xacro" else known)
     for name in ("floating_base",) if is_usd else ("ignore_missing", "variants", "environments"):
         if getattr(options, name):
             what = f"--{name.replace('_', '-')} is for {'URDF' if is_usd else 'USD'} scenes"

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+import re
 import stat
 from typing import IO, Any
 
 from collidecli.errors import InputError
+from collidecli.wording import memory
 
 _KINDS = {
     stat.S_IFIFO: "a pipe",
@@ -14,6 +16,9 @@ _KINDS = {
     stat.S_IFCHR: "a device",
     stat.S_IFBLK: "a device",
 }
+_LARGEST_POINTER = 1024
+_POINTER = re.compile(rb"version https://git-lfs\.github\.com/spec/v1\n(?:.*\n)*size (\d{1,18})\n")
+FETCH = "fetch it with git lfs pull"
 REMEDY = "save its content to a file, and give that"
 
 
@@ -37,8 +42,31 @@ def refuse_special_file(path: str | os.PathLike[str], named_by: str = "") -> Non
     raise InputError(f"is not a regular file, but {kind}", name, REMEDY)
 
 
+def refuse_pointer(path: str | os.PathLike[str], named_by: str = "") -> None:
+    """Raises InputError for the pointer that Git LFS leaves in place of a file that it has not
+    fetched. named_by: the file that names this one, for the message."""
+    text = pointer_text(path)
+    if text and named_by:
+        raise InputError(f"names {os.fspath(path)}, which is {text}", named_by, FETCH)
+    if text:
+        raise InputError(f"is {text}", os.fspath(path), FETCH)
+
+
+def pointer_text(path: str | os.PathLike[str]) -> str:
+    """What a Git LFS pointer stands for, in words; "" for any other file or none."""
+    try:
+        if not os.path.isfile(path) or os.path.getsize(path) > _LARGEST_POINTER:
+            return ""
+        with open(path, "rb") as file:
+            found = _POINTER.match(file.read(_LARGEST_POINTER))
+    except (OSError, ValueError):  # whoever opens it reports the reason
+        return ""
+    return f"a Git LFS pointer to a file of {memory(int(found[1]))}" if found else ""
+
+
 def require_regular_file(path: str | os.PathLike[str], noun: str = "file", fix: str = "") -> None:
-    """Raises InputError for a missing file, a folder, a pipe, a device or a socket.
+    """Raises InputError for a missing file, a folder, a pipe, a device, a socket, or a pointer of
+    Git LFS.
 
     noun: what the file should be. fix: remedy for a missing file or a folder.
     """
@@ -46,6 +74,7 @@ def require_regular_file(path: str | os.PathLike[str], noun: str = "file", fix: 
     if not os.path.isfile(path):
         what = f"is a folder, not a {noun}" if os.path.isdir(path) else "there is no such file"
         raise InputError(what, os.fspath(path), fix)
+    refuse_pointer(path)
 
 
 def open_input(path: str | os.PathLike[str], mode: str = "rb", **options: Any) -> IO[Any]:

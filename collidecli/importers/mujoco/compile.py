@@ -43,6 +43,7 @@ from collidecli.importers.mujoco.scene_files import (
     relocate_assets,
     shape_asset_files,
 )
+from collidecli.importers.scene_import import EXPAND_XACRO
 from collidecli.scene.options import SceneOptions
 from collidecli.storage.regular_files import (
     open_input,
@@ -201,7 +202,7 @@ class _Attempts:
             )
         except _COMPILER_ERRORS as error:
             what = f"MuJoCo cannot compile the scene: {_message(error)}"
-            raise InputError(what, self.location, "correct the file") from error
+            raise InputError(what, self.location, self._fix(what)) from error
         self.notes[:] = relocate_assets(spec, self._options, self._folder, self.location, self.urdf)
         check_assets(spec, self.included, self.location)
         # The rotations are replaced by ones that are bit-identical on every processor.
@@ -229,6 +230,13 @@ class _Attempts:
         if self._options.ground:
             add_ground(spec, self.location)
         return spec
+
+    def _fix(self, message: str) -> str:
+        """The remedy for a text that MuJoCo's parser does not take."""
+        if "'mujocoinclude'" in message:
+            return "it is a fragment: give the scene that includes it"
+        text = _content(self.location) if self._xml is None else self._xml.encode()
+        return EXPAND_XACRO if b"<xacro:" in text else "correct the file"
 
     def compile(
         self, without: Collection[str], drop_keys_of: mujoco.MjModel | None = None

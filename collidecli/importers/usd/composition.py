@@ -9,6 +9,7 @@ import re
 from pxr import Pcp, Usd
 
 from collidecli.errors import InputError
+from collidecli.storage.regular_files import FETCH, pointer_text
 
 NAMED_ERRORS = 5
 """Maximum number of broken references in one message."""
@@ -49,6 +50,9 @@ def is_report_of_missing(warning: str) -> bool:
 
 def _text(error: Pcp.ErrorBase, written: dict[str, str]) -> str:
     text = str(error).removesuffix("; skipping.").rstrip(".")
+    pointer = next(filter(None, map(pointer_text, _ASSET.findall(text))), "")
+    if pointer:
+        text += f", which is {pointer}: {FETCH}"
     return _ASSET.sub(lambda match: f"@{written.get(_key(match[1]), match[1])}@", text)
 
 
