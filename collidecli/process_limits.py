@@ -6,6 +6,7 @@ from __future__ import annotations
 import errno
 import sys
 import threading
+from traceback import walk_tb
 from typing import NamedTuple
 
 from collidecli.errors import CollideError
@@ -120,6 +121,10 @@ def _of_files(error: BaseException) -> LimitError | None:
     )
 
 
+STARTS = ("fork", "_fork_exec", "_execute_child", "_posix_spawn", "_launch", "spawnv_passfds")
+"""Functions of Python that start a process, and raise where the system has no further one."""
+
+
 def _text_of(error: BaseException) -> str:
     """What an exception says, in lower case; "" where that cannot be said, as of an error of
     OpenUSD about text that is not UTF-8."""
@@ -129,10 +134,16 @@ def _text_of(error: BaseException) -> str:
         return ""
 
 
+def _is_of_start(error: BaseException) -> bool:
+    """Whether an error was raised where a process is started: a full pipe has the same number."""
+    names = [frame.f_code.co_name for frame, _ in walk_tb(error.__traceback__)]
+    return bool(names) and names[-1] in STARTS
+
+
 def _of_threads(error: BaseException) -> LimitError | None:
     text = _text_of(error)
     is_thread = any(words in text for words in NO_THREAD)
-    is_process = isinstance(error, BlockingIOError) and error.errno == errno.EAGAIN
+    is_process = isinstance(error, BlockingIOError) and _is_of_start(error)
     if not (is_thread or is_process):
         return None
     noun = "thread" if is_thread else "process"

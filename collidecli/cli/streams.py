@@ -42,14 +42,19 @@ class Streams:
         self._printed_warnings: set[str] = set()
 
     def prepare(self) -> None:
-        """Replaces closed streams by the null device and escapes characters that the encoding of a
-        stream lacks."""
+        """Replaces closed streams by the null device, escapes characters that the encoding of a
+        stream lacks, and lets a write wait for its reader.
+
+        To a pipe that another program has made non-blocking Python writes a part, and says nothing.
+        """
         # Open until the program ends.
         sys.stdout = sys.stdout or open(os.devnull, "w")  # noqa: SIM115
         sys.stderr = sys.stderr or open(os.devnull, "w")  # noqa: SIM115
         for stream in (sys.stdout, sys.stderr):
             if isinstance(stream, io.TextIOWrapper):
                 stream.reconfigure(errors="backslashreplace")
+                with suppress(OSError, ValueError):
+                    os.set_blocking(stream.fileno(), True)
 
     def result(self, result: Result, table: Callable[[Mapping[str, Any]], RenderableType]) -> None:
         """Prints the warnings of a verb's result, and the result as JSON or as the table that

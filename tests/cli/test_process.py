@@ -565,6 +565,19 @@ def test_a_signal_ends_it_within_a_second(here, name, options):
     assert sorted(path.name for path in here.iterdir()) == before
 
 
+def test_a_pipe_that_does_not_block_gets_all_of_the_output():
+    """As from a program that reads several pipes at once; Python would write a part, without an
+    error."""
+    read_end, write_end = os.pipe()
+    os.set_blocking(write_end, False)
+    work = "from collidecli.cli.streams import Streams\nStreams().prepare()\nprint('y' * 200_000)"
+    process = subprocess.Popen(script(work), stdout=write_end)
+    os.close(write_end)
+    with os.fdopen(read_end) as file:
+        assert file.read() == "y" * 200_000 + "\n"
+    assert process.wait(PATIENCE) == 0
+
+
 def used_seconds(pid: int) -> float:
     """Of processors, by the process and the child that works for it."""
     process = psutil.Process(pid)

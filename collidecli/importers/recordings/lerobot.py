@@ -102,8 +102,11 @@ class LeRobotRecording(DemonstrationRecording):
         if not rows:
             raise InputError("the data set has no episodes", self._path, "record at least one")
         for (index, length), following in zip(rows, [*rows[1:], (None, 0)], strict=True):
-            if index < 0 or length < 0 or index == following[0]:
-                what = f"episode {index} of {length} frames is listed twice, or is none"
+            if index < 0 or length < 0:
+                what = f"the table of episodes has episode {index} of {length} frames"
+                raise InputError(what, self._path, AGAIN)
+            if index == following[0]:
+                what = f"the table of episodes has episode {index} twice"
                 raise InputError(what, self._path, AGAIN)
         return {f"{EPISODE}{index}": length for index, length in rows}
 

@@ -74,11 +74,12 @@ def _parts(
             values = {name: column[is_chosen] for name, column in values.items()}
         kept += len(next(iter(values.values())))
         if kept > most_rows:
-            raise InputError(f"has over {most_rows} rows, the most expected", path, AGAIN)
+            what = f"has more rows than the {most_rows} that are expected here"
+            raise InputError(what, path, AGAIN)
         yield values
     every = sum(file.metadata.row_group(k).num_rows for k in range(file.num_row_groups))
     if read != declared or every != file.metadata.num_rows:
-        what = f"declares {file.metadata.num_rows} rows, and has other ones"
+        what = f"declares {file.metadata.num_rows} rows, its groups {every}; {read} were read"
         raise InputError(what, path, AGAIN)
 
 

@@ -103,7 +103,7 @@ def _not_started(error: BaseException) -> CollideError:
     chain = [error]
     while (earlier := chain[-1].__cause__ or chain[-1].__context__) is not None:
         chain.append(earlier)
-    refusals = [each for each in chain if isinstance(each, (OSError, psutil.Error))]
+    refusals = [each for each in chain if _is_about_system_folders(each)]
     first = [*chain, *refusals][-1]
     what = f"a process of Dask did not start: {type(first).__name__}: {first}"
     where = "--executor dask"
@@ -111,6 +111,12 @@ def _not_started(error: BaseException) -> CollideError:
         fix = "Dask needs /proc, and /dev/shm to write to; --executor processes needs neither"
         return InputError(what, where, fix)
     return WorkersLostError(what, where, AGAIN)
+
+
+def _is_about_system_folders(error: BaseException) -> bool:
+    """Whether /proc or /dev/shm is missing, or may not be written."""
+    name = str(getattr(error, "filename", None) or "")
+    return isinstance(error, psutil.Error) or name.startswith(("/proc", "/dev/shm"))
 
 
 def _require_answer(address: str) -> None:

@@ -103,14 +103,14 @@ def special(make: Callable[[Path], object]) -> Callable[[], None]:
 
 
 CHANGES: dict[str, tuple[Callable[[], None], str]] = {
-    "negative length": (listed(length=[-5, 4]), "is listed twice, or is none"),
+    "negative length": (listed(length=[-5, 4]), "episode 0 of -5 frames"),
     "no length": (listed(length=[None, 4]), "rows without a value"),
     "text as length": (listed(length=["6", "4"]), "is string, not an integer"),
     "fraction as length": (listed(length=[6.0, 4.5]), "is double, not an integer"),
     "no index": (listed(episode_index=[None, 1]), "rows without a value"),
     "list as index": (listed(episode_index=[[0], [1]]), "not an integer"),
-    "negative index": (listed(episode_index=[-1, 1]), "is listed twice, or is none"),
-    "index twice": (listed(episode_index=[1, 1]), "is listed twice, or is none"),
+    "negative index": (listed(episode_index=[-1, 1]), "has episode -1"),
+    "index twice": (listed(episode_index=[1, 1]), "has episode 1 twice"),
     "huge length": (listed(length=[2**62, 4]), "of memory, and the limit is"),
     "long length": (listed(length=[10**6, 4]), "episode_0 has 6 rows"),
     "texts": (replaced(DATA, STATE, lambda n: ["x"] * n), "is string, not numbers"),
