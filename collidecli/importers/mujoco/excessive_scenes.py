@@ -67,7 +67,7 @@ def refuse_excessive_scene(texts: Mapping[str, bytes], location: str) -> None:
     contents = {
         file: _contents_of(text, location if file == own else file) for file, text in texts.items()
     }
-    # A scene that is attached twice has the copies of both; cycles are left to MuJoCo.
+    # Numbers and attached files of each scene. Scenes that attach each other are left to MuJoCo.
     scenes: dict[str, tuple[Counter[str], Counter[str]]] = {}
 
     def attached(file: str) -> Iterable[str]:
@@ -101,7 +101,8 @@ def _contents_of(text: bytes, location: str) -> _Contents:
             if name == b"replicate" and len(copies) > 1:
                 copies.pop()
             continue
-        _refuse_attributes(element, location)
+        if element.attributes.count(b"=") > MOST_ATTRIBUTES:
+            _refuse_attributes(element, location)
         found["elements"] += copies[-1]
         if name in _BODIES:
             found["bodies"] += copies[-1]
@@ -187,8 +188,6 @@ def _each_before_its_own(first: str, attached: Callable[[str], Iterable[str]]) -
 
 
 def _refuse_attributes(element: Element, location: str) -> None:
-    if element.attributes.count(b"=") <= MOST_ATTRIBUTES:
-        return
     attributes = len(values_of(element.attributes))
     if attributes > MOST_ATTRIBUTES:
         name = element.name[:60].decode("utf-8", "replace")

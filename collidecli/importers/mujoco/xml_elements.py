@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-_TAG = re.compile(rb"""<\s*+(/?)([^\s<>"'/=]++)((?:[^<>"']++|"[^"]*+"|'[^']*+')*+)>""")
+_TAG = re.compile(rb"""<\s*+(/?)([^\s<>"'/=!?][^\s<>"'/=]*+)((?:[^<>"']++|"[^"]*+"|'[^']*+')*+)>""")
 _QUOTED = re.compile(rb""""[^"]*+"|'[^']*+'""")
 _SKIPPED = ((b"<!--", b"-->"), (b"<![CDATA[", b"]]>"), (b"<!", b">"), (b"<?", b"?>"))
 """Beginnings and ends of parts that have no elements."""
@@ -32,19 +32,25 @@ def elements_of(text: bytes) -> Iterator[Element]:
     """
     start = text.find(b"<")
     while start >= 0:
-        closing = next((last for first, last in _SKIPPED if text.startswith(first, start)), None)
-        if closing is None:
-            tag = _TAG.match(text, start)
-            if tag is None:
-                return
-            yield Element(tag[2], bool(tag[1]), tag[3])
+        tag = _TAG.match(text, start)
+        if tag is not None:
+            is_end, name, attributes = tag.groups()
+            yield Element(name, bool(is_end), attributes)
             end = tag.end()
         else:
-            # A comment `<!-->` has no end.
-            end = text.find(closing, start + (4 if closing == b"-->" else 2))
+            end = _end_of_skipped(text, start)
             if end < 0:
                 return
         start = text.find(b"<", end)
+
+
+def _end_of_skipped(text: bytes, start: int) -> int:
+    """The end of the part without elements that starts at a place; -1 without an end or a part."""
+    for opening, closing in _SKIPPED:
+        if text.startswith(opening, start):
+            end = text.find(closing, start + len(opening))
+            return end if end < 0 else end + len(closing)
+    return -1
 
 
 def values_of(attributes: bytes) -> dict[str, str]:
