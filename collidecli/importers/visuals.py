@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
@@ -323,9 +324,11 @@ def _of_usd(imported: Any, model: Model) -> Iterator[Visual]:
                 matrix = np.array(placed.GetLocalToWorldTransform(prim)) * imported.metres_per_unit
             content = meshes.read(prim, path)
             triangle = content.triangle
-            painted = read_array(drawn.GetDisplayColorAttr(), VECTORS, path)
         except InputError:  # a mesh that no collider has may be damaged
             continue
+        painted: Sequence[Any] | np.ndarray = ()
+        with suppress(InputError):
+            painted = read_array(drawn.GetDisplayColorAttr(), VECTORS, path)
         world = content.point @ matrix[:3, :3] + matrix[3, :3]
         number = row[str(body.GetPath())]
         local = moved_points(inverse_poses(model.bodies.pose[number]), world)

@@ -272,18 +272,25 @@ VISUAL_URDF = """<robot name="r"><material name="red"><color rgba="1 0 0 1"/></m
 
 
 @pytest.mark.parametrize(
-    ("old", "new"),
+    ("old", "new", "colours"),
     [
-        ("color3f[] primvars:displayColor = [(0, 1, 0)]", 'string primvars:displayColor = "x"'),
-        ("double3 xformOp:scale = (1, 2, 1)", "quatf xformOp:scale = (1, 0, 0, 0)"),
+        (
+            "color3f[] primvars:displayColor = [(0, 1, 0)]",
+            'string primvars:displayColor = "x"',
+            [[178, 178, 178]],
+        ),
+        ("double3 xformOp:scale = (1, 2, 1)", "quatf xformOp:scale = (1, 0, 0, 0)", []),
     ],
+    ids=["colour", "scale"],
 )
-def test_a_visual_mesh_with_a_value_of_another_type_is_left_out(here, collide, old, new):
+def test_a_visual_mesh_with_a_value_of_another_type(here, collide, old, new, colours):
+    """It is grey without a colour, and left out without a pose."""
     assert old in VISUAL_USD
     write_usda(here, VISUAL_USD.replace(old, new), name="a.usda")
     collide.ok("run", "a.usda", "-o", "a.h5", "--device", "cpu")
     with opened_view(ViewRequest("a.h5")) as view:
-        assert view.frames.shape_count == len(view.frames.model.shapes) == 1
+        assert view.frames.shape_count == 1
+        assert view.frames.visual_colours.tolist() == colours
 
 
 @pytest.mark.parametrize(

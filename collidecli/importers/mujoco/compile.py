@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import warnings
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 
@@ -15,10 +15,7 @@ import numpy as np
 from collidecli.errors import InputError
 from collidecli.importers.mujoco.additions import add_floating_base, add_ground
 from collidecli.importers.mujoco.asset_checks import check_assets
-from collidecli.importers.mujoco.excessive_scenes import (
-    refuse_excessive_files,
-    refuse_excessive_scene,
-)
+from collidecli.importers.mujoco.excessive_scenes import refuse_excessive_scene
 from collidecli.importers.mujoco.left_out import (
     FAMILIES,
     KEYFRAMES,
@@ -103,7 +100,12 @@ def compile_mjcf(
         what = "the embedded scene includes or attaches other files"
         raise InputError(what, location, "give the scene and its files separately")
     attempts = _Attempts(location, xml, folder, options or SceneOptions())
-    _refuse_excessive(location, xml, attempts.included)
+    texts = (
+        {location: xml.encode()}
+        if xml is not None
+        else {file: _content(file) for file in attempts.included}
+    )
+    refuse_excessive_scene(texts, location)
     try:
         try:
             mj_model = attempts.compile(())
@@ -123,19 +125,6 @@ def compile_mjcf(
     files = (*attempts.included, *attempts.shape_files)
     warnings = (*attempts.notes, *attempts.messages)
     return CompiledScene(mj_model, location, files, xml or "", attempts.urdf, warnings)
-
-
-def _refuse_excessive(location: str, xml: str | None, included: Sequence[str]) -> None:
-    """Raises InputError for a scene, of a file or a text, that is too large in itself or with the
-    files that it names. included: the files of a scene that is a file, its own first."""
-    if xml is not None:
-        texts = [(location, xml.encode())]
-    else:
-        own, *others = included
-        texts = [(location, _content(own)), *((file, _content(file)) for file in others)]
-    refuse_excessive_files(texts, location)
-    for file, text in texts:
-        refuse_excessive_scene(text, file)
 
 
 @contextmanager

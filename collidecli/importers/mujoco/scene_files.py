@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import os
 import posixpath
-import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from urllib.parse import urlsplit
 from urllib.request import url2pathname
 
@@ -14,12 +13,13 @@ import mujoco
 from collidecli.importers.asset_map import AssetMap
 from collidecli.importers.mujoco.left_out import partition_geoms
 from collidecli.importers.mujoco.ros_packages import PACKAGE_URI, package_file
+from collidecli.importers.mujoco.xml_elements import elements_of, values_of
 from collidecli.scene.options import SceneOptions
 from collidecli.storage.regular_files import open_input, refuse_special_file
 
 FILE_URI = "file://"
-_MENTION = re.compile(rb"""<(?:include|model)\b((?:[^<>"']|"[^"]*"|'[^']*')*)>""")
-_FILE = re.compile(rb"""\bfile\s*=\s*(?:"([^"]*)"|'([^']*)')""")
+FILE_ELEMENTS = (b"include", b"model")
+"""Elements that name another file of the scene."""
 
 
 def relocate_assets(
@@ -129,43 +129,65 @@ def included_files(path: str) -> list[str]:
     """A scene's own file and all files that it includes or attaches, directly or indirectly, each
     once.
 
-    MuJoCo does not report these names. They are searched in the text, in every folder that MuJoCo
-    may use: the list can contain files that are not read (an include in a comment), and contains
-    all that are read.
+    MuJoCo does not report these names. They are searched in the text, in both folders that MuJoCo
+    may use: the list can contain files that are not read, and contains all that are read.
     """
-    files: dict[str, None] = {}
-    # Depth first; with each file the folders of the files that include it, the main one's first.
-    pending: list[tuple[str, tuple[str, ...]]] = [(os.path.abspath(path), ())]
+    own = os.path.abspath(path)
+    named: dict[str, list[tuple[str, bool]]] = {}
+    # Depth first. A file that several scenes include is searched for each: names in it lead to the
+    # folders of each.
+    seen: set[tuple[str, str]] = set()
+    pending = [(own, own)]
     while pending:
-        path, folders = pending.pop()
-        if path in files:
+        use = pending.pop()
+        if use in seen:
             continue
-        files[path] = None
-        with open_input(path) as file:
-            text = file.read()
-        folders = tuple(dict.fromkeys((*folders, os.path.dirname(path))))
-        named = [
-            os.path.normpath(os.path.join(folder, name))
-            for name in _mentions(text)
-            for folder in folders
+        seen.add(use)
+        path, scene = use
+        if path not in named:
+            with open_input(path) as file:
+                named[path] = list(dict.fromkeys(_names(file.read())))
+        found = [
+            (other, scene if is_include else other)
+            for name, is_include in named[path]
+            for other in files_named(name, is_include, path, scene)
         ]
-        for other in named:
+        for other, _ in found:
             refuse_special_file(other, path)
-        pending += [(other, folders) for other in reversed(named) if os.path.isfile(other)]
-    return list(files)
+        pending += [use for use in reversed(found) if os.path.isfile(use[0])]
+    return list(named)
+
+
+def files_named(name: str, is_include: bool, path: str, scene: str) -> list[str]:
+    """Paths at which MuJoCo searches a file that another one names, in its order.
+
+    is_include: by `<include>`, otherwise by `<model>`. path: of the file with the name. scene: of
+    the file that includes it, directly or not, and is no fragment itself. A name in a file that is
+    included leads from the folder of the scene, then from its own; one of an attached scene from
+    its own first.
+    """
+    folders = [os.path.dirname(scene), os.path.dirname(path)]
+    return [
+        os.path.normpath(os.path.join(folder, name))
+        for folder in dict.fromkeys(folders if is_include else reversed(folders))
+    ]
 
 
 def names_other_files(text: bytes) -> bool:
     """Whether a scene's text includes or attaches another file."""
-    return next(_mentions(text), None) is not None
+    return next(_names(text), None) is not None
 
 
-def _mentions(text: bytes) -> Iterator[str]:
-    for element in _MENTION.finditer(text):
-        named = _FILE.search(element[1])
-        if named is not None:
-            import html
+def file_of(values: Mapping[str, str]) -> str:
+    """The file that the attributes of an element name; "" without one."""
+    name = values.get("file", "")
+    return "" if "\0" in name else name
 
-            name = html.unescape((named[1] or named[2] or b"").decode("utf-8", "replace"))
-            if name and "\0" not in name:
-                yield name
+
+def _names(text: bytes) -> Iterator[tuple[str, bool]]:
+    """Names of other files in a text, with whether each is included."""
+    for element in elements_of(text):
+        if element.name in FILE_ELEMENTS and not element.is_end:
+            name = file_of(values_of(element.attributes))
+            if name:
+                yield name, element.name == b"include"

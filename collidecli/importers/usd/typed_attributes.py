@@ -7,6 +7,7 @@ float and double, int and int64, token and string, vectors of each precision.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -71,8 +72,8 @@ PARSED = {
     ),
 }
 """Attributes that pxr's physics parser reads for this importer, with the types of their schemas."""
-_LIMIT = Sdf.ValueTypeNames.Float
-"""Type of the limits of an axis, `limit:transX:physics:low`."""
+_LIMIT = re.compile("limit:[^:]+:physics:(low|high)")
+"""Names of the limits of an axis, which are floats: `limit:transX:physics:low`."""
 
 
 def check_type(value: Any, name: str, kind: Kind, where: str) -> None:
@@ -132,7 +133,7 @@ def check_parsed(prim: Usd.Prim, where: str) -> None:
     pxr's physics parser uses the default instead of a value of another type, without a warning.
     """
     for name in prim.GetAuthoredPropertyNames():
-        wanted = PARSED.get(name) or (_LIMIT if name.startswith("limit:") else None)
+        wanted = PARSED.get(name) or (Sdf.ValueTypeNames.Float if _LIMIT.fullmatch(name) else None)
         if wanted is None or not prim.HasAttribute(name):
             continue
         for spec in prim.GetAttribute(name).GetPropertyStack(REST_TIME):

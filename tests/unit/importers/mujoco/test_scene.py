@@ -345,7 +345,7 @@ def test_what_a_scene_may_have(tmp_path: Path):
         scene("a=b " * 5000),
         "",
     ):
-        refuse_excessive_scene(text.encode(), "main.xml")
+        refuse_excessive_scene({"main.xml": text.encode()}, "main.xml")
     (tmp_path / "main.xml").write_text(scene(within))
     assert compile_mjcf(tmp_path / "main.xml").mj_model.ngeom == 12
 
@@ -451,10 +451,33 @@ def test_files_that_name_each_other(tmp_path):
     assert [Path(p).name for p in included_files(str(tmp_path / "a.xml"))] == ["a.xml", "b.xml"]
 
 
+def test_one_file_included_by_two_scenes_names_a_file_of_each(tmp_path):
+    models = "".join(f'<model name="{name}" file="{name}/s.xml"/>' for name in "ab")
+    (tmp_path / "main.xml").write_text(f"<mujoco><asset>{models}</asset></mujoco>")
+    (tmp_path / "common.xml").write_text('<mujoco><include file="part.xml"/></mujoco>')
+    for name in "ab":
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "s.xml").write_text(
+            f'<mujoco model="{name}"><include file="../common.xml"/></mujoco>'
+        )
+        (tmp_path / name / "part.xml").write_text("<mujoco/>")
+    files = included_files(str(tmp_path / "main.xml"))
+    named = {Path(file).relative_to(tmp_path).as_posix() for file in files}
+    assert named == {
+        "main.xml",
+        "common.xml",
+        *(f"{n}/{f}.xml" for n in "ab" for f in ("s", "part")),
+    }
+
+
 @pytest.mark.parametrize(
     ("text", "names"),
     [
         (b"<include file='a'/>", True),
+        (b"< include file='a'/>", True),
+        (b"<a b='<!--'/><include file='a'/><a b='-->'/>", True),
+        (b"<!-- <include a=' --><include file='a'/><!-- ' -->", True),
+        (b"<!-- <include file='a'/> -->", False),
         (b'<attach/><model name="a>b" file="c.xml"/>', True),
         (b'<include\n file\t=\n"a"\n>', True),
         (b'<includes file="a"/><mesh file="b"/><include/><include file=""/>', False),

@@ -106,6 +106,13 @@ def test_a_type_that_the_parser_of_usd_ignores_is_refused(tmp_path, prim, name, 
     assert f"<{prim}>" in error.value.where
 
 
+def test_a_custom_limit_of_a_joint_has_any_type(tmp_path):
+    value = Value("bool", "true")
+    _, model = load(tmp_path, write_with(tmp_path, "rigid", "/W/root/d", "limit:enabled", value))
+    _, other = load(tmp_path, RIGID)
+    assert len(model.shapes) == len(other.shapes)
+
+
 def test_unsigned_indices_beyond_64_bits_are_refused(tmp_path):
     value = Value("uint64[]", "[18446744073709551615, 0]")
     with pytest.raises(InputError, match="protoIndices has 18446744073709551615"):
