@@ -1,37 +1,34 @@
 """The number of prims that layers compose to, counted before USD composes them.
 
 Composition arcs multiply: a text of 3 kB in which each prim references another twice, 20 times in a
-row, is a million prims. The count is an upper bound, linear in the specs that are read: the target
-of an arc is counted once and added for each arc to it.
+row, is a million prims. The count is linear in the specs that are read: the paths of a target, the
+path of an arc in a layer stack, are counted once, and added for each arc to it.
+
+The count is an estimate. It is above the number of prims that a traversal meets where a prim has
+specs at several targets, as an `over` of a referenced prim has: each target counts it. It is below
+where a class is inherited across files (implied inherits), where the target of an arc exists in a
+variant of an ancestor alone, for relocates, for expressions in asset paths, and beyond 10,000
+targets that exist by arcs of their ancestors. The memory limit bounds what is missed.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from contextlib import suppress
 from dataclasses import dataclass, field
 
-from pxr import Sdf, Tf, Usd
+from pxr import Sdf, Usd
 
 from collidecli.errors import InputError
+from collidecli.importers.usd.arc_targets import ArcTargets, LayerStack, Target
 from collidecli.importers.usd.reached_layers import open_reached_layers
 
 MOST_PRIMS = 2_000_000
-"""Of one stage, prims of instances and of environments that are composed included: OpenUSD takes 20
-to 50 s of a core and 0.9 to 1.7 GiB for a million."""
+"""Of one stage, as a traversal meets them: those of every instance count, although OpenUSD composes
+a prototype once; of equal environments those of one count. OpenUSD takes 20 to 50 s of a core and
+0.9 to 1.7 GiB to compose a million."""
 MOST_ARCS = 250
 """In a chain, each at the target of the one before: OpenUSD takes 4 s for 200, and over 100 s for
 1000."""
-_ARCS = ("references", "payload", "inheritPaths", "specializes")
-"""Fields of a spec that name further specs."""
-
-
-@dataclass(frozen=True)
-class _Target:
-    """A path in a layer and its sublayers."""
-
-    layer: Sdf.Layer
-    path: Sdf.Path
 
 
 @dataclass(frozen=True)
@@ -44,24 +41,25 @@ class _Counts:
 
 @dataclass
 class _Content:
-    """Specs below a target without those of arcs: their number, the targets of their arcs, and of
-    each variant set the targets of its variants, of which one is composed."""
+    """Paths from a target downwards that have specs, without those of arcs: their number, the
+    targets of their arcs, and of each variant set the targets of its variants, of which one is
+    composed."""
 
     count: int = 0
-    targets: list[_Target] = field(default_factory=list)
-    variants: list[list[_Target]] = field(default_factory=list)
+    targets: list[Target] = field(default_factory=list)
+    variants: list[list[Target]] = field(default_factory=list)
 
-    def pending(self, counts: dict[_Target, _Counts]) -> list[_Target]:
+    def pending(self, counts: dict[Target, _Counts]) -> list[Target]:
         """The targets that are not counted."""
         every = [*self.targets, *(target for group in self.variants for target in group)]
         return [target for target in every if target not in counts]
 
-    def total(self, counts: dict[_Target, _Counts]) -> _Counts:
+    def total(self, counts: dict[Target, _Counts]) -> _Counts:
         """Counts with those of the arcs; the prim at a target is merged with the one that has the
         arc."""
         below = [counts.get(target, _Counts()) for target in self.targets]
         groups = [[counts.get(target, _Counts()) for target in group] for group in self.variants]
-        prims = sum(found.prims - 1 for found in below)
+        prims = sum(max(found.prims - 1, 0) for found in below)
         prims += sum(max(found.prims for found in group) - 1 for group in groups)
         arcs = [
             *(found.arcs + 1 for found in below),
@@ -76,15 +74,18 @@ def refuse_excessive_stage(stage: Usd.Stage, paths: Iterable[str], file: str) ->
 
     paths: of prims whose parents are composed.
     """
-    counts: dict[_Target, _Counts] = {}
+    arcs = ArcTargets()
+    counts: dict[Target, _Counts] = {}
     total = 0
     for path in map(Sdf.Path, paths):
-        for target in _targets_at(stage, path):
-            found = _counted(target, counts)
-            total += found.prims
-            if found.arcs > MOST_ARCS:
-                what = f"references and other arcs are {found.arcs} deep, at most {MOST_ARCS}"
-                raise InputError(what, f"{file} <{path}>", "flatten a part of the scene")
+        targets = list(dict.fromkeys(_targets_at(stage, path)))
+        for target in targets:
+            _count(target, counts, arcs)
+        found = _Content(min(len(targets), 1), targets).total(counts)
+        total += found.prims
+        if found.arcs - 1 > MOST_ARCS:
+            what = f"references and other arcs are {found.arcs - 1} deep, at most {MOST_ARCS}"
+            raise InputError(what, f"{file} <{path}>", "flatten a part of the scene")
         if total > MOST_PRIMS:
             what = f"the scene composes to over {MOST_PRIMS:,} prims (up to {total:.3g})"
             raise InputError(what, file, "split it into several scenes")
@@ -101,27 +102,25 @@ def open_whole(path: str, load: Usd.Stage.InitialLoadSet = Usd.Stage.LoadAll) ->
     return stage
 
 
-def _targets_at(stage: Usd.Stage, path: Sdf.Path) -> Iterator[_Target]:
-    """Where a prim's own specs are: in the layers of the stage, and at the specs of its parent."""
-    if path == Sdf.Path.absoluteRootPath:
-        yield _Target(stage.GetRootLayer(), path)
-        yield _Target(stage.GetSessionLayer(), path)
-        return
-    parent = stage.GetPrimAtPath(path.GetParentPath())
-    if parent.IsPseudoRoot():
-        above = [layer.pseudoRoot for layer in (stage.GetRootLayer(), stage.GetSessionLayer())]
-    else:
-        above = parent.GetPrimStack() if parent else []
-    for spec in above:
-        yield _Target(spec.layer, spec.path.AppendChild(path.name))
+def _targets_at(stage: Usd.Stage, path: Sdf.Path) -> Iterator[Target]:
+    """Where a prim's own specs are: in the layers of the stage, and at the targets of its parent's
+    arcs."""
+    is_root = path == Sdf.Path.absoluteRootPath
+    above = stage.GetPseudoRoot() if is_root else stage.GetPrimAtPath(path.GetParentPath())
+    nodes = [above.GetPrimIndex().rootNode] if above else []
+    for node in nodes:
+        nodes += node.children
+        if node.hasSpecs:
+            stack = LayerStack(node.layerStack.identifier.rootLayer, tuple(node.layerStack.layers))
+            yield Target(stack, path if is_root else node.path.AppendChild(path.name))
 
 
-def _counted(first: _Target, counts: dict[_Target, _Counts]) -> _Counts:
-    """Counts of a target, arcs included; adds them and those of its arcs to `counts`.
+def _count(first: Target, counts: dict[Target, _Counts], arcs: ArcTargets) -> None:
+    """Adds the counts of a target, arcs included, and of those of its arcs to `counts`.
 
     A target in a cycle of arcs, which USD refuses, counts once.
     """
-    contents: dict[_Target, _Content] = {}
+    contents: dict[Target, _Content] = {}
     waiting = [first]
     while waiting:
         target = waiting[-1]
@@ -131,54 +130,32 @@ def _counted(first: _Target, counts: dict[_Target, _Counts]) -> _Counts:
             counts[target] = contents[target].total(counts)
             waiting.pop()
         else:
-            contents[target] = _content(target)
+            contents[target] = _content(target, arcs)
             waiting += [t for t in contents[target].pending(counts) if t not in contents]
-    return counts[first]
 
 
-def _content(target: _Target) -> _Content:
+def _content(target: Target, arcs: ArcTargets) -> _Content:
     content = _Content()
-    for layer in _with_sublayers(target.layer):
-        specs = [layer.GetPrimAtPath(target.path)]
-        while specs:
-            spec = specs.pop()
-            if spec is None:
-                continue
-            content.count += 1
-            specs += spec.nameChildren.values()
-            for name in _ARCS:
-                if spec.HasInfo(name):
-                    content.targets += _arcs(spec, name)
-            for group in spec.variantSets.values() if spec.HasInfo("variantSetNames") else ():
-                every = (variant.primSpec.path for variant in group.variants.values())
-                variants = [_Target(layer, path) for path in every]
-                content.variants += [variants] if variants else []
+    at_root = target.stack.specs(target.path)
+    waiting = [at_root] if at_root else []
+    while waiting:
+        specs = waiting.pop()
+        content.count += 1
+        content.targets += arcs.of(target.stack, specs)
+        content.variants += _variants(target.stack, specs)
+        children: dict[str, list[Sdf.PrimSpec]] = {}
+        for spec in specs:
+            for child in spec.nameChildren.values():
+                children.setdefault(child.name, []).append(child)
+        waiting += children.values()
     return content
 
 
-def _arcs(spec: Sdf.PrimSpec, name: str) -> Iterator[_Target]:
-    """The targets of a spec's arcs of one kind; a file that cannot be read is reported when the
-    stage composes it."""
-    for arc in spec.GetInfo(name).GetAppliedItems():
-        if isinstance(arc, Sdf.Path):
-            yield _Target(spec.layer, arc)
-            continue
-        layer = spec.layer
-        if arc.assetPath:
-            with suppress(Tf.ErrorException):
-                layer = Sdf.Layer.FindOrOpenRelativeToLayer(spec.layer, arc.assetPath)
-            if layer is None or (layer == spec.layer and not arc.primPath):
-                continue
-        path = arc.primPath or Sdf.Path.absoluteRootPath.AppendChild(layer.defaultPrim)
-        yield _Target(layer, path)
-
-
-def _with_sublayers(layer: Sdf.Layer) -> list[Sdf.Layer]:
-    layers = [layer]
-    for above in layers:
-        for path in above.subLayerPaths:
-            with suppress(Tf.ErrorException):
-                sublayer = Sdf.Layer.FindOrOpenRelativeToLayer(above, path)
-                if sublayer is not None and sublayer not in layers:
-                    layers.append(sublayer)
-    return layers
+def _variants(stack: LayerStack, specs: list[Sdf.PrimSpec]) -> list[list[Target]]:
+    """Of each variant set of a prim the targets of its variants."""
+    groups: dict[str, dict[Target, None]] = {}
+    for spec in specs:
+        for name, group in spec.variantSets.items() if spec.HasInfo("variantSetNames") else ():
+            paths = (variant.primSpec.path for variant in group.variants.values())
+            groups.setdefault(name, {}).update(dict.fromkeys(Target(stack, path) for path in paths))
+    return [list(group) for group in groups.values() if group]
