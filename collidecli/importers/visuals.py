@@ -326,7 +326,7 @@ def _of_usd(imported: Any, model: Model) -> Iterator[Visual]:
             triangle = content.triangle
         except InputError:  # a mesh that no collider has may be damaged
             continue
-        painted: Sequence[Any] | np.ndarray = ()
+        painted = np.empty((0, 3))
         with suppress(InputError):
             painted = read_array(drawn.GetDisplayColorAttr(), VECTORS, path)
         world = content.point @ matrix[:3, :3] + matrix[3, :3]

@@ -40,7 +40,7 @@ def relocate_assets(
     scene_folder = os.path.dirname(location) if folder is None else folder
     found = {
         asset.file: package_file(asset.file, scene_folder, options.package_path)
-        or (urdf and file_of_urdf(asset.file, scene_folder, asset.compiler.meshdir))
+        or (file_of_urdf(asset.file, scene_folder, asset.compiler.meshdir) if urdf else None)
         for asset in assets
     }
     located = {file: existing for file, existing in found.items() if existing}
