@@ -27,6 +27,8 @@ MOST_ERROR_LETTERS = 4000
 SECRET = "SECRET-7f3a"
 OPTIONS = ("--memory-limit", "--frames")
 """Options that a message may name in place of an input; collide.toml sets the second."""
+WORKER_LIMIT = "the limit of the address space"
+"""Of the worker, which a size in a damaged file may exceed; without a limit that is exit code 2."""
 JUDGING = ("check", "diff", "audit", "fidelity")
 """Verbs whose exit code 1 is a verdict."""
 OUTPUTS = ("-o", "--csv", "--parquet", "--export", "--mask")
@@ -45,7 +47,8 @@ def faults(facts: dict[str, Any]) -> Iterator[str]:
     if "internal error" in err:
         yield err.partition("internal error: ")[2].splitlines()[0]
         return
-    if code not in (0, 1, 2) or (code == 1 and args[0] not in JUDGING):
+    is_limited = code == 4 and WORKER_LIMIT in err
+    if not is_limited and (code not in (0, 1, 2) or (code == 1 and args[0] not in JUDGING)):
         yield f"exit code {code}"
     if "Traceback" in err + out:
         yield "a traceback"
@@ -64,10 +67,11 @@ def faults(facts: dict[str, Any]) -> Iterator[str]:
         yield f"left {facts['left']} behind"
     if facts.get("check", 0) != 0:
         yield "wrote a contact set that is not well formed"
-    yield from _words(code, out, err, args, facts.get("main", args[1]))
+    yield from _words(code, out, err, args, [facts.get("main", args[1]), *facts.get("files", ())])
 
 
-def _words(code: int, out: str, err: str, args: list[str], main: str) -> Iterator[str]:
+def _words(code: int, out: str, err: str, args: list[str], files: list[str]) -> Iterator[str]:
+    """What is wrong with the words. files: those of the input, the main one first."""
     strange = [line for line in QHULL.sub("", err).splitlines() if line and not SPOKEN.match(line)]
     if strange:
         yield f"stderr has a line that is not ours: {strange[0][:120]!r}"
@@ -81,12 +85,13 @@ def _words(code: int, out: str, err: str, args: list[str], main: str) -> Iterato
             for word in args[1:]
             if re.search(r"\.(usd\w?|xml|urdf|srdf|h5|hdf5|np[yz]|csv|mcap|bag|toml|json)$", word)
         ]
-        named = [*(name for name in inputs if name != "out.h5"), main, main.split("/")[0], *OPTIONS]
+        named = [*(name for name in inputs if name != "out.h5"), *files, *OPTIONS]
+        named.append(files[0].split("/")[0])
         if not any(name in errors for name in named):
             yield f"the message names no input: {errors[:120]!r}"
         if len(errors.splitlines()) > 2 or len(errors) > MOST_ERROR_LETTERS:
             yield f"the message has {len(errors.splitlines())} lines and {len(errors)} letters"
-    elif errors:
+    elif errors and WORKER_LIMIT not in errors:
         yield f"an error message with exit code {code}"
     if code == 1 and not out.strip():
         yield "a failed check, or a difference, that does not say what is wrong"
@@ -259,6 +264,7 @@ def guard_faults(numbers: Iterable[int]) -> list[str]:
                     "code": done.returncode,
                     "args": args,
                     "main": case.main,
+                    "files": sorted(case.files),
                     "seconds": 0.0,
                     "peak": 0,
                     "opened": [],

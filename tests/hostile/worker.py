@@ -240,6 +240,7 @@ def answer(case: Case, command: tuple[str, ...], opened: Opened, said, told) -> 
         "number": int(case.name.split()[0]),
         "name": case.name,
         "main": case.main,
+        "files": sorted(case.files),
         "args": args,
         "code": code,
         "out": said.read(20_000).decode("utf-8", "replace"),
