@@ -6,7 +6,6 @@ from __future__ import annotations
 import errno
 import sys
 import threading
-from traceback import walk_tb
 from typing import NamedTuple
 
 from collidecli.errors import CollideError
@@ -66,6 +65,8 @@ PROCESSES = _Limit("RLIMIT_NPROC", "u", 0, 0, 0, "processes and threads of the u
 NO_MEMORY = ("cannot allocate memory", "failed to map segment", "failed to load the shared library")
 NO_THREAD = ("can't start new thread", "failed to launch worker thread")
 """Texts of errors of libraries that find no memory, or can start no thread."""
+STARTS = ("fork", "_fork_exec", "_execute_child", "_posix_spawn", "_launch", "spawnv_passfds")
+"""Functions of Python that start a process, and raise where the system has no further one."""
 
 
 def prepare_limits() -> None:
@@ -121,10 +122,6 @@ def _of_files(error: BaseException) -> LimitError | None:
     )
 
 
-STARTS = ("fork", "_fork_exec", "_execute_child", "_posix_spawn", "_launch", "spawnv_passfds")
-"""Functions of Python that start a process, and raise where the system has no further one."""
-
-
 def _text_of(error: BaseException) -> str:
     """What an exception says, in lower case; "" where that cannot be said, as of an error of
     OpenUSD about text that is not UTF-8."""
@@ -136,8 +133,10 @@ def _text_of(error: BaseException) -> str:
 
 def _is_of_start(error: BaseException) -> bool:
     """Whether an error was raised where a process is started: a full pipe has the same number."""
-    names = [frame.f_code.co_name for frame, _ in walk_tb(error.__traceback__)]
-    return bool(names) and names[-1] in STARTS
+    trace = error.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    return trace is not None and trace.tb_frame.f_code.co_name in STARTS
 
 
 def _of_threads(error: BaseException) -> LimitError | None:

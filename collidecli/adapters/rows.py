@@ -124,8 +124,9 @@ def _array_shapes(
 def _checked_arrays(path: str, shape: tuple[int, int, int]) -> dict[str, np.ndarray]:
     """The arrays of a file of rows. Raises InputError for another shape or type."""
     arrays = {}
-    for name, extent in _array_shapes(npz_headers(path), shape).items():
-        header = npz_header(path, name)
+    headers = npz_headers(path)
+    for name, extent in _array_shapes(headers, shape).items():
+        header = headers.get(name) or npz_header(path, name)
         if header.shape != extent or header.dtype.kind not in KINDS.get(name, "U"):
             raise InputError(
                 f"is {header}",

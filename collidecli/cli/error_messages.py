@@ -56,7 +56,8 @@ def described_error(error: BaseException, verbose: bool) -> tuple[CollideError, 
         return full, full.exit_code
     if isinstance(error, FileNotFoundError) and NO_TEMPORARY in str(error):
         what = "no folder of temporary files can be written to"
-        return (no := OutputError(what, fix="set TMPDIR to one that can")), no.exit_code
+        unwritable = OutputError(what, fix="set TMPDIR to one that can")
+        return unwritable, unwritable.exit_code
     if isinstance(error, MemoryError):
         fix = "lower --memory-limit or --threads, or split the input"
         return CollideError("there is not enough memory", fix=fix), UNUSABLE_INPUT

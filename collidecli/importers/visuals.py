@@ -181,15 +181,18 @@ def _urdf_mesh_reader(
 ) -> Callable[[str], Painted | None]:
     """A function that reads a mesh that the URDF `scene` names; None for one that cannot be read,
     whose reason is added to `unread`."""
-    from collidecli.importers.mujoco.ros_packages import package_file
+    from collidecli.importers.mujoco.ros_packages import FILE_URI, file_of_urdf, package_file
 
     folder = os.path.dirname(scene)
     entries = AssetMap(options.asset_map, scene)
 
     @cache
     def read(file: str) -> Painted | None:
-        file = file.removeprefix("file://")
-        path = entries.replaced(file) or package_file(file, folder, options.package_path)
+        path = (
+            entries.replaced(file.removeprefix(FILE_URI))
+            or package_file(file, folder, options.package_path)
+            or file_of_urdf(file, folder, "")
+        )
         try:
             import trimesh
 

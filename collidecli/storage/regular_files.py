@@ -30,7 +30,7 @@ def refuse_special_file(path: str | os.PathLike[str], named_by: str = "") -> Non
     """
     try:
         mode = os.stat(path).st_mode
-    except (OSError, ValueError):  # whoever opens it reports the reason
+    except (OSError, ValueError):  # reported when the file is opened
         return
     kind = _KINDS.get(stat.S_IFMT(mode))
     if kind is None:
@@ -59,7 +59,7 @@ def pointer_text(path: str | os.PathLike[str]) -> str:
             return ""
         with open(path, "rb") as file:
             found = _POINTER.match(file.read(_LARGEST_POINTER))
-    except (OSError, ValueError):  # whoever opens it reports the reason
+    except (OSError, ValueError):  # reported when the file is opened
         return ""
     return f"a Git LFS pointer to a file of {memory(int(found[1]))}" if found else ""
 

@@ -13,9 +13,9 @@ import numpy as np
 import trimesh
 from PIL import Image
 
-from collidecli.adapters import packing
 from tests.hostile.cases import SETTINGS
 from tests.hostile.seeds import GOLDEN, SCENE, Group
+from tests.support.engine_rows import row_texts
 from tests.support.ros_bags import ROBOT, moving
 
 MESHES_XML = """<mujoco>
@@ -124,18 +124,10 @@ def _meshes() -> list[Group]:
 
 def _rows() -> bytes:
     """What an adapter writes of TWO_XML: one pair that overlaps by 10 mm."""
-    texts = {
-        "format": packing.ROWS,
-        "engine": "planned",
-        "version": "1",
-        "options": "{}",
-        "interpreter": "3",
-        "point_rule": "midpoint",
-    }
     file = io.BytesIO()
     np.savez(
         file,
-        **{name: np.array(text) for name, text in texts.items()},
+        **row_texts(),
         stateful=np.array(False),
         cell=np.zeros(1, int),
         pair=np.zeros(1, int),

@@ -180,6 +180,20 @@ class Ground:
         self.clear()
         return self._undisturbed[victim.name]
 
+    def drawn(
+        self, victim: Victim, rng: random.Random
+    ) -> tuple[dict[str, bytes], float, list[str]]:
+        """Writes the outputs of an earlier run, or none, and draws the moment of an end.
+
+        Returns these outputs, the seconds from the start to the moment, and the arguments.
+        """
+        seconds, files = self.undisturbed(victim)
+        before = files if rng.random() < 0.5 else {}
+        for name, data in before.items():
+            (self.here / name).write_bytes(data)
+        moment = rng.uniform(0.0, 1.05) * seconds
+        return before, moment, [*victim.args, *(victim.again if before else ())]
+
     def clear(self) -> None:
         """Removes everything but the inputs."""
         for folder, kept in ((self.here, self.inputs), (self.temporary, set())):
@@ -216,12 +230,7 @@ def kill_faults(ground: Ground, number: int) -> list[str]:
     rng = random.Random(number)
     victim = VICTIMS[number % len(VICTIMS)]
     target = TARGETS[number // len(VICTIMS) % len(TARGETS)]
-    seconds, files = ground.undisturbed(victim)
-    before = files if rng.random() < 0.5 else {}
-    for name, data in before.items():
-        (ground.here / name).write_bytes(data)
-    moment = rng.uniform(0.0, 1.05) * seconds
-    args = [*victim.args, *(victim.again if before else ())]
+    before, moment, args = ground.drawn(victim, rng)
     found = [f"after the kill: {fault}" for fault in _killed(ground, args, target, moment, rng)]
     found += output_faults(ground, victim, before)
     try:

@@ -26,12 +26,7 @@ def stop_faults(ground: Ground, number: int, victims: tuple[Victim, ...]) -> lis
     rng = random.Random(f"stop {number}")
     victim = victims[number % len(victims)]
     stop = SIGNALS[number // len(victims) % len(SIGNALS)]
-    seconds, files = ground.undisturbed(victim)
-    before = files if rng.random() < 0.5 else {}
-    for name, data in before.items():
-        (ground.here / name).write_bytes(data)
-    moment = rng.uniform(0.0, 1.05) * seconds
-    args = [*victim.args, *(victim.again if before else ())]
+    before, moment, args = ground.drawn(victim, rng)
     found = list(_stopped(ground, args, stop, moment, to_all=rng.random() < 0.5))
     found += output_faults(ground, victim, before)
     found += [f"left behind: {name}" for name in left_behind(ground, victim)]

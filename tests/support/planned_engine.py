@@ -9,13 +9,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from collidecli.adapters import packing
 from collidecli.adapters.contact_sets import ImportRequest, import_contacts
 from collidecli.adapters.problem import load_problem
 from collidecli.engine.distances.pairs import PairDistances
 from collidecli.engine.pipeline_build import find_device
 from collidecli.motions.requests import EngineRequest
 from collidecli.storage.trajectory_writer import TrajectoryWriter
+from tests.support.engine_rows import row_texts
 
 MODULES = {"mujoco": "mujoco", "newton": "newton", "coal": "coal", "fcl": "fcl", "drake": "pydrake"}
 MODULES |= {"bullet": "pybullet", "dart": "dartpy", "rapier": "rapier3d"}
@@ -80,16 +80,8 @@ def planned(falling) -> dict[str, np.ndarray]:
     )
     near = found.distance < 0.02
     assert 0 < near.sum() < len(near)
-    texts = {
-        "format": packing.ROWS,
-        "engine": "planned",
-        "version": "1",
-        "options": "{}",
-        "interpreter": "3",
-    }
     return {
-        **{name: np.array(value) for name, value in texts.items()},
-        "point_rule": np.array("midpoint"),
+        **row_texts(),
         "stateful": np.array(False),
         "cell": cell[near],
         "pair": row[near],

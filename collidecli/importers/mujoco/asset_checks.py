@@ -10,9 +10,9 @@ import mujoco
 
 from collidecli.errors import InputError
 from collidecli.importers.mujoco.excessive_scenes import MOST_PIXELS
-from collidecli.importers.mujoco.scene_files import asset_paths, shape_asset_files
+from collidecli.importers.mujoco.scene_files import asset_paths
 from collidecli.storage.reading_limit import check_size
-from collidecli.storage.regular_files import open_input, refuse_pointer, refuse_special_file
+from collidecli.storage.regular_files import open_input, refuse_special_file
 
 _PNG_START = b"\x89PNG\r\n\x1a\n"
 _PNG_HEADER = struct.Struct(">8s4x4sII")
@@ -22,8 +22,8 @@ _BYTES_PER_POINT = 10
 
 
 def check_assets(spec: mujoco.MjSpec, included: Sequence[str], location: str) -> None:
-    """Raises InputError for an asset file that is a pipe, a device or a socket, for a PNG image of
-    too many points, by its header, and for the pointer of Git LFS in place of a shape's file.
+    """Raises InputError for an asset file that is a pipe, a device or a socket, and for a PNG image
+    of too many points, by its header.
 
     included: files of the scene. location: the scene, for messages.
     """
@@ -31,8 +31,6 @@ def check_assets(spec: mujoco.MjSpec, included: Sequence[str], location: str) ->
         refuse_special_file(path, location)
         if os.path.isfile(path):
             _check_image(path)
-    for path in shape_asset_files(spec, included):
-        refuse_pointer(path, location)
 
 
 def _assets(spec: mujoco.MjSpec, included: Sequence[str]) -> list[str]:

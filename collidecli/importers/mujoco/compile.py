@@ -44,6 +44,7 @@ from collidecli.importers.scene_import import EXPAND_XACRO
 from collidecli.scene.options import SceneOptions
 from collidecli.storage.regular_files import (
     open_input,
+    refuse_pointer,
     require_regular_file,
     require_text_path,
 )
@@ -286,6 +287,8 @@ def _refusal(attempts: _Attempts, error: Exception) -> InputError:
     message = _message(error)
     with collected_messages():
         spec = attempts.parse()
+    for path in shape_asset_files(spec, attempts.included):
+        refuse_pointer(path, attempts.location)
     assets = {("mesh", mesh.name): mesh.file for mesh in spec.meshes}
     assets |= {("hfield", field.name): field.file for field in spec.hfields}
     for geom in partition_geoms(spec)[0]:

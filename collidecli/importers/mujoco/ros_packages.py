@@ -1,4 +1,4 @@
-"""Files of ROS packages that a URDF names."""
+"""Files that a URDF names by `package://`, by `file://` or relative to itself."""
 
 from __future__ import annotations
 
@@ -6,9 +6,11 @@ import os
 import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from urllib.parse import unquote, urlsplit
 
 PACKAGE_URI = re.compile(r"package:/+([^/]+)/+(.+)")
 """MuJoCo's parser writes package:// with one slash in MJCF, and unchanged in URDF."""
+FILE_URI = "file://"
 
 
 def package_file(path: str, folder: str, folders: Sequence[str] = ()) -> str | None:
@@ -30,6 +32,22 @@ def package_file(path: str, folder: str, folders: Sequence[str] = ()) -> str | N
             if os.path.basename(package) == name and os.path.isfile(candidate):
                 return os.path.abspath(candidate)
     return None
+
+
+def file_of_urdf(path: str, folder: str, mesh_folder: str) -> str | None:
+    """Absolute path of the existing file of a `file://` path, or of a path relative to the URDF
+    that leads nowhere from its mesh folder; None for another path or no file.
+
+    MuJoCo looks in the mesh folder of `<compiler>` alone, while ROS knows no such folder: the same
+    files serve both where their paths have it already. folder: of the URDF.
+    """
+    if path.startswith(FILE_URI):
+        named = unquote(urlsplit(path).path)
+        return named if os.path.isfile(named) else None
+    if not mesh_folder or os.path.isfile(os.path.join(folder, mesh_folder, path)):
+        return None
+    beside = os.path.abspath(os.path.join(folder, path))
+    return beside if os.path.isfile(beside) else None
 
 
 def _roots(folder: str) -> Iterator[str]:

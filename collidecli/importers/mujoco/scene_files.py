@@ -5,19 +5,16 @@ from __future__ import annotations
 import os
 import posixpath
 from collections.abc import Iterator, Mapping, Sequence
-from urllib.parse import urlsplit
-from urllib.request import url2pathname
 
 import mujoco
 
 from collidecli.importers.asset_map import AssetMap
 from collidecli.importers.mujoco.left_out import partition_geoms
-from collidecli.importers.mujoco.ros_packages import PACKAGE_URI, package_file
+from collidecli.importers.mujoco.ros_packages import PACKAGE_URI, file_of_urdf, package_file
 from collidecli.importers.mujoco.xml_elements import elements_of, values_of
 from collidecli.scene.options import SceneOptions
 from collidecli.storage.regular_files import open_input, refuse_special_file
 
-FILE_URI = "file://"
 FILE_ELEMENTS = (b"include", b"model")
 """Elements that name another file of the scene."""
 
@@ -74,22 +71,6 @@ def relocate_assets(
         for side, file in enumerate(texture.cubefiles):
             texture.cubefiles[side] = relocated(file, texture.compiler.texturedir)
     return entries.warnings()
-
-
-def file_of_urdf(path: str, folder: str, mesh_folder: str) -> str | None:
-    """Absolute path of the existing file of a `file://` path, or of a path relative to the URDF
-    that leads nowhere from its mesh folder; None for another path or no file.
-
-    MuJoCo looks in the mesh folder of `<compiler>` alone, while ROS knows no such folder: the same
-    files serve both where their paths have it already. folder: of the URDF.
-    """
-    if path.startswith(FILE_URI):
-        named = url2pathname(urlsplit(path).path)
-        return named if os.path.isfile(named) else None
-    if not mesh_folder or os.path.isfile(os.path.join(folder, mesh_folder, path)):
-        return None
-    beside = os.path.abspath(os.path.join(folder, path))
-    return beside if os.path.isfile(beside) else None
 
 
 def shape_asset_files(spec: mujoco.MjSpec, included: Sequence[str]) -> list[str]:

@@ -138,7 +138,8 @@ class UsdMotion(TimedMotion):
         self._path = model.bodies.path
         self._file = file
         self._metres_per_unit = metres_per_unit
-        self._stage, self._transforms = stage, PrimTransforms(REST_TIME, file)
+        self._stage = stage
+        self._transforms = PrimTransforms(REST_TIME, file)
         for prim in moving.values():
             _refuse_splines(prim, file)
         self._particles = particles
@@ -167,7 +168,8 @@ class UsdMotion(TimedMotion):
         self.sha256 = ""
 
     def close(self) -> None:
-        self._prims, self._transforms = [], PrimTransforms(REST_TIME, self._file)
+        self._prims = []
+        self._transforms = PrimTransforms(REST_TIME, self._file)
 
     def read(self, frames: range) -> np.ndarray:
         """float64[len(frames), 1, B, 7]: world pose of each of the model's bodies, xyzw,

@@ -67,7 +67,8 @@ def _unpacked_code(attributes: str, loader: str) -> bytes:
         return b""
     import zstandard  # viser needs it
 
-    style_size, code_size = int(packed[2]), int(packed[3])
+    style_size = int(packed[2])
+    code_size = int(packed[3])
     content = zstandard.ZstdDecompressor().decompress(
         _decoded(packed[1], alphabet[1].replace("\\\\", "\\")), style_size + code_size
     )

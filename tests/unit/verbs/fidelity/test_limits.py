@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from collidecli.adapters import packing
 from collidecli.pages.canvas import PAGE, Canvas, drawing
 from collidecli.storage.trajectory_writer import TrajectoryWriter
 from collidecli.verbs.fidelity.page import depths_chart
 from collidecli.verbs.fidelity.words import engine_columns, faults_text, worst_columns
 from tests.cli.conftest import CommandLine
+from tests.support.engine_rows import row_texts
 
 RADIUS = 0.1
 APART = 0.3
@@ -46,17 +46,9 @@ class Planned:
         count = len(known)
         middle = np.zeros((count, 3))
         middle[:, 2] = RADIUS + 0.5 * self.distances[known]
-        texts = {
-            "format": packing.ROWS,
-            "engine": engine,
-            "version": version,
-            "options": "{}",
-            "interpreter": "3",
-        }
         np.savez(
             self.folder / "rows.npz",
-            **{name: np.array(text) for name, text in texts.items()},
-            point_rule=np.array("midpoint"),
+            **row_texts(engine, version),
             stateful=np.array(False),
             cell=known,
             pair=np.zeros(count, int),
