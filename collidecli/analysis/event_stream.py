@@ -10,12 +10,20 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from collidecli.analysis.frame_texts import parse_frames
-from collidecli.analysis.interval_rows import COLUMN_UNITS, TIME_COLUMNS, interval_rows
+from collidecli.analysis.interval_rows import (
+    COLUMN_UNITS,
+    OF_DISTANCES,
+    TIME_COLUMNS,
+    interval_rows,
+)
 from collidecli.analysis.pair_selection import (
     PARTICLES,
+    THRESHOLD,
     PairSelection,
+    check_known_touches,
     group_notes,
     threshold_notes,
+    touch_notes,
 )
 from collidecli.analysis.touch_intervals import (
     Frames,
@@ -25,14 +33,14 @@ from collidecli.analysis.touch_intervals import (
     PairKeys,
     touches,
 )
-from collidecli.analysis.touching_rows import touching_blocks
+from collidecli.analysis.touching_rows import UNKNOWN_DISTANCE, touching_blocks
 from collidecli.errors import InputError
 from collidecli.results.result import Progress
 from collidecli.scene.contact_columns import ContactBlock
 from collidecli.scene.motion import check_seconds
 from collidecli.scene.option_values import EVENT_COLUMNS, EVENT_THINGS
 from collidecli.storage.contact_sets.reader import ContactSet, read_ahead
-from collidecli.storage.contact_sets.row_rules import check_body_rows, check_has_contacts
+from collidecli.storage.contact_sets.row_rules import check_body_rows, is_touch_set
 from collidecli.storage.contact_sets.selected import chosen_worlds
 from collidecli.storage.flat_tables import TableColumn
 
@@ -45,7 +53,8 @@ class EventStream:
 
     keys: pairs of the intervals' keys. frames: frames of the intervals' indices. worlds: selected
     worlds. contact_count: contacts and hydroelastic surfaces of the selected pairs, worlds and
-    frames; touching_count: those that touch. notes: warnings.
+    frames; touching_count: those that touch. without_values: columns of `rows` that are NaN where
+    a pair is of a set of touches. notes: warnings.
 
     Raises InputError for a threshold beyond the gap of every pair, for patterns, worlds and frames
     that are not in the set, and for unsorted times if the merge gap depends on them.
@@ -56,14 +65,16 @@ class EventStream:
             raise InputError(f"'{options.by}' is none of {', '.join(EVENT_THINGS)}", "--by")
         if math.isnan(options.threshold):
             raise InputError("the threshold is no number", "--threshold")
-        check_has_contacts(contacts)
+        check_known_touches(contacts, options.threshold, THRESHOLD)
         if options.merge_gap.seconds is not None:
             check_seconds(contacts.time_unit, "--merge-gap")
         particles_only = options.by == PARTICLES
         self.notes = threshold_notes(contacts, options.threshold, particles_only)
         self.notes += group_notes(contacts, options.threshold, particles_only)
+        self.notes += touch_notes(contacts)
         check_body_rows(contacts)
         self.contacts = contacts
+        self.without_values = OF_DISTANCES if is_touch_set(contacts) else ()
         self.by = options.by
         self._options = options
         picked = parse_frames(options.frames, contacts.frame_count)
@@ -103,7 +114,7 @@ class EventStream:
                 values.dtype,
                 units.get(name, ""),
                 words=words.get(name),
-                nan_is_none=name == "end_time",
+                nan_is_none=name in ("end_time", *self.without_values),
             )
             for name, values in self.rows(Intervals.none()).items()
         )
@@ -169,6 +180,8 @@ class EventStream:
         # threshold 0.001.
         near = distance <= np.float32(self._options.threshold)
         near |= shape0 >= len(self.contacts.shapes)  # contacts of particle objects with each other
+        if self.without_values:
+            near |= distance == UNKNOWN_DISTANCE
         rows = np.flatnonzero(near if selected is None else near & selected)
         self.touching_count += len(rows)
         cell = cell[rows]

@@ -5,12 +5,16 @@ from __future__ import annotations
 import numpy as np
 
 from collidecli.analysis.touch_intervals import TRIGGER, Frames, Intervals, PairKeys
+from collidecli.analysis.touching_rows import UNKNOWN_DISTANCE
 from collidecli.scene.option_values import EVENT_COLUMNS
 
 TIME_COLUMNS = ("begin_time", "end_time", "deepest_time")
 """In the unit of the times of the set."""
 DURATION = "seconds"
 COLUMN_UNITS = {DURATION: "s", "least_distance": "m"}
+OF_DISTANCES = ("least_distance", "deepest_time")
+"""Columns without a value where the distance of a pair is not known. `deepest_frame` is the first
+frame there."""
 
 
 def interval_seconds(intervals: Intervals, frames: Frames) -> np.ndarray:
@@ -39,11 +43,12 @@ def interval_rows(
 
     by: what the pairs are of, one of EVENT_THINGS. trigger: only if there are triggers: whether the
     pair has one. episode: only if there are episodes: row of the episode, plus one. end_time is NaN
-    if the end is unknown.
+    if the end is unknown, and the columns OF_DISTANCES are where the least distance is.
     """
     begun, ended = is_known(intervals)
     following = _following(intervals)
     world = keys.world(intervals.key)
+    is_known_distance = intervals.distance != UNKNOWN_DISTANCE
     episode = (
         {}
         if frames.episodes is None
@@ -65,9 +70,9 @@ def interval_rows(
         "pauses": intervals.pauses,
         "contacts": intervals.contacts,
         "most_contacts": intervals.most,
-        "least_distance": intervals.distance,
+        "least_distance": np.where(is_known_distance, intervals.distance, np.float32(np.nan)),
         "deepest_frame": frames.number[intervals.deepest],
-        "deepest_time": frames.time[intervals.deepest],
+        "deepest_time": np.where(is_known_distance, frames.time[intervals.deepest], np.nan),
     }
 
 

@@ -10,8 +10,11 @@ import numpy as np
 
 from collidecli.analysis.touch_graph import Rows
 from collidecli.analysis.touch_intervals import touches
+from collidecli.analysis.touching_rows import UNKNOWN_DISTANCE
 
 NONE = -1
+UNKNOWN_DEPTH = np.float32(np.inf)
+"""Depth of a pair of a set of touches: above every limit."""
 
 
 @dataclass(frozen=True)
@@ -112,8 +115,10 @@ def depths_of(
     """Key, cell and depth [m] of each penetrating pair in each cell, from the contacts of cells in
     order.
 
-    key, cell: int64[n]. distance: float32[n] [m], negative is penetration.
+    key, cell: int64[n]. distance: float32[n] [m], negative is penetration. The pairs of a set of
+    touches have a depth of UNKNOWN_DEPTH.
     """
+    distance = np.where(distance == UNKNOWN_DISTANCE, -UNKNOWN_DEPTH, distance)
     inside = np.flatnonzero(distance < 0.0)
     rows = touches(key[inside], cell[inside], distance[inside])
     return rows.key, rows.first, -rows.distance

@@ -14,10 +14,11 @@ from collidecli.scene import contact_columns
 from collidecli.scene.options import recorded_number
 from collidecli.scene.patterns import Sides, matching_paths
 from collidecli.storage.contact_sets.reader import ContactSet
-from collidecli.storage.contact_sets.row_rules import gap_range
+from collidecli.storage.contact_sets.row_rules import gap_range, is_touch_set
 from collidecli.storage.contact_sets.selected import named_items
 from collidecli.storage.contact_sets.spans import BLOCK_ROWS
 
+THRESHOLD = "--threshold"
 PARTICLES = "particles"
 """The member of EVENT_THINGS for pairs of single particles."""
 
@@ -51,6 +52,41 @@ class EventOptions:
     block_rows: int = BLOCK_ROWS
 
 
+def check_known_touches(contacts: ContactSet, threshold: float, option: str) -> None:
+    """Raises InputError for a set of touches and a threshold at which it does not tell which pairs
+    touch.
+
+    A row of such a set is a pair nearer than its gap: it touches at any threshold if every contact
+    does, infinity, and at the gap of all pairs.
+    """
+    if not is_touch_set(contacts) or math.isinf(threshold):
+        return
+    least, most = gap_range(contacts)
+    if np.float32(threshold) == np.float32(least) == np.float32(most):
+        return
+    known = [f"{least:g}"] if least == most else []
+    known += ["any"] if option == THRESHOLD else []
+    fix = f"give {' or '.join(known)}, or run without --touch-only"
+    if not known:
+        fix = "run without --touch-only"
+    nearer = f"{least:g} m" if least == most else f"their gaps, {least:g} to {most:g} m"
+    what = (
+        "the contact set is of a run with --touch-only: the distance of its pairs is at most"
+        f" {nearer}, and is not known"
+    )
+    raise InputError(what, f"{contacts.path}: {option} {threshold:g}", fix)
+
+
+def touch_notes(contacts: ContactSet) -> list[str]:
+    """A note about a set of touches, which has pairs in place of contacts."""
+    if not is_touch_set(contacts):
+        return []
+    return [
+        "the contact set is of a run with --touch-only: each of its pairs counts as one contact,"
+        " whose distance is not known"
+    ]
+
+
 def threshold_notes(contacts: ContactSet, threshold: float, particles_only: bool) -> list[str]:
     """Warnings about contacts that a threshold does not reach.
 
@@ -71,7 +107,7 @@ def threshold_notes(contacts: ContactSet, threshold: float, particles_only: bool
             f"give at most that, or 'any'; collide run --gap {threshold:g} reports contacts up to"
             " there"
         )
-        raise InputError(what, f"--threshold {threshold:g}", fix)
+        raise InputError(what, f"{THRESHOLD} {threshold:g}", fix)
     if not limits or np.float32(threshold) <= min(limits):
         return []
     what = (

@@ -193,6 +193,12 @@ class PairMap:
         np.add.at(self.contacts, index, touches.contact_count[kept])
         np.minimum.at(self.least, index, touches.distance[kept])
 
+    @property
+    def depths(self) -> np.ndarray:
+        """float64[n, bins]: the depth of each pair [m], 0 for one within its gap or of unknown
+        distance, -1 for one without contacts."""
+        return np.where(self.contacts > 0, np.maximum(0.0, -self.least), -1.0)
+
 
 class TimeBins:
     """At most `most` bins of frames, of equal length except the last.

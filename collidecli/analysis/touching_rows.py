@@ -9,7 +9,7 @@ import numpy as np
 from collidecli.scene import contact_columns
 from collidecli.scene.contact_columns import ContactBlock, GroupRows
 from collidecli.storage.contact_sets.reader import ContactSet
-from collidecli.storage.contact_sets.row_rules import check_group_rows, objects_of
+from collidecli.storage.contact_sets.row_rules import check_group_rows, is_touch_set, objects_of
 from collidecli.storage.contact_sets.spans import spans
 
 COLUMNS = ("shape0", "shape1", "distance")
@@ -22,9 +22,13 @@ COLUMNS_OF_GROUP = {
     contact_columns.SWEEP.name: ("shape0", "shape1", *OF_STEPS),
     contact_columns.SOFT_SWEEP.name: ("shape", "indices", *OF_STEPS),
     contact_columns.SELF_SWEEP.name: ("kind", "indices", *OF_STEPS),
+    contact_columns.TOUCHES.name: ("shape0", "shape1"),
 }
 """Columns of each table: two that have the items of its rows, then the distance or the columns of
-steps."""
+steps, if it has some."""
+UNKNOWN_DISTANCE = np.float32(np.inf)
+"""Distance of a row of `touches`, whose pair is nearer than its gap: how near is not known. It is
+the greatest number, so that the least distance of several rows is a known one if there is one."""
 
 
 def touching_blocks(
@@ -38,7 +42,8 @@ def touching_blocks(
     """Blocks of the cells `first` to `last` - 1 with the columns shape0, shape1 and distance.
 
     Items are the shapes, S of them, then the particle objects, then the particles. A hydroelastic
-    surface is a contact of its pair, whose distance is the least separation of its faces.
+    surface is a contact of its pair, whose distance is the least separation of its faces. A pair of
+    a set of touches is one contact, of UNKNOWN_DISTANCE.
     with_particles: a contact of particles is one of its shape and object, or of both objects.
     each_particle: only contacts of particles, each one of its shape, or of the other object, with
     each of its particles. Raises InputError for unknown shapes and particles.
@@ -46,13 +51,18 @@ def touching_blocks(
     names = (
         []
         if each_particle
-        else [contact_columns.RIGID_CONTACTS.name, contact_columns.HYDRO_PATCHES.name]
+        else [
+            contact_columns.RIGID_CONTACTS.name,
+            contact_columns.HYDRO_PATCHES.name,
+        ]
     )
     names += (
         [contact_columns.SOFT_CONTACTS.name, contact_columns.SELF_CONTACTS.name]
         if with_particles
         else []
     )
+    if is_touch_set(contacts) and not each_particle:
+        names.append(contact_columns.TOUCHES.name)
     selected = {name: contacts.tables[name] for name in names if name in contacts.tables}
     starts = [table.cell_start for table in selected.values()]
     for begin, end in spans(starts, max_rows, first, last) if starts else ():
@@ -64,19 +74,19 @@ def touching_blocks(
         for name, rows in groups.items():
             row, one, other = items_of_rows(contacts, name, rows, each_particle)
             cell = np.repeat(np.arange(end - begin), rows.cell_counts)[row]
-            parts.append(
-                (
-                    cell,
-                    one,
-                    other,
-                    rows.columns[COLUMNS_OF_GROUP[name][2]][row].astype(np.float32, copy=False),
-                )
-            )
+            parts.append((cell, one, other, _distances(name, rows)[row]))
         cell, *columns = (np.concatenate(values) for values in zip(*parts, strict=True))
         order = np.argsort(cell, kind="stable") if len(parts) > 1 else slice(None)
         counts = np.bincount(cell, minlength=end - begin).astype(np.int64)
         values = zip(COLUMNS, columns, strict=True)
         yield ContactBlock(begin, counts, {name: column[order] for name, column in values})
+
+
+def _distances(group: str, rows: GroupRows) -> np.ndarray:
+    """float32[n]: the distance of each row [m]."""
+    if group == contact_columns.TOUCHES.name:
+        return np.full(int(rows.cell_counts.sum()), UNKNOWN_DISTANCE, np.float32)
+    return rows.columns[COLUMNS_OF_GROUP[group][2]].astype(np.float32, copy=False)
 
 
 def items_of_rows(

@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
+from collidecli.errors import InputError
 from collidecli.scene.option_values import CHART_FORMATS
 
 if TYPE_CHECKING:
@@ -26,9 +27,14 @@ def check_chart(path: str, force: bool, inputs: Iterable[str | None]) -> None:
 def write_chart(
     path: str, result: Mapping[str, Any], kind: ChartKind, force: bool, **style: Any
 ) -> None:
-    """Writes a chart of a result. style: theme and width of the file."""
+    """Writes a chart of a result. style: theme and width of the file.
+
+    Raises InputError for a result without the chart's data.
+    """
     from collidecli.pages.chart_kinds import chart_file
     from collidecli.results.outputs import write_output
 
+    if reason := kind.missing(result):
+        raise InputError(f"the chart has nothing to show: {reason}", path, "leave it out")
     form = os.path.splitext(path)[1].lower().removeprefix(".")
     write_output(path, chart_file(result, kind, form, **style), force)

@@ -59,8 +59,7 @@ def find_sources(
     if alone:
         return _without(contacts)
     folders = _folders(contacts.path)
-    above = Path(contacts.path).resolve().parent.parent
-    places = folders if above in map(Path.resolve, folders) else [*folders, above]
+    places = _scene_folders(contacts)
     files = (scene,) if scene else _named(contacts.scene, places)
     motion_file = trajectory or _recording(contacts, [*folders, *_folders(*files)[:-1]])
     carried = Path(contacts.scene).suffix.lower() not in (*USD_ENDINGS, *MUJOCO_ENDINGS)
@@ -84,6 +83,19 @@ def find_sources(
     )
 
 
+def found_scene(contacts: ContactSet) -> LoadedScene | None:
+    """The scene of a contact set, from files of its name where `find_sources` searches.
+
+    None if there are none, or others than the run's. A scene that the recording carries is not
+    searched for. Raises InputError for a scene that cannot be loaded.
+    """
+    files = _named(contacts.scene, _scene_folders(contacts))
+    if not files:
+        return None
+    scene = load_scene(files, None, options=recorded_options(contacts, SceneOptions))
+    return scene if scene.sha256 == contacts.scene_sha256 else None
+
+
 def _without(
     contacts: ContactSet, missing: str = "", folders: Sequence[Path] = (), option: str = ""
 ) -> Sources:
@@ -94,6 +106,13 @@ def _without(
     )
     note = f"{missing} is not in {where}: give it with {option}; contacts are drawn without shapes"
     return Sources(None, None, (), "", range(contacts.frame_count), (note,) if missing else ())
+
+
+def _scene_folders(contacts: ContactSet) -> list[Path]:
+    """The folder of a contact set, the current folder, and the folder above that of the set."""
+    folders = _folders(contacts.path)
+    above = Path(contacts.path).resolve().parent.parent
+    return folders if above in map(Path.resolve, folders) else [*folders, above]
 
 
 def _folders(*files: str) -> list[Path]:

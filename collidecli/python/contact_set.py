@@ -36,7 +36,7 @@ from collidecli.scene.motion import SECOND, check_seconds
 from collidecli.scene.options import changed_options
 from collidecli.scene.patterns import listed
 from collidecli.storage.contact_sets import reader
-from collidecli.storage.contact_sets.row_rules import check_shape_rows
+from collidecli.storage.contact_sets.row_rules import check_has_contacts, check_shape_rows
 from collidecli.storage.contact_sets.selected import SelectedContacts, kept_items
 from collidecli.verbs.events.events import leading
 from collidecli.wording import count
@@ -289,8 +289,10 @@ class ContactSet(reader.ContactSet):
         include: str | Sequence[str],
         exclude: str | Sequence[str],
     ) -> SelectedContacts:
-        """The selected rows of a group; "" is the contacts. Raises InputError for an unknown
-        group."""
+        """The selected rows of a group; "" is the contacts. Raises InputError for an unknown group,
+        and for the contacts of a set of touches."""
+        if not group:
+            check_has_contacts(self)
         picked = parse_frames(frames_text(frames), self.frame_count)
         kept = kept_items(self, listed(include), listed(exclude))
         return SelectedContacts(

@@ -511,21 +511,6 @@ def test_other_verbs_read_the_file(pairs, collide):
     assert rows == [["shape0", "shape1"], ["floor", "a"], ["floor", "b"], ["a", "b"]]
 
 
-@pytest.mark.parametrize("verb", ["events", "report", "view", "label", "audit"])
-def test_verbs_that_need_distances_refuse_it(pairs, collide, verb):
-    output = {
-        "report": ("-o", "page.html"),
-        "label": ("-o", "labels.npz"),
-        "view": ("--no-browser",),
-    }.get(verb, ())
-    collide.refused(
-        verb,
-        pairs,
-        *output,
-        told=("it has pairs of shapes and no distances", "run without --touch-only"),
-    )
-
-
 def test_run_writes_what_was_selected(collide, scenes):
     """Concentric spheres: the distance is minus the sum of the radii, and the file says which
     variant it was."""

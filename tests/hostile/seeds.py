@@ -21,6 +21,35 @@ PART_XML = """<mujoco>
   <default><geom friction="0.9"/></default>
 </mujoco>
 """
+HUMAN_XML = """<mujoco>
+  <worldbody>
+    <geom type="plane" size="0 0 1"/>
+    <body name="Pelvis" pos="-0.0018 -0.2233 0.0282">
+      <freejoint/>
+      <geom type="sphere" size="0.1"/>
+      <body name="L_Hip" pos="0.1 0 -0.1">
+        <joint name="left" type="ball"/>
+        <geom type="capsule" fromto="0 0 0 0 0 -0.4" size="0.05"/>
+      </body>
+      <body name="R_Hip" pos="-0.1 0 -0.1">
+        <joint name="right" type="ball"/>
+        <geom type="capsule" fromto="0 0 0 0 0 -0.4" size="0.05"/>
+      </body>
+      <body name="Torso" pos="0 0 0.1"><joint name="torso" type="ball"/>
+        <body name="Spine" pos="0 0 0.1"><joint name="spine" type="ball"/>
+          <body name="Chest" pos="0 0 0.1"><joint name="chest" type="ball"/>
+            <body name="Neck" pos="0 0 0.1"><joint name="neck" type="ball"/>
+              <body name="Head" pos="0 0 0.1"><joint name="head" type="ball"/>
+                <geom type="sphere" size="0.1"/>
+              </body>
+            </body>
+          </body>
+        </body>
+      </body>
+    </body>
+  </worldbody>
+</mujoco>
+"""
 ROBOT_XML = """<mujoco model="robot">
   <include file="part.xml"/>
   <option timestep="0.01"/>
@@ -260,6 +289,7 @@ def groups(folder: Path) -> list[Group]:
     robot = {"robot.xml": ROBOT_XML.encode(), "part.xml": PART_XML.encode()}
     part = {"part.usda": PART_USDA.encode()}
     cloth = {"cloth.usda": CLOTH_USDA.encode()}
+    human = {"human.xml": HUMAN_XML.encode()}
     pile = {"pile.usda": PILE_USDA.encode(), **part}
     run_layer = (("inspect", "{}"), ("run", "pile.usda", "-t", "{}"))
     run_cloth = (("inspect", "{}"), ("run", "{}", "--self-contacts", "0.1", "--frames", "0:2"))
@@ -291,6 +321,7 @@ def groups(folder: Path) -> list[Group]:
             group(name, f"{name}.{end}", make(), moved("robot.xml"), robot)
             for name, end, make in RECORDINGS
         ),
+        group("human", "human.npz", saved(np.savez, **human_arrays()), moved("human.xml"), human),
     ]
 
 
@@ -460,7 +491,6 @@ RECORDINGS: list[tuple[str, str, Callable[[], bytes]]] = [
     ("table", "csv", table),
     ("joint_table", "csv", joint_table),
     ("skeleton", "bvh", bvh),
-    ("human", "npz", lambda: saved(np.savez, **human_arrays())),
     ("states_packed", "npz", lambda: saved(np.savez_compressed, states=states())),
     ("pickle", "pkl", lambda: pickle.dumps(motion(FRAMES))),
     ("pickle_packed", "pkl", lambda: zlib.compress(motions(FRAMES))),

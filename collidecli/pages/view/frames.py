@@ -25,7 +25,7 @@ from collidecli.scene.contact_columns import RIGID_CONTACTS
 from collidecli.scene.model import GLOBAL_TEMPLATE, Model
 from collidecli.scene.motion import Motion, recorded_particles
 from collidecli.storage.contact_sets.reader import ContactSet
-from collidecli.storage.contact_sets.row_rules import check_shape_rows
+from collidecli.storage.contact_sets.row_rules import check_shape_rows, is_touch_set
 from collidecli.storage.process_activity import reading
 
 if TYPE_CHECKING:
@@ -79,6 +79,7 @@ class ViewFrames:
         self._read: dict[int, np.ndarray] = {}
         self.has_particles = model is not None and len(model.particles) > 0
         self.has_self_contacts = SELF in contacts.groups
+        self.touch_only = all(one is None or is_touch_set(one) for one in (contacts, second))
         self._positions: dict[int, np.ndarray] = {}
         first, last = (
             (int(self.number.min()), int(self.number.max())) if len(self.number) else (0, -1)

@@ -26,12 +26,13 @@ def ended_words(name: str) -> str:
 def legend(deepest: float, frames: ViewFrames) -> str:
     """Legend of the colours, as HTML."""
     surfaces = frames.surface_scale
-    swatches = _gradient("depth", length(deepest))
+    swatches = "" if frames.touch_only else _gradient("depth", length(deepest))
     if surfaces is not None:
         swatches += _gradient(
             f"{surfaces.quantity} of surfaces", with_prefix(surfaces.greatest, surfaces.unit)
         )
-    swatches += _swatch(GAP, "in the gap: not touching")
+    if not frames.touch_only:
+        swatches += _swatch(GAP, "in the gap: not touching")
     if frames.has_self_contacts:
         swatches += _swatch(SELF_COLOUR, "self-contact of cloths or soft bodies")
     if frames.against:

@@ -179,7 +179,8 @@ def _world(
         "ended": [int(frames.ended(index, world)) for index in range(len(frames))],
         "pairs": [_pair(stage, pair) for pair in listed],
         "summary": (
-            f"The {MAX_LISTED} deepest of {pairs_text}."
+            f"The {'first ' if frames.touch_only else ''}{MAX_LISTED}"
+            f"{'' if frames.touch_only else ' deepest'} of {pairs_text}."
             if len(pairs) > MAX_LISTED
             else f"{pairs_text}."
         ),
@@ -208,6 +209,7 @@ def _constants(stage: Stage, worlds: Sequence[int]) -> dict[str, Any]:
         "cell": stage.cell,
         "distance": stage.distance,
         "follows": stage.follows,
+        "touch_only": frames.touch_only,
         "paths": {} if model is None else {row: model.shapes.path[row] for row in sorted(rows)},
         "unit": stage.unit,
         "sizes": {"touching": POINT, "gap": GAP_POINT, "arrow": ARROW, "second": second},

@@ -38,7 +38,9 @@ const show = () => {
   const { touching, near, surfaces, selves } = scene.show(world, frame, look);
   get("frame").value = frame;
   get("play").textContent = playing ? "Pause" : "Play";
-  const contacts = `${touching} contact${touching === 1 ? "" : "s"} touching${near ? `, ${near} in the gap` : ""}`;
+  const touches = world.pairs.filter(({ at }) => at.some(([first, , end]) => first <= frame && frame <= end)).length;
+  const pairs = `${touches} listed pair${touches === 1 ? " touches" : "s touch"}`;
+  const contacts = data.touch_only ? pairs : `${touching} contact${touching === 1 ? "" : "s"} touching${near ? `, ${near} in the gap` : ""}`;
   const counted = (number, noun) => (number === undefined ? "" : ` · ${number} ${noun}${number === 1 ? "" : "s"}`);
   const more = counted(surfaces, "surface") + counted(selves, "self-contact");
   const state = world.ended[frame] ? world.ended_words : contacts + more;

@@ -12,6 +12,7 @@ import os
 from array import array
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -41,7 +42,7 @@ from collidecli.pages.view.stage import (
     below,
 )
 from collidecli.pages.view.surfaces import triangle_fans
-from collidecli.pages.view.touches import MAX_LISTED, TouchingPair, TouchList
+from collidecli.pages.view.touches import MAX_LISTED, TouchList
 from collidecli.scene.shape_types import ShapeType
 from collidecli.storage.atomic_output import AtomicOutput
 from collidecli.temporary_folders import TemporaryFolder
@@ -61,6 +62,7 @@ PLOTTED = (
 MAX_LISTED."""
 TIMELINE = "time"
 PLOT = "Depth of the deepest pairs [m]"
+PLOT_OF_TOUCHES = "Pairs that touch"
 package = partial(extra_module, "rerun-sdk", "rerun", "--to rerun")
 """A module of Rerun. Raises InputError if it is not installed."""
 
@@ -95,10 +97,6 @@ def write_recording(
         output.copy(path)
 
 
-def _name(pair: TouchingPair) -> str:
-    return pair.label.rpartition(" · ")[0]
-
-
 def _path(rr: Any, world: int, *parts: str) -> str:
     return rr.new_entity_path([f"world_{world}", *(part for part in parts if part)])
 
@@ -114,10 +112,13 @@ def _blueprint(rr: Any, stage: Stage, touches: TouchList, worlds: Sequence[int])
     for world in worlds:
         name = stage.frames.world_name(world)
         pairs = touches.of(world)[: len(PLOTTED)]
-        deepest = [_path(rr, world, "depth", *_name(pair).split(" × ")) for pair in pairs]
+        deepest = [_path(rr, world, "depth", *pair.name.split(" × ")) for pair in pairs]
         legend = rrb.Corner2D.LeftTop
         plot = rrb.TimeSeriesView(
-            origin=_path(rr, world), contents=deepest, name=PLOT, plot_legend=legend
+            origin=_path(rr, world),
+            contents=deepest,
+            name=PLOT if touches.has_depths else PLOT_OF_TOUCHES,
+            plot_legend=legend,
         )
         view = rrb.Spatial3DView(origin=_path(rr, world), name=name, eye_controls=eye)
         tabs.append(rrb.Horizontal(view, plot, column_shares=[3, 2], name=name))
@@ -310,18 +311,21 @@ class _World:
             self._lists(("surfaces", "forces"), indices, rr.Arrows3D, **fields)
 
     def send_depths(self) -> None:
-        """Sends the depth of each pair [m]: where it touches, and 0 in the frames before and after
-        that."""
+        """Sends the depth of each pair [m] where it touches, 1 if no depth is known, and 0 in the
+        frames before and after that."""
         last = len(self._frames) - 1
         for number, pair in enumerate(self._pairs):
             depth_at = dict(zip(*self._depths[pair.shapes], strict=True))
-            parts = ("depth", *_name(pair).split(" × "))
+            if not pair.has_depth:
+                spans = (range(touch.first, touch.last + 1) for touch in pair.touches)
+                depth_at = dict.fromkeys(chain.from_iterable(spans), 1.0)
+            parts = ("depth", *pair.name.split(" × "))
             near = {index + step for index in depth_at for step in (-1, 0, 1)}
             known = sorted({0, last, *(index for index in near if 0 <= index <= last)})
             depth = self._rr.Scalars.columns(scalars=[depth_at.get(index, 0.0) for index in known])
             self._rows(_path(self._rr, self._world, *parts), known, depth)
             look = {"colors": [PLOTTED[number]]} if number < len(PLOTTED) else {}
-            self._fixed(self._rr.SeriesLines(names=_name(pair), **look), *parts)
+            self._fixed(self._rr.SeriesLines(names=pair.name, **look), *parts)
 
 
 def _geometry(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -10,10 +11,12 @@ import numpy as np
 from collidecli.analysis.event_stream import EventStream
 from collidecli.analysis.pair_selection import EventOptions
 from collidecli.analysis.touch_intervals import Intervals, PairKeys
+from collidecli.analysis.touching_rows import UNKNOWN_DISTANCE
 from collidecli.pages.names import short_names
 from collidecli.pages.quantities import length
 from collidecli.results.result import Progress
 from collidecli.storage.contact_sets.reader import ContactSet
+from collidecli.storage.contact_sets.row_rules import is_touch_set
 
 MAX_LISTED = 500
 """Largest number of pairs in a list."""
@@ -21,7 +24,8 @@ MAX_LISTED = 500
 
 @dataclass(frozen=True)
 class Touch:
-    """An interval of a pair: frame indices, and the least distance [m], at index `deepest`."""
+    """An interval of a pair: frame indices, and the least distance [m], at index `deepest`;
+    UNKNOWN_DISTANCE in a set of touches."""
 
     first: int
     last: int
@@ -31,12 +35,12 @@ class Touch:
 
 @dataclass(frozen=True)
 class TouchingPair:
-    """A pair and its intervals in order. shapes: rows, sorted. label: unique in its world."""
+    """A pair and its intervals in order. shapes: rows, sorted. name: of both shapes, shortened."""
 
     world: int
     shapes: tuple[int, int]
     paths: tuple[str, str]
-    label: str
+    name: str
     touches: tuple[Touch, ...]
 
     @property
@@ -44,10 +48,22 @@ class TouchingPair:
         """The interval with the least distance."""
         return min(self.touches, key=lambda touch: touch.distance)
 
+    @property
+    def has_depth(self) -> bool:
+        """Whether a distance is known; it is not in a set of touches."""
+        return self.deepest.distance != UNKNOWN_DISTANCE
+
+    @property
+    def label(self) -> str:
+        """The name, and the depth if it is known."""
+        if not self.has_depth:
+            return self.name
+        return f"{self.name} · {length(max(0.0, -self.deepest.distance))}"
+
 
 class TouchList:
-    """The touching pairs of every world, deepest first. deepest: greatest depth of all pairs
-    [m]."""
+    """The touching pairs of every world, deepest first. deepest: greatest depth of all pairs [m].
+    has_depths: whether any is known."""
 
     def __init__(self, intervals: Intervals, keys: PairKeys) -> None:
         self._of_world: dict[int, list[TouchingPair]] = {}
@@ -71,11 +87,9 @@ class TouchList:
             Touch(*numbers)
             for numbers in zip(*(column[rows].tolist() for column in columns), strict=True)
         )
-        least = min(touch.distance for touch in touches)
-        label = f"{short[first]} × {short[second]} · {length(max(0.0, -least))}"
-        pair = TouchingPair(
-            world, (first, second), (keys.paths[first], keys.paths[second]), label, touches
-        )
+        name = f"{short[first]} × {short[second]}"
+        paths = keys.paths[first], keys.paths[second]
+        pair = TouchingPair(world, (first, second), paths, name, touches)
         self._of_world.setdefault(world, []).append(pair)
 
     def add_missing(self, other: TouchList) -> None:
@@ -86,6 +100,10 @@ class TouchList:
             listed += [pair for pair in pairs if pair.shapes not in known]
             listed.sort(key=lambda pair: (pair.deepest.distance, pair.shapes))
         self.deepest = max(self.deepest, other.deepest)
+
+    @property
+    def has_depths(self) -> bool:
+        return any(pair.has_depth for pair in self)
 
     def of(self, world: int) -> list[TouchingPair]:
         """Pairs of a world, deepest first."""
@@ -104,23 +122,24 @@ def touch_label(number: int, touch: Touch, frames: np.ndarray) -> str:
 
 
 def pair_words(pair: TouchingPair) -> str:
-    """Number of intervals of a pair and its depth, as text."""
-    return (
-        f"{len(pair.touches)} touch{'' if len(pair.touches) == 1 else 'es'},"
-        f" {length(-pair.deepest.distance)} deep"
-    )
+    """Number of intervals of a pair, and its depth if it is known, as text."""
+    words = f"{len(pair.touches)} touch{'' if len(pair.touches) == 1 else 'es'}"
+    return f"{words}, {length(-pair.deepest.distance)} deep" if pair.has_depth else words
 
 
 def touches_of(
     sets: Sequence[ContactSet], frames: str = "", progress: Progress = None
 ) -> TouchList:
     """The touching pairs of contact sets of the same cells; intervals of a pair are those of the
-    first set with it."""
+    first set with it.
+
+    The pairs of a set of touches are those nearer than their gap.
+    """
     lists = []
     for contacts in sets:
-        stream = EventStream(
-            contacts, EventOptions(frames=frames, with_particles=False, by_name=False)
-        )
+        threshold = math.inf if is_touch_set(contacts) else 0.0
+        options = EventOptions(threshold, frames=frames, with_particles=False, by_name=False)
+        stream = EventStream(contacts, options)
         lists.append(TouchList(Intervals.chained(*stream.batches(progress)), stream.keys))
     for other in lists[1:]:
         lists[0].add_missing(other)

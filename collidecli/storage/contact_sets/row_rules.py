@@ -24,6 +24,7 @@ from collidecli.scene.contact_columns import (
     SOFT_CONTACTS,
     SOFT_SWEEP,
     TABLES_BY_NAME,
+    TOUCHES,
     ContactBlock,
     ContactGroup,
     GroupRows,
@@ -388,9 +389,15 @@ def _equation_broken(columns: Mapping[str, np.ndarray], margin: np.ndarray) -> n
     return residual > 4 * (in_points + in_separation) + 64 * _UNIT_64 * scale
 
 
+def is_touch_set(contacts: ContactSet) -> bool:
+    """Whether a set is of a run with --touch-only: pairs that touch in place of contacts of
+    shapes."""
+    return bool(contacts.config.get("touch_only")) and TOUCHES.name in contacts.groups
+
+
 def check_has_contacts(contacts: ContactSet) -> None:
     """Raises InputError for a set of pairs that touch, which has no contacts of shapes."""
-    if contacts.config.get("touch_only"):
+    if is_touch_set(contacts):
         what = (
             "the contact set is of a run with --touch-only: it has pairs of shapes and no distances"
         )

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from collidecli.analysis.motion_depths import MotionDepths, depths_of
+from collidecli.analysis.motion_depths import UNKNOWN_DEPTH, MotionDepths, depths_of
 from collidecli.analysis.summary import TimeBins
 from collidecli.errors import InputError
 from collidecli.results.result import Progress, Result
@@ -25,6 +25,7 @@ from collidecli.verbs.audit.checks import (
     SCHEMA,
     SELF,
     START,
+    check_known_depths,
     checked_depths,
     checked_tunnels,
     compared_with_baseline,
@@ -32,6 +33,7 @@ from collidecli.verbs.audit.checks import (
     limits_dict,
     read_baseline,
     usable_cells,
+    without_unknown_depths,
 )
 from collidecli.verbs.audit.limits import AuditLimits, PairLimits
 from collidecli.verbs.audit.overlap import measure_overlaps
@@ -52,7 +54,7 @@ MAX_BINS = 400
 
 
 @dataclass(frozen=True, kw_only=True)
-class AuditResult(Result, schema=SCHEMA, optional=("written", "tunnels")):
+class AuditResult(Result, schema=SCHEMA, optional=("written", "tunnels", "touch_only")):
     """Penetrations of a motion against limits.
 
     passed: no limit is exceeded; with a baseline, nothing is worse. reasons: why it is not. checks:
@@ -60,7 +62,8 @@ class AuditResult(Result, schema=SCHEMA, optional=("written", "tunnels")):
     depths [m] of bins of frames, of all pairs and of two classes, and whether a frame of the bin is
     unusable. pairs: every penetrating pair, the deepest first. depth [m] is the least translation
     that separates a pair. tunnels: pairs that touch between two frames and are apart in both; None
-    without a sweep. baseline: the compared audit, or None.
+    without a sweep. baseline: the compared audit, or None. touch_only: True for a set of touches,
+    whose depths are not known and None; else None.
     """
 
     input: str
@@ -83,6 +86,7 @@ class AuditResult(Result, schema=SCHEMA, optional=("written", "tunnels")):
     baseline: dict[str, Any] | None
     warnings: list[str]
     written: dict[str, str] | None = None
+    touch_only: bool | None = None
 
 
 @dataclass(frozen=True)
@@ -91,8 +95,9 @@ class Audit:
 
     usable: bool[F, W], recorded and no pair above its limit. recorded: bool[F, W]. depth,
     self_depth, ground_depth: float32[F, W], the greatest of all pairs and of the two classes [m].
-    deepest: int32[F, W, 2], rows of shape_path, -1 without penetration. frame, step: int64[F].
-    time: float64[F] [s], or numbers of frames, see `collide`.
+    Those of a pair of a set of touches are infinite. deepest: int32[F, W, 2], rows of shape_path,
+    -1 without penetration. frame, step: int64[F]. time: float64[F] [s], or numbers of frames, see
+    `collide`.
     """
 
     result: AuditResult
@@ -232,6 +237,7 @@ def _audited(
     source: AuditSource, baseline: Baseline, request: AuditRequest, progress: Progress
 ) -> Audit:
     limits = request.limits
+    check_known_depths(limits, source, baseline, request.against)
     of_pairs = PairLimits(limits, source.shapes, source.name)
     shape = len(source.frames), source.world_count
     recorded, is_start = _recorded(source)
@@ -243,6 +249,8 @@ def _audited(
     greatest = _greatest_depths(depths, shape)
     checks = _checks(limits, of_pairs, pairs, tunnels, baseline)
     reasons = [check["reason"] for check in checks if check["reason"]]
+    for row in (*pairs, *checks):
+        without_unknown_depths(row)
     time = source.frames.time
     result = AuditResult(
         input=source.name,
@@ -256,11 +264,7 @@ def _audited(
         frames=len(time),
         worlds=source.world_count,
         cells=int(recorded.sum()),
-        time=(
-            {"first": float(time[0]), "last": float(time[-1])}
-            if len(time)
-            else {"first": None, "last": None}
-        ),
+        time=_ends(time),
         checks=checks,
         usable=usable_cells(source, usable, recorded),
         series=_series(source, {**greatest, "unusable": recorded & ~usable}),
@@ -270,6 +274,7 @@ def _audited(
             None if baseline is None else compared_with_baseline(request, baseline, source, pairs)
         ),
         warnings=source.notes,
+        touch_only=source.touch_only or None,
     )
     return Audit(
         result,
@@ -286,9 +291,18 @@ def _audited(
     )
 
 
+def _ends(time: np.ndarray) -> dict[str, float | None]:
+    """First and last time of the frames [s]."""
+    first, last = (float(time[0]), float(time[-1])) if len(time) else (None, None)
+    return {"first": first, "last": last}
+
+
 def _series(source: AuditSource, arrays: dict[str, np.ndarray]) -> dict[str, Any]:
     bins = TimeBins(len(source.frames), MAX_BINS)
-    greatest = {name: bins.greatest(values.max(axis=1)) for name, values in arrays.items()}
+    greatest = {
+        name: [None if value == UNKNOWN_DEPTH else value for value in bins.greatest(most)]
+        for name, most in ((name, values.max(axis=1)) for name, values in arrays.items())
+    }
     return {**bins.axis(source.frames.time, source.frames.number), **greatest}
 
 

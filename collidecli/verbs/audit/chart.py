@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from collidecli.pages.canvas import Canvas
-from collidecli.pages.chart_kinds import ChartKind, missing_unless
+from collidecli.pages.chart_kinds import ChartKind
 from collidecli.pages.quantities import ResultDict, length, length_unit
 from collidecli.pages.time_axis import intervals_around, set_time_axes, time_axis
 from collidecli.verbs.audit.words import audit_words
@@ -70,8 +70,17 @@ def audit_chart(result: ResultDict, canvas: Canvas) -> Figure:
     return figure
 
 
+def _missing(result: ResultDict) -> str:
+    audit = result.get("audit")
+    if not audit:
+        return "it needs an audit; give --audit"
+    if audit.get("touch_only"):
+        return "the audit is of a set of a run with --touch-only, whose depths are not known"
+    return ""
+
+
 AUDIT_CHART = ChartKind(
     lambda result, canvas: audit_chart(result["audit"], canvas),
     lambda result: f"Greatest depth over time and limits: {audit_words(result['audit'])}.",
-    missing_unless("it needs an audit; give --audit", lambda result: result.get("audit")),
+    _missing,
 )

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from collidecli.analysis.motion_depths import leading_run
+from collidecli.analysis.motion_depths import UNKNOWN_DEPTH, leading_run
 from collidecli.errors import InputError
 from collidecli.storage.json_results import read_result
-from collidecli.verbs.audit.limits import AuditLimits
+from collidecli.verbs.audit.limits import LENGTHS, AuditLimits
 from collidecli.verbs.audit.sources import AuditSource
 from collidecli.wording import plural
 
@@ -56,7 +56,7 @@ def checked_tunnels(tunnels: list[dict[str, Any]], baseline: Baseline) -> dict[s
 def depths_by_name(baseline: dict[str, Any]) -> dict[tuple[str, str], tuple[float, float]]:
     """Depth and start depth of each pair of a baseline; of equal names the greatest."""
     depths: dict[tuple[str, str], tuple[float, float]] = {}
-    for pair in baseline["pairs"]:
+    for pair in map(with_unknown_depths, baseline["pairs"]):
         names = pair["shape0"], pair["shape1"]
         before = depths.get(names, (0.0, 0.0))
         depths[names] = (
@@ -71,6 +71,43 @@ def _steps_by_name(baseline: dict[str, Any]) -> dict[tuple[str, str], int]:
         (tunnel["shape0"], tunnel["shape1"]): int(tunnel["steps"])
         for tunnel in baseline.get("tunnels") or ()
     }
+
+
+DEPTHS = ("depth", "start_depth", "baseline_depth", "deepest")
+"""Fields of a pair and of a check that are None where the depth is not known."""
+
+
+def without_unknown_depths(row: dict[str, Any]) -> None:
+    """Sets the depths of a pair or a check that are not known to None."""
+    row.update({name: None for name in DEPTHS if row.get(name) == UNKNOWN_DEPTH})
+
+
+def with_unknown_depths(row: dict[str, Any]) -> dict[str, Any]:
+    """A pair with UNKNOWN_DEPTH in place of None."""
+    unknown = {name: float(UNKNOWN_DEPTH) for name in DEPTHS if row.get(name, 0.0) is None}
+    return row | unknown
+
+
+def check_known_depths(
+    limits: AuditLimits, source: AuditSource, baseline: Baseline, against: str
+) -> None:
+    """Raises InputError for limits, and a baseline, that need depths in a set of touches, which has
+    none."""
+    if baseline is not None and bool(baseline.get("touch_only")) != source.touch_only:
+        one = "the baseline" if source.touch_only else source.name
+        other = source.name if source.touch_only else "the baseline"
+        what = f"{one} has depths, and {other} is of a run with --touch-only, which has none"
+        raise InputError(what, against, "compare two audits of one kind")
+    if not source.touch_only:
+        return
+    given = [(f"--{name.replace('_', '-')}", getattr(limits, name)) for name in LENGTHS]
+    given += [("a limit of --limits", limit) for _, limit in limits.pairs]
+    for name, limit in given:
+        if limit:
+            what = f"{limit:g} m cannot be checked: {source.name} is of a run with --touch-only"
+            raise InputError(
+                what, name, "give 0, by which no pair may touch, or run without --touch-only"
+            )
 
 
 def read_baseline(path: str) -> dict[str, Any]:
@@ -119,8 +156,13 @@ def checked_depths(
         words = {SELF: " of one robot", GROUND: " with the ground", START: " in a first frame"}
         words[OWN] = " with a limit of their own"
         what = "worse than in the baseline" if is_compared else "deeper than allowed"
-        pair = f"{deepest[value]:.4g} m deep: {deepest['shape0']} and {deepest['shape1']}"
-        reason = f"{plural(len(failing), 'pair')}{words.get(name, '')} {what}, up to {pair}"
+        pair = f"{deepest['shape0']} and {deepest['shape1']}"
+        pairs_text = f"{plural(len(failing), 'pair')}{words.get(name, '')}"
+        reason = f"{pairs_text} {what}, up to {deepest[value]:.4g} m deep: {pair}"
+        if deepest[value] == UNKNOWN_DEPTH:
+            verb = "touches" if len(failing) == 1 else "touch"
+            new = ", and not in the baseline" if is_compared else ""
+            reason = f"{pairs_text} {verb}{new}: {pair}"
     return {
         "name": name,
         "limit": limit,

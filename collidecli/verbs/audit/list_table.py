@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collidecli.pages.quantities import ResultDict, length
+from collidecli.pages.quantities import ResultDict
 from collidecli.pages.several_inputs import ListTable, counted
+from collidecli.verbs.audit.words import depth_text
 from collidecli.wording import count
 
 
 def _deepest(result: ResultDict) -> str:
-    return length(max((pair["depth"] for pair in result["pairs"]), default=0.0))
+    return depth_text(result["pairs"][0]["depth"] if result["pairs"] else 0.0)
 
 
 LIST_TABLE = ListTable(

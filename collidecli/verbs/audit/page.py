@@ -26,7 +26,7 @@ def audit_section(result: ResultDict) -> dict[str, Any]:
         "Deepest pairs", [("pair", "left", pair_words), *DEEPEST, *OVER], pairs, more
     )
     parts = [
-        part(chart="audit"),
+        *([] if result.get("touch_only") else [part(chart="audit")]),
         part(table=columns_table("Checks", CHECK_COLUMNS, result["checks"])),
     ]
     parts += [part(heading="Findings", lines=failures)] if failures else []

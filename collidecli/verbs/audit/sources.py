@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from collidecli.analysis.frame_texts import parse_frames
+from collidecli.analysis.pair_selection import touch_notes
 from collidecli.analysis.totals import TOUCHES
 from collidecli.analysis.touch_intervals import Frames, Names
 from collidecli.analysis.touching_rows import touching_blocks
@@ -35,7 +36,8 @@ from collidecli.storage.contact_sets.reader import ContactSet
 from collidecli.storage.contact_sets.row_rules import (
     check_body_rows,
     check_group_rows,
-    check_has_contacts,
+    gap_range,
+    is_touch_set,
 )
 from collidecli.storage.contact_sets.spans import BLOCK_ROWS
 from collidecli.verbs.audit.limits import AuditedShapes
@@ -56,7 +58,8 @@ class AuditSource:
     contents: columns shape0, shape1 and distance of every cell from the first selected frame on; to
     be read once. loaded, motion: of a scene. notes: warnings, complete after the last block. swept:
     rows of contacts between frames, each with its first cell, complete after the last block; None
-    without a sweep. trigger: bool[S], shapes that are left out, or None.
+    without a sweep. trigger: bool[S], shapes that are left out, or None. touch_only: the contacts
+    are the pairs of a set of touches, whose depths are not known.
     """
 
     name: str
@@ -74,6 +77,7 @@ class AuditSource:
     motion: Motion | None = None
     swept: list[tuple[int, GroupRows]] | None = None
     trigger: np.ndarray | None = None
+    touch_only: bool = False
 
     def tunnels(self) -> Tunnels | None:
         """Steps of selected frames in which pairs tunnel; None without a sweep. To be called after
@@ -140,6 +144,20 @@ class AuditSource:
                 yield len(done) // self.world_count, cells, shape0, shape1, distance
 
 
+def _check_touches(contacts: ContactSet) -> None:
+    """Raises InputError for a set of touches with pairs that may not touch, as they are within a
+    gap."""
+    if not is_touch_set(contacts):
+        return
+    largest = gap_range(contacts)[1]
+    if largest > 0.0:
+        what = (
+            "the contact set is of a run with --touch-only: the distance of its pairs is at most"
+            f" their gap, up to {largest:g} m, and is not known"
+        )
+        raise InputError(what, contacts.path, "run with --gap 0, or without --touch-only")
+
+
 def audited_contact_set(
     contacts: ContactSet, frames: str, self_bodies: Sequence[str]
 ) -> AuditSource:
@@ -147,7 +165,7 @@ def audited_contact_set(
 
     Raises InputError for a set without contacts, and for unknown frames and bodies.
     """
-    check_has_contacts(contacts)
+    _check_touches(contacts)
     check_body_rows(contacts)
     picked = parse_frames(frames, contacts.frame_count)
     number = np.arange(picked.start, picked.stop, picked.step)
@@ -157,7 +175,7 @@ def audited_contact_set(
     names = Names.of(shapes.path, shapes.template)
     audited = AuditedShapes(shapes.path, names, bodies, shapes.body < 0, shapes.type)
     worlds = contacts.world_count
-    notes = trigger_notes(shapes.is_trigger)
+    notes = [*trigger_notes(shapes.is_trigger), *touch_notes(contacts)]
     if HYDRO_PATCHES.name in contacts.groups:
         what = "depths of hydroelastic pairs are those of their contact surfaces"
         notes.append(f"{what}: audit the scene for translations")
@@ -189,6 +207,7 @@ def audited_contact_set(
         notes=notes,
         swept=swept,
         trigger=shapes.is_trigger if shapes.is_trigger.any() else None,
+        touch_only=is_touch_set(contacts),
     )
 
 

@@ -24,6 +24,7 @@ from collidecli.verbs.audit.words import (
     CHECKS,
     audit_words,
     check_limit,
+    depth_text,
     findings,
     tunnel_lines,
     usable_text,
@@ -35,12 +36,12 @@ CHECK_COLUMNS: list[Column] = [
     ("check", "left", lambda one: CHECKS[one["name"]]),
     ("limit", "right", check_limit),
     ("pairs", "right", lambda one: count(one["pairs"])),
-    ("deepest", "right", lambda one: length(one["deepest"])),
+    ("deepest", "right", lambda one: depth_text(one["deepest"])),
     ("failing", "right", lambda one: count(one["failing"])),
 ]
 DEEPEST: list[Column] = [
     ("check", "left", lambda one: "allowed" if one["allowed"] else CHECKS[one["check"]]),
-    ("deepest", "right", lambda one: length(one["depth"])),
+    ("deepest", "right", lambda one: depth_text(one["depth"])),
     ("in frame", "right", lambda one: str(one["frame"])),
 ]
 OVER: list[Column] = [
@@ -60,7 +61,7 @@ def audit_verdict(result: ResultDict, seconds: float) -> Verdict:
         [
             markdown_code(row["shape0"]),
             markdown_code(row["shape1"]),
-            length(row["depth"]),
+            depth_text(row["depth"]),
             str(row["frame"]),
             str(row["world"]),
             count(row["cells_over"]),

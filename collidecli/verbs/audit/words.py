@@ -38,10 +38,17 @@ def pairs_text(result: ResultDict) -> str:
     pairs = result["pairs"]
     if not pairs:
         return "no pair penetrates"
+    if pairs[0]["depth"] is None:
+        return f"{plural(len(pairs), 'pair')} touch{'es' if len(pairs) == 1 else ''}"
     deepest = length(pairs[0]["depth"])
     return (
         f"{plural(len(pairs), 'pair')} penetrate{'s' if len(pairs) == 1 else ''}, up to {deepest}"
     )
+
+
+def depth_text(depth: float | None) -> str:
+    """A depth as text; "touching" for one that is not known."""
+    return "touching" if depth is None else length(depth)
 
 
 def usable_text(result: ResultDict) -> str:
@@ -81,8 +88,9 @@ def failing_lines(result: ResultDict, check: str) -> list[str]:
             if is_start or not row["cells_over"]
             else f", above its limit{_limit_text(row)} in {plural(row['cells_over'], 'frame')}"
         )
-        before = f", in the baseline {length(row['baseline_depth'])}" if compared else ""
-        lines.append(f"{row['shape0']} and {row['shape1']}: {length(depth)} {where}{over}{before}")
+        before = f", in the baseline {depth_text(row['baseline_depth'])}" if compared else ""
+        deep = "touch" if depth is None else length(depth)
+        lines.append(f"{row['shape0']} and {row['shape1']}: {deep} {where}{over}{before}")
     return _first_lines(lines)
 
 

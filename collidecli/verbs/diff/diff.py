@@ -17,6 +17,7 @@ from collidecli.scene.contact_columns import group_words
 from collidecli.scene.episodes import recorded_cells
 from collidecli.storage.contact_sets.reader import ContactSet
 from collidecli.storage.process_activity import reading
+from collidecli.verbs.diff.common import common_of_pairs
 from collidecli.verbs.diff.comparison import compare, limits
 from collidecli.verbs.diff.request import DiffRequest
 from collidecli.wording import count, plural
@@ -32,7 +33,8 @@ class DiffResult(Result, schema="collide.diff/1"):
     """Differences of contact set B from contact set A.
 
     equal: no difference exceeds what is allowed; reasons: else the differences that do, as text.
-    by_hash: the content hashes are equal. first: the first cell that differs. pairs, fields,
+    by_hash: the content hashes are equal. first: the first cell that differs. common: what all
+    differing pairs have in common, see `common_of_pairs`, or None. pairs, fields,
     differences: the first so many, by pair of shapes, by column, and by contact. groups: of each
     table beside /rigid_contacts that both files have, rows by kind of difference and fields that
     differ. notes: what else a reader should consider.
@@ -50,6 +52,7 @@ class DiffResult(Result, schema="collide.diff/1"):
     contacts: dict[str, Any]
     first: dict[str, Any] | None
     pairs: dict[str, Any]
+    common: dict[str, Any] | None
     fields: list[dict[str, Any]]
     differences: list[dict[str, Any]]
     groups: list[dict[str, Any]]
@@ -108,6 +111,7 @@ def _result(compared: Comparison, a: ContactSet, b: ContactSet) -> DiffResult:
         worlds={"a": a.world_count, "b": b.world_count, "compared": worlds, **_worlds(rigid)},
         first=cells(rigid.first_cell) if rigid.first_cell >= 0 else None,
         pairs=_pairs(rigid, cells, request.first),
+        common=common_of_pairs(compared, a, b),
         fields=[_field(tally, compared, cells) for tally in rigid.fields],
         differences=_listed(rigid, cells),
         groups=groups,

@@ -26,6 +26,7 @@ from collidecli.verbs.diff.words import (
     at_limit_text,
     both_values,
     cell_text,
+    common_lines,
     frame_lines,
     group_lines,
     model_line,
@@ -47,6 +48,7 @@ def diff_table(result: ResultDict) -> RenderableType:
         parts += [Text(), Text("\n".join(lines))]
     if result["pairs"]["listed"]:
         parts.append(Fitting(partial(_pairs, result)))
+    parts += [Text(line) for line in common_lines(result)]
     fields = [row for row in result["fields"] if row["differing"]]
     if fields:
         parts.append(rows_table(FIELDS, fields))

@@ -102,6 +102,24 @@ def short(value: Any, digits: int = 6) -> str:
     )
 
 
+def common_lines(result: ResultDict) -> list[str]:
+    """Lines about what all differing pairs have in common."""
+    common = result["common"]
+    if common is None:
+        return []
+    pairs = "both differing pairs"
+    if common["pairs"] > 2:
+        pairs = f"all {count(common['pairs'])} differing pairs"
+    lines = []
+    for item in common["items"]:
+        kind = "" if item["kind"] == "shape" else f"the {item['kind']} "
+        lines.append(f"{kind}{item['path']} is in {pairs}")
+        for difference in item["differences"]:
+            whose = "its" if difference["path"] == item["path"] else f"of {difference['path']}: its"
+            lines.append(f"  {whose} {difference['what']} is {both_values(difference)}")
+    return [*lines, *([f"  {common['scenes']}"] if common["scenes"] else [])]
+
+
 def frame_lines(result: ResultDict) -> list[str]:
     """Lines about frames that only one file has, and about times that differ."""
     frames = result["frames"]
@@ -212,6 +230,7 @@ def markdown(result: ResultDict, title: str = "collide diff") -> str:
         [markdown_cell(verdict(result), most=1000)],
         markdown_rows(["", "A", "B"], sides),
         [f"- {markdown_cell(line, most=300)}" for line in wrong],
+        [f"- {markdown_cell(line.strip(), most=300)}" for line in common_lines(result)],
         markdown_rows(["shape 0", "shape 1", *KINDS, "first in"], of_pairs),
         [more_text(more)] if pairs and more else [],
         markdown_rows([title for title, _, _ in FIELDS], fields),

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from collidecli.analysis.event_stream import EventStream
-from collidecli.analysis.interval_rows import DURATION, interval_seconds, is_known
+from collidecli.analysis.interval_rows import DURATION, OF_DISTANCES, interval_seconds, is_known
 from collidecli.analysis.pair_selection import EventOptions
 from collidecli.analysis.swept_touches import (
     MISSED,
@@ -23,6 +23,8 @@ from collidecli.analysis.swept_touches import (
 )
 from collidecli.analysis.touch_graph import TouchGraph
 from collidecli.analysis.touch_intervals import Frames, Intervals
+from collidecli.analysis.touching_rows import UNKNOWN_DISTANCE
+from collidecli.errors import InputError
 from collidecli.results.result import Progress, Result
 from collidecli.scene.motion import check_seconds
 from collidecli.scene.option_values import EVENT_COLUMNS, EVENT_ORDERS
@@ -150,6 +152,9 @@ def events(
     with reading("contact set", request.path), ContactSet.open(request.path) as contacts:
         check_seconds(contacts.time_unit, f"{request.path}: {DURATION}")
         stream = EventStream(contacts, request.options)
+        if request.order == "depth" and stream.without_values:
+            what = "the contact set is of a run with --touch-only, in which depths are not known"
+            raise InputError(what, f"{request.path}: --sort depth", "sort by begin or duration")
         totals = Totals(stream, request.order, request.first)
         swept = swept_touches(stream) if request.sweep else None
         columns = (TableColumn(FILE, np.dtype(np.int64), words=(request.path,)), *stream.table())
@@ -213,6 +218,8 @@ def _result(
     listed = [dict(zip(columns, row, strict=True)) for row in rows]
     for row in listed:
         row["end_time"] = row["end_time"] if row["end_known"] else None
+        if math.isnan(row["least_distance"]):
+            row.update(dict.fromkeys(OF_DISTANCES))
     options = request.options
     return EventsResult(
         file=contacts.path,
@@ -302,7 +309,10 @@ def _graph(graph: TouchGraph, stream: EventStream, request: EventsRequest) -> di
         edges.seconds,
     )
     both = ([paths[pair[k]] for pair in ends] for k in (0, 1))
-    rows = zip(*both, *(values.tolist() for values in (*columns, edges.distance)), strict=True)
+    least = [
+        None if distance == UNKNOWN_DISTANCE else distance for distance in edges.distance.tolist()
+    ]
+    rows = zip(*both, *(values.tolist() for values in columns), least, strict=True)
     return {
         "first": request.first or len(edges),
         "nodes": [{"path": paths[row], "kind": kinds[row]} for row in used],

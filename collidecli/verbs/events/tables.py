@@ -143,10 +143,25 @@ def _intervals(result: ResultDict, narrow: int) -> Listing:
         ("lasts", "right", lambda interval: seconds_text(interval["seconds"])),
         ("touching in", "right", lambda interval: plural(interval["touching_frames"], "frame")),
         ("contacts", "right", lambda interval: count(interval["contacts"])),
-        ("distance", "right", lambda interval: length(interval["least_distance"])),
-        ("in frame", "right", lambda interval: str(interval["deepest_frame"])),
+        *_distance(result["listed"], with_frame=True),
     ]
     return rows_table(columns, result["listed"], *([""] if with_worlds else []), more)
+
+
+def _distance(rows: list[ResultDict], with_frame: bool) -> list[Column]:
+    """The column of least distances, and of their frames; none if no distance is known."""
+
+    def known(row: ResultDict, text: str) -> str:
+        return "" if row["least_distance"] is None else text
+
+    if all(row["least_distance"] is None for row in rows):
+        return []
+    columns: list[Column] = [
+        ("distance", "right", lambda row: known(row, length(row["least_distance"] or 0.0)))
+    ]
+    if with_frame:
+        columns.append(("in frame", "right", lambda row: known(row, str(row["deepest_frame"]))))
+    return columns
 
 
 def _names_of_pair(result: ResultDict, narrow: int) -> list[Column]:
@@ -176,7 +191,7 @@ def _graph(result: ResultDict, narrow: int) -> Listing:
         ("in total", "right", lambda edge: seconds_text(edge["seconds"])),
         ("touching in", "right", lambda edge: plural(edge["touching_frames"], "frame")),
         ("contacts", "right", lambda edge: count(edge["contacts"])),
-        ("distance", "right", lambda edge: length(edge["least_distance"])),
+        *_distance(graph["edges"], with_frame=False),
     ]
     return rows_table(
         columns, graph["edges"][: graph["first"]], more_text(len(graph["edges"]) - graph["first"])

@@ -22,6 +22,7 @@ from collidecli.scene.motion import check_seconds
 from collidecli.scene.patterns import listed
 from collidecli.storage.atomic_output import AtomicOutput
 from collidecli.storage.contact_sets.reader import ContactSet
+from collidecli.storage.contact_sets.row_rules import check_has_contacts
 from collidecli.storage.contact_sets.selected import (
     SINGLE_PARTICLE,
     SelectedContacts,
@@ -117,13 +118,15 @@ def export(request: ExportRequest) -> ExportResult:
     output = _output(request)
     check_output(output, request.force, (request.contacts, request.scene or None))
     with reading("contact set", request.contacts), ContactSet.open(request.contacts) as contacts:
+        kinds = GROUPS_OF_FORMATS.get(request.to, {})
+        if not request.group and not any(name in kinds for name in contacts.groups):
+            check_has_contacts(contacts)
         selected = _selected(contacts, request)
         # All errors of the scene and the layout are raised before the output is created.
         write, left_out = _prepare(request, selected, output)
         with AtomicOutput(output, request.force) as stream:
             write(stream)
             stream.commit()
-        kinds = GROUPS_OF_FORMATS.get(request.to, {})
         groups = () if request.group else contacts.groups
         formats = formats_with("group", "or")
         alone = [name for name in groups if name not in kinds]

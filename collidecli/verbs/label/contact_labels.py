@@ -15,8 +15,14 @@ import numpy as np
 
 from collidecli.analysis.event_stream import EventStream, row_templates
 from collidecli.analysis.labelled_runs import LabelRule
-from collidecli.analysis.pair_selection import EventOptions, group_notes
+from collidecli.analysis.pair_selection import (
+    EventOptions,
+    check_known_touches,
+    group_notes,
+    touch_notes,
+)
 from collidecli.analysis.touch_intervals import RIGID, Intervals
+from collidecli.analysis.touching_rows import UNKNOWN_DISTANCE
 from collidecli.errors import InputError
 from collidecli.results.result import Progress
 from collidecli.scene.contact_columns import SOFT_CONTACTS
@@ -79,7 +85,8 @@ class LabelOptions:
 @dataclass(frozen=True)
 class LabelBlock:
     """Labels of consecutive frames from index `first`. touch: bool[f, W, S, P]. distance: float32,
-    the least of the contacts [m], infinite without one, NaN where the world does not have the pair.
+    the least of the contacts [m], infinite without one, NaN where the world does not have the pair
+    and where a set of touches does not tell it.
     slip: float32, the greatest of the contacts within `leave` [m/s], NaN where there is no label or
     no such contact; None if it is not read.
     """
@@ -121,6 +128,8 @@ class ContactLabels:
         are refused."""
         rule = options.rule
         _check_options(contacts, options)
+        for name, threshold in (("--enter", rule.enter), ("--leave", rule.leave)):
+            check_known_touches(contacts, threshold, name)
         chosen = EventOptions(math.inf, by=options.by, worlds=options.worlds, frames=options.frames)
         # Each reading has a copy, which counts its contacts.
         stream = self._stream = EventStream(contacts, chosen)
@@ -135,7 +144,7 @@ class ContactLabels:
             [self.keys.paths[row] for row in rows] for rows in (self._sensor, self._partner)
         )
         self.present = self._presence()
-        self.notes = group_notes(contacts, rule.leave, False)
+        self.notes = [*group_notes(contacts, rule.leave, False), *touch_notes(contacts)]
         if absent := int((~self.present).sum()):
             what = (
                 f"{absent} of {self.present.size} triples of world, sensor and partner are not in"
@@ -265,10 +274,16 @@ class ContactLabels:
             yield stream.following(block), touches.take(self._is_selected(touches))
 
     def _always_touch(self, key: np.ndarray) -> np.ndarray:
-        """bool[n]: pairs of particle objects, which touch at any distance, as in `events`."""
+        """bool[n]: pairs that touch at any distance, as in `events`: of particle objects, and of
+        shapes in a set of touches."""
         is_rigid = np.array([kind in RIGID for kind in self.keys.kinds], bool)
+        if not len(key):
+            return np.zeros(0, bool)
         one, other = self.keys.items(key)
-        return ~(is_rigid[one] | is_rigid[other]) if len(key) else np.zeros(0, bool)
+        always = ~(is_rigid[one] | is_rigid[other])
+        if self._stream.without_values:
+            always |= is_rigid[one] & is_rigid[other]
+        return always
 
     @cached_property
     def recorded(self) -> np.ndarray:
@@ -312,7 +327,8 @@ class ContactLabels:
             dense.fill(touch, first, *labels.take(first + count).cells(), True)
             distance = np.broadcast_to(apart, (count, *row)).copy()
             near = values.take(first + count)
-            dense.fill(distance, first, near.key, near.frame, near.value)
+            known = np.where(near.value == UNKNOWN_DISTANCE, np.float32(np.nan), near.value)
+            dense.fill(distance, first, near.key, near.frame, known)
             slip = None
             if self.options.slip:
                 slip = np.full((count, *row), np.nan, np.float32)

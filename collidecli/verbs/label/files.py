@@ -96,7 +96,7 @@ def parquet_columns(options: LabelOptions, has_episodes: bool) -> tuple[TableCol
             for n in (*[EPISODE] * has_episodes, "sensor", "partner")
         ),
         *(
-            TableColumn(name, dtype, unit, nan_is_none=name == "slip")
+            TableColumn(name, dtype, unit, nan_is_none=name in ("distance", "slip"))
             for name, (dtype, unit) in dense
         ),
     )

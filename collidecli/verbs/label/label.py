@@ -121,8 +121,8 @@ def label_result(request: LabelRequest, tally: LabelTally, whole: bool = True) -
 
 
 def _listed(tally: LabelTally, first: int) -> list[dict[str, Any]]:
-    """The pairs with most labels. share: part of recorded cells that have the pair. slip: mean of
-    those with one."""
+    """The pairs with most labels. share: part of recorded cells that have the pair. least_distance:
+    None where no distance is known. slip: mean of those with one."""
     labels = tally.labels
     (sensor, partner) = np.nonzero(tally.cells)
     order: Sequence[int] = np.lexsort((partner, sensor, -tally.cells[sensor, partner])).tolist()
@@ -136,7 +136,9 @@ def _listed(tally: LabelTally, first: int) -> list[dict[str, Any]]:
                 "partner": labels.partners[at[1]],
                 "cells": int(tally.cells[at]),
                 "share": float(tally.cells[at] / labels.cells(*at).sum()),
-                "least_distance": float(tally.distance[at]),
+                "least_distance": float(tally.distance[at])
+                if np.isfinite(tally.distance[at])
+                else None,
                 **(
                     {"mean_slip": float(tally.slip[at] / slipping) if slipping else None}
                     if labels.options.slip

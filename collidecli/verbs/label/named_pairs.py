@@ -2,16 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
 from collidecli.analysis.labelled_runs import LabelRule, labelled_runs
+from collidecli.analysis.pair_selection import check_known_touches
+from collidecli.analysis.touching_rows import touching_blocks
 from collidecli.errors import InputError
+from collidecli.scene.contact_columns import ContactBlock
 from collidecli.scene.patterns import NamedItems, Sides
 from collidecli.storage.contact_sets.reader import ContactSet
+from collidecli.storage.contact_sets.spans import BLOCK_ROWS
 
 PAIR_LABELS = ("touching", "valid", "distance", "present")
+
+
+def _contacts_of_shapes(contacts: ContactSet) -> Iterator[ContactBlock]:
+    """All contacts of shapes, with the columns shape0, shape1 and distance."""
+    cells = 0, contacts.cell_count
+    return touching_blocks(contacts, BLOCK_ROWS, *cells, with_particles=False, each_particle=False)
 
 
 class NamedPairs:
@@ -32,14 +42,19 @@ class NamedPairs:
         contacts [m].
 
         A pair touches by the rule. In a frame without a contact of the pair, which is then beyond
-        the gap, "valid" is false and "distance" is the least gap of its shapes. Where the scene
-        does not have the pair, "present" is false in all frames and "distance" the least gap of all
-        shapes. contacts: of one world. Raises InputError for a rule beyond the gap of a pair.
+        the gap, "valid" is false and "distance" is the least gap of its shapes, and so where a set
+        of touches does not tell the distance. Where the scene does not have the pair, "present" is
+        false in all frames and "distance" the least gap of all shapes. contacts: of one world.
+        Raises InputError for a rule beyond the gap of a pair, and for one by which a set of touches
+        does not tell what touches.
         """
+        for name, threshold in (("--enter", self._rule.enter), ("--leave", self._rule.leave)):
+            check_known_touches(contacts, threshold, name)
         gap = contacts.shapes.gap
         count = len(self.names)
         join = np.maximum if contacts.gap_rule == "max" else np.add
         distance = np.full((contacts.frame_count, count), np.inf, np.float32)
+        reported = np.zeros(distance.shape, bool)
         present = np.zeros(count, bool)
         shapes = contacts.shapes
         items = NamedItems(
@@ -67,15 +82,17 @@ class NamedPairs:
                     f"--leave {self._rule.leave:g}",
                     "run with a larger gap, or give at most that",
                 )
-        for block in contacts.blocks(names=("shape0", "shape1", "distance")) if self.names else ():
+        for block in _contacts_of_shapes(contacts) if self.names else ():
             frame = block.cell  # of one world
             for column, pair_sides in enumerate(sides):
                 chosen = pair_sides.of_pairs(block.shape0, block.shape1)
+                reported[frame[chosen], column] = True
                 np.minimum.at(distance[:, column], frame[chosen], block.distance[chosen])
         valid = np.isfinite(distance)
         touching = np.zeros(distance.shape, bool)
-        column, frame = np.nonzero(valid.T)
-        touching.T[labelled_runs(column, frame, distance[frame, column], self._rule).cells()] = True
+        column, frame = np.nonzero(reported.T)
+        least = np.where(valid, distance, np.float32(-np.inf))[frame, column]
+        touching.T[labelled_runs(column, frame, least, self._rule).cells()] = True
         of_frames = np.broadcast_to(present, distance.shape)
         return dict(
             zip(

@@ -42,13 +42,18 @@ def label_columns(options: ResultDict) -> list[Column]:
     return [
         ("frames", "right", lambda label: count(label["cells"])),
         ("share", "right", lambda label: percent(label["share"])),
-        ("distance", "right", lambda label: quantity(label["least_distance"], length)),
+        ("distance", "right", _least_distance),
         *(
             [("mean slip", "right", lambda label: speed(label.get("mean_slip")))]
             if options["slip"]
             else []
         ),
     ]
+
+
+def _least_distance(label: ResultDict) -> str:
+    distance = label["least_distance"]
+    return "" if distance is None else quantity(distance, length)
 
 
 def label_rule(options: ResultDict) -> str:

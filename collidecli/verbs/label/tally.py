@@ -21,7 +21,7 @@ class LabelTally:
     """Sums over the blocks that are written: labels, and of each pair the cells, the least distance
     and the slip.
 
-    bins: of the frames.
+    bins: of the frames. distance: float32[S, P] [m], infinite where no label has a known distance.
     """
 
     def __init__(self, labels: ContactLabels, progress: Progress = None) -> None:
@@ -46,7 +46,8 @@ class LabelTally:
                 if frame in self._bin_ends:
                     self._add_bin(of_bin)
                     of_bin = np.zeros_like(self.cells)
-            least = np.where(block.touch, block.distance, np.inf).min(axis=(0, 1), initial=np.inf)
+            is_known = block.touch & ~np.isnan(block.distance)
+            least = np.where(is_known, block.distance, np.inf).min(axis=(0, 1), initial=np.inf)
             self.distance = np.minimum(self.distance, least.astype(np.float32))
             if block.slip is not None:
                 known = ~np.isnan(block.slip)

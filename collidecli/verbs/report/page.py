@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -37,6 +37,7 @@ from collidecli.verbs.clearance.page import clearance_section
 from collidecli.verbs.diff.words import (
     FIELDS,
     cell_text,
+    common_lines,
     frame_lines,
     group_lines,
     model_line,
@@ -67,7 +68,7 @@ def figures(result: ResultDict) -> list[dict[str, str]]:
         (
             "contacts",
             count(contacts),
-            f"{percent(result['penetrating'] / contacts)} penetrate" if contacts else "",
+            _of_contacts(result),
         ),
         ("pairs of shapes", count(result["pairs"]["count"]), of_cells),
         ("frames", count(frames), ", ".join(span)),
@@ -95,6 +96,19 @@ def figures(result: ResultDict) -> list[dict[str, str]]:
         speed = f"{rate(frames / wall)} frames/s on {timing.get('device', '')}"
         listed.append(("run", seconds(wall), f"{speed}, until the last row{more}"))
     return figure_list(listed)
+
+
+def _of_contacts(result: ResultDict) -> str:
+    """What there is to say of the number of contacts."""
+    if result.get("touch_only"):
+        return "pairs that touch, each counted once a frame"
+    contacts = result["contacts"]
+    return f"{percent(result['penetrating'] / contacts)} penetrate" if contacts else ""
+
+
+def _depth(distance: float | None) -> str:
+    """The depth of a pair as text; "" if its distance is not known."""
+    return "" if distance is None else length(max(0.0, -distance))
 
 
 def headlines(result: ResultDict) -> list[dict[str, str]]:
@@ -315,7 +329,8 @@ def _difference(difference: ResultDict) -> dict[str, Any]:
         of_pairs = table(
             "Differences by pair", "pair,missing>,extra>,changed>,first in", pairs, more
         )
-        parts += [part(heading="By pair", chart="differences"), part(table=of_pairs)]
+        common = part(lines=common_lines(difference))
+        parts += [part(heading="By pair", chart="differences"), common, part(table=of_pairs)]
     fields = [
         [text(row) for _, _, text in FIELDS] for row in difference["fields"] if row["differing"]
     ]
@@ -358,6 +373,19 @@ def _option(value: Any) -> str:
     return text if len(text) <= MAX_OPTION_LENGTH else f"{text[:MAX_OPTION_LENGTH]}…"
 
 
+def _contacts_over_time(result: ResultDict, bins: Sequence[int]) -> dict[str, Any]:
+    """The table of the chart of contacts, of some bins of frames."""
+    series = result["series"]
+    times, label = time_axis(series)
+    columns = [times, series["contacts"]]
+    counted = "pairs that touch>"
+    if not result.get("touch_only"):
+        columns.append(series["penetrating"])
+        counted = "contacts>,that penetrate>"
+    rows = [[plain(values[n]) for values in columns] for n in bins]
+    return table("Contacts over time", f"{label},{counted}", rows)
+
+
 def page_tables(result: ResultDict) -> dict[str, dict[str, Any]]:
     """A table of the numbers of each chart, by kind."""
     series = result["series"]
@@ -367,14 +395,7 @@ def page_tables(result: ResultDict) -> dict[str, dict[str, Any]]:
     stages = [stage for stage in result["timing"].get("stages", []) if stage["seconds"]]
     numbers = ("candidates", "touching_pairs", "contacts")
     return {
-        "contacts": table(
-            "Contacts over time",
-            f"{label},contacts>,that penetrate>",
-            [
-                [plain(values[n]) for values in (times, series["contacts"], series["penetrating"])]
-                for n in some
-            ],
-        ),
+        "contacts": _contacts_over_time(result, some),
         "depth": table(
             "Depth over time",
             f"{label},deepest>",
@@ -394,7 +415,7 @@ def page_tables(result: ResultDict) -> dict[str, dict[str, Any]]:
         "pair-depths": table(
             "Depth of pairs",
             "pair,deepest>,in frame>",
-            [(pair_words(p), length(max(0.0, -p["distance"])), str(p["frame"])) for p in pairs],
+            [(pair_words(p), _depth(p["distance"]), str(p["frame"])) for p in pairs],
         ),
         "depths": table(
             "Depths",

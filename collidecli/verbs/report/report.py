@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from collidecli.analysis.event_stream import EventStream, shape_names
-from collidecli.analysis.pair_selection import EventOptions, items_on_bodies
+from collidecli.analysis.pair_selection import EventOptions, items_on_bodies, touch_notes
 from collidecli.analysis.set_source import (
     ContactSetSource,
     contact_set_source,
@@ -29,11 +29,11 @@ from collidecli.analysis.swept_touches import swept_events, swept_touches
 from collidecli.errors import InputError
 from collidecli.results.result import Progress, Result
 from collidecli.scene.chosen_pairs import trigger_notes
-from collidecli.scene.contact_columns import SWEEP
+from collidecli.scene.contact_columns import RIGID_CONTACTS, SWEEP, TOUCHES
 from collidecli.scene.motion import check_seconds
 from collidecli.storage.contact_sets.header import TIME
 from collidecli.storage.contact_sets.reader import ContactSet
-from collidecli.storage.contact_sets.row_rules import check_body_rows, check_has_contacts
+from collidecli.storage.contact_sets.row_rules import check_body_rows, is_touch_set
 from collidecli.storage.contact_sets.selected import (
     SelectedContacts,
     chosen_worlds,
@@ -103,7 +103,8 @@ class ReportResult(ContactSetSource, schema="collide.report/1"):
     contacts. groups: of `group_series`. subsets: see `subsets`; None if not requested. profile: of
     `read_profile`. difference: a `DiffResult` as dictionary. audit, labels, clearance: of these
     files, or None. output: path of the page. between_frames: of `swept_events`; None for a set
-    without contacts between frames.
+    without contacts between frames. touch_only: True if the contacts are the pairs of a set of
+    touches, whose distances are not known; else None.
     """
 
     OPTIONAL: ClassVar[tuple[str, ...]] = (
@@ -113,6 +114,7 @@ class ReportResult(ContactSetSource, schema="collide.report/1"):
         "labels",
         "clearance",
         "engine",
+        "touch_only",
     )
 
     selection: dict[str, Any]
@@ -138,6 +140,7 @@ class ReportResult(ContactSetSource, schema="collide.report/1"):
     audit: dict[str, Any] | None = None
     labels: dict[str, Any] | None = None
     clearance: dict[str, Any] | None = None
+    touch_only: bool | None = None
 
 
 @dataclass(frozen=True)
@@ -156,6 +159,7 @@ class _Sums:
     depths: DepthHistogram
     pairs: PairTotals
     world_least: np.ndarray
+    world_touches: np.ndarray
 
 
 def _page(
@@ -179,17 +183,33 @@ def _page(
         },
         "pairs": _pairs(passes, pairs),
         "deepest": (
-            closest_cell(selected, pairs, int(np.argmin(pairs.least))) if len(pairs.key) else None
+            closest_cell(selected, pairs, int(np.argmin(pairs.least)))
+            if len(pairs.key) and not passes.has_unknown_distances
+            else None
         ),
         "worst": _worst(selected, pairs),
         "groups": group_series(selected),
         "between_frames": _between_frames(contacts, request),
+        "touch_only": passes.has_unknown_distances or None,
         "subsets": (
-            subsets(passes, pairs, sums.world_least, demonstrations) if request.subsets else None
+            subsets(passes, pairs, _world_order(passes, sums), demonstrations)
+            if request.subsets
+            else None
         ),
     }
-    page["notes"] = [*_notes(page["series"], page["pairs"]), *_early_ends(selected)]
+    page["notes"] = [
+        *touch_notes(contacts),
+        *_notes(page["series"], page["pairs"]),
+        *_early_ends(selected),
+    ]
     return page
+
+
+def _world_order(passes: Passes, sums: _Sums) -> np.ndarray:
+    """float64[W]: see `subsets`."""
+    if not passes.has_unknown_distances:
+        return sums.world_least
+    return np.where(sums.world_touches > 0, -sums.world_touches.astype(np.float64), np.inf)
 
 
 def _search_warnings(timing: dict[str, Any]) -> list[str]:
@@ -222,7 +242,6 @@ def report(request: ReportRequest, progress: Progress = None) -> ReportResult:
     difference = _difference(request) if request.against else None
     with reading("contact set", request.file), ContactSet.open(request.file) as contacts:
         check_seconds(contacts.time_unit, f"{request.file}: {TIME}")
-        check_has_contacts(contacts)
         passes = Passes(_selected(contacts, request), progress, 4 if request.subsets else 2)
         sums = _first_pass(passes)
         page = _page(contacts, request, passes, sums)
@@ -301,8 +320,9 @@ def _selected(contacts: ContactSet, request: ReportRequest) -> SelectedContacts:
     if contacts.shapes.is_trigger.any():
         kept = np.ones((len(named_items(contacts).path), 2), bool) if kept is None else kept
         kept[: len(contacts.shapes), 1] &= ~contacts.shapes.is_trigger
+    table = TOUCHES.name if is_touch_set(contacts) else RIGID_CONTACTS.name
     return SelectedContacts(
-        contacts, range(contacts.frame_count), chosen_worlds(request.worlds, contacts), kept
+        contacts, range(contacts.frame_count), chosen_worlds(request.worlds, contacts), kept, table
     )
 
 
@@ -336,10 +356,17 @@ def _first_pass(passes: Passes) -> _Sums:
             what, f"{contacts.path}: /time/time, frame {frame}", "repair the recording"
         )
     frames = FrameSums(selected.frame_count, selected.world_count)
-    sums = _Sums(frames, DepthHistogram(), PairTotals.none(), np.full(selected.world_count, np.inf))
+    worlds = selected.world_count
+    sums = _Sums(
+        frames,
+        DepthHistogram(),
+        PairTotals.none(),
+        np.full(worlds, np.inf),
+        np.zeros(worlds, np.int64),
+    )
     names = shape_names(contacts)
     for block in passes.blocks():
-        finite = np.isfinite(block.columns["distance"])
+        finite = np.isfinite(block.columns["distance"]) | passes.has_unknown_distances
         if not finite.all():
             frame, world = divmod(int(block.cell[np.argmin(finite)]), selected.world_count)
             where = (
@@ -351,7 +378,9 @@ def _first_pass(passes: Passes) -> _Sums:
         sums.depths.add(block.columns["distance"])
         touches = touches_of(block).named(names)
         sums.pairs = sums.pairs.joined(PairTotals.of(touches, len(contacts.shapes)))
-        np.minimum.at(sums.world_least, touches.cell % selected.world_count, touches.distance)
+        world = touches.cell % selected.world_count
+        np.minimum.at(sums.world_least, world, touches.distance)
+        sums.world_touches += np.bincount(world, minlength=selected.world_count)
     return sums
 
 
@@ -372,7 +401,6 @@ def _pairs(passes: Passes, pairs: PairTotals) -> dict[str, Any]:
         first, last = (
             int(cells[pair]) // selected.world_count for cells in (pairs.first, pairs.last)
         )
-        least = map_of_pairs.least[row]
         listed.append(
             {
                 **closest_cell(selected, pairs, pair),
@@ -381,7 +409,7 @@ def _pairs(passes: Passes, pairs: PairTotals) -> dict[str, Any]:
                 "first_frame": first,
                 "last_frame": last,
                 "contacts_per_frame": (map_of_pairs.contacts[row] / bins.lengths).tolist(),
-                "depth": np.where(np.isfinite(least), np.maximum(0.0, -least), -1.0).tolist(),
+                "depth": map_of_pairs.depths[row].tolist(),
             }
         )
     return {"count": len(pairs.key), "listed": listed, **bins.axis(contacts.time)}

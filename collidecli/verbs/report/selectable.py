@@ -198,15 +198,16 @@ def _strips(pairs: Sequence[ResultDict], series: ResultDict, frames: int) -> lis
     deepest = max((max(pair["depth"], default=0.0) for pair in pairs), default=0.0) or 1.0
     strips = []
     for pair, label in zip(pairs, pair_labels(pairs, LABEL_LENGTH), strict=True):
+        distance = pair["distance"]
+        shallow = "touches" if distance is None else "within the gap"
         texts = [
-            "" if depth < 0.0 else length(depth) if depth else "within the gap"
-            for depth in pair["depth"]
+            "" if depth < 0.0 else length(depth) if depth else shallow for depth in pair["depth"]
         ]
         runs = _runs(texts, series, frames)
         for run in runs:
             share = pair["depth"][run["x"]] / deepest
             run["opacity"] = f"{LEAST_OPACITY + (1.0 - LEAST_OPACITY) * share:.2f}"
-        deep = length(max(0.0, -pair["distance"]))
+        deep = "" if distance is None else length(max(0.0, -distance))
         strips.append(
             {
                 "label": label,

@@ -11,9 +11,10 @@ import numpy as np
 
 from collidecli.analysis.event_stream import pair_keys, shape_names
 from collidecli.analysis.summary import PairMap, PairTotals, TimeBins, Touches, touches_of
+from collidecli.analysis.touching_rows import UNKNOWN_DISTANCE
 from collidecli.errors import InputError
 from collidecli.results.result import Progress
-from collidecli.scene.contact_columns import ContactBlock
+from collidecli.scene.contact_columns import TOUCHES, ContactBlock
 from collidecli.storage.contact_sets.row_rules import check_body_rows
 from collidecli.storage.contact_sets.selected import SelectedContacts, rows_of
 
@@ -134,11 +135,20 @@ class Passes:
     count: int
     done: int = 0
 
+    @property
+    def has_unknown_distances(self) -> bool:
+        """Whether the contacts are the pairs of a set of touches."""
+        return self.selected.group.name == TOUCHES.name
+
     def blocks(self) -> Iterator[ContactBlock]:
         """The contacts in blocks, in one more pass."""
         frames = self.selected.frame_count
         worlds = self.selected.world_count
-        for block in self.selected.blocks(COLUMNS, BLOCK_ROWS):
+        columns = COLUMNS[:2] if self.has_unknown_distances else COLUMNS
+        for block in self.selected.blocks(columns, BLOCK_ROWS):
+            if self.has_unknown_distances:
+                unknown = np.full(block.contact_count, UNKNOWN_DISTANCE, np.float32)
+                block.columns["distance"] = unknown
             yield block
             if self.progress is not None and worlds:
                 last = (block.first_cell + len(block.cell_counts)) // worlds
@@ -147,28 +157,26 @@ class Passes:
 
 
 def subsets(
-    passes: Passes, pairs: PairTotals, world_least: np.ndarray, demonstrations: list[str]
+    passes: Passes, pairs: PairTotals, world_order: np.ndarray, demonstrations: list[str]
 ) -> dict[str, Any]:
     """Contacts, rows of groups, and depth over time of single worlds, bodies and static shapes: the
-    deepest of many.
+    deepest of many, or in a set of touches those that touch the most.
 
-    pairs: totals of all selected contacts. world_least: float64[W], least distance in each selected
-    world, inf without contacts. Reads the contacts twice. listed is empty if there is no choice;
-    left_out are numbers of those not listed.
+    pairs: totals of all selected contacts. world_order: float64[W], least distance in each selected
+    world, or minus its number of touches; inf without contacts. Reads the contacts twice. listed is
+    empty if there is no choice; left_out are numbers of those not listed.
     """
     selected = passes.selected
     contacts = passes.selected.contacts
     bins = TimeBins(selected.frame_count, MAX_SUBSET_BINS)
     world_rows, shape_rows = worlds_and_shapes_with_rows(selected)
-    worlds, more_worlds = _deepest(_present(world_least, world_rows), MAX_WORLDS)
+    worlds, more_worlds = _deepest(_present(world_order, world_rows), MAX_WORLDS)
     check_body_rows(contacts)
     owners = pair_keys(contacts, "bodies")
     owner_of = owners.number[: len(contacts.shapes)]
-    owner_least = np.full(len(owners.paths), np.inf)
-    for shape in np.divmod(pairs.key, len(contacts.shapes)):
-        np.minimum.at(owner_least, owner_of[shape], pairs.least)
+    owner_order = _owner_order(passes, pairs, owner_of, len(owners.paths))
     owner_rows = np.bincount(owner_of[shape_rows], minlength=len(owners.paths)) > 0
-    bodies, more_bodies = _deepest(_present(owner_least, owner_rows), MAX_BODIES)
+    bodies, more_bodies = _deepest(_present(owner_order, owner_rows), MAX_BODIES)
 
     def empty(kind: str, name: str, row: int, world: int, shapes: np.ndarray | None) -> _Subset:
         count = len(bins.start)
@@ -214,8 +222,20 @@ def subsets(
     }
 
 
+def _owner_order(
+    passes: Passes, pairs: PairTotals, owner_of: np.ndarray, owner_count: int
+) -> np.ndarray:
+    """float64[owners]: the least distance of each body or static shape, or minus the number of
+    touches of its pair with most, see `subsets`."""
+    order = np.full(owner_count, np.inf)
+    of_pairs = -pairs.touches.astype(float) if passes.has_unknown_distances else pairs.least
+    for shape in np.divmod(pairs.key, len(passes.selected.contacts.shapes)):
+        np.minimum.at(order, owner_of[shape], of_pairs)
+    return order
+
+
 def closest_cell(selected: SelectedContacts, pairs: PairTotals, row: int) -> dict[str, Any]:
-    """A pair, its least distance, and the frame and world of it."""
+    """A pair, its least distance, None if it is not known, and the frame and world of it."""
     contacts = selected.contacts
     text = shape_names(selected.contacts).text
     frame, world = divmod(int(pairs.at[row]), selected.world_count)
@@ -223,7 +243,7 @@ def closest_cell(selected: SelectedContacts, pairs: PairTotals, row: int) -> dic
     return {
         "shape0": text[shape0],
         "shape1": text[shape1],
-        "distance": float(pairs.least[row]),
+        "distance": None if pairs.least[row] == UNKNOWN_DISTANCE else float(pairs.least[row]),
         "frame": frame,
         "world": int(selected.worlds[world]),
         "episode": ""
@@ -280,9 +300,7 @@ def _listed(passes: Passes, found: list[_Subset], bin_of: np.ndarray) -> list[di
                     {
                         **closest_cell(selected, subset.pairs, int(rows[n])),
                         "contacts": int(subset.pairs.contacts[rows[n]]),
-                        "depth": np.where(
-                            np.isfinite(pairs.least[n]), np.maximum(0.0, -pairs.least[n]), -1.0
-                        ).tolist(),
+                        "depth": pairs.depths[n].tolist(),
                     }
                     for n in order
                 ],

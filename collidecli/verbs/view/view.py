@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from collidecli.analysis.frame_texts import parse_frames
+from collidecli.analysis.pair_selection import touch_notes
 from collidecli.errors import InputError, OutputError
 from collidecli.escaping import utf8
 from collidecli.importers.visuals import with_visuals
@@ -144,7 +145,7 @@ def opened_view(request: ViewRequest, progress: Progress = None) -> Iterator[Vie
                 [contacts, *([second] if second else [])], request.frames, progress
             )
             touches.deepest = max(touches.deepest, frames.depth_of_groups)
-            notes = [*sources.notes, *notes]
+            notes = [*sources.notes, *notes, *touch_notes(contacts)]
             if frames.model is not None and (coarse := coarse_heightfields(frames.model)):
                 notes.append(
                     f"{coarse} of its heightfields are drawn with fewer rows and columns than they"

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
 
 def contacts_chart(result: ResultDict, canvas: Canvas) -> Figure:
-    """Contacts and penetrating contacts over time; a faint band from the mean of a bin to its
-    maximum."""
+    """Contacts and penetrating contacts over time, of a set of touches its pairs; a faint band from
+    the mean of a bin to its maximum."""
     figure, axes = canvas.axes(220 if canvas.narrow else 250)
     series = result["series"]
     colours = canvas.colours
@@ -33,14 +33,17 @@ def contacts_chart(result: ResultDict, canvas: Canvas) -> Figure:
             times, contacts, series["most"], color=colours["accent"], alpha=0.18, linewidth=0
         )
     axes.fill_between(times, 0, contacts, color=colours["accent"], alpha=0.10, linewidth=0)
-    axes.plot(times, contacts, color=colours["accent"], linewidth=3.0, label="contacts")
-    axes.plot(times, penetrating, color=colours["warm"], linewidth=1.3, label="that penetrate")
+    counted = "pairs that touch" if result.get("touch_only") else "contacts"
+    axes.plot(times, contacts, color=colours["accent"], linewidth=3.0, label=counted)
+    texts = [f"{plain(number)} {counted}" for number in contacts]
+    if not result.get("touch_only"):
+        axes.plot(times, penetrating, color=colours["warm"], linewidth=1.3, label="that penetrate")
+        texts = [
+            f"{text}, {plain(number)} penetrate"
+            for text, number in zip(texts, penetrating, strict=True)
+        ]
     set_time_axes(axes, canvas, series)
     canvas.legend(axes, 2)
-    texts = (
-        f"{plain(a)} contacts, {plain(b)} penetrate"
-        for a, b in zip(contacts, penetrating, strict=True)
-    )
     hover_bins(axes, canvas, series, result["frames"], texts)
     return figure
 

@@ -44,7 +44,12 @@ def missing_unless_compared(
 
 
 _NO_CONTACTS = missing_unless("it has no contacts", itemgetter("contacts"))
-_NO_PENETRATION = missing_unless("no contact penetrates", itemgetter("penetrating"))
+
+
+def _no_penetration(result: ResultDict) -> str:
+    if result.get("touch_only"):
+        return "depths are not known in a set of a run with --touch-only"
+    return "" if result["penetrating"] else "no contact penetrates"
 
 
 def _of_pairs(result: ResultDict) -> str:
@@ -102,13 +107,13 @@ KINDS: Kinds = {
         ),
         _NO_CONTACTS,
     ),
-    "depth": ChartKind(depth_chart, _deepest, _NO_PENETRATION),
+    "depth": ChartKind(depth_chart, _deepest, _no_penetration),
     "pairs": ChartKind(pairs_chart, _of_pairs, _NO_CONTACTS),
-    "pair-depths": ChartKind(pair_depths_chart, _of_pairs, _NO_PENETRATION),
+    "pair-depths": ChartKind(pair_depths_chart, _of_pairs, _no_penetration),
     "depths": ChartKind(
         depths_chart,
         lambda result: f"Histogram of the depths of {plural(result['penetrating'], 'contact')}.",
-        _NO_PENETRATION,
+        _no_penetration,
     ),
     "areas": _of_surface("area", "m²", "area"),
     "forces": _of_surface("force", "N", "nominal force"),

@@ -1,0 +1,71 @@
+"""What differs between a shape of one scene and a shape of another."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from collidecli.scene.shape_types import SHAPE_FORMS, ShapeType
+
+if TYPE_CHECKING:
+    from collidecli.scene.model import Model
+
+ShapeOfModel = tuple["Model", int]
+"""A model and a row of its shapes."""
+
+
+def shape_differences(a: ShapeOfModel, b: ShapeOfModel) -> list[dict[str, Any]]:
+    """Differences of two shapes, each with `what`, and the values `a` and `b`: type, sizes [m],
+    position in the body [m], rotation in the body (quaternion, xyzw), vertices of hulls and meshes,
+    heights of heightfields.
+
+    Poses are compared to the bit, quaternions up to their sign. A mesh with equal vertices in
+    another order differs.
+    """
+    kinds = [ShapeType(int(model.shapes.type[row])) for model, row in (a, b)]
+    if kinds[0] != kinds[1]:
+        return [_difference("type", *(kind.label for kind in kinds))]
+    differences = []
+    names = SHAPE_FORMS[kinds[0]].sizes
+    sizes = [tuple(model.shapes.size[row, : len(names)].tolist()) for model, row in (a, b)]
+    if sizes[0] != sizes[1]:
+        differences.append(_difference(f"size ({', '.join(names)})", *sizes))
+    poses = [model.shapes.pose[row] for model, row in (a, b)]
+    if not np.array_equal(poses[0][:3], poses[1][:3]):
+        differences.append(
+            _difference("position in its body", *(tuple(pose[:3].tolist()) for pose in poses))
+        )
+    turns = [pose[3:] * (1.0 if pose[6] >= 0.0 else -1.0) for pose in poses]
+    if not np.array_equal(turns[0], turns[1]):
+        differences.append(
+            _difference("rotation in its body", *(tuple(turn.tolist()) for turn in turns))
+        )
+    points = [_points(model, row) for model, row in (a, b)]
+    if not np.array_equal(points[0], points[1]):
+        differences.append(_difference("geometry", *map(_points_text, points)))
+    return differences
+
+
+def _difference(what: str, a: Any, b: Any) -> dict[str, Any]:
+    return {"what": what, "a": a, "b": b}
+
+
+def _points(model: Model, row: int) -> np.ndarray:
+    """float64[n, k]: the vertices of a hull or mesh [m], the heights of a heightfield [m]; of other
+    shapes none."""
+    shapes = model.shapes
+    if shapes.hull[row] >= 0:
+        return model.hulls[shapes.hull[row]].vertex
+    if shapes.mesh[row] >= 0:
+        return model.meshes[shapes.mesh[row]].vertex
+    if shapes.heightfield[row] >= 0:
+        field = model.heightfields[shapes.heightfield[row]]
+        return field.level + field.scale * field.data.astype(np.float64)
+    return np.zeros((0, 0))
+
+
+def _points_text(points: np.ndarray) -> str:
+    if points.shape[-1:] == (3,):
+        return f"{len(points)} vertices"
+    return f"{points.shape[0]} x {points.shape[1]} heights up to {points.max(initial=0.0):g} m"

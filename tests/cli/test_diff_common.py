@@ -1,0 +1,106 @@
+"""What all differing pairs have in common, in the answer of collide diff and on its page."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import write_poses
+from tests.cli.test_touch_sets import SCENE, motion
+
+ITEM = '<geom name="b" type="box" size=".15 .1 .1"/>'
+
+
+@pytest.fixture
+def differences(here, collide):
+    """differences(old, new, where): the result of a diff of two runs, of SCENE and of SCENE with
+    `new` for `old`, in the folders a and b."""
+
+    def call(old: str, new: str, *options: str) -> dict:
+        write_poses("motion.h5", motion(2), ["a", "b", "c"])
+        assert old in SCENE
+        for folder, text in (("a", SCENE), ("b", SCENE.replace(old, new))):
+            Path(folder).mkdir()
+            Path(folder, "scene.xml").write_text(text)
+            run = ("run", f"{folder}/scene.xml", "-t", "motion.h5", "--device", "cpu", "-q")
+            collide.ok(*run, "-o", f"{folder}/out.h5", *options)
+        return collide.verdict("diff", "a/out.h5", "b/out.h5")
+
+    return call
+
+
+def test_the_shape_that_was_changed_is_named(differences, collide):
+    common = differences(ITEM, ITEM.replace(".15 .1", ".17 .1"))["common"]
+    assert common["pairs"] == 3
+    (item,) = common["items"]
+    assert (item["kind"], item["path"]) == ("shape", "b")
+    (difference,) = item["differences"]
+    assert difference["path"] == "b"
+    assert difference["what"] == "size (hx, hy, hz)"
+    assert difference["a"] == [0.15, 0.1, 0.1]
+    assert difference["b"] == [0.17, 0.1, 0.1]
+    assert common["scenes"] == ""
+    shown = collide("diff a/out.h5 b/out.h5").out
+    assert "b is in all 3 differing pairs\n" in shown
+    assert "its size (hx, hy, hz) is (0.15, 0.1, 0.1) in A, (0.17, 0.1, 0.1) in B" in shown
+
+
+@pytest.mark.parametrize(
+    ("new", "what"),
+    [
+        ('type="sphere" size=".15"', ["type"]),
+        ('type="box" size=".15 .1 .1" pos="0 .01 0"', ["position in its body"]),
+        ('type="box" size=".15 .1 .1" euler="0 5 0"', ["rotation in its body"]),
+    ],
+)
+def test_each_difference_of_the_shape_is_named(differences, new, what):
+    (item,) = differences('type="box" size=".15 .1 .1"', new)["common"]["items"]
+    assert [difference["what"] for difference in item["differences"]] == what
+
+
+def test_a_body_is_named_where_no_shape_is_common(differences, collide):
+    tip = '<geom name="tip" type="sphere" size=".1" pos=".2 0 0"/>'
+    old = f"{ITEM}\n      {tip}"
+    new = old.replace(".15 .1", ".17 .1").replace('size=".1" pos', 'size=".11" pos')
+    common = differences(old, new)["common"]
+    (item,) = common["items"]
+    assert (item["kind"], item["path"]) == ("body", "b")
+    sizes = {entry["path"]: (entry["a"], entry["b"]) for entry in item["differences"]}
+    assert sizes == {"b": ([0.15, 0.1, 0.1], [0.17, 0.1, 0.1]), "tip": ([0.1], [0.11])}
+    shown = collide("diff a/out.h5 b/out.h5").out
+    assert f"the body b is in all {common['pairs']} differing pairs\n" in shown
+    assert "of tip: its size (radius) is (0.1) in A, (0.11) in B" in shown
+
+
+def test_equal_scenes_are_said_to_be_equal(here, collide):
+    write_poses("motion.h5", motion(2), ["a", "b", "c"])
+    Path("scene.xml").write_text(SCENE)
+    run = ("run", "scene.xml", "-t", "motion.h5", "--device", "cpu", "-q", "-o")
+    collide.ok(*run, "a.h5", "--include", "b,*")
+    collide.ok(*run, "b.h5", "--include", "b,*", "--gap", "0.05")
+    common = collide.verdict("diff a.h5 b.h5")["common"]
+    assert [item["path"] for item in common["items"]] == ["b"]
+    assert common["items"][0]["differences"] == []
+    assert common["scenes"] == "the scenes of A and B are equal files"
+
+
+def test_scenes_that_are_gone_are_not_compared(differences, here, collide):
+    differences(ITEM, ITEM.replace(".15 .1", ".17 .1"))
+    Path("a/scene.xml").unlink()
+    Path("scene.xml").unlink()
+    common = collide.verdict("diff a/out.h5 b/out.h5")["common"]
+    assert common["items"][0]["differences"] == []
+    assert common["scenes"] == "the scene of A, scene.xml, is not beside out.h5"
+
+
+def test_equal_sets_have_nothing_in_common(differences, collide):
+    differences(ITEM, ITEM)
+    assert collide.result("diff", "a/out.h5", "b/out.h5")["common"] is None
+
+
+def test_a_page_and_a_step_summary_name_it(differences, collide):
+    pytest.importorskip("matplotlib")
+    differences(ITEM, ITEM.replace(".15 .1", ".17 .1"))
+    collide.ok("report b/out.h5 --against a/out.h5 -o page.html -q")
+    assert "b is in all 3 differing pairs" in Path("page.html").read_text()
+    collide("diff a/out.h5 b/out.h5 --markdown summary.md")
+    assert "b is in all 3 differing pairs" in Path("summary.md").read_text()
