@@ -31,6 +31,7 @@ from collidecli.scene.builder import ModelBuilder
 from collidecli.scene.model import STATIC_BODY, Model
 from collidecli.scene.motion import TimedMotion
 from collidecli.scene.options import SceneOptions
+from collidecli.scene.sensors import DeclaredSensors
 from collidecli.storage.trajectory_motion import BodyMatch
 
 
@@ -45,7 +46,8 @@ class MjcfImport:
     warnings: of MuJoCo or of this importer. kept: empty. files: every file whose content
     may affect a contact; the scene file first. text: of a scene that is not a file. fixed_links:
     name of the body of each shape of a body that is welded to the world, by name. meshes: name of
-    the body of each mesh collider, by the name of its geom.
+    the body of each mesh collider, by the name of its geom. geom_shapes: paths of the shapes of
+    each geom. is_static: bool[nbody], bodies that are fixed to the world.
     """
 
     path: str
@@ -62,6 +64,8 @@ class MjcfImport:
     fixed_links: Mapping[str, str] = field(default_factory=dict)
     switched: tuple[str, ...] = ()
     meshes: Mapping[str, str] = field(default_factory=dict)
+    geom_shapes: tuple[tuple[str, ...], ...] = ()
+    is_static: np.ndarray = field(default_factory=lambda: np.zeros(0, bool))
 
     @property
     def articulated(self) -> MujocoArticulations:
@@ -71,6 +75,12 @@ class MjcfImport:
         """The scene's keyframes as a motion of the model's bodies, one frame each; None without
         keyframes."""
         return KeyframeMotion(self, model) if self.mj_model.nkey else None
+
+    def sensors(self) -> DeclaredSensors:
+        """The sensors that the scene declares."""
+        from collidecli.importers.mujoco.sensors import mjcf_sensors  # most runs read none
+
+        return mjcf_sensors(self)
 
 
 def add_mjcf(
@@ -156,6 +166,11 @@ def add_compiled(
         *about,
         fixed_links=fixed_links,
         meshes=meshes.body_of,
+        geom_shapes=tuple(
+            () if row == LEFT_OUT else tuple(meshes.shapes_of.get(name, [name]))
+            for name, row in zip(names, shapes.row.tolist(), strict=True)
+        ),
+        is_static=static,
     )
 
 
