@@ -27,12 +27,15 @@ from collidecli.scene.records import may_share_world
 from collidecli.storage.contact_sets.reader import ContactSet
 from collidecli.storage.contact_sets.row_rules import check_shape_rows, gap_range, pair_values
 from collidecli.storage.contact_sets.selected import named_items, rows_of_block
+from collidecli.verbs.label.dense import DenseArray
 from collidecli.verbs.label.frame_values import LabelReader, ValueReader
 
 BLOCK_VALUES = 1 << 20
 """Labels of one block: frames, worlds, sensors and partners multiplied."""
 Missing = set[tuple[str, str]]
 """Options and their patterns that match nothing."""
+AXES = ("sensors", "partners")
+"""Axes of the dense arrays after frames and worlds."""
 SLIP = "slip"
 """Optional column of contacts: tangential speed of the two bodies' points [m/s]."""
 
@@ -285,6 +288,41 @@ class ContactLabels:
         """Frames, worlds, sensors, partners."""
         return len(self.frames), len(self.worlds), len(self.sensors), len(self.partners)
 
+    @property
+    def dense(self) -> dict[str, DenseArray]:
+        """The arrays by name."""
+        return dense_arrays(self.options)
+
+    @property
+    def items(self) -> dict[str, list[str]]:
+        """Names along the axes of pairs."""
+        return dict(zip(AXES, (self.sensors, self.partners), strict=True))
+
+    @property
+    def texts(self) -> dict[str, list[str]]:
+        """No array numbers texts."""
+        return {}
+
+    @property
+    def step(self) -> np.ndarray:
+        """int64[F]: the recorder's numbers of the frames."""
+        return self.contacts.step[self.frames.number]
+
+    @property
+    def is_row(self) -> np.ndarray:
+        """bool[W, S, P]: present pairs of two items."""
+        sensors, partners = (np.array(names, object) for names in (self.sensors, self.partners))
+        return self.present & (sensors[:, None] != partners)
+
+    @property
+    def about(self) -> dict[str, Any]:
+        """Attributes of a file."""
+        return {
+            "scene": self.contacts.scene,
+            "contacts_sha256": self.contacts.content_sha256,
+            "options": options_dict(self.options),
+        }
+
     def check(self, progress: Progress = None) -> None:
         """Reads all that `blocks` reads. Raises InputError for a damaged file."""
         for _ in chain(self._distances(copy(self._stream), progress), self._slip_touches()):
@@ -362,8 +400,17 @@ def _inverse(rows: np.ndarray, count: int) -> np.ndarray:
     return inverse
 
 
-DENSE = {"touch": ("bool", ""), "distance": ("float32", "m"), "slip": ("float32", "m/s")}
-"""Types and units of the dense arrays; the slip only on request."""
+DENSE = {
+    "touch": DenseArray(np.dtype(bool)),
+    "distance": DenseArray(np.dtype(np.float32), "m"),
+    SLIP: DenseArray(np.dtype(np.float32), "m/s", nan_is_none=True),
+}
+"""The dense arrays; the slip only on request."""
+
+
+def dense_arrays(options: LabelOptions) -> dict[str, DenseArray]:
+    """The arrays of labels with these options, by name."""
+    return {name: array for name, array in DENSE.items() if name != SLIP or options.slip}
 
 
 def options_dict(options: LabelOptions) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from collidecli.storage.atomic_output import AtomicOutput
 from collidecli.storage.contact_sets.reader import ContactSet
 from collidecli.storage.flat_tables import Append, TableColumn, parquet_table, require_pyarrow
 from collidecli.storage.process_activity import reading
-from collidecli.verbs.label.contact_labels import ContactLabels
+from collidecli.verbs.label.contact_labels import AXES, ContactLabels, dense_arrays
 from collidecli.verbs.label.files import EPISODE, FILE, column_words, parquet_columns, parquet_rows
 from collidecli.verbs.label.label import label_result
 from collidecli.verbs.label.tally import LabelTally
@@ -84,7 +84,7 @@ def labels_table(request: LabelRequest, of_batch: bool) -> Iterator[LabelTable]:
     names = (FILE, *(OF_EPISODE if of_batch else ()))
     columns = (
         *(TableColumn(name, np.dtype(np.int32), words=()) for name in names),
-        *parquet_columns(request.options, True),
+        *parquet_columns(dense_arrays(request.options), dict.fromkeys(AXES, ()), True),
     )
     with AtomicOutput(request.output, request.force) as output:
         with parquet_table(output, columns) as append:
