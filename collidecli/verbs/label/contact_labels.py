@@ -174,7 +174,9 @@ class ContactLabels:
             items = named_items(contacts)
             if missing is not None:
                 missing |= {
-                    (option, pattern) for pattern in patterns if not items.met(pattern).any()
+                    (option, pattern)
+                    for pattern in patterns
+                    if not items.met(pattern, option).any()
                 }
                 patterns = [pattern for pattern in patterns if (option, pattern) not in missing]
             return np.unique(keys.number[: len(items.path)][items.matching(patterns, option)])
