@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from collidecli.errors import InputError
+from collidecli.scene.expression_hints import expression_fix
 from collidecli.scene.name_patterns import compiled, is_expression, matcher, split_patterns
 from collidecli.wording import did_you_mean
 
@@ -114,6 +115,8 @@ def _unmatched(pattern: str, of: str, option: str, paths: Sequence[str], advice:
     if is_expression(pattern):
         found = any(map(compiled(pattern, option).search, paths))
         fix = "an expression matches whole paths: begin and end it with .*" if found else advice
+        return InputError(f"'{pattern}' matches no {of}", option, fix)
+    if fix := expression_fix(pattern, paths):
         return InputError(f"'{pattern}' matches no {of}", option, fix)
     inner = pattern.strip("*")
     similar = next((path for path in paths if inner and inner.lower() in path.lower()), None)

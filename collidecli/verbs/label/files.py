@@ -63,10 +63,10 @@ def _write_h5(output: AtomicOutput, tally: DenseTally) -> None:
 
 def _write_parquet(output: AtomicOutput, tally: DenseTally) -> None:
     labels = tally.labels
-    about = {
-        "scene": labels.about["scene"],
-        "content_sha256": labels.about["contacts_sha256"],
-    }
+    # The hash of the contacts has another name here than in HDF5.
+    names = {"contacts_sha256": "content_sha256"}
+    texts_about = {key: value for key, value in labels.about.items() if isinstance(value, str)}
+    about = {names.get(key, key): value for key, value in texts_about.items()}
     columns = parquet_columns(labels.dense, labels.items, labels.frames.episodes is not None)
     with parquet_table(output, columns, about) as append:
         for block in parquet_rows(tally):
