@@ -91,10 +91,11 @@ def _half_spaces(
     speed = directions @ planes[:, :-1].T
     with np.errstate(divide="ignore", invalid="ignore"):
         at = room / speed
-    first = np.where(speed < 0.0, at, -np.inf)
-    last = np.where(speed > 0.0, at, np.inf)
+    # A line that is parallel to a plane and outside of it misses: its first exceeds its last.
     outside = (speed == 0.0) & (room < 0.0)
-    return np.where(outside, np.inf, first).max(axis=1), last.min(axis=1)
+    first = np.where(speed < 0.0, at, np.where(outside, np.inf, -np.inf))
+    last = np.where(speed > 0.0, at, np.where(outside, -np.inf, np.inf))
+    return first.max(axis=1), last.min(axis=1)
 
 
 def _slabs(

@@ -70,6 +70,7 @@ from collidecli.scene.finalize import UP_AXES
 from collidecli.scene.mesh_choices import mesh_choices
 from collidecli.scene.model import STATIC_BODY, Model
 from collidecli.scene.options import SceneOptions
+from collidecli.scene.sensors import DeclaredSensors
 from collidecli.scene.shape_config import resolved_material
 from collidecli.wording import first_and_count
 
@@ -116,6 +117,12 @@ class UsdImport:
             and not prim.IsInstanceProxy()
             and any(spec.layer.realPath for spec in prim.GetPrimStack())
         )
+
+    def sensors(self) -> DeclaredSensors:
+        """The sensors that the stage declares."""
+        from collidecli.importers.usd.sensors import usd_sensors  # most runs read none
+
+        return usd_sensors(self)
 
     def motion(self, model: Model) -> UsdMotion | None:
         """The stage's animation, of the finalized model; None without animated bodies and
