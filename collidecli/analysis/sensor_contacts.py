@@ -146,9 +146,7 @@ class _BlockReader:
         away = normal if side == 0 else -normal
         return region.volume.hit_by(start, rotated(to_region[:, 3:], away))
 
-    def values(
-        self, column: ContactColumn, selected: _Selected, limit: np.float32
-    ) -> SensorRows:
+    def values(self, column: ContactColumn, selected: _Selected, limit: np.float32) -> SensorRows:
         """The rows of the sensor's columns: of each cell the nearest contacts, as many as slots."""
         distance = np.asarray(self._columns["distance"], np.float32)
         cell = self._cell[selected.row]
@@ -163,12 +161,17 @@ class _BlockReader:
         count = np.bincount(group, touching, len(start)).astype(np.int64)
         with np.errstate(invalid="ignore"):
             # bincount adds in the order of the contacts, whatever the size of the block.
-            centre = np.column_stack(
-                [
-                    np.bincount(group, np.where(touching, self._middle[row, k], 0.0), len(start))
-                    for k in range(3)
-                ]
-            ) / np.where(count > 0, count, np.nan)[:, None]
+            centre = (
+                np.column_stack(
+                    [
+                        np.bincount(
+                            group, np.where(touching, self._middle[row, k], 0.0), len(start)
+                        )
+                        for k in range(3)
+                    ]
+                )
+                / np.where(count > 0, count, np.nan)[:, None]
+            )
         rank = np.arange(len(row)) - start[group]
         kept = np.flatnonzero(rank < column.slots)
         kept = kept[np.lexsort((cell[kept], rank[kept]))]

@@ -139,7 +139,8 @@ class _Entry:
         for key in unused:
             if key in self._entry:
                 raise self._error(
-                    f"'{key}' has no meaning for the type {kind}", "leave it out, or change the type"
+                    f"'{key}' has no meaning for the type {kind}",
+                    "leave it out, or change the type",
                 )
         if kind == INSIDE:
             assert sensor.region is not None
@@ -206,9 +207,7 @@ class _Entry:
             raise self._error("has no 'prim_path'", "give the bodies of the sensor")
         paths = self._patterns("prim_path")
         filters = self._patterns("filter_prim_paths_expr")
-        side = Side(
-            patterns=tuple(map(_expression, paths)), option=f"{self._where}: prim_path"
-        )
+        side = Side(patterns=tuple(map(_expression, paths)), option=f"{self._where}: prim_path")
         option = f"{self._where}: filter_prim_paths_expr"
         others = [(text, Side(patterns=(_expression(text),), option=option)) for text in filters]
         return Sensor(

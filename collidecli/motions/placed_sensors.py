@@ -126,7 +126,9 @@ class _Placing:
         shapes = model.shapes
         self._scene = scene
         self._model = model
-        self._items = scene_items(replace(model, particles=type(model.particles)()), scene.shape_bodies)
+        self._items = scene_items(
+            replace(model, particles=type(model.particles)()), scene.shape_bodies
+        )
         self._source = np.array(scene.template_import(shapes.template), np.int64)
         self._templates = int(model.world_template.max(initial=0)) + 1
         self._template_source = np.array(

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -36,6 +36,8 @@ from collidecli.storage.process_activity import reading
 
 FRAMES_AT_ONCE = 4096
 """Frames, of all worlds together, whose poses are read at once."""
+Report = Callable[[int], None]
+"""Takes the number of frames that are done."""
 NO_CONTACTS = -1
 """Number of contacts of a sensor that is not of contacts."""
 
@@ -68,24 +70,19 @@ class SensorValues:
         self._check_covered()
         items = self._distance_items()
         passes = [
-            (bool(self.placed.contacts), self._contacts),
-            (items is not None, lambda report: self._distances(items, report)),
-            (bool(self.placed.insides), self._insides),
+            *([self._contacts] if self.placed.contacts else []),
+            *([partial(self._distances, items)] if items is not None else []),
+            *([self._insides] if self.placed.insides else []),
         ]
-        count = sum(wanted for wanted, _ in passes)
+        frames = len(self.motion.time)
+
+        def report(before: int, now: int) -> None:
+            if progress is not None:
+                progress(before * frames + now, len(passes) * frames)
+
         parts = [SensorRows.none()]
-        done = 0
-        for wanted, evaluate in passes:
-            if wanted:
-                base = done
-                frames = len(self.motion.time)
-
-                def report(now: int, base: int = base) -> None:
-                    if progress is not None:
-                        progress(base * frames + now, count * frames)
-
-                parts += evaluate(report)
-                done += 1
+        for number, evaluate in enumerate(passes):
+            parts += evaluate(partial(report, number))
         rows = SensorRows.chained(*parts)
         return rows.take(np.lexsort((rows.cell, rows.column)))
 
@@ -114,7 +111,7 @@ class SensorValues:
                     f"add --gap {half:g}, or give at most that",
                 )
 
-    def _contacts(self, report: Any) -> Iterator[SensorRows]:
+    def _contacts(self, report: Report) -> Iterator[SensorRows]:
         contact = replace(self.request.contact, hydro="off").checked()
         timing = TimingReport()
         model = self.scene.model
@@ -152,8 +149,7 @@ class SensorValues:
         templates = np.arange(int(model.world_template.max(initial=0)) + 1)
         owner = model.shapes.template[pair]
         in_template = np.stack(
-            [np.isin(owner, (template, GLOBAL_TEMPLATE)).all(axis=1) for template in templates],
-            axis=1,
+            [((owner == t) | (owner == GLOBAL_TEMPLATE)).all(axis=1) for t in templates], axis=1
         )
         names = tuple(self.placed.names[column.column] for column in columns)
         # A sensor's distance is that of the surfaces, as MuJoCo's: margins do not count.
@@ -167,8 +163,7 @@ class SensorValues:
             len(pair),
         )
 
-    def _distances(self, items: Items | None, report: Any) -> Iterator[SensorRows]:
-        assert items is not None
+    def _distances(self, items: Items, report: Report) -> Iterator[SensorRows]:
         model = self.model
         engine = self.request.engine
         fields = FieldCache(engine.cache_dir, engine.cache_limit)
@@ -199,7 +194,7 @@ class SensorValues:
             report(block.first + len(block.distance))
         self.notes += fields.notes
 
-    def _insides(self, report: Any) -> Iterator[SensorRows]:
+    def _insides(self, report: Report) -> Iterator[SensorRows]:
         model = self.model
         frames = len(self.motion.time)
         at_once = max(1, FRAMES_AT_ONCE // model.world_count)
@@ -222,7 +217,9 @@ class SensorValues:
         model = self.model
         region = column.sensor.region
         point = column.sensor.point
-        assert region is not None and point is not None and region.placement is not None
+        assert region is not None
+        assert region.placement is not None
+        assert point is not None
         template = model.world_template[cell % model.world_count]
         in_use = np.isin(template, column.templates)
         cell = cell[in_use]

@@ -19,6 +19,8 @@ SPHERE, CAPSULE, CYLINDER, ELLIPSOID, BOX, HULL = (
 )
 SIZE_COUNTS = {SPHERE: 1, CAPSULE: 2, CYLINDER: 2, ELLIPSOID: 3, BOX: 3}
 """Number of sizes of each kind; a hull has half-spaces in their place."""
+ROUNDING = 1e-12
+"""By how much a hull exceeds its vertices, relative to the largest coordinate."""
 
 
 @dataclass(frozen=True)
@@ -78,8 +80,9 @@ def hull_volume(hull: ConvexHull, outwards: float = 0.0) -> Volume:
     outwards: length by which its faces are moved outwards [m].
     """
     normal = hull.face_normal
-    # Of the farthest vertex, so that no vertex is outside of its own hull by rounding.
-    offset = (normal @ (hull.vertex + hull.center).T).max(axis=1) + outwards
+    points = hull.vertex + hull.center
+    # Of the farthest vertex and beyond its rounding, so that none is outside of its own hull.
+    offset = (normal @ points.T).max(axis=1) + ROUNDING * np.abs(points).max() + outwards
     return Volume(HULL, planes=np.column_stack([normal, offset]))
 
 

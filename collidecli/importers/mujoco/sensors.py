@@ -235,9 +235,7 @@ class _Reader:
             int(self._model.sensor_objtype[number]), int(self._model.sensor_objid[number])
         )
         region = self._region(int(self._model.sensor_refid[number]), POSITION)
-        return Sensor(
-            self.name(number), INSIDE, "insidesite", region=region, point=placement
-        )
+        return Sensor(self.name(number), INSIDE, "insidesite", region=region, point=placement)
 
     def _check_sides(self, word: str, name: str, *sides: Side) -> None:
         """Notes a sensor of which a side has no collider."""
@@ -294,13 +292,15 @@ class _Reader:
         if kind == _OBJECT.mjOBJ_BODY:
             own = model.body_ipos[number], model.body_iquat[number]
             return self._placed(number, own, (data.xipos[number], data.ximat[number]))
-        names = {_OBJECT.mjOBJ_GEOM: "geom", _OBJECT.mjOBJ_SITE: "site", _OBJECT.mjOBJ_CAMERA: "cam"}
+        names = {
+            _OBJECT.mjOBJ_GEOM: "geom",
+            _OBJECT.mjOBJ_SITE: "site",
+            _OBJECT.mjOBJ_CAMERA: "cam",
+        }
         word = names[_OBJECT(kind)]
         if word == "cam" and model.cam_mode[number] != mujoco.mjtCamLight.mjCAMLIGHT_FIXED:
             raise InputError("its camera follows an object, and is at no place of its body")
-        values = (
-            getattr(model, f"{word}_{part}")[number] for part in ("bodyid", "pos", "quat")
-        )
+        values = (getattr(model, f"{word}_{part}")[number] for part in ("bodyid", "pos", "quat"))
         body, position, quaternion = values
         in_world = (getattr(data, f"{word}_{part}")[number] for part in ("xpos", "xmat"))
         return self._placed(int(body), (position, quaternion), tuple(in_world))

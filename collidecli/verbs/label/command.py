@@ -10,8 +10,8 @@ import click
 
 from collidecli.cli.chart_outputs import check_chart, write_chart
 from collidecli.cli.commands import Verb
-from collidecli.cli.settings import option, repeated
 from collidecli.cli.scene_inputs import is_hdf5, refuse_scene_options, run_inputs
+from collidecli.cli.settings import option, repeated
 from collidecli.cli.several_inputs import (
     CONTACT_SET,
     InputFile,

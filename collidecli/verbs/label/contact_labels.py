@@ -275,9 +275,13 @@ class ContactLabels:
         one, other = self.keys.items(key)
         return ~(is_rigid[one] | is_rigid[other]) if len(key) else np.zeros(0, bool)
 
-    @cached_property
+    @property
     def recorded(self) -> np.ndarray:
         """bool[F, W]: whether each cell is recorded: in an episode, if the set has some."""
+        return self._recorded
+
+    @cached_property
+    def _recorded(self) -> np.ndarray:
         every = recorded_cells(self.frames.episodes, len(self.frames), self.contacts.world_count)
         return every[:, self.worlds]
 

@@ -22,7 +22,7 @@ EPISODE = "episode"
 def _small_arrays(labels: DenseLabels) -> tuple[Array, ...]:
     number = labels.frames.number
     return (
-        *(texts(name, words) for name, words in (labels.items | labels.texts).items()),
+        *(texts(name, words) for name, words in {**labels.items, **labels.texts}.items()),
         held("frame_index", number.astype(np.int64)),
         held("step", labels.step),
         held("time", labels.frames.time),
@@ -52,9 +52,7 @@ def _write_h5(output: AtomicOutput, tally: DenseTally) -> None:
     labels = tally.labels
     dense = labels.dense
     units = {"time": "s", **{name: array.unit for name, array in dense.items() if array.unit}}
-    shapes = {
-        name: (array.dtype, (*labels.shape, *array.element)) for name, array in dense.items()
-    }
+    shapes = {name: (array.dtype, (*labels.shape, *array.element)) for name, array in dense.items()}
     tables = {array.name: next(array.pieces()) for array in _small_arrays(labels)}
     with arrays_h5(output, LABELS_FORMAT, labels.about, tables, units, shapes) as append:
         for block in tally.blocks():

@@ -106,9 +106,13 @@ class SensorLabels:
         """Names of the columns."""
         return self.placed.names
 
-    @cached_property
+    @property
     def dense(self) -> dict[str, DenseArray]:
         """The arrays by name."""
+        return self._dense
+
+    @cached_property
+    def _dense(self) -> dict[str, DenseArray]:
         has_tangent = any(sensor.tangent for sensor in self.placed.sensors)
         return {name: array for name, array in DENSE.items() if name != TANGENT or has_tangent}
 
@@ -133,9 +137,13 @@ class SensorLabels:
         """Frames, worlds, columns."""
         return len(self.frames), self.scene.model.world_count, len(self.sensors)
 
-    @cached_property
+    @property
     def frames(self) -> Frames:
         """The frames of the motion."""
+        return self._frames
+
+    @cached_property
+    def _frames(self) -> Frames:
         episodes = episodes_in(self.motion, self.scene.model.world_count)
         return Frames(np.arange(len(self.motion.time)), self.motion.time, episodes)
 
@@ -149,9 +157,13 @@ class SensorLabels:
         """int64[W]: every world."""
         return np.arange(self.scene.model.world_count)
 
-    @cached_property
+    @property
     def recorded(self) -> np.ndarray:
         """bool[F, W]: whether each cell is recorded."""
+        return self._recorded
+
+    @cached_property
+    def _recorded(self) -> np.ndarray:
         return recorded_cells(self.frames.episodes, len(self.frames), len(self.worlds))
 
     @property

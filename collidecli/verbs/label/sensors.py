@@ -100,9 +100,7 @@ def check_sensor_request(request: SensorRequest) -> None:
     if request.output:
         check_ending(request.output, ENDINGS, "a file of sensors")
         file = () if request.sensors.startswith(SCENE) else (request.sensors,)
-        check_output(
-            request.output, request.force, (*request.scenes, request.trajectory, *file)
-        )
+        check_output(request.output, request.force, (*request.scenes, request.trajectory, *file))
         if request.output.lower().endswith(".parquet"):
             require_pyarrow("Parquet")
 
