@@ -26,9 +26,6 @@ from collidecli.scene.sensors import (
 )
 from collidecli.wording import did_you_mean, first_and_count, plural
 
-SCENE = "scene"
-"""Value of --sensors for the sensors that the scene declares."""
-
 
 @dataclass(frozen=True)
 class DistanceColumn:

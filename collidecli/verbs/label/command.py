@@ -38,6 +38,7 @@ from collidecli.results.outputs import check_output, output_folders, planned_out
 from collidecli.results.result import Progress, Result
 from collidecli.scene.option_values import LABEL_THINGS
 from collidecli.scene.options import ContactOptions
+from collidecli.verbs.label.sensor_source import is_no_pattern
 
 if TYPE_CHECKING:
     from collidecli.verbs.label.label import LabelRequest
@@ -131,6 +132,11 @@ def verb(ctx: click.Context, inputs: tuple[str, ...], **values: Any) -> int:
         return _label_sensors(ctx, streams, inputs, values)
     fix = "leave it out, or give the scene with --sensors scene or --sensors FILE.toml"
     refuse_scene_options(ctx, inputs[0], ("frames",), (), fix)
+    for text in filter(is_no_pattern, values["sensors"]):
+        raise click.UsageError(
+            f"--sensors {text} is for a scene and its motion, as a contact set has no poses: give"
+            " the scene in place of the contact set, and the recording with -t."
+        )
     return _label_sets(streams, inputs, values)
 
 

@@ -12,12 +12,7 @@ import numpy as np
 from collidecli.engine.pipeline_build import find_device, load_ahead
 from collidecli.errors import InputError
 from collidecli.motions.loaded_scene import LoadedScene
-from collidecli.motions.placed_sensors import (
-    SCENE,
-    PlacedSensors,
-    scene_sensors,
-    sensors_of_file,
-)
+from collidecli.motions.placed_sensors import PlacedSensors, scene_sensors, sensors_of_file
 from collidecli.motions.requests import EngineRequest
 from collidecli.motions.scenes import MotionResult, scene_in_motion
 from collidecli.motions.sensor_values import SensorValues
@@ -30,6 +25,7 @@ from collidecli.storage.flat_tables import require_pyarrow
 from collidecli.verbs.label.contact_labels import LabelOptions
 from collidecli.verbs.label.files import ENDINGS, WRITERS
 from collidecli.verbs.label.sensor_labels import SensorBlock, SensorLabels
+from collidecli.verbs.label.sensor_source import SCENE, is_sensors_source
 
 PARTICLES_LEFT_OUT = "contacts of particles, cloths and soft bodies are no part of sensors"
 
@@ -76,11 +72,6 @@ class SensorResult(MotionResult, schema="collide.sensors/1"):
     warnings: list[str]
     output: str | None
     bytes: int | None
-
-
-def is_sensors_source(text: str) -> bool:
-    """Whether a value of --sensors names declared sensors: of the scene, or of a file."""
-    return text == SCENE or text.startswith(f"{SCENE}:") or text.lower().endswith(".toml")
 
 
 def check_sensor_request(request: SensorRequest) -> None:

@@ -11,6 +11,7 @@ import numpy as np
 from collidecli.errors import InputError
 from collidecli.results.outputs import check_ending
 from collidecli.results.result import Progress
+from collidecli.scene.expression_hints import expression_fix
 from collidecli.storage.atomic_output import AtomicOutput
 from collidecli.storage.contact_sets.reader import ContactSet
 from collidecli.storage.flat_tables import Append, TableColumn, parquet_table, require_pyarrow
@@ -68,9 +69,8 @@ class LabelTable:
     def check(self) -> None:
         """Raises InputError for a pattern that matches nothing in any set."""
         for option, pattern in sorted(self._missing or ()):
-            raise InputError(
-                f"'{pattern}' matches nothing in {plural(self.done, 'contact set')}", option
-            )
+            what = f"'{pattern}' matches nothing in {plural(self.done, 'contact set')}"
+            raise InputError(what, option, expression_fix(pattern, ()))
 
 
 @contextmanager
