@@ -97,3 +97,41 @@ def test_a_report_of_a_prim_without_colliders_is_refused(tmp_path):
     )
     imported, _ = load(tmp_path, text, CENTIMETRES)
     assert imported.sensors().refused == {"/World/Box": "the body </World/Box> has no collider"}
+
+
+ENVIRONMENT = """
+    def Xform "env_{k}" {{
+      double3 xformOp:translate = ({x}, 0, 0)
+      uniform token[] xformOpOrder = ["xformOp:translate"]
+      def Cube "table" (prepend apiSchemas = ["PhysicsCollisionAPI"]) {{
+        double size = 2
+        def IsaacContactSensor "left" {{
+          float radius = 0.3
+          double3 xformOp:translate = (-0.5, 0, 1)
+          uniform token[] xformOpOrder = ["xformOp:translate"]
+        }}
+        def IsaacContactSensor "right" {{
+          float radius = 0.3
+          double3 xformOp:translate = (0.5, 0, 1)
+          uniform token[] xformOpOrder = ["xformOp:translate"]
+        }}
+      }}
+      def Sphere "ball" (prepend apiSchemas = ["PhysicsRigidBodyAPI", "PhysicsCollisionAPI"]) {{
+        double radius = 0.5
+        double3 xformOp:translate = (0.5, 0, 1.49)
+        uniform token[] xformOpOrder = ["xformOp:translate"]
+      }}
+    }}
+"""
+
+
+def test_a_sensor_that_is_fixed_in_an_environment_stands_in_each(tmp_path):
+    inside = "".join(ENVIRONMENT.format(k=k, x=10 * k) for k in range(3))
+    text = f'def Xform "World" {{\n def Xform "envs" {{\n{inside}\n }}\n}}'
+    path = write_usda(tmp_path, text)
+    names, (block,) = evaluated(
+        SensorRequest(scenes=[str(path)]), lambda labels: (labels.sensors, list(labels.blocks()))
+    )
+    assert [name.rpartition("/")[2] for name in names] == ["left", "right"]
+    assert block.touch[0].tolist() == [[False, True]] * 3
+    assert np.allclose(block.position[0, :, 1, 0], [0.5, 10.5, 20.5])
