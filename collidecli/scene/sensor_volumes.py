@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from collidecli.numerics.products import dot
 from collidecli.scene.convex_hull import ConvexHull
 
 SPHERE, CAPSULE, CYLINDER, ELLIPSOID, BOX, HULL = (
@@ -64,8 +65,9 @@ class Volume:
             half = np.broadcast_to(np.array(self.size), 3)
             return [_unit_ball(points / half, directions / half)]
         radius, half_length = self.size
-        within = _slabs(points[:, 2:], directions[:, 2:], np.array([half_length]))
-        round_side = _unit_ball(points[:, :2] / radius, directions[:, :2] / radius)
+        within = _slabs(points, directions, np.array([np.inf, np.inf, half_length]))
+        across = np.array([1.0, 1.0, 0.0]) / radius
+        round_side = _unit_ball(points * across, directions * across)
         spans = [_both(within, round_side)]
         if self.kind == CAPSULE:
             for centre in (-half_length, half_length):
@@ -82,7 +84,8 @@ def hull_volume(hull: ConvexHull, outwards: float = 0.0) -> Volume:
     normal = hull.face_normal
     points = hull.vertex + hull.center
     # Of the farthest vertex and beyond its rounding, so that none is outside of its own hull.
-    offset = (normal @ points.T).max(axis=1) + ROUNDING * np.abs(points).max() + outwards
+    offset = dot(normal[:, None], points).max(axis=1)
+    offset = offset + ROUNDING * np.abs(points).max() + outwards
     return Volume(HULL, planes=np.column_stack([normal, offset]))
 
 
@@ -90,12 +93,12 @@ def _half_spaces(
     points: np.ndarray, directions: np.ndarray, planes: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """Where lines are within all half-spaces `normal . x <= offset`."""
-    room = planes[:, -1] - points @ planes[:, :-1].T
-    speed = directions @ planes[:, :-1].T
+    slack = planes[:, 3] - dot(points[:, None], planes[:, :3])
+    speed = dot(directions[:, None], planes[:, :3])
     with np.errstate(divide="ignore", invalid="ignore"):
-        at = room / speed
+        at = slack / speed
     # A line that is parallel to a plane and outside of it misses: its first exceeds its last.
-    outside = (speed == 0.0) & (room < 0.0)
+    outside = (speed == 0.0) & (slack < 0.0)
     first = np.where(speed < 0.0, at, np.where(outside, np.inf, -np.inf))
     last = np.where(speed > 0.0, at, np.where(outside, -np.inf, np.inf))
     return first.max(axis=1), last.min(axis=1)
@@ -104,16 +107,17 @@ def _half_spaces(
 def _slabs(
     points: np.ndarray, directions: np.ndarray, half: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Where lines are within a box of half extents [d]; points [n, d]."""
-    axes = np.concatenate([np.eye(len(half)), -np.eye(len(half))])
-    return _half_spaces(points, directions, np.column_stack([axes, np.tile(half, 2)]))
+    """Where lines are within a box of half extents [3]; infinite ones bound nothing."""
+    axes = np.concatenate([np.eye(3), -np.eye(3)])
+    planes = np.column_stack([axes, np.tile(half, 2)])
+    return _half_spaces(points, directions, planes)
 
 
 def _unit_ball(points: np.ndarray, directions: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Where lines are within the unit ball of their dimension: the roots of |p + t d|^2 = 1."""
-    a = (directions * directions).sum(axis=1)
-    b = (points * directions).sum(axis=1)
-    c = (points * points).sum(axis=1) - 1.0
+    """Where lines are within the unit ball: the roots of |p + t d|^2 = 1."""
+    a = dot(directions, directions)
+    b = dot(points, directions)
+    c = dot(points, points) - 1.0
     still = a == 0.0
     square = b * b - a * c
     misses = np.where(still, c > 0.0, square < 0.0)

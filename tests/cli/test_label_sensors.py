@@ -148,7 +148,7 @@ def test_files_of_every_form_have_equal_values(sensed, collide, monkeypatch):
         collide.ok(COMMAND, "--sensors", "scene", "-o", f"out.{ending}")
     arrays = loaded("out.npz")
     with h5py.File("out.h5") as file:
-        assert file.attrs["format"] == "collide-labels"
+        assert file.attrs["format"] == "collide-sensors"
         assert file["distance"].attrs["unit"] == "m"
         for name, values in arrays.items():
             stored = file[name].asstr()[:] if values.dtype.kind == "U" else file[name][:]
@@ -225,7 +225,7 @@ def test_several_recordings_have_a_file_each(sensed, collide):
     for number, frames in enumerate((4, 15)):
         write_motion(sensed / "demos" / f"d{number}.h5", frames)
     result = collide.result("label scene.xml -t demos --sensors sensors.toml -o out --device cpu")
-    assert result["schema"] == "collide.sensors_list/1"
+    assert result["schema"] == "collide.label_list/1"
     with h5py.File("out/d1.sensors.h5") as file:
         assert file["touch"].shape == (15, 1, 6)
         assert file["touch"][:, 0, 0].tolist() == (np.float32(DEPTH[:15]) <= 0.0).tolist()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -80,7 +80,7 @@ class MjcfImport:
         """The sensors that the scene declares."""
         from collidecli.importers.mujoco.sensors import mjcf_sensors  # most runs read none
 
-        return mjcf_sensors(self)
+        return mjcf_sensors(self.mj_model, self.geom_shapes, self.is_static)
 
 
 def add_mjcf(
@@ -166,10 +166,7 @@ def add_compiled(
         *about,
         fixed_links=fixed_links,
         meshes=meshes.body_of,
-        geom_shapes=tuple(
-            () if row == LEFT_OUT else tuple(meshes.shapes_of.get(name, [name]))
-            for name, row in zip(names, shapes.row.tolist(), strict=True)
-        ),
+        geom_shapes=_paths_of_geoms(names, meshes, shapes),
         is_static=static,
     )
 
@@ -179,6 +176,16 @@ def _geom_names(compiled: CompiledScene) -> list[str]:
     if compiled.urdf:
         return urdf_shape_names(mj_model)
     return [geom_name(mj_model, geom) for geom in range(mj_model.ngeom)]
+
+
+def _paths_of_geoms(
+    names: Sequence[str], meshes: GeomMeshes, shapes: GeomShapes
+) -> tuple[tuple[str, ...], ...]:
+    """Paths of the shapes of each geom; none of one that is left out."""
+    return tuple(
+        () if row == LEFT_OUT else tuple(meshes.shapes_of.get(name, [name]))
+        for name, row in zip(names, shapes.row.tolist(), strict=True)
+    )
 
 
 def _shapes_of_links(mj_model: mujoco.MjModel, geom_shapes: GeomShapes) -> dict[str, list[int]]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
 
 import mujoco
 import numpy as np
@@ -34,9 +33,6 @@ from collidecli.scene.sensors import (
     Side,
 )
 from collidecli.wording import first_and_count
-
-if TYPE_CHECKING:
-    from collidecli.importers.mujoco.scene import MjcfImport
 
 _SENSOR = mujoco.mjtSensor
 _OBJECT = mujoco.mjtObj
@@ -70,15 +66,18 @@ _OF_DYNAMICS = ("force", "torque", "linvel", "angvel")
 _OF_ONE_CONTACT = ("dist", "pos", "normal", "tangent")
 
 
-def mjcf_sensors(scene: MjcfImport) -> DeclaredSensors:
+def mjcf_sensors(
+    mj_model: mujoco.MjModel, geom_shapes: Sequence[Sequence[str]], is_static: np.ndarray
+) -> DeclaredSensors:
     """The sensors of a scene, in the order of the file.
 
-    A sensor of contacts that a recording's poses do not determine is refused, with the reason.
+    A sensor of contacts that poses do not determine is refused, with the reason. geom_shapes: paths
+    of the shapes of each geom. is_static: bool[nbody], bodies that are fixed to the world.
     """
-    reader = _Reader(scene)
+    reader = _Reader(mj_model, geom_shapes, is_static)
     sensors = []
     refused: dict[str, str] = {}
-    for number in range(scene.mj_model.nsensor):
+    for number in range(mj_model.nsensor):
         try:
             sensor = reader.sensor(number)
         except InputError as error:
@@ -92,9 +91,15 @@ def mjcf_sensors(scene: MjcfImport) -> DeclaredSensors:
 class _Reader:
     """Reads the sensors of one scene, and collects what is said about them together."""
 
-    def __init__(self, scene: MjcfImport) -> None:
-        self._scene = scene
-        self._model = scene.mj_model
+    def __init__(
+        self,
+        mj_model: mujoco.MjModel,
+        geom_shapes: Sequence[Sequence[str]],
+        is_static: np.ndarray,
+    ) -> None:
+        self._model = mj_model
+        self._geom_shapes = geom_shapes
+        self._is_static = is_static
         self._data = mujoco.MjData(self._model)
         mujoco.mj_kinematics(self._model, self._data)
         mujoco.mj_camlight(self._model, self._data)
@@ -218,7 +223,7 @@ class _Reader:
             (self._model.sensor_reftype, self._model.sensor_refid),
         ):
             geoms = self._geoms(int(kinds[number]), int(ids[number]))
-            missing = [geom for geom in geoms if not self._scene.geom_shapes[geom]]
+            missing = [geom for geom in geoms if not self._geom_shapes[geom]]
             if len(missing) == len(geoms):
                 what = f"geom '{geom_name(self._model, missing[0])}'" if missing else "its body"
                 raise InputError(
@@ -264,7 +269,7 @@ class _Reader:
         return np.flatnonzero(np.isin(self._model.geom_bodyid, list(bodies))).tolist()
 
     def _shapes(self, geoms: Sequence[int]) -> tuple[str, ...]:
-        return tuple(path for geom in geoms for path in self._scene.geom_shapes[geom])
+        return tuple(path for geom in geoms for path in self._geom_shapes[geom])
 
     def _region(self, site: int, test: str) -> Region:
         model = self._model
@@ -313,7 +318,7 @@ class _Reader:
     ) -> Placement:
         """A frame on a body. own: position and quaternion wxyz in the body. in_world: position and
         matrix, for a body that is fixed to the world."""
-        if self._scene.is_static[body]:
+        if self._is_static[body]:
             quaternion = np.empty(4)
             mujoco.mju_mat2Quat(quaternion, in_world[1])
             return Placement("", (*in_world[0].tolist(), *quaternion[WXYZ_TO_XYZW].tolist()))

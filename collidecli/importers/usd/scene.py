@@ -120,9 +120,11 @@ class UsdImport:
 
     def sensors(self) -> DeclaredSensors:
         """The sensors that the stage declares."""
-        from collidecli.importers.usd.sensors import usd_sensors  # most runs read none
+        from collidecli.importers.usd.sensors import StageItems, usd_sensors  # most runs read none
 
-        return usd_sensors(self)
+        rest = {path: rest.pose for path, rest in self.rest.items()}
+        unit = self.metres_per_unit
+        return usd_sensors(StageItems(self.stage, self.file, unit, rest, self.shape_of))
 
     def motion(self, model: Model) -> UsdMotion | None:
         """The stage's animation, of the finalized model; None without animated bodies and

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
 
 import numpy as np
 from pxr import Usd
@@ -19,6 +19,7 @@ from collidecli.importers.usd.typed_attributes import (
 )
 from collidecli.importers.usd.world_matrices import PrimTransforms
 from collidecli.numerics.poses import inverse_poses, moved_points
+from collidecli.numerics.products import matvec
 from collidecli.scene.poses import IDENTITY_POSE
 from collidecli.scene.sensor_volumes import SPHERE, Volume
 from collidecli.scene.sensors import (
@@ -32,9 +33,6 @@ from collidecli.scene.sensors import (
 )
 from collidecli.wording import first_and_count
 
-if TYPE_CHECKING:
-    from collidecli.importers.usd.scene import UsdImport
-
 REPORT = "PhysxContactReportAPI"
 REPORT_THRESHOLD = "physxContactReport:threshold"
 REPORT_PAIRS = "physxContactReport:reportPairs"
@@ -42,7 +40,19 @@ ISAAC = "IsaacContactSensor"
 TRANSLATE = "xformOp:translate"
 
 
-def usd_sensors(scene: UsdImport) -> DeclaredSensors:
+@dataclass(frozen=True)
+class StageItems:
+    """A stage and what was read of it. file: path. metres_per_unit: of the stage. rest: resting
+    pose float64[7] of each body, by its prim [m]. shapes: paths of all shapes."""
+
+    stage: Usd.Stage
+    file: str
+    metres_per_unit: float
+    rest: Mapping[str, np.ndarray]
+    shapes: Collection[str]
+
+
+def usd_sensors(scene: StageItems) -> DeclaredSensors:
     """The contact sensors of a stage, in its order, named by their prims.
 
     A sensor of a prim without colliders is refused, with the reason.
@@ -60,7 +70,9 @@ def usd_sensors(scene: UsdImport) -> DeclaredSensors:
 
 
 class _Reader:
-    def __init__(self, scene: UsdImport) -> None:
+    """Reads the sensors of prims, and collects what is said about them together."""
+
+    def __init__(self, scene: StageItems) -> None:
         self._scene = scene
         self._transforms = PrimTransforms(REST_TIME, scene.file)
         self._thresholds: list[str] = []
@@ -108,19 +120,19 @@ class _Reader:
 
     def _owner(self, path: str) -> str:
         """The nearest body of a prim, itself included; "" without one."""
-        while path and path not in self._scene.body_of:
+        while path and path not in self._scene.rest:
             path = path.rpartition("/")[0]
         return path
 
     def _shapes(self, path: str) -> tuple[str, ...]:
         """Paths of the shapes of a body or a collider. Raises InputError for a prim without."""
-        of_shape = {shape: shape.partition("#")[0] for shape in self._scene.shape_of}
-        if path in self._scene.body_of:
+        of_shape = {shape: shape.partition("#")[0] for shape in self._scene.shapes}
+        if path in self._scene.rest:
             found = tuple(s for s, prim in of_shape.items() if self._owner(prim) == path)
         else:
             found = tuple(s for s, prim in of_shape.items() if prim == path)
         if not found:
-            kind = "body" if path in self._scene.body_of else "prim"
+            kind = "body" if path in self._scene.rest else "prim"
             raise InputError(f"the {kind} <{path}> has no collider")
         return found
 
@@ -155,9 +167,9 @@ class _Reader:
         if not np.isfinite(radius):
             raise InputError(f"its radius is {radius}")
         matrix = self._transforms.matrix(prim.GetParent())
-        point = (np.append(self._origin(prim, where), 1.0) @ matrix)[:3] * unit
+        point = matvec(matrix.T, np.append(self._origin(prim, where), 1.0))[:3] * unit
         body = self._owner(str(prim.GetPath()))
         if body:
-            point = moved_points(inverse_poses(self._scene.rest[body].pose), point)
+            point = moved_points(inverse_poses(self._scene.rest[body]), point)
         placement = Placement(body, (*point.tolist(), *IDENTITY_POSE[3:]))
         return Region(Volume(SPHERE, (float(radius) * unit,)), POSITION, placement)

@@ -209,7 +209,7 @@ def _several_sensors(
 
     with output_folders(job.output for job in jobs if job.output):
         items = computed(streams, jobs, compute, "measuring", "loading", kernels=True)
-        return listed(streams, "sensors", items, SENSOR_LIST_TABLE)
+        return listed(streams, "label", items, SENSOR_LIST_TABLE)
 
 
 def _label_sets(streams: Streams, contact_sets: Sequence[str], values: dict[str, Any]) -> int:

@@ -24,6 +24,7 @@ from collidecli.scene.episodes import recorded_cells
 from collidecli.scene.option_values import LABEL_THINGS
 from collidecli.scene.options import recorded_number
 from collidecli.scene.records import may_share_world
+from collidecli.storage.array_files import LABELS_FORMAT
 from collidecli.storage.contact_sets.reader import ContactSet
 from collidecli.storage.contact_sets.row_rules import check_shape_rows, gap_range, pair_values
 from collidecli.storage.contact_sets.selected import named_items, rows_of_block
@@ -293,6 +294,11 @@ class ContactLabels:
     def shape(self) -> tuple[int, int, int, int]:
         """Frames, worlds, sensors, partners."""
         return len(self.frames), len(self.worlds), len(self.sensors), len(self.partners)
+
+    @property
+    def form(self) -> str:
+        """Name of the HDF5 format."""
+        return LABELS_FORMAT
 
     @property
     def dense(self) -> dict[str, DenseArray]:

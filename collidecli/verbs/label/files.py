@@ -10,7 +10,7 @@ import numpy as np
 from collidecli.exporters.arrays import Array, episode_arrays, held, texts, write_npz
 from collidecli.exporters.dense_columns import AXES
 from collidecli.results.endings import HDF5_ENDINGS
-from collidecli.storage.array_files import LABELS_FORMAT, arrays_h5
+from collidecli.storage.array_files import arrays_h5
 from collidecli.storage.atomic_output import AtomicOutput
 from collidecli.storage.flat_tables import TableColumn, cell_columns, csv_table, parquet_table
 from collidecli.verbs.label.dense import DenseArray, DenseLabels, DenseTally
@@ -54,7 +54,7 @@ def _write_h5(output: AtomicOutput, tally: DenseTally) -> None:
     units = {"time": "s", **{name: array.unit for name, array in dense.items() if array.unit}}
     shapes = {name: (array.dtype, (*labels.shape, *array.element)) for name, array in dense.items()}
     tables = {array.name: next(array.pieces()) for array in _small_arrays(labels)}
-    with arrays_h5(output, LABELS_FORMAT, labels.about, tables, units, shapes) as append:
+    with arrays_h5(output, labels.form, labels.about, tables, units, shapes) as append:
         for block in tally.blocks():
             append(block.first, {name: getattr(block, name) for name in dense})
 

@@ -18,6 +18,7 @@ from collidecli.results.result import Progress
 from collidecli.scene.episodes import recorded_cells
 from collidecli.scene.motion import Motion, episodes_in
 from collidecli.scene.sensors import CONTACT, INSIDE
+from collidecli.storage.array_files import SENSORS_FORMAT
 from collidecli.verbs.label.dense import DenseArray
 
 BLOCK_VALUES = 1 << 17
@@ -105,6 +106,11 @@ class SensorLabels:
     def sensors(self) -> tuple[str, ...]:
         """Names of the columns."""
         return self.placed.names
+
+    @property
+    def form(self) -> str:
+        """Name of the HDF5 format."""
+        return SENSORS_FORMAT
 
     @property
     def dense(self) -> dict[str, DenseArray]:
