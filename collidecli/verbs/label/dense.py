@@ -46,9 +46,10 @@ class DenseLabels(Protocol):
 
     form: name of the HDF5 format. dense: arrays [F, W, ...], the label `touch` first. items: names
     along each axis after frames and worlds, by the plural of the axis. texts: names that arrays
-    number, by `DenseArray.words`. shape: of the axes. frames: selected; step: int64[F], numbers of the recorder. worlds: int64[W].
-    recorded: bool[F, W]. present: bool[W, ...]. is_row: bool[W, ...], entries that a table has rows
-    of, where they are recorded. about: attributes of a file; mappings become JSON.
+    number, by `DenseArray.words`. shape: of the axes. frames: selected; step: int64[F], numbers of
+    the recorder. worlds: int64[W]. recorded: bool[F, W]. present: bool[W, ...]. is_row: bool[W,
+    ...], entries that a table has rows of, where they are recorded. about: attributes of a file;
+    mappings become JSON.
     """
 
     @property
