@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from collidecli.python.contacts import Contacts, collide, open_contacts
     from collidecli.python.distances import Distances, Shape, distance, signed_distance
     from collidecli.python.recordings import RecordingFile, open_recording
+    from collidecli.python.sensors import Sensors, label_sensors
     from collidecli.python.sweeps import ParticleSweep, SelfSweep, Sweep, sweep
     from collidecli.scene.materials import Material, PairMaterial
     from collidecli.scene.model import Model
@@ -58,6 +59,7 @@ _HOME = {
         "python.contacts": "Contacts collide open_contacts",
         "python.distances": "Distances Shape distance signed_distance",
         "python.recordings": "RecordingFile open_recording",
+        "python.sensors": "Sensors label_sensors",
         "python.sweeps": "ParticleSweep SelfSweep Sweep sweep",
         "verbs.audit.audit": "Audit",
         "verbs.audit.python": "audit",
@@ -103,6 +105,7 @@ __all__ += [
     "OutputError",
     "ParticleSweep",
     "SelfSweep",
+    "Sensors",
     "Sweep",
     "signed_distance",
 ]
@@ -112,6 +115,7 @@ __all__ += [
     "collide",
     "distance",
     "label",
+    "label_sensors",
     "open_contacts",
     "open_recording",
     "problem",

@@ -80,6 +80,27 @@ def run_inputs(
     return RunInputs(*scenes_and_recording(scenes, recordings[0] if recordings else None))
 
 
+OF_SCENES = ("Motion", "Recording", "Scene", "Contacts")
+"""Sections of options that a contact set has no use for."""
+
+
+def refuse_scene_options(
+    ctx: click.Context, where: str, kept: Sequence[str], more: Sequence[str], fix: str
+) -> None:
+    """Raises InputError for an option of a scene that the command line gives with a contact set.
+
+    where: the contact set. kept: names of options that apply to it too. more: names of further
+    options of scenes. fix: the remedy.
+    """
+    for parameter in ctx.command.params:
+        name = parameter.name or ""
+        on_line = ctx.get_parameter_source(name) == click.core.ParameterSource.COMMANDLINE
+        of_scene = getattr(parameter, "section", "") in OF_SCENES and name not in kept
+        if on_line and (of_scene or name in more):
+            what = "is an option for scenes, and a contact set has its motion and its contacts"
+            raise InputError(what, f"{parameter.opts[-1]}, {where}", fix)
+
+
 HDF5_SIGNATURE = b"\x89HDF\r\n\x1a\n"
 
 

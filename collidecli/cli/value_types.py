@@ -11,6 +11,7 @@ import click
 
 from collidecli.cli.streams import streams_of
 from collidecli.scene import option_values
+from collidecli.scene.name_patterns import split_patterns
 from collidecli.wording import metres
 
 _UNITS = {"": 1, "B": 1}
@@ -118,9 +119,7 @@ class ListOf(click.ParamType):
             return value
         try:
             return tuple(
-                self._item(text.strip())
-                for text in str(value).split(",")
-                if text.strip() or self._fault
+                self._item(text) for text in split_patterns(str(value)) if text or self._fault
             )
         except ValueError:
             self.fail(f"'{value}' is no list of {self._fault}", param, ctx)
@@ -152,9 +151,9 @@ class PatternPair(click.ParamType):
     def convert(
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
     ) -> tuple[str, ...]:
-        is_old = isinstance(value, str) and "," not in value
-        parts = value.split(None if is_old else ",") if isinstance(value, str) else value
-        parts = tuple(part.strip() for part in parts if part.strip())
+        parts = split_patterns(value) if isinstance(value, str) else value
+        is_old = isinstance(value, str) and len(parts) == 1
+        parts = tuple(value.split() if is_old else filter(None, parts))
         if len(parts) != 2:
             self.fail(f"'{value}' is not two patterns; write 'A,B'", param, ctx)
         if is_old and param is not None and ctx is not None:

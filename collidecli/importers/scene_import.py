@@ -10,6 +10,7 @@ from typing import Any, Protocol
 from collidecli.scene.kinematics import ArticulatedScene, Kinematics
 from collidecli.scene.model import Model
 from collidecli.scene.motion import Motion
+from collidecli.scene.sensors import DeclaredSensors
 
 EXPAND_XACRO = "expand it first: xacro FILE > robot.urdf"
 """Remedy for a URDF that is still a template of ROS's xacro."""
@@ -47,6 +48,10 @@ class SceneImport(Protocol):
     def kinematics(self) -> Kinematics | None: ...
     @property
     def articulated(self) -> ArticulatedScene | None: ...
+
+    def sensors(self) -> DeclaredSensors:
+        """The sensors that the scene declares."""
+        ...
 
     def motion(self, model: Model) -> Motion | None:
         """The motion that the scene contains, of the bodies of the finalized model; None where it

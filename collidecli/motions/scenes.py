@@ -15,6 +15,7 @@ from collidecli.motions.derived import SlicedMotion
 from collidecli.motions.loaded_scene import LoadedScene
 from collidecli.motions.requests import SceneRequest
 from collidecli.motions.scene_cache import file_state
+from collidecli.results.endings import MUJOCO_ENDINGS
 from collidecli.results.result import PathLike, Result
 from collidecli.scene.builder import ModelBuilder
 from collidecli.scene.mesh_choices import mesh_choices
@@ -48,7 +49,6 @@ def check_worlds(motion: Motion, model: Model, where: str, fix: str) -> None:
 
 
 USD_ENDINGS = ENDINGS[USD]
-MUJOCO_ENDINGS = (".xml", ".mjcf", ".urdf")
 _SELECT = " or one world, for example with --demos"
 WORLD_BYTES = 256
 POSE_BYTES = 56

@@ -11,5 +11,7 @@ RECORDING_ENDINGS = tuple(
 )
 """Extensions of the recordings of a folder. USD layers are named by a path or a pattern: a folder
 of them may contain scenes too."""
+MUJOCO_ENDINGS = (".xml", ".mjcf", ".urdf")
+SCENE_ENDINGS = (*ENDINGS[USD], *MUJOCO_ENDINGS)
 FILE_ENDINGS = (*HDF5_ENDINGS, *PAGE_ENDINGS)
 """Extensions of outputs, which the name of a folder of outputs does not have."""

@@ -4,10 +4,10 @@ distance field."""
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from fnmatch import fnmatchcase
 from typing import NamedTuple
 
 from collidecli.errors import InputError
+from collidecli.scene.name_patterns import matcher
 from collidecli.scene.option_values import MESH_COLLIDERS, SDF_MESH
 from collidecli.wording import did_you_mean
 
@@ -34,7 +34,7 @@ class MeshChoices(NamedTuple):
         """The choice of the last pattern that matches one of the paths, those of a collider and of
         its body; None without one."""
         for pattern, choice in reversed(self.entries):
-            if any(fnmatchcase(path, pattern) for path in paths):
+            if any(map(matcher(pattern, OPTION), paths)):
                 return choice
         return None
 

@@ -9,6 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from collidecli.errors import InputError
+from collidecli.scene.name_patterns import split_patterns
 from collidecli.scene.option_values import (
     BROAD_PHASES,
     DEFAULT_BETAS,
@@ -587,15 +588,14 @@ def _pair_texts(name: str, given: Any) -> tuple[str, ...]:
     pairs = (given,) if isinstance(given, str) else given
     texts = tuple(pair if isinstance(pair, str) else ",".join(pair) for pair in pairs)
     for text in texts:
-        if len(text.split(",")) != 2 or not all(part.strip() for part in text.split(",")):
+        patterns = split_patterns(text)
+        if len(patterns) != 2 or not all(patterns):
             raise InputError(f"{name} is {text!r}", "options", "give two patterns, as 'A,B'")
     return texts
 
 
 def _split_pairs(texts: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
-    return tuple(
-        (first.strip(), second.strip()) for first, second in (text.split(",") for text in texts)
-    )
+    return tuple((first, second) for first, second in map(split_patterns, texts))
 
 
 @dataclass(frozen=True)

@@ -1,16 +1,17 @@
-"""Selection of shapes, particle objects and pairs by patterns of paths, such as `*/ground`; `*`
-matches slashes too."""
+"""Selection of shapes, particle objects and pairs by patterns of paths, such as `*/ground` or
+`re:.*/link[0-9]`."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from fnmatch import fnmatchcase
 from typing import NamedTuple
 
 import numpy as np
 
 from collidecli.errors import InputError
+from collidecli.scene.expression_hints import expression_fix
+from collidecli.scene.name_patterns import compiled, is_expression, matcher, split_patterns
 from collidecli.wording import did_you_mean
 
 
@@ -40,9 +41,11 @@ class NamedItems:
     of: str
     advice: str = "collide inspect lists the shapes"
 
-    def met(self, pattern: str) -> np.ndarray:
-        """bool[N]: items whose path, or that of whose body, matches."""
-        met = np.array([fnmatchcase(path, pattern) for path in (*self.path, *self.body_path)], bool)
+    def met(self, pattern: str, option: str) -> np.ndarray:
+        """bool[N]: items whose path, or that of whose body, matches. Raises the error of
+        `matcher`."""
+        is_met = matcher(pattern, option)
+        met = np.array([is_met(path) for path in (*self.path, *self.body_path)], bool)
         count = len(self.path)
         # the last entry is for body -1
         return met[:count] | np.append(met[count:], False)[self.body]
@@ -51,7 +54,7 @@ class NamedItems:
         """bool[N]: items that match a pattern. Raises InputError for a pattern without a match."""
         matched = np.zeros(len(self.path), bool)
         for pattern in patterns:
-            met = self.met(pattern)
+            met = self.met(pattern, option)
             if not met.any():
                 paths = [*self.path, *self.body_path]
                 raise _unmatched(pattern, self.of, option, paths, self.advice)
@@ -101,12 +104,20 @@ def chosen_rows(kept: np.ndarray, items: Sequence[np.ndarray]) -> np.ndarray:
 
 def listed(patterns: str | Sequence[str]) -> tuple[str, ...]:
     """Patterns given in Python: a text is one, or several with commas, as on the command line."""
-    return tuple(patterns.split(",")) if isinstance(patterns, str) and patterns else tuple(patterns)
+    if isinstance(patterns, str) and patterns:
+        return tuple(split_patterns(patterns))
+    return tuple(patterns)
 
 
 def _unmatched(pattern: str, of: str, option: str, paths: Sequence[str], advice: str) -> InputError:
     """The error of a pattern, with one that matches, if a path contains the text of this one, or a
     similar path."""
+    if is_expression(pattern):
+        found = any(map(compiled(pattern, option).search, paths))
+        fix = "an expression matches whole paths: begin and end it with .*" if found else advice
+        return InputError(f"'{pattern}' matches no {of}", option, fix)
+    if fix := expression_fix(pattern, paths):
+        return InputError(f"'{pattern}' matches no {of}", option, fix)
     inner = pattern.strip("*")
     similar = next((path for path in paths if inner and inner.lower() in path.lower()), None)
     fix = did_you_mean(inner, paths, advice)

@@ -15,6 +15,7 @@ from collidecli.storage.atomic_output import AtomicOutput
 from collidecli.storage.contact_sets.header import creator
 
 LABELS_FORMAT = "collide-labels"
+SENSORS_FORMAT = "collide-sensors"
 AUDIT_FORMAT = "collide-audit"
 VERSION = (1, 0)
 _CHUNK_BYTES = 1 << 18

@@ -263,7 +263,16 @@ test_refused = refusals(
     ("a.h5", ""),
     ("a.h5 -o a.h5 --force", "", 3),
     ("plain.h5 --slip -o x.npz", "--columns slip"),
-    ("scene.xml -o x.npz", "scene.xml"),
+    ("a.h5 -o x.npz --sensors '.*1'", ("'.*1' matches no", "as 're:.*1'")),
+    ("a.h5 -o x.npz --sensors '^body[0-9]+$'", "as 're:body[0-9]+'"),
+    ("a.h5 -o x.npz --sensors feet.toml", "give the scene in place"),
+    ("a.h5 -o x.npz --sensors scene:foot", "give the scene in place"),
+    ("a.h5 -o x.npz -t motion.h5", "-t"),
+    ("a.h5 -o x.npz --gap 1mm", "--gap, a.h5"),
+    ("scene.xml -o x.npz", "--sensors scene"),
+    ("scene.xml --sensors body0 -o x.npz", "'body0' names no sensors"),
+    ("scene.xml --sensors a,b -o x.npz", "--sensors FILE.toml"),
+    ("scene.xml --sensors scene --partners x -o x.npz", "--partners is for contact sets"),
     needs="made",
 )  # fmt: skip
 

@@ -36,7 +36,7 @@ ELSEWHERE = {
         "add_builtin",
         "register_count",
     ),
-    *("mju_makeFrame", "mj_contactParam"),
+    *("mju_makeFrame", "mj_contactParam", "sensorPeriod"),
     # Packages that others need, a robot of gymnasium-robotics, the tag of a wheel.
     *("absl", "etils", "importlib_resources", "typing_extensions", "zipp", "websockets"),
     *("adroit_hand/F2.stl", "py3"),

@@ -46,6 +46,7 @@ from collidecli.verbs.audit.request import AuditRequest
 from collidecli.verbs.clearance.clearance import ClearanceRequest, clearance
 from collidecli.verbs.label.contact_labels import LabelOptions
 from collidecli.verbs.label.label import LabelRequest, label
+from collidecli.verbs.label.sensors import SensorRequest, label_sensors
 from collidecli.verbs.report import report as report_module
 from tests.support import contact_sets as sets
 from tests.support.doc_examples import FENCE, check_output, collide_lines, joined
@@ -482,7 +483,13 @@ def run_page(text: str, capsys: pytest.CaptureFixture[str], whole: bool = False)
 GUIDES = [f"tutorial/{name}" for name in ("first-contact-set", "contact-pressure", "cloth")]
 GUIDES += [
     f"howto/{name}"
-    for name in ("label-contacts", "audit-a-motion", "measure-clearance", "find-missed-contacts")
+    for name in (
+        "label-contacts",
+        "read-sensors",
+        "audit-a-motion",
+        "measure-clearance",
+        "find-missed-contacts",
+    )
 ]
 GUIDES += ["install", "howto/compare-engines"]
 REFERENCE = [
@@ -688,6 +695,13 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> set[str]:
     (folder / "balls.xml").write_text(f"<mujoco><worldbody>{balls}</worldbody></mujoco>")
     clearance(
         ClearanceRequest(scenes=[str(folder / "balls.xml")], output=str(folder / "clearance.h5"))
+    )
+    sensors = '<contact name="c" data="found tangent"/>'
+    (folder / "sensors.xml").write_text(
+        f"<mujoco><worldbody>{balls}</worldbody><sensor>{sensors}</sensor></mujoco>"
+    )
+    label_sensors(
+        SensorRequest(scenes=[str(folder / "sensors.xml")], output=str(folder / "sensors.h5"))
     )
     slipping = str(folder / "combine.h5")
     label(LabelRequest(slipping, str(folder / "labels.h5"), LabelOptions(slip=True)))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -31,6 +31,7 @@ from collidecli.scene.builder import ModelBuilder
 from collidecli.scene.model import STATIC_BODY, Model
 from collidecli.scene.motion import TimedMotion
 from collidecli.scene.options import SceneOptions
+from collidecli.scene.sensors import DeclaredSensors
 from collidecli.storage.trajectory_motion import BodyMatch
 
 
@@ -45,7 +46,8 @@ class MjcfImport:
     warnings: of MuJoCo or of this importer. kept: empty. files: every file whose content
     may affect a contact; the scene file first. text: of a scene that is not a file. fixed_links:
     name of the body of each shape of a body that is welded to the world, by name. meshes: name of
-    the body of each mesh collider, by the name of its geom.
+    the body of each mesh collider, by the name of its geom. geom_shapes: paths of the shapes of
+    each geom. is_static: bool[nbody], bodies that are fixed to the world.
     """
 
     path: str
@@ -62,6 +64,8 @@ class MjcfImport:
     fixed_links: Mapping[str, str] = field(default_factory=dict)
     switched: tuple[str, ...] = ()
     meshes: Mapping[str, str] = field(default_factory=dict)
+    geom_shapes: tuple[tuple[str, ...], ...] = ()
+    is_static: np.ndarray = field(default_factory=lambda: np.zeros(0, bool))
 
     @property
     def articulated(self) -> MujocoArticulations:
@@ -71,6 +75,12 @@ class MjcfImport:
         """The scene's keyframes as a motion of the model's bodies, one frame each; None without
         keyframes."""
         return KeyframeMotion(self, model) if self.mj_model.nkey else None
+
+    def sensors(self) -> DeclaredSensors:
+        """The sensors that the scene declares."""
+        from collidecli.importers.mujoco.sensors import mjcf_sensors  # most runs read none
+
+        return mjcf_sensors(self.mj_model, self.geom_shapes, self.is_static)
 
 
 def add_mjcf(
@@ -156,6 +166,8 @@ def add_compiled(
         *about,
         fixed_links=fixed_links,
         meshes=meshes.body_of,
+        geom_shapes=_paths_of_geoms(names, meshes, shapes),
+        is_static=static,
     )
 
 
@@ -164,6 +176,16 @@ def _geom_names(compiled: CompiledScene) -> list[str]:
     if compiled.urdf:
         return urdf_shape_names(mj_model)
     return [geom_name(mj_model, geom) for geom in range(mj_model.ngeom)]
+
+
+def _paths_of_geoms(
+    names: Sequence[str], meshes: GeomMeshes, shapes: GeomShapes
+) -> tuple[tuple[str, ...], ...]:
+    """Paths of the shapes of each geom; none of one that is left out."""
+    return tuple(
+        () if row == LEFT_OUT else tuple(meshes.shapes_of.get(name, [name]))
+        for name, row in zip(names, shapes.row.tolist(), strict=True)
+    )
 
 
 def _shapes_of_links(mj_model: mujoco.MjModel, geom_shapes: GeomShapes) -> dict[str, list[int]]:

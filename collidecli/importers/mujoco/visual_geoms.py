@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from fnmatch import fnmatchcase
 
 import mujoco
 import numpy as np
@@ -11,6 +10,7 @@ import numpy as np
 from collidecli.errors import InputError
 from collidecli.importers.mujoco.shape_names import body_name, geom_name
 from collidecli.importers.visual_options import KIND, OPTION, matching_visuals
+from collidecli.scene.name_patterns import matcher
 
 HIDDEN_GROUPS = 3
 """First group of geoms that MuJoCo's viewer does not show at first."""
@@ -74,8 +74,5 @@ def chosen_geoms(mj_model: mujoco.MjModel, patterns: Sequence[str], where: str) 
 def _met(
     pattern: str, geoms: Sequence[int], name_of: dict[int, str], body_of: dict[int, str]
 ) -> list[int]:
-    return [
-        geom
-        for geom in geoms
-        if fnmatchcase(name_of[geom], pattern) or fnmatchcase(body_of[geom], pattern)
-    ]
+    is_met = matcher(pattern, OPTION)
+    return [geom for geom in geoms if is_met(name_of[geom]) or is_met(body_of[geom])]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from fnmatch import fnmatchcase
 from itertools import permutations
 
 import numpy as np
@@ -34,6 +33,7 @@ from collidecli.importers.recordings.root_columns import RootColumns, root_group
 from collidecli.importers.recordings.times import checked_time, long_step_warnings, rate_time
 from collidecli.scene.kinematics import last_element
 from collidecli.scene.motion import Motion
+from collidecli.scene.name_patterns import matcher
 from collidecli.scene.options import RecordingOptions
 from collidecli.storage.storage_formats import CSV
 from collidecli.wording import plural, some_names
@@ -251,12 +251,11 @@ class JointTableRecording(Recording):
             return titles
         named = titles
         if self._table.has_titles:
+            is_met = matcher(options.state or "*", "--state")
             named = {
                 column: title
                 for column, title in titles.items()
-                if time_factor(title) is None
-                and not is_index(title)
-                and fnmatchcase(title, options.state or "*")
+                if time_factor(title) is None and not is_index(title) and is_met(title)
             }
             roots = root_groups(named)
             of_root = {column for root in roots for column in root.columns}
@@ -321,11 +320,8 @@ class JointTableRecording(Recording):
     ) -> dict[int, JointTitle]:
         """The columns of joint positions; those of other quantities go to `unused`. Raises
         InputError for two columns of a joint, and for commands alone."""
-        wanted = {
-            column: joint
-            for column, joint in found.items()
-            if (fnmatchcase(titles[column], options.state) if options.state else True)
-        }
+        is_met = matcher(options.state or "*", "--state")
+        wanted = {column: joint for column, joint in found.items() if is_met(titles[column])}
         if not options.state:
             wanted = {k: joint for k, joint in wanted.items() if joint.quantity != OTHER}
         unused += [titles[column] for column in found if column not in wanted]

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from fnmatch import fnmatchcase
 
 from collidecli.errors import InputError
+from collidecli.scene.name_patterns import matcher
 from collidecli.scene.options import RecordingOptions
 from collidecli.wording import plural, some_names
 
@@ -52,9 +52,9 @@ def naming_options(where: str) -> Iterator[None]:
 
 def ignored_columns(names: Sequence[str], ignored: Sequence[str], where: str) -> tuple[str, ...]:
     """The recorded names that entries of --ignore-joints select; an entry is a name, or a pattern
-    with `*`, `?` or `[...]`. Raises InputError for an entry that selects none."""
+    as of `matcher`. Raises InputError for an entry that selects none."""
     selected = {
-        entry: [entry] if entry in names else [name for name in names if fnmatchcase(name, entry)]
+        entry: [entry] if entry in names else [*filter(matcher(entry, "--ignore-joints"), names)]
         for entry in ignored
     }
     unknown = [entry for entry, found in selected.items() if not found]

@@ -10,7 +10,6 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from fnmatch import fnmatchcase
 from typing import Any
 
 import h5py
@@ -47,6 +46,13 @@ from collidecli.importers.recordings.times import (
     rate_time,
     shared_length,
     shared_time,
+)
+from collidecli.scene.name_patterns import (
+    EXPRESSION,
+    has_wildcards,
+    is_expression,
+    matcher,
+    path_patterns,
 )
 from collidecli.scene.options import RecordingOptions
 from collidecli.storage.h5_files import text_of
@@ -124,7 +130,7 @@ class ArraysRecording(DemonstrationRecording):
             return _has_table(content)
 
     def _has(self, layout: Layout) -> bool:
-        return all(matching(name, self._headers) for name in layout.arrays)
+        return all(matching(name, self._headers, self._path) for name in layout.arrays)
 
     def stored(self) -> Sequence[str]:
         return list(self._arrays(self._state)) if self._state else []
@@ -149,7 +155,7 @@ class ArraysRecording(DemonstrationRecording):
     def _arrays(self, pattern: str) -> dict[str, str]:
         """Arrays that a name or a pattern names, by demonstration, in numeric order. Raises
         InputError for none."""
-        found = matching(pattern.strip("/"), self._headers)
+        found = matching(pattern, self._headers, self._path)
         if not found:
             what = f"there is no array '{pattern}'"
             raise InputError(what, self._path, f"its arrays: {self._shown()}")
@@ -365,21 +371,27 @@ def array_headers(content: Content) -> dict[str, ArrayHeader]:
     return {name: headers[name] for name in in_order(headers)}
 
 
-def matching(pattern: str, names: Sequence[str] | Mapping[str, Any]) -> dict[str, str]:
+def matching(pattern: str, names: Sequence[str] | Mapping[str, Any], where: str) -> dict[str, str]:
     """The names of arrays that a pattern matches, by what its wildcards stand for.
 
-    A wildcard stands for a part of one name between slashes. A name without wildcards is by itself.
+    A wildcard stands for a part of one name between slashes, see `path_patterns`. A name without
+    wildcards is by itself. Raises the error of `matcher`.
     """
-    if pattern in names:
-        return {pattern: pattern}
-    parts = pattern.split("/")
-    is_wild = [any(letter in part for letter in "*?[") for part in parts]
+    name = pattern.strip("/")
+    if name in names:
+        return {name: name}
+    begin = EXPRESSION if is_expression(pattern) else ""
+    parts = path_patterns(begin + pattern.removeprefix(begin).strip("/"))
+    is_wild = list(map(has_wildcards, parts))
     if not any(is_wild):
         return {}
+    tests = [matcher(part, where) for part in parts]
     found = {}
     for name in names:
         own = name.split("/")
-        if len(own) == len(parts) and all(map(fnmatchcase, own, parts)):
+        if len(own) == len(tests) and all(
+            is_met(part) for is_met, part in zip(tests, own, strict=True)
+        ):
             found["/".join(o for o, wild in zip(own, is_wild, strict=True) if wild)] = name
     return found
 

@@ -7,7 +7,6 @@ import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
-from fnmatch import fnmatchcase
 
 import h5py
 import numpy as np
@@ -15,6 +14,7 @@ import numpy as np
 from collidecli.errors import InputError
 from collidecli.importers.recordings.content import h5_damage
 from collidecli.importers.recordings.recording import Recording
+from collidecli.scene.name_patterns import is_expression, matcher
 from collidecli.scene.options import RecordingOptions
 from collidecli.storage.process_activity import structure
 from collidecli.wording import in_order
@@ -153,7 +153,7 @@ class DemonstrationRecording(Recording):
         if entry in ordered:
             return [entry]
         first, dots, last = entry.partition(RANGE)
-        if dots:
+        if dots and not is_expression(entry):
             for name in (first, last):
                 if name not in ordered:
                     raise self._no_demonstration(name, ordered)
@@ -163,7 +163,7 @@ class DemonstrationRecording(Recording):
                     f"the range '{entry}' is descending", "--demos", f"write {last}{RANGE}{first}"
                 )
             return names
-        names = [name for name in ordered if fnmatchcase(name, entry)]
+        names = [*filter(matcher(entry, "--demos"), ordered)]
         if names:
             return names
         masked = self._masked(entry)

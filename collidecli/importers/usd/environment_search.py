@@ -17,7 +17,6 @@ import re
 from collections.abc import Hashable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
-from fnmatch import fnmatchcase
 
 import numpy as np
 from pxr import Pcp, Sdf, Usd, UsdGeom, UsdPhysics
@@ -53,6 +52,7 @@ from collidecli.importers.usd.typed_attributes import (
 )
 from collidecli.importers.usd.world_matrices import PrimTransforms
 from collidecli.numerics.products import matmul
+from collidecli.scene.name_patterns import matcher, path_patterns
 from collidecli.wording import in_order
 
 DIGITS = 10
@@ -345,8 +345,8 @@ def populate(stage: Usd.Stage, pattern: str, file: str) -> Environments:
 def _matching(stage: Usd.Stage, pattern: str) -> list[str]:
     """Paths of the active, defined prims that match a pattern, ordered by name, with numbers by
     value."""
-    names = pattern.split("/")[1:]
-    if not pattern.startswith("/") or not all(names):
+    root, *names = path_patterns(pattern)
+    if root or not all(names):
         raise InputError(
             f"'{pattern}' is no path of prims",
             "--environments",
@@ -354,11 +354,12 @@ def _matching(stage: Usd.Stage, pattern: str) -> list[str]:
         )
     paths = ["/"]
     for name in names:
+        is_met = matcher(name, "--environments")
         candidates = [
             f"{parent.rstrip('/')}/{child}"
             for parent in paths
             for child in _child_names(stage.GetPrimAtPath(parent))
-            if fnmatchcase(child, name)
+            if is_met(child)
         ]
         _set_mask(stage, [f"{path}/{NOTHING}" for path in candidates])
         paths = [path for path in candidates if _is_in_scene(stage.GetPrimAtPath(path))]

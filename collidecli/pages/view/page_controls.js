@@ -104,8 +104,17 @@ const pick = (number) => {
   } else show();
 };
 
-// A pattern with *, ? or [ ] matches a whole path, other text a part of it.
+// A pattern with *, ? or [ ] matches a whole path, and so does a regular expression after re:,
+// other text a part of it. An unfinished expression matches nothing.
 const matcher = (text) => {
+  if (text.startsWith("re:")) {
+    try {
+      const expression = new RegExp(`^(?:${text.slice(3)})$`, "u");
+      return (path) => expression.test(path);
+    } catch {
+      return () => false;
+    }
+  }
   if (!/[*?[]/.test(text)) return (path) => path.includes(text);
   const parts = text.match(/\[!?\]?[^\]]*\]|[^]/g).map((part) => {
     if (part === "*") return ".*";

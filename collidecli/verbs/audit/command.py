@@ -13,7 +13,12 @@ import click
 
 from collidecli.cli.chart_outputs import check_chart, write_chart
 from collidecli.cli.commands import Verb
-from collidecli.cli.scene_inputs import is_hdf5, run_inputs, scenes_and_recording
+from collidecli.cli.scene_inputs import (
+    is_hdf5,
+    refuse_scene_options,
+    run_inputs,
+    scenes_and_recording,
+)
 from collidecli.cli.settings import option, repeated
 from collidecli.cli.several_inputs import CONTACT_SET, Job, computed, listed, listed_contact_sets
 from collidecli.cli.shared_options import (
@@ -30,7 +35,6 @@ from collidecli.cli.shared_options import (
 from collidecli.cli.streams import Streams, streams_of
 from collidecli.cli.value_types import Length, PatternPair, WholeNumber
 from collidecli.cli.verdict_outputs import Pages, check_outputs
-from collidecli.errors import InputError
 from collidecli.exit_codes import DIFFERENCE, SUCCESS
 from collidecli.results.endings import HDF5_ENDINGS
 from collidecli.results.inputs import InputFile
@@ -52,7 +56,6 @@ POINT = (
 DEPTH = Length(0.0)
 SELF_DEPTH = Length(0.0, "write one, as 2mm, or --self after the scene")
 PAGES = ("junit_xml", "markdown", "mask", "chart")
-OF_SCENES = ("Motion", "Recording", "Scene", "Contacts")
 EPILOG = """\b
 collide audit robot.xml -t motion.npz --max-depth 2mm --self 5mm --max-ground 1cm
 collide audit pile.usda --max-depth 2mm --allow 'gripper*,cup*' --mask usable.npz
@@ -210,16 +213,13 @@ def _request(ctx: click.Context, inputs: Sequence[str], values: dict[str, Any]) 
     }
     common |= {name: values[name] for name in ("overlap_volume", "deepest_point", "first", "sweep")}
     if len(inputs) == 1 and is_hdf5(inputs[0]) and format_of_path(inputs[0]) == CONTACT_SET:
-        for parameter in ctx.command.params:
-            section = getattr(parameter, "section", "")
-            name = parameter.name or ""
-            on_line = ctx.get_parameter_source(name) == click.core.ParameterSource.COMMANDLINE
-            is_of_scene = (section in OF_SCENES and name != "frames") or name == "sweep_tolerance"
-            if is_of_scene and on_line:
-                what = "is an option for scenes, and a contact set has its motion and its contacts"
-                raise InputError(
-                    what, f"{parameter.opts[-1]}, {inputs[0]}", "leave it out, or audit the scene"
-                )
+        refuse_scene_options(
+            ctx,
+            inputs[0],
+            ("frames",),
+            ("sweep_tolerance",),
+            "leave it out, or audit the scene",
+        )
         return AuditRequest(contacts=inputs[0], frames=values["frames"], **common)
     scenes, trajectory = scenes_and_recording(inputs, values["trajectory"])
     if not scenes and trajectory is None:

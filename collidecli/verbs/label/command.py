@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -10,31 +10,63 @@ import click
 
 from collidecli.cli.chart_outputs import check_chart, write_chart
 from collidecli.cli.commands import Verb
+from collidecli.cli.scene_inputs import is_hdf5, refuse_scene_options, run_inputs
 from collidecli.cli.settings import option, repeated
-from collidecli.cli.several_inputs import InputFile, Job, computed, listed, listed_contact_sets
-from collidecli.cli.shared_options import force_option, frames_option, together, world_option
+from collidecli.cli.several_inputs import (
+    CONTACT_SET,
+    InputFile,
+    Job,
+    computed,
+    listed,
+    listed_contact_sets,
+)
+from collidecli.cli.shared_options import (
+    cache_options,
+    declared,
+    device_options,
+    force_option,
+    request_of,
+    source_options,
+    together,
+    world_option,
+)
 from collidecli.cli.streams import Streams, streams_of
 from collidecli.cli.value_types import Length, PatternPair, WholeNumber
 from collidecli.exit_codes import SUCCESS
-from collidecli.results.outputs import check_output
+from collidecli.results.endings import SCENE_ENDINGS
+from collidecli.results.outputs import check_output, output_folders, planned_outputs
 from collidecli.results.result import Progress, Result
 from collidecli.scene.option_values import LABEL_THINGS
+from collidecli.scene.options import ContactOptions
+from collidecli.verbs.label.sensor_source import is_no_pattern
 
 if TYPE_CHECKING:
     from collidecli.verbs.label.label import LabelRequest
+    from collidecli.verbs.label.sensors import SensorRequest
 
 LABELLED = "What is labelled"
 TOUCH = "Definition of a label"
 OUTPUT = "Output"
-SENSORS = "Label these: bodies, or shapes with --by shapes. [default: all that move]"
+SENSORS = (
+    "Label these: bodies, or shapes with --by shapes. [default: all that move] Of a scene: 'scene',"
+    " 'scene:GLOB', or a TOML file of sensors."
+)
 PARTNERS = "Touched by these. [default: all, and static shapes]"
 MIN_FRAMES = "Fill shorter pauses, then leave out shorter labels."
+OUTPUT_FILE = ".parquet, .npz, .csv or .h5; required but for sensors of a scene."
 SLIP = "Add the slip speed; needs the column of collide run --columns slip."
 LABEL_EPILOG = """\b
 collide label out.h5 --between 'foot_*,floor' -o feet.npz
 collide label out.h5 --sensors 'gripper*' --enter 1mm --leave 3mm --min-frames 3 -o labels.parquet
 collide label nightly/ --between 'gripper*,*cube*' -o labels.parquet
+collide label robot.xml -t motion.h5 --sensors scene -o sensors.parquet
+collide label robot.usda -t motion.h5 --sensors sensors.toml -o sensors.h5
 """
+SENSOR_ENDING = ".sensors.h5"
+OF_SETS = ("partners", "between", "by", "world", "slip", "chart")
+"""Options that labels of sensors do not have."""
+OF_LABELS = ("sensors", "partners", "by", "enter", "leave", "min_frames", "slip", "frames")
+"""Fields of `LabelOptions` that are options."""
 rule_options = together(
     option(
         "--enter",
@@ -54,7 +86,7 @@ rule_options = together(
 
 
 @click.command("label", cls=Verb, epilog=LABEL_EPILOG)
-@click.argument("contact_sets", nargs=-1, required=True, metavar="OUT.h5...")
+@click.argument("inputs", nargs=-1, required=True, metavar="OUT.h5...|SCENE...")
 @repeated("--sensors", metavar="GLOB,...", section=LABELLED, help=SENSORS)
 @repeated("--partners", metavar="GLOB,...", section=LABELLED, help=PARTNERS)
 @option(
@@ -71,29 +103,121 @@ rule_options = together(
     help="Items of the labels.",
 )
 @world_option(section=LABELLED)
-@frames_option(LABELLED)
 @rule_options
 @option("--slip", is_flag=True, section=TOUCH, help=SLIP)
-@option("-o", "--output", metavar="FILE", section=OUTPUT, help=".parquet, .npz or .h5; required.")
+@option("-o", "--output", metavar="FILE", section=OUTPUT, help=OUTPUT_FILE)
 @option(
     "--chart", metavar="FILE", section=OUTPUT, help="The listed labels over time: .svg or .png."
 )
 @option("--first", type=WholeNumber(0), default=20, section=OUTPUT, help="Number of pairs to list.")
 @force_option
+@source_options
+@declared(ContactOptions, "gap", "margin", "gap_rule", "static_pairs")
+@device_options
+@cache_options
 @click.pass_context
-def verb(ctx: click.Context, contact_sets: tuple[str, ...], **values: Any) -> int:
+def verb(ctx: click.Context, inputs: tuple[str, ...], **values: Any) -> int:
     """Write which bodies touch which in every frame of every world, as a dense array or a table.
 
     A label begins at a distance of at most --enter and lasts while the distance is at most --leave.
 
     Several contact sets, a pattern, a folder or the folder of a batch: one Parquet table of all,
     with a column of the file, and of a batch with job, recording and demonstration.
+
+    A scene and its motion in place of a contact set: what its sensors measure, those that the scene
+    declares or those of a file. Several recordings: a file for each, in the folder of -o.
     """
+    streams = streams_of(ctx)
+    if _is_scene(inputs, values):
+        return _label_sensors(ctx, streams, inputs, values)
+    fix = "leave it out, or give the scene with --sensors scene or --sensors FILE.toml"
+    refuse_scene_options(ctx, inputs[0], ("frames",), (), fix)
+    for text in filter(is_no_pattern, values["sensors"]):
+        raise click.UsageError(
+            f"--sensors {text} is for a scene and its motion, as a contact set has no poses: give"
+            " the scene in place of the contact set, and the recording with -t."
+        )
+    return _label_sets(streams, inputs, values)
+
+
+def _is_scene(inputs: Sequence[str], values: dict[str, Any]) -> bool:
+    """Whether the inputs are a scene by their names, or with --sensors a recording that has its
+    scene."""
+    from collidecli.storage.h5_files import format_of_path
+
+    if inputs[0].lower().endswith(SCENE_ENDINGS):
+        return True
+    is_recording = (
+        len(inputs) == 1 and is_hdf5(inputs[0]) and format_of_path(inputs[0]) != CONTACT_SET
+    )
+    return is_recording and bool(values["sensors"])
+
+
+def _label_sensors(
+    ctx: click.Context, streams: Streams, inputs: Sequence[str], values: dict[str, Any]
+) -> int:
+    """Evaluates the sensors of a scene in motion. Returns the exit code."""
+    from collidecli.verbs.label.sensor_tables import sensor_table
+    from collidecli.verbs.label.sensors import SensorRequest, check_sensor_request, label_sensors
+
+    for name in OF_SETS:
+        if ctx.get_parameter_source(name) == click.core.ParameterSource.COMMANDLINE:
+            raise click.UsageError(
+                f"--{name} is for contact sets, and a scene is given: its sensors are"
+                " --sensors scene or those of a file."
+            )
+    named = values["sensors"]
+    if len(named) != 1:
+        raise click.UsageError(
+            "a scene is labelled by its sensors: give --sensors scene, --sensors 'scene:GLOB' or"
+            " --sensors FILE.toml. Patterns of bodies are for the contact set of collide run."
+        )
+    found = run_inputs(streams, inputs, [*filter(None, [values["trajectory"]])], False)
+
+    def requested(**given: Any) -> SensorRequest:
+        given = {"scenes": found.scenes, "sensors": named[0], **given}
+        request = request_of(SensorRequest, values, **given)
+        check_sensor_request(request)
+        return request
+
+    if found.several:
+        return _several_sensors(streams, values, found.several, requested)
+    request = requested(trajectory=found.trajectory, output=values["output"] or "")
+    with streams.progress("measuring", "loading", kernels=True) as progress:
+        result = label_sensors(request, progress)
+    streams.result(result, sensor_table)
+    return SUCCESS
+
+
+def _several_sensors(
+    streams: Streams,
+    values: dict[str, Any],
+    files: Sequence[InputFile],
+    requested: Callable[..., SensorRequest],
+) -> int:
+    from collidecli.verbs.label.sensor_tables import SENSOR_LIST_TABLE
+    from collidecli.verbs.label.sensors import label_sensors
+
+    folder = values["output"]
+    planned = (
+        planned_outputs(folder, files, SENSOR_ENDING, values["force"], False) if folder else ()
+    )
+    jobs = [Job(file.path, planned[row][0] if planned else None) for row, file in enumerate(files)]
+
+    def compute(job: Job, progress: Any) -> Result:
+        return label_sensors(requested(trajectory=job.name, output=job.output or ""), progress)
+
+    with output_folders(job.output for job in jobs if job.output):
+        items = computed(streams, jobs, compute, "measuring", "loading", kernels=True)
+        return listed(streams, "label", items, SENSOR_LIST_TABLE)
+
+
+def _label_sets(streams: Streams, contact_sets: Sequence[str], values: dict[str, Any]) -> int:
+    """Labels contact sets. Returns the exit code."""
     from collidecli.verbs.label.contact_labels import LabelOptions
     from collidecli.verbs.label.label import LabelRequest, label
     from collidecli.verbs.label.tables import label_table
 
-    streams = streams_of(ctx)
     output, first, force, world = (
         values.pop(name) for name in ("output", "first", "force", "world")
     )
@@ -116,8 +240,9 @@ def verb(ctx: click.Context, contact_sets: tuple[str, ...], **values: Any) -> in
         check_chart(chart, force, (contacts, output))
         if not first:
             raise click.UsageError("--chart shows the listed pairs, and --first 0 lists none.")
+    chosen = {name: values[name] for name in OF_LABELS}
     request = LabelRequest(
-        contacts, output, LabelOptions(worlds=world or (), **values), first, force
+        contacts, output, LabelOptions(worlds=world or (), **chosen), first, force
     )
     if several is not None:
         return _write_several(streams, request, several)

@@ -30,15 +30,19 @@ from collidecli.scene.episodes import recorded_cells
 from collidecli.scene.option_values import LABEL_THINGS
 from collidecli.scene.options import recorded_number
 from collidecli.scene.records import may_share_world
+from collidecli.storage.array_files import LABELS_FORMAT
 from collidecli.storage.contact_sets.reader import ContactSet
 from collidecli.storage.contact_sets.row_rules import check_shape_rows, gap_range, pair_values
 from collidecli.storage.contact_sets.selected import named_items, rows_of_block
+from collidecli.verbs.label.dense import DenseArray
 from collidecli.verbs.label.frame_values import LabelReader, ValueReader
 
 BLOCK_VALUES = 1 << 20
 """Labels of one block: frames, worlds, sensors and partners multiplied."""
 Missing = set[tuple[str, str]]
 """Options and their patterns that match nothing."""
+AXES = ("sensors", "partners")
+"""Axes of the dense arrays after frames and worlds."""
 SLIP = "slip"
 """Optional column of contacts: tangential speed of the two bodies' points [m/s]."""
 
@@ -180,7 +184,9 @@ class ContactLabels:
             items = named_items(contacts)
             if missing is not None:
                 missing |= {
-                    (option, pattern) for pattern in patterns if not items.met(pattern).any()
+                    (option, pattern)
+                    for pattern in patterns
+                    if not items.met(pattern, option).any()
                 }
                 patterns = [pattern for pattern in patterns if (option, pattern) not in missing]
             return np.unique(keys.number[: len(items.path)][items.matching(patterns, option)])
@@ -285,9 +291,13 @@ class ContactLabels:
             always |= is_rigid[one] & is_rigid[other]
         return always
 
-    @cached_property
+    @property
     def recorded(self) -> np.ndarray:
         """bool[F, W]: whether each cell is recorded: in an episode, if the set has some."""
+        return self._recorded
+
+    @cached_property
+    def _recorded(self) -> np.ndarray:
         every = recorded_cells(self.frames.episodes, len(self.frames), self.contacts.world_count)
         return every[:, self.worlds]
 
@@ -299,6 +309,46 @@ class ContactLabels:
     def shape(self) -> tuple[int, int, int, int]:
         """Frames, worlds, sensors, partners."""
         return len(self.frames), len(self.worlds), len(self.sensors), len(self.partners)
+
+    @property
+    def form(self) -> str:
+        """Name of the HDF5 format."""
+        return LABELS_FORMAT
+
+    @property
+    def dense(self) -> dict[str, DenseArray]:
+        """The arrays by name."""
+        return dense_arrays(self.options)
+
+    @property
+    def items(self) -> dict[str, list[str]]:
+        """Names along the axes of pairs."""
+        return dict(zip(AXES, (self.sensors, self.partners), strict=True))
+
+    @property
+    def texts(self) -> dict[str, list[str]]:
+        """No array numbers texts."""
+        return {}
+
+    @property
+    def step(self) -> np.ndarray:
+        """int64[F]: the recorder's numbers of the frames."""
+        return self.contacts.step[self.frames.number]
+
+    @property
+    def is_row(self) -> np.ndarray:
+        """bool[W, S, P]: present pairs of two items."""
+        sensors, partners = (np.array(names, object) for names in (self.sensors, self.partners))
+        return self.present & (sensors[:, None] != partners)
+
+    @property
+    def about(self) -> dict[str, Any]:
+        """Attributes of a file."""
+        return {
+            "scene": self.contacts.scene,
+            "contacts_sha256": self.contacts.content_sha256,
+            "options": options_dict(self.options),
+        }
 
     def check(self, progress: Progress = None) -> None:
         """Reads all that `blocks` reads. Raises InputError for a damaged file."""
@@ -378,8 +428,17 @@ def _inverse(rows: np.ndarray, count: int) -> np.ndarray:
     return inverse
 
 
-DENSE = {"touch": ("bool", ""), "distance": ("float32", "m"), "slip": ("float32", "m/s")}
-"""Types and units of the dense arrays; the slip only on request."""
+DENSE = {
+    "touch": DenseArray(np.dtype(bool)),
+    "distance": DenseArray(np.dtype(np.float32), "m", nan_is_none=True),
+    SLIP: DenseArray(np.dtype(np.float32), "m/s", nan_is_none=True),
+}
+"""The dense arrays; the slip only on request."""
+
+
+def dense_arrays(options: LabelOptions) -> dict[str, DenseArray]:
+    """The arrays of labels with these options, by name."""
+    return {name: array for name, array in DENSE.items() if name != SLIP or options.slip}
 
 
 def options_dict(options: LabelOptions) -> dict[str, Any]:

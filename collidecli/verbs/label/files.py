@@ -1,29 +1,30 @@
-"""Labels as NPZ, HDF5 and Parquet."""
+"""Labels as NPZ, HDF5, Parquet and CSV."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 
 from collidecli.exporters.arrays import Array, episode_arrays, held, texts, write_npz
+from collidecli.exporters.dense_columns import AXES
 from collidecli.results.endings import HDF5_ENDINGS
-from collidecli.storage.array_files import LABELS_FORMAT, arrays_h5
+from collidecli.storage.array_files import arrays_h5
 from collidecli.storage.atomic_output import AtomicOutput
-from collidecli.storage.flat_tables import TableColumn, cell_columns, parquet_table
-from collidecli.verbs.label.contact_labels import DENSE, options_dict
+from collidecli.storage.flat_tables import TableColumn, cell_columns, csv_table, parquet_table
+from collidecli.verbs.label.dense import DenseArray, DenseLabels, DenseTally
 
-if TYPE_CHECKING:
-    from collidecli.verbs.label.contact_labels import ContactLabels, LabelOptions
-    from collidecli.verbs.label.tally import LabelTally
+FILE = "file"
+EPISODE = "episode"
 
 
-def _small_arrays(labels: ContactLabels) -> tuple[Array, ...]:
+def _small_arrays(labels: DenseLabels) -> tuple[Array, ...]:
     number = labels.frames.number
     return (
+        *(texts(name, words) for name, words in {**labels.items, **labels.texts}.items()),
         held("frame_index", number.astype(np.int64)),
-        held("step", labels.contacts.step[number]),
+        held("step", labels.step),
         held("time", labels.frames.time),
         held("world", labels.worlds),
         held("recorded", labels.recorded),
@@ -32,13 +33,7 @@ def _small_arrays(labels: ContactLabels) -> tuple[Array, ...]:
     )
 
 
-def dense_names(options: LabelOptions) -> dict[str, tuple[np.dtype, str]]:
-    """Names and types of the dense arrays that labels with these options have."""
-    names = [name for name in DENSE if name != "slip" or options.slip]
-    return {name: (np.dtype(DENSE[name][0]), DENSE[name][1]) for name in names}
-
-
-def _write_npz(output: AtomicOutput, tally: LabelTally) -> None:
+def _write_npz(output: AtomicOutput, tally: DenseTally) -> None:
     labels = tally.labels
 
     def pieces(name: str) -> Callable[[], Iterator[np.ndarray]]:
@@ -47,93 +42,130 @@ def _write_npz(output: AtomicOutput, tally: LabelTally) -> None:
         )
 
     dense = [
-        Array(name, dtype, labels.shape, pieces(name))
-        for name, (dtype, _) in dense_names(labels.options).items()
+        Array(name, array.dtype, (*labels.shape, *array.element), pieces(name))
+        for name, array in labels.dense.items()
     ]
-    names = (texts("sensors", labels.sensors), texts("partners", labels.partners))
-    write_npz(output, (*dense, *names, *_small_arrays(labels)))
+    write_npz(output, (*dense, *_small_arrays(labels)))
 
 
-def _write_h5(output: AtomicOutput, tally: LabelTally) -> None:
+def _write_h5(output: AtomicOutput, tally: DenseTally) -> None:
     labels = tally.labels
-    contacts = tally.labels.contacts
-    dense = dense_names(tally.labels.options)
-    small = (
-        *_small_arrays(labels),
-        texts("sensors", labels.sensors),
-        texts("partners", labels.partners),
-    )
-    about = {
-        "scene": contacts.scene,
-        "contacts_sha256": contacts.content_sha256,
-        "options": options_dict(labels.options),
-    }
-    units = {"time": "s", **{name: unit for name, (_, unit) in dense.items() if unit}}
-    shapes = {name: (dtype, labels.shape) for name, (dtype, _) in dense.items()}
-    tables = {array.name: next(array.pieces()) for array in small}
-    with arrays_h5(output, LABELS_FORMAT, about, tables, units, shapes) as append:
+    dense = labels.dense
+    units = {"time": "s", **{name: array.unit for name, array in dense.items() if array.unit}}
+    shapes = {name: (array.dtype, (*labels.shape, *array.element)) for name, array in dense.items()}
+    tables = {array.name: next(array.pieces()) for array in _small_arrays(labels)}
+    with arrays_h5(output, labels.form, labels.about, tables, units, shapes) as append:
         for block in tally.blocks():
             append(block.first, {name: getattr(block, name) for name in dense})
 
 
-def _write_parquet(output: AtomicOutput, tally: LabelTally) -> None:
+def _write_parquet(output: AtomicOutput, tally: DenseTally) -> None:
     labels = tally.labels
-    contacts = tally.labels.contacts
-    about = {"scene": contacts.scene, "content_sha256": contacts.content_sha256}
-    columns = parquet_columns(labels.options, labels.frames.episodes is not None)
+    # The hash of the contacts has another name here than in HDF5.
+    names = {"contacts_sha256": "content_sha256"}
+    texts_about = {key: value for key, value in labels.about.items() if isinstance(value, str)}
+    about = {names.get(key, key): value for key, value in texts_about.items()}
+    columns = parquet_columns(labels.dense, labels.items, labels.frames.episodes is not None)
     with parquet_table(output, columns, about) as append:
         for block in parquet_rows(tally):
             append(block, column_words(labels))
 
 
-def parquet_columns(options: LabelOptions, has_episodes: bool) -> tuple[TableColumn, ...]:
-    """Columns of `parquet_rows`, whose words are `column_words`."""
-    dense = dense_names(options).items()
+def _write_csv(output: AtomicOutput, tally: DenseTally) -> None:
+    labels = tally.labels
+    words = column_words(labels)
+    columns = [
+        replace(column, words=tuple(words[column.name])) if column.name in words else column
+        for column in parquet_columns(
+            labels.dense, labels.items, labels.frames.episodes is not None
+        )
+    ]
+    with csv_table(output, columns) as append:
+        for block in parquet_rows(tally):
+            append(block)
+
+
+def parquet_columns(
+    dense: Mapping[str, DenseArray], items: Mapping[str, Sequence[str]], has_episodes: bool
+) -> tuple[TableColumn, ...]:
+    """Columns of `parquet_rows`, whose words are `column_words`. dense, items: of the labels; of
+    `items` the keys alone are used."""
+    word = np.dtype(np.int32)
     return (
         *cell_columns(None),
         *(
-            TableColumn(n, np.dtype(np.int32), words=())
-            for n in (*[EPISODE] * has_episodes, "sensor", "partner")
+            TableColumn(name, word, words=())
+            for name in (*[EPISODE] * has_episodes, *map(_singular, items))
         ),
         *(
-            TableColumn(name, dtype, unit, nan_is_none=name in ("distance", "slip"))
-            for name, (dtype, unit) in dense
+            TableColumn(
+                column,
+                array.dtype,
+                array.unit,
+                words=() if array.words else None,
+                nan_is_none=array.nan_is_none,
+            )
+            for name, array in dense.items()
+            for column in _column_names(name, array)
         ),
     )
 
 
-def column_words(labels: ContactLabels) -> dict[str, Sequence[str]]:
+def _singular(axis: str) -> str:
+    """The name of an item of an axis."""
+    return axis.removesuffix("s")
+
+
+def _column_names(name: str, array: DenseArray) -> list[str]:
+    return [name] if array.width == 1 else [f"{name}_{axis}" for axis in AXES]
+
+
+def column_words(labels: DenseLabels) -> dict[str, Sequence[str]]:
     """Words of the columns whose values are numbers of words."""
     episodes = labels.frames.episodes
     names = ("", *(() if episodes is None else episodes.name))
-    return {"sensor": labels.sensors, "partner": labels.partners, EPISODE: names}
+    of_arrays = {
+        name: ("", *labels.texts[array.words])
+        for name, array in labels.dense.items()
+        if array.words
+    }
+    of_items = {_singular(axis): words for axis, words in labels.items.items()}
+    return {**of_items, **of_arrays, EPISODE: names}
 
 
-def parquet_rows(tally: LabelTally) -> Iterator[dict[str, np.ndarray]]:
-    """Rows of the recorded cells and of present pairs of two items, block by block."""
+def parquet_rows(tally: DenseTally) -> Iterator[dict[str, np.ndarray]]:
+    """Rows of the recorded cells and of the entries `is_row`, block by block."""
     labels = tally.labels
-    episodes = tally.labels.frames.episodes
-    differ = np.array(labels.sensors, object)[:, None] != np.array(labels.partners, object)[None]
+    episodes = labels.frames.episodes
+    more = (None,) * (labels.is_row.ndim - 1)
     for block in tally.blocks():
-        recorded = labels.recorded[block.first : block.first + len(block.touch), :, None, None]
-        rows = recorded & labels.present & differ
-        frame, world, sensor, partner = np.nonzero(rows)
+        recorded = labels.recorded[block.first : block.first + len(block.touch)]
+        rows = recorded[(..., *more)] & labels.is_row
+        frame, world, *items = np.nonzero(rows)
         index = frame + block.first
         number = labels.frames.number[index]
-        yield {
+        values = {
             "frame": number,
-            "step": labels.contacts.step[number],
+            "step": labels.step[index],
             "time": labels.frames.time[index],
             "world": labels.worlds[world],
-            **(
-                {} if episodes is None else {EPISODE: episodes.row(labels.worlds[world], index) + 1}
-            ),
-            "sensor": sensor,
-            "partner": partner,
-            **{name: getattr(block, name)[rows] for name in dense_names(labels.options)},
         }
+        if episodes is not None:
+            values[EPISODE] = episodes.row(labels.worlds[world], index) + 1
+        values |= dict(zip(map(_singular, labels.items), items, strict=True))
+        for name, array in labels.dense.items():
+            chosen = getattr(block, name)[rows]
+            if array.words:
+                chosen = chosen + 1  # the first word is that of -1
+            columns = [chosen] if array.width == 1 else list(chosen.T)
+            values |= dict(zip(_column_names(name, array), columns, strict=True))
+        yield values
 
 
-WRITERS = {".npz": _write_npz, ".parquet": _write_parquet, **dict.fromkeys(HDF5_ENDINGS, _write_h5)}
-FILE = "file"
-EPISODE = "episode"
+WRITERS = {
+    ".npz": _write_npz,
+    ".parquet": _write_parquet,
+    ".csv": _write_csv,
+    **dict.fromkeys(HDF5_ENDINGS, _write_h5),
+}
+ENDINGS = (".parquet", ".npz", ".csv", *HDF5_ENDINGS)

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from collidecli.results.endings import HDF5_ENDINGS
 from collidecli.results.outputs import check_ending, check_output
 from collidecli.results.result import Progress, Result
 from collidecli.scene.motion import check_seconds
@@ -19,7 +18,7 @@ from collidecli.storage.contact_sets.reader import ContactSet
 from collidecli.storage.flat_tables import require_pyarrow
 from collidecli.storage.process_activity import reading
 from collidecli.verbs.label.contact_labels import ContactLabels, LabelOptions, options_dict
-from collidecli.verbs.label.files import WRITERS
+from collidecli.verbs.label.files import ENDINGS, WRITERS
 from collidecli.verbs.label.tally import LabelTally
 
 
@@ -72,7 +71,7 @@ def label(request: LabelRequest, progress: Progress = None) -> LabelResult:
     Raises InputError for a file that is not a contact set and options that do not fit it,
     OutputError; then there is no output.
     """
-    check_ending(request.output, (".parquet", ".npz", *HDF5_ENDINGS), "a file of labels")
+    check_ending(request.output, ENDINGS, "a file of labels")
     check_output(request.output, request.force, (request.path,))
     if request.output.lower().endswith(".parquet"):
         require_pyarrow("Parquet")

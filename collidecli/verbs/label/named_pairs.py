@@ -63,7 +63,8 @@ class NamedPairs:
         sides = []
         limit = np.full(count, gap.min(initial=np.inf), np.float32)
         for column, pair in enumerate(self.names):
-            first, second = pair_sides = Sides(*map(items.met, self._patterns[column]))
+            met = (items.met(pattern, "--pairs") for pattern in self._patterns[column])
+            first, second = pair_sides = Sides(*met)
             sides.append(pair_sides)
             present[column] = first.any() and second.any()
             if not present[column]:

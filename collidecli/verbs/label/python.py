@@ -178,7 +178,7 @@ def labels_in_memory(contacts: reader.ContactSet, options: LabelOptions) -> Labe
     empty = np.zeros((0, *labels.shape[1:]))
 
     def whole(name: str) -> np.ndarray:
-        kind = np.dtype(DENSE[name][0])
+        kind = DENSE[name].dtype
         return np.concatenate([empty.astype(kind), *(getattr(block, name) for block in blocks)])
 
     number = labels.frames.number

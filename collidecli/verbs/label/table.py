@@ -11,11 +11,12 @@ import numpy as np
 from collidecli.errors import InputError
 from collidecli.results.outputs import check_ending
 from collidecli.results.result import Progress
+from collidecli.scene.expression_hints import expression_fix
 from collidecli.storage.atomic_output import AtomicOutput
 from collidecli.storage.contact_sets.reader import ContactSet
 from collidecli.storage.flat_tables import Append, TableColumn, parquet_table, require_pyarrow
 from collidecli.storage.process_activity import reading
-from collidecli.verbs.label.contact_labels import ContactLabels
+from collidecli.verbs.label.contact_labels import AXES, ContactLabels, dense_arrays
 from collidecli.verbs.label.files import EPISODE, FILE, column_words, parquet_columns, parquet_rows
 from collidecli.verbs.label.label import label_result
 from collidecli.verbs.label.tally import LabelTally
@@ -68,9 +69,8 @@ class LabelTable:
     def check(self) -> None:
         """Raises InputError for a pattern that matches nothing in any set."""
         for option, pattern in sorted(self._missing or ()):
-            raise InputError(
-                f"'{pattern}' matches nothing in {plural(self.done, 'contact set')}", option
-            )
+            what = f"'{pattern}' matches nothing in {plural(self.done, 'contact set')}"
+            raise InputError(what, option, expression_fix(pattern, ()))
 
 
 @contextmanager
@@ -84,7 +84,7 @@ def labels_table(request: LabelRequest, of_batch: bool) -> Iterator[LabelTable]:
     names = (FILE, *(OF_EPISODE if of_batch else ()))
     columns = (
         *(TableColumn(name, np.dtype(np.int32), words=()) for name in names),
-        *parquet_columns(request.options, True),
+        *parquet_columns(dense_arrays(request.options), dict.fromkeys(AXES, ()), True),
     )
     with AtomicOutput(request.output, request.force) as output:
         with parquet_table(output, columns) as append:

@@ -39,6 +39,7 @@ def test_geoms_that_are_shown_collide_as_their_masks_by_default(tmp_path, compil
     for patterns, chosen in (
         (("*",), every),
         (("b",), every[2:]),
+        (("re:[ab]/geom#[27]",), every[1:]),
         (("rug", "a/*"), every[:2]),
         ((), ()),
     ):

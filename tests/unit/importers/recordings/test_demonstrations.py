@@ -133,6 +133,8 @@ def test_scenes_with_other_joints_are_templates_with_kinematics_of_their_own(tmp
         np.testing.assert_array_equal(poses[:, world, ~is_there], resting)
     with pytest.raises(InputError, match="different scenes"):
         scene_in_motion(SceneRequest(scenes=[], trajectory=path, worlds=6))
+    alone, _ = opened(path, demos=("re:demo_.*1",))
+    assert alone.model.bodies.path == ("target", "cube", "lever")
     alone, _ = opened(path, demos=("demo_1",))
     assert alone.model.bodies.path == ("target", "cube", "lever")
 

@@ -125,9 +125,16 @@ def test_a_pattern_names_a_demonstration_each(arm, tmp_path):
         for k in (10, 2, 1):
             file[f"run_{k}/q"] = positions(k)
             file[f"run_{k}/t"] = 5.0 + np.arange(6) * 0.25
-    options = {"state": "run_*/q", "time": "run_*/t", "joint_names": NAMES}
+    options = {"state": r"re:run_\d+/q", "time": "run_*/t", "joint_names": NAMES}
     poses, motion = read_poses(arm, path, **options)
     assert motion.episodes.name == ("run_1", "run_2", "run_10")
+    for state in ("run_*/q", "re:/run_.*/q"):
+        assert (
+            read_poses(arm, path, **options | {"state": state})[1].episodes.name
+            == motion.episodes.name
+        )
+    with pytest.raises(InputError, match=r"no array 're:run\.q'"):  # an expression matches no slash
+        read_poses(arm, path, **options | {"state": "re:run.q"})
     np.testing.assert_array_equal(motion.time, 5.0 + np.arange(6) * 0.25)
     for world, k in enumerate((1, 2, 10)):
         assert_equal_poses(poses[:, [world]], positions(k))

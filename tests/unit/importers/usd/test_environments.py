@@ -319,7 +319,11 @@ def test_patterns(tmp_path, stage_of):
     picked = load(tmp_path, path, environments="/World/*/env_[1-3]")[1]
     assert picked.world_path == (env(1), env(2), env(3))
     assert (picked.shapes.template == -1).sum() == 1 + 2 * (2 * 3 + 1)
-    for pattern in ("World/envs", "/World//x", "/"):
+    assert load(tmp_path, path, environments="re:/World/.*/env_(1|3)")[1].world_path == (
+        env(1),
+        env(3),
+    )
+    for pattern in ("World/envs", "/World//x", "/", "re:World/envs", "re:/"):
         with pytest.raises(InputError, match="is no path of prims"):
             load(tmp_path, path, environments=pattern)
     with pytest.raises(InputError, match="no prim of the scene is"):

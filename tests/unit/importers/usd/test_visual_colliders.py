@@ -43,6 +43,7 @@ def test_matching_visuals_are_colliders_of_the_bodies_above_them(tmp_path):
     for patterns, expected in (
         (("*",), {"/floor", "/a/skin", "/a/own", "/b/looks/skin"}),
         (("*/looks/*",), {"/a/own", "/b/looks/skin"}),
+        (("re:/[^/]*/skin",), {"/a/own", "/a/skin"}),
         (("/a",), {"/a/skin", "/a/own"}),  # by the body
         ((), {"/a/own"}),
     ):

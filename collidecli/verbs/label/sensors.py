@@ -1,0 +1,243 @@
+"""The verb `label` for a scene in motion: what its sensors, or those of a file, measure."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from collidecli.engine.pipeline_build import find_device, load_ahead
+from collidecli.errors import InputError
+from collidecli.motions.loaded_scene import LoadedScene
+from collidecli.motions.placed_sensors import PlacedSensors, scene_sensors, sensors_of_file
+from collidecli.motions.requests import EngineRequest
+from collidecli.motions.scenes import MotionResult, scene_in_motion
+from collidecli.motions.sensor_values import SensorValues
+from collidecli.results.outputs import check_ending, check_output
+from collidecli.results.result import Progress
+from collidecli.scene.name_patterns import matcher
+from collidecli.scene.sensors import CONTACT
+from collidecli.storage.atomic_output import AtomicOutput
+from collidecli.storage.flat_tables import require_pyarrow
+from collidecli.verbs.label.contact_labels import LabelOptions
+from collidecli.verbs.label.files import ENDINGS, WRITERS
+from collidecli.verbs.label.sensor_labels import SensorBlock, SensorLabels
+from collidecli.verbs.label.sensor_source import SCENE, is_sensors_source
+
+PARTICLES_LEFT_OUT = "contacts of particles, cloths and soft bodies are no part of sensors"
+
+
+@dataclass(frozen=True, kw_only=True)
+class SensorRequest(EngineRequest):
+    """A scene in motion, its sensors, and the output.
+
+    sensors: "scene", "scene:PATTERN" or a TOML file. enter, leave [m], min_frames: see `LabelRule`;
+    leave None is `enter`. output: "" writes no file. first: number of listed sensors.
+    """
+
+    sensors: str = SCENE
+    enter: float = 0.0
+    leave: float | None = None
+    min_frames: int = 1
+    output: str = ""
+    first: int = 20
+    force: bool = False
+
+    @property
+    def labelled(self) -> LabelOptions:
+        """The options of labels, whose rule is checked."""
+        return LabelOptions(enter=self.enter, leave=self.leave, min_frames=self.min_frames)
+
+
+@dataclass(frozen=True, kw_only=True)
+class SensorResult(MotionResult, schema="collide.sensors/1"):
+    """Sensors of a motion. shape: frames, worlds, sensors. recorded: cells with a frame of the
+    recording.
+
+    sensors: names of all columns. labelled: labels that are true. listed: the first columns, each
+    with the word that declares it, the cells with a label and their share of the recorded cells
+    that have the sensor, the least distance [m], the most contacts of a cell, and the pair and time
+    of the least distance.
+    """
+
+    options: dict[str, Any]
+    shape: dict[str, int]
+    sensors: list[str]
+    recorded: int
+    labelled: int
+    listed: list[dict[str, Any]]
+    warnings: list[str]
+    output: str | None
+    bytes: int | None
+
+
+def check_sensor_request(request: SensorRequest) -> None:
+    """Raises InputError for options that do not go together, OutputError for an output that cannot
+    be written."""
+    request.engine.checked()
+    request.contact.checked()
+    rule = request.labelled.rule
+    assert rule.min_frames >= 1
+    if not is_sensors_source(request.sensors):
+        raise InputError(
+            f"'{request.sensors}' names no sensors",
+            "--sensors",
+            "give scene, scene:PATTERN or a file with the extension .toml; patterns of bodies are"
+            " for contact sets",
+        )
+    if request.output:
+        check_ending(request.output, ENDINGS, "a file of sensors")
+        file = () if request.sensors.startswith(SCENE) else (request.sensors,)
+        check_output(request.output, request.force, (*request.scenes, request.trajectory, *file))
+        if request.output.lower().endswith(".parquet"):
+            require_pyarrow("Parquet")
+
+
+def evaluated(
+    request: SensorRequest, use: Callable[[SensorLabels], Any], progress: Progress = None
+) -> Any:
+    """What `use` returns for the labels of the sensors of a request.
+
+    Raises InputError for an unusable scene, recording or sensor.
+    """
+    check_sensor_request(request)
+    device = find_device(request.engine.device)
+    load_ahead(device)
+    scene, motion = scene_in_motion(request)
+    try:
+        placed = _placed(request, scene)
+        rule = request.labelled.rule
+        values = SensorValues(scene, motion, placed, request, device, rule.enter, rule.leave)
+        rows = values.rows(progress)
+        notes = [*scene.warnings, *motion.warnings, *placed.notes, *values.notes]
+        if len(scene.model.particles):
+            notes.append(PARTICLES_LEFT_OUT)
+        return use(SensorLabels(scene, motion, placed, rows, rule, _options(request), notes))
+    finally:
+        motion.close()
+
+
+def label_sensors(request: SensorRequest, progress: Progress = None) -> SensorResult:
+    """Evaluates the sensors of a motion and writes the output.
+
+    Raises InputError as `evaluated`, and OutputError; then there is no output.
+    """
+
+    def write(labels: SensorLabels) -> SensorResult:
+        tally = SensorTally(labels)
+        if not request.output:
+            for _ in tally.blocks():
+                pass
+            return sensor_result(request, tally)
+        with AtomicOutput(request.output, request.force) as output:
+            WRITERS[os.path.splitext(request.output)[1].lower()](output, tally)
+            output.commit()
+        return sensor_result(request, tally)
+
+    return evaluated(request, write, progress)
+
+
+def _placed(request: SensorRequest, scene: LoadedScene) -> PlacedSensors:
+    if request.sensors == SCENE:
+        return scene_sensors(scene, lambda name: True)
+    if request.sensors.startswith(f"{SCENE}:"):
+        pattern = request.sensors.removeprefix(f"{SCENE}:")
+        return scene_sensors(scene, matcher(pattern, "--sensors"))
+    from collidecli.importers.sensors_file import read_sensors_file
+
+    return sensors_of_file(scene, read_sensors_file(request.sensors))
+
+
+def _options(request: SensorRequest) -> dict[str, Any]:
+    rule = request.labelled.rule
+    contact = request.contact
+    lengths = {"gap": contact.gap, "margin": contact.margin}
+    return {
+        "sensors": request.sensors,
+        "enter": rule.enter,
+        "leave": rule.leave,
+        "min_frames": rule.min_frames,
+        "frames": request.frames,
+        "worlds": request.worlds,
+        "gap_rule": contact.gap_rule,
+        "static_pairs": contact.static_pairs,
+        **lengths,
+        "scene": {name: value for name, value in asdict(request.scene_options).items() if value},
+        "recording": {name: value for name, value in asdict(request.recording).items() if value},
+    }
+
+
+class SensorTally:
+    """Sums over the blocks that are written, of each column."""
+
+    def __init__(self, labels: SensorLabels) -> None:
+        self.labels = labels
+        columns = len(labels.sensors)
+        self.cells = np.zeros(columns, np.int64)
+        self.most = np.full(columns, -1, np.int64)
+        self.least = np.full(columns, np.inf)
+        self.at: list[dict[str, Any]] = [{} for _ in range(columns)]
+
+    def blocks(self) -> Any:
+        """The blocks of the labels, each counted once it is taken."""
+        for block in self.labels.blocks():
+            self._add(block)
+            yield block
+
+    def _add(self, block: SensorBlock) -> None:
+        self.cells += block.touch.sum(axis=(0, 1))
+        self.most = np.maximum(self.most, block.count.max(axis=(0, 1), initial=-1))
+        columns = len(self.cells)
+        values = np.where(np.isnan(block.distance), np.inf, block.distance).reshape(-1, columns)
+        if not len(values):
+            return
+        cell = values.argmin(axis=0)
+        least = values[cell, np.arange(columns)]
+        texts = self.labels.texts["shapes"]
+        for column in np.flatnonzero(least < self.least).tolist():
+            frame, world = divmod(int(cell[column]), block.touch.shape[1])
+            shapes = {
+                name: texts[row] if (row := int(rows[frame, world, column])) >= 0 else ""
+                for name, rows in (("shape", block.shape), ("partner", block.partner))
+            }
+            frame += block.first
+            time = float(self.labels.frames.time[frame])
+            self.at[column] = {"frame": frame, "time": time, "world": world, **shapes}
+        self.least = np.minimum(self.least, least)
+
+
+def sensor_result(request: SensorRequest, tally: SensorTally) -> SensorResult:
+    """The result of `label_sensors`, after all blocks were taken."""
+    labels = tally.labels
+    cells = labels.recorded.astype(np.int64) @ labels.present.astype(np.int64)
+    of_column = cells.sum(axis=0)
+    listed = []
+    for column, name in list(enumerate(labels.sensors))[: request.first]:
+        sensor = labels.placed.sensors[column]
+        count = int(tally.cells[column])
+        listed.append(
+            {
+                "sensor": name,
+                "declared": sensor.declared,
+                "cells": count,
+                "share": count / max(1, int(of_column[column])),
+                "most": int(tally.most[column]) if sensor.kind == CONTACT else None,
+                "least_distance": float(tally.least[column]),
+                **tally.at[column],
+            }
+        )
+    return SensorResult(
+        **MotionResult.source(request, labels.scene, labels.motion),
+        options=labels.options,
+        shape=dict(zip(("frames", "worlds", "sensors"), labels.shape, strict=True)),
+        sensors=list(labels.sensors),
+        recorded=int(labels.recorded.sum()),
+        labelled=int(tally.cells.sum()),
+        listed=listed,
+        warnings=list(dict.fromkeys(labels.notes)),
+        output=request.output or None,
+        bytes=os.path.getsize(request.output) if request.output else None,
+    )
