@@ -110,7 +110,7 @@ class AtomicOutput:
 
     def _make_folder(self) -> None:
         try:
-            self._folders.make(self._target.parent)
+            self._folders.make(self._target.parent, str(self.path))
         except BaseException:
             self._folders.remove_empty()
             raise

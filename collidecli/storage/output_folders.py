@@ -14,26 +14,23 @@ class OutputFolders:
     def __init__(self) -> None:
         self._made: list[str] = []
 
-    def make(self, folder: str | os.PathLike[str]) -> None:
+    def make(self, folder: str | os.PathLike[str], output: str = "") -> None:
         """Makes a folder and those above it, where they are missing. Raises OutputError for one
-        that cannot be made."""
+        that cannot be made. output: path that names it, for messages; "" is that of the folder."""
         path = os.fspath(folder)
         if not path or os.path.isdir(path):
             return
-        self.make(os.path.dirname(path))
+        self.make(os.path.dirname(path), output)
         try:
             os.mkdir(path)
         except FileExistsError:
             if os.path.isdir(path):  # made by another process
                 return
-            raise OutputError(
-                "a folder cannot be created: a file has its name", path, "choose another"
-            ) from None
+            what = f"the folder {path} cannot be created: a file has its name"
+            raise OutputError(what, output or path, "choose another") from None
         except OSError as error:
-            reason = (error.strerror or str(error)).lower()
-            raise OutputError(
-                f"the folder cannot be created: {reason}", path, "choose another"
-            ) from error
+            what = f"the folder {path} cannot be created: {(error.strerror or str(error)).lower()}"
+            raise OutputError(what, output or path, "choose another") from error
         self._made.append(path)
 
     def remove_empty(self) -> None:

@@ -39,6 +39,7 @@ COMMANDS = (
     "audit out.h5 --mask {}.npz",
     "clearance scene.xml -t motion.h5 -o {}.parquet",
     "audit out.h5 --chart {}.svg",
+    "audit out.h5 --html {}.html",
     "audit out.h5 --junit-xml {}.xml",
     "audit out.h5 --markdown {}.md",
     "clearance scene.xml -t motion.h5 -o {}.csv",
