@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from collidecli.verbs.audit.request import AuditRequest
 
 limit = partial(option, section="Limits")
-of_class = partial(repeated, section="Classes of pairs", metavar="GLOB,...")
+of_class = partial(repeated, section="Classes of pairs", metavar="PATTERN,...")
 SELF = "Depth of two bodies of one robot; without a length 0. [default: as --max-depth]"
 AGAINST = "Fail only on what is worse than this earlier --json output."
 ALLOW = "Pairs without a limit, by shape or body."

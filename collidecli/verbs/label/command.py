@@ -55,8 +55,8 @@ rule_options = together(
 
 @click.command("label", cls=Verb, epilog=LABEL_EPILOG)
 @click.argument("contact_sets", nargs=-1, required=True, metavar="OUT.h5...")
-@repeated("--sensors", metavar="GLOB,...", section=LABELLED, help=SENSORS)
-@repeated("--partners", metavar="GLOB,...", section=LABELLED, help=PARTNERS)
+@repeated("--sensors", metavar="PATTERN,...", section=LABELLED, help=SENSORS)
+@repeated("--partners", metavar="PATTERN,...", section=LABELLED, help=PARTNERS)
 @option(
     "--between",
     type=PatternPair(),
