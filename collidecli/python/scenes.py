@@ -13,7 +13,16 @@ from collidecli.python.contacts import entry_texts
 from collidecli.results.result import PathLike
 from collidecli.scene.model import Model
 from collidecli.scene.motion import Motion
+from collidecli.scene.options import OPTION_GROUPS, declared_options
 from collidecli.verbs.run.run import RunRequest, run_request
+
+NAMES = {
+    name
+    for kind in OPTION_GROUPS.values()
+    for name, option in declared_options(kind).items()
+    if option.kind == "names"
+}
+"""Options whose values are lists of texts, or mappings of them."""
 
 
 def scene_request(
@@ -23,9 +32,8 @@ def scene_request(
 ) -> RunRequest:
     """The request of `run` for its arguments. Raises InputError for an unknown option."""
     given = dict(options)
-    for name in ("asset_map", "meshes"):
-        if name in given:
-            given[name] = entry_texts(given[name])
+    for name in given.keys() & NAMES:
+        given[name] = entry_texts(given[name])
     if isinstance(given.get("columns"), str):
         given["columns"] = (given["columns"],)
     if scene is None and recording is None:

@@ -6,7 +6,6 @@ import os
 import warnings
 from collections.abc import Sequence
 from dataclasses import fields, replace
-from inspect import signature
 from typing import Any
 
 from collidecli.analysis.frame_texts import frames_text
@@ -14,10 +13,15 @@ from collidecli.errors import InputError
 from collidecli.motions.requests import EngineRequest
 from collidecli.python.contact_set import ContactSet
 from collidecli.python.contacts import Contacts
+from collidecli.python.option_parameters import (
+    SOURCE_PARAMETERS,
+    option_parameters,
+    with_options,
+)
 from collidecli.python.scenes import scene_request
 from collidecli.results.result import PathLike
-from collidecli.scene.arguments import checked_metres, python_call, unknown_argument
-from collidecli.scene.options import OPTION_GROUPS, ContactOptions, declared_options
+from collidecli.scene.arguments import checked_metres, python_call
+from collidecli.scene.options import ContactOptions, EngineOptions
 from collidecli.scene.patterns import listed
 from collidecli.storage.contact_sets.header import FORMAT
 from collidecli.storage.h5_files import format_of_path
@@ -27,11 +31,12 @@ from collidecli.verbs.audit.limits import AuditLimits, read_limits
 from collidecli.verbs.audit.request import AuditRequest
 
 OF_SCENES = {
-    name
-    for kind in OPTION_GROUPS.values()
-    if kind is not ContactOptions
-    for name in declared_options(kind)
-} | {*("worlds", "frames", "margin", "static_pairs", "sweep", "sweep_tolerance")}
+    **SOURCE_PARAMETERS,
+    **option_parameters(
+        ContactOptions, names=["margin", "static_pairs", "sweep", "sweep_tolerance"]
+    ),
+    **option_parameters(EngineOptions),
+}
 """Options of `run` that have an effect on an audit."""
 
 
@@ -89,8 +94,6 @@ def _with_source(
             frames=frames,
             sweep=bool(options.get("sweep")),
         )
-    for name in options.keys() - OF_SCENES:
-        raise unknown_argument(name, "audit", OF_SCENES | signature(audit).parameters.keys())
     run = scene_request(scene, recording, options)
     audited = EngineRequest(
         **{pair.name: getattr(run, pair.name) for pair in fields(EngineRequest)}
@@ -99,6 +102,7 @@ def _with_source(
 
 
 @python_call
+@with_options(OF_SCENES)
 def audit(
     scene: PathLike | Sequence[PathLike] | ContactSet | Contacts | None,
     recording: PathLike | None = None,

@@ -7,9 +7,10 @@ import warnings
 from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import replace
-from typing import Any
+from typing import Any, overload
 
 from collidecli.python.contacts import Contacts, contacts_in_memory
+from collidecli.python.option_parameters import RUN_PARAMETERS, with_options
 from collidecli.python.scenes import loaded_with_warnings, scene_request
 from collidecli.results.result import PathLike
 from collidecli.scene.arguments import python_call
@@ -17,7 +18,41 @@ from collidecli.scene.option_values import CONTACT_FORMATS
 from collidecli.verbs.run.run import run as run_to_file
 
 
+@overload
+def run(
+    scene: PathLike | Sequence[PathLike] | None,
+    recording: PathLike | None = None,
+    output: None = None,
+    *,
+    compression: str = "gzip",
+    format: int = CONTACT_FORMATS[0],
+    force: bool = False,
+    **options: Any,
+) -> Contacts: ...
+@overload
+def run(
+    scene: PathLike | Sequence[PathLike] | None,
+    recording: PathLike | None,
+    output: PathLike,
+    *,
+    compression: str = "gzip",
+    format: int = CONTACT_FORMATS[0],
+    force: bool = False,
+    **options: Any,
+) -> str: ...
+@overload
+def run(
+    scene: PathLike | Sequence[PathLike] | None,
+    recording: PathLike | None = None,
+    *,
+    output: PathLike,
+    compression: str = "gzip",
+    format: int = CONTACT_FORMATS[0],
+    force: bool = False,
+    **options: Any,
+) -> str: ...
 @python_call
+@with_options(RUN_PARAMETERS)
 def run(
     scene: PathLike | Sequence[PathLike] | None,
     recording: PathLike | None = None,
