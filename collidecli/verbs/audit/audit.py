@@ -52,7 +52,7 @@ MAX_BINS = 400
 
 
 @dataclass(frozen=True, kw_only=True)
-class AuditResult(Result, schema=SCHEMA, optional=("written", "tunnels")):
+class AuditResult(Result, schema=SCHEMA, optional=("written", "tunnels"), rows="pairs"):
     """Penetrations of a motion against limits.
 
     passed: no limit is exceeded; with a baseline, nothing is worse. reasons: why it is not. checks:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Sequence
-from dataclasses import fields, replace
+from dataclasses import replace
 from typing import Any
 
 from collidecli.analysis.frame_texts import frames_text
@@ -18,7 +18,7 @@ from collidecli.python.option_parameters import (
     option_parameters,
     with_options,
 )
-from collidecli.python.scenes import scene_request
+from collidecli.python.scenes import source_request
 from collidecli.results.result import PathLike
 from collidecli.scene.arguments import checked_metres, python_call
 from collidecli.scene.options import ContactOptions, EngineOptions
@@ -94,11 +94,7 @@ def _with_source(
             frames=frames,
             sweep=bool(options.get("sweep")),
         )
-    run = scene_request(scene, recording, options)
-    audited = EngineRequest(
-        **{pair.name: getattr(run, pair.name) for pair in fields(EngineRequest)}
-    )
-    return replace(request, scene=audited)
+    return replace(request, scene=source_request(EngineRequest, scene, recording, options))
 
 
 @python_call
