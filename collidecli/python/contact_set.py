@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from collidecli.html_tables import html_table
 from collidecli.python.contact_queries import ContactQueries
-from collidecli.results.result import html_table
 from collidecli.scene.contact_columns import (
     RIGID_COLUMNS,
     ContactBlock,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import warnings
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
@@ -16,6 +16,7 @@ import numpy as np
 
 from collidecli.engine.pipeline_build import find_device
 from collidecli.errors import InputError
+from collidecli.html_tables import html_table
 from collidecli.motions.collision import contact_writer, prepare_collision
 from collidecli.motions.columns import check_no_columns, run_columns
 from collidecli.motions.pose_arrays import PoseArray, checked_particles, frame_times
@@ -23,7 +24,8 @@ from collidecli.motions.scenes import check_worlds
 from collidecli.motions.timing import TimingReport
 from collidecli.python.contact_queries import ContactQueries
 from collidecli.python.option_parameters import NEWTONS, option_parameters, with_options
-from collidecli.results.result import html_table
+from collidecli.python.progress import ShowProgress, shown_progress
+from collidecli.results.result import Progress
 from collidecli.scene import contact_columns
 from collidecli.scene.arguments import python_call
 from collidecli.scene.contact_columns import RIGID_COLUMNS, ContactBlock, GroupRows
@@ -197,6 +199,7 @@ def collide(
     time: Sequence[float] | np.ndarray | None = None,
     fps: float | None = None,
     columns: Sequence[str] | str = (),
+    progress: ShowProgress = False,
     **options: Any,
 ) -> Contacts:
     """Every contact of a model in motion, in memory; bit-identical to the contacts that `collide
@@ -234,6 +237,7 @@ def collide(
             less [m].
         touch_only: the pairs of shapes that have a contact, as the group `touches`, in place of
             their contacts.
+        progress: show a bar, or a function of the frames done and of all.
         columns: names of optional columns, such as ["friction"], or one name; see
         docs/reference/file-formats.md.
         pipeline, broad_phase, threads, memory_limit [bytes], chunk_cells: affect the speed, not the
@@ -259,7 +263,8 @@ def collide(
     ).checked()
     _check_model(model)
     motion = motion_of(model, body_q, particle_q, time, fps)
-    return contacts_in_memory(model, motion, contact, engine, columns)
+    with shown_progress(progress, "colliding") as advance:
+        return contacts_in_memory(model, motion, contact, engine, columns, advance)
 
 
 def contact_options(**options: Any) -> ContactOptions:
@@ -273,6 +278,7 @@ def contacts_in_memory(
     contact: ContactOptions,
     engine: EngineOptions,
     columns: Sequence[str] | str,
+    progress: Progress = None,
 ) -> Contacts:
     """See `collide`."""
     names = (columns,) if isinstance(columns, str) else columns
@@ -285,7 +291,8 @@ def contacts_in_memory(
     for note in collision.pipeline.notes:
         warnings.warn(note, RuntimeWarning, stacklevel=4)
     with closing(collision.blocks(timing)) as blocks:
-        merged = merged_contacts(map(optional.added, blocks), len(motion.time), model.world_count)
+        shown = _reported(blocks, len(motion.time), model.world_count, progress)
+        merged = merged_contacts(map(optional.added, shown), len(motion.time), model.world_count)
     for note in timing.missed_surfaces(model.shapes.path):
         warnings.warn(note, RuntimeWarning, stacklevel=4)
     shapes = model.shapes
@@ -308,6 +315,16 @@ def contacts_in_memory(
     return replace(
         merged, shape_path=paths, particle_objects=objects, time=motion.time, _writer=writer
     )
+
+
+def _reported(
+    blocks: Iterable[ContactBlock], frames: int, worlds: int, progress: Progress
+) -> Iterator[ContactBlock]:
+    """The blocks, with the frames of each reported as soon as it is known."""
+    for block in blocks:
+        yield block
+        if progress is not None:
+            progress((block.first_cell + len(block.cell_counts)) // worlds, frames)
 
 
 def _check_model(model: object) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal
@@ -12,6 +12,8 @@ import numpy as np
 
 from collidecli.python.contact_queries import ContactQueries
 from collidecli.python.contact_set import ContactSet
+from collidecli.python.progress import ShowProgress
+from collidecli.results.result import Progress
 from collidecli.scene.contact_columns import ContactBlock, GroupRows
 from collidecli.scene.model import Model
 from collidecli.scene.motion import Motion
@@ -68,6 +70,7 @@ def collide(
     time: Sequence[float] | np.ndarray | None = None,
     fps: float | None = None,
     columns: Sequence[str] | str = (),
+    progress: ShowProgress = False,
     gap: float | str | None = None,
     margin: float | str | None = None,
     gap_rule: Literal["max", "sum"] | None = None,
@@ -113,7 +116,11 @@ def contacts_in_memory(
     contact: ContactOptions,
     engine: EngineOptions,
     columns: Sequence[str] | str,
+    progress: Progress = None,
 ) -> Contacts: ...
+def _reported(
+    blocks: Iterable[ContactBlock], frames: int, worlds: int, progress: Progress
+) -> Iterator[ContactBlock]: ...
 def _check_model(model: object) -> None: ...
 def open_contacts(path: str | os.PathLike[str]) -> ContactSet: ...
 def entry_texts(entries: Mapping[str, str] | Sequence[str]) -> tuple[str, ...]: ...

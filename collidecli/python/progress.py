@@ -32,6 +32,8 @@ def shown_progress(progress: ShowProgress, doing: str) -> Iterator[Progress]:
     from collidecli.engine.runtime.kernel_loader import reported_compilation
     from collidecli.pages.progress import frame_progress
 
-    with frame_progress(Console(file=sys.stderr), doing, "loading") as bar:
-        with reported_compilation(bar.compiling):
-            yield bar
+    with (
+        frame_progress(Console(file=sys.stderr), doing, "loading") as bar,
+        reported_compilation(bar.compiling),
+    ):
+        yield bar

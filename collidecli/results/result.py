@@ -9,8 +9,7 @@ from dataclasses import dataclass, fields, is_dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from collidecli.errors import extra_module
-from collidecli.escaping import printable
-from collidecli.wording import count
+from collidecli.html_tables import html_table
 
 if TYPE_CHECKING:
     import pandas
@@ -136,16 +135,3 @@ def plain(value: Any) -> Any:
     if isinstance(value, Mapping):
         return {key: plain(item) for key, item in value.items()}
     return [plain(item) for item in value] if isinstance(value, (list, tuple)) else value
-
-
-def html_table(rows: Mapping[str, object]) -> str:
-    """The table that a notebook shows: names and values, every text escaped."""
-    from html import escape  # most runs need no page
-
-    left = 'style="text-align: left"'  # notebooks align cells to the right
-    lines = (
-        f"<tr><th {left}>{escape(name)}</th><td {left}>"
-        f"{escape(printable(count(value) if isinstance(value, int) else str(value)))}</td></tr>"
-        for name, value in rows.items()
-    )
-    return f"<table>{''.join(lines)}</table>"

@@ -73,10 +73,11 @@ def _declarations(
             inner = _declarations(one.body, partial(getattr, own), True)
             one.body = inner or [ast.Expr(ast.Constant(...))]
             listed.append(one)
-        elif isinstance(one, ast.FunctionDef):
-            # a caller does not see the implementation of overloads
-            if _is_overload(one) or one.name not in overloaded:
-                listed.append(_function(one, found))
+        # a caller does not see the implementation of overloads
+        elif isinstance(one, ast.FunctionDef) and (
+            _is_overload(one) or one.name not in overloaded
+        ):
+            listed.append(_function(one, found))
     return listed
 
 

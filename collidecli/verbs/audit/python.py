@@ -18,6 +18,7 @@ from collidecli.python.option_parameters import (
     option_parameters,
     with_options,
 )
+from collidecli.python.progress import ShowProgress, shown_progress
 from collidecli.python.scenes import source_request
 from collidecli.results.result import PathLike
 from collidecli.scene.arguments import checked_metres, python_call
@@ -116,6 +117,7 @@ def audit(
     overlap_volume: bool = False,
     deepest_point: bool = False,
     first: int = 20,
+    progress: ShowProgress = False,
     **options: Any,
 ) -> Audit:
     """The penetrations of a motion against limits, and the frames that can be used.
@@ -130,6 +132,7 @@ def audit(
             than its are worse.
         overlap_volume, deepest_point: measure these of the deepest overlaps of the `first` deepest
             pairs [m^3, m].
+        progress: show a bar, or a function of the frames done and of all.
         options: of `collide audit` for scenes, with underscores: frames="0:100", margin=0.0,
             threads=2.
     Returns:
@@ -157,7 +160,8 @@ def audit(
         first,
     )
     request = _with_source(request, scene, recording, options)
-    outcome = run_audit(request)
+    with shown_progress(progress, "auditing") as advance:
+        outcome = run_audit(request, advance)
     for note in outcome.result.warnings:
         warnings.warn(note, stacklevel=3)
     return outcome

@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 from collidecli.python.contact_set import ContactSet
 from collidecli.python.contacts import Contacts
+from collidecli.python.progress import ShowProgress
 from collidecli.results.result import PathLike
 from collidecli.verbs.audit.audit import Audit
 from collidecli.verbs.audit.limits import AuditLimits
@@ -45,6 +46,7 @@ def audit(
     overlap_volume: bool = False,
     deepest_point: bool = False,
     first: int = 20,
+    progress: ShowProgress = False,
     worlds: int | None = None,
     frames: str | int | slice = "",
     demos: str | Sequence[str] = (),

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from typing import Any
 
 from collidecli.python.option_parameters import (
-    NEWTONS,
     SOURCE_PARAMETERS,
     option_parameters,
     with_options,
@@ -24,7 +23,7 @@ from collidecli.verbs.profile.request import ProfileRequest
 
 OPTIONS = {
     **SOURCE_PARAMETERS,
-    **option_parameters(ContactOptions, without=["sweep", "sweep_tolerance", *NEWTONS]),
+    **option_parameters(ContactOptions, without=["sweep", "sweep_tolerance"]),
     **option_parameters(EngineOptions, without=["broad_phase", "pipeline"]),
 }
 

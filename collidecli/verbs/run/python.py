@@ -11,6 +11,7 @@ from typing import Any, overload
 
 from collidecli.python.contacts import Contacts, contacts_in_memory
 from collidecli.python.option_parameters import RUN_PARAMETERS, with_options
+from collidecli.python.progress import ShowProgress, shown_progress
 from collidecli.python.scenes import loaded_with_warnings, scene_request
 from collidecli.results.result import PathLike
 from collidecli.scene.arguments import python_call
@@ -27,6 +28,7 @@ def run(
     compression: str = "gzip",
     format: int = CONTACT_FORMATS[0],
     force: bool = False,
+    progress: ShowProgress = False,
     **options: Any,
 ) -> Contacts: ...
 @overload
@@ -38,6 +40,7 @@ def run(
     compression: str = "gzip",
     format: int = CONTACT_FORMATS[0],
     force: bool = False,
+    progress: ShowProgress = False,
     **options: Any,
 ) -> str: ...
 @overload
@@ -49,6 +52,7 @@ def run(
     compression: str = "gzip",
     format: int = CONTACT_FORMATS[0],
     force: bool = False,
+    progress: ShowProgress = False,
     **options: Any,
 ) -> str: ...
 @python_call
@@ -61,6 +65,7 @@ def run(
     compression: str = "gzip",
     format: int = CONTACT_FORMATS[0],
     force: bool = False,
+    progress: ShowProgress = False,
     **options: Any,
 ) -> Contacts | str:
     """Every contact of scene files in a recorded motion, as `collide run` finds them.
@@ -71,6 +76,7 @@ def run(
         output: contact set file to write; None returns the contacts in memory.
         compression, force, format: of the output; format is the major version of the contact set
             format.
+        progress: show a bar, or a function of the frames done and of all.
         options: further options of `collide run`, with underscores: worlds=4, frames="0:100",
             gap=0.01, columns=[...], broad_phase="sap", device="cpu", asset_map={"OLD": "NEW"}.
     Returns:
@@ -86,10 +92,13 @@ def run(
             "format": format,
             "force": force,
         }
-        result = run_to_file(replace(request, **file))
+        with shown_progress(progress, "colliding") as advance:
+            result = run_to_file(replace(request, **file), advance)
         for text in result.warnings:
             warnings.warn(text, stacklevel=3)
         return result.output
     model, motion = loaded_with_warnings(request)
-    with closing(motion):
-        return contacts_in_memory(model, motion, request.contact, request.engine, request.columns)
+    with closing(motion), shown_progress(progress, "colliding") as advance:
+        return contacts_in_memory(
+            model, motion, request.contact, request.engine, request.columns, advance
+        )

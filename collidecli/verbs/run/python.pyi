@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Literal, overload
 
 from collidecli.python.contacts import Contacts
+from collidecli.python.progress import ShowProgress
 from collidecli.results.result import PathLike
 from collidecli.scene.option_values import CONTACT_FORMATS
 
@@ -19,6 +20,7 @@ def run(
     compression: str = "gzip",
     format: int = CONTACT_FORMATS[0],
     force: bool = False,
+    progress: ShowProgress = False,
     worlds: int | None = None,
     frames: str | int | slice = "",
     demos: str | Sequence[str] = (),
@@ -135,6 +137,7 @@ def run(
     compression: str = "gzip",
     format: int = CONTACT_FORMATS[0],
     force: bool = False,
+    progress: ShowProgress = False,
     worlds: int | None = None,
     frames: str | int | slice = "",
     demos: str | Sequence[str] = (),
@@ -251,6 +254,7 @@ def run(
     compression: str = "gzip",
     format: int = CONTACT_FORMATS[0],
     force: bool = False,
+    progress: ShowProgress = False,
     worlds: int | None = None,
     frames: str | int | slice = "",
     demos: str | Sequence[str] = (),
