@@ -40,14 +40,23 @@ if TYPE_CHECKING:
     from collidecli.python.sweeps import ParticleSweep, SelfSweep, Sweep, sweep
     from collidecli.scene.materials import Material, PairMaterial
     from collidecli.scene.model import Model
+    from collidecli.scene.motion import Motion
     from collidecli.scene.shape_config import ShapeConfig
     from collidecli.scene.shape_types import ShapeType
     from collidecli.scene.triangle_materials import TriangleMaterials
     from collidecli.verbs.audit.audit import Audit
     from collidecli.verbs.audit.python import audit
+    from collidecli.verbs.check.python import check
     from collidecli.verbs.clearance.python import Clearances, clearance
+    from collidecli.verbs.diff.python import diff
     from collidecli.verbs.engine.python import problem
+    from collidecli.verbs.fidelity.python import fidelity
+    from collidecli.verbs.import_.python import import_contacts
     from collidecli.verbs.label.python import Labels, label
+    from collidecli.verbs.matrix.python import matrix
+    from collidecli.verbs.merge.python import merge
+    from collidecli.verbs.profile.python import profile
+    from collidecli.verbs.record.python import record
     from collidecli.verbs.run.python import run
 
 _HOME = {
@@ -63,13 +72,22 @@ _HOME = {
         "python.sweeps": "ParticleSweep SelfSweep Sweep sweep",
         "verbs.audit.audit": "Audit",
         "verbs.audit.python": "audit",
+        "verbs.check.python": "check",
         "verbs.clearance.python": "Clearances clearance",
+        "verbs.diff.python": "diff",
         "verbs.engine.python": "problem",
+        "verbs.fidelity.python": "fidelity",
+        "verbs.import_.python": "import_contacts",
         "verbs.label.python": "Labels label",
+        "verbs.matrix.python": "matrix",
+        "verbs.merge.python": "merge",
+        "verbs.profile.python": "profile",
+        "verbs.record.python": "record",
         "verbs.run.python": "run",
         "errors": "CollideError InputError OutputError",
         "importers.mesh_files": "read_mesh",
         "scene.model": "Model",
+        "scene.motion": "Motion",
         "scene.materials": "Material PairMaterial",
         "scene.shape_config": "ShapeConfig",
         "scene.shape_types": "ShapeType",
@@ -82,6 +100,7 @@ __all__ = [
     "Material",
     "Model",
     "ModelBuilder",
+    "Motion",
     "PairMaterial",
     "Shape",
     "ShapeConfig",
@@ -111,16 +130,27 @@ __all__ += [
 ]
 __all__ += [
     "audit",
+    "check",
     "clearance",
     "collide",
+    "diff",
     "distance",
+    "fidelity",
+    "import_contacts",
     "label",
     "label_sensors",
+    "matrix",
+]
+__all__ += [
+    "merge",
     "open_contacts",
     "open_recording",
     "problem",
+    "profile",
+    "record",
+    "run",
+    "sweep",
 ]
-__all__ += ["run", "sweep"]
 
 
 def __getattr__(name: str) -> object:

@@ -25,6 +25,7 @@ from collidecli.cli.stop import (
     StopHandler,
     end_interrupted,
 )
+from collidecli.cli.verbs import HELP
 from collidecli.errors import CollideError
 from collidecli.exit_codes import INTERNAL_ERROR, INTERRUPTED, KILLED, UNUSABLE_INPUT
 from collidecli.process_limits import LimitError, limit_error, prepare_limits
@@ -48,7 +49,8 @@ def command() -> int:
     """Runs the command line, in a child process unless it only prints help; returns the exit
     code."""
     args = sys.argv[1:]
-    only_help = not args or any(arg in ("-h", "--help", "--version") for arg in args)
+    only_help = args[:1] in ([], [HELP])
+    only_help |= any(arg in ("-h", "--help", "--version") for arg in args)
     if only_help or not hasattr(os, "fork") or threading.active_count() > 1:
         return _work()
     with _limits_printed() as refused:

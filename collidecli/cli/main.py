@@ -9,15 +9,19 @@ import sys
 from collections.abc import Sequence
 from functools import partial
 from importlib import import_module
+from typing import TYPE_CHECKING
 
 import click
 
 from collidecli.cli.error_messages import exit_code_of
 from collidecli.cli.stop import StopHandler, Stopped, stopping_in_time
 from collidecli.cli.streams import Streams
-from collidecli.cli.verbs import VERBS
+from collidecli.cli.verbs import HELP, VERBS
 from collidecli.engine.runtime.owned_process import owned_process
 from collidecli.exit_codes import EXIT_CODES, SUCCESS, UNUSABLE_INPUT
+
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
 
 EPILOG = "\b\nExit codes\n" + "".join(
     f"  {code:<3}  {meaning}\n" for code, meaning in EXIT_CODES.items()
@@ -25,7 +29,21 @@ EPILOG = "\b\nExit codes\n" + "".join(
 
 
 class LazyGroup(click.Group):
-    """A group that imports a verb only when it is called; `collide --help` imports none."""
+    """A group that imports a verb only when it is called; `collide --help` imports none.
+
+    `collide help VERB` is `collide VERB --help`.
+    """
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        return super().parse_args(ctx, [*args[1:], "--help"] if args[:1] == [HELP] else args)
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        from click.shell_completion import CompletionItem
+
+        items = super().shell_complete(ctx, incomplete)
+        if HELP.startswith(incomplete):
+            items.append(CompletionItem(HELP, help="Show the options of a verb."))
+        return items
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(VERBS)
@@ -47,7 +65,7 @@ class LazyGroup(click.Group):
         if args and args[0] not in VERBS and not args[0].startswith("-"):
             from collidecli.wording import did_you_mean
 
-            hint = did_you_mean(args[0], VERBS, f"the verbs are: {', '.join(VERBS)}")
+            hint = did_you_mean(args[0], [*VERBS, HELP], f"the verbs are: {', '.join(VERBS)}")
             raise click.UsageError(f"there is no verb '{args[0]}': {hint}", ctx)
         return super().resolve_command(ctx, args)
 
@@ -82,7 +100,7 @@ def group(ctx: click.Context) -> int:
 
     \b
     collide run robot.xml -t motion.h5 -o out.h5
-    collide <verb> --help shows the options of a verb.
+    collide help VERB, or collide VERB --help, shows the options of a verb.
     """
     if ctx.invoked_subcommand is None:
         click.echo(ctx.get_help(), err=True)

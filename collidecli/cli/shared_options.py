@@ -154,8 +154,8 @@ def pattern_options(section: str) -> Callable:
     """A decorator that adds the patterns of the pairs of a contact set."""
     matching = "pairs with a shape, particle object or body whose path matches."
     return together(
-        repeated("--include", metavar="GLOB,...", section=section, help=f"Only {matching}"),
-        repeated("--exclude", metavar="GLOB,...", section=section, help=f"No {matching}"),
+        repeated("--include", metavar="PATTERN,...", section=section, help=f"Only {matching}"),
+        repeated("--exclude", metavar="PATTERN,...", section=section, help=f"No {matching}"),
     )
 
 
@@ -163,7 +163,7 @@ def body_option(section: str) -> Callable:
     """A decorator that adds the patterns of bodies."""
     return repeated(
         "--body",
-        metavar="GLOB,...",
+        metavar="PATTERN,...",
         section=section,
         help="Only pairs with a body whose path matches.",
     )

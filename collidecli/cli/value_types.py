@@ -146,7 +146,7 @@ WORLDS = ListOf("numbers", _world, "worlds: write their numbers with commas, as 
 class PatternPair(click.ParamType):
     """Two patterns "A,B", as a tuple. "A B" is of earlier versions, and gives a note."""
 
-    name = "glob,glob"
+    name = "pattern,pattern"
 
     def convert(
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None

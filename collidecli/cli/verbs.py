@@ -5,10 +5,13 @@ from __future__ import annotations
 from typing import NamedTuple
 
 COMPUTE = "Compute"
-QUESTION = "Ask about contacts"
-SHOW = "Show"
-EXCHANGE = "Exchange with other programs"
-MAINTAIN = "Maintain"
+LOOK = "Look"
+COMPARE = "Compare"
+DATA_SETS = "Data sets"
+ENGINES = "Engines"
+FILES = "Files"
+HELP = "help"
+"""The word before a verb in `collide help VERB`; no verb has this name."""
 
 
 class VerbFolder(NamedTuple):
@@ -45,40 +48,10 @@ ROWS = (
         "Find every contact of a scene in motion, in every frame of every world.",
     ),
     VerbRow(
-        "profile",
-        "profile.command",
+        "audit",
+        "audit.command",
         COMPUTE,
-        "Time every broad phase on one motion, and recommend one.",
-    ),
-    VerbRow(
-        "inspect",
-        "inspect.command",
-        QUESTION,
-        "Show the contents of a scene, a recording or a contact set.",
-    ),
-    VerbRow(
-        "record",
-        "record.command",
-        COMPUTE,
-        "Simulate an MJCF or URDF scene in MuJoCo and record its motion.",
-    ),
-    VerbRow(
-        "traj",
-        "traj.command",
-        COMPUTE,
-        "Convert a recording of any known kind to a trajectory: collide traj convert.",
-    ),
-    VerbRow(
-        "diff",
-        "diff.command",
-        QUESTION,
-        "Compare two contact sets: what is missing, extra or changed.",
-    ),
-    VerbRow(
-        "events",
-        "events.command",
-        QUESTION,
-        "List when pairs begin and stop touching, and how deep they get.",
+        "Check the penetrations of a motion against limits; which frames can be used.",
     ),
     VerbRow(
         "clearance",
@@ -93,82 +66,114 @@ ROWS = (
         "Find which links of a robot never, always or at rest touch, and write them as filters.",
     ),
     VerbRow(
-        "label",
-        "label.command",
-        QUESTION,
-        "Write which bodies touch in every frame, as dense labels: Parquet, NPZ, HDF5.",
+        "profile",
+        "profile.command",
+        COMPUTE,
+        "Time every broad phase on one motion, and recommend one.",
     ),
     VerbRow(
-        "audit",
-        "audit.command",
-        QUESTION,
-        "Check the penetrations of a motion against limits; which frames can be used.",
+        "record",
+        "record.command",
+        COMPUTE,
+        "Simulate an MJCF or URDF scene in MuJoCo and record its motion.",
+    ),
+    VerbRow(
+        "inspect",
+        "inspect.command",
+        LOOK,
+        "Show the contents of a scene, a recording or a contact set.",
+    ),
+    VerbRow(
+        "events",
+        "events.command",
+        LOOK,
+        "List when pairs begin and stop touching, and how deep they get.",
     ),
     VerbRow(
         "report",
         "report.command",
-        SHOW,
+        LOOK,
         "Write an HTML page about a contact set: pairs, depths, timing, differences.",
     ),
-    VerbRow("plot", "plot.command", SHOW, "Draw one chart of a contact set, as PNG or SVG."),
+    VerbRow("plot", "plot.command", LOOK, "Draw one chart of a contact set, as PNG or SVG."),
     VerbRow(
-        "view", "view.command", SHOW, "Show scene, motion and contacts in a browser or in Rerun."
+        "view", "view.command", LOOK, "Show scene, motion and contacts in a browser or in Rerun."
+    ),
+    VerbRow(
+        "diff",
+        "diff.command",
+        COMPARE,
+        "Compare two contact sets: what is missing, extra or changed.",
     ),
     VerbRow(
         "textconv",
         "textconv.command",
-        SHOW,
+        COMPARE,
         "Print a contact set as text, so that git diff shows its changes.",
-    ),
-    VerbRow(
-        "export",
-        "export.command",
-        EXCHANGE,
-        "Write a contact set for other programs: USD, CSV, Parquet, NPZ, simulator layouts.",
-    ),
-    VerbRow("merge", "merge.command", EXCHANGE, "Merge contact sets of disjoint frames or worlds."),
-    VerbRow(
-        "engine",
-        "engine.command",
-        EXCHANGE,
-        "Write a motion as a problem for other collision engines: collide engine pack.",
-    ),
-    VerbRow(
-        "import",
-        "import_.command",
-        EXCHANGE,
-        "Write contacts of another engine, or logged by a simulation, as a contact set.",
-    ),
-    VerbRow(
-        "fidelity",
-        "fidelity.command",
-        EXCHANGE,
-        "Hold other engines' contacts of a motion against exact distances.",
     ),
     VerbRow(
         "batch",
         "batch.command",
-        COMPUTE,
+        DATA_SETS,
         "Run many recordings: plan, compute on many processes or machines, gather.",
         VerbFolder("plan.parquet", "batch.set_files"),
     ),
     VerbRow(
+        "label",
+        "label.command",
+        DATA_SETS,
+        "Write which bodies touch in every frame, as dense labels: Parquet, NPZ, HDF5.",
+    ),
+    VerbRow(
+        "merge", "merge.command", DATA_SETS, "Merge contact sets of disjoint frames or worlds."
+    ),
+    VerbRow(
+        "import",
+        "import_.command",
+        ENGINES,
+        "Write contacts of another engine, or logged by a simulation, as a contact set.",
+    ),
+    VerbRow(
+        "engine",
+        "engine.command",
+        ENGINES,
+        "Write a motion as a problem for other collision engines: collide engine pack.",
+    ),
+    VerbRow(
+        "fidelity",
+        "fidelity.command",
+        ENGINES,
+        "Hold other engines' contacts of a motion against exact distances.",
+    ),
+    VerbRow(
+        "check",
+        "check.command",
+        FILES,
+        "Check that a contact set or a trajectory is well formed and complete.",
+    ),
+    VerbRow(
+        "export",
+        "export.command",
+        FILES,
+        "Write a contact set for other programs: USD, CSV, Parquet, NPZ, simulator layouts.",
+    ),
+    VerbRow(
+        "traj",
+        "traj.command",
+        FILES,
+        "Convert a recording of any known kind to a trajectory: collide traj convert.",
+    ),
+    VerbRow(
         "cache",
         "cache.command",
-        MAINTAIN,
+        FILES,
         "Show or clear the cache of signed distance fields, hulls and convex parts.",
     ),
     VerbRow(
         "completion",
         "completion",
-        MAINTAIN,
+        FILES,
         "Print the script that completes verbs and options in bash, zsh or fish.",
-    ),
-    VerbRow(
-        "check",
-        "check.command",
-        QUESTION,
-        "Check that a contact set or a trajectory is well formed and complete.",
     ),
 )
 VERBS = {row.name: row for row in ROWS}

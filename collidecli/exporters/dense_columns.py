@@ -9,11 +9,13 @@ import numpy as np
 
 from collidecli.errors import InputError, extra_module
 from collidecli.exporters.contact_rows import is_spatial
+from collidecli.html_tables import rows_html
 from collidecli.scene.contact_columns import Column
 from collidecli.storage.contact_sets.selected import SelectedContacts
 
 if TYPE_CHECKING:
     import pandas
+    import xarray
 
 
 def variable(
@@ -124,6 +126,15 @@ class NamedColumns(Mapping[str, np.ndarray]):
         pandas = extra_module("pandas", "tables", "to_pandas")
         return pandas.DataFrame(self._columns)
 
+    def to_xarray(self) -> xarray.Dataset:
+        """A dataset with the columns over the dimension `row`. Raises InputError without xarray."""
+        xarray = extra_module("xarray", "tables", "to_xarray")
+        return xarray.Dataset({name: ("row", values) for name, values in self._columns.items()})
+
+    def _repr_html_(self) -> str:
+        """The table that a notebook shows: the number of rows and the first ones, escaped."""
+        return rows_html(self._columns, self.row_count)
+
 
 AXES = ("x", "y", "z")
 Axes = Sequence[Mapping[str, np.ndarray]]
@@ -147,6 +158,37 @@ def dense_rows(axes: Axes, arrays: Mapping[str, np.ndarray], kept: np.ndarray) -
             else {f"{name}_{axis}": dense[:, k] for k, axis in enumerate(AXES)}
         )
     return NamedColumns(columns)
+
+
+def dense_dataset(
+    dimensions: Sequence[str],
+    axes: Axes,
+    arrays: Mapping[str, np.ndarray],
+    units: Mapping[str, str],
+) -> xarray.Dataset:
+    """Dense arrays as a dataset; a vector has the dimension `axis` too.
+
+    dimensions: of the axes. axes: coordinates along each. units: of arrays that have one. Raises
+    InputError without xarray.
+    """
+    xarray = extra_module("xarray", "tables", "to_xarray")
+    coordinates: dict[str, Any] = {
+        name: (dimension, values)
+        for dimension, of_axis in zip(dimensions, axes, strict=True)
+        for name, values in of_axis.items()
+    }
+    variables = {}
+    for name, values in arrays.items():
+        more = [] if values.ndim == len(dimensions) else [_last_dimension(name, values.shape[-1])]
+        if more == ["axis"]:
+            coordinates["axis"] = list(AXES)
+        about = {"units": units[name]} if name in units else {}
+        variables[name] = ([*dimensions, *more], values, about)
+    return xarray.Dataset(variables, coordinates)
+
+
+def _last_dimension(name: str, width: int) -> str:
+    return "axis" if width == len(AXES) else f"{name}_part"
 
 
 def dense_intervals(axes: Axes, touches: np.ndarray) -> NamedColumns:

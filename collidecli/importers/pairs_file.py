@@ -7,6 +7,7 @@ import shlex
 
 from collidecli.errors import InputError
 from collidecli.importers.srdf import LinkRules, read_srdf
+from collidecli.scene.name_patterns import EXPRESSION
 from collidecli.storage.regular_files import open_input
 
 ListedPairs = dict[str, tuple[str, str]]
@@ -15,9 +16,10 @@ ListedPairs = dict[str, tuple[str, str]]
 def read_pairs_file(path: str | os.PathLike[str]) -> ListedPairs | LinkRules:
     """The pairs of patterns of a file by their place in it, or the rules of an SRDF file.
 
-    A line has two patterns, apart by spaces; one with spaces is in quotes. Empty lines, and what
-    follows a `#`, are ignored. A file whose first character is `<` is SRDF. Raises InputError with
-    the line for one that has not two patterns, and for a file without any.
+    A line has two patterns, apart by spaces; one with spaces is in quotes. In a line with a regular
+    expression a backslash is a part of it, in another it quotes the next character. Empty lines,
+    and what follows a `#`, are ignored. A file whose first character is `<` is SRDF. Raises
+    InputError with the line for one that has not two patterns, and for a file without any.
     """
     location = os.fspath(path)
     try:
@@ -36,7 +38,7 @@ def read_pairs_file(path: str | os.PathLike[str]) -> ListedPairs | LinkRules:
     for number, line in enumerate(text.splitlines(), 1):
         where = f"{location}: line {number}"
         try:
-            words = shlex.split(line, comments=True)
+            words = _words(line)
         except ValueError as error:
             raise InputError(f"cannot be read: {error}".lower(), where, "close it") from error
         if not words:
@@ -49,3 +51,12 @@ def read_pairs_file(path: str | os.PathLike[str]) -> ListedPairs | LinkRules:
     if not listed:
         raise InputError("lists no pair", location, "write a line 'A B' for each, or give SRDF")
     return listed
+
+
+def _words(line: str) -> list[str]:
+    """The words of a line. Raises ValueError for a quote that is not closed."""
+    words = shlex.shlex(line, posix=True)
+    words.whitespace_split = True
+    if EXPRESSION in line:
+        words.escape = ""
+    return list(words)

@@ -5,26 +5,29 @@ from __future__ import annotations
 import json
 import os
 import warnings
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from hashlib import sha256
-from inspect import Parameter, signature
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
 from collidecli.engine.pipeline_build import find_device
 from collidecli.errors import InputError
+from collidecli.html_tables import html_table
 from collidecli.motions.collision import contact_writer, prepare_collision
 from collidecli.motions.columns import check_no_columns, run_columns
 from collidecli.motions.pose_arrays import PoseArray, checked_particles, frame_times
 from collidecli.motions.scenes import check_worlds
 from collidecli.motions.timing import TimingReport
-from collidecli.results.result import html_table
+from collidecli.python.contact_queries import ContactQueries
+from collidecli.python.option_parameters import NEWTONS, option_parameters, with_options
+from collidecli.python.progress import ShowProgress, shown_progress
+from collidecli.results.result import Progress
 from collidecli.scene import contact_columns
-from collidecli.scene.arguments import python_call, unknown_argument
+from collidecli.scene.arguments import python_call
 from collidecli.scene.contact_columns import RIGID_COLUMNS, ContactBlock, GroupRows
 from collidecli.scene.model import Model
 from collidecli.scene.motion import Motion, RestingMotion
@@ -40,7 +43,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, repr=False)
-class Contacts:
+class Contacts(ContactQueries):
     """Every contact of a model in motion as NumPy arrays, ordered by frame, world, shape0, shape1
     and features.
 
@@ -53,15 +56,14 @@ class Contacts:
         type [m].
     offset0, offset1: float32[n, 3], the witness points in the frames of the shapes' bodies [m].
     feature0, feature1: int32[n], vertex, edge or face of each shape; -1 without one. kind:
-    uint8[n], 0 point, 1 edge, 2 face. columns: the requested optional columns, by name, [n] or [n,
-    width]. shape_path: paths of the model's shapes; shape_path[shape0[n]] is the first shape of
-    contact n. particle_objects: the objects of the model's particles, `ParticleObjects`. groups:
-    tables beside these contacts, such as "hydro_patches", as `GroupRows`
+    uint8[n], 0 point, 1 edge, 2 face. columns: all of these by name, and the requested optional
+    ones, [n] or [n, width]. shape_path: paths of the model's shapes; shape_path[shape0[n]] is the
+    first shape of contact n. particle_objects: the objects of the model's particles,
+    `ParticleObjects`. groups: tables beside these contacts, such as "hydro_patches", as `GroupRows`
     (docs/reference/file-formats.md). time: float64[frame_count] [s]; numbers of the frames for an
     array of poses without `time` and `fps`.
 
-    `len` is the number of contacts; `events`, `pairs`, `to_pandas`, `to_xarray`, `export` are those
-    of `contact_set`.
+    `len` is the number of contacts. `cell` is one frame of one world, as `ContactSet.cell`.
     """
 
     frame_count: int
@@ -93,12 +95,19 @@ class Contacts:
     def __len__(self) -> int:
         return len(self.shape0)
 
-    def __getattr__(self, name: str) -> Any:
-        if name not in ("events", "pairs", "to_pandas", "to_xarray", "export"):
-            raise AttributeError(
-                f"'Contacts' object has no attribute '{name}'", name=name, obj=self
-            )
-        return getattr(self.contact_set, name)
+    @property
+    def contact_count(self) -> int:
+        """Number of contacts, as `rigid_contact_count`."""
+        return len(self.shape0)
+
+    @property
+    def depth(self) -> np.ndarray:
+        """float32[n]: penetration depth [m], max(0, -distance)."""
+        return np.maximum(-self.distance, np.float32(0.0))
+
+    @property
+    def _set(self) -> ContactSet:
+        return self.contact_set
 
     @cached_property
     def contact_set(self) -> ContactSet:
@@ -115,12 +124,9 @@ class Contacts:
             )
         folder = TemporaryFolder("contacts")
         path = os.path.join(folder.name, "contacts.h5")
-        columns = {column.name: getattr(self, column.name) for column in RIGID_COLUMNS}
         with self._writer(path) as writer:
             writer.append(
-                ContactBlock(
-                    0, np.diff(self.cell_start), {**columns, **self.columns}, dict(self.groups)
-                )
+                ContactBlock(0, np.diff(self.cell_start), dict(self.columns), dict(self.groups))
             )
             writer.end_contacts()
             writer.finish()
@@ -140,7 +146,9 @@ class Contacts:
             f"contacts={self.rigid_contact_count} frames={self.frame_count}"
             f" worlds={self.world_count}"
         )
-        return f"<Contacts {size}{' columns=' + ','.join(self.columns) if self.columns else ''}>"
+        required = {column.name for column in RIGID_COLUMNS}
+        optional = [name for name in self.columns if name not in required]
+        return f"<Contacts {size}{' columns=' + ','.join(optional) if optional else ''}>"
 
     def cell(self, frame: int, world: int = 0) -> Contacts:
         """Contacts of one frame of one world, as views. Raises InputError for an unknown frame or
@@ -153,22 +161,36 @@ class Contacts:
             raise InputError(f"frame {frame}, world {world} does not exist", "contacts", fix)
         cell = frame * self.world_count + world
         first, last = (int(row) for row in self.cell_start[cell : cell + 2])
-        columns = {column.name: getattr(self, column.name)[first:last] for column in RIGID_COLUMNS}
-        optional = {name: values[first:last] for name, values in self.columns.items()}
-        return Contacts(
-            1,
-            1,
-            np.array([0, last - first], np.int64),
-            **columns,
-            columns=optional,
-            shape_path=self.shape_path,
-            particle_objects=self.particle_objects,
-            groups=contact_columns.groups_of_cells(self.groups, np.array([cell])),
-            time=self.time[frame : frame + 1],
+        block = ContactBlock(
+            cell,
+            np.array([last - first], np.int64),
+            {name: values[first:last] for name, values in self.columns.items()},
+            contact_columns.groups_of_cells(self.groups, np.array([cell])),
         )
+        time = self.time[frame : frame + 1]
+        return contacts_of_cell(block, self.shape_path, self.particle_objects, time)
+
+
+def contacts_of_cell(
+    block: ContactBlock, paths: Sequence[str], objects: ParticleObjects, time: np.ndarray
+) -> Contacts:
+    """The contacts of a block of one cell. paths: of the shapes. time: float64[1], of its frame."""
+    columns = dict(block.columns)
+    return Contacts(
+        1,
+        1,
+        np.array([0, block.contact_count], np.int64),
+        *(columns[column.name] for column in RIGID_COLUMNS),
+        columns=columns,
+        shape_path=tuple(paths),
+        particle_objects=objects,
+        groups=block.groups,
+        time=time,
+    )
 
 
 @python_call
+@with_options(option_parameters(ContactOptions, EngineOptions, without=["static_pairs", *NEWTONS]))
 def collide(
     model: Model,
     body_q: np.ndarray | Motion | None = None,
@@ -177,6 +199,7 @@ def collide(
     time: Sequence[float] | np.ndarray | None = None,
     fps: float | None = None,
     columns: Sequence[str] | str = (),
+    progress: ShowProgress = False,
     **options: Any,
 ) -> Contacts:
     """Every contact of a model in motion, in memory; bit-identical to the contacts that `collide
@@ -214,6 +237,7 @@ def collide(
             less [m].
         touch_only: the pairs of shapes that have a contact, as the group `touches`, in place of
             their contacts.
+        progress: show a bar, or a function of the frames done and of all.
         columns: names of optional columns, such as ["friction"], or one name; see
         docs/reference/file-formats.md.
         pipeline, broad_phase, threads, memory_limit [bytes], chunk_cells: affect the speed, not the
@@ -228,52 +252,24 @@ def collide(
         InputError: body_q does not fit the model or has an invalid pose, or an option is unknown or
             has an invalid value.
     """
-    for name in options.keys() - COLLIDE_OPTIONS.keys():
-        raise unknown_argument(name, "collide", COLLIDE_OPTIONS)
     if "betas" in options:
         options["betas"] = tuple(options["betas"])
+    of_contacts = declared_options(ContactOptions)
     contact = contact_options(
-        **{name: value for name, value in options.items() if name in CONTACT_FIELDS}
+        **{name: value for name, value in options.items() if name in of_contacts}
     )
     engine = EngineOptions(
-        **{name: value for name, value in options.items() if name not in CONTACT_FIELDS}
+        **{name: value for name, value in options.items() if name not in of_contacts}
     ).checked()
     _check_model(model)
     motion = motion_of(model, body_q, particle_q, time, fps)
-    return contacts_in_memory(model, motion, contact, engine, columns)
+    with shown_progress(progress, "colliding") as advance:
+        return contacts_in_memory(model, motion, contact, engine, columns, advance)
 
 
 def contact_options(**options: Any) -> ContactOptions:
     """The checked options of contacts; lengths are in metres, or texts with a unit."""
     return ContactOptions(**options).checked()
-
-
-CONTACT_FIELDS = declared_options(ContactOptions).keys()
-COLLIDE_OPTIONS = {
-    entry.name: Parameter(
-        entry.name, Parameter.KEYWORD_ONLY, default=entry.default, annotation=entry.type
-    )
-    for kind in (ContactOptions, EngineOptions)
-    for entry in fields(kind)
-    if entry.name
-    not in (
-        "static_pairs",
-        "output_contact_surface",
-        "buffer_fraction",
-        "margin_contact_area",
-    )
-}
-"""The options of `collide`: those of a run, without that of a model, and those of Newton without
-effect."""
-_NAMED = [
-    each
-    for each in signature(collide).parameters.values()
-    if each.kind is not Parameter.VAR_KEYWORD
-]
-# With the keyword arguments by name, for `help` and editors.
-vars(collide)["__signature__"] = signature(collide).replace(
-    parameters=[*_NAMED, *COLLIDE_OPTIONS.values()]
-)
 
 
 def contacts_in_memory(
@@ -282,6 +278,7 @@ def contacts_in_memory(
     contact: ContactOptions,
     engine: EngineOptions,
     columns: Sequence[str] | str,
+    progress: Progress = None,
 ) -> Contacts:
     """See `collide`."""
     names = (columns,) if isinstance(columns, str) else columns
@@ -294,7 +291,8 @@ def contacts_in_memory(
     for note in collision.pipeline.notes:
         warnings.warn(note, RuntimeWarning, stacklevel=4)
     with closing(collision.blocks(timing)) as blocks:
-        merged = merged_contacts(map(optional.added, blocks), len(motion.time), model.world_count)
+        shown = _reported(blocks, len(motion.time), model.world_count, progress)
+        merged = merged_contacts(map(optional.added, shown), len(motion.time), model.world_count)
     for note in timing.missed_surfaces(model.shapes.path):
         warnings.warn(note, RuntimeWarning, stacklevel=4)
     shapes = model.shapes
@@ -317,6 +315,16 @@ def contacts_in_memory(
     return replace(
         merged, shape_path=paths, particle_objects=objects, time=motion.time, _writer=writer
     )
+
+
+def _reported(
+    blocks: Iterable[ContactBlock], frames: int, worlds: int, progress: Progress
+) -> Iterator[ContactBlock]:
+    """The blocks, with the frames of each reported as soon as it is known."""
+    for block in blocks:
+        yield block
+        if progress is not None:
+            progress((block.first_cell + len(block.cell_counts)) // worlds, frames)
 
 
 def _check_model(model: object) -> None:
@@ -405,6 +413,6 @@ def merged_contacts(blocks: Iterable[ContactBlock], frame_count: int, world_coun
         # Columns are removed from the blocks one by one, so that at most one column is in memory
         # twice.
         columns[name] = np.concatenate([block.columns.pop(name) for block in kept])
-    required = {column.name: columns.pop(column.name) for column in RIGID_COLUMNS}
+    required = {column.name: columns[column.name] for column in RIGID_COLUMNS}
     starts = np.concatenate([[0], np.cumsum(counts)])
     return Contacts(frame_count, world_count, starts, **required, columns=columns, groups=groups)

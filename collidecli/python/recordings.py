@@ -8,6 +8,7 @@ from contextlib import closing
 from typing import Any
 
 from collidecli.importers.recordings import kinds
+from collidecli.python.option_parameters import SOURCE_PARAMETERS, with_options
 from collidecli.python.scenes import loaded_with_warnings, scene_request
 from collidecli.results.result import PathLike
 from collidecli.scene.arguments import python_call
@@ -22,6 +23,16 @@ class RecordingFile:
     worlds: counts. bodies: names of the recorded bodies; empty if the kind has none. start, end:
     times of the first and last frame [s], or None. needs: what `run` needs in addition, as texts.
     """
+
+    path: str
+    kind: str
+    label: str
+    frames: int | None
+    worlds: int | None
+    bodies: tuple[str, ...]
+    start: float | None
+    end: float | None
+    needs: tuple[str, ...]
 
     def __init__(self, path: PathLike) -> None:
         self.path = os.fspath(path)
@@ -43,6 +54,7 @@ class RecordingFile:
         )
 
     @python_call
+    @with_options(SOURCE_PARAMETERS)
     def with_scene(
         self, scene: PathLike | Sequence[PathLike] | None = None, **options: Any
     ) -> tuple[Model, Motion]:

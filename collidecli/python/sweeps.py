@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
-from typing import TypeVar
+from dataclasses import dataclass, field, fields, replace
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
@@ -13,6 +13,7 @@ from collidecli.engine.device_model import DeviceModel, upload_model
 from collidecli.engine.pipeline import rows_within
 from collidecli.engine.pipeline_build import find_device, load_stages, sweep_stages
 from collidecli.errors import InputError
+from collidecli.exporters.dense_columns import AXES, NamedColumns
 from collidecli.motions.collision import check_frames, pose_batches
 from collidecli.motions.timing import TimingReport
 from collidecli.python.contacts import contact_options, motion_of
@@ -28,6 +29,10 @@ from collidecli.scene.contact_columns import (
 from collidecli.scene.model import Model
 from collidecli.scene.motion import Motion
 from collidecli.storage.field_cache import FieldCache
+
+if TYPE_CHECKING:
+    import pandas
+    import xarray
 
 CELLS_AT_ONCE = 4096
 MEMORY_LIMIT = 1 << 32
@@ -62,6 +67,32 @@ class SweepRows:
 
     def __len__(self) -> int:
         return len(self.frame)
+
+    def _columns(self) -> NamedColumns:
+        """The arrays of the rows; vectors as name_x, name_y, name_z or name_0, name_1, ..."""
+        columns: dict[str, np.ndarray] = {}
+        for entry in fields(self):
+            values = getattr(self, entry.name)
+            if not isinstance(values, np.ndarray):
+                continue
+            if values.ndim == 1:
+                columns[entry.name] = values
+                continue
+            is_vector = entry.name in ("normal", "point", "point0", "point1")
+            ends = AXES if is_vector else range(values.shape[1])
+            columns |= {f"{entry.name}_{end}": values[:, k] for k, end in enumerate(ends)}
+        return NamedColumns(columns)
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """A row for each pair that touches or is undecided. Raises InputError without pandas."""
+        return self._columns().to_pandas()
+
+    def to_xarray(self) -> xarray.Dataset:
+        """The columns of `to_pandas` over the dimension `row`. Raises InputError without xarray."""
+        return self._columns().to_xarray()
+
+    def _repr_html_(self) -> str:
+        return self._columns()._repr_html_()
 
     def __repr__(self) -> str:
         counts = (

@@ -6,6 +6,7 @@ from collidecli.storage.storage_formats import ENDINGS, HDF5, USD
 
 PAGE_ENDINGS = (".html", ".htm")
 HDF5_ENDINGS = ENDINGS[HDF5]
+MATRIX_ENDINGS = (".srdf", ".xml", ".usda", ".usd", ".usdc", ".json")
 RECORDING_ENDINGS = tuple(
     ending for storage, every in ENDINGS.items() if storage != USD for ending in every
 )

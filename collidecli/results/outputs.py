@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from collidecli.errors import InputError, OutputError
 from collidecli.results.endings import FILE_ENDINGS
 from collidecli.storage.atomic_output import AtomicOutput
+from collidecli.storage.output_folders import OutputFolders
 
 if TYPE_CHECKING:
     from collidecli.results.inputs import InputFile
@@ -43,7 +44,7 @@ def check_output(
     what: str = "",
 ) -> None:
     """Raises OutputError if `path` cannot be written, exists without `force`, is one of the inputs,
-    or is "-".
+    or is "-". Leaves no folder behind.
 
     endings, what: raises the error of `check_ending` too, for a file `what`, such as "a contact
     set".
@@ -139,32 +140,10 @@ def output_folders(paths: Iterable[str]) -> Iterator[None]:
 
     Raises OutputError for a folder that cannot be created.
     """
-    made: list[str] = []
+    folders = OutputFolders()
     try:
         for folder in dict.fromkeys(os.path.dirname(path) for path in paths):
-            _make_folder(folder, made)
+            folders.make(folder)
         yield
     finally:
-        for folder in reversed(made):
-            with suppress(OSError):  # not empty
-                os.rmdir(folder)
-
-
-def _make_folder(folder: str, made: list[str]) -> None:
-    if not folder or os.path.isdir(folder):
-        return
-    _make_folder(os.path.dirname(folder), made)
-    try:
-        os.mkdir(folder)
-    except FileExistsError:
-        if os.path.isdir(folder):  # made by another process
-            return
-        raise OutputError(
-            "a folder cannot be created: a file has its name", folder, "choose another"
-        ) from None
-    except OSError as error:
-        reason = (error.strerror or str(error)).lower()
-        raise OutputError(
-            f"the folder cannot be created: {reason}", folder, "choose another"
-        ) from error
-    made.append(folder)
+        folders.remove_empty()

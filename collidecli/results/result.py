@@ -6,10 +6,14 @@ import math
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, is_dataclass
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
-from collidecli.escaping import printable
-from collidecli.wording import count
+from collidecli.errors import extra_module
+from collidecli.html_tables import html_table
+
+if TYPE_CHECKING:
+    import pandas
+    import xarray
 
 PathLike = str | os.PathLike[str]
 Progress = Callable[[int, int], None] | None
@@ -22,18 +26,21 @@ class Result:
     after `schema`.
 
     SCHEMA: name and version of that object. OPTIONAL: fields that the object lacks while they are
-    None. A class states both as its parameters schema and optional.
+    None. ROWS: the field whose entries are the rows of a data frame; "" is one row of the values
+    that are no lists. A class states them as its parameters schema, optional and rows.
     """
 
     SCHEMA: ClassVar[str] = ""
     OPTIONAL: ClassVar[tuple[str, ...]] = ()
+    ROWS: ClassVar[str] = ""
 
     def __init_subclass__(
-        cls, schema: str = "", optional: tuple[str, ...] = (), **others: Any
+        cls, schema: str = "", optional: tuple[str, ...] = (), rows: str = "", **others: Any
     ) -> None:
         super().__init_subclass__(**others)
         cls.SCHEMA = schema or cls.SCHEMA
         cls.OPTIONAL = optional or cls.OPTIONAL
+        cls.ROWS = rows or cls.ROWS
 
     def as_dict(self) -> dict[str, Any]:
         """The object that `--json` prints, in the types of JSON; tables and pages are made from
@@ -44,6 +51,74 @@ class Result:
             for name, value in values.items()
             if value is not None or name not in self.OPTIONAL
         }
+
+    def _rows(self) -> list[dict[str, Any]]:
+        """The rows of a data frame, whose keys are the columns of all of them."""
+        values = self.as_dict()
+        rows = values[self.ROWS] if self.ROWS else [_single(values)]
+        flat = [_flat(row) for row in rows]
+        names = dict.fromkeys(name for row in flat for name in row)
+        return [{name: row.get(name) for name in names} for row in flat]
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """A row for each entry of the result's list, or one of its values; names of nested values
+        are joined by a dot.
+
+        Raises InputError without pandas.
+        """
+        return extra_module("pandas", "tables", "to_pandas").DataFrame(self._rows())
+
+    def to_xarray(self) -> xarray.Dataset:
+        """The columns of `to_pandas` over the dimension `row`, with the other values of the result
+        as attributes.
+
+        Raises InputError without xarray.
+        """
+        import numpy as np
+
+        xarray = extra_module("xarray", "tables", "to_xarray")
+        frame = self.to_pandas()
+        columns = {
+            str(name): ("row", np.asarray(values.tolist(), _dtype(values)))
+            for name, values in frame.items()
+        }
+        about = {
+            name: value
+            for name, value in _flat(_single(self.as_dict())).items()
+            if isinstance(value, (str, int, float)) and self.ROWS
+        }
+        return xarray.Dataset(columns, attrs=about)
+
+    def _repr_html_(self) -> str:
+        """The table that a notebook shows: the values of the result, every text escaped."""
+        values = self.as_dict()
+        shown = _flat(_single(values))
+        lists = {
+            name: len(value) for name, value in values.items() if isinstance(value, (list, tuple))
+        }
+        named = {name: value for name, value in shown.items() if value is not None}
+        return html_table(named | {f"{name} (number)": size for name, size in lists.items()})
+
+
+def _single(values: Mapping[str, Any]) -> dict[str, Any]:
+    """The values of a result that are no lists."""
+    return {name: value for name, value in values.items() if not isinstance(value, (list, tuple))}
+
+
+def _flat(row: Mapping[str, Any], before: str = "") -> dict[str, Any]:
+    """The values of nested mappings by their names with dots."""
+    flat: dict[str, Any] = {}
+    for name, value in row.items():
+        if isinstance(value, Mapping):
+            flat |= _flat(value, f"{before}{name}.")
+        else:
+            flat[before + name] = value
+    return flat
+
+
+def _dtype(values: Any) -> Any:
+    """The type of a column of an array; object for texts, lists and what is missing."""
+    return values.dtype if values.dtype.kind in "biuf" else object
 
 
 def plain(value: Any) -> Any:
@@ -60,16 +135,3 @@ def plain(value: Any) -> Any:
     if isinstance(value, Mapping):
         return {key: plain(item) for key, item in value.items()}
     return [plain(item) for item in value] if isinstance(value, (list, tuple)) else value
-
-
-def html_table(rows: Mapping[str, object]) -> str:
-    """The table that a notebook shows: names and values, every text escaped."""
-    from html import escape  # most runs need no page
-
-    left = 'style="text-align: left"'  # notebooks align cells to the right
-    lines = (
-        f"<tr><th {left}>{escape(name)}</th><td {left}>"
-        f"{escape(printable(count(value) if isinstance(value, int) else str(value)))}</td></tr>"
-        for name, value in rows.items()
-    )
-    return f"<table>{''.join(lines)}</table>"

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import math
 import warnings
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -13,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from collidecli.errors import InputError
+from collidecli.html_tables import html_table
 from collidecli.numerics.pose_columns import IDENTITY
 from collidecli.numerics.poses import compose_poses, moved_points
 from collidecli.numerics.products import cross, dot
@@ -122,6 +124,25 @@ class ModelBuilder:
         self._open_template = GLOBAL_TEMPLATE
         self._replicas: dict[tuple, tuple[int, ModelBuilder]] = {}
         self._sound_materials: dict[int, Material] = {}
+
+    def __repr__(self) -> str:
+        sizes = f"shapes={self.shape_count} bodies={self.body_count} worlds={self.world_count}"
+        return f"<{type(self).__name__} {sizes}>"
+
+    def _repr_html_(self) -> str:
+        """The table that a notebook shows: counts, defaults and rules."""
+        kinds = Counter(shape.type.label for shape in self._records.shapes)
+        return html_table(
+            {
+                "source": ", ".join(self.source) or "built in Python",
+                "shapes": ", ".join(f"{number} {kind}" for kind, number in kinds.items()) or "none",
+                "bodies": self.body_count,
+                "worlds": self.world_count or "one, without begin_world",
+                "default gap": f"{self.default_gap:g} m",
+                "gap rule": self.gap_rule,
+                "up axis": self.up_axis,
+            }
+        )
 
     @property
     def body_count(self) -> int:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
 
+from collidecli.html_tables import html_table
 from collidecli.numerics.poses import compose_poses, moved_points
 from collidecli.scene.convex_hull import ConvexHull
 from collidecli.scene.convex_surface import ConvexSurface, convex_surface
@@ -184,6 +186,22 @@ class Model:
         return (
             f"<Model shapes={len(self.shapes)} bodies={len(self.bodies)} worlds={self.world_count}>"
         )
+
+    def _repr_html_(self) -> str:
+        """The table that a notebook shows: counts, kinds of shapes and rules."""
+        kinds = Counter(kind.label for kind in self.shapes.types())
+        rows: dict[str, object] = {
+            "source": ", ".join(self.source) or "built in Python",
+            "shapes": ", ".join(f"{number} {kind}" for kind, number in kinds.items()) or "none",
+            "bodies": len(self.bodies),
+            "worlds": self.world_count,
+            "particle objects": len(self.particles.path),
+            "triggers": int(self.shapes.is_trigger.sum()),
+            "forced pairs": len(self.pair_filter.forced),
+            "gap rule": self.gap_rule,
+            "up axis": self.up_axis,
+        }
+        return html_table({name: value for name, value in rows.items() if value != 0})
 
     @property
     def world_count(self) -> int:

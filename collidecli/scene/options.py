@@ -521,7 +521,7 @@ class SceneOptions:
     )
     triggers: tuple[str, ...] = _names(
         "Shapes that are not solid: they touch others, and no depth counts them.",
-        metavar="GLOB,...",
+        metavar="PATTERN,...",
     )
     disabled_pairs: str = _scene(
         "", "SRDF file with pairs of links that may not touch.", metavar="FILE"
@@ -547,7 +547,7 @@ class SceneOptions:
     strict_meshes: bool = _scene(False, "Refuse triangle meshes that need repairs.")
     visuals_as_colliders: tuple[str, ...] = _names(
         "Visual meshes and shapes that collide too, by path or body; without patterns all.",
-        metavar="[GLOB,...]",
+        metavar="[PATTERN,...]",
         without_value="*",
     )
     motion_layer: str = ""

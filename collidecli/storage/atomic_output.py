@@ -23,6 +23,7 @@ from types import FrameType, TracebackType
 from typing import Any
 
 from collidecli.errors import Interrupted, OutputError
+from collidecli.storage.output_folders import OutputFolders
 from collidecli.storage.process_activity import show_outputs
 from collidecli.temporary_folders import is_abandoned, owned_name, owned_names
 
@@ -45,6 +46,8 @@ class AtomicOutput:
     """A seekable binary file, readable and writable, that `commit` moves to `path`; a context
     manager.
 
+    Missing folders of `path` are made; without a `commit` they are removed again.
+
     A failed write (disk full, quota, size limit, I/O error) does not raise, as HDF5 cannot recover
     from a failed write: the error and the unwritten bytes are stored, so that HDF5 still reads its
     data, and `check` raises. Call it often. `commit` calls it, so an incomplete file is never moved
@@ -53,8 +56,8 @@ class AtomicOutput:
     While it is open in the main thread, SIGTERM and SIGHUP raise `Interrupted` unless the program
     handles them.
 
-    Raises OutputError if `path` exists without `force` or is not a regular file, or its folder is
-    missing or not writable.
+    Raises OutputError if `path` exists without `force` or is not a regular file, or its folder
+    cannot be made or written to.
     """
 
     def __init__(self, path: str | os.PathLike[str], force: bool = False) -> None:
@@ -67,10 +70,12 @@ class AtomicOutput:
         self._size = 0
         self._sent = 0
         self._handlers: dict[int, object] = {}
+        self._folders = OutputFolders()
         self._refuse_existing()
         beginning = f".{self._target.name[:200]}."
         self._partial = self._target.with_name(owned_name(beginning, ".partial"))
         self._fd = -1
+        self._make_folder()
         # first, so that a signal between the two leaves no file: the parent process removes it
         _PARTIAL.add(self._partial)
         show_outputs(_PARTIAL)
@@ -83,6 +88,7 @@ class AtomicOutput:
         except OSError as error:
             _PARTIAL.discard(self._partial)
             show_outputs(_PARTIAL)
+            self._folders.remove_empty()
             raise self._refused_folder(error) from error
         _remove_abandoned(self._target.parent, beginning, os.fstat(self._fd).st_mtime)
 
@@ -102,14 +108,15 @@ class AtomicOutput:
                 "the output exists already", str(self.path), "choose another path, or pass --force"
             )
 
+    def _make_folder(self) -> None:
+        try:
+            self._folders.make(self._target.parent, str(self.path))
+        except BaseException:
+            self._folders.remove_empty()
+            raise
+
     def _refused_folder(self, error: OSError) -> OutputError:
         folder = self._target.parent
-        if not os.path.isdir(folder) and error.errno != errno.ENAMETOOLONG:
-            return OutputError(
-                f"the folder {folder} does not exist",
-                str(self.path),
-                "create it, or choose another",
-            )
         if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
             return OutputError(
                 f"the folder {folder} cannot be written to", str(self.path), "choose another folder"
@@ -179,6 +186,7 @@ class AtomicOutput:
         self._partial.unlink(missing_ok=True)
         _PARTIAL.discard(self._partial)
         show_outputs(_PARTIAL)
+        self._folders.remove_empty()
         while self._handlers:
             number, handler = self._handlers.popitem()
             signal.signal(number, handler)  # pyright: ignore[reportArgumentType]

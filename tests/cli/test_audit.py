@@ -14,6 +14,7 @@ from collidecli.analysis.summary import TimeBins
 from collidecli.pages.canvas import PAGE, Canvas, drawing
 from collidecli.scene.episodes import Episodes
 from collidecli.verbs.audit.chart import audit_chart
+from collidecli.verbs.audit.words import audit_words
 from tests.cli.conftest import FRAMES, arrays, attributes, distances, refusals, write_poses
 from tests.hostile.cases import damaged_set
 from tests.hostile.seeds import GOLDEN
@@ -24,6 +25,7 @@ from tests.support.contact_sets import (
     touching_set,
     write_contact_set,
 )
+from tests.support.html_page import Page
 
 ROBOT = """<mujoco>
   <worldbody>
@@ -309,6 +311,35 @@ def test_a_chart_shows_the_series_of_frames(audit, robot, here):
     assert (here / "a.png").read_bytes()[:4] == b"\x89PNG"
 
 
+def test_the_page_has_the_verdict_with_its_depths(audit, robot, here):
+    options = (robot, "-t", "robot.h5", "--max-depth", "10mm", "--self", "1cm")
+    result = audit(*options, "--html", "new/a.html", "--chart", "a.svg")
+    assert result["written"] == {"html": "new/a.html", "chart": "a.svg"}
+    text = (here / "new/a.html").read_text()
+    page = Page(text)
+    page.check()
+    assert f"Audit {audit_words(result)}." in page.words
+    assert page.attributes["class"].count("verdict different") == 1
+    # the chart with its texts, and its numbers as a table
+    assert "<title>frame 2: all pairs 40 mm, one robot 40 mm</title>" in text
+    assert ["0.2", "40 mm", "40 mm", "0 m", "no"] in page.rows
+    pairs = [row for row in page.rows if row[0] == "trunk and hand"]
+    assert [row[1:4] for row in pairs] == [["self-collision", "40 mm", "2"]]
+    assert len(result["pairs"]) == sum(" and " in row[0] for row in page.rows)
+    assert result["scene_sha256"] in page.words
+    passing = audit(robot, "-t", "robot.h5", "--frames", "0", "--html", "b.html")
+    text = (here / "b.html").read_text()
+    assert (passing["pairs"], "verdict equal" in text) == ([], True)
+    Page(text).check()
+
+
+def test_equal_audits_are_equal_pages(audit, here, robot):
+    options = (robot, "-t", "robot.h5", "--max-depth", "1cm")
+    for name in ("a", "b"):
+        audit(*options, "--html", f"{name}.html")
+    assert (here / "a.html").read_bytes() == (here / "b.html").read_bytes()
+
+
 def test_limits_in_the_chart_have_the_unit_of_its_axis(audit, robot):
     result = audit(robot, "-t", "robot.h5", "--max-depth", "10mm")
     with drawing():
@@ -444,6 +475,8 @@ test_refused = refusals(
     ),
     ("scene.xml --mask mask.txt", "extension"),
     ("scene.xml --mask x.npz --markdown x.npz", "have one path"),
+    ("scene.xml --html a.pdf", "a page has the extension .html"),
+    ("a.h5 a.h5 --html a.html", "--html is for one audit"),
     ("a.h5 --self", "--self-bodies"),
     ("a.h5 --overlap-volume", "no geometry"),
     ("a.h5 --deepest-point", "no geometry"),

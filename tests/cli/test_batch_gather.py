@@ -502,7 +502,7 @@ def test_force_replaces_only_folders_of_gather(done, collide, to):
     assert "stale" not in files_of("out")
     for output, told in (
         ("demos", "no folder of collide batch gather"),
-        ("no/folder", "does not exist"),
+        ("jobs.toml/folder", "a file has its name"),
     ):
         collide.refused("batch gather B --force --to", to, "-o", output, told=told, code=3)
 

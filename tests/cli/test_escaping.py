@@ -127,6 +127,7 @@ COMMANDS = (
         "audit A --max-depth 1mm --github",
         "export A --to csv -o a.csv",
     ),
+    "audit A --html b.html",
     *("report A --against B -o a.html", "plot A -o a.svg --kind pairs"),
 )
 

@@ -77,7 +77,7 @@ test_refused = refusals(
     ("--to mujoco --scene other.xml", "not the scene of out.h5"),
     ("--to usd --scene scene.xml", "a USD layer needs a USD scene"),
     ("--to npz -o out.h5 --force", "has the extension .npz"),
-    ("--to npz -o no/out.npz", "does not exist", 3),
+    ("--to npz -o out.h5/out.npz", "a file has its name", 3),
     needs="others",
 )
 

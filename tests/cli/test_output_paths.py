@@ -6,8 +6,11 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
+import click
 import pytest
 
+from collidecli.cli.main import group
+from collidecli.cli.settings import VerbOption, verbs_of
 from tests.cli.conftest import CommandLine
 from tests.support.contact_sets import Touch, touching_set
 
@@ -35,14 +38,34 @@ COMMANDS = (
     "view out.h5 --points-only --export {}.html",
     "audit out.h5 --mask {}.npz",
     "clearance scene.xml -t motion.h5 -o {}.parquet",
+    "audit out.h5 --chart {}.svg",
+    "audit out.h5 --html {}.html",
+    "audit out.h5 --junit-xml {}.xml",
+    "audit out.h5 --markdown {}.md",
     "clearance scene.xml -t motion.h5 -o {}.csv",
+    "clearance scene.xml -t motion.h5 --plot {}.svg",
+    "matrix robot.urdf --samples 5 -o {}.json",
+    "engine pack scene.xml -t motion.h5 -o {}.npz",
+    "run scene.xml -t motion.h5 --engine mujoco -o {}.h5",
+    "fidelity scene.xml -t motion.h5 --engines mujoco -o {}.html",
+    "fidelity scene.xml -t motion.h5 --engines mujoco --view {}.html",
+    "fidelity scene.xml -t motion.h5 --engines mujoco --junit-xml {}.xml",
+    "fidelity scene.xml -t motion.h5 --engines mujoco --markdown {}.md",
     "traj convert motion.h5 --scene scene.xml -o {}.h5",
     "record scene.xml --frames 3 -o {}.h5",
     "profile scene.xml -t motion.h5 -o {}.h5",
+    "profile scene.xml -t motion.h5 -o ok.h5 --json-out {}.json",
+    "profile scene.xml -t motion.h5 -o ok.h5 --trace {}.json",
     "diff out.h5 later.h5 --junit-xml {}.xml",
     "diff out.h5 later.h5 --markdown {}.md",
 )
+NOT_TESTED = {("export", "--scene"), ("export", "-t"), ("import", "-o")}
+"""Inputs, and an output that `run --engine` writes too."""
 LONG = "n" * 300
+BALL = '<collision><geometry><sphere radius=".1"/></geometry></collision>'
+ROBOT = f"""<robot name="r"><link name="a">{BALL}</link><link name="b">{BALL}</link>
+<joint name="j" type="revolute"><parent link="a"/><child link="b"/><origin xyz="1 0 0"/>
+<limit lower="-1" upper="1" effort="1" velocity="1"/></joint></robot>"""
 
 
 def _there(make: Callable[[str], object]) -> Callable[[str], str]:
@@ -57,13 +80,12 @@ def _there(make: Callable[[str], object]) -> Callable[[str], str]:
 
 PATHS: dict[str, Callable[[str], str]] = {
     "a folder": _there(os.mkdir),
-    "in no folder": lambda ending: "missing/odd",
     "in a file": lambda ending: "out.h5/odd",
     "a full device": _there(lambda name: os.symlink("/dev/full", name)),
     "a terminal": _there(lambda name: os.symlink("/dev/tty", name)),
     "a pipe": _there(os.mkfifo),
     "a link to itself": _there(lambda name: os.symlink(name, name)),
-    "a link to no folder": _there(lambda name: os.symlink(f"missing/{name}", name)),
+    "below a file": lambda ending: "new/../out.h5/deep/odd",
     "a long name": lambda ending: LONG,
     "a long path": lambda ending: "/".join([LONG[:200]] * 30),
     "in a folder that takes none": lambda ending: "/proc/odd",
@@ -75,7 +97,8 @@ NAMES = ("two\nlines", "not UTF-8 \udcff", " spaces ", "\x1b[31mred")
 
 @pytest.fixture
 def inputs(here: Path, collide: CommandLine) -> CommandLine:
-    """The command line in a folder with scene.xml, motion.h5, out.h5 and later.h5."""
+    """The command line in a folder with scene.xml, motion.h5, robot.urdf, out.h5 and later.h5."""
+    Path("robot.urdf").write_text(ROBOT)
     rows = [Touch(frame, 0, 0, 1, -0.01) for frame in range(3)]
     for number, name in enumerate(("out.h5", "later.h5")):
         found = touching_set(rows, 3, 1, time=[3.0 * number + k for k in range(3)])
@@ -97,8 +120,51 @@ def files() -> dict[str, bytes]:
 def test_a_path_that_cannot_be_written(inputs, command, path):
     (ending,) = (word[2:] for word in shlex.split(command) if word.startswith("{}"))
     odd = PATHS[path](ending)
+    before = {*Path().rglob("*")}
     for force in ([], ["--force"]):
         inputs.refused(*words_of(command, odd), *force, code=3)
+    assert {*Path().rglob("*")} == before
+
+
+def test_every_option_of_an_output_file_is_tested():
+    context = click.Context(group, info_name="collide")
+    known = set(NOT_TESTED)
+    for command in COMMANDS:
+        words = shlex.split(command)
+        verb = " ".join(words[: 2 if words[0] in ("traj", "engine") else 1])
+        known.add((verb, words[next(k for k, word in enumerate(words) if "{}" in word) - 1]))
+    found = {
+        (verb, name)
+        for verb, command in verbs_of(context).items()
+        for option in command.params
+        if isinstance(option, VerbOption) and option.section == "Output"
+        for name in option.opts[:1]
+        if option.metavar and "FILE" in option.metavar
+    }
+    assert found == known
+
+
+@pytest.mark.share(10)
+@pytest.mark.parametrize("command", COMMANDS)
+def test_missing_folders_are_made(inputs, command):
+    answer = inputs(*words_of(command, "new/deep/ours"))
+    assert answer.code in (0, 1), answer.err
+    made = [path for path in Path("new").rglob("*") if path.is_file()]
+    assert made
+    assert all(path.name.startswith("ours") for path in made)
+
+
+@pytest.mark.share(6)
+# diff writes a report of a damaged input
+@pytest.mark.parametrize("command", [one for one in COMMANDS if not one.startswith("diff")])
+def test_folders_are_not_left_without_an_output(inputs, command):
+    """Damaged inputs, which are read after the outputs have been checked."""
+    for name in ("scene.xml", "motion.h5", "robot.urdf", "out.h5", "later.h5"):
+        content = Path(name).read_bytes()
+        Path(name).write_bytes(content[: len(content) // 2])
+    before = {*Path().rglob("*")}
+    inputs.refused(*words_of(command, "new/deep/ours"))
+    assert {*Path().rglob("*")} == before
 
 
 @pytest.mark.share(8)

@@ -429,7 +429,7 @@ def test_a_child_does_not_outlive_its_parent():
 
 
 def test_what_is_done_without_a_child():
-    for args in ([], ["--help"], ["run", "--help"], ["--version"]):
+    for args in ([], ["--help"], ["run", "--help"], ["help", "run"], ["--version"]):
         done = python(f"import os; os.fork = None\n{GUARD}", *args)
         assert done.returncode == (0 if args else 2), done.stderr
     done = python(f"import os; del os.fork\n{GUARD}", "check", "none.h5")

@@ -184,7 +184,7 @@ test_wrong_arguments = refusals(
     ("-t scene.xml", "scene.xml"),
     ("-t motion.h5 -t other.h5", "'other.h5': there is no such file"),
     ("--gap 0.1 --gap=0.2", "--gap is given 2 times"),
-    ("-o no/such/folder/x.h5", "no/such/folder", 3),
+    ("-o scene.xml/such/folder/x.h5", "scene.xml cannot be created: a file has its name", 3),
     ("-o x.json", "x.json: a contact set has the extension .h5 or .hdf5"),
     ("-o .", ".", 3),
     ("-o -", "standard output", 3),
@@ -202,7 +202,7 @@ test_wrong_arguments = refusals(
     ("--touch-only --contact-ids", "touch_only finds pairs alone"),
     ("--touch-only --reduce-contacts", "touch_only finds pairs alone"),
     ("--trace trace.h5", "trace.h5"),
-    ("--trace no/trace.json", "no/trace.json", 3),
+    ("--trace scene.xml/trace.json", "a file has its name", 3),
     ("--trace scene.xml", "scene.xml", 3),
     *(
         (f"--columns friction,{name}", (f"there is no optional column '{name}'", *SELECTABLE))
@@ -281,7 +281,7 @@ def test_a_fault_of_the_program_has_a_code_of_its_own(
     [
         (("-o", "x.json"), 2, "a contact set has the extension .h5 or .hdf5", "x.json"),
         (("--no-such-option",), 2, "No such option", ""),
-        (("-o", "no/such/folder/x.h5"), 3, "the folder", "no/such/folder/x.h5"),
+        (("-o", "scene.xml/such/x.h5"), 3, "the folder", "scene.xml/such/x.h5"),
     ],
 )
 def test_an_error_is_an_object_with_json(here, collide, options, code, what, where):

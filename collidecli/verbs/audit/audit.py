@@ -13,6 +13,7 @@ import numpy as np
 from collidecli.analysis.motion_depths import UNKNOWN_DEPTH, MotionDepths, depths_of
 from collidecli.analysis.summary import TimeBins
 from collidecli.errors import InputError
+from collidecli.exporters.dense_columns import dense_dataset
 from collidecli.results.result import Progress, Result
 from collidecli.scene.episodes import recorded_cells
 from collidecli.storage.contact_sets.reader import ContactSet
@@ -47,6 +48,9 @@ from collidecli.verbs.audit.tunnels import tunnel_steps
 from collidecli.wording import plural
 
 if TYPE_CHECKING:
+    import pandas
+    import xarray
+
     from collidecli.verbs.audit.checks import Baseline
     from collidecli.verbs.audit.request import AuditRequest
 
@@ -54,7 +58,9 @@ MAX_BINS = 400
 
 
 @dataclass(frozen=True, kw_only=True)
-class AuditResult(Result, schema=SCHEMA, optional=("written", "tunnels", "touch_only")):
+class AuditResult(
+    Result, schema=SCHEMA, optional=("written", "tunnels", "touch_only"), rows="pairs"
+):
     """Penetrations of a motion against limits.
 
     passed: no limit is exceeded; with a baseline, nothing is worse. reasons: why it is not. checks:
@@ -129,6 +135,27 @@ class Audit:
             f"<Audit {words} frames={frames} worlds={worlds} usable={int(self.usable.sum())}"
             f" pairs={len(self.pairs)}>"
         )
+
+    def _repr_html_(self) -> str:
+        return self.result._repr_html_()
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """A row for each penetrating pair, the deepest first. Raises InputError without pandas."""
+        return self.result.to_pandas()
+
+    def to_xarray(self) -> xarray.Dataset:
+        """The arrays over the dimensions frame and world, with step and time of the frames;
+        `deepest` has two rows of `shape_path`.
+
+        Raises InputError without xarray.
+        """
+        names = ("usable", "recorded", "depth", "self_depth", "ground_depth", "deepest")
+        arrays = {name: getattr(self, name) for name in names}
+        frames = {"frame": self.frame, "step": self.step, "time": self.time}
+        axes = [frames, {"world": np.arange(self.usable.shape[1])}]
+        units = {name: "m" for name in names if name.endswith("depth")}
+        dataset = dense_dataset(("frame", "world"), axes, arrays, units)
+        return dataset.assign_coords(shape_path=("shape", np.array(self.shape_path, object)))
 
 
 def audit(request: AuditRequest, progress: Progress = None) -> Audit:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -35,18 +35,21 @@ from collidecli.cli.shared_options import (
 from collidecli.cli.streams import Streams, streams_of
 from collidecli.cli.value_types import Length, PatternPair, WholeNumber
 from collidecli.cli.verdict_outputs import Pages, check_outputs
+from collidecli.errors import InputError
+from collidecli.escaping import utf8
 from collidecli.exit_codes import DIFFERENCE, SUCCESS
-from collidecli.results.endings import HDF5_ENDINGS
+from collidecli.results.endings import HDF5_ENDINGS, PAGE_ENDINGS
 from collidecli.results.inputs import InputFile
-from collidecli.results.outputs import check_ending
+from collidecli.results.outputs import check_ending, write_output
 from collidecli.results.result import Result
 from collidecli.scene.options import ContactOptions
 
 if TYPE_CHECKING:
+    from collidecli.verbs.audit.audit import Audit
     from collidecli.verbs.audit.request import AuditRequest
 
 limit = partial(option, section="Limits")
-of_class = partial(repeated, section="Classes of pairs", metavar="GLOB,...")
+of_class = partial(repeated, section="Classes of pairs", metavar="PATTERN,...")
 SELF = "Depth of two bodies of one robot; without a length 0. [default: as --max-depth]"
 AGAINST = "Fail only on what is worse than this earlier --json output."
 ALLOW = "Pairs without a limit, by shape or body."
@@ -55,10 +58,12 @@ POINT = (
 )
 DEPTH = Length(0.0)
 SELF_DEPTH = Length(0.0, "write one, as 2mm, or --self after the scene")
-PAGES = ("junit_xml", "markdown", "mask", "chart")
+PAGES = ("html", "junit_xml", "markdown", "mask", "chart")
+OF_SCENES = ("Motion", "Recording", "Scene", "Contacts")
 EPILOG = """\b
 collide audit robot.xml -t motion.npz --max-depth 2mm --self 5mm --max-ground 1cm
 collide audit pile.usda --max-depth 2mm --allow 'gripper*,cup*' --mask usable.npz
+collide audit robot.xml -t motion.npz --max-depth 2mm --html audit.html
 collide audit out.h5 --limits limits.toml --junit-xml audit.xml
 collide audit nightly/ --max-depth 2mm
 collide audit robot.xml -t motion.npz --against baseline.json
@@ -86,6 +91,7 @@ Exit codes: 0 within the limits; 1 a limit is exceeded; 2 an input that cannot b
     help="Measure the volume of these pairs' deepest overlaps, of solids.",
 )
 @written("--deepest-point", is_flag=True, help=POINT)
+@written("--html", metavar="FILE", help="A page: verdict, depth over time, findings, pairs.")
 @written("--mask", metavar="FILE", help="Usable frames and their depths: .npz, .h5 or .csv.")
 @written("--chart", metavar="FILE", help="Depth over time, with limits: .svg or .png.")
 @verdict_options
@@ -106,7 +112,7 @@ def verb(ctx: click.Context, inputs: tuple[str, ...], **values: Any) -> int:
     streams = streams_of(ctx)
     force = values["force"]
     sources = (*inputs, values["trajectory"], values["against"])
-    names = "two of --mask, --chart, --junit-xml and --markdown"
+    names = "two of --html, --mask, --chart, --junit-xml and --markdown"
     outputs = check_outputs({name: values.pop(name) for name in PAGES}, names, force, sources)
     pages = Pages(outputs.get("junit_xml"), outputs.get("markdown"), values.pop("github"), force)
     sets = _contact_sets(streams, inputs, values["trajectory"])
@@ -130,28 +136,51 @@ def verb(ctx: click.Context, inputs: tuple[str, ...], **values: Any) -> int:
     request = _request(ctx, inputs, values)
     # All outputs are checked before the imports, which take longer.
     from collidecli.verbs.audit.audit import audit
-    from collidecli.verbs.audit.mask import MASK_ENDINGS, write_mask
     from collidecli.verbs.audit.tables import audit_table, audit_verdict
 
-    if "mask" in outputs:
-        check_ending(outputs["mask"], MASK_ENDINGS, "a mask")
-    if "chart" in outputs:
-        check_chart(outputs["chart"], force, sources)
+    _check_files(outputs, force, sources)
     started = time.perf_counter()
     with streams.progress("auditing", "loading", kernels=True) as progress:
         audited = audit(request, progress)
     seconds = time.perf_counter() - started
-    if "mask" in outputs:
-        write_mask(outputs["mask"], audited, force)
     result = replace(audited.result, written=outputs or None)
     record = result.as_dict()
+    _write_files(outputs, audited, record, force)
+    pages.write(audit_verdict(record, seconds))
+    streams.result(result, partial(audit_table, values["first"]))
+    return SUCCESS if result.passed else DIFFERENCE
+
+
+def _check_files(outputs: Mapping[str, str], force: bool, sources: Iterable[str | None]) -> None:
+    """Raises InputError for an extension of another kind of file, and for a missing package."""
+    from collidecli.pages.canvas import require_matplotlib
+    from collidecli.verbs.audit.mask import MASK_ENDINGS
+
+    if "html" in outputs:
+        check_ending(outputs["html"], PAGE_ENDINGS, "a page")
+        require_matplotlib()
+    if "mask" in outputs:
+        check_ending(outputs["mask"], MASK_ENDINGS, "a mask")
+    if "chart" in outputs:
+        check_chart(outputs["chart"], force, sources)
+
+
+def _write_files(
+    outputs: Mapping[str, str], audited: Audit, record: dict[str, Any], force: bool
+) -> None:
+    """Writes the page, the mask and the chart. record: the result with the names of its files."""
+    if "html" in outputs:
+        from collidecli.verbs.audit.page import audit_page
+
+        write_output(outputs["html"], utf8(audit_page(record)), force)
+    if "mask" in outputs:
+        from collidecli.verbs.audit.mask import write_mask
+
+        write_mask(outputs["mask"], audited, force)
     if "chart" in outputs:
         from collidecli.verbs.audit.chart import AUDIT_CHART
 
         write_chart(outputs["chart"], {"audit": record}, AUDIT_CHART, force)
-    pages.write(audit_verdict(record, seconds))
-    streams.result(result, partial(audit_table, values["first"]))
-    return SUCCESS if result.passed else DIFFERENCE
 
 
 def _contact_sets(

@@ -5,8 +5,7 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Sequence
-from dataclasses import fields, replace
-from inspect import signature
+from dataclasses import replace
 from typing import Any
 
 from collidecli.analysis.frame_texts import frames_text
@@ -14,10 +13,16 @@ from collidecli.errors import InputError
 from collidecli.motions.requests import EngineRequest
 from collidecli.python.contact_set import ContactSet
 from collidecli.python.contacts import Contacts
-from collidecli.python.scenes import scene_request
+from collidecli.python.option_parameters import (
+    SOURCE_PARAMETERS,
+    option_parameters,
+    with_options,
+)
+from collidecli.python.progress import ShowProgress, shown_progress
+from collidecli.python.scenes import source_request
 from collidecli.results.result import PathLike
-from collidecli.scene.arguments import checked_metres, python_call, unknown_argument
-from collidecli.scene.options import OPTION_GROUPS, ContactOptions, declared_options
+from collidecli.scene.arguments import checked_metres, python_call
+from collidecli.scene.options import ContactOptions, EngineOptions
 from collidecli.scene.patterns import listed
 from collidecli.storage.contact_sets.header import FORMAT
 from collidecli.storage.h5_files import format_of_path
@@ -27,11 +32,12 @@ from collidecli.verbs.audit.limits import AuditLimits, read_limits
 from collidecli.verbs.audit.request import AuditRequest
 
 OF_SCENES = {
-    name
-    for kind in OPTION_GROUPS.values()
-    if kind is not ContactOptions
-    for name in declared_options(kind)
-} | {*("worlds", "frames", "margin", "static_pairs", "sweep", "sweep_tolerance")}
+    **SOURCE_PARAMETERS,
+    **option_parameters(
+        ContactOptions, names=["margin", "static_pairs", "sweep", "sweep_tolerance"]
+    ),
+    **option_parameters(EngineOptions),
+}
 """Options of `run` that have an effect on an audit."""
 
 
@@ -89,16 +95,11 @@ def _with_source(
             frames=frames,
             sweep=bool(options.get("sweep")),
         )
-    for name in options.keys() - OF_SCENES:
-        raise unknown_argument(name, "audit", OF_SCENES | signature(audit).parameters.keys())
-    run = scene_request(scene, recording, options)
-    audited = EngineRequest(
-        **{pair.name: getattr(run, pair.name) for pair in fields(EngineRequest)}
-    )
-    return replace(request, scene=audited)
+    return replace(request, scene=source_request(EngineRequest, scene, recording, options))
 
 
 @python_call
+@with_options(OF_SCENES)
 def audit(
     scene: PathLike | Sequence[PathLike] | ContactSet | Contacts | None,
     recording: PathLike | None = None,
@@ -116,6 +117,7 @@ def audit(
     overlap_volume: bool = False,
     deepest_point: bool = False,
     first: int = 20,
+    progress: ShowProgress = False,
     **options: Any,
 ) -> Audit:
     """The penetrations of a motion against limits, and the frames that can be used.
@@ -130,6 +132,7 @@ def audit(
             than its are worse.
         overlap_volume, deepest_point: measure these of the deepest overlaps of the `first` deepest
             pairs [m^3, m].
+        progress: show a bar, or a function of the frames done and of all.
         options: of `collide audit` for scenes, with underscores: frames="0:100", margin=0.0,
             threads=2.
     Returns:
@@ -157,7 +160,8 @@ def audit(
         first,
     )
     request = _with_source(request, scene, recording, options)
-    outcome = run_audit(request)
+    with shown_progress(progress, "auditing") as advance:
+        outcome = run_audit(request, advance)
     for note in outcome.result.warnings:
         warnings.warn(note, stacklevel=3)
     return outcome

@@ -103,13 +103,8 @@ def audit_table(first: int, result: ResultDict) -> RenderableType:
         )
     )
     rows.append(("usable", usable_text(result)))
-    if (base := result["baseline"]) is not None:
-        rows.append(
-            (
-                "baseline",
-                f"{base['file']}: {count(base['worse'])} worse, {count(base['gone'])} gone",
-            )
-        )
+    if result["baseline"] is not None:
+        rows.append(("baseline", baseline_text(result)))
     rows += [("written", path) for path in (result.get("written") or {}).values()]
     parts: list[RenderableType] = [words, Text(), name_value_table(rows), checks]
     if result["pairs"] and first:
@@ -120,8 +115,20 @@ def audit_table(first: int, result: ResultDict) -> RenderableType:
     return Group(*parts)
 
 
+def baseline_text(result: ResultDict) -> str:
+    """The file of the baseline, and how many pairs are worse than in it or gone."""
+    base = result["baseline"]
+    return f"{base['file']}: {count(base['worse'])} worse, {count(base['gone'])} gone"
+
+
 def _pairs(result: ResultDict, first: int, narrow: int) -> Listing:
-    columns = [*pair_columns(narrow), *DEEPEST, *([WORLD] if result["worlds"] > 1 else []), *OVER]
+    columns = [*pair_columns(narrow), *deepest_columns(result)]
+    return rows_table(columns, result["pairs"][:first], more_text(len(result["pairs"]) - first))
+
+
+def deepest_columns(result: ResultDict) -> list[Column]:
+    """The columns of the deepest pairs beside their names, of which there is one at least."""
+    columns = [*DEEPEST, *([WORLD] if result["worlds"] > 1 else []), *OVER]
     if "deepest_point" in result["pairs"][0]:
         columns.append(
             (
@@ -132,7 +139,7 @@ def _pairs(result: ResultDict, first: int, narrow: int) -> Listing:
         )
     if "overlap_volume" in result["pairs"][0]:
         columns.append(("volume", "right", _volume))
-    return rows_table(columns, result["pairs"][:first], more_text(len(result["pairs"]) - first))
+    return columns
 
 
 def _volume(pair: ResultDict) -> str:

@@ -9,6 +9,7 @@ from contextlib import contextmanager, suppress
 from typing import Any
 
 from collidecli.errors import OutputError
+from collidecli.results.outputs import output_folders
 from collidecli.storage.regular_files import open_input
 from collidecli.temporary_folders import TemporaryFolder
 
@@ -27,12 +28,8 @@ def output_folder(path: str, force: bool) -> Iterator[str]:
     target = os.path.abspath(path)
     _refuse_existing(path, force)
     parent = os.path.dirname(target)
-    if not os.path.isdir(parent):
-        raise OutputError(
-            f"the folder {parent} does not exist", path, "create it, or choose another"
-        )
     try:
-        with TemporaryFolder("gather", parent) as folder:
+        with output_folders([target]), TemporaryFolder("gather", parent) as folder:
             made = os.path.join(folder, "new")
             os.mkdir(made)
             yield made

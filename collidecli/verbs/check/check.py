@@ -24,7 +24,7 @@ class Finding:
 
 
 @dataclass(frozen=True)
-class CheckResult(Result, schema="collide.check/1", optional=("notes",)):
+class CheckResult(Result, schema="collide.check/1", optional=("notes",), rows="findings"):
     """Findings about a file. good: there are none. notes: what rows of another engine do not keep;
     None without it."""
 

@@ -13,10 +13,17 @@ from collidecli.analysis.contact_motion import body_poses, distance_gradient, is
 from collidecli.engine.device_model import bounding_radius
 from collidecli.engine.pipeline_build import find_device
 from collidecli.errors import InputError
-from collidecli.exporters.dense_columns import NamedColumns, dense_intervals, dense_rows
+from collidecli.exporters.dense_columns import (
+    NamedColumns,
+    dense_dataset,
+    dense_intervals,
+    dense_rows,
+)
+from collidecli.html_tables import html_table
 from collidecli.motions.clearance import ClearanceBlock, MeasuredMotion, shape_poses
 from collidecli.python.contacts import contact_options, motion_of
-from collidecli.results.result import html_table
+from collidecli.python.progress import ShowProgress, shown_progress
+from collidecli.results.result import Progress
 from collidecli.scene import option_values, options
 from collidecli.scene.arguments import checked_metres, python_call
 from collidecli.scene.model import Model
@@ -25,6 +32,7 @@ from collidecli.verbs.clearance.clearance import ClearanceRequest, check_clearan
 
 if TYPE_CHECKING:
     import pandas
+    import xarray
 
 
 @dataclass(frozen=True, repr=False)
@@ -97,6 +105,19 @@ class Clearances:
             self._axes(["body"] if by_body else []), arrays, self.shape0 >= 0
         ).to_pandas()
 
+    def to_xarray(self) -> xarray.Dataset:
+        """The arrays over the dimensions frame, world and item; `item_shape0` and `item_shape1`, or
+        `body`, name the items.
+
+        Raises InputError without xarray.
+        """
+        names = ("distance", "error", "normal", "point0", "point1", "shape0", "shape1")
+        arrays = {name: getattr(self, name) for name in names}
+        units = {name: "m" for name in names if name not in ("normal", "shape0", "shape1")}
+        by_body = self.items and isinstance(self.items[0], str)
+        axes = self._axes(["body"] if by_body else ["item_shape0", "item_shape1"])
+        return dense_dataset(("frame", "world", "item"), axes, arrays, units)
+
     def events(self, threshold: float | str = 0.0) -> NamedColumns:
         """A row for each run of frames in which an item is at most this far, in metres or as a text
         such as "2mm".
@@ -124,6 +145,7 @@ def clearance(
     threads: int = 0,
     cache_dir: str = "",
     cache_limit: int = option_values.DEFAULT_CACHE_LIMIT,
+    progress: ShowProgress = False,
 ) -> Clearances:
     """The least distances of a model's shapes in every frame of a motion, without a cutoff.
 
@@ -138,6 +160,7 @@ def clearance(
         gradient: add the derivatives of the distances over poses; takes twelve more distances for
             each.
         device, threads, cache_dir, cache_limit: as in `collide`.
+        progress: show a bar, or a function of the frames done and of all.
     Returns:
         `Clearances`.
     Raises:
@@ -173,7 +196,9 @@ def clearance(
     )
     for note in measured.notes:
         warnings.warn(note, RuntimeWarning, stacklevel=3)
-    return _all_blocks(measured, request.kind, gradient, tuple(model.shapes.path), motion.time)
+    paths = tuple(model.shapes.path)
+    with shown_progress(progress, "measuring") as advance:
+        return _all_blocks(measured, request.kind, gradient, paths, motion.time, advance)
 
 
 def _all_blocks(
@@ -182,14 +207,16 @@ def _all_blocks(
     gradient: bool,
     paths: tuple[str, ...],
     time: np.ndarray,
+    progress: Progress,
 ) -> Clearances:
     """The clearances of all blocks of a motion, measured one after another."""
     names = ("distance", "normal", "point0", "point1", "error", "pair")
-    blocks = [
-        {name: getattr(block, name) for name in names}
-        | (_gradients(measured, block) if gradient else {})
-        for block in measured.blocks()
-    ]
+    blocks = []
+    for block in measured.blocks():
+        arrays = {name: getattr(block, name) for name in names}
+        blocks.append(arrays | (_gradients(measured, block) if gradient else {}))
+        if progress is not None:
+            progress(block.first + len(block.pair), len(time))
     arrays = {name: np.concatenate([block[name] for block in blocks]) for name in blocks[0]}
     pair = arrays.pop("pair")
     rows = measured.items.pair

@@ -29,7 +29,7 @@ MAX_WORLDS_LISTED = 20
 
 
 @dataclass(frozen=True)
-class DiffResult(Result, schema="collide.diff/1"):
+class DiffResult(Result, schema="collide.diff/1", rows="fields"):
     """Differences of contact set B from contact set A.
 
     equal: no difference exceeds what is allowed; reasons: else the differences that do, as text.

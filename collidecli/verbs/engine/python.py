@@ -6,10 +6,14 @@ from collections.abc import Sequence
 from typing import Any
 
 from collidecli.adapters.problem import Problem, load_problem
+from collidecli.python.option_parameters import RUN_PARAMETERS, with_options
 from collidecli.python.scenes import scene_request
 from collidecli.results.result import PathLike
+from collidecli.scene.arguments import python_call
 
 
+@python_call
+@with_options(RUN_PARAMETERS)
 def problem(
     scene: PathLike | Sequence[PathLike] | None, recording: PathLike | None = None, **options: Any
 ) -> Problem:

@@ -68,7 +68,7 @@ collide events 'runs/*.h5' --csv touches.csv
 @body_option(SELECTED)
 @repeated(
     "--exclude-body",
-    metavar="GLOB,...",
+    metavar="PATTERN,...",
     section=SELECTED,
     help="No pairs with a body whose path matches.",
 )

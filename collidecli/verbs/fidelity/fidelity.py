@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, kw_only=True)
-class FidelityResult(ProblemResult, schema="collide.fidelity/1", optional=("view",)):
+class FidelityResult(ProblemResult, schema="collide.fidelity/1", optional=("view",), rows="rows"):
     """Other engines' contacts against exact distances. Lengths [m], angles [degree], times [s].
 
     passed: no limit is exceeded, and with limits something is asked of each engine. idle: engines

@@ -87,8 +87,8 @@ rule_options = together(
 
 @click.command("label", cls=Verb, epilog=LABEL_EPILOG)
 @click.argument("inputs", nargs=-1, required=True, metavar="OUT.h5...|SCENE...")
-@repeated("--sensors", metavar="GLOB,...", section=LABELLED, help=SENSORS)
-@repeated("--partners", metavar="GLOB,...", section=LABELLED, help=PARTNERS)
+@repeated("--sensors", metavar="PATTERN,...", section=LABELLED, help=SENSORS)
+@repeated("--partners", metavar="PATTERN,...", section=LABELLED, help=PARTNERS)
 @option(
     "--between",
     type=PatternPair(),

@@ -12,9 +12,10 @@ import numpy as np
 
 from collidecli.analysis.frame_texts import frames_text
 from collidecli.errors import InputError
+from collidecli.html_tables import html_table
 from collidecli.python.contact_set import ContactSet
 from collidecli.python.contacts import Contacts
-from collidecli.results.result import PathLike, html_table
+from collidecli.results.result import PathLike
 from collidecli.scene.arguments import checked_metres, python_call
 from collidecli.scene.patterns import listed
 from collidecli.storage.contact_sets import reader
@@ -24,6 +25,7 @@ from collidecli.verbs.label.label import axis_sizes
 
 if TYPE_CHECKING:
     import pandas
+    import xarray
 
     from collidecli.exporters.dense_columns import NamedColumns
 
@@ -160,6 +162,26 @@ class Labels:
 
         arrays = {name: getattr(self, name) for name in DENSE if getattr(self, name) is not None}
         return dense_rows(self._axes(step=self.step), arrays, self._rows).to_pandas()
+
+    def to_xarray(self) -> xarray.Dataset:
+        """The arrays over the dimensions frame, world, sensor and partner, with step and time of
+        the frames.
+
+        Raises InputError without xarray.
+        """
+        from collidecli.exporters.dense_columns import dense_dataset
+
+        arrays = {name: getattr(self, name) for name in DENSE if getattr(self, name) is not None}
+        dataset = dense_dataset(
+            ("frame", "world", "sensor", "partner"),
+            self._axes(step=self.step),
+            arrays,
+            {"distance": "m", "slip": "m/s"},
+        )
+        return dataset.assign(
+            recorded=(("frame", "world"), self.recorded),
+            present=(("world", "sensor", "partner"), self.present),
+        )
 
     def events(self) -> NamedColumns:
         """A row for each run of frames with a label: world, sensor, partner, begin_frame,

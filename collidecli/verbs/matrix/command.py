@@ -27,6 +27,7 @@ from collidecli.cli.streams import streams_of
 from collidecli.cli.value_types import WholeNumber
 from collidecli.errors import InputError
 from collidecli.exit_codes import SUCCESS
+from collidecli.results.endings import MATRIX_ENDINGS
 from collidecli.results.outputs import check_output
 from collidecli.scene.options import ContactOptions, SceneOptions, declared_options
 
@@ -37,7 +38,6 @@ OUTPUT = (
 )
 FILTERS = ("disabled_pairs", "include", "exclude", "pairs_file", "self_collisions")
 """Options of a scene without effect: the matrix has every pair of links."""
-ENDINGS = (".srdf", ".xml", ".usda", ".usd", ".usdc", ".json")
 EPILOG = """\b
 collide matrix robot.urdf -o robot.srdf
 collide matrix robot.xml --samples 100000 --seed 1 -o excludes.xml -o matrix.json
@@ -82,7 +82,7 @@ def verb(ctx: click.Context, scenes: tuple[str, ...], **values: Any) -> int:
     _check_random(values, trajectory)
     outputs: Sequence[str] = values.pop("output")
     for path in outputs:
-        check_output(path, values["force"], (*scenes, trajectory), ENDINGS, "a matrix")
+        check_output(path, values["force"], (*scenes, trajectory), MATRIX_ENDINGS, "a matrix")
     from collidecli.verbs.matrix.files import check_format, write_matrix
     from collidecli.verbs.matrix.matrix import MatrixRequest, matrix
     from collidecli.verbs.matrix.tables import matrix_table

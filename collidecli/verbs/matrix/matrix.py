@@ -55,7 +55,7 @@ class MatrixRequest(EngineRequest):
 
 
 @dataclass(frozen=True, kw_only=True)
-class MatrixResult(Result, schema="collide.matrix/1"):
+class MatrixResult(Result, schema="collide.matrix/1", rows="pairs"):
     """Which bodies of each robot touch over configurations.
 
     trajectory: "" for random configurations. samples: number of configurations, worlds counted; of

@@ -71,7 +71,7 @@ LEAST_PASSES = 3
 
 
 @dataclass(frozen=True, kw_only=True)
-class ProfileResult(MotionResult, schema="collide.profile/1"):
+class ProfileResult(MotionResult, schema="collide.profile/1", rows="phases"):
     """Result of a profile. Times [s], summed over workers except wall_seconds, each as median,
     extremes and repeats.
 

@@ -7,9 +7,11 @@ import warnings
 from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import replace
-from typing import Any
+from typing import Any, overload
 
 from collidecli.python.contacts import Contacts, contacts_in_memory
+from collidecli.python.option_parameters import RUN_PARAMETERS, with_options
+from collidecli.python.progress import ShowProgress, shown_progress
 from collidecli.python.scenes import loaded_with_warnings, scene_request
 from collidecli.results.result import PathLike
 from collidecli.scene.arguments import python_call
@@ -17,7 +19,44 @@ from collidecli.scene.option_values import CONTACT_FORMATS
 from collidecli.verbs.run.run import run as run_to_file
 
 
+@overload
+def run(
+    scene: PathLike | Sequence[PathLike] | None,
+    recording: PathLike | None = None,
+    output: None = None,
+    *,
+    compression: str = "gzip",
+    format: int = CONTACT_FORMATS[0],
+    force: bool = False,
+    progress: ShowProgress = False,
+    **options: Any,
+) -> Contacts: ...
+@overload
+def run(
+    scene: PathLike | Sequence[PathLike] | None,
+    recording: PathLike | None,
+    output: PathLike,
+    *,
+    compression: str = "gzip",
+    format: int = CONTACT_FORMATS[0],
+    force: bool = False,
+    progress: ShowProgress = False,
+    **options: Any,
+) -> str: ...
+@overload
+def run(
+    scene: PathLike | Sequence[PathLike] | None,
+    recording: PathLike | None = None,
+    *,
+    output: PathLike,
+    compression: str = "gzip",
+    format: int = CONTACT_FORMATS[0],
+    force: bool = False,
+    progress: ShowProgress = False,
+    **options: Any,
+) -> str: ...
 @python_call
+@with_options(RUN_PARAMETERS)
 def run(
     scene: PathLike | Sequence[PathLike] | None,
     recording: PathLike | None = None,
@@ -26,6 +65,7 @@ def run(
     compression: str = "gzip",
     format: int = CONTACT_FORMATS[0],
     force: bool = False,
+    progress: ShowProgress = False,
     **options: Any,
 ) -> Contacts | str:
     """Every contact of scene files in a recorded motion, as `collide run` finds them.
@@ -36,6 +76,7 @@ def run(
         output: contact set file to write; None returns the contacts in memory.
         compression, force, format: of the output; format is the major version of the contact set
             format.
+        progress: show a bar, or a function of the frames done and of all.
         options: further options of `collide run`, with underscores: worlds=4, frames="0:100",
             gap=0.01, columns=[...], broad_phase="sap", device="cpu", asset_map={"OLD": "NEW"}.
     Returns:
@@ -51,10 +92,13 @@ def run(
             "format": format,
             "force": force,
         }
-        result = run_to_file(replace(request, **file))
+        with shown_progress(progress, "colliding") as advance:
+            result = run_to_file(replace(request, **file), advance)
         for text in result.warnings:
             warnings.warn(text, stacklevel=3)
         return result.output
     model, motion = loaded_with_warnings(request)
-    with closing(motion):
-        return contacts_in_memory(model, motion, request.contact, request.engine, request.columns)
+    with closing(motion), shown_progress(progress, "colliding") as advance:
+        return contacts_in_memory(
+            model, motion, request.contact, request.engine, request.columns, advance
+        )

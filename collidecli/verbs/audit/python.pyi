@@ -1,0 +1,126 @@
+# Made by `python -m tests.support.python_stubs`: do not edit.
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
+
+from collidecli.python.contact_set import ContactSet
+from collidecli.python.contacts import Contacts
+from collidecli.python.progress import ShowProgress
+from collidecli.results.result import PathLike
+from collidecli.verbs.audit.audit import Audit
+from collidecli.verbs.audit.limits import AuditLimits
+from collidecli.verbs.audit.request import AuditRequest
+
+OF_SCENES: Any
+
+def _checked_limits(
+    lengths: dict[str, float | str | None],
+    allow: Sequence[tuple[str, str]],
+    ground_shapes: str | Sequence[str],
+    self_bodies: str | Sequence[str],
+    limits: PathLike,
+) -> AuditLimits: ...
+def _with_source(
+    request: AuditRequest,
+    scene: PathLike | Sequence[PathLike] | ContactSet | Contacts | None,
+    recording: PathLike | None,
+    options: dict[str, Any],
+) -> AuditRequest: ...
+def audit(
+    scene: PathLike | Sequence[PathLike] | ContactSet | Contacts | None,
+    recording: PathLike | None = None,
+    *,
+    max_depth: float | str | None = None,
+    self: float | str | None = None,
+    max_ground: float | str | None = None,
+    max_start: float | str | None = None,
+    allow: Sequence[tuple[str, str]] = (),
+    ground_shapes: str | Sequence[str] = (),
+    self_bodies: str | Sequence[str] = (),
+    limits: PathLike = "",
+    against: PathLike = "",
+    tolerance: float | str = 1e-06,
+    overlap_volume: bool = False,
+    deepest_point: bool = False,
+    first: int = 20,
+    progress: ShowProgress = False,
+    worlds: int | None = None,
+    frames: str | int | slice = "",
+    demos: str | Sequence[str] = (),
+    uneven_demos: Literal["cut", "hold", ""] = "",
+    state: str = "",
+    root: str = "",
+    time: str = "",
+    joint_names: str | Sequence[str] = (),
+    ignore_joints: str | Sequence[str] = (),
+    joint_units: Literal["radians", "degrees", "normalised", ""] = "",
+    length_units: Literal["m", "cm", "mm", ""] = "",
+    euler_order: Literal[
+        "fixed-xyz",
+        "fixed-xzy",
+        "fixed-yxz",
+        "fixed-yzx",
+        "fixed-zxy",
+        "fixed-zyx",
+        "body-xyz",
+        "body-xzy",
+        "body-yxz",
+        "body-yzx",
+        "body-zxy",
+        "body-zyx",
+        "",
+    ] = "",
+    up_axis: Literal["y", "z", ""] = "",
+    root_offset: str = "",
+    joint_scale: str | Sequence[str] = (),
+    body_names: str | Sequence[str] = (),
+    strict_bodies: bool = False,
+    prefer: Literal["bodies", "joints", ""] = "",
+    quaternion_order: Literal["wxyz", "xyzw", ""] = "",
+    state_spec: str = "",
+    first_axis: Literal["worlds", "frames", ""] = "",
+    fps: float | None = None,
+    ignore_particles: bool = False,
+    joint_topics: str | Sequence[str] = (),
+    trajectory_topic: str = "",
+    base_from: str = "",
+    body_from: str | Sequence[str] = (),
+    rate: float | None = None,
+    on_message: str = "",
+    clock: Literal["header", "receive", ""] = "",
+    max_gap: float | None = None,
+    from_time: float | None = None,
+    to_time: float | None = None,
+    variants: str | Sequence[str] = (),
+    environments: str = "",
+    ignore_missing: bool = False,
+    asset_map: Mapping[str, str] | str | Sequence[str] = (),
+    package_path: str | Sequence[str] = (),
+    floating_base: bool = False,
+    ground: bool = False,
+    include: str | Sequence[str | tuple[str, str]] = (),
+    exclude: str | Sequence[str | tuple[str, str]] = (),
+    pairs_file: str | os.PathLike[str] = "",
+    triggers: str | Sequence[str] = (),
+    disabled_pairs: str | os.PathLike[str] = "",
+    self_collisions: Literal["on", "off", ""] = "",
+    mjcf_margin: Literal["included", "legacy", ""] = "",
+    meshes: Mapping[str, str] | str | Sequence[str] = (),
+    strict_meshes: bool = False,
+    visuals_as_colliders: str | Sequence[str] = (),
+    margin: float | str | None = None,
+    static_pairs: bool = False,
+    sweep: bool = False,
+    sweep_tolerance: float | str = 1e-06,
+    broad_phase: Literal["auto", "nxn", "sap", "explicit"] = "auto",
+    pipeline: Literal["standard", "unified"] = "unified",
+    device: str = "",
+    threads: int = 0,
+    memory_limit: int = 0,
+    chunk_cells: int = 0,
+    cache_dir: str = "",
+    cache_limit: int = 1073741824,
+) -> Audit: ...

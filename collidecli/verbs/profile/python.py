@@ -1,0 +1,76 @@
+"""The Python function `profile`."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+from collidecli.python.option_parameters import (
+    SOURCE_PARAMETERS,
+    option_parameters,
+    with_options,
+)
+from collidecli.python.progress import ShowProgress, shown_progress
+from collidecli.python.scenes import source_request
+from collidecli.results.result import PathLike
+from collidecli.scene.arguments import check_count, python_call
+from collidecli.scene.options import ContactOptions, EngineOptions
+from collidecli.scene.patterns import listed
+from collidecli.verbs.profile.profile import ProfileResult
+from collidecli.verbs.profile.profile import profile as measure
+from collidecli.verbs.profile.request import ProfileRequest
+
+OPTIONS = {
+    **SOURCE_PARAMETERS,
+    **option_parameters(ContactOptions, without=["sweep", "sweep_tolerance"]),
+    **option_parameters(EngineOptions, without=["broad_phase", "pipeline"]),
+}
+
+
+@python_call
+@with_options(OPTIONS)
+def profile(
+    scene: PathLike | Sequence[PathLike] | None,
+    recording: PathLike | None = None,
+    *,
+    repeats: int = 5,
+    devices: str | Sequence[str] = (),
+    engines: str | Sequence[str] = (),
+    engine_python: str | Sequence[str] = (),
+    engine_option: str | Sequence[str] = (),
+    progress: ShowProgress = False,
+    **options: Any,
+) -> ProfileResult:
+    """The times of every broad phase on one motion, and which is fastest.
+
+    Args:
+        scene, recording: as of `run`.
+        repeats: least number of measurements of each. devices: to compare, such as ["cpu", "cuda"].
+        engines: other engines to time, as [NAME=]ADAPTER; engine_python, engine_option: of these,
+            as of `collide profile`.
+        progress: show a bar, or a function of the frames done and of all.
+        options: of `collide profile` for scenes, recordings and contacts, with underscores.
+    Returns:
+        `phases` with times [s] and counts, `fastest`, `identical`, and `to_pandas()`, a row for
+        each phase.
+    Raises:
+        InputError: as `collide profile` does. Its warnings are `UserWarning`.
+    """
+    check_count("repeats", repeats, "profile")
+    request = source_request(
+        ProfileRequest,
+        scene,
+        recording,
+        options,
+        repeats=repeats,
+        devices=",".join(listed(devices)),
+        engines=listed(engines),
+        engine_python=listed(engine_python),
+        engine_option=listed(engine_option),
+    )
+    with shown_progress(progress, "profiling") as advance:
+        result = measure(request, advance)
+    for text in result.warnings:
+        warnings.warn(text, stacklevel=3)
+    return result
