@@ -35,7 +35,6 @@ from collidecli.cli.shared_options import (
 from collidecli.cli.streams import Streams, streams_of
 from collidecli.cli.value_types import Length, PatternPair, WholeNumber
 from collidecli.cli.verdict_outputs import Pages, check_outputs
-from collidecli.errors import InputError
 from collidecli.escaping import utf8
 from collidecli.exit_codes import DIFFERENCE, SUCCESS
 from collidecli.results.endings import HDF5_ENDINGS, PAGE_ENDINGS
