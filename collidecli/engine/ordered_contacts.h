@@ -51,6 +51,9 @@
         double moved[2 * step][7];
         const double *record[step], *pose[step], *body[2][step];
         bool swapped[step];
+        // A column without an array is not written, and what it alone follows from not computed.
+        const bool has_offsets = columns.offset0.data || columns.offset1.data;
+        const bool is_placed = has_offsets || columns.normal.data || columns.point0.data || columns.point1.data;
 #if defined(VECTOR_LANES)
         // The records of a cell's contacts are far apart: those of a later vector are requested now.
         for (int at = slot + ${AHEAD}; at < slot + ${AHEAD} + step && at < last; ++at) {
@@ -65,6 +68,8 @@
             swapped[lane] = rows.type.data[row[0]] > rows.type.data[row[1]];
             record[lane] = (const double*)(emitted.contact.data + sources.record.data[slot + lane]);
             pose[lane] = (const double*)(instances.pose.data + pair[swapped[lane]]);
+            if (!has_offsets)
+                continue;
             const int block = (pair[0] >> chunk.shift) / width;
             const int cell = chunk.lane_cell.data[(block << chunk.shift) + (pair[0] & ((1 << chunk.shift) - 1))];
             for (int side = 0; side < 2; ++side) {
@@ -85,14 +90,16 @@
         // Sides a and b of the record; the columns of shape0 are those of b where the pair is swapped.
         Many contact[7], frame[7], normal[3], point[2][3], offset[2][3];
         load(contact, record);
-        load(frame, pose);
-        rotate(frame + 3, contact + 3, 1.0, normal);
-        rotate(frame + 3, contact, 1.0, point[0]);
-        for (int k = 0; k < 3; ++k) {
-            point[0][k] = frame[k] + point[0][k];
-            point[1][k] = point[0][k] + contact[6] * normal[k];
+        if (is_placed) {
+            load(frame, pose);
+            rotate(frame + 3, contact + 3, 1.0, normal);
+            rotate(frame + 3, contact, 1.0, point[0]);
+            for (int k = 0; k < 3; ++k) {
+                point[0][k] = frame[k] + point[0][k];
+                point[1][k] = point[0][k] + contact[6] * normal[k];
+            }
         }
-        for (int side = 0; side < 2; ++side) {
+        for (int side = 0; side < 2 && has_offsets; ++side) {
             Many own[7], from[3];
             load(own, body[side]);
             for (int k = 0; k < 3; ++k)
@@ -107,29 +114,35 @@
                 return many[lane];
         };
         // The addition of 0 turns -0 into 0.
+        const auto store = [&](const auto& column, int lane, const Many* values, double sign) {
+            if (!column.data)
+                return;
+            typedef decltype(column.data->c[0] + 0) Number;
+            for (int k = 0; k < 3; ++k)
+                column.data[slot + lane].c[k] = (Number)(sign * of_lane(values[k], lane)) + (Number)0;
+        };
         #pragma unroll
         for (int lane = 0; lane < step; ++lane) {
             const int at = slot + lane;
             const wp::vec_t<2, int> row = candidates.row.data[sources.candidate.data[at]];
             const auto& found = emitted.contact.data[sources.record.data[at]];
             const bool swap = swapped[lane];
-            columns.shape0.data[at] = row[0];
-            columns.shape1.data[at] = row[1];
-            columns.distance.data[at] = (float)(of_lane(contact[6], lane) - sources.margin.data[at]) + 0.0f;
-            columns.feature0.data[at] = swap ? found.feature_b : found.feature_a;
-            columns.feature1.data[at] = swap ? found.feature_a : found.feature_b;
-            columns.kind.data[at] = (wp::uint8)found.kind;
-            auto* point_a = (swap ? columns.point1.data : columns.point0.data) + at;
-            auto* point_b = (swap ? columns.point0.data : columns.point1.data) + at;
-            auto* offset_a = (swap ? columns.offset1.data : columns.offset0.data) + at;
-            auto* offset_b = (swap ? columns.offset0.data : columns.offset1.data) + at;
-            const double sign = swap ? -1.0 : 1.0;
-            for (int k = 0; k < 3; ++k) {
-                columns.normal.data[at].c[k] = (float)(sign * of_lane(normal[k], lane)) + 0.0f;
-                point_a->c[k] = (POINT_NUMBER)of_lane(point[0][k], lane) + (POINT_NUMBER)0.0;
-                point_b->c[k] = (POINT_NUMBER)of_lane(point[1][k], lane) + (POINT_NUMBER)0.0;
-                offset_a->c[k] = (float)of_lane(offset[0][k], lane) + 0.0f;
-                offset_b->c[k] = (float)of_lane(offset[1][k], lane) + 0.0f;
-            }
+            if (columns.shape0.data)
+                columns.shape0.data[at] = row[0];
+            if (columns.shape1.data)
+                columns.shape1.data[at] = row[1];
+            if (columns.distance.data)
+                columns.distance.data[at] = (float)(of_lane(contact[6], lane) - sources.margin.data[at]) + 0.0f;
+            if (columns.feature0.data)
+                columns.feature0.data[at] = swap ? found.feature_b : found.feature_a;
+            if (columns.feature1.data)
+                columns.feature1.data[at] = swap ? found.feature_a : found.feature_b;
+            if (columns.kind.data)
+                columns.kind.data[at] = (wp::uint8)found.kind;
+            store(columns.normal, lane, normal, swap ? -1.0 : 1.0);
+            store(swap ? columns.point1 : columns.point0, lane, point[0], 1.0);
+            store(swap ? columns.point0 : columns.point1, lane, point[1], 1.0);
+            store(swap ? columns.offset1 : columns.offset0, lane, offset[0], 1.0);
+            store(swap ? columns.offset0 : columns.offset1, lane, offset[1], 1.0);
         }
     };
