@@ -9,6 +9,7 @@ from typing import Any
 
 import warp as wp
 
+from collidecli.engine.runtime.device_stream import uploading
 from collidecli.errors import InputError
 from collidecli.wording import memory
 
@@ -43,25 +44,26 @@ class KeptColumns:
         with self._lock:
             self._parts.append((first_cell, count, dict(columns)))
 
-    def joined(self, elements: Mapping[str, Any]) -> dict[str, wp.array]:
+    def joined(self) -> dict[str, wp.array]:
         """The columns of all chunks in the order of cells, which are removed from here one by one;
-        complete for every stream. elements: Warp types of the columns."""
+        complete for every stream. To be called once, after one chunk at least."""
         self._parts.sort(key=lambda part: part[0])  # stable: parts of one cell keep their order
-        total = sum(count for _, count, _ in self._parts)
         joined = {}
-        for name, element in elements.items():
-            parts = [(count, columns.pop(name)) for _, count, columns in self._parts]
-            if len(parts) == 1:
-                joined[name] = parts[0][1]
-                continue
-            joined[name] = self.new(total, element)
-            begin = 0
-            for count, column in parts:
-                if count:
-                    wp.copy(joined[name], column, dest_offset=begin, count=count)
-                begin += count
-        wp.synchronize_device(self.device)
+        with uploading(self.device):
+            for name in list(self._parts[0][2]):
+                parts = [(count, columns.pop(name)) for _, count, columns in self._parts]
+                joined[name] = parts[0][1] if len(parts) == 1 else self._concatenated(parts)
         return joined
+
+    def _concatenated(self, parts: list[tuple[int, wp.array]]) -> wp.array:
+        """The first elements of arrays, one after the other."""
+        whole = self.new(sum(count for count, _ in parts), parts[0][1].dtype)
+        begin = 0
+        for count, part in parts:
+            if count:
+                wp.copy(whole, part, dest_offset=begin, count=count)
+            begin += count
+        return whole
 
 
 @dataclass(frozen=True)

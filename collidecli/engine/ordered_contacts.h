@@ -44,6 +44,26 @@
         }
     }
 // == addresses
+    // A column without an array is not written. Vectors of lanes write all columns, and test none.
+    const auto write_row = [&](auto zero, int at, bool swap, double separation) {
+        const auto is_written = [](const auto& column) {
+            return sizeof(decltype(zero)) > sizeof(double) || column.data;
+        };
+        const wp::vec_t<2, int> row = candidates.row.data[sources.candidate.data[at]];
+        const auto& found = emitted.contact.data[sources.record.data[at]];
+        if (is_written(columns.shape0))
+            columns.shape0.data[at] = row[0];
+        if (is_written(columns.shape1))
+            columns.shape1.data[at] = row[1];
+        if (is_written(columns.distance))
+            columns.distance.data[at] = (float)(separation - sources.margin.data[at]) + 0.0f;
+        if (is_written(columns.feature0))
+            columns.feature0.data[at] = swap ? found.feature_b : found.feature_a;
+        if (is_written(columns.feature1))
+            columns.feature1.data[at] = swap ? found.feature_a : found.feature_b;
+        if (is_written(columns.kind))
+            columns.kind.data[at] = (wp::uint8)found.kind;
+    };
     const auto write = [&](auto zero, int slot) {
         typedef decltype(zero) Many;
         constexpr int step = sizeof(Many) / sizeof(double);
@@ -51,9 +71,6 @@
         double moved[2 * step][7];
         const double *record[step], *pose[step], *body[2][step];
         bool swapped[step];
-        // A column without an array is not written, and what it alone follows from not computed.
-        const bool has_offsets = columns.offset0.data || columns.offset1.data;
-        const bool is_placed = has_offsets || columns.normal.data || columns.point0.data || columns.point1.data;
 #if defined(VECTOR_LANES)
         // The records of a cell's contacts are far apart: those of a later vector are requested now.
         for (int at = slot + ${AHEAD}; at < slot + ${AHEAD} + step && at < last; ++at) {
@@ -68,8 +85,6 @@
             swapped[lane] = rows.type.data[row[0]] > rows.type.data[row[1]];
             record[lane] = (const double*)(emitted.contact.data + sources.record.data[slot + lane]);
             pose[lane] = (const double*)(instances.pose.data + pair[swapped[lane]]);
-            if (!has_offsets)
-                continue;
             const int block = (pair[0] >> chunk.shift) / width;
             const int cell = chunk.lane_cell.data[(block << chunk.shift) + (pair[0] & ((1 << chunk.shift) - 1))];
             for (int side = 0; side < 2; ++side) {
@@ -90,16 +105,14 @@
         // Sides a and b of the record; the columns of shape0 are those of b where the pair is swapped.
         Many contact[7], frame[7], normal[3], point[2][3], offset[2][3];
         load(contact, record);
-        if (is_placed) {
-            load(frame, pose);
-            rotate(frame + 3, contact + 3, 1.0, normal);
-            rotate(frame + 3, contact, 1.0, point[0]);
-            for (int k = 0; k < 3; ++k) {
-                point[0][k] = frame[k] + point[0][k];
-                point[1][k] = point[0][k] + contact[6] * normal[k];
-            }
+        load(frame, pose);
+        rotate(frame + 3, contact + 3, 1.0, normal);
+        rotate(frame + 3, contact, 1.0, point[0]);
+        for (int k = 0; k < 3; ++k) {
+            point[0][k] = frame[k] + point[0][k];
+            point[1][k] = point[0][k] + contact[6] * normal[k];
         }
-        for (int side = 0; side < 2 && has_offsets; ++side) {
+        for (int side = 0; side < 2; ++side) {
             Many own[7], from[3];
             load(own, body[side]);
             for (int k = 0; k < 3; ++k)
@@ -114,35 +127,38 @@
                 return many[lane];
         };
         // The addition of 0 turns -0 into 0.
-        const auto store = [&](const auto& column, int lane, const Many* values, double sign) {
-            if (!column.data)
+        const auto store = [&](auto* vectors, int lane, const Many* values, double sign) {
+            if (step == 1 && !vectors)
                 return;
-            typedef decltype(column.data->c[0] + 0) Number;
+            typedef decltype(vectors->c[0] + 0) Number;
             for (int k = 0; k < 3; ++k)
-                column.data[slot + lane].c[k] = (Number)(sign * of_lane(values[k], lane)) + (Number)0;
+                vectors[slot + lane].c[k] = (Number)(sign * of_lane(values[k], lane)) + (Number)0;
         };
         #pragma unroll
         for (int lane = 0; lane < step; ++lane) {
-            const int at = slot + lane;
-            const wp::vec_t<2, int> row = candidates.row.data[sources.candidate.data[at]];
-            const auto& found = emitted.contact.data[sources.record.data[at]];
             const bool swap = swapped[lane];
-            if (columns.shape0.data)
-                columns.shape0.data[at] = row[0];
-            if (columns.shape1.data)
-                columns.shape1.data[at] = row[1];
-            if (columns.distance.data)
-                columns.distance.data[at] = (float)(of_lane(contact[6], lane) - sources.margin.data[at]) + 0.0f;
-            if (columns.feature0.data)
-                columns.feature0.data[at] = swap ? found.feature_b : found.feature_a;
-            if (columns.feature1.data)
-                columns.feature1.data[at] = swap ? found.feature_a : found.feature_b;
-            if (columns.kind.data)
-                columns.kind.data[at] = (wp::uint8)found.kind;
-            store(columns.normal, lane, normal, swap ? -1.0 : 1.0);
-            store(swap ? columns.point1 : columns.point0, lane, point[0], 1.0);
-            store(swap ? columns.point0 : columns.point1, lane, point[1], 1.0);
-            store(swap ? columns.offset1 : columns.offset0, lane, offset[0], 1.0);
-            store(swap ? columns.offset0 : columns.offset1, lane, offset[1], 1.0);
+            write_row(zero, slot + lane, swap, of_lane(contact[6], lane));
+            store(columns.normal.data, lane, normal, swap ? -1.0 : 1.0);
+            store(swap ? columns.point1.data : columns.point0.data, lane, point[0], 1.0);
+            store(swap ? columns.point0.data : columns.point1.data, lane, point[1], 1.0);
+            store(swap ? columns.offset1.data : columns.offset0.data, lane, offset[0], 1.0);
+            store(swap ? columns.offset0.data : columns.offset1.data, lane, offset[1], 1.0);
         }
     };
+// == loops
+    // Where no vector is wanted, a thread reads its record alone, and no pose.
+    const bool is_placed = columns.normal.data || columns.point0.data || columns.point1.data || columns.offset0.data ||
+        columns.offset1.data;
+    int slot = first;
+    for (; !is_placed && slot < last; ++slot) {
+        const wp::vec_t<2, int> row = candidates.row.data[sources.candidate.data[slot]];
+        const bool swap = rows.type.data[row[0]] > rows.type.data[row[1]];
+        write_row(0.0, slot, swap, emitted.contact.data[sources.record.data[slot]].separation);
+    }
+#if defined(VECTOR_LANES)
+    const bool has_all = ${HAS_ALL};
+    for (; has_all && slot + ${LANE_STEP} <= last; slot += ${LANE_STEP})
+        write(Doubles{}, slot);
+#endif
+    for (; slot < last; ++slot)
+        write(0.0, slot);

@@ -186,26 +186,18 @@ SIDES = native(__file__, "sides")
 """Normal, points and offsets of both sides."""
 STORES = native(__file__, "stores")
 """End of `write`: the columns of each lane."""
-
-
-def _writing() -> str:
-    """C++ of `write_contacts`."""
-    functions = "".join((PRELUDE, LOAD, COMPOSITION, ROTATION, ADDRESSES, SIDES, STORES))
-    return f"""{functions}
-    int slot = first;
-#if defined(VECTOR_LANES)
-    for (; slot + {LANE_STEP} <= last; slot += {LANE_STEP})
-        write(Doubles{{}}, slot);
-#endif
-    for (; slot < last; ++slot)
-        write(0.0, slot);
-{EPILOGUE}"""
+HAS_ALL = " && ".join(f"columns.{column.name}.data" for column in RIGID_COLUMNS)
+"""C++ that tells whether every column has an array."""
+LOOPS = native(__file__, "loops", HAS_ALL=HAS_ALL, LANE_STEP=LANE_STEP)
+"""Writes the rows of one thread."""
+WRITING = "".join((PRELUDE, LOAD, COMPOSITION, ROTATION, ADDRESSES, SIDES, STORES, LOOPS, EPILOGUE))
+"""C++ of `write_contacts`."""
 
 
 def compaction_kernel(columns_type: Any, _: Any) -> wp.Kernel:
     """The kernel that writes the columns; those without an array are left out."""
 
-    @wp.func_native(_writing())
+    @wp.func_native(WRITING)
     def write_contacts(
         rows: ShapeRows,
         chunk: ChunkCells,

@@ -11,13 +11,13 @@ from dataclasses import dataclass, field, fields, replace
 from functools import cached_property, partial
 from hashlib import sha256
 from inspect import Parameter, signature
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Literal, cast, overload
 
 import numpy as np
 
 from collidecli.engine.pipeline_build import find_device
 from collidecli.errors import InputError
-from collidecli.motions.collision import contact_writer, prepare_collision
+from collidecli.motions.collision import Collision, contact_writer, prepare_collision
 from collidecli.motions.columns import check_no_columns, run_columns
 from collidecli.motions.pose_arrays import PoseArray, checked_particles, frame_times
 from collidecli.motions.scenes import check_worlds
@@ -25,7 +25,7 @@ from collidecli.motions.timing import TimingReport
 from collidecli.results.result import html_table
 from collidecli.scene import contact_columns
 from collidecli.scene.arguments import python_call, unknown_argument
-from collidecli.scene.contact_columns import RIGID_COLUMNS, ContactBlock, GroupRows
+from collidecli.scene.contact_columns import RIGID_COLUMNS, Column, ContactBlock, GroupRows
 from collidecli.scene.model import Model
 from collidecli.scene.motion import Motion, RestingMotion
 from collidecli.scene.options import ContactOptions, EngineOptions, declared_options
@@ -37,6 +37,7 @@ from collidecli.wording import numbered
 
 if TYPE_CHECKING:
     from collidecli.python.contact_set import ContactSet
+    from collidecli.python.device_contacts import DeviceContacts
 
 
 @dataclass(frozen=True, repr=False)
@@ -168,6 +169,26 @@ class Contacts:
         )
 
 
+@overload
+def collide(
+    model: Model,
+    body_q: np.ndarray | Motion | None = None,
+    *,
+    keep_on_device: Literal[False] = False,
+    **options: Any,
+) -> Contacts: ...
+
+
+@overload
+def collide(
+    model: Model,
+    body_q: np.ndarray | Motion | None = None,
+    *,
+    keep_on_device: Literal[True] | Sequence[str],
+    **options: Any,
+) -> DeviceContacts: ...
+
+
 @python_call
 def collide(
     model: Model,
@@ -177,8 +198,9 @@ def collide(
     time: Sequence[float] | np.ndarray | None = None,
     fps: float | None = None,
     columns: Sequence[str] | str = (),
+    keep_on_device: bool | Sequence[str] | str = False,
     **options: Any,
-) -> Contacts:
+) -> Contacts | DeviceContacts:
     """Every contact of a model in motion, in memory; bit-identical to the contacts that `collide
     run` writes.
 
@@ -216,14 +238,16 @@ def collide(
             their contacts.
         columns: names of optional columns, such as ["friction"], or one name; see
         docs/reference/file-formats.md.
+        keep_on_device: return `DeviceContacts`, whose columns stay in the device's memory; names of
+            columns, such as ["shape0", "shape1", "distance"], keep these alone.
         pipeline, broad_phase, threads, memory_limit [bytes], chunk_cells: affect the speed, not the
             contacts; 0 is the engine's choice.
         device: "cpu", "cuda" or "cuda:1"; "" is the CPU. Between devices contacts differ by
         rounding.
         cache_dir, cache_limit [bytes]: cache of signed distance fields; 0 bytes disables it.
     Returns:
-        The contacts in host memory: positions and normals in world, in the scene's own axes,
-            lengths in metres.
+        The contacts in host memory, or with `keep_on_device` in that of the device: positions and
+            normals in world, in the scene's own axes, lengths in metres.
     Raises:
         InputError: body_q does not fit the model or has an invalid pose, or an option is unknown or
             has an invalid value.
@@ -240,7 +264,11 @@ def collide(
     ).checked()
     _check_model(model)
     motion = motion_of(model, body_q, particle_q, time, fps)
-    return contacts_in_memory(model, motion, contact, engine, columns)
+    if keep_on_device is False:
+        return contacts_in_memory(model, motion, contact, engine, columns)
+    from collidecli.python.device_contacts import contacts_on_device
+
+    return contacts_on_device(model, motion, contact, engine, columns, keep_on_device)
 
 
 def contact_options(**options: Any) -> ContactOptions:
@@ -297,7 +325,17 @@ def contacts_in_memory(
         merged = merged_contacts(map(optional.added, blocks), len(motion.time), model.world_count)
     for note in timing.missed_surfaces(model.shapes.path):
         warnings.warn(note, RuntimeWarning, stacklevel=4)
+    return of_collision(merged, model, collision, optional.columns)
+
+
+def of_collision(
+    merged: Contacts, model: Model, collision: Collision, optional: Sequence[Column] = ()
+) -> Contacts:
+    """The contacts of a collision of a model, with the names of its shapes and objects, and what
+    `contact_set` writes. optional: optional columns that they have besides those of options."""
     shapes = model.shapes
+    motion = collision.motion
+    contact = collision.contact
     content = (
         json.dumps(shapes.path).encode(),
         *(array.tobytes() for array in (shapes.type, shapes.size, shapes.pose)),
@@ -308,7 +346,7 @@ def contacts_in_memory(
         motion=motion,
         scene=("", sha256(b"".join(content)).hexdigest()),
         config=json.dumps(contact.stored),
-        columns=(*RIGID_COLUMNS, *optional.columns, *contact.columns),
+        columns=(*RIGID_COLUMNS, *optional, *contact.columns),
         groups=collision.pipeline.groups,
         compression="none",
     )
@@ -364,6 +402,10 @@ def motion_of(
 ) -> Motion:
     """The motion of the arguments of `collide`. Raises InputError if they do not fit the model or
     each other."""
+    for name, values in (("body_q", body_q), ("particle_q", particle_q)):
+        if hasattr(values, "__cuda_array_interface__"):
+            what = "is an array on a device: poses are checked in the host's memory"
+            raise InputError(what, name, "give a NumPy array, such as tensor.cpu().numpy()")
     has_own_times = hasattr(body_q, "read") or (body_q is None and particle_q is None)
     if has_own_times and (time is not None or fps is not None):
         what = (
