@@ -11,7 +11,6 @@ from collidecli.analysis.touch_graph import Rows
 from collidecli.analysis.touch_intervals import Names
 from collidecli.scene.contact_columns import ContactBlock, pair_begins
 
-
 TOUCH_COLUMNS = ("shape0", "shape1", "distance")
 """Columns of contacts that `touches_of` and the penetrations of an audit follow from."""
 

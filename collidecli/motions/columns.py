@@ -1,5 +1,5 @@
-"""Columns of the contacts of a motion: those that a verb reads, and the values of the optional ones,
-of two surfaces, of triangles with materials, and of the motion of two bodies."""
+"""Columns of the contacts of a motion: those that a reader needs, and the values of the optional
+ones, of two surfaces, of triangles with materials, and of the motion of two bodies."""
 
 from __future__ import annotations
 

@@ -293,9 +293,7 @@ class _Batch:
         self.instances.pose = workspace.uploaded(self._poses, Pose)
         self.found = workspace.array("found_distances", self._count, Found)
 
-    def candidates(
-        self, chosen: np.ndarray, ends: list[int]
-    ) -> tuple[Candidates, CandidateList]:
+    def candidates(self, chosen: np.ndarray, ends: list[int]) -> tuple[Candidates, CandidateList]:
         """Candidates of the chosen queries, ordered by collider; each is also a pair of slots with
         one lane.
 
