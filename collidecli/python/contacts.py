@@ -24,7 +24,7 @@ from collidecli.motions.scenes import check_worlds
 from collidecli.motions.timing import TimingReport
 from collidecli.results.result import html_table
 from collidecli.scene import contact_columns
-from collidecli.scene.arguments import python_call, unknown_argument
+from collidecli.scene.arguments import FLAG, python_call, unknown_argument
 from collidecli.scene.contact_columns import RIGID_COLUMNS, Column, ContactBlock, GroupRows
 from collidecli.scene.model import Model
 from collidecli.scene.motion import Motion, RestingMotion
@@ -264,7 +264,7 @@ def collide(
     ).checked()
     _check_model(model)
     motion = motion_of(model, body_q, particle_q, time, fps)
-    if keep_on_device is False:
+    if isinstance(keep_on_device, FLAG) and not keep_on_device:
         return contacts_in_memory(model, motion, contact, engine, columns)
     from collidecli.python.device_contacts import contacts_on_device
 
@@ -364,6 +364,14 @@ def _check_model(model: object) -> None:
             "collide",
             "give a result of ModelBuilder.finalize()",
         )
+
+
+def set_of(contacts: Any, where: str) -> Any:
+    """The contact set of `Contacts`; another argument as it is. Raises InputError for contacts on a
+    device."""
+    if hasattr(contacts, "to_host"):
+        raise InputError("the contacts are on a device", where, "give contacts.to_host()")
+    return contacts.contact_set if isinstance(contacts, Contacts) else contacts
 
 
 @python_call

@@ -19,6 +19,7 @@ from collidecli.motions.collision import Collision, prepare_collision
 from collidecli.motions.columns import run_columns
 from collidecli.motions.timing import TimingReport
 from collidecli.python.contacts import Contacts, merged_contacts, of_collision
+from collidecli.scene.arguments import FLAG
 from collidecli.scene.contact_columns import (
     RIGID_COLUMNS,
     TOUCHES,
@@ -203,9 +204,13 @@ def _kept_names(
 ) -> tuple[str, ...] | None:
     """The named columns, None for all. Raises InputError for a name that is none, and for another
     type."""
-    if isinstance(wanted, bool):
+    if isinstance(wanted, FLAG):
         return None
-    names = (wanted,) if isinstance(wanted, str) else tuple(wanted)
+    names = (wanted,) if isinstance(wanted, str) else wanted
+    if not isinstance(names, Sequence):
+        raise InputError(
+            f"{wanted!r} is neither True nor names of columns", OPTION, 'give True, or ["distance"]'
+        )
     if contact.touch_only:
         raise InputError("touch_only has the columns shape0 and shape1", OPTION, "give True")
     known = _names_of((*RIGID_COLUMNS, *contact.columns))
@@ -214,7 +219,7 @@ def _kept_names(
     for name in names:
         if name not in known:
             raise InputError(f"there is no column {name!r}", OPTION, did_you_mean(str(name), known))
-    return names
+    return tuple(names)
 
 
 def _refuse_work_of_host(
