@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, fields, replace
 from functools import cached_property, partial
 from hashlib import sha256
 from inspect import Parameter, signature
-from typing import TYPE_CHECKING, Any, Literal, cast, overload
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast, overload
 
 import numpy as np
 
@@ -25,7 +25,14 @@ from collidecli.motions.timing import TimingReport
 from collidecli.results.result import html_table
 from collidecli.scene import contact_columns
 from collidecli.scene.arguments import FLAG, python_call, unknown_argument
-from collidecli.scene.contact_columns import RIGID_COLUMNS, Column, ContactBlock, GroupRows
+from collidecli.scene.contact_columns import (
+    RIGID_COLUMNS,
+    TOUCHES,
+    Column,
+    ContactBlock,
+    GroupRows,
+    no_columns,
+)
 from collidecli.scene.model import Model
 from collidecli.scene.motion import Motion, RestingMotion
 from collidecli.scene.options import ContactOptions, EngineOptions, declared_options
@@ -38,6 +45,10 @@ from collidecli.wording import numbered
 if TYPE_CHECKING:
     from collidecli.python.contact_set import ContactSet
     from collidecli.python.device_contacts import DeviceContacts
+
+
+Other = TypeVar("Other")
+"""Type of an argument that is not `Contacts`."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -176,7 +187,8 @@ def collide(
     *,
     keep_on_device: Literal[False] = False,
     **options: Any,
-) -> Contacts: ...
+) -> Contacts:
+    """Contacts in the host's memory."""
 
 
 @overload
@@ -186,7 +198,8 @@ def collide(
     *,
     keep_on_device: Literal[True] | Sequence[str],
     **options: Any,
-) -> DeviceContacts: ...
+) -> DeviceContacts[Contacts]:
+    """Contacts in the device's memory."""
 
 
 @python_call
@@ -200,7 +213,7 @@ def collide(
     columns: Sequence[str] | str = (),
     keep_on_device: bool | Sequence[str] | str = False,
     **options: Any,
-) -> Contacts | DeviceContacts:
+) -> Contacts | DeviceContacts[Contacts]:
     """Every contact of a model in motion, in memory; bit-identical to the contacts that `collide
     run` writes.
 
@@ -268,7 +281,9 @@ def collide(
         return contacts_in_memory(model, motion, contact, engine, columns)
     from collidecli.python.device_contacts import contacts_on_device
 
-    return contacts_on_device(model, motion, contact, engine, columns, keep_on_device)
+    return contacts_on_device(
+        model, motion, contact, engine, columns, keep_on_device, contacts_of_columns
+    )
 
 
 def contact_options(**options: Any) -> ContactOptions:
@@ -328,6 +343,22 @@ def contacts_in_memory(
     return of_collision(merged, model, collision, optional.columns)
 
 
+def contacts_of_columns(
+    model: Model, collision: Collision, counts: np.ndarray, values: Mapping[str, np.ndarray]
+) -> Contacts:
+    """The contacts of a collision of a model from the values of their columns, or with `touch_only`
+    from those of its pairs. counts: int64[cells], rows of each."""
+    columns = dict(values)
+    groups = {}
+    if collision.contact.touch_only:
+        groups[TOUCHES.name] = GroupRows(counts, columns)
+        columns = no_columns(RIGID_COLUMNS, collision.motion.float_type)
+        counts = np.zeros_like(counts)
+    block = ContactBlock(0, counts, columns, groups)
+    merged = merged_contacts([block], len(collision.motion.time), model.world_count)
+    return of_collision(merged, model, collision)
+
+
 def of_collision(
     merged: Contacts, model: Model, collision: Collision, optional: Sequence[Column] = ()
 ) -> Contacts:
@@ -366,7 +397,7 @@ def _check_model(model: object) -> None:
         )
 
 
-def set_of(contacts: Any, where: str) -> Any:
+def set_of(contacts: Other | Contacts, where: str) -> Other | ContactSet:
     """The contact set of `Contacts`; another argument as it is. Raises InputError for contacts on a
     device."""
     if hasattr(contacts, "to_host"):

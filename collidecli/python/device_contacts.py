@@ -6,7 +6,8 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import numpy as np
 import warp as wp
@@ -18,16 +19,8 @@ from collidecli.errors import InputError
 from collidecli.motions.collision import Collision, prepare_collision
 from collidecli.motions.columns import run_columns
 from collidecli.motions.timing import TimingReport
-from collidecli.python.contacts import Contacts, merged_contacts, of_collision
 from collidecli.scene.arguments import FLAG
-from collidecli.scene.contact_columns import (
-    RIGID_COLUMNS,
-    TOUCHES,
-    ContactBlock,
-    GroupRows,
-    group_words,
-    no_columns,
-)
+from collidecli.scene.contact_columns import RIGID_COLUMNS, TOUCHES, ContactBlock, group_words
 from collidecli.scene.motion import Motion, episodes_in
 from collidecli.scene.shape_switches import switches_of
 from collidecli.wording import did_you_mean, numbered
@@ -36,12 +29,14 @@ if TYPE_CHECKING:
     from collidecli.scene.model import Model
     from collidecli.scene.options import ContactOptions, EngineOptions
 
+OnHost = TypeVar("OnHost")
+"""Type of contacts in the host's memory, whose module imports this one."""
 OPTION = "keep_on_device"
 TO_HOST = "leave keep_on_device out: the contacts then come to the host"
 
 
 @dataclass(frozen=True, repr=False)
-class DeviceContacts:
+class DeviceContacts(Generic[OnHost]):
     """Contacts of a model in motion as arrays in a device's memory, bit-identical to those of
     `Contacts` and in their order.
 
@@ -66,7 +61,7 @@ class DeviceContacts:
     shape_path: tuple[str, ...] = ()
     time: np.ndarray = field(default_factory=lambda: np.zeros(0))
     _starts: np.ndarray = field(default_factory=lambda: np.zeros(1, np.int64))
-    _on_host: Callable[[Mapping[str, np.ndarray]], Contacts] | None = None
+    _on_host: Callable[[Mapping[str, np.ndarray]], OnHost] | None = None
 
     def __len__(self) -> int:
         return int(self._starts[-1])
@@ -95,7 +90,8 @@ class DeviceContacts:
             raise InputError(f"frame {frame}, world {world} does not exist", "contacts", fix)
         cell = frame * self.world_count + world
         first, last = (int(row) for row in self._starts[cell : cell + 2])
-        return {name: values[first:last] for name, values in self.columns.items()}
+        views: Any = {name: values[first:last] for name, values in self.columns.items()}
+        return views
 
     def numpy(self, *names: str) -> dict[str, np.ndarray]:
         """Columns in the host's memory, NumPy arrays [n] or [n, width] of the types of `Contacts`;
@@ -109,8 +105,9 @@ class DeviceContacts:
                 )
         return {name: self.columns[name].numpy().copy() for name in names or self.columns}
 
-    def to_host(self) -> Contacts:
-        """All contacts in the host's memory, as `collide` returns them without `keep_on_device`.
+    def to_host(self) -> OnHost:
+        """All contacts in the host's memory: `Contacts`, as `collide` returns them without
+        `keep_on_device`.
 
         Raises InputError where columns were named, as the others are not there."""
         missing = [column.name for column in RIGID_COLUMNS if column.name not in self.columns]
@@ -128,9 +125,12 @@ def contacts_on_device(
     engine: EngineOptions,
     columns: Sequence[str] | str,
     wanted: bool | Sequence[str] | str,
-) -> DeviceContacts:
-    """See `collide`. wanted: True, or names of columns. Raises InputError for options and motions
-    whose contacts the host changes or completes."""
+    on_host: Callable[[Model, Collision, np.ndarray, Mapping[str, np.ndarray]], OnHost],
+) -> DeviceContacts[OnHost]:
+    """See `collide`. wanted: True, or names of columns. on_host: the contacts of a collision of a
+    model from the rows of each cell, int64[cells], and the values of their columns.
+
+    Raises InputError for options and motions whose contacts the host changes or completes."""
     device = find_device(engine.device)
     names = _kept_names(wanted, contact)
     optional = (columns,) if isinstance(columns, str) else tuple(columns)
@@ -157,10 +157,6 @@ def contacts_on_device(
     with uploading(device):
         cell_start = wp.array(starts, dtype=kind, device=device)
     joined = kept.joined()
-
-    def on_host(values: Mapping[str, np.ndarray]) -> Contacts:
-        return _contacts_of(model, collision, counts, values)
-
     return DeviceContacts(
         len(motion.time),
         model.world_count,
@@ -170,7 +166,7 @@ def contacts_on_device(
         tuple(model.shapes.path),
         motion.time,
         starts,
-        on_host,
+        partial(on_host, model, collision, counts),
     )
 
 
@@ -178,21 +174,6 @@ def _row_counts(block: ContactBlock) -> np.ndarray:
     """int64[cells]: contacts of each cell, or with `touch_only` pairs."""
     touches = block.groups.get(TOUCHES.name)
     return block.cell_counts if touches is None else touches.cell_counts
-
-
-def _contacts_of(
-    model: Model, collision: Collision, counts: np.ndarray, values: Mapping[str, np.ndarray]
-) -> Contacts:
-    """The contacts of a collision from the values of their columns on the host."""
-    frames = len(collision.motion.time)
-    if collision.contact.touch_only:
-        nothing = no_columns(RIGID_COLUMNS, collision.motion.float_type)
-        touches = {TOUCHES.name: GroupRows(counts, dict(values))}
-        block = ContactBlock(0, np.zeros_like(counts), nothing, touches)
-    else:
-        block = ContactBlock(0, counts, dict(values))
-    merged = merged_contacts([block], frames, model.world_count)
-    return of_collision(merged, model, collision)
 
 
 def _names_of(columns: Sequence[Any]) -> tuple[str, ...]:

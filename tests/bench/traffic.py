@@ -5,7 +5,6 @@ import json
 import shlex
 import tempfile
 from contextlib import redirect_stdout
-from functools import reduce
 from pathlib import Path
 from typing import Any
 
@@ -57,8 +56,10 @@ def measure_traffic(repeats: int, clock: str) -> BenchTable:
         for name, (command, keys, row) in COMMANDS.items():
             words = command.format(scene=scene.path, motion=motion, folder=folder)
             with counted_traffic() as counted:
-                result = _result(words)
-            rows[row] = reduce(dict.__getitem__, keys, result) if keys else rows[row]
+                result: Any = _result(words)
+            for key in keys:
+                result = result[key]
+            rows[row] = result if keys else rows[row]
             _add(table, name, row, rows[row], counted)
         with counted_traffic() as counted:
             found = len(_kept(scene, motion))

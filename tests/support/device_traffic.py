@@ -42,7 +42,7 @@ def counted_traffic() -> Iterator[CountedTraffic]:
     start = DeviceStream.__init__
     sample = choice.sample_bounds
 
-    def started(stream: DeviceStream, device: object) -> None:
+    def started(stream: DeviceStream, device: Any) -> None:
         start(stream, device)
         counted.streams.append(stream)
 

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -161,6 +162,7 @@ def test_a_device_without_memory_for_kept_columns_is_named(monkeypatch):
         raise RuntimeError("Failed to allocate 1 byte on device 'cuda:0'")
 
     monkeypatch.setattr(column_destination.wp, "empty", empty)
-    kept = KeptColumns(SimpleNamespace(alias="cuda:0"))
+    device: Any = SimpleNamespace(alias="cuda:0")
+    kept = KeptColumns(device)
     with pytest.raises(InputError, match=r"takes 3\.81 MiB, and cuda:0 has less left"):
         kept.new(1_000_000, wp.float32)

@@ -1,6 +1,7 @@
 """Columns of contacts that a device copies to the host for a reader."""
 
 from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -17,7 +18,7 @@ SWITCHES = ShapeSwitches(("a",), np.array([0]), np.ones((2, 1), bool))
 
 
 def copied(reads, contact=PLAIN, **motion):
-    moved = SimpleNamespace(episodes=None, world_count=1)
+    moved: Any = SimpleNamespace(episodes=None, world_count=1)
     vars(moved).update(motion)
     return copied_columns(reads, contact, moved, 1)
 
