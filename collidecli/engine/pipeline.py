@@ -252,6 +252,11 @@ class CollisionPipeline:
         return self.device_model.layout.width + sum(stage.width for stage in self.group_stages)
 
     @property
+    def row_bytes(self) -> int:
+        """Size of a contact with all its columns [bytes]."""
+        return CONTACT_ROWS[np.dtype(self.float_type)].row_bytes
+
+    @property
     def block_cells(self) -> int:
         """Cells of consecutive frames that fill the broad phase's blocks."""
         return self.broad_phase.blocks.lanes * self.device_model.model.world_count

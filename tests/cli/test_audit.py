@@ -389,7 +389,7 @@ def test_python(here, robot):
             collidecli.audit(robot, "robot.h5", **options)
 
 
-def test_a_device_copies_pairs_and_distances_alone(robot, here):
+def test_a_device_copies_twelve_bytes_a_contact(robot, here):
     """12 bytes a contact, in place of 105; the audit is that of the CPU."""
     expected = collidecli.audit(robot, "robot.h5", max_depth="10mm")
     with counted_traffic() as counted:

@@ -11,6 +11,7 @@ import warp as wp
 from collidecli.engine import column_destination, pipeline_build
 from collidecli.engine.cells import PoseBatch
 from collidecli.engine.column_destination import ColumnDestination, KeptColumns
+from collidecli.engine.ordered_contacts import CONTACT_ROWS
 from collidecli.engine.runtime import device_stream
 from collidecli.engine.runtime.workspace import ALIGNMENT, Workspace
 from collidecli.engine.scheduler import Workers
@@ -80,6 +81,30 @@ def test_wanted_columns_have_the_bits_of_all(own_memory, options, float_type):
             assert traffic.downloads == everything.downloads
             assert size < traffic.downloaded_bytes
             assert traffic.downloaded_bytes < size + SIZES_READ + ALIGNMENT * (len(names) + 1)
+
+
+def test_columns_do_not_change_the_size_of_chunks(own_memory):
+    """Which the records of the contacts in scratch memory bound, whatever is copied."""
+    scene = scene_of(ContactOptions())
+    pipeline = scene_pipeline(scene, "explicit")
+    kept = KeptColumns(wp.get_device("cpu"))
+    limits = set()
+    for destination in (
+        ColumnDestination(),
+        ColumnDestination(TOUCHED),
+        ColumnDestination(None, kept),
+    ):
+        with Workers(replace(pipeline, destination=destination), 1, MEMORY) as pool:
+            list(pool.collide([PoseBatch(0, 6, 0, scene.poses)]))
+            limits.add(pool._bytes_per_cell)
+    (size,) = limits
+    assert size > 105.0
+
+
+@pytest.mark.parametrize(("float_type", "size"), [("float64", 105), ("float32", 81)])
+def test_bytes_of_a_contact(float_type, size):
+    """As the page on GPUs has them."""
+    assert CONTACT_ROWS[np.dtype(float_type)].row_bytes == size
 
 
 def test_touching_pairs_are_copied_alone(own_memory):

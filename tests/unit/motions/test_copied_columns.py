@@ -43,7 +43,7 @@ def test_all_columns_where_the_host_follows_or_reduces_contacts(contact):
 
 
 @pytest.mark.parametrize("motion", [{"episodes": EPISODES}, {"switches": SWITCHES}], ids=str)
-def test_pairs_and_distances_where_the_host_selects_rows(motion):
+def test_what_the_host_selects_rows_by_is_copied(motion):
     assert copied((), **motion) == set(TOUCH_COLUMNS)
     assert copied(("kind",), **motion) == {"kind", *TOUCH_COLUMNS}
 
