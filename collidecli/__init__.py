@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from collidecli.python.builder import ModelBuilder
     from collidecli.python.contact_set import ContactSet
     from collidecli.python.contacts import Contacts, collide, open_contacts
+    from collidecli.python.device_contacts import DeviceContacts
     from collidecli.python.distances import Distances, Shape, distance, signed_distance
     from collidecli.python.recordings import RecordingFile, open_recording
     from collidecli.python.sensors import Sensors, label_sensors
@@ -66,6 +67,7 @@ _HOME = {
         "python.builder": "ModelBuilder",
         "python.contact_set": "ContactSet",
         "python.contacts": "Contacts collide open_contacts",
+        "python.device_contacts": "DeviceContacts",
         "python.distances": "Distances Shape distance signed_distance",
         "python.recordings": "RecordingFile open_recording",
         "python.sensors": "Sensors label_sensors",
@@ -113,6 +115,7 @@ __all__ += [
     "Clearances",
     "ContactSet",
     "Contacts",
+    "DeviceContacts",
     "Distances",
     "Labels",
     "Problem",

@@ -11,6 +11,9 @@ from collidecli.analysis.touch_graph import Rows
 from collidecli.analysis.touch_intervals import Names
 from collidecli.scene.contact_columns import ContactBlock, pair_begins
 
+TOUCH_COLUMNS = ("shape0", "shape1", "distance")
+"""Columns of contacts that `touches_of` and the penetrations of an audit follow from."""
+
 
 @dataclass(frozen=True)
 class Touches(Rows):
@@ -43,7 +46,7 @@ class Touches(Rows):
 
 def touches_of(block: ContactBlock) -> Touches:
     """The touches of a block with the columns shape0, shape1 and distance."""
-    shape0, shape1, distance = (block.columns[name] for name in ("shape0", "shape1", "distance"))
+    shape0, shape1, distance = (block.columns[name] for name in TOUCH_COLUMNS)
     start = np.flatnonzero(pair_begins(block))
     cell = np.repeat(block.first_cell + np.arange(len(block.cell_counts)), block.cell_counts)[start]
     least = np.minimum.reduceat(distance, start) if len(start) else distance[:0]

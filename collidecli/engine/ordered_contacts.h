@@ -44,6 +44,26 @@
         }
     }
 // == addresses
+    // A column without an array is not written. Vectors of lanes write all columns, and test none.
+    const auto write_row = [&](auto zero, int at, bool swap, double separation) {
+        const auto is_written = [](const auto& column) {
+            return sizeof(decltype(zero)) > sizeof(double) || column.data;
+        };
+        const wp::vec_t<2, int> row = candidates.row.data[sources.candidate.data[at]];
+        const auto& found = emitted.contact.data[sources.record.data[at]];
+        if (is_written(columns.shape0))
+            columns.shape0.data[at] = row[0];
+        if (is_written(columns.shape1))
+            columns.shape1.data[at] = row[1];
+        if (is_written(columns.distance))
+            columns.distance.data[at] = (float)(separation - sources.margin.data[at]) + 0.0f;
+        if (is_written(columns.feature0))
+            columns.feature0.data[at] = swap ? found.feature_b : found.feature_a;
+        if (is_written(columns.feature1))
+            columns.feature1.data[at] = swap ? found.feature_a : found.feature_b;
+        if (is_written(columns.kind))
+            columns.kind.data[at] = (wp::uint8)found.kind;
+    };
     const auto write = [&](auto zero, int slot) {
         typedef decltype(zero) Many;
         constexpr int step = sizeof(Many) / sizeof(double);
@@ -107,29 +127,38 @@
                 return many[lane];
         };
         // The addition of 0 turns -0 into 0.
+        const auto store = [&](auto* vectors, int lane, const Many* values, double sign) {
+            if (step == 1 && !vectors)
+                return;
+            typedef decltype(vectors->c[0] + 0) Number;
+            for (int k = 0; k < 3; ++k)
+                vectors[slot + lane].c[k] = (Number)(sign * of_lane(values[k], lane)) + (Number)0;
+        };
         #pragma unroll
         for (int lane = 0; lane < step; ++lane) {
-            const int at = slot + lane;
-            const wp::vec_t<2, int> row = candidates.row.data[sources.candidate.data[at]];
-            const auto& found = emitted.contact.data[sources.record.data[at]];
             const bool swap = swapped[lane];
-            columns.shape0.data[at] = row[0];
-            columns.shape1.data[at] = row[1];
-            columns.distance.data[at] = (float)(of_lane(contact[6], lane) - sources.margin.data[at]) + 0.0f;
-            columns.feature0.data[at] = swap ? found.feature_b : found.feature_a;
-            columns.feature1.data[at] = swap ? found.feature_a : found.feature_b;
-            columns.kind.data[at] = (wp::uint8)found.kind;
-            auto* point_a = (swap ? columns.point1.data : columns.point0.data) + at;
-            auto* point_b = (swap ? columns.point0.data : columns.point1.data) + at;
-            auto* offset_a = (swap ? columns.offset1.data : columns.offset0.data) + at;
-            auto* offset_b = (swap ? columns.offset0.data : columns.offset1.data) + at;
-            const double sign = swap ? -1.0 : 1.0;
-            for (int k = 0; k < 3; ++k) {
-                columns.normal.data[at].c[k] = (float)(sign * of_lane(normal[k], lane)) + 0.0f;
-                point_a->c[k] = (POINT_NUMBER)of_lane(point[0][k], lane) + (POINT_NUMBER)0.0;
-                point_b->c[k] = (POINT_NUMBER)of_lane(point[1][k], lane) + (POINT_NUMBER)0.0;
-                offset_a->c[k] = (float)of_lane(offset[0][k], lane) + 0.0f;
-                offset_b->c[k] = (float)of_lane(offset[1][k], lane) + 0.0f;
-            }
+            write_row(zero, slot + lane, swap, of_lane(contact[6], lane));
+            store(columns.normal.data, lane, normal, swap ? -1.0 : 1.0);
+            store(swap ? columns.point1.data : columns.point0.data, lane, point[0], 1.0);
+            store(swap ? columns.point0.data : columns.point1.data, lane, point[1], 1.0);
+            store(swap ? columns.offset1.data : columns.offset0.data, lane, offset[0], 1.0);
+            store(swap ? columns.offset0.data : columns.offset1.data, lane, offset[1], 1.0);
         }
     };
+// == loops
+    // Where no vector is wanted, a thread reads its record alone, and no pose.
+    const bool is_placed = columns.normal.data || columns.point0.data || columns.point1.data || columns.offset0.data ||
+        columns.offset1.data;
+    int slot = first;
+    for (; !is_placed && slot < last; ++slot) {
+        const wp::vec_t<2, int> row = candidates.row.data[sources.candidate.data[slot]];
+        const bool swap = rows.type.data[row[0]] > rows.type.data[row[1]];
+        write_row(0.0, slot, swap, emitted.contact.data[sources.record.data[slot]].separation);
+    }
+#if defined(VECTOR_LANES)
+    const bool has_all = ${HAS_ALL};
+    for (; has_all && slot + ${LANE_STEP} <= last; slot += ${LANE_STEP})
+        write(Doubles{}, slot);
+#endif
+    for (; slot < last; ++slot)
+        write(0.0, slot);

@@ -8,6 +8,7 @@ import numpy as np
 import warp as wp
 
 from collidecli.engine.cells import Chunk, ChunkCells, Instances, body_pose_of
+from collidecli.engine.column_destination import EVERYTHING, ColumnDestination
 from collidecli.engine.contact_record import ANCHOR, Candidates, ContactBuffer, deepest_to_front
 from collidecli.engine.device_model import DeviceModel, Layout, Margins, ShapeRows
 from collidecli.engine.geometry.lanes import (
@@ -185,26 +186,18 @@ SIDES = native(__file__, "sides")
 """Normal, points and offsets of both sides."""
 STORES = native(__file__, "stores")
 """End of `write`: the columns of each lane."""
+HAS_ALL = " && ".join(f"columns.{column.name}.data" for column in RIGID_COLUMNS)
+"""C++ that tells whether every column has an array."""
+LOOPS = native(__file__, "loops", HAS_ALL=HAS_ALL, LANE_STEP=LANE_STEP)
+"""Writes the rows of one thread."""
+WRITING = "".join((PRELUDE, LOAD, COMPOSITION, ROTATION, ADDRESSES, SIDES, STORES, LOOPS, EPILOGUE))
+"""C++ of `write_contacts`."""
 
 
-def _writing(number: str) -> str:
-    """C++ of `write_contacts`; number: type of the columns of points."""
-    functions = "".join((PRELUDE, LOAD, COMPOSITION, ROTATION, ADDRESSES, SIDES))
-    return f"""{functions}{STORES.replace("POINT_NUMBER", number)}
-    int slot = first;
-#if defined(VECTOR_LANES)
-    for (; slot + {LANE_STEP} <= last; slot += {LANE_STEP})
-        write(Doubles{{}}, slot);
-#endif
-    for (; slot < last; ++slot)
-        write(0.0, slot);
-{EPILOGUE}"""
+def compaction_kernel(columns_type: Any, _: Any) -> wp.Kernel:
+    """The kernel that writes the columns; those without an array are left out."""
 
-
-def compaction_kernel(columns_type: Any, point_type: Any) -> wp.Kernel:
-    """The kernel that writes the columns."""
-
-    @wp.func_native(_writing("float" if point_type is wp.vec3f else "double"))
+    @wp.func_native(WRITING)
     def write_contacts(
         rows: ShapeRows,
         chunk: ChunkCells,
@@ -264,6 +257,61 @@ def write_scales(
 CONTACT_ROWS = row_writers("Columns", RIGID_COLUMNS, compaction_kernel)
 
 
+def new_columns(
+    writer: RowWriter,
+    total: int,
+    chunk: Chunk,
+    destination: ColumnDestination,
+    workspace: Workspace,
+    scaled: bool = False,
+) -> tuple[Any, dict[str, wp.array], dict[str, wp.array]]:
+    """The struct of a writer for `total` rows, the arrays of the columns that are wanted, by name,
+    and all arrays, with "cell_end" int32[cells]; without values.
+
+    scaled: with the friction scales, if these are wanted, and the features that they depend on.
+    On a device, and where columns are kept, the struct has no arrays of other columns. Raises
+    ChunkTooLarge where the wanted columns exceed the limit.
+    """
+    names = [name for name in writer.elements if destination.has(name)]
+    others = {FRICTION_SCALE.name: wp.float32} if scaled else {}
+    written = [*names, *({"feature0"} - set(names) if scaled else ())]
+    sizes = map(wp.types.type_size_in_bytes, map(writer.elements.__getitem__, names))
+    workspace.check(total * sum(sizes))
+    kept = destination.kept
+    if kept is None:
+        lengths = {name: (total, element) for name, element in others.items()}
+        lengths["cell_end"] = (chunk.cell_count, wp.int32)
+        columns, arrays = workspace.packed_table(
+            writer.name, writer.struct, total, writer.elements, lengths, written
+        )
+    else:
+        elements = {**{name: writer.elements[name] for name in written}, **others}
+        arrays = {name: kept.new(total, element) for name, element in elements.items()}
+        arrays["cell_end"] = workspace.array("kept_cell_end", chunk.cell_count, wp.int32)
+        fields = {name: arrays.get(name) for name in writer.elements}
+        columns = workspace.struct(writer.struct, **fields)
+    return columns, {name: arrays[name] for name in (*names, *others)}, arrays
+
+
+def finished_columns(
+    wanted: dict[str, wp.array],
+    cell_end: wp.array,
+    total: int,
+    chunk: Chunk,
+    destination: ColumnDestination,
+    workspace: Workspace,
+) -> tuple[np.ndarray, dict[str, np.ndarray]]:
+    """int64[cells], rows of each cell, and the wanted columns on the host, whose launches are
+    issued; none where they are kept. cell_end: as of `new_columns`."""
+    columns = {name: (array, total) for name, array in wanted.items()}
+    to_host = columns if destination.kept is None else {}
+    copies = workspace.download({**to_host, "cell_end": (cell_end, chunk.cell_count)})
+    counts = np.diff(copies.pop("cell_end"), prepend=0).astype(np.int64)
+    if destination.kept is not None:
+        destination.kept.add(chunk.first_cell, total, wanted)
+    return counts, copies
+
+
 def compact_contacts(
     device_model: DeviceModel,
     chunk: Chunk,
@@ -276,24 +324,20 @@ def compact_contacts(
     workspace: Workspace,
     scale: wp.array | None = None,
     limited: bool = False,
+    destination: ColumnDestination = EVERYTHING,
 ) -> ContactBlock:
-    """The chunk's contacts as exactly sized host arrays.
+    """The chunk's contacts as exactly sized host arrays, of the columns that are wanted.
 
     candidates: with `end` set. candidate_cell_end: inclusive scan of the candidates of each cell.
     total: of all contacts. scale: friction scales where moments are matched, vec2f per candidate;
     written as a further column. limited: whether some emitted contacts may not be kept.
+    destination: where columns stay on the device the block has none.
     """
     writer = CONTACT_ROWS[np.dtype(float_type)]
-    workspace.check(total * writer.row_bytes)
-    others: dict[str, tuple[int, Any]] = {"cell_end": (chunk.cell_count, wp.int32)}
-    if scale is not None:
-        others[FRICTION_SCALE.name] = (total, wp.float32)
-    columns, arrays = workspace.packed_table(
-        "column", writer.struct, total, writer.elements, others
-    )
-    cell_end = arrays.pop("cell_end")
+    scaled = scale is not None and destination.has(FRICTION_SCALE.name)
+    columns, wanted, arrays = new_columns(writer, total, chunk, destination, workspace, scaled)
     workspace.launch(
-        count_cells, chunk.cell_count, [candidate_cell_end, 1, candidates.end, cell_end]
+        count_cells, chunk.cell_count, [candidate_cell_end, 1, candidates.end, arrays["cell_end"]]
     )
     rows = device_model.rows
     if limited:
@@ -312,10 +356,10 @@ def compact_contacts(
     workspace.launch(list_contacts, -(-candidate_count // per_thread), arguments)
     shared = [rows, device_model.layout, chunk.cells, chunk.instances, candidates, emitted, sources]
     workspace.launch(writer.kernel, -(-total // per_thread), [*shared, per_thread, total, columns])
-    if scale is not None:
+    if scaled:
         scales = [candidates.end, scale, arrays["feature0"], arrays[FRICTION_SCALE.name]]
         workspace.launch(write_scales, candidate_count, scales)
-    wanted = {name: (array, total) for name, array in arrays.items()}
-    copies = workspace.download({**wanted, "cell_end": (cell_end, chunk.cell_count)})
-    counts = np.diff(copies.pop("cell_end"), prepend=0).astype(np.int64)
+    counts, copies = finished_columns(
+        wanted, arrays["cell_end"], total, chunk, destination, workspace
+    )
     return ContactBlock(chunk.first_cell, counts, copies)

@@ -23,6 +23,7 @@ from collidecli.engine.cells import (
     transform_chunk,
     transform_shapes,
 )
+from collidecli.engine.column_destination import EVERYTHING, ColumnDestination
 from collidecli.engine.contact_record import count_touching, new_candidates, scan_counts
 from collidecli.engine.device_model import DeviceModel
 from collidecli.engine.narrowphase.narrow_phase import NarrowPhase
@@ -36,6 +37,7 @@ from collidecli.engine.ordered_contacts import (
 from collidecli.engine.runtime.device_stream import has_own_memory
 from collidecli.engine.runtime.launch_queue import execute_steps
 from collidecli.engine.runtime.workspace import ChunkTooLarge, Workspace, parts_that_fit
+from collidecli.engine.touching_pairs import KERNELS as TOUCHING
 from collidecli.engine.touching_pairs import touching_pairs
 from collidecli.scene.contact_columns import (
     HYDRO_PATCHES,
@@ -220,7 +222,8 @@ class CollisionPipeline:
     None for none. notes: warnings about the scene. group_stages: of groups beside the rigid
     contacts. on_demand: the kernel of a collider without sub-pairs is compiled when the collider
     first has a candidate, in no stage's time. touch_only: the group `touches` in place of contacts.
-    listing_seconds: time of listing the pairs that may touch [s].
+    listing_seconds: time of listing the pairs that may touch [s]. destination: of the columns of
+    contacts.
     """
 
     device_model: DeviceModel
@@ -234,6 +237,7 @@ class CollisionPipeline:
     on_demand: bool = False
     touch_only: bool = False
     listing_seconds: float = 0.0
+    destination: ColumnDestination = EVERYTHING
 
     @property
     def groups(self) -> tuple[ContactGroup, ...]:
@@ -246,6 +250,11 @@ class CollisionPipeline:
     def cell_width(self) -> int:
         """Instances of a cell, and units of its groups: a measure of its work."""
         return self.device_model.layout.width + sum(stage.width for stage in self.group_stages)
+
+    @property
+    def row_bytes(self) -> int:
+        """Size of a contact with all its columns [bytes]."""
+        return CONTACT_ROWS[np.dtype(self.float_type)].row_bytes
 
     @property
     def block_cells(self) -> int:
@@ -366,7 +375,13 @@ class CollisionPipeline:
         if self.touch_only:
             clock.end("narrow_phase")
             block = touching_pairs(
-                chunk, candidates, count, listed.cell_end, self.float_type, workspace
+                chunk,
+                candidates,
+                count,
+                listed.cell_end,
+                self.float_type,
+                workspace,
+                self.destination,
             )
             report.touching_count = block.groups[TOUCHES.name].row_count
             clock.end("order")
@@ -396,6 +411,7 @@ class CollisionPipeline:
             workspace,
             scale,
             is_limited,
+            self.destination,
         )
         clock.end("order")
         if self.hydro is not None and hydro is not None:
@@ -412,6 +428,7 @@ class CollisionPipeline:
         on_device = has_own_memory(self.device_model.device)
         kernels = [count_touching] if on_device else [execute_steps]
         kernels += [*ALWAYS, CONTACT_ROWS[np.dtype(self.float_type)].kernel]
+        kernels += [*TOUCHING] if self.touch_only else []
         kernels += [keep_deepest] if self.narrow_phase.max_contacts_per_pair else []
         kernels += [] if self.reduction is None else self.reduction.kernels()
         kernels += [] if self.hydro is None else self.hydro.kernels()

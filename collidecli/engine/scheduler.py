@@ -152,7 +152,9 @@ class Workers:
         self._done_seconds += sum(report.seconds.values())
         self._largest_block = max(self._largest_block, block.nbytes)
         cells = max(1, len(block.cell_counts))
-        self._bytes_per_cell = max(self._bytes_per_cell, block.nbytes / cells)
+        # Of all columns, also where some are not copied: the scratch of a chunk has their records.
+        size = max(block.nbytes, report.contact_count * self._pipeline.row_bytes)
+        self._bytes_per_cell = max(self._bytes_per_cell, size / cells)
         most = block_cells(self._bytes_per_cell, self._sizes, self._pipeline.block_cells)
         self._max_cells = min(most, self._max_fitting)
         return result

@@ -367,7 +367,7 @@ class Clearance:
         poses = shape_poses(self._model, body_poses)
         bound = distance_bounds(self._model, self._items.pair, self._items.margin, poses)
         bound[~self._is_there(first, len(poses))] = np.inf
-        block = _Measured(self._distances, self._items, poses)
+        block = _Measured(self._distances, self._items, poses, with_points=False)
         cells = bound.reshape(-1, bound.shape[2])
         pairs = np.flatnonzero(cells.min(axis=0) <= _limit(least, number)[item])
         chosen = np.zeros(cells.shape, bool)
@@ -392,13 +392,21 @@ def _limit(least: np.ndarray, number: int) -> np.ndarray:
 class _Measured:
     """Distances of some pairs in some cells of a block, less margins.
 
-    distance: float64[F, W, K], where `done`. count: number of them.
+    distance: float64[F, W, K], where `done`. count: number of them. with_points: with all that
+    `block` returns; else no device copies more than distances.
     """
 
-    def __init__(self, distances: PairDistances, items: Items, poses: np.ndarray) -> None:
+    def __init__(
+        self,
+        distances: PairDistances,
+        items: Items,
+        poses: np.ndarray,
+        with_points: bool = True,
+    ) -> None:
         self._distances = distances
         self._items = items
         self._poses = poses
+        self._with_points = with_points
         shape = (*poses.shape[:2], len(items.pair))
         self.distance, self.done, self.count = np.full(shape, np.nan), np.zeros(shape, bool), 0
         self._row = np.zeros(shape, np.int64)
@@ -410,9 +418,15 @@ class _Measured:
         if not len(pair):
             return
         rows = self._items.pair[pair]
-        measured = self._distances.measure(rows, self._poses[frame[:, None], world[:, None], rows])
-        self.distance[frame, world, pair] = measured.distance - self._items.margin[pair]
+        placed = self._poses[frame[:, None], world[:, None], rows]
         self.done |= chosen
+        if not self._with_points:
+            distance = self._distances.distances(rows, placed)
+            self.distance[frame, world, pair] = distance - self._items.margin[pair]
+            self.count += len(pair)
+            return
+        measured = self._distances.measure(rows, placed)
+        self.distance[frame, world, pair] = measured.distance - self._items.margin[pair]
         self._row[frame, world, pair] = self.count + np.arange(len(pair))
         self._vectors.append(
             np.column_stack([measured.error, measured.normal, measured.point0, measured.point1])

@@ -18,6 +18,7 @@ from collidecli.analysis.summary import touches_of
 from collidecli.engine.broadphase.choice import BroadPhaseChoice
 from collidecli.engine.cells import MAX_SHIFT, PoseBatch
 from collidecli.engine.chunk_sizes import default_memory_limit, first_batch_cells
+from collidecli.engine.column_destination import ColumnDestination, KeptColumns
 from collidecli.engine.joint_kinematics import begin_loading_kinematics
 from collidecli.engine.pipeline import ChunkReport, CollisionPipeline
 from collidecli.engine.pipeline_build import build_pipeline
@@ -31,6 +32,7 @@ from collidecli.engine.scheduler import (
     worker_count,
 )
 from collidecli.errors import InputError
+from collidecli.motions.columns import copied_columns
 from collidecli.motions.memory_shares import (
     POSE_BYTES,
     POSITION_BYTES,
@@ -191,10 +193,14 @@ def prepare_collision(
     timing: TimingReport,
     columns: Sequence[Column] = RIGID_COLUMNS,
     cache: SceneCache | None = None,
+    reads: Sequence[str] | None = None,
+    kept: KeptColumns | None = None,
 ) -> Collision:
     """Chooses the broad phase, compiles the kernels, and sets workers, chunks and memory.
 
-    columns: columns to write. cache: of pipelines, for motions of one model in a row.
+    columns: columns to write. cache: of pipelines, for motions of one model in a row. reads: names
+    of the columns of rigid contacts that the blocks have, and maybe more (`copied_columns`); None
+    for all. kept: collects these columns on the device; the blocks then have none.
     Raises InputError if the memory limit is too small.
     """
     fields = FieldCache(engine.cache_dir, engine.cache_limit)
@@ -220,6 +226,8 @@ def prepare_collision(
         key = (contact, engine, device.alias, np.dtype(motion.float_type).str)
         pipeline, choice = build() if cache is None else cache.pipeline(model, key, build)
         use_compiled()
+    names = copied_columns(reads, contact, motion, model.world_count)
+    pipeline = replace(pipeline, destination=ColumnDestination(names, kept))
     workers = worker_count(engine.threads, has_own_memory(device))
     cells = batch_size(pipeline, len(motion.time) * model.world_count, workers, engine.chunk_cells)
     memory_limit = default_memory_limit()

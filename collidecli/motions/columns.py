@@ -1,5 +1,5 @@
-"""Values of the optional columns of a run: those of two surfaces, of triangles with materials, and
-of the motion of two bodies."""
+"""Columns of the contacts of a motion: those that a reader needs, and the values of the optional
+ones, of two surfaces, of triangles with materials, and of the motion of two bodies."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import warp as wp
 
 from collidecli.analysis.contact_materials import material_columns
 from collidecli.analysis.contact_motion import FramePoses, motion_columns
+from collidecli.analysis.summary import TOUCH_COLUMNS
 from collidecli.errors import InputError
 from collidecli.motions.exact_gradients import ExactGradients
 from collidecli.scene.contact_columns import MOTION_COLUMNS, Column, ContactBlock
@@ -18,6 +19,7 @@ from collidecli.scene.mixing import OptionalColumns
 from collidecli.scene.model import Model
 from collidecli.scene.motion import Motion, check_seconds, episodes_in, time_unit
 from collidecli.scene.options import ContactOptions
+from collidecli.scene.shape_switches import switches_of
 from collidecli.scene.triangle_materials import TriangleMaterialTable
 from collidecli.storage.process_activity import reading
 
@@ -128,6 +130,23 @@ class RunColumns:
         inside = row >= 0
         first = np.where(inside, self._episodes.first_frame[row], frame)
         return first, np.where(inside, self._episodes.end_frame[row] - 1, frame)
+
+
+def copied_columns(
+    reads: Sequence[str] | None, contact: ContactOptions, motion: Motion, world_count: int
+) -> frozenset[str] | None:
+    """Names of the columns of rigid contacts that a device copies to the host for a reader of the
+    columns `reads`; None for all.
+
+    Besides those that are read, the ones from which the host itself selects or moves rows: with
+    options that follow or reduce contacts all, and the pairs and distances where episodes,
+    colliders that are enabled over time or reduced surfaces change the rows.
+    """
+    if reads is None or contact.tracks_contacts or contact.reduces_bodies:
+        return None
+    has_selection = episodes_in(motion, world_count) is not None or switches_of(motion) is not None
+    selected = TOUCH_COLUMNS if has_selection or contact.hydro_reduce else ()
+    return frozenset((*reads, *selected))
 
 
 def run_columns(

@@ -54,10 +54,10 @@ class ExactGradients:
             self._placed(body_pose[k], local[:, k], body[:, k], world, pair[:, k]) for k in (0, 1)
         ]
         radius = bounding_radius(model.shapes.type, model.shapes.size)[pair]  # of a plane inf
-        measure = self._measure(pair).measure
+        distances = self._measure(pair).distances
 
         def distance(moved: np.ndarray) -> np.ndarray:
-            return measure(pair, np.stack([placed[0], moved], axis=1)).distance
+            return distances(pair, np.stack([placed[0], moved], axis=1))
 
         point = block.point1[rows].astype(np.float64)
         size = radius.min(axis=1).astype(np.float64)

@@ -5,30 +5,37 @@ from __future__ import annotations
 import json
 import os
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from hashlib import sha256
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast, overload
 
 import numpy as np
 
 from collidecli.engine.pipeline_build import find_device
 from collidecli.errors import InputError
 from collidecli.html_tables import html_table
-from collidecli.motions.collision import contact_writer, prepare_collision
+from collidecli.motions.collision import Collision, contact_writer, prepare_collision
 from collidecli.motions.columns import check_no_columns, run_columns
 from collidecli.motions.pose_arrays import PoseArray, checked_particles, frame_times
 from collidecli.motions.scenes import check_worlds
 from collidecli.motions.timing import TimingReport
 from collidecli.python.contact_queries import ContactQueries
 from collidecli.python.option_parameters import NEWTONS, option_parameters, with_options
-from collidecli.python.progress import ShowProgress, shown_progress
+from collidecli.python.progress import ShowProgress, reported_blocks, shown_progress
 from collidecli.results.result import Progress
 from collidecli.scene import contact_columns
-from collidecli.scene.arguments import python_call
-from collidecli.scene.contact_columns import RIGID_COLUMNS, ContactBlock, GroupRows
+from collidecli.scene.arguments import FLAG, python_call
+from collidecli.scene.contact_columns import (
+    RIGID_COLUMNS,
+    TOUCHES,
+    Column,
+    ContactBlock,
+    GroupRows,
+    no_columns,
+)
 from collidecli.scene.model import Model
 from collidecli.scene.motion import Motion, RestingMotion
 from collidecli.scene.options import ContactOptions, EngineOptions, declared_options
@@ -40,6 +47,11 @@ from collidecli.wording import numbered
 
 if TYPE_CHECKING:
     from collidecli.python.contact_set import ContactSet
+    from collidecli.python.device_contacts import DeviceContacts
+
+
+Other = TypeVar("Other")
+"""Type of an argument that is not `Contacts`."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -189,6 +201,28 @@ def contacts_of_cell(
     )
 
 
+@overload
+def collide(
+    model: Model,
+    body_q: np.ndarray | Motion | None = None,
+    *,
+    keep_on_device: Literal[False] = False,
+    **options: Any,
+) -> Contacts:
+    """Contacts in the host's memory."""
+
+
+@overload
+def collide(
+    model: Model,
+    body_q: np.ndarray | Motion | None = None,
+    *,
+    keep_on_device: Literal[True] | Sequence[str],
+    **options: Any,
+) -> DeviceContacts[Contacts]:
+    """Contacts in the device's memory."""
+
+
 @python_call
 @with_options(option_parameters(ContactOptions, EngineOptions, without=["static_pairs", *NEWTONS]))
 def collide(
@@ -200,8 +234,9 @@ def collide(
     fps: float | None = None,
     columns: Sequence[str] | str = (),
     progress: ShowProgress = False,
+    keep_on_device: bool | Sequence[str] | str = False,
     **options: Any,
-) -> Contacts:
+) -> Contacts | DeviceContacts[Contacts]:
     """Every contact of a model in motion, in memory; bit-identical to the contacts that `collide
     run` writes.
 
@@ -240,14 +275,16 @@ def collide(
         progress: show a bar, or a function of the frames done and of all.
         columns: names of optional columns, such as ["friction"], or one name; see
         docs/reference/file-formats.md.
+        keep_on_device: return `DeviceContacts`, whose columns stay in the device's memory; names of
+            columns, such as ["shape0", "shape1", "distance"], keep these alone.
         pipeline, broad_phase, threads, memory_limit [bytes], chunk_cells: affect the speed, not the
             contacts; 0 is the engine's choice.
         device: "cpu", "cuda" or "cuda:1"; "" is the CPU. Between devices contacts differ by
         rounding.
         cache_dir, cache_limit [bytes]: cache of signed distance fields; 0 bytes disables it.
     Returns:
-        The contacts in host memory: positions and normals in world, in the scene's own axes,
-            lengths in metres.
+        The contacts in host memory, or with `keep_on_device` in that of the device: positions and
+            normals in world, in the scene's own axes, lengths in metres.
     Raises:
         InputError: body_q does not fit the model or has an invalid pose, or an option is unknown or
             has an invalid value.
@@ -264,7 +301,12 @@ def collide(
     _check_model(model)
     motion = motion_of(model, body_q, particle_q, time, fps)
     with shown_progress(progress, "colliding") as advance:
-        return contacts_in_memory(model, motion, contact, engine, columns, advance)
+        if isinstance(keep_on_device, FLAG) and not keep_on_device:
+            return contacts_in_memory(model, motion, contact, engine, columns, advance)
+        from collidecli.python.device_contacts import contacts_on_device
+
+        kept = keep_on_device, contacts_of_columns
+        return contacts_on_device(model, motion, contact, engine, columns, *kept, advance)
 
 
 def contact_options(**options: Any) -> ContactOptions:
@@ -291,11 +333,37 @@ def contacts_in_memory(
     for note in collision.pipeline.notes:
         warnings.warn(note, RuntimeWarning, stacklevel=4)
     with closing(collision.blocks(timing)) as blocks:
-        shown = _reported(blocks, len(motion.time), model.world_count, progress)
+        shown = reported_blocks(blocks, len(motion.time), model.world_count, progress)
         merged = merged_contacts(map(optional.added, shown), len(motion.time), model.world_count)
     for note in timing.missed_surfaces(model.shapes.path):
         warnings.warn(note, RuntimeWarning, stacklevel=4)
+    return of_collision(merged, model, collision, optional.columns)
+
+
+def contacts_of_columns(
+    model: Model, collision: Collision, counts: np.ndarray, values: Mapping[str, np.ndarray]
+) -> Contacts:
+    """The contacts of a collision of a model from the values of their columns, or with `touch_only`
+    from those of its pairs. counts: int64[cells], rows of each."""
+    columns = dict(values)
+    groups = {}
+    if collision.contact.touch_only:
+        groups[TOUCHES.name] = GroupRows(counts, columns)
+        columns = no_columns(RIGID_COLUMNS, collision.motion.float_type)
+        counts = np.zeros_like(counts)
+    block = ContactBlock(0, counts, columns, groups)
+    merged = merged_contacts([block], len(collision.motion.time), model.world_count)
+    return of_collision(merged, model, collision)
+
+
+def of_collision(
+    merged: Contacts, model: Model, collision: Collision, optional: Sequence[Column] = ()
+) -> Contacts:
+    """The contacts of a collision of a model, with the names of its shapes and objects, and what
+    `contact_set` writes. optional: optional columns that they have besides those of options."""
     shapes = model.shapes
+    motion = collision.motion
+    contact = collision.contact
     content = (
         json.dumps(shapes.path).encode(),
         *(array.tobytes() for array in (shapes.type, shapes.size, shapes.pose)),
@@ -306,7 +374,7 @@ def contacts_in_memory(
         motion=motion,
         scene=("", sha256(b"".join(content)).hexdigest()),
         config=json.dumps(contact.stored),
-        columns=(*RIGID_COLUMNS, *optional.columns, *contact.columns),
+        columns=(*RIGID_COLUMNS, *optional, *contact.columns),
         groups=collision.pipeline.groups,
         compression="none",
     )
@@ -317,16 +385,6 @@ def contacts_in_memory(
     )
 
 
-def _reported(
-    blocks: Iterable[ContactBlock], frames: int, worlds: int, progress: Progress
-) -> Iterator[ContactBlock]:
-    """The blocks, with the frames of each reported as soon as it is known."""
-    for block in blocks:
-        yield block
-        if progress is not None:
-            progress((block.first_cell + len(block.cell_counts)) // worlds, frames)
-
-
 def _check_model(model: object) -> None:
     if not isinstance(model, Model):
         raise InputError(
@@ -334,6 +392,14 @@ def _check_model(model: object) -> None:
             "collide",
             "give a result of ModelBuilder.finalize()",
         )
+
+
+def set_of(contacts: Other | Contacts, where: str) -> Other | ContactSet:
+    """The contact set of `Contacts`; another argument as it is. Raises InputError for contacts on a
+    device."""
+    if hasattr(contacts, "to_host"):
+        raise InputError("the contacts are on a device", where, "give contacts.to_host()")
+    return contacts.contact_set if isinstance(contacts, Contacts) else contacts
 
 
 @python_call
@@ -372,6 +438,10 @@ def motion_of(
 ) -> Motion:
     """The motion of the arguments of `collide`. Raises InputError if they do not fit the model or
     each other."""
+    for name, values in (("body_q", body_q), ("particle_q", particle_q)):
+        if hasattr(values, "__cuda_array_interface__"):
+            what = "is an array on a device: poses are checked in the host's memory"
+            raise InputError(what, name, "give a NumPy array, such as tensor.cpu().numpy()")
     has_own_times = hasattr(body_q, "read") or (body_q is None and particle_q is None)
     if has_own_times and (time is not None or fps is not None):
         what = (

@@ -146,7 +146,7 @@ def distance(
         values += [distance_gradient(*side) for side in sides]
 
         def of_moved(moved: np.ndarray) -> np.ndarray:
-            return distances.measure(rows, np.stack([placed[:, 0], moved], axis=1)).distance
+            return distances.distances(rows, np.stack([placed[:, 0], moved], axis=1))
 
         size = np.full(
             count, bounding_radius(model.shapes.type, model.shapes.size).min(), np.float64

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import cast
 
 from collidecli.results.result import Progress
+from collidecli.scene.contact_columns import ContactBlock
 
 ShowProgress = bool | Callable[[int, int], None]
 """True shows a bar; a function is called with the number of frames done and of all frames."""
@@ -37,3 +38,13 @@ def shown_progress(progress: ShowProgress, doing: str) -> Iterator[Progress]:
         reported_compilation(bar.compiling),
     ):
         yield bar
+
+
+def reported_blocks(
+    blocks: Iterable[ContactBlock], frames: int, worlds: int, progress: Progress
+) -> Iterator[ContactBlock]:
+    """The blocks, with the frames of each reported as soon as it is known."""
+    for block in blocks:
+        yield block
+        if progress is not None:
+            progress((block.first_cell + len(block.cell_counts)) // worlds, frames)

@@ -29,6 +29,7 @@ PLACES = {
     "depths": ("depths",),
     "surfaces": ("hydroelastic", "particles"),
     "lanes": ("lanes",),
+    "traffic": ("traffic",),
 }
 """Benchmarks of each module: functions `measure_NAME`."""
 MODULE_OF = {name: module for module, names in PLACES.items() for name in names}

@@ -25,6 +25,7 @@ from tests.support.contact_sets import (
     touching_set,
     write_contact_set,
 )
+from tests.support.device_traffic import counted_traffic
 from tests.support.html_page import Page
 
 ROBOT = """<mujoco>
@@ -417,6 +418,22 @@ def test_python(here, robot):
     ):
         with pytest.raises(collidecli.InputError):
             collidecli.audit(robot, "robot.h5", **options)
+
+
+def test_a_device_copies_twelve_bytes_a_contact(robot, here):
+    """12 bytes a contact, in place of 105; the audit is that of the CPU."""
+    expected = collidecli.audit(robot, "robot.h5", max_depth="10mm")
+    with counted_traffic() as counted:
+        found = collidecli.audit(robot, "robot.h5", max_depth="10mm")
+    assert found.pairs == expected.pairs
+    assert len(found.pairs) == 3
+    for name in ("depth", "self_depth", "ground_depth", "deepest", "usable"):
+        np.testing.assert_array_equal(getattr(found, name), getattr(expected, name))
+    # The three columns and the cells' ends, each in a part of 256 bytes, and sizes.
+    assert 3 * 12 < counted.total.downloaded_bytes < 4 * 256 + 200
+    with counted_traffic() as counted:
+        assert len(collidecli.run(robot, "robot.h5", gap=0.0)) == 3
+    assert counted.total.downloaded_bytes > 11 * 256
 
 
 LIMITS = {

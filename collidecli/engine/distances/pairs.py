@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -21,7 +22,14 @@ from collidecli.engine.device_model import (
     type_of_kind,
     upload_model,
 )
-from collidecli.engine.distances.queries import Found, Queries, least_of_contacts, upload_trees
+from collidecli.engine.distances.queries import (
+    Found,
+    Queries,
+    copy_distances,
+    least_of_contacts,
+    mark_apart,
+    upload_trees,
+)
 from collidecli.engine.distances.surfaces import KERNELS
 from collidecli.engine.geometry.real import Pose, Real
 from collidecli.engine.narrowphase.collider import Collider, ColliderTable
@@ -124,7 +132,8 @@ class PairDistances:
             self._search = {name: KERNELS[name] for name in sorted(names)}
             self._trees = upload_trees(model, device)
         colliders = [*self._apart.narrow_phase.kernels(), *self._overlap.narrow_phase.kernels()]
-        kernels = [*colliders, least_of_contacts, *self._search.values()]
+        kernels = [*colliders, least_of_contacts, copy_distances, *self._search.values()]
+        kernels += [mark_apart] if self._overlap.of_pair else []
         load_kernels(
             [*([] if has_own_memory(device) else [execute_steps]), *dict.fromkeys(kernels)], device
         )
@@ -134,16 +143,9 @@ class PairDistances:
     def measure(self, rows: np.ndarray, poses: np.ndarray) -> PairDistanceRows:
         """Least distances of pairs of shapes: int[N, 2], shape0 < shape1, at world poses xyzw,
         float64[N, 2, 7]."""
-        rows = np.asarray(rows, np.int32).reshape(-1, 2)
-        poses = np.asarray(poses, np.float64).reshape(-1, 2, 7)
-        parts = [
-            part
-            for first in range(0, len(rows), ROWS_AT_ONCE)
-            for part in self._measure(
-                rows[first : first + ROWS_AT_ONCE], poses[first : first + ROWS_AT_ONCE]
-            )
-        ]
-        results = np.concatenate([struct_rows(Found, 0), *parts])
+        results = np.concatenate(
+            [struct_rows(Found, 0), *self._parts(rows, poses, lambda batch: batch.read())]
+        )
         distance = results["distance"]
         normal = results["normal"]
         point0 = results["point_a"]
@@ -152,8 +154,25 @@ class PairDistances:
             distance.copy(), normal.copy(), point0.copy(), point1, distance - results["lower"]
         )
 
-    def _measure(self, rows: np.ndarray, poses: np.ndarray) -> list[np.ndarray]:
-        """Found[n] of each part of a batch that fits."""
+    def distances(self, rows: np.ndarray, poses: np.ndarray) -> np.ndarray:
+        """float64[N]: the distances of `measure` alone, of which a device copies nothing else."""
+        parts = self._parts(rows, poses, lambda batch: batch.read_distances())
+        return np.concatenate([np.zeros(0), *parts])
+
+    def _parts(
+        self, rows: np.ndarray, poses: np.ndarray, read: Callable[[_Batch], np.ndarray]
+    ) -> list[np.ndarray]:
+        """What `read` returns of batches of queries, in order, when they are measured."""
+        rows = np.asarray(rows, np.int32).reshape(-1, 2)
+        poses = np.asarray(poses, np.float64).reshape(-1, 2, 7)
+        starts = range(0, len(rows), ROWS_AT_ONCE)
+        slices = [slice(first, first + ROWS_AT_ONCE) for first in starts]
+        return [part for some in slices for part in self._measure(rows[some], poses[some], read)]
+
+    def _measure(
+        self, rows: np.ndarray, poses: np.ndarray, read: Callable[[_Batch], np.ndarray]
+    ) -> list[np.ndarray]:
+        """What `read` returns of each part of a batch that fits."""
 
         def measure(begin: int, end: int) -> np.ndarray:
             workspace = getattr(self._local, "workspace", None)
@@ -162,7 +181,7 @@ class PairDistances:
                     self._device_model.device, MEMORY_LIMIT
                 )
             try:
-                return self._batch(rows[begin:end], poses[begin:end], workspace)
+                return read(self._batch(rows[begin:end], poses[begin:end], workspace))
             except ChunkTooLarge as too_large:
                 self._local.workspace = None
                 if end - begin > 1:
@@ -174,15 +193,16 @@ class PairDistances:
 
         return parts_that_fit(len(rows), measure)
 
-    def _batch(self, rows: np.ndarray, poses: np.ndarray, workspace: Workspace) -> np.ndarray:
+    def _batch(self, rows: np.ndarray, poses: np.ndarray, workspace: Workspace) -> _Batch:
+        """The queries, all of them measured."""
         batch = _Batch(rows, poses, self._model.shapes.type, workspace)
         kinds, plain = (np.sort(kind[rows], axis=1) for kind in (self._kind, self._plain_kind))
         left = np.arange(len(rows))
-        result = struct_rows(Found, len(rows))
         if self._overlap.of_pair:
             chosen = self._overlap.collide(batch, left, kinds, 0, workspace)
-            result[chosen] = batch.read(workspace)[chosen]
-            left = left[(result["count"] == 0) | (result["distance"] >= 0.0)]
+            apart = np.ones(len(rows), bool)
+            apart[chosen] = batch.are_apart(chosen)
+            left = np.flatnonzero(apart)
         self._apart.collide(batch, left, plain[left], 1, workspace)
         search_of = np.zeros((KIND_COUNT, KIND_COUNT), np.int32)
         for pair, name in self._method.items():
@@ -196,11 +216,10 @@ class PairDistances:
                 self._device_model.rows,
                 self._trees,
                 batch.instances,
-                batch.queries(chosen, workspace),
+                batch.queries(chosen),
             ]
             workspace.launch(search, len(chosen), [*arguments, batch.found])
-        result[left] = batch.read(workspace)[left]
-        return result
+        return batch
 
 
 class _Colliders:
@@ -242,11 +261,11 @@ class _Colliders:
         ends = np.searchsorted(
             number[order], np.arange(len(self.narrow_phase.table.colliders) + 1)
         ).tolist()
-        candidates, listed = batch.candidates(chosen, ends, workspace)
+        candidates, listed = batch.candidates(chosen, ends)
         chunk = Chunk(0, len(chosen), len(chosen), 1, ChunkCells(), batch.instances)
         emitted, _ = self.narrow_phase.collide(chunk, candidates, listed, workspace)
         shared = [self.narrow_phase.device_model.rows, batch.instances, candidates, emitted.contact]
-        arguments = [*shared, batch.queries(chosen, workspace), certified, batch.found]
+        arguments = [*shared, batch.queries(chosen), certified, batch.found]
         workspace.launch(least_of_contacts, len(chosen), arguments)
         return chosen
 
@@ -258,6 +277,7 @@ class _Batch:
         self, rows: np.ndarray, poses: np.ndarray, types: np.ndarray, workspace: Workspace
     ) -> None:
         swapped = types[rows[:, 0]] > types[rows[:, 1]]
+        self._workspace = workspace
         self._count = len(rows)
         self._row = np.ascontiguousarray(rows, np.int32)
         self._pair = np.arange(2 * len(rows), dtype=np.int32).reshape(-1, 2)
@@ -273,14 +293,13 @@ class _Batch:
         self.instances.pose = workspace.uploaded(self._poses, Pose)
         self.found = workspace.array("found_distances", self._count, Found)
 
-    def candidates(
-        self, chosen: np.ndarray, ends: list[int], workspace: Workspace
-    ) -> tuple[Candidates, CandidateList]:
+    def candidates(self, chosen: np.ndarray, ends: list[int]) -> tuple[Candidates, CandidateList]:
         """Candidates of the chosen queries, ordered by collider; each is also a pair of slots with
         one lane.
 
         ends: first of each collider, and the end."""
         count = len(chosen)
+        workspace = self._workspace
         pair, row = (
             workspace.uploaded(np.ascontiguousarray(columns[chosen]), wp.vec2i)
             for columns in (self._pair, self._row)
@@ -295,8 +314,9 @@ class _Batch:
         listed = CandidateList(pair, row, order, ends, order, lanes, ends)
         return new_candidates(workspace, pair, row, count), listed
 
-    def queries(self, chosen: np.ndarray, workspace: Workspace) -> Queries:
+    def queries(self, chosen: np.ndarray) -> Queries:
         """The chosen queries on the device."""
+        workspace = self._workspace
         queries = Queries()
         queries.order = workspace.uploaded(chosen.astype(np.int32), wp.int32)
         queries.pair = workspace.uploaded(self._pair_in_order, wp.vec2i)
@@ -304,9 +324,25 @@ class _Batch:
         queries.swapped = workspace.uploaded(self._swapped, wp.int32)
         return queries
 
-    def read(self, workspace: Workspace) -> np.ndarray:
-        """What is found so far."""
-        return workspace.host(self.found, self._count).copy()
+    def are_apart(self, chosen: np.ndarray) -> np.ndarray:
+        """bool[n]: which of the chosen queries have no overlapping contact so far."""
+        count = len(chosen)
+        if not count:
+            return np.zeros(0, bool)
+        apart = self._workspace.array("are_apart", count, wp.uint8)
+        arguments = [self.queries(chosen), self.found, apart]
+        self._workspace.launch(mark_apart, count, arguments)
+        return self._workspace.host(apart, count) != 0
+
+    def read(self) -> np.ndarray:
+        """Found[n]: what is found."""
+        return self._workspace.host(self.found, self._count).copy()
+
+    def read_distances(self) -> np.ndarray:
+        """float64[n]: the distances of what is found."""
+        distance = self._workspace.array("found_distance", self._count, Real)
+        self._workspace.launch(copy_distances, self._count, [self.found, distance])
+        return self._workspace.host(distance, self._count).copy()
 
 
 def _margins(count: int, gap: float, device: wp.Device) -> Margins:

@@ -60,6 +60,22 @@ class Found:
     count: int
 
 
+@kernel
+def mark_apart(queries: Queries, results: wp.array[Found], apart: wp.array[wp.uint8]):
+    """One thread per query: 1 where no contact overlaps, else 0, in the order of the queries."""
+    thread = wp.tid()
+    result = results[queries.order[thread]]
+    is_apart = result.count == 0 or result.distance >= Real(0.0)
+    apart[thread] = wp.where(is_apart, wp.uint8(1), wp.uint8(0))
+
+
+@kernel
+def copy_distances(results: wp.array[Found], distance: wp.array[Real]):
+    """One thread per result: its distance."""
+    thread = wp.tid()
+    distance[thread] = results[thread].distance
+
+
 @wp.func
 def store_found(
     queries: Queries,

@@ -9,7 +9,7 @@ would take longer than the kernels.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import accumulate
 from typing import Any, TypeVar
@@ -239,16 +239,20 @@ class Workspace:
         count: int,
         elements: Mapping[str, Any],
         others: Mapping[str, tuple[int, Any]],
+        written: Sequence[str],
     ) -> tuple[T, dict[str, wp.array]]:
         """As `table`, with further arrays, by name, of other counts: for results that `download`
-        copies together; on a device parts of one array, exactly as long as requested."""
+        copies together.
+
+        written: fields that kernels write. On a device all are parts of one array, exactly as long
+        as requested: the further ones, then these in this order; other fields have no array."""
         if self._stream is None:
             further = {
                 field: self.array(f"{name}_{field}", *length) for field, length in others.items()
             }
             struct, arrays = self.table(name, kind, count, elements)
             return struct, {**arrays, **further}
-        counts = {**{field: (count, element) for field, element in elements.items()}, **others}
+        counts = {**others, **{field: (count, elements[field]) for field in written}}
         sizes = {
             field: max(length, 1) * wp.types.type_size_in_bytes(element)
             for field, (length, element) in counts.items()
@@ -264,7 +268,7 @@ class Workspace:
             part = wp.array(ptr=at, shape=max(length, 1), dtype=element, device=self.device)
             vars(part)["held"] = whole
             arrays[field] = part
-        return self.struct(kind, **{field: arrays[field] for field in elements}), arrays
+        return self.struct(kind, **{field: arrays.get(field) for field in elements}), arrays
 
     def launch(self, kernel: wp.Kernel, count: int, arguments: list[Any]) -> None:
         """Launches `count` threads of a kernel; on the CPU it is queued and executed by

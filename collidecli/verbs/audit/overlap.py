@@ -104,7 +104,8 @@ def _depth(model: Model, row: int, vertex: np.ndarray, face: np.ndarray) -> floa
     options = ContactOptions(soft_gap=0.0).checked()
     engine = EngineOptions(device="cpu").checked()
     timing = TimingReport()
-    collision = prepare_collision(placed, motion, options, engine, find_device("cpu"), timing)
+    device = find_device("cpu")
+    collision = prepare_collision(placed, motion, options, engine, device, timing, reads=())
     with closing(collision.blocks(timing)) as blocks:
         distances = [block.groups[SOFT_CONTACTS.name].columns["distance"] for block in blocks]
     return max(0.0, -float(np.concatenate(distances).min(initial=0.0)))

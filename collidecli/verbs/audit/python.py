@@ -12,7 +12,7 @@ from collidecli.analysis.frame_texts import frames_text
 from collidecli.errors import InputError
 from collidecli.motions.requests import EngineRequest
 from collidecli.python.contact_set import ContactSet
-from collidecli.python.contacts import Contacts
+from collidecli.python.contacts import Contacts, set_of
 from collidecli.python.option_parameters import (
     SOURCE_PARAMETERS,
     option_parameters,
@@ -80,7 +80,7 @@ def _with_source(
 ) -> AuditRequest:
     """The request with its contact set, or with its scene in motion. Raises InputError for options
     that the source does not have."""
-    scene = scene.contact_set if isinstance(scene, Contacts) else scene
+    scene = set_of(scene, "audit")
     if isinstance(scene, ContactSet):
         scene = scene.path
     is_path = isinstance(scene, (str, os.PathLike))

@@ -10,6 +10,7 @@ import numpy as np
 
 from collidecli.analysis.frame_texts import parse_frames
 from collidecli.analysis.pair_selection import touch_notes
+from collidecli.analysis.summary import TOUCH_COLUMNS
 from collidecli.analysis.totals import TOUCHES
 from collidecli.analysis.touch_intervals import Frames, Names
 from collidecli.analysis.touching_rows import touching_blocks
@@ -138,9 +139,7 @@ class AuditSource:
                     is_solid = self._is_solid(*pair)
                     cells, kept = cells[is_solid], kept[is_solid]
                 done = self._selected(np.arange(block.first_cell + len(block.cell_counts)))[0]
-                shape0, shape1, distance = (
-                    block.columns[name][kept] for name in ("shape0", "shape1", "distance")
-                )
+                shape0, shape1, distance = (block.columns[name][kept] for name in TOUCH_COLUMNS)
                 yield len(done) // self.world_count, cells, shape0, shape1, distance
 
 
@@ -230,7 +229,9 @@ def audited_scene(request: EngineRequest, self_bodies: Sequence[str]) -> Iterato
         scene = replace(scene, model=without_triggers(scene.model))
         model = scene.model
         with scene.named():
-            collision = prepare_collision(model, motion, contact, request.engine, device, timing)
+            collision = prepare_collision(
+                model, motion, contact, request.engine, device, timing, reads=TOUCH_COLUMNS
+            )
         notes += collision.notes
         swept: list[tuple[int, GroupRows]] | None = [] if contact.sweep else None
 

@@ -254,7 +254,7 @@ def _gradients(measured: MeasuredMotion, block: ClearanceBlock) -> dict[str, np.
     )
 
     def of_moved(shape1: np.ndarray) -> np.ndarray:
-        return measured.distances.measure(pair, np.stack([moved[0], shape1], axis=1)).distance
+        return measured.distances.distances(pair, np.stack([moved[0], shape1], axis=1))
 
     gradients["gradient_exact"][at] = is_differentiable(
         of_moved, gradient, origin, moved[1], block.point1[at], size

@@ -14,7 +14,7 @@ from collidecli.analysis.frame_texts import frames_text
 from collidecli.errors import InputError
 from collidecli.html_tables import html_table
 from collidecli.python.contact_set import ContactSet
-from collidecli.python.contacts import Contacts
+from collidecli.python.contacts import Contacts, set_of
 from collidecli.results.result import PathLike
 from collidecli.scene.arguments import checked_metres, python_call
 from collidecli.scene.patterns import listed
@@ -85,7 +85,7 @@ def label(
     options = LabelOptions(
         sensors, partners, by, *limits, min_frames, slip, worlds, frames_text(frames)
     )
-    contacts = contacts.contact_set if isinstance(contacts, Contacts) else contacts
+    contacts = set_of(contacts, "label")
     if isinstance(contacts, ContactSet):
         return labels_in_memory(contacts, options)
     if not isinstance(contacts, (str, os.PathLike)):

@@ -195,7 +195,9 @@ def _touched(
     timing = TimingReport()
     device = find_device(request.engine.device)
     with scene.named():
-        collision = prepare_collision(model, motion, contact, request.engine, device, timing)
+        collision = prepare_collision(
+            model, motion, contact, request.engine, device, timing, reads=()
+        )
     number = np.array([bodies.get(name, -1) for name in scene.shape_bodies], np.int64)
     count = len(bodies)
     touched = np.zeros(count * count, np.int64)

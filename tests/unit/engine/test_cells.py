@@ -529,6 +529,7 @@ class Stub:
     ) -> None:
         self.cell_width = 8
         self.block_cells = 1
+        self.row_bytes = 0
         self.device_model: Any = SimpleNamespace(
             device=find_device("cpu"),
             layout=SimpleNamespace(width=8),

@@ -4,6 +4,7 @@ registers and stack."""
 import pytest
 import warp as wp
 
+from collidecli.engine import touching_pairs
 from collidecli.engine.broadphase import all_pairs, explicit, lane_tests, sweep_and_prune
 from collidecli.engine.candidates import count_lanes, write_lanes
 from collidecli.engine.cells import bound_blocks, transform_shapes
@@ -11,7 +12,7 @@ from collidecli.engine.collider_query import hull_of, primitive_of
 from collidecli.engine.contact_record import count_touching
 from collidecli.engine.distances import surfaces
 from collidecli.engine.distances.points import point_kernel
-from collidecli.engine.distances.queries import least_of_contacts
+from collidecli.engine.distances.queries import copy_distances, least_of_contacts, mark_apart
 from collidecli.engine.geometry.distance_rows import fill_rows_of_mesh
 from collidecli.engine.geometry.mesh_clearance import measure_grid
 from collidecli.engine.hydroelastic.pairs import prepare_pairs
@@ -86,6 +87,8 @@ KERNELS = {
     "write_lanes": write_lanes,
     "count_cells": count_cells,
     "count_touching": count_touching,
+    "mark_touching": touching_pairs.mark_touching,
+    "list_touching": touching_pairs.TOUCH_ROWS.kernel,
     "test_pairs": explicit.test_pairs,
     "test_all": all_pairs.test_all,
     "write_entries": sweep_and_prune.write_entries,
@@ -134,6 +137,8 @@ KERNELS = {
     "cut_voxels": cut_voxels,
     "sample_corners": voxel_kernels(True, True).sample_corners,
     "least_of_contacts": least_of_contacts,
+    "mark_apart": mark_apart,
+    "copy_distances": copy_distances,
     "measure_points": point_kernel(True),
     "nearest_of_plane": surfaces.nearest_of_plane,
     "nearest_of_convex": surfaces.KERNELS["convex"],

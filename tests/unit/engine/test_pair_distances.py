@@ -19,6 +19,7 @@ from collidecli.scene.model import Model
 from collidecli.scene.shape_config import ShapeConfig
 from collidecli.scene.shape_types import ShapeType
 from tests.property.test_touch_only import pairs_of_contacts, touches
+from tests.support.device_traffic import counted_traffic
 from tests.support.engine_runs import add_planes, add_shapes, random_poses
 from tests.support.mesh_pairs import mesh_distance
 from tests.support.meshes import blob, box, point_distances, segment_distances, torus
@@ -239,6 +240,26 @@ def test_results_do_not_depend_on_batches_threads_or_the_path_of_a_device(monkey
     for name in ("distance", "normal", "point0", "point1", "error"):
         np.testing.assert_array_equal(getattr(whole, name), getattr(parts, name)[::-1])
         np.testing.assert_array_equal(getattr(whole, name), getattr(device, name))
+
+
+@pytest.mark.parametrize("kinds", [("hull", "cylinder", "box"), ("mesh", "cube", "box")])
+def test_a_device_copies_what_is_read(kinds):
+    """Distances alone are 8 bytes a pair, all results 72; of a pair with a mesh also a byte that
+    tells whether it overlaps."""
+    builder = ModelBuilder()
+    for kind in kinds:
+        add(builder, kind, 0.4)
+    rows = np.array(list(combinations(range(3), 2)) * 20)
+    poses = spread_poses(5, len(rows), 0.5)
+    whole = measured(builder, poses, rows)
+    marked = len(rows) if kinds[0] == "mesh" else 0  # the cube is a mesh too
+    assert 0 < (whole.distance < 0.0).sum() < len(rows)
+    for read, size in ((PairDistances.measure, 72), (PairDistances.distances, 8)):
+        with counted_traffic() as counted:
+            found = read(PairDistances(builder.finalize(), find_device("cpu"), rows), rows, poses)
+        distance = found if size == 8 else found.distance
+        np.testing.assert_array_equal(distance, whole.distance)
+        assert counted.total.downloaded_bytes == size * len(rows) + marked
 
 
 def test_too_little_memory_halves_a_batch_until_a_single_pair_is_refused(monkeypatch):
