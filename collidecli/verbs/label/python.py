@@ -13,8 +13,7 @@ import numpy as np
 from collidecli.analysis.frame_texts import frames_text
 from collidecli.errors import InputError
 from collidecli.html_tables import html_table
-from collidecli.python.contact_set import ContactSet
-from collidecli.python.contacts import Contacts
+from collidecli.python.contact_set import Contacts, ContactSet
 from collidecli.results.result import PathLike
 from collidecli.scene.arguments import checked_metres, python_call
 from collidecli.scene.patterns import listed
