@@ -32,8 +32,8 @@ if TYPE_CHECKING:
     from collidecli.errors import CollideError, InputError, OutputError
     from collidecli.importers.mesh_files import read_mesh
     from collidecli.python.builder import ModelBuilder
-    from collidecli.python.contact_set import ContactSet
-    from collidecli.python.contacts import Contacts, collide, open_contacts
+    from collidecli.python.contact_set import Contacts, ContactSet
+    from collidecli.python.contacts import collide, open_contacts
     from collidecli.python.device_contacts import DeviceContacts
     from collidecli.python.distances import Distances, Shape, distance, signed_distance
     from collidecli.python.recordings import RecordingFile, open_recording
@@ -65,8 +65,8 @@ _HOME = {
     for module, names in {
         "adapters.problem": "Problem",
         "python.builder": "ModelBuilder",
-        "python.contact_set": "ContactSet",
-        "python.contacts": "Contacts collide open_contacts",
+        "python.contact_set": "Contacts ContactSet",
+        "python.contacts": "collide open_contacts",
         "python.device_contacts": "DeviceContacts",
         "python.distances": "Distances Shape distance signed_distance",
         "python.recordings": "RecordingFile open_recording",

@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 import os
 import warnings
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass, field, replace
-from functools import cached_property, partial
+from dataclasses import replace
+from functools import partial
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast, overload
 
@@ -16,13 +16,12 @@ import numpy as np
 
 from collidecli.engine.pipeline_build import find_device
 from collidecli.errors import InputError
-from collidecli.html_tables import html_table
 from collidecli.motions.collision import Collision, contact_writer, prepare_collision
 from collidecli.motions.columns import check_no_columns, run_columns
 from collidecli.motions.pose_arrays import PoseArray, checked_particles, frame_times
 from collidecli.motions.scenes import check_worlds
 from collidecli.motions.timing import TimingReport
-from collidecli.python.contact_queries import ContactQueries
+from collidecli.python.contact_set import Contacts, ContactSet
 from collidecli.python.option_parameters import NEWTONS, option_parameters, with_options
 from collidecli.python.progress import ShowProgress, reported_blocks, shown_progress
 from collidecli.results.result import Progress
@@ -41,164 +40,13 @@ from collidecli.scene.motion import Motion, RestingMotion
 from collidecli.scene.options import ContactOptions, EngineOptions, declared_options
 from collidecli.scene.particle_objects import ParticleObjects
 from collidecli.scene.patterns import listed
-from collidecli.storage.contact_sets.writer import ContactWriter
-from collidecli.temporary_folders import TemporaryFolder
-from collidecli.wording import numbered
 
 if TYPE_CHECKING:
-    from collidecli.python.contact_set import ContactSet
     from collidecli.python.device_contacts import DeviceContacts
 
 
 Other = TypeVar("Other")
 """Type of an argument that is not `Contacts`."""
-
-
-@dataclass(frozen=True, repr=False)
-class Contacts(ContactQueries):
-    """Every contact of a model in motion as NumPy arrays, ordered by frame, world, shape0, shape1
-    and features.
-
-    cell_start: int64[frame_count * world_count + 1]; the contacts of frame f and world w are the
-        rows from cell_start[c] to cell_start[c + 1], where c = f * world_count + w.
-    shape0, shape1: int32[n], rows of the model's shapes, shape0 < shape1. distance: float32[n],
-    surface distance less both margins; negative is penetration [m]. normal: float32[n, 3], unit,
-    from shape0 to shape1, in world. point0, point1: [n, 3], witness points on the two surfaces
-    without margins, in world and in the motion's float
-        type [m].
-    offset0, offset1: float32[n, 3], the witness points in the frames of the shapes' bodies [m].
-    feature0, feature1: int32[n], vertex, edge or face of each shape; -1 without one. kind:
-    uint8[n], 0 point, 1 edge, 2 face. columns: all of these by name, and the requested optional
-    ones, [n] or [n, width]. shape_path: paths of the model's shapes; shape_path[shape0[n]] is the
-    first shape of contact n. particle_objects: the objects of the model's particles,
-    `ParticleObjects`. groups: tables beside these contacts, such as "hydro_patches", as `GroupRows`
-    (docs/reference/file-formats.md). time: float64[frame_count] [s]; numbers of the frames for an
-    array of poses without `time` and `fps`.
-
-    `len` is the number of contacts. `cell` is one frame of one world, as `ContactSet.cell`.
-    """
-
-    frame_count: int
-    world_count: int
-    cell_start: np.ndarray
-    shape0: np.ndarray
-    shape1: np.ndarray
-    distance: np.ndarray
-    normal: np.ndarray
-    point0: np.ndarray
-    point1: np.ndarray
-    offset0: np.ndarray
-    offset1: np.ndarray
-    feature0: np.ndarray
-    feature1: np.ndarray
-    kind: np.ndarray
-    columns: Mapping[str, np.ndarray] = field(default_factory=dict)
-    shape_path: tuple[str, ...] = ()
-    particle_objects: ParticleObjects = field(default_factory=ParticleObjects)
-    groups: Mapping[str, GroupRows] = field(default_factory=dict)
-    time: np.ndarray = field(default_factory=lambda: np.zeros(0))
-    _writer: Callable[[str], ContactWriter] | None = None
-
-    @property
-    def rigid_contact_count(self) -> int:
-        """Number of contacts in all frames and worlds."""
-        return len(self.shape0)
-
-    def __len__(self) -> int:
-        return len(self.shape0)
-
-    @property
-    def contact_count(self) -> int:
-        """Number of contacts, as `rigid_contact_count`."""
-        return len(self.shape0)
-
-    @property
-    def depth(self) -> np.ndarray:
-        """float32[n]: penetration depth [m], max(0, -distance)."""
-        return np.maximum(-self.distance, np.float32(0.0))
-
-    @property
-    def _set(self) -> ContactSet:
-        return self.contact_set
-
-    @cached_property
-    def contact_set(self) -> ContactSet:
-        """These contacts as `ContactSet`, a file in a folder of temporary files that is removed
-        with them.
-
-        Raises InputError for the contacts of one cell.
-        """
-        if self._writer is None:
-            raise InputError(
-                "these are contacts of one cell",
-                "contacts",
-                "use those of all cells, and select in them",
-            )
-        folder = TemporaryFolder("contacts")
-        path = os.path.join(folder.name, "contacts.h5")
-        with self._writer(path) as writer:
-            writer.append(
-                ContactBlock(0, np.diff(self.cell_start), dict(self.columns), dict(self.groups))
-            )
-            writer.end_contacts()
-            writer.finish()
-        contacts = open_contacts(path)
-        vars(contacts)["folder"] = folder  # removed with the set
-        return contacts
-
-    def _repr_html_(self) -> str:
-        counts = {
-            contact_columns.group_words(name): rows.row_count for name, rows in self.groups.items()
-        }
-        sizes = {"contacts": len(self), "frames": self.frame_count, "worlds": self.world_count}
-        return html_table(sizes | {"shapes": len(self.shape_path)} | counts)
-
-    def __repr__(self) -> str:
-        size = (
-            f"contacts={self.rigid_contact_count} frames={self.frame_count}"
-            f" worlds={self.world_count}"
-        )
-        required = {column.name for column in RIGID_COLUMNS}
-        optional = [name for name in self.columns if name not in required]
-        return f"<Contacts {size}{' columns=' + ','.join(optional) if optional else ''}>"
-
-    def cell(self, frame: int, world: int = 0) -> Contacts:
-        """Contacts of one frame of one world, as views. Raises InputError for an unknown frame or
-        world."""
-        if not (0 <= frame < self.frame_count and 0 <= world < self.world_count):
-            fix = (
-                f"there are {numbered(self.frame_count, 'frame')} and"
-                f" {numbered(self.world_count, 'world')}"
-            )
-            raise InputError(f"frame {frame}, world {world} does not exist", "contacts", fix)
-        cell = frame * self.world_count + world
-        first, last = (int(row) for row in self.cell_start[cell : cell + 2])
-        block = ContactBlock(
-            cell,
-            np.array([last - first], np.int64),
-            {name: values[first:last] for name, values in self.columns.items()},
-            contact_columns.groups_of_cells(self.groups, np.array([cell])),
-        )
-        time = self.time[frame : frame + 1]
-        return contacts_of_cell(block, self.shape_path, self.particle_objects, time)
-
-
-def contacts_of_cell(
-    block: ContactBlock, paths: Sequence[str], objects: ParticleObjects, time: np.ndarray
-) -> Contacts:
-    """The contacts of a block of one cell. paths: of the shapes. time: float64[1], of its frame."""
-    columns = dict(block.columns)
-    return Contacts(
-        1,
-        1,
-        np.array([0, block.contact_count], np.int64),
-        *(columns[column.name] for column in RIGID_COLUMNS),
-        columns=columns,
-        shape_path=tuple(paths),
-        particle_objects=objects,
-        groups=block.groups,
-        time=time,
-    )
 
 
 @overload
@@ -408,8 +256,6 @@ def open_contacts(path: str | os.PathLike[str]) -> ContactSet:
 
     Raises InputError for a file that is not a finished contact set of a supported version.
     """
-    from collidecli.python.contact_set import ContactSet
-
     return ContactSet.open(path)
 
 

@@ -3,69 +3,23 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from functools import cached_property
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal, TypeVar, overload
 
 import numpy as np
 
 from collidecli.motions.collision import Collision
-from collidecli.python.contact_queries import ContactQueries
-from collidecli.python.contact_set import ContactSet
+from collidecli.python.contact_set import Contacts, ContactSet
 from collidecli.python.device_contacts import DeviceContacts
 from collidecli.python.progress import ShowProgress
 from collidecli.results.result import Progress
-from collidecli.scene.contact_columns import Column, ContactBlock, GroupRows
+from collidecli.scene.contact_columns import Column, ContactBlock
 from collidecli.scene.model import Model
 from collidecli.scene.motion import Motion
 from collidecli.scene.options import ContactOptions, EngineOptions
-from collidecli.scene.particle_objects import ParticleObjects
-from collidecli.storage.contact_sets.writer import ContactWriter
 
 Other = TypeVar("Other")
 
-@dataclass(frozen=True, repr=False)
-class Contacts(ContactQueries):
-    frame_count: int
-    world_count: int
-    cell_start: np.ndarray
-    shape0: np.ndarray
-    shape1: np.ndarray
-    distance: np.ndarray
-    normal: np.ndarray
-    point0: np.ndarray
-    point1: np.ndarray
-    offset0: np.ndarray
-    offset1: np.ndarray
-    feature0: np.ndarray
-    feature1: np.ndarray
-    kind: np.ndarray
-    columns: Mapping[str, np.ndarray] = ...
-    shape_path: tuple[str, ...] = ...
-    particle_objects: ParticleObjects = ...
-    groups: Mapping[str, GroupRows] = ...
-    time: np.ndarray = ...
-    _writer: Callable[[str], ContactWriter] | None = ...
-
-    @property
-    def rigid_contact_count(self) -> int: ...
-    def __len__(self) -> int: ...
-    @property
-    def contact_count(self) -> int: ...
-    @property
-    def depth(self) -> np.ndarray: ...
-    @property
-    def _set(self) -> ContactSet: ...
-    @cached_property
-    def contact_set(self) -> ContactSet: ...
-    def _repr_html_(self) -> str: ...
-    def __repr__(self) -> str: ...
-    def cell(self, frame: int, world: int = 0) -> Contacts: ...
-
-def contacts_of_cell(
-    block: ContactBlock, paths: Sequence[str], objects: ParticleObjects, time: np.ndarray
-) -> Contacts: ...
 @overload
 def collide(
     model: Model,

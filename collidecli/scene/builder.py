@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -14,11 +13,11 @@ from typing import Any
 import numpy as np
 
 from collidecli.errors import InputError
-from collidecli.html_tables import html_table
 from collidecli.numerics.pose_columns import IDENTITY
 from collidecli.numerics.poses import compose_poses, moved_points
 from collidecli.numerics.products import cross, dot
 from collidecli.scene import arguments
+from collidecli.scene.builder_summary import BuilderSummary
 from collidecli.scene.convex_hull import ConvexHull, convex_hull
 from collidecli.scene.finalize import build_model, rows_by_template
 from collidecli.scene.heightfield import Heightfield, heightfield
@@ -78,7 +77,7 @@ DYNAMICS |= {"add_springs", "spring_ke", "spring_kd", "face_callback", "k_mu", "
 """Further arguments of other builders that change no contact; they have no effect."""
 
 
-class ModelBuilder:
+class ModelBuilder(BuilderSummary):
     """Collects a scene and finalizes it to a `Model`.
 
     Every `add_` method returns an index for the builder's own calls. It equals the row of the model
@@ -124,25 +123,6 @@ class ModelBuilder:
         self._open_template = GLOBAL_TEMPLATE
         self._replicas: dict[tuple, tuple[int, ModelBuilder]] = {}
         self._sound_materials: dict[int, Material] = {}
-
-    def __repr__(self) -> str:
-        sizes = f"shapes={self.shape_count} bodies={self.body_count} worlds={self.world_count}"
-        return f"<{type(self).__name__} {sizes}>"
-
-    def _repr_html_(self) -> str:
-        """The table that a notebook shows: counts, defaults and rules."""
-        kinds = Counter(shape.type.label for shape in self._records.shapes)
-        return html_table(
-            {
-                "source": ", ".join(self.source) or "built in Python",
-                "shapes": ", ".join(f"{number} {kind}" for kind, number in kinds.items()) or "none",
-                "bodies": self.body_count,
-                "worlds": self.world_count or "one, without begin_world",
-                "default gap": f"{self.default_gap:g} m",
-                "gap rule": self.gap_rule,
-                "up axis": self.up_axis,
-            }
-        )
 
     @property
     def body_count(self) -> int:

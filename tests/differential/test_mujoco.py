@@ -14,7 +14,7 @@ import pytest
 import collidecli
 from collidecli.importers.mujoco.compile import collected_messages, compile_mjcf
 from collidecli.importers.mujoco.scene import add_compiled, add_mjcf
-from collidecli.python.contacts import Contacts
+from collidecli.python.contact_set import Contacts
 from collidecli.scene.builder import ModelBuilder
 from collidecli.scene.mixing import ContactMixing
 from collidecli.scene.model import Model

@@ -11,7 +11,8 @@ import pytest
 
 from collidecli.motions.requests import SceneRequest
 from collidecli.motions.scenes import scene_in_motion
-from collidecli.python.contacts import Contacts, collide
+from collidecli.python.contact_set import Contacts
+from collidecli.python.contacts import collide
 from collidecli.scene.options import RecordingOptions
 from collidecli.storage.trajectory_writer import TrajectoryWriter
 from tests.support.twin_robots import (

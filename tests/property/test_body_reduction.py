@@ -10,7 +10,7 @@ from scipy.spatial.transform import Rotation
 
 import collidecli
 from collidecli.errors import InputError
-from collidecli.python.contacts import Contacts
+from collidecli.python.contact_set import Contacts
 from collidecli.scene.builder import ModelBuilder
 from collidecli.scene.model import Model
 from collidecli.scene.shape_config import ShapeConfig

@@ -18,7 +18,7 @@ from collidecli.analysis.contact_tracking import _nearest_first
 from collidecli.analysis.pair_selection import EventOptions
 from collidecli.analysis.touch_intervals import MergeGap
 from collidecli.errors import InputError
-from collidecli.python.contacts import Contacts
+from collidecli.python.contact_set import Contacts
 from collidecli.scene.builder import ModelBuilder
 from collidecli.scene.contact_columns import ContactBlock, groups_of_cells
 from collidecli.scene.model import Model

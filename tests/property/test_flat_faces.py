@@ -6,7 +6,7 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 import collidecli
-from collidecli.python.contacts import Contacts
+from collidecli.python.contact_set import Contacts
 from collidecli.scene.builder import ModelBuilder
 from collidecli.scene.model import Model
 from collidecli.scene.shape_config import ShapeConfig

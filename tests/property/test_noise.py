@@ -14,7 +14,7 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 import collidecli
-from collidecli.python.contacts import Contacts
+from collidecli.python.contact_set import Contacts
 from collidecli.scene.builder import ModelBuilder
 from collidecli.scene.shape_types import ShapeType
 from tests.support.meshes import grid, hull_mesh

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import collidecli
 from collidecli.engine.pipeline import CollisionPipeline
 from collidecli.errors import InputError
-from collidecli.python.contacts import Contacts
+from collidecli.python.contact_set import Contacts
 from collidecli.scene.builder import ModelBuilder
 from collidecli.scene.contact_columns import RIGID_COLUMNS
 from collidecli.scene.materials import COMBINE_MODES, Material, PairMaterial

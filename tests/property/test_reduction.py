@@ -9,7 +9,7 @@ import pytest
 
 import collidecli
 from collidecli.engine.pipeline import CollisionPipeline
-from collidecli.python.contacts import Contacts
+from collidecli.python.contact_set import Contacts
 from collidecli.scene.builder import ModelBuilder
 from collidecli.scene.contact_columns import RIGID_COLUMNS
 from collidecli.scene.model import Model

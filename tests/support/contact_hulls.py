@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.spatial import ConvexHull, QhullError
 
-from collidecli.python.contacts import Contacts
+from collidecli.python.contact_set import Contacts
 
 EIGHTHS = np.arange(8) * 0.25 * np.pi
 LEAST_AREA = 1e-3

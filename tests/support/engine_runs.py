@@ -14,7 +14,8 @@ from collidecli.engine.pipeline import CollisionPipeline
 from collidecli.engine.pipeline_build import build_pipeline, find_device
 from collidecli.engine.runtime.workspace import Workspace
 from collidecli.engine.scheduler import Workers
-from collidecli.python.contacts import Contacts, merged_contacts
+from collidecli.python.contact_set import Contacts
+from collidecli.python.contacts import merged_contacts
 from collidecli.scene.allowed_pairs import allowed_pairs
 from collidecli.scene.builder import ModelBuilder
 from collidecli.scene.contact_columns import RIGID_COLUMNS

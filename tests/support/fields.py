@@ -7,7 +7,8 @@ from collidecli.engine.geometry.real import Vec3
 from collidecli.engine.geometry.sdf_grids import SdfGrid, SdfGrids, sample_grid, upload_grids
 from collidecli.engine.pipeline_build import find_device
 from collidecli.engine.runtime.kernel import kernel
-from collidecli.python.contacts import Contacts, collide
+from collidecli.python.contact_set import Contacts
+from collidecli.python.contacts import collide
 from collidecli.scene.builder import ModelBuilder
 from collidecli.scene.convex_hull import ConvexHull
 from collidecli.scene.model import Model

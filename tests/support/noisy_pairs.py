@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 import collidecli
-from collidecli.python.contacts import Contacts
+from collidecli.python.contact_set import Contacts
 from collidecli.scene.builder import ModelBuilder
 from tests.support.meshes import Mesh
 from tests.support.poses import random_quaternions

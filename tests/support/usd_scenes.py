@@ -15,7 +15,8 @@ from scipy.spatial.transform import Rotation
 import collidecli
 from collidecli.errors import InputError
 from collidecli.importers.usd.scene import UsdImport, add_usd
-from collidecli.python.contacts import Contacts, collide
+from collidecli.python.contact_set import Contacts
+from collidecli.python.contacts import collide
 from collidecli.scene.allowed_pairs import allowed_pairs
 from collidecli.scene.builder import ModelBuilder
 from collidecli.scene.model import Model

@@ -11,8 +11,8 @@ from typing import Any
 from collidecli.analysis.frame_texts import frames_text
 from collidecli.errors import InputError
 from collidecli.motions.requests import EngineRequest
-from collidecli.python.contact_set import ContactSet
-from collidecli.python.contacts import Contacts, set_of
+from collidecli.python.contact_set import Contacts, ContactSet
+from collidecli.python.contacts import set_of
 from collidecli.python.option_parameters import (
     SOURCE_PARAMETERS,
     option_parameters,

@@ -6,8 +6,7 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
-from collidecli.python.contact_set import ContactSet
-from collidecli.python.contacts import Contacts
+from collidecli.python.contact_set import Contacts, ContactSet
 from collidecli.python.progress import ShowProgress
 from collidecli.results.result import PathLike
 from collidecli.verbs.audit.audit import Audit

@@ -6,8 +6,7 @@ import os
 from collections.abc import Sequence
 
 from collidecli.errors import InputError
-from collidecli.python.contact_set import ContactSet
-from collidecli.python.contacts import Contacts
+from collidecli.python.contact_set import Contacts, ContactSet
 from collidecli.python.progress import ShowProgress, shown_progress
 from collidecli.results.result import PathLike
 from collidecli.scene.arguments import checked_metres, python_call

@@ -13,8 +13,8 @@ import numpy as np
 from collidecli.analysis.frame_texts import frames_text
 from collidecli.errors import InputError
 from collidecli.html_tables import html_table
-from collidecli.python.contact_set import ContactSet
-from collidecli.python.contacts import Contacts, set_of
+from collidecli.python.contact_set import Contacts, ContactSet
+from collidecli.python.contacts import set_of
 from collidecli.results.result import PathLike
 from collidecli.scene.arguments import checked_metres, python_call
 from collidecli.scene.patterns import listed

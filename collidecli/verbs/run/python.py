@@ -9,7 +9,8 @@ from contextlib import closing
 from dataclasses import replace
 from typing import Any, overload
 
-from collidecli.python.contacts import Contacts, contacts_in_memory
+from collidecli.python.contact_set import Contacts
+from collidecli.python.contacts import contacts_in_memory
 from collidecli.python.option_parameters import RUN_PARAMETERS, with_options
 from collidecli.python.progress import ShowProgress, shown_progress
 from collidecli.python.scenes import loaded_with_warnings, scene_request
@@ -30,7 +31,10 @@ def run(
     force: bool = False,
     progress: ShowProgress = False,
     **options: Any,
-) -> Contacts: ...
+) -> Contacts:
+    """The contacts, in memory."""
+
+
 @overload
 def run(
     scene: PathLike | Sequence[PathLike] | None,
@@ -42,7 +46,10 @@ def run(
     force: bool = False,
     progress: ShowProgress = False,
     **options: Any,
-) -> str: ...
+) -> str:
+    """The path of the contact set that is written."""
+
+
 @overload
 def run(
     scene: PathLike | Sequence[PathLike] | None,
@@ -54,7 +61,10 @@ def run(
     force: bool = False,
     progress: ShowProgress = False,
     **options: Any,
-) -> str: ...
+) -> str:
+    """The path of the contact set that is written."""
+
+
 @python_call
 @with_options(RUN_PARAMETERS)
 def run(

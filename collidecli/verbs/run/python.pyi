@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import Literal, overload
 
-from collidecli.python.contacts import Contacts
+from collidecli.python.contact_set import Contacts
 from collidecli.python.progress import ShowProgress
 from collidecli.results.result import PathLike
 from collidecli.scene.option_values import CONTACT_FORMATS

@@ -234,10 +234,15 @@ def test_progress_ends_with_all_frames(here, call):
     assert [done for done, _ in told] == sorted(done for done, _ in told)
 
 
-def test_a_bar_is_shown_on_stderr(here, capsys):
-    collidecli.run("fall.xml", device="cpu", progress=True)
-    captured = capsys.readouterr()
-    assert captured.out == ""
+def test_a_bar_is_shown_on_stderr(here, capsys, monkeypatch):
+    for is_terminal in (True, False):
+        if is_terminal:
+            monkeypatch.setenv("FORCE_COLOR", "1")
+        else:
+            monkeypatch.delenv("FORCE_COLOR")
+        collidecli.run("fall.xml", device="cpu", progress=True)
+        captured = capsys.readouterr()
+        assert (captured.out, "colliding" in captured.err) == ("", is_terminal)
 
 
 def test_a_motion_is_public(here):

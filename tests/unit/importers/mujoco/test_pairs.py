@@ -6,7 +6,8 @@ import mujoco
 import numpy as np
 import pytest
 
-from collidecli.python.contacts import Contacts, collide
+from collidecli.python.contact_set import Contacts
+from collidecli.python.contacts import collide
 from collidecli.scene.allowed_pairs import allowed_pairs
 from collidecli.scene.pair_verdicts import explain
 from tests.support.mujoco_pairs import load, our_pairs, reported_pairs, ruled_pairs
