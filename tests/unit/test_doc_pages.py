@@ -67,7 +67,7 @@ OWN = {
     "recordings": {"g1.xml", "retargeted/", "episode_0.hdf5"},
     "reduce-contacts": {"scene.xml"},
     "report": {"out.h5", "now.h5", "runs/*.h5"},
-    "scenes": {"kitchen.usd"},
+    "scenes": {"kitchen.usd", "motion.npz", "robot.urdf"},
     "usd-environments": {"envs.usda"},
     "which-pairs-may-touch": {"motion.npz", "robot.urdf"},
 }

@@ -162,7 +162,7 @@ Dataset
 tuple[Model, Motion]
 bool"""
 WRONG = {
-    "collidecli.collide(model, gapp=1.0)": "gapp",
+    "collidecli.collide(model, gapp=1.0)": "collide",
     'collidecli.collide(model, broad_phase="quick")': "broad_phase",
     'collidecli.run("a.xml", worlds="four")': "worlds",
     'collidecli.run("a.xml", output="o.h5").distance': "distance",
