@@ -172,7 +172,7 @@ def test_files_of_every_form_have_equal_values(sensed, collide, monkeypatch):
             assert np.array_equal(table[f"point_{axis}"], expected, equal_nan=True)
         shapes = np.array([*arrays["shapes"], ""])
         shown = table["shape"].astype(object).fillna("")
-        assert (shown == shapes[arrays["shape"][at]]).all()
+        assert shown.tolist() == shapes[arrays["shape"][at]].tolist()
 
 
 def test_python_returns_the_arrays_of_the_file(sensed, collide):
