@@ -156,7 +156,9 @@ def both(folder: Path, seed: int, shapes: tuple[str, ...]) -> Both:
     return Both(found[0][0], columns, by_name, named)
 
 
-@pytest.fixture(scope="module", params=[0, 1, 2])
+@pytest.fixture(
+    scope="module", params=[0, *(pytest.param(k, marks=pytest.mark.rest) for k in (1, 2))]
+)
 def balls(request, tmp_path_factory) -> Both:
     """Balls over a plane: the contacts of both are exactly known."""
     return both(tmp_path_factory.mktemp("balls"), request.param, ("sphere",))
@@ -244,10 +246,12 @@ def test_distances_of_balls_are_those_of_mujoco(balls):
         assert np.allclose(ours, balls.values[name][overlap, 0], rtol=0.0, atol=1e-12)
 
 
+@pytest.mark.rest
 def test_distances_of_solids_are_those_of_mujoco(solids):
     check_distances(solids, 2e-6)  # the tolerance of MuJoCo's general algorithm
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize("word", ["inside", "inside inertial", "inside fixed"])
 def test_points_are_in_sites_as_in_mujoco(balls, solids, word):
     for compared in (balls, solids):
@@ -256,6 +260,7 @@ def test_points_are_in_sites_as_in_mujoco(balls, solids, word):
             assert np.array_equal(compared.ours("touch", name), inside)
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize("word", ["geom", "body", "second", "pair", "floor"])
 def test_solids_touch_where_mujoco_finds_a_contact(solids, word):
     """The depths are the least translations here, and MuJoCo's are at least as deep or equal up to

@@ -78,6 +78,7 @@ def test_keys_of_a_point_in_a_volume(tmp_path):
     assert one.region.test == POSITION
 
 
+@pytest.mark.rest  # imports trimesh
 def test_regions_of_hulls(tmp_path):
     (tmp_path / "foot.obj").write_text(OBJ)
     corners = "[[0, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1]]"
