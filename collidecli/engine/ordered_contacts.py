@@ -273,7 +273,7 @@ def new_columns(
     ChunkTooLarge where the wanted columns exceed the limit.
     """
     names = [name for name in writer.elements if destination.has(name)]
-    others = {FRICTION_SCALE.name: wp.float32} if scaled else {}
+    others: dict[str, Any] = {FRICTION_SCALE.name: wp.float32} if scaled else {}
     written = [*names, *({"feature0"} - set(names) if scaled else ())]
     sizes = map(wp.types.type_size_in_bytes, map(writer.elements.__getitem__, names))
     workspace.check(total * sum(sizes))
