@@ -34,8 +34,6 @@ JUDGING = ("check", "diff", "audit", "fidelity")
 OUTPUTS = ("-o", "--csv", "--parquet", "--export", "--mask")
 SPOKEN = re.compile(r"(error: |warning: |  |failed call to posix_madvise)")
 """The last is what OpenUSD itself writes where it cannot map a file."""
-QHULL = re.compile(r"^QH\d+ qhull .*?'Pp' to skip this warning\.\n", re.M | re.S)
-"""What MuJoCo's Qhull writes about the hull of a mesh that is nearly flat."""
 
 
 def faults(facts: dict[str, Any]) -> Iterator[str]:
@@ -72,7 +70,7 @@ def faults(facts: dict[str, Any]) -> Iterator[str]:
 
 def _words(code: int, out: str, err: str, args: list[str], files: list[str]) -> Iterator[str]:
     """What is wrong with the words. files: those of the input, the main one first."""
-    strange = [line for line in QHULL.sub("", err).splitlines() if line and not SPOKEN.match(line)]
+    strange = [line for line in err.splitlines() if line and not SPOKEN.match(line)]
     if strange:
         yield f"stderr has a line that is not ours: {strange[0][:120]!r}"
     if any(not c.isprintable() and c != "\n" for c in err + out):

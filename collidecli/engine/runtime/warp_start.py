@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import os
-import tempfile
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from functools import cache, wraps
 from typing import ParamSpec, TypeVar
 
@@ -15,6 +14,7 @@ import warp as wp
 from collidecli.engine.runtime.kernel_cache import replace_folder
 from collidecli.engine.runtime.owned_process import is_owned
 from collidecli.engine.runtime.warp_internals import keep_struct_dtypes
+from collidecli.stderr_lines import stderr_lines
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -94,23 +94,7 @@ def without_messages() -> Iterator[None]:
                 wp.config.log_level = _level
 
 
-@contextmanager
-def stderr_without(phrase: bytes) -> Iterator[None]:
+def stderr_without(phrase: bytes) -> AbstractContextManager[None]:
     """Removes lines with `phrase` that compiled code writes to stderr; a machine without CUDA is
     usual."""
-    try:
-        saved = os.dup(2)
-    except OSError:  # no stderr at all
-        yield
-        return
-    with tempfile.TemporaryFile() as written:
-        os.dup2(written.fileno(), 2)
-        try:
-            yield
-        finally:
-            os.dup2(saved, 2)
-            os.close(saved)
-            written.seek(0)
-            for line in written:
-                if phrase not in line:
-                    os.write(2, line)
+    return stderr_lines(lambda lines: [line for line in lines if phrase not in line])

@@ -48,6 +48,7 @@ from collidecli.importers.mujoco.visual_geoms import COLLIDING_MASK, chosen_geom
 from collidecli.importers.scene_import import EXPAND_XACRO
 from collidecli.importers.visual_options import OPTION
 from collidecli.scene.options import SceneOptions
+from collidecli.stderr_lines import stderr_lines
 from collidecli.storage.regular_files import (
     open_input,
     refuse_pointer,
@@ -59,6 +60,8 @@ _COMPILER_ERRORS = (ValueError, mujoco.FatalError, RuntimeError, MemoryError)
 """RuntimeError: the binding's translation of an unknown C++ exception."""
 _WITHOUT_HULL = re.compile("cannot compute convex hull|at least 4 vertices|qhull error")
 """MuJoCo's errors about the mesh of a colliding geom without volume."""
+_QHULL = re.compile(rb"QH\d+ ")
+"""Begin of what Qhull writes of a mesh; more lines follow."""
 _VISUAL = re.compile(r"/visual#\d+$")
 """End of the names of visual elements of a URDF that collide."""
 _HEAD_BYTES = 1 << 16
@@ -167,8 +170,8 @@ def _compiled(attempts: _Attempts, strict: bool) -> mujoco.MjModel:
 def collected_messages() -> Iterator[list[str]]:
     """A list of all warnings of MuJoCo inside the block, each once, in order of first appearance.
 
-    Includes the Python warnings of its compiler. Nothing is written to the terminal or to
-    MUJOCO_LOG.TXT.
+    Includes the Python warnings of its compiler, and the first line of what Qhull writes about a
+    mesh. Nothing is written to the terminal or to MUJOCO_LOG.TXT.
     """
     messages: list[str] = []
 
@@ -177,10 +180,17 @@ def collected_messages() -> Iterator[list[str]]:
         if text not in messages:
             messages.append(text)
 
+    def without_qhull(lines: list[bytes]) -> list[bytes]:
+        found = [n for n, line in enumerate(lines) if _QHULL.match(line)]
+        if not found:
+            return lines
+        collect(f"Qhull: {lines[found[0]].decode(errors='replace')}")
+        return lines[: found[0]]
+
     before = mujoco.get_mju_user_warning()
     mujoco.set_mju_user_warning(collect)
     try:
-        with warnings.catch_warnings(record=True) as given:
+        with warnings.catch_warnings(record=True) as given, stderr_lines(without_qhull):
             warnings.simplefilter("always")
             yield messages
         for warning in given:
