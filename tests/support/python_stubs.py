@@ -74,9 +74,7 @@ def _declarations(
             one.body = inner or [ast.Expr(ast.Constant(...))]
             listed.append(one)
         # a caller does not see the implementation of overloads
-        elif isinstance(one, ast.FunctionDef) and (
-            _is_overload(one) or one.name not in overloaded
-        ):
+        elif isinstance(one, ast.FunctionDef) and (_is_overload(one) or one.name not in overloaded):
             listed.append(_function(one, found))
     return listed
 
