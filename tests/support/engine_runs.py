@@ -121,7 +121,8 @@ def candidates_of(pipeline: CollisionPipeline, poses: np.ndarray) -> np.ndarray:
     table = pipeline.narrow_phase.table
     buckets = table.of_kinds, table.kind_count, max(1, len(table.colliders))
     listed = expand(pipeline.device_model, chunk, found, buckets, "candidate", workspace)
-    cell = np.repeat(np.arange(cells), np.diff(workspace.host(listed.cell_end, cells), prepend=0))
+    cell_end = workspace.host(listed.cell_end(cells, workspace), cells)
+    cell = np.repeat(np.arange(cells), np.diff(cell_end, prepend=0))
     return np.column_stack([cell, workspace.host(listed.row, listed.count).reshape(-1, 2)]).astype(
         np.int64
     )

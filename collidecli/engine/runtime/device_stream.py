@@ -170,18 +170,38 @@ class DeviceStream:
         it any more, the smallest that is large enough, else new in place of one. A copy of them to
         fresh memory would fault its pages in, chunk after chunk.
         """
+        locked = self._free_page_locked(byte_count)
+        self._download(source, byte_count, locked)
+        return np.asarray(_Lent(locked, self._free))[:byte_count]
+
+    def lend(self, byte_count: int) -> tuple[wp.array, np.ndarray]:
+        """Page-locked memory as of `download_kept`, that kernels write: as an array of the device,
+        uint8, and of the host."""
+        locked = self._free_page_locked(byte_count)
+        # The device reads and writes page-locked memory at the host's address.
+        address, kind = locked.ptr, wp.uint8
+        there = wp.array(ptr=address, shape=byte_count, dtype=kind, device=self._device)
+        vars(there)["held"] = locked
+        return there, np.asarray(_Lent(locked, self._free))[:byte_count]
+
+    def count_download(self, byte_count: int) -> None:
+        """Counts what a kernel wrote to page-locked memory as a download."""
+        self.traffic.downloads += 1
+        self.traffic.downloaded_bytes += byte_count
+
+    def _free_page_locked(self, byte_count: int) -> wp.array:
+        """The smallest page-locked memory given back that is large enough, else new in place of
+        one."""
         free = sorted(
             (array.size < byte_count, array.size, index) for index, array in enumerate(self._free)
         )
         locked = self._free.pop(free[0][2]) if free else None
         if locked is None or locked.size < byte_count:
             locked = self._new_page_locked(byte_count)
-        self._download(source, byte_count, locked)
-        return np.asarray(_Lent(locked, self._free))[:byte_count]
+        return locked
 
     def _download(self, source: wp.array, byte_count: int, locked: wp.array) -> None:
-        self.traffic.downloads += 1
-        self.traffic.downloaded_bytes += byte_count
+        self.count_download(byte_count)
         wp.copy(locked, _as_bytes(source, byte_count), count=byte_count)
         self.wait()
 
