@@ -350,6 +350,7 @@ class CollisionPipeline:
         """The candidates of a batch of one cell on the host, int32[P, 2] slots; their scratch is
         free afterwards."""
         workspace = Workspace(self.device_model.device, memory_limit, exact=True)
+        workspace.counts.begin(batch.cell_count)
         report = ChunkReport(cell_count=batch.cell_count)
         clock = StageClock(report, workspace)
         chunk = transform_chunk(self.device_model, batch, workspace)
@@ -366,6 +367,7 @@ class CollisionPipeline:
         self, batch: PoseBatch, pairs: np.ndarray, workspace: Workspace
     ) -> tuple[ContactBlock, ChunkReport]:
         """Contacts of some of the candidates of one cell, and the report without the cell."""
+        workspace.counts.begin(batch.cell_count)
         report = ChunkReport()
         clock = StageClock(report, workspace)
         chunk = transform_chunk(self.device_model, batch, workspace)

@@ -298,7 +298,9 @@ class Reduction:
         Returns the friction scales where moments are matched, vec2f: of each candidate's contacts
         and of its anchor.
         """
-        scale = workspace.array("friction_scale", count.most if self.matches_moments else 1, wp.vec2f)
+        scale = workspace.array(
+            "friction_scale", count.most if self.matches_moments else 1, wp.vec2f
+        )
         if self.matches_moments:
             workspace.fill(scale, NOT_SCALED)
         if self.rule is not None:

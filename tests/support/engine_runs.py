@@ -115,6 +115,7 @@ def candidates_of(pipeline: CollisionPipeline, poses: np.ndarray) -> np.ndarray:
     model = pipeline.device_model.model
     cells = len(poses) * model.world_count
     workspace = Workspace(pipeline.device_model.device, MEMORY)
+    workspace.counts.begin(cells)
     most = pipeline.broad_phase.blocks
     chunk = transform_chunk(pipeline.device_model, PoseBatch(0, cells, 0, poses), workspace, most)
     found = pipeline.broad_phase.find(chunk, workspace)

@@ -125,7 +125,9 @@ class ColumnSender:
             stream.wait()
             found = counts.complete(memory[words * WORD :][: 4 * numbers].view(np.int32))
             lengths = {**rows, **dict.fromkeys(arrays, found["contact"][0])}
-            stream.count_download(sum(lengths[name] * sizes[name] for name in columns) + 4 * numbers)
+            stream.count_download(
+                sum(lengths[name] * sizes[name] for name in columns) + 4 * numbers
+            )
             return {
                 name: rows_of_bytes(memory, starts[name], array.dtype, lengths[name])
                 for name, array in columns.items()

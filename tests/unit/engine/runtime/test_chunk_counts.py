@@ -8,9 +8,11 @@ import pytest
 import warp as wp
 
 from collidecli.engine.cells import PoseBatch
+from collidecli.engine.narrowphase.collider import Bucket, candidate_of
 from collidecli.engine.pipeline_build import find_device
 from collidecli.engine.runtime import chunk_counts, device_stream
 from collidecli.engine.runtime.chunk_counts import SPARE, ChunkCounts, CountsExceeded, ElementCount
+from collidecli.engine.runtime.kernel import kernel
 from collidecli.engine.runtime.workspace import Workspace
 from collidecli.scene.contact_columns import ContactBlock
 from collidecli.scene.options import ContactOptions
@@ -141,10 +143,10 @@ def test_each_number_beyond_its_capacity_is_found(
     as_device, model, poses, exceeded, monkeypatch, phase, name
 ):
     """Of equal chunks each has exactly as many as the last: a capacity that is less by one is
-    exceeded, an equal one is not."""
-    monkeypatch.setattr(chunk_counts, "SPARE", 0)
-    monkeypatch.setattr(chunk_counts, "MARGIN", 0.0)
-    monkeypatch.setattr(chunk_counts, "LEAST_MARGIN", 0.0)
+    exceeded, and no array is left; an equal one is not. Entries are written to arrays of twice the
+    capacity, of which a sort needs one half."""
+    for margin in ("SPARE", "MARGIN", "LEAST_MARGIN"):
+        monkeypatch.setattr(chunk_counts, margin, 0)
     pipeline = pipeline_of(model, poses, broad_phase=phase)
     same = np.concatenate([poses[STEP : 2 * STEP]] * 3)
     reference = blocks_of(pipeline, same)
@@ -155,12 +157,49 @@ def test_each_number_beyond_its_capacity_is_found(
     def less(counts, of, spare_for_none):
         most = plain(counts, of, spare_for_none)
         if of == name:
-            most = counts._most[of] = taken.setdefault(of, np.maximum(most - 1, 0))
+            fewer = most // 3 if of == "entry" else np.maximum(most - 1, 0)
+            most = counts._most[of] = taken.setdefault(of, fewer)
         return most
 
     monkeypatch.setattr(ChunkCounts, "capacities", less)
-    assert_equal_blocks(blocks_of(pipeline, same), reference)
+    guards = Guards()
+    monkeypatch.setattr(Workspace, "_allocated", lambda *arguments: guards.allocated(*arguments))
+    scratch = Workspace(pipeline.device_model.device, 1 << 40, exact=True)
+    found = []
+    for first in range(0, len(same), STEP):
+        forget_arrays(scratch)
+        with scratch.turn():
+            found.append(pipeline.collide(PoseBatch(first, STEP, 0, same), scratch))
+    assert_equal_blocks(found, reference)
     assert exceeded == {name: 2}
+    guards.assert_untouched()
+
+
+def forget_arrays(scratch: Workspace) -> None:
+    """Has the next chunk allocate all scratch arrays anew, no longer than it needs."""
+    for held in (scratch._arrays, scratch._structs, scratch._tables, scratch._host):
+        held.clear()
+    scratch._launches.forget()
+    scratch.bytes = 0
+
+
+@kernel
+def list_candidates(bucket: Bucket, found: wp.array[wp.int32]):
+    """One thread per element of `found`: its candidate."""
+    thread = wp.tid()
+    found[thread] = candidate_of(bucket, thread)
+
+
+def test_threads_beyond_a_bucket_have_no_candidate():
+    device = find_device("cpu")
+    bucket = Bucket()
+    bucket.order = wp.array(np.arange(10, 20, dtype=np.int32), dtype=wp.int32, device=device)
+    bucket.start = wp.array(np.array([0, 3, 3, 7], np.int32), dtype=wp.int32, device=device)
+    found = wp.zeros(5, dtype=wp.int32, device=device)
+    for index, expected in enumerate(([10, 11, 12, -1, -1], [-1] * 5, [13, 14, 15, 16, -1])):
+        bucket.index = index
+        wp.launch(list_candidates, 5, [bucket, found], device=device)
+        assert found.numpy().tolist() == expected
 
 
 def test_a_device_without_memory_for_margins_reads_the_numbers(as_device, model, poses):
