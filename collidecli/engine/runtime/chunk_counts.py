@@ -139,16 +139,18 @@ class ChunkCounts:
         spare_for_none: capacity where no chunk had any.
         """
         known, cells = self._known[name]
-        expected = np.ceil(known * (self._cells / cells))
+        expected = known * (self._cells / cells)
+        wanted = expected * (1.0 + MARGIN) + SPARE
         kept = self._most.get(name)
-        is_used = known > 0 if kept is None else (known > 0) | (kept > 0)
-        wanted = np.where(is_used, expected * (1.0 + MARGIN) + SPARE, spare_for_none)
-        wanted = np.minimum(wanted, INDEX_LIMIT).astype(np.int64)
-        if kept is not None:
-            suffices = (expected * (1.0 + LEAST_MARGIN) <= kept) & (kept <= 2 * wanted)
+        if kept is None:
+            wanted[known == 0.0] = spare_for_none
+        else:
+            suffices = expected * (1.0 + LEAST_MARGIN) <= kept
+            suffices &= kept <= 2.0 * wanted
+            if suffices.all():
+                return kept
             wanted = np.where(suffices, kept, wanted)
-        if kept is None or (kept != wanted).any():
-            self._most[name] = wanted
+        self._most[name] = np.ceil(np.minimum(wanted, INDEX_LIMIT)).astype(np.int64)
         return self._most[name]
 
     def capacity(self, name: str) -> int:

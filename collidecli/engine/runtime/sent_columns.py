@@ -10,6 +10,7 @@ with 12 or 24 bytes, would cross it in parts.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -80,9 +81,15 @@ def rows_of_bytes(memory: np.ndarray, start: int, dtype: Any, count: int) -> np.
     """`count` elements of a Warp type from byte `start` of host memory on, uint8, without a
     copy."""
     part = memory[start : start + count * wp.types.type_size_in_bytes(dtype)]
-    pointer = part.__array_interface__["data"][0]
-    like = wp.array(ptr=pointer, shape=count, dtype=dtype, device="cpu").numpy()
-    return part.view(like.dtype).reshape(like.shape)
+    row_type, row_shape = _rows_like(dtype)
+    return part.view(row_type).reshape(count, *row_shape)
+
+
+@cache
+def _rows_like(dtype: Any) -> tuple[np.dtype, tuple[int, ...]]:
+    """Type and shape of an element of a Warp type in an array of NumPy."""
+    like = wp.zeros(1, dtype=dtype, device="cpu").numpy()
+    return like.dtype, like.shape[1:]
 
 
 class ColumnSender:

@@ -97,6 +97,7 @@ class Workspace:
         )
         self._set_field = set_field if known else setattr
         self._rebinds_host_arrays = self._stream is None and known
+        self._packed: dict[str, tuple[wp.array, dict[str, Any], dict[str, wp.array]]] = {}
         self._host: dict[int | None, np.ndarray] = {}
         self.counts = ChunkCounts(self)
         self._sender = ColumnSender(self, self._stream)
@@ -163,6 +164,7 @@ class Workspace:
         # No reference to the outgrown array is left, so that it is freed.
         self._structs.clear()
         self._tables.clear()
+        self._packed.clear()
         self._launches.forget()
         self._host.clear()
         del existing
@@ -264,12 +266,16 @@ class Workspace:
         whole = self.array(f"{name}_packed", starts[-1], wp.uint8)
         if whole is not last:
             whole.zero_()  # what is between its parts is copied with them
+        known = self._packed.get(name)
+        if known is not None and known[0] is whole and known[1] == counts:
+            return self.struct(kind, **{field: known[2][field] for field in elements}), {**known[2]}
         arrays = {}
         for start, (field, (length, element)) in zip(starts, counts.items(), strict=False):
             at = whole.ptr + start  # pyright: ignore[reportOptionalOperand]
             part = wp.array(ptr=at, shape=max(length, 1), dtype=element, device=self.device)
             vars(part)["held"] = whole
             arrays[field] = part
+        self._packed[name] = whole, counts, {**arrays}
         return self.struct(kind, **{field: arrays[field] for field in elements}), arrays
 
     def launch(self, kernel: wp.Kernel, count: int, arguments: list[Any]) -> None:

@@ -390,7 +390,35 @@ def test_memory_of_a_result_is_used_again_when_nothing_refers_to_it(as_device):
     assert (third == 3).all()
     del first
     assert stream.download_kept(wp.zeros(1000, dtype=wp.int32, device="cpu"), 4000).size == 4000
-    assert len(stream._free) == 1  # in place of the one that was too small
+    assert len(stream._results.free) == 1  # in place of the one that was too small
+
+
+def test_page_locked_values_are_uploaded_from_where_they_are(as_device, monkeypatch):
+    """And belong to the device until it has read them, though nothing else refers to them."""
+    plain = wp.copy
+    issued: list[Any] = []
+    monkeypatch.setattr(
+        device_stream.wp, "copy", lambda *args, **options: issued.append((args, options))
+    )
+    device = find_device("cpu")
+    pool = device_stream.PageLockedPool(device)
+    stream = device_stream.DeviceStream(device)
+    targets = [wp.zeros(12, dtype=wp.float64, device="cpu") for _ in range(3)]
+    for number, target in enumerate(targets):
+        values = pool.empty((3, 4))
+        assert device_stream.is_page_locked(values[1:])
+        values[...] = number
+        stream.upload(target, values.reshape(-1))
+        del values
+    for args, options in issued:
+        plain(*args, **options)
+    assert [target.numpy().tolist() for target in targets] == [[0.0] * 12, [1.0] * 12, [2.0] * 12]
+    assert stream.traffic.uploaded_bytes == 3 * 12 * 8
+    assert stream.traffic.staged_bytes == 0
+    assert len(pool.free) == 0
+    stream.wait()
+    assert len(pool.free) == 3
+    assert not device_stream.is_page_locked(np.zeros(3)[1:])
 
 
 def test_other_workers_have_the_turn_during_work_of_the_host(as_device):
