@@ -440,7 +440,7 @@ class CollisionPipeline:
         )
         clock.end("order")
         block = complete_block()
-        report.contact_count = block.contact_count
+        report.contact_count = total.most
         _add_counts(report, listed, workspace)
         if self.hydro is not None and hydro is not None:
             block, missed = self.hydro.add_to(block, chunk, hydro, workspace)
@@ -469,6 +469,7 @@ def _add_counts(report: ChunkReport, listed: CandidateList, workspace: Workspace
     chunk whose contacts are complete."""
     numbers = workspace.counts.numbers
     if workspace.has_own_memory:
+        report.contact_count = numbers.get("contact", [report.contact_count])[0]
         report.touching_count = numbers.get("touching_count", [0])[0]
         report.inexact_count = numbers.get("inexact_count", [0])[0]
     if listed.is_known:

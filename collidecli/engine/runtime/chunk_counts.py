@@ -13,16 +13,13 @@ from __future__ import annotations
 
 from collections.abc import Set
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import Any, Protocol
 
 import numpy as np
 import warp as wp
 
 from collidecli.engine.runtime.kernel import kernel
 from collidecli.engine.runtime.recorded_launches import INDEX_LIMIT
-
-if TYPE_CHECKING:
-    from collidecli.engine.runtime.workspace import Workspace
 
 FOUND_COUNTS = 512
 """Numbers of a chunk: a few, and two for each collider of a model."""
@@ -32,6 +29,27 @@ LEAST_MARGIN = 0.125
 """Part of an expected number that a capacity of earlier chunks has more, to be kept."""
 SPARE = 256
 """Elements that a capacity has more."""
+
+
+class Scratch(Protocol):
+    """What is used of a `Workspace`."""
+
+    device: wp.Device
+
+    @property
+    def has_own_memory(self) -> bool: ...
+
+    def array(self, name: str, count: int, dtype: Any) -> wp.array: ...
+
+    def fill(self, array: wp.array, value: Any) -> None: ...
+
+    def launch(self, kernel: wp.Kernel, count: int, arguments: list[Any]) -> None: ...
+
+    def last(self, array: wp.array, count: int) -> int: ...
+
+    def host(self, array: wp.array, count: int) -> np.ndarray: ...
+
+    def uploaded(self, values: np.ndarray, dtype: Any) -> wp.array: ...
 
 
 class CountsExceeded(Exception):
@@ -78,7 +96,7 @@ class ChunkCounts:
     results. numbers: of a device those that the host has read, by name.
     """
 
-    def __init__(self, workspace: Workspace) -> None:
+    def __init__(self, workspace: Scratch) -> None:
         self.expects = False
         self.numbers: dict[str, list[int]] = {}
         self._read: Set[str] = frozenset()

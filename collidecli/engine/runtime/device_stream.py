@@ -66,12 +66,12 @@ def free_device_memory(device: wp.Device) -> int:
 @dataclass
 class Traffic:
     """Copies between host and device, and how often the host waited for the device, since the
-    counts were reset. staged_bytes: of the uploads what the host copied to page-locked memory
+    counts were reset. host_copied_bytes: of the uploads what the host copied to page-locked memory
     before."""
 
     uploads: int = 0
     uploaded_bytes: int = 0
-    staged_bytes: int = 0
+    host_copied_bytes: int = 0
     downloads: int = 0
     downloaded_bytes: int = 0
     waits: int = 0
@@ -118,7 +118,7 @@ class PageLockedPool:
         kind: Any = wp.uint8
         return wp.empty(size, kind, device="cpu", pinned=self._is_pinned)
 
-    def lend(self, byte_count: int) -> tuple[wp.array, np.ndarray]:
+    def take(self, byte_count: int) -> tuple[wp.array, np.ndarray]:
         """Memory as an array of Warp, uint8, and its first bytes as one of NumPy, until which is
         dropped it belongs to the caller: the smallest free one that is large enough, else new in
         place of one."""
@@ -132,7 +132,7 @@ class PageLockedPool:
 
     def empty(self, shape: tuple[int, ...]) -> np.ndarray:
         """An array, float64, of a shape; not set."""
-        memory = self.lend(8 * math.prod(shape))[1]
+        memory = self.take(8 * math.prod(shape))[1]
         return memory.view(np.float64).reshape(shape)
 
 
@@ -203,7 +203,7 @@ class DeviceStream:
             self._uploading.append(values)
             wp.copy(_as_bytes(target, size), source, count=size)
             return
-        self.traffic.staged_bytes += size
+        self.traffic.host_copied_bytes += size
         with self.aside():
             self._wait_for_upload()
             locked = self._page_locked("upload", size)
@@ -222,14 +222,14 @@ class DeviceStream:
     def download_kept(self, source: wp.array, byte_count: int) -> np.ndarray:
         """As `download`, for results, to memory that is the caller's until the result is
         dropped."""
-        locked, memory = self._results.lend(byte_count)
+        locked, memory = self._results.take(byte_count)
         self._download(source, byte_count, locked)
         return memory
 
-    def lend(self, byte_count: int) -> tuple[wp.array, np.ndarray]:
+    def result_memory(self, byte_count: int) -> tuple[wp.array, np.ndarray]:
         """Page-locked memory as of `download_kept`, that kernels write: as an array of the device,
         uint8, and of the host."""
-        locked, memory = self._results.lend(byte_count)
+        locked, memory = self._results.take(byte_count)
         # The device reads and writes page-locked memory at the host's address.
         address, kind = locked.ptr, wp.uint8
         there = wp.array(ptr=address, shape=byte_count, dtype=kind, device=self._device)

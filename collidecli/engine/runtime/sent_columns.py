@@ -16,12 +16,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import warp as wp
 
-from collidecli.engine.runtime.chunk_counts import ElementCount
+from collidecli.engine.runtime.chunk_counts import ChunkCounts, ElementCount, Scratch
 from collidecli.engine.runtime.kernel import kernel
 
 if TYPE_CHECKING:
     from collidecli.engine.runtime.device_stream import DeviceStream
-    from collidecli.engine.runtime.workspace import Workspace
 
 WORD = wp.constant(16)
 """Bytes that a thread copies."""
@@ -96,8 +95,11 @@ class ColumnSender:
     """Copies of columns whose number of rows the host does not know yet. stream: None on the CPU,
     which has none."""
 
-    def __init__(self, workspace: Workspace, stream: DeviceStream | None) -> None:
+    def __init__(
+        self, workspace: Scratch, counts: ChunkCounts, stream: DeviceStream | None
+    ) -> None:
         self._workspace = workspace
+        self._counts = counts
         self._stream = stream
         self._sections: dict[tuple[Section, ...], wp.array] = {}
 
@@ -119,10 +121,10 @@ class ColumnSender:
         sections = self._uploaded(
             tuple(sorted(Section(starts[name], sizes[name], rows[name]) for name in columns))
         )
-        counts = workspace.counts
+        counts = self._counts
         numbers = counts.used
         words = -(-whole.size // WORD)
-        target, memory = stream.lend(words * WORD + 4 * numbers)
+        target, memory = stream.result_memory(words * WORD + 4 * numbers)
         found_target = _part(target, words * WORD, numbers, wp.int32)
         sides = [_bytes_of(whole, words), _bytes_of(target, words)]
         arguments = [sections, count.bound, *sides, counts.found, numbers, found_target]

@@ -100,7 +100,7 @@ class Workspace:
         self._packed: dict[str, tuple[wp.array, dict[str, Any], dict[str, wp.array]]] = {}
         self._host: dict[int | None, np.ndarray] = {}
         self.counts = ChunkCounts(self)
-        self._sender = ColumnSender(self, self._stream)
+        self._sender = ColumnSender(self, self.counts, self._stream)
 
     @property
     def has_own_memory(self) -> bool:

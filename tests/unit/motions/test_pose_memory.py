@@ -79,16 +79,16 @@ def test_a_device_copies_poses_from_where_they_are_read(motion, scene, monkeypat
     upload = DeviceStream.upload
 
     def recorded(stream, target, values):
-        staged = stream.traffic.staged_bytes
+        before = stream.traffic.host_copied_bytes
         upload(stream, target, values)
         if values.dtype == np.float64:
-            pose_bytes.append((values.nbytes, stream.traffic.staged_bytes - staged))
+            pose_bytes.append((values.nbytes, stream.traffic.host_copied_bytes - before))
 
     monkeypatch.setattr(DeviceStream, "upload", recorded)
     assert columns() == reference
     assert len(reference["shape0"]) > 0
     assert sum(size for size, _ in pose_bytes) == FRAMES * WORLDS * len(scene[1].bodies) * 56
-    assert {staged for _, staged in pose_bytes} == {0}
+    assert {copied for _, copied in pose_bytes} == {0}
 
 
 def test_memory_of_poses_is_used_again(motion, scene, monkeypatch):

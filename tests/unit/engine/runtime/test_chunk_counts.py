@@ -14,6 +14,7 @@ from collidecli.engine.runtime import chunk_counts, device_stream
 from collidecli.engine.runtime.chunk_counts import SPARE, ChunkCounts, CountsExceeded, ElementCount
 from collidecli.engine.runtime.kernel import kernel
 from collidecli.engine.runtime.workspace import Workspace
+from collidecli.scene.builder import ModelBuilder
 from collidecli.scene.contact_columns import ContactBlock
 from collidecli.scene.options import ContactOptions
 from tests.support.device_scenes import REDUCED
@@ -201,6 +202,23 @@ def test_threads_beyond_a_bucket_have_no_candidate():
         bucket.index = index
         wp.launch(list_candidates, 5, [bucket, found], device=device)
         assert found.numpy().tolist() == expected
+
+
+@pytest.mark.parametrize("phase", ["explicit", "nxn", "sap"])
+def test_chunks_without_candidates_are_followed_by_any(as_device, exceeded, phase):
+    builder = ModelBuilder()
+    for _ in range(8):
+        builder.add_shape_sphere(builder.add_body(), radius=0.3)
+    alone = builder.finalize()
+    spreads = (500.0, 500.0, 0.3, 500.0, 0.3)
+    rng = np.random.default_rng(3)
+    poses = np.concatenate([random_poses(rng, (STEP, 1, 8), spread) for spread in spreads])
+    found = blocks_of(pipeline_of(alone, poses, broad_phase=phase), poses)
+    counts = [report.contact_count for _, report in found]
+    assert counts[0] == counts[1] == counts[3] == 0
+    assert min(counts[2], counts[4]) > 0
+    assert [block.contact_count for block, _ in found] == counts
+    assert exceeded == {"candidate_bucket": 1}  # the place of a kind that was there is kept
 
 
 def test_a_device_without_memory_for_margins_reads_the_numbers(as_device, model, poses):

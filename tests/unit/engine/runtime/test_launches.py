@@ -414,7 +414,7 @@ def test_page_locked_values_are_uploaded_from_where_they_are(as_device, monkeypa
         plain(*args, **options)
     assert [target.numpy().tolist() for target in targets] == [[0.0] * 12, [1.0] * 12, [2.0] * 12]
     assert stream.traffic.uploaded_bytes == 3 * 12 * 8
-    assert stream.traffic.staged_bytes == 0
+    assert stream.traffic.host_copied_bytes == 0
     assert len(pool.free) == 0
     stream.wait()
     assert len(pool.free) == 3
