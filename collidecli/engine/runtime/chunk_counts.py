@@ -227,7 +227,8 @@ class ChunkCounts:
         array = self._workspace.array(array_name, slot + 1, wp.int32)
         existing = self._views.get((array_name, slot))
         if existing is None or existing.ptr != array.ptr + 4 * slot:  # pyright: ignore[reportOptionalOperand]
-            existing = self._views[array_name, slot] = array[slot : slot + 1]
+            element: Any = array[slot : slot + 1]
+            existing = self._views[array_name, slot] = element
         return existing
 
     def read(self) -> dict[str, list[int]]:
