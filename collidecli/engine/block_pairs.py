@@ -13,13 +13,14 @@ class BlockPairs:
     slot0, slot1.
 
     slots: vec2i, both slots of each, counted through all blocks; slot0 < slot1. mask: uint32, bit k
-    is set where the pair is a candidate in lane k of the block. count: number of pairs; the arrays
-    may be longer.
+    is set where the pair is a candidate in lane k of the block. count: number of pairs, or their
+    capacity; the arrays may be longer. bound: as of `ElementCount`, where the number is not known.
     """
 
     slots: wp.array
     mask: wp.array
     count: int
+    bound: wp.array | None = None
 
 
 @wp.struct

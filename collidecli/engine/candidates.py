@@ -7,7 +7,9 @@ consecutive in it, so that a collider's branches and reads are nearly equal from
 """
 
 from dataclasses import dataclass
+from itertools import accumulate
 
+import numpy as np
 import warp as wp
 
 from collidecli.engine.block_pairs import BIT_FUNCTIONS, BlockPairs, PairLanes
@@ -43,17 +45,19 @@ class Buckets:
 
 
 @kernel
-def end_blocks(width: int, block_count: int, pair_count: int, pairs: PairLanes):
-    """One thread per pair: the last of a block writes the end of its block's pairs and of empty
-    blocks after it."""
-    thread = wp.tid()
-    block = pairs.slots[thread][0] // width
-    next_block = pairs.slots[thread + 1][0] // width if thread + 1 < pair_count else block_count
-    for b in range(block, next_block):
-        pairs.end[b] = thread + 1
-    if thread == 0:
-        for b in range(block):
-            pairs.end[b] = 0
+def end_blocks(width: int, pair_count: int, bound: wp.array[wp.int32], pairs: PairLanes):
+    """One thread per block: the end of its pairs, by binary search. There are as many pairs as the
+    lesser of `pair_count` and the bound."""
+    block = wp.tid()
+    low = int(0)
+    high = wp.min(pair_count, bound[0])
+    while low < high:
+        middle = (low + high) // 2
+        if pairs.slots[middle][0] // width <= block:
+            low = middle + 1
+        else:
+            high = middle
+    pairs.end[block] = low
 
 
 PAIRS_OF_PART = """
@@ -91,6 +95,41 @@ def count_lanes(
     count_of_part(kind, layout, chunk, pairs, buckets, wp.tid())
 
 
+@kernel
+def start_buckets(
+    buckets: Buckets,
+    most: wp.array[wp.int32],
+    bounded: int,
+    start: wp.array[wp.int32],
+    first_slot: int,
+    found: wp.array[wp.int32],
+):
+    """One thread: the first candidate of each bucket, one more at the end, and the first pair of
+    slots of each.
+
+    most: capacities of the candidates of each bucket, then of its pairs. With `bounded`, where one
+    of them does not suffice, all buckets are empty. found: from `first_slot` on the numbers.
+    """
+    numbers = 2 * buckets.bucket_count
+    fits = bool(True)
+    last = int(0)
+    for index in range(numbers):
+        end = buckets.end[(index + 1) * buckets.part_count - 1]
+        found[first_slot + index] = end - last
+        if bounded != 0 and (end < last or end - last > most[index]):
+            fits = False
+        last = end
+    candidate_count = buckets.end[buckets.bucket_count * buckets.part_count - 1]
+    start[0] = 0
+    start[buckets.bucket_count + 1] = 0
+    for index in range(numbers):
+        end = buckets.end[(index + 1) * buckets.part_count - 1]
+        if index < buckets.bucket_count:
+            start[index + 1] = wp.where(fits, end, 0)
+        else:
+            start[index + 2] = wp.where(fits, end - candidate_count, 0)
+
+
 @wp.func_native(
     native(__file__, "write_part", BIT_FUNCTIONS=BIT_FUNCTIONS, PAIRS_OF_PART=PAIRS_OF_PART)
 )
@@ -115,13 +154,16 @@ def write_lanes(
     pairs: PairLanes,
     buckets: Buckets,
     lane_parts: int,
+    bound: wp.array[wp.int32],
     pair: wp.array[wp.vec2i],
     row: wp.array[wp.vec2i],
     order: wp.array[wp.int32],
 ):
     """One thread per `lane_parts`-th of the lanes of a part: its candidates, and their indices by
-    bucket."""
+    bucket; none if the arrays have too few elements, where the bound is 0."""
     thread = wp.tid()
+    if bound[0] == 0:
+        return
     part = thread // lane_parts
     count = (1 << chunk.shift) // lane_parts
     first = (thread - part * lane_parts) * count
@@ -134,22 +176,44 @@ def write_lanes(
 class CandidateList:
     """Candidates in canonical order. pair: vec2i, both instances. row: vec2i, rows of both shapes.
 
-    order: their indices by bucket. starts: first index of each bucket in `order`, one more at the
-    end. cell_end: inclusive scan of the candidates of each cell. lanes: the pairs of slots.
-    pair_starts: as `starts`, of the pairs in `lanes.order`.
+    order: their indices by bucket. start: int32 on the device, first index of each bucket in
+    `order`, one more at the end; then as many of the pairs of slots in `lanes.order`. bound: see
+    `ElementCount`. sizes, pair_sizes: candidates and pairs of each bucket, or their capacities
+    where the host has not read them (`is_known`). part_end: inclusive scan of the candidates of
+    each of `parts` parts of each cell. lanes: the pairs of slots.
     """
 
     pair: wp.array
     row: wp.array
     order: wp.array
-    starts: list[int]
-    cell_end: wp.array
+    start: wp.array
+    bound: wp.array
+    sizes: list[int]
+    pair_sizes: list[int]
+    is_known: bool
+    part_end: wp.array
+    parts: int
     lanes: PairLanes
-    pair_starts: list[int]
 
     @property
     def count(self) -> int:
-        return self.starts[-1]
+        """Number of candidates, or its capacity."""
+        return sum(self.sizes)
+
+    @property
+    def starts(self) -> list[int]:
+        """First index of each bucket, and the end; for known numbers."""
+        assert self.is_known
+        return [0, *accumulate(self.sizes)]
+
+    def cell_end(self, cells: int, workspace: Workspace) -> wp.array:
+        """Inclusive scan of the candidates of each cell."""
+        if self.parts == 1:
+            return self.part_end
+        cell_end = workspace.array("whole_cell_end", cells, wp.int32)
+        last = self.part_end[self.parts - 1 : self.parts * cells : self.parts]
+        wp.copy(cell_end[:cells], last)  # pyright: ignore[reportArgumentType]
+        return cell_end
 
 
 def expand(
@@ -199,31 +263,57 @@ def expand(
         end=end,
         cell_end=part_end,
     )
-    if count:
-        workspace.launch(end_blocks, count, [layout.width, block_count, count, pairs])
-    else:
-        workspace.fill(arrays["end"], 0)
+    bound = workspace.counts.unbounded if block_pairs.bound is None else block_pairs.bound
+    workspace.launch(end_blocks, block_count, [layout.width, count, bound, pairs])
     arguments = [device_model.rows.kind, layout, chunk.cells, pairs, filled]
     workspace.launch(count_lanes, part_count, arguments)
     workspace.launch_scan(part_end, parts * chunk.cell_count)
     workspace.launch_scan(end, end_count)
-    # The scan's last part of each bucket is the bucket's end, and of each cell the cell's.
-    ends = [0, *workspace.every(end, end_count, part_count)]
-    cell_end = part_end
-    if parts > 1:
-        cell_end = workspace.array(f"{prefix}_whole_cell_end", chunk.cell_count, wp.int32)
-        last = part_end[parts - 1 : parts * chunk.cell_count : parts]
-        wp.copy(cell_end[: chunk.cell_count], last)  # pyright: ignore[reportArgumentType]
-    starts = ends[: bucket_count + 1]
-    pair_starts = [number - starts[-1] for number in ends[bucket_count:]]
-    pair, row = (
-        workspace.array(f"{prefix}_{name}", starts[-1], wp.vec2i) for name in ("pair", "row")
-    )
-    order = workspace.array(f"{prefix}_order", starts[-1], wp.int32)
-    shared = [chunk.cells, pairs, filled, lane_parts, pair, row, order]
+    start, sizes, is_known = _bucket_sizes(filled, bucket_count, prefix, workspace)
+    total = sum(sizes[:bucket_count])
+    pair, row = (workspace.array(f"{prefix}_{name}", total, wp.vec2i) for name in ("pair", "row"))
+    order = workspace.array(f"{prefix}_order", total, wp.int32)
+    candidate_bound = workspace.counts.unbounded
+    if not is_known:
+        candidate_bound = workspace.counts.view(f"{prefix}_start", bucket_count)
+    shared = [chunk.cells, pairs, filled, lane_parts, candidate_bound, pair, row, order]
     workspace.launch(write_lanes, part_count * lane_parts, shared)
-    return CandidateList(pair, row, order, starts, cell_end, pairs, pair_starts)
+    return CandidateList(
+        pair,
+        row,
+        order,
+        start,
+        candidate_bound,
+        sizes[:bucket_count],
+        sizes[bucket_count:],
+        is_known,
+        part_end,
+        parts,
+        pairs,
+    )
 
 
-KERNELS = (end_blocks, count_lanes, write_lanes)
+def _bucket_sizes(
+    filled: Buckets, bucket_count: int, prefix: str, workspace: Workspace
+) -> tuple[wp.array, list[int], bool]:
+    """Starts of the buckets (see `CandidateList`), numbers of their candidates and of their pairs,
+    and whether these are known, else capacities."""
+    counts = workspace.counts
+    name = f"{prefix}_bucket"
+    slots = counts.slots(name, 2 * bucket_count)
+    start = workspace.array(f"{prefix}_start", 2 * bucket_count + 2, wp.int32)
+    most = counts.unbounded
+    sizes: list[int] = []
+    if counts.is_expected(name):
+        sizes, most = counts.uploaded_capacities(name)
+    arguments = [filled, most, len(sizes), start, slots.start, counts.found]
+    workspace.launch(start_buckets, 1, arguments)
+    if sizes:
+        return start, sizes, False
+    starts = workspace.host(start, 2 * bucket_count + 2)
+    ends = np.delete(np.diff(starts), bucket_count)
+    return start, ends.tolist(), True
+
+
+KERNELS = (end_blocks, count_lanes, start_buckets, write_lanes)
 """Kernels of `expand`."""

@@ -9,12 +9,11 @@ shape whose type is smaller.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 import warp as wp
 
 from collidecli.engine.geometry.real import Real, Vec3
+from collidecli.engine.runtime.chunk_counts import ElementCount
 from collidecli.engine.runtime.kernel import kernel
 from collidecli.engine.runtime.workspace import Workspace
 
@@ -164,42 +163,36 @@ COUNTING_THREADS = 1 << 14
 
 @kernel
 def count_touching(
-    count: wp.array[wp.int32], candidate_count: int, threads: int, touching: wp.array[wp.int32]
+    count: wp.array[wp.int32],
+    most: int,
+    bound: wp.array[wp.int32],
+    threads: int,
+    touching: wp.array[wp.int32],
 ):
     """One thread per `threads`-th candidate: adds the number of those with a contact to
-    `touching[0]`."""
+    `touching[0]`. There are as many candidates as the lesser of `most` and the bound."""
     found = int(0)
-    for candidate in range(wp.tid(), candidate_count, threads):
+    for candidate in range(wp.tid(), wp.min(most, bound[0]), threads):
         if count[candidate] > 0:
             found += 1
     wp.atomic_add(touching, 0, found)
 
 
-@dataclass(frozen=True)
-class CandidateCounts:
-    """Numbers of a chunk's candidates. contacts: of all. touching: candidates with a contact.
-    inexact: candidates whose contacts are not exact."""
-
-    contacts: int
-    touching: int
-    inexact: int
-
-
-def scan_counts(
-    workspace: Workspace, candidates: Candidates, count: int, inexact: wp.array | None
-) -> CandidateCounts:
-    """Sets `end` of the first `count` candidates. On a device they are counted there: the counts of
-    millions of contacts never cross the bus."""
-    workspace.launch_scan(candidates.count, count, candidates.end)
+def scan_counts(workspace: Workspace, candidates: Candidates, count: ElementCount) -> None:
+    """Sets `end` of the candidates. On a device those with a contact are counted there, as
+    "touching_count": the counts of millions of contacts never cross the bus."""
+    workspace.launch_scan(candidates.count, count.most, candidates.end)
     if not workspace.has_own_memory:
-        total, inexact_count = workspace.lasts((candidates.end, count), (inexact, 1))
-        touching = int(np.count_nonzero(workspace.host(candidates.count, count)))
-        return CandidateCounts(total, touching, inexact_count)
-    counted = workspace.array("touching_count", 1, wp.int32)
-    workspace.fill(counted, 0)
-    threads = min(count, COUNTING_THREADS)
-    workspace.launch(count_touching, threads, [candidates.count, count, threads, counted])
-    return CandidateCounts(*workspace.lasts((candidates.end, count), (counted, 1), (inexact, 1)))
+        return
+    threads = min(count.most, COUNTING_THREADS)
+    touching = workspace.counts.counter("touching_count")
+    arguments = [candidates.count, count.most, count.bound, threads, touching]
+    workspace.launch(count_touching, threads, arguments)
+
+
+def touching_count(workspace: Workspace, candidates: Candidates, count: int) -> int:
+    """Number of the candidates with a contact, on the CPU."""
+    return int(np.count_nonzero(workspace.host(candidates.count, count)))
 
 
 @wp.func

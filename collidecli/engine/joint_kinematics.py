@@ -28,6 +28,7 @@ from collidecli.scene.joint_tree import (
     use,
 )
 from collidecli.scene.motion import Motion, has_joint_tree
+from collidecli.scene.pose_memory import empty_poses
 
 LANES = 8
 """Configurations of a vector: two registers of AVX2, so that one square root does not wait for
@@ -134,7 +135,7 @@ class CompiledTree:
         """float64[n, B - 1, 7], xyzw, of contiguous coordinates float64[n, k]; None for an angle
         beyond MODERATE."""
         count, coordinate_count = coordinates.shape
-        out = np.empty((count, self._width - 1, 7))
+        out = empty_poses((count, self._width - 1, 7))
         is_done = np.zeros(1, np.int32)
         if not out.size:
             return out

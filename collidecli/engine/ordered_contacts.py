@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import warp as wp
 
+from collidecli.engine.candidates import CandidateList
 from collidecli.engine.cells import Chunk, ChunkCells, Instances, body_pose_of
 from collidecli.engine.column_destination import EVERYTHING, ColumnDestination
 from collidecli.engine.contact_record import ANCHOR, Candidates, ContactBuffer, deepest_to_front
@@ -20,6 +21,7 @@ from collidecli.engine.geometry.lanes import (
     ROTATION,
 )
 from collidecli.engine.geometry.real import Real, Vec3, struct_type
+from collidecli.engine.runtime.chunk_counts import ElementCount
 from collidecli.engine.runtime.kernel import kernel
 from collidecli.engine.runtime.native_code import native
 from collidecli.engine.runtime.workspace import Workspace
@@ -92,15 +94,17 @@ def row_writers(
 def count_cells(
     candidate_end: wp.array[wp.int32],
     width: int,
+    bound: wp.array[wp.int32],
     end: wp.array[wp.int32],
     cell_end: wp.array[wp.int32],
 ):
     """One thread per cell: the end of its contacts, from the ends of the candidates of each of its
-    `width` units and of the contacts of each candidate."""
+    `width` units and of the contacts of each candidate. Without candidates where the bound of their
+    number is 0."""
     cell = wp.tid()
     last = candidate_end[(cell + 1) * width - 1] - 1
     cell_end[cell] = 0
-    if last >= 0:
+    if last >= 0 and bound[0] > 0:
         cell_end[cell] = end[last]
 
 
@@ -134,10 +138,14 @@ _SOURCES = {"record": wp.int32, "candidate": wp.int32, "margin": Real}
 
 
 @kernel
-def keep_deepest(rows: ShapeRows, candidates: Candidates, emitted: ContactBuffer):
-    """One thread per candidate: moves the contacts that are kept, the deepest, to the front of its
-    rows."""
+def keep_deepest(
+    rows: ShapeRows, candidates: Candidates, bound: wp.array[wp.int32], emitted: ContactBuffer
+):
+    """One thread per candidate, as many as the bound: moves the contacts that are kept, the
+    deepest, to the front of its rows."""
     thread = wp.tid()
+    if thread >= bound[0]:
+        return
     count = candidates.count[thread]
     if candidates.found[thread] > count:
         swapped = rows.type[candidates.row[thread][0]] > rows.type[candidates.row[thread][1]]
@@ -169,14 +177,17 @@ def list_contacts(
     emitted: ContactBuffer,
     sources: ContactSources,
     per_thread: int,
-    total: int,
+    candidate_count: int,
+    candidate_bound: wp.array[wp.int32],
+    bound: wp.array[wp.int32],
 ):
     """One thread per `per_thread` candidates: the sources of their contacts, at their offset in the
-    columns."""
+    columns; none where the bound of the contacts is 0."""
+    if bound[0] == 0:
+        return
     begin = wp.tid() * per_thread
-    list_sources(
-        rows, margins, candidates, emitted, sources, begin, wp.min(begin + per_thread, total)
-    )
+    last = wp.min(wp.min(begin + per_thread, candidate_count), candidate_bound[0])
+    list_sources(rows, margins, candidates, emitted, sources, begin, last)
 
 
 ADDRESSES = native(__file__, "addresses", AHEAD=AHEAD)
@@ -225,11 +236,13 @@ def compaction_kernel(columns_type: Any, _: Any) -> wp.Kernel:
         sources: ContactSources,
         per_thread: int,
         total: int,
+        bound: wp.array[wp.int32],
         columns: columns_type,
     ):
-        """One thread per `per_thread` contacts."""
+        """One thread per `per_thread` contacts, of which there are `total` or as many as the
+        bound."""
         first = wp.tid() * per_thread
-        last = wp.min(first + per_thread, total)
+        last = wp.min(wp.min(first + per_thread, total), bound[0])
         write_contacts(
             rows, chunk, instances, candidates, emitted, sources, columns, layout.width, first, last
         )
@@ -240,13 +253,17 @@ def compaction_kernel(columns_type: Any, _: Any) -> wp.Kernel:
 @kernel
 def write_scales(
     end: wp.array[wp.int32],
+    candidate_bound: wp.array[wp.int32],
+    bound: wp.array[wp.int32],
     scale: wp.array[wp.vec2f],
     feature0: wp.array[wp.int32],
     friction_scale: wp.array[wp.float32],
 ):
-    """One thread per candidate: the friction scale of each of its contacts. end: inclusive scan of
-    the contacts."""
+    """One thread per candidate, as many as their bound: the friction scale of each of its contacts;
+    none where the bound of these is 0. end: inclusive scan of the contacts."""
     thread = wp.tid()
+    if bound[0] == 0 or thread >= candidate_bound[0]:
+        return
     first_slot = end[thread - 1] if thread > 0 else 0
     for slot in range(first_slot, end[thread]):
         friction_scale[slot] = wp.where(
@@ -296,70 +313,76 @@ def new_columns(
 def finished_columns(
     wanted: dict[str, wp.array],
     cell_end: wp.array,
-    total: int,
+    total: ElementCount,
     chunk: Chunk,
     destination: ColumnDestination,
     workspace: Workspace,
-) -> tuple[np.ndarray, dict[str, np.ndarray]]:
-    """int64[cells], rows of each cell, and the wanted columns on the host, whose launches are
-    issued; none where they are kept. cell_end: as of `new_columns`."""
-    columns = {name: (array, total) for name, array in wanted.items()}
+) -> Callable[[], tuple[np.ndarray, dict[str, np.ndarray]]]:
+    """Issues the copies of the wanted columns to the host, none where they are kept. The function
+    returned waits for int64[cells], rows of each cell, and the columns.
+
+    cell_end: as of `new_columns`. total: of all rows, known where the columns are kept. The
+    function raises CountsExceeded as `Workspace.send` does.
+    """
+    columns = {name: (array, total.most) for name, array in wanted.items()}
     to_host = columns if destination.kept is None else {}
-    copies = workspace.download({**to_host, "cell_end": (cell_end, chunk.cell_count)})
-    counts = np.diff(copies.pop("cell_end"), prepend=0).astype(np.int64)
-    if destination.kept is not None:
-        destination.kept.add(chunk.first_cell, total, wanted)
-    return counts, copies
+    received = workspace.send(to_host, {"cell_end": (cell_end, chunk.cell_count)}, total)
+
+    def finished() -> tuple[np.ndarray, dict[str, np.ndarray]]:
+        copies = received()
+        counts = np.diff(copies.pop("cell_end"), prepend=0).astype(np.int64)
+        if destination.kept is not None:
+            destination.kept.add(chunk.first_cell, total.most, wanted)
+        return counts, copies
+
+    return finished
 
 
 def compact_contacts(
     device_model: DeviceModel,
     chunk: Chunk,
     candidates: Candidates,
-    candidate_count: int,
-    candidate_cell_end: wp.array,
-    total: int,
+    listed: CandidateList,
+    total: ElementCount,
     emitted: ContactBuffer,
     float_type: np.dtype,
     workspace: Workspace,
     scale: wp.array | None = None,
     limited: bool = False,
     destination: ColumnDestination = EVERYTHING,
-) -> ContactBlock:
-    """The chunk's contacts as exactly sized host arrays, of the columns that are wanted.
+) -> Callable[[], ContactBlock]:
+    """Issues the compaction of the chunk's contacts to exactly sized host arrays, of the columns
+    that are wanted; the function returned waits for them.
 
-    candidates: with `end` set. candidate_cell_end: inclusive scan of the candidates of each cell.
-    total: of all contacts. scale: friction scales where moments are matched, vec2f per candidate;
-    written as a further column. limited: whether some emitted contacts may not be kept.
-    destination: where columns stay on the device the block has none.
+    candidates: with `end` set. listed: the same candidates. total: of all contacts. scale: friction
+    scales where moments are matched, vec2f per candidate; written as a further column. limited:
+    whether some emitted contacts may not be kept. destination: where columns stay on the device the
+    block has none. The function raises CountsExceeded as `Workspace.send` does.
     """
     writer = CONTACT_ROWS[np.dtype(float_type)]
     scaled = scale is not None and destination.has(FRICTION_SCALE.name)
-    columns, wanted, arrays = new_columns(writer, total, chunk, destination, workspace, scaled)
-    workspace.launch(
-        count_cells, chunk.cell_count, [candidate_cell_end, 1, candidates.end, arrays["cell_end"]]
-    )
+    columns, wanted, arrays = new_columns(writer, total.most, chunk, destination, workspace, scaled)
+    cell_end = arrays["cell_end"]
+    ends = [listed.part_end, listed.parts, listed.bound, candidates.end, cell_end]
+    workspace.launch(count_cells, chunk.cell_count, ends)
     rows = device_model.rows
     if limited:
-        workspace.launch(keep_deepest, candidate_count, [rows, candidates, emitted])
-    sources, _ = workspace.table("contact_source", ContactSources, total, _SOURCES)
+        workspace.launch(keep_deepest, listed.count, [rows, candidates, listed.bound, emitted])
+    sources, _ = workspace.table("contact_source", ContactSources, total.most, _SOURCES)
     per_thread = 1 if workspace.has_own_memory else PER_THREAD
-    arguments = [
-        rows,
-        device_model.margins,
-        candidates,
-        emitted,
-        sources,
-        per_thread,
-        candidate_count,
-    ]
-    workspace.launch(list_contacts, -(-candidate_count // per_thread), arguments)
-    shared = [rows, device_model.layout, chunk.cells, chunk.instances, candidates, emitted, sources]
-    workspace.launch(writer.kernel, -(-total // per_thread), [*shared, per_thread, total, columns])
+    arguments = [rows, device_model.margins, candidates, emitted, sources, per_thread]
+    arguments += [listed.count, listed.bound, total.bound]
+    workspace.launch(list_contacts, -(-listed.count // per_thread), arguments)
+    arguments = [rows, device_model.layout, chunk.cells, chunk.instances, candidates, emitted]
+    arguments += [sources, per_thread, total.most, total.bound, columns]
+    workspace.launch(writer.kernel, -(-total.most // per_thread), arguments)
     if scaled:
-        scales = [candidates.end, scale, arrays["feature0"], arrays[FRICTION_SCALE.name]]
-        workspace.launch(write_scales, candidate_count, scales)
-    counts, copies = finished_columns(
-        wanted, arrays["cell_end"], total, chunk, destination, workspace
-    )
-    return ContactBlock(chunk.first_cell, counts, copies)
+        scales = [candidates.end, listed.bound, total.bound, scale]
+        scales += [arrays["feature0"], arrays[FRICTION_SCALE.name]]
+        workspace.launch(write_scales, listed.count, scales)
+    finished = finished_columns(wanted, cell_end, total, chunk, destination, workspace)
+
+    def block() -> ContactBlock:
+        return ContactBlock(chunk.first_cell, *finished())
+
+    return block

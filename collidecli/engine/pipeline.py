@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Set
 from dataclasses import dataclass, field, replace
 from functools import reduce
 from typing import TYPE_CHECKING, Any, Protocol
@@ -15,7 +16,7 @@ import warp as wp
 from collidecli.engine.block_pairs import BlockPairs
 from collidecli.engine.broadphase.choice import BroadPhase
 from collidecli.engine.candidates import KERNELS as CANDIDATES
-from collidecli.engine.candidates import expand
+from collidecli.engine.candidates import CandidateList, expand
 from collidecli.engine.cells import (
     Chunk,
     PoseBatch,
@@ -24,7 +25,12 @@ from collidecli.engine.cells import (
     transform_shapes,
 )
 from collidecli.engine.column_destination import EVERYTHING, ColumnDestination
-from collidecli.engine.contact_record import count_touching, new_candidates, scan_counts
+from collidecli.engine.contact_record import (
+    count_touching,
+    new_candidates,
+    scan_counts,
+    touching_count,
+)
 from collidecli.engine.device_model import DeviceModel
 from collidecli.engine.narrowphase.narrow_phase import NarrowPhase
 from collidecli.engine.ordered_contacts import (
@@ -34,8 +40,10 @@ from collidecli.engine.ordered_contacts import (
     keep_deepest,
     list_contacts,
 )
+from collidecli.engine.runtime.chunk_counts import CountsExceeded, ElementCount, bound_count
 from collidecli.engine.runtime.device_stream import has_own_memory
 from collidecli.engine.runtime.launch_queue import execute_steps
+from collidecli.engine.runtime.sent_columns import send_sections
 from collidecli.engine.runtime.workspace import ChunkTooLarge, Workspace, parts_that_fit
 from collidecli.engine.touching_pairs import KERNELS as TOUCHING
 from collidecli.engine.touching_pairs import touching_pairs
@@ -257,6 +265,21 @@ class CollisionPipeline:
         return CONTACT_ROWS[np.dtype(self.float_type)].row_bytes
 
     @property
+    def expects_counts(self) -> bool:
+        """Whether the numbers of elements of a chunk may be those of the last: not where a stage
+        without capacities, the host, or columns that stay on the device use them."""
+        if self.destination.kept is not None:
+            return False
+        return self.hydro is None and not self.touch_only and not self.on_demand
+
+    @property
+    def counts_read(self) -> Set[str]:
+        """Names of the numbers that the host reads though others are expected: colliders with
+        sub-pairs allocate memory by that of their candidates."""
+        with_sub_pairs = any(each.sub_pair_kernels for each in self.narrow_phase.table.colliders)
+        return {"candidate_bucket"} if with_sub_pairs else frozenset()
+
+    @property
     def block_cells(self) -> int:
         """Cells of consecutive frames that fill the broad phase's blocks."""
         return self.broad_phase.blocks.lanes * self.device_model.model.world_count
@@ -264,8 +287,24 @@ class CollisionPipeline:
     def collide(self, batch: PoseBatch, workspace: Workspace) -> tuple[ContactBlock, ChunkReport]:
         """Contacts of all cells of the batch, in canonical order, and the report.
 
+        On a device the numbers of elements of the last chunk are expected; where one is larger, or
+        there is no memory for a margin, the chunk is computed again with exact numbers.
         Raises ChunkTooLarge when the scratch memory is too small for the batch.
         """
+        counts = workspace.counts
+        counts.begin(batch.cell_count, self.expects_counts, self.counts_read)
+        if counts.expects:
+            try:
+                return self._collide(batch, workspace)
+            except CountsExceeded:
+                pass
+            except ChunkTooLarge:
+                counts.refuse()
+            counts.begin(batch.cell_count)
+        return self._collide(batch, workspace)
+
+    def _collide(self, batch: PoseBatch, workspace: Workspace) -> tuple[ContactBlock, ChunkReport]:
+        """`collide` with the numbers of elements that the workspace expects or reads."""
         report = ChunkReport(cell_count=batch.cell_count)
         clock = StageClock(report, workspace)
         chunk = transform_chunk(self.device_model, batch, workspace, self.broad_phase.blocks)
@@ -279,6 +318,7 @@ class CollisionPipeline:
             )
             clock.end("narrow_phase")
         clock.close()
+        workspace.counts.keep()
         return block, report
 
     def collide_in_parts(
@@ -321,6 +361,7 @@ class CollisionPipeline:
         """The candidates of a batch of one cell on the host, int32[P, 2] slots; their scratch is
         free afterwards."""
         workspace = Workspace(self.device_model.device, memory_limit, exact=True)
+        workspace.counts.begin(batch.cell_count)
         report = ChunkReport(cell_count=batch.cell_count)
         clock = StageClock(report, workspace)
         chunk = transform_chunk(self.device_model, batch, workspace)
@@ -337,6 +378,7 @@ class CollisionPipeline:
         self, batch: PoseBatch, pairs: np.ndarray, workspace: Workspace
     ) -> tuple[ContactBlock, ChunkReport]:
         """Contacts of some of the candidates of one cell, and the report without the cell."""
+        workspace.counts.begin(batch.cell_count)
         report = ChunkReport()
         clock = StageClock(report, workspace)
         chunk = transform_chunk(self.device_model, batch, workspace)
@@ -368,21 +410,22 @@ class CollisionPipeline:
             workspace.finish()
             report.compiling += self.narrow_phase.load_used(listed)
             clock.skip()
-        count = listed.count
-        report.candidate_count += count
-        candidates = new_candidates(workspace, listed.pair, listed.row, count)
+        count = ElementCount(listed.count, listed.bound)
+        candidates = new_candidates(workspace, listed.pair, listed.row, listed.count)
         emitted, inexact = self.narrow_phase.collide(chunk, candidates, listed, workspace)
         if self.touch_only:
             clock.end("narrow_phase")
+            cell_end = listed.cell_end(chunk.cell_count, workspace)
             block = touching_pairs(
                 chunk,
                 candidates,
-                count,
-                listed.cell_end,
+                listed.count,
+                cell_end,
                 self.float_type,
                 workspace,
                 self.destination,
             )
+            report.candidate_count += listed.count
             report.touching_count = block.groups[TOUCHES.name].row_count
             clock.end("order")
             return block
@@ -393,19 +436,19 @@ class CollisionPipeline:
                 self.device_model, chunk.instances, candidates, count, emitted.contact, workspace
             )
         # Without a reduction the scan executes with the launches of the colliders, in their stage.
-        counts = scan_counts(workspace, candidates, count, inexact)
-        report.contact_count = counts.contacts
-        report.touching_count = counts.touching
-        report.inexact_count = counts.inexact
+        scan_counts(workspace, candidates, count)
+        total = workspace.counts.of("contact", candidates.end, count)
+        if not workspace.has_own_memory:
+            report.touching_count = touching_count(workspace, candidates, listed.count)
+            report.inexact_count = 0 if inexact is None else workspace.last(inexact, 1)
         clock.end("narrow_phase" if self.reduction is None else "reduction")
         is_limited = self.narrow_phase.max_contacts_per_pair > 0
-        block = compact_contacts(
+        complete_block = compact_contacts(
             self.device_model,
             chunk,
             candidates,
-            count,
-            listed.cell_end,
-            counts.contacts,
+            listed,
+            total,
             emitted,
             self.float_type,
             workspace,
@@ -414,6 +457,9 @@ class CollisionPipeline:
             self.destination,
         )
         clock.end("order")
+        block = complete_block()
+        report.contact_count = total.most
+        _add_counts(report, listed, workspace)
         if self.hydro is not None and hydro is not None:
             block, missed = self.hydro.add_to(block, chunk, hydro, workspace)
             report.missed_count = len(missed)
@@ -426,7 +472,7 @@ class CollisionPipeline:
     def kernels(self) -> list[wp.Kernel]:
         """All kernels of this pipeline, by increasing compile time."""
         on_device = has_own_memory(self.device_model.device)
-        kernels = [count_touching] if on_device else [execute_steps]
+        kernels = [count_touching, bound_count, send_sections] if on_device else [execute_steps]
         kernels += [*ALWAYS, CONTACT_ROWS[np.dtype(self.float_type)].kernel]
         kernels += [*TOUCHING] if self.touch_only else []
         kernels += [keep_deepest] if self.narrow_phase.max_contacts_per_pair else []
@@ -435,3 +481,17 @@ class CollisionPipeline:
         kernels += [kernel for stage in self.group_stages for kernel in stage.kernels()]
         kernels += [*self.broad_phase.kernels(), *self.narrow_phase.kernels()]
         return list(dict.fromkeys(kernels))
+
+
+def _add_counts(report: ChunkReport, listed: CandidateList, workspace: Workspace) -> None:
+    """Adds the numbers of candidates, and of a device those of its kernels, to the report of a
+    chunk whose contacts are complete."""
+    numbers = workspace.counts.numbers
+    if workspace.has_own_memory:
+        report.contact_count = numbers.get("contact", [report.contact_count])[0]
+        report.touching_count = numbers.get("touching_count", [0])[0]
+        report.inexact_count = numbers.get("inexact_count", [0])[0]
+    if listed.is_known:
+        report.candidate_count += listed.count
+    else:
+        report.candidate_count += sum(numbers["candidate_bucket"][: len(listed.sizes)])

@@ -48,6 +48,7 @@ from collidecli.engine.reduction_marks import (
     middle_of,
 )
 from collidecli.engine.resultant_force import balance, direction_of_all, match_normals
+from collidecli.engine.runtime.chunk_counts import ElementCount
 from collidecli.engine.runtime.kernel import kernel
 from collidecli.engine.runtime.workspace import Workspace
 from collidecli.scene.options import ContactOptions
@@ -210,6 +211,7 @@ def reduce_contacts(
     margins: Margins,
     instances: Instances,
     candidates: Candidates,
+    bound: wp.array[wp.int32],
     rule: ReductionRule,
     contact: wp.array[ContactRecord],
     scale: wp.array[wp.vec2f],
@@ -217,9 +219,11 @@ def reduce_contacts(
     """One thread per candidate: kept contacts to the front of its rows, and their friction scales.
 
     Input is sorted by the leading shape's features, output in canonical order, followed by the
-    anchor.
+    anchor. There are as many candidates as the bound.
     """
     thread = wp.tid()
+    if thread >= bound[0]:
+        return
     count = candidates.found[thread]
     row = candidates.row[thread]
     if count < 2 or rule.reduced[
@@ -285,7 +289,7 @@ class Reduction:
         device_model: DeviceModel,
         instances: Instances,
         candidates: Candidates,
-        count: int,
+        count: ElementCount,
         contact: wp.array,
         workspace: Workspace,
     ) -> wp.array | None:
@@ -294,14 +298,17 @@ class Reduction:
         Returns the friction scales where moments are matched, vec2f: of each candidate's contacts
         and of its anchor.
         """
-        scale = workspace.array("friction_scale", count if self.matches_moments else 1, wp.vec2f)
+        scale = workspace.array(
+            "friction_scale", count.most if self.matches_moments else 1, wp.vec2f
+        )
         if self.matches_moments:
             workspace.fill(scale, NOT_SCALED)
         if self.rule is not None:
             rows = device_model.rows
             margins = device_model.margins
-            arguments = [rows, margins, instances, candidates, self.rule, contact, scale]
-            workspace.launch(reduce_contacts, count, arguments)
+            arguments = [rows, margins, instances, candidates, count.bound]
+            arguments += [self.rule, contact, scale]
+            workspace.launch(reduce_contacts, count.most, arguments)
         return scale if self.matches_moments else None
 
     def kernels(self) -> list[wp.Kernel]:

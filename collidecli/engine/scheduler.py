@@ -29,10 +29,15 @@ from collidecli.engine.chunk_sizes import (
     worker_memory,
 )
 from collidecli.engine.pipeline import ChunkReport, CollisionPipeline
-from collidecli.engine.runtime.device_stream import free_device_memory, has_own_memory
+from collidecli.engine.runtime.device_stream import (
+    PageLockedPool,
+    free_device_memory,
+    has_own_memory,
+)
 from collidecli.engine.runtime.workspace import ChunkTooLarge, Workspace, parts_that_fit
 from collidecli.errors import InputError
 from collidecli.scene.contact_columns import ContactBlock, consecutive_groups
+from collidecli.scene.pose_memory import Allocate
 from collidecli.system import processor_count
 from collidecli.wording import memory
 
@@ -83,7 +88,8 @@ class Workers:
     memory_limit: bytes for the scratch of all workers and the blocks not yet written. A worker's
     scratch has the limit `worker_memory`. A chunk that needs more is collided in halves, and later
     chunks are no larger. A single cell that needs more is collided while the other workers wait, in
-    parts of its candidates.
+    parts of its candidates. pose_memory: of the poses of batches, from which a device copies them
+    without another copy by the host; other memory will do.
     """
 
     def __init__(self, pipeline: CollisionPipeline, count: int, memory_limit: int) -> None:
@@ -101,6 +107,9 @@ class Workers:
         self._done_seconds = 0.0
         self._workspaces: dict[int, Workspace] = {}
         self._turns = Turns()
+        device = pipeline.device_model.device
+        own_memory = has_own_memory(device)
+        self.pose_memory: Allocate = PageLockedPool(device).empty if own_memory else np.empty
         self._pool = ThreadPoolExecutor(count, thread_name_prefix="collide")
 
     def collide(

@@ -14,6 +14,7 @@ from collidecli.engine.ordered_contacts import (
     finished_columns,
     new_columns,
 )
+from collidecli.engine.runtime.chunk_counts import ElementCount
 from collidecli.engine.runtime.kernel import kernel
 from collidecli.engine.runtime.workspace import Workspace
 from collidecli.scene.contact_columns import (
@@ -67,13 +68,15 @@ def touching_pairs(
     """
     workspace.launch(mark_touching, count, [candidates.found, candidates.count])
     total = workspace.scan(candidates.count, count, candidates.end)
+    unbounded = workspace.counts.unbounded
     every = ColumnDestination(None, destination.kept)
     columns, wanted, arrays = new_columns(TOUCH_ROWS, total, chunk, every, workspace)
     cell_end = arrays["cell_end"]
-    cells = [candidate_cell_end, 1, candidates.end, cell_end]
+    cells = [candidate_cell_end, 1, unbounded, candidates.end, cell_end]
     workspace.launch(count_cells, chunk.cell_count, cells)
     workspace.launch(TOUCH_ROWS.kernel, count if total else 0, [candidates, columns])
-    counts, copies = finished_columns(wanted, cell_end, total, chunk, every, workspace)
+    rows = ElementCount(total, unbounded)
+    counts, copies = finished_columns(wanted, cell_end, rows, chunk, every, workspace)()
     nothing = no_columns(RIGID_COLUMNS, float_type)
     groups = {TOUCHES.name: GroupRows(counts, copies)}
     return ContactBlock(chunk.first_cell, np.zeros(chunk.cell_count, np.int64), nothing, groups)

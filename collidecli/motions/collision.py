@@ -46,6 +46,7 @@ from collidecli.scene.contact_columns import RIGID_COLUMNS, Column, ContactBlock
 from collidecli.scene.model import Model
 from collidecli.scene.motion import Motion, episodes_in, recorded_particles, time_unit
 from collidecli.scene.options import ContactOptions, EngineOptions
+from collidecli.scene.pose_memory import Allocate, poses_in
 from collidecli.scene.shape_switches import refuse_switches, switches_of
 from collidecli.storage.compiled_loops import use_compiled
 from collidecli.storage.contact_sets.writer import ContactWriter
@@ -94,7 +95,14 @@ class Collision:
                 model, self.contact.sticky_contacts, episodes, self.contact.contact_id_angle
             )
         with Workers(self.pipeline, self.workers, self.memory_limit) as pool:
-            batches = pose_batches(self.motion, model, self.chunk_cells, timing, self.contact.sweep)
+            batches = pose_batches(
+                self.motion,
+                model,
+                self.chunk_cells,
+                timing,
+                self.contact.sweep,
+                pool.pose_memory,
+            )
             wanted = tracker is not None or self.contact.reduces_bodies
             waiting = WaitingPoses(batches, wanted)
             results = pool.collide(waiting.kept, len(self.motion.time) * world_count)
@@ -290,13 +298,18 @@ def sample_poses(motion: Motion) -> np.ndarray:
 
 
 def pose_batches(
-    motion: Motion, model: Model, cells: int, timing: TimingReport, with_next: bool = False
+    motion: Motion,
+    model: Model,
+    cells: int,
+    timing: TimingReport,
+    with_next: bool = False,
+    allocate: Allocate = np.empty,
 ) -> Iterator[PoseBatch]:
     """The motion in chunks of `cells` consecutive cells. A frame of many worlds is read once for
     all its chunks.
 
     with_next: a chunk has the frame after its last too, and says which frames have a next one in
-    their episode.
+    their episode. allocate: memory of the poses.
 
     The first chunk has a quarter of the cells, in whole frames, as the workers are idle until it is
     read. Frames of a small scene are read together for several chunks.
@@ -323,7 +336,7 @@ def pose_batches(
             loaded = range(
                 frames.start, max(frames.stop, min(frames.start + least, len(motion.time)))
             )
-            with timing.stage("read"), reading("motion"):
+            with timing.stage("read"), reading("motion"), poses_in(allocate):
                 poses = motion.read(loaded)
                 if resting is not None:
                     recorded = recorded_particles(motion, loaded)

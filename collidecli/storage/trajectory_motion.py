@@ -15,6 +15,7 @@ from collidecli.scene.body_names import find_bodies, shift_of_named
 from collidecli.scene.kinematics import Kinematics
 from collidecli.scene.model import GLOBAL_TEMPLATE, STATIC_BODY, Model
 from collidecli.scene.motion import TimedMotion
+from collidecli.scene.pose_memory import empty_poses
 from collidecli.storage.frame_rows import FrameRows
 from collidecli.storage.h5_files import open_h5
 from collidecli.storage.input_files import recording_sha256
@@ -136,7 +137,7 @@ class BodyMatch:
     ) -> np.ndarray:
         """float64[n, W, B, 7] in the model's order from recorded[n, W, K, 7], checked by
         `check_into`."""
-        out = np.empty((*recorded.shape[:2], self.body_count, 7))
+        out = empty_poses((*recorded.shape[:2], self.body_count, 7))
         self.check_into(out, recorded, frames, path, dataset)
         return out
 
@@ -312,11 +313,13 @@ class TrajectoryMotion(RecordedInFile):
         """float64[len(frames), W, B, 7], see `Motion.read`."""
         name = f"/{self.header.kind}"
         if self.header.kind == "joint_q":
-            return self._match.checked(
-                self._forward(self._rows(self._data, frames), frames), frames, self._path, name
-            )
+            poses = self._forward(self._rows(self._data, frames), frames)
+            if self._match.is_straight(self.world_count) and poses.flags.carray:
+                self._match.check_into(poses, poses, frames, self._path, name)
+                return poses
+            return self._match.checked(poses, frames, self._path, name)
         self._check_range(self._data, frames)
-        out = np.empty((len(frames), self.world_count, self._match.body_count, 7))
+        out = empty_poses((len(frames), self.world_count, self._match.body_count, 7))
         straight = self._match.is_straight(self.world_count)
         first = 0
         for piece in self._data.pieces(frames):

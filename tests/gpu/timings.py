@@ -18,6 +18,8 @@ from collidecli.engine.pipeline import STAGES, CollisionPipeline
 from collidecli.engine.pipeline_build import find_device
 from collidecli.engine.runtime import device_stream
 from collidecli.engine.runtime.device_stream import DeviceStream, has_own_memory
+from collidecli.engine.runtime.sent_columns import send_sections
+from collidecli.engine.runtime.workspace import Workspace
 from collidecli.engine.scheduler import Workers, batch_size, engine_memory, worker_count
 from collidecli.motions.timing import TimingReport
 from collidecli.scene.contact_columns import ContactBlock
@@ -34,6 +36,8 @@ PASSES = 5
 PASSES_OF_MESHES = 1
 COPY_BYTES = 1 << 28
 COPY_BYTES_OF_REHEARSAL = 1 << 22
+FOUND_COUNT_OF_COPY = 5
+"""Number of the argument of `send_sections` that is the number of `found` numbers."""
 DESTINATIONS = ("stay", "host", "file")
 """Where the contacts of a pass are at its end: on the device, in the host's memory, in a file. In all
 three the poses come from the host's memory, and the host reads the sizes of each chunk."""
@@ -158,14 +162,25 @@ def median_pass(
 def contacts_stay() -> Iterator[None]:
     """The columns of contacts are not copied to the host, which waits until they are complete.
 
-    The columns of a block have the right lengths, and zeros; the report has its counts.
+    The columns of a block have the right lengths, and any values; the report has its counts.
     """
+    launch = Workspace.launch
 
     def wait_alone(stream: DeviceStream, source: wp.array, byte_count: int) -> np.ndarray:
         stream.wait()
         return np.zeros(byte_count, np.uint8)
 
-    with patch.object(DeviceStream, "download_kept", wait_alone):
+    def launch_but_copies(
+        workspace: Workspace, kernel: wp.Kernel, count: int, arguments: list[Any]
+    ) -> None:
+        # Threads of a copy to the host: those that copy the numbers of the chunk alone.
+        numbers = arguments[FOUND_COUNT_OF_COPY] if kernel is send_sections else count
+        launch(workspace, kernel, numbers, arguments)
+
+    with (
+        patch.object(DeviceStream, "download_kept", wait_alone),
+        patch.object(Workspace, "launch", launch_but_copies),
+    ):
         yield
 
 

@@ -9,6 +9,8 @@ requested, and hold nothing when a chunk begins. WARP_CACHE_PATH must be a folde
 import json
 import sys
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -19,6 +21,7 @@ from tests.support import checked_launches as checks
 GUARD_BYTES = 256
 POISON = 0xCD
 SEEDS = 5
+FEW_CELLS = 2
 ORDERS = [("ascending", 0), ("descending", 0), *(("permuted", seed) for seed in range(SEEDS))]
 
 
@@ -112,6 +115,22 @@ class Scratch:
         CollisionPipeline.collide = collided
 
 
+@contextmanager
+def without_margins() -> Iterator[None]:
+    """Capacities of expected numbers are those of the last chunk, which are exceeded often."""
+    from collidecli.engine.runtime import chunk_counts
+
+    names = ("MARGIN", "LEAST_MARGIN", "SPARE")
+    kept = {name: getattr(chunk_counts, name) for name in names}
+    try:
+        for name in names:
+            setattr(chunk_counts, name, 0)
+        yield
+    finally:
+        for name, value in kept.items():
+            setattr(chunk_counts, name, value)
+
+
 def _bytes(array: wp.array) -> int:
     return array.size * wp.types.type_size_in_bytes(array.dtype)
 
@@ -135,8 +154,10 @@ def check_scene(name: str, scratch: Scratch) -> dict[str, Any]:
             kernels |= {kernel.key for kernel in pipeline.kernels()}
             for order, seed in ORDERS:
                 checks.set_order(order, seed)
-                with checks.recording() as found:
-                    digest, rows = answer(pipeline, scene)
+                # In chunks of few cells most numbers of elements are expected, without margins.
+                chunk = FEW_CELLS if seed % 2 else 0
+                with checks.recording() as found, without_margins():
+                    digest, rows = answer(pipeline, scene, chunk)
                 hashes.setdefault(label, {})[f"{phase}, {order} {seed}"] = digest
                 findings.update((each.kind, each.kernel) for each in found)
                 cells += len(scene.poses) * scene.model.world_count

@@ -116,13 +116,15 @@ def candidates_of(pipeline: CollisionPipeline, poses: np.ndarray) -> np.ndarray:
     model = pipeline.device_model.model
     cells = len(poses) * model.world_count
     workspace = Workspace(pipeline.device_model.device, MEMORY)
+    workspace.counts.begin(cells)
     most = pipeline.broad_phase.blocks
     chunk = transform_chunk(pipeline.device_model, PoseBatch(0, cells, 0, poses), workspace, most)
     found = pipeline.broad_phase.find(chunk, workspace)
     table = pipeline.narrow_phase.table
     buckets = table.of_kinds, table.kind_count, max(1, len(table.colliders))
     listed = expand(pipeline.device_model, chunk, found, buckets, "candidate", workspace)
-    cell = np.repeat(np.arange(cells), np.diff(workspace.host(listed.cell_end, cells), prepend=0))
+    cell_end = workspace.host(listed.cell_end(cells, workspace), cells)
+    cell = np.repeat(np.arange(cells), np.diff(cell_end, prepend=0))
     return np.column_stack([cell, workspace.host(listed.row, listed.count).reshape(-1, 2)]).astype(
         np.int64
     )

@@ -13,55 +13,67 @@ from collidecli.engine.runtime.kernel import kernel
 
 
 @wp.func
-def end_of_cell(candidate_end: wp.array[wp.int32], end: wp.array[wp.int32], cell: int) -> int:
+def end_of_cell(
+    candidate_end: wp.array[wp.int32], width: int, end: wp.array[wp.int32], cell: int
+) -> int:
     """What `count_cells` writes for a cell."""
-    if candidate_end[cell] == 0:
+    last = candidate_end[(cell + 1) * width - 1] - 1
+    if last < 0:
         return 0
-    return end[candidate_end[cell] - 1]
+    return end[last]
 
 
 @kernel
 def every_cell_writes(
     candidate_end: wp.array[wp.int32],
     width: int,
+    bound: wp.array[wp.int32],
     end: wp.array[wp.int32],
     cell_end: wp.array[wp.int32],
 ):
     """Not its own end alone, also those of later cells."""
     cell = wp.tid()
     for c in range(cell, cell_end.shape[0]):
-        cell_end[c] = end_of_cell(candidate_end, end, cell)
+        cell_end[c] = end_of_cell(candidate_end, width, end, cell)
 
 
 @kernel
 def reads_before_it_writes(
     candidate_end: wp.array[wp.int32],
     width: int,
+    bound: wp.array[wp.int32],
     end: wp.array[wp.int32],
     cell_end: wp.array[wp.int32],
 ):
     """The previous chunk's end, which the result does not depend on."""
     cell = wp.tid()
     before = wp.min(cell_end[cell], 0)
-    cell_end[cell] = wp.max(before, end_of_cell(candidate_end, end, cell))
+    cell_end[cell] = wp.max(before, end_of_cell(candidate_end, width, end, cell))
 
 
 @kernel
 def writes_one_too_many(
     candidate_end: wp.array[wp.int32],
     width: int,
+    bound: wp.array[wp.int32],
     end: wp.array[wp.int32],
     cell_end: wp.array[wp.int32],
 ):
     """The end of a cell behind the last one."""
     cell = wp.tid()
-    cell_end[cell] = end_of_cell(candidate_end, end, cell)
+    cell_end[cell] = end_of_cell(candidate_end, width, end, cell)
     if cell == cell_end.shape[0] - 1:
         cell_end[cell + 1] = 0
 
 
 @kernel
-def writes_by_turns(width: int, words_per_slot: int, hits: HitWords, slots: wp.array[wp.vec2i]):
+def writes_by_turns(
+    width: int,
+    words_per_slot: int,
+    hits: HitWords,
+    bound: wp.array[wp.int32],
+    slots: wp.array[wp.vec2i],
+):
     """A thread whose turn is not its number writes the pairs of its word from the last to the
     first."""
     thread = wp.tid()

@@ -84,6 +84,8 @@ def launch_collider(
         candidates = _candidates(pairs)
         bucket = Bucket()
         bucket.order = wp.array(np.arange(pairs), dtype=wp.int32)
+        bucket.start = wp.array([0, pairs, 0, pairs], dtype=wp.int32)
+        bucket.pair_index = 2
         bucket.inexact = wp.zeros(1, dtype=wp.int32)
         rows, margins = _rows(pairs, (type_a, type_b), (size_a, size_b), max_separation)
         if len(hulls):

@@ -15,6 +15,7 @@ from collidecli.engine.device_model import upload_model
 from collidecli.engine.pipeline_build import find_device
 from collidecli.engine.reduction import Reduction, reduction_of
 from collidecli.engine.reduction_directions import bin_directions, bin_normals
+from collidecli.engine.runtime.chunk_counts import ElementCount
 from collidecli.engine.runtime.workspace import Workspace
 from collidecli.scene.builder import ModelBuilder
 from collidecli.scene.options import ContactOptions
@@ -104,7 +105,8 @@ def reduced(
         (candidates.stride, np.full(count, count)),
     ):
         array.numpy()[:count] = values
-    scale = reduction.reduce(model, chunk.instances, candidates, count, held, workspace)
+    known = ElementCount(count, workspace.counts.unbounded)
+    scale = reduction.reduce(model, chunk.instances, candidates, known, held, workspace)
     workspace.finish()
     found = held.numpy()
     kept = [

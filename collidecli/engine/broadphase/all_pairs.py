@@ -86,11 +86,18 @@ def test_all(
 
 
 @kernel
-def write_all(width: int, words_per_slot: int, hits: HitWords, slots: wp.array[wp.vec2i]):
-    """Write pass, one thread per word: its hits, from its offset on."""
+def write_all(
+    width: int,
+    words_per_slot: int,
+    hits: HitWords,
+    bound: wp.array[wp.int32],
+    slots: wp.array[wp.vec2i],
+):
+    """Write pass, one thread per word: its hits, from its offset on; none if `slots` has too few
+    elements, where the bound is 0."""
     thread = wp.tid()
     word = hits.word[thread]
-    if word == wp.uint32(0):
+    if word == wp.uint32(0) or bound[0] == 0:
         return
     block_slot0 = thread // words_per_slot
     first_slot = (thread - block_slot0 * words_per_slot) * PER_WORD * LANE_COUNT
@@ -127,10 +134,12 @@ class AllPairs:
             hits,
         ]
         workspace.launch(test_all, count, arguments)
-        pair_count = workspace.scan(hits.count, count, hits.end)
-        slots = workspace.array("block_pair", pair_count, wp.vec2i)
-        workspace.launch(write_all, count, [layout.width, words_per_slot, hits, slots])
-        return lanes_that_overlap(self.device_model, chunk, slots, pair_count, workspace)
+        workspace.launch_scan(hits.count, count, hits.end)
+        pairs = workspace.counts.of("block_pair", hits.end, count)
+        slots = workspace.array("block_pair", pairs.most, wp.vec2i)
+        arguments = [layout.width, words_per_slot, hits, pairs.bound, slots]
+        workspace.launch(write_all, count, arguments)
+        return lanes_that_overlap(self.device_model, chunk, slots, pairs, workspace)
 
     def kernels(self) -> list[wp.Kernel]:
         return [test_all, write_all, test_lanes]

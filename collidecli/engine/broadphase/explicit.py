@@ -66,12 +66,14 @@ def write_pairs(
     pairs: PairGroups,
     words_per_block: int,
     hits: HitWords,
+    bound: wp.array[wp.int32],
     slots: wp.array[wp.vec2i],
 ):
-    """Write pass, one thread per word: its hits, from its offset on."""
+    """Write pass, one thread per word: its hits, from its offset on; none if `slots` has too few
+    elements, where the bound is 0."""
     thread = wp.tid()
     word = hits.word[thread]
-    if word == wp.uint32(0):
+    if word == wp.uint32(0) or bound[0] == 0:
         return
     block = thread // words_per_block
     begin = pairs.start[chunk.block_template[block]] + (thread - block * words_per_block) * PER_WORD
@@ -107,10 +109,12 @@ class Explicit:
         workspace.launch(
             test_pairs, count, [layout, chunk.cells, chunk.instances, self.pairs, words, hits]
         )
-        pair_count = workspace.scan(hits.count, count, hits.end)
-        slots = workspace.array("block_pair", pair_count, wp.vec2i)
-        workspace.launch(write_pairs, count, [layout, chunk.cells, self.pairs, words, hits, slots])
-        return lanes_that_overlap(self.device_model, chunk, slots, pair_count, workspace)
+        workspace.launch_scan(hits.count, count, hits.end)
+        pairs = workspace.counts.of("block_pair", hits.end, count)
+        slots = workspace.array("block_pair", pairs.most, wp.vec2i)
+        arguments = [layout, chunk.cells, self.pairs, words, hits, pairs.bound, slots]
+        workspace.launch(write_pairs, count, arguments)
+        return lanes_that_overlap(self.device_model, chunk, slots, pairs, workspace)
 
     def kernels(self) -> list[wp.Kernel]:
         return [test_pairs, write_pairs, test_lanes]

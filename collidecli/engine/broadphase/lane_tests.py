@@ -32,6 +32,7 @@ from collidecli.engine.geometry.bounds import INFINITE
 from collidecli.engine.geometry.lanes import EPILOGUE, LANE_STEP, LOAD, PRELUDE
 from collidecli.engine.geometry.real import CAPSULE, SPHERE, Pose, Real
 from collidecli.engine.pair_limits import pair_limits
+from collidecli.engine.runtime.chunk_counts import ElementCount
 from collidecli.engine.runtime.kernel import kernel
 from collidecli.engine.runtime.native_code import native
 from collidecli.engine.runtime.workspace import Workspace
@@ -146,12 +147,15 @@ def test_lanes(
     instances: Instances,
     slots: wp.array[wp.vec2i],
     parts: int,
+    bound: wp.array[wp.int32],
     mask: wp.array[wp.uint32],
 ):
     """One thread per pair of slots and part of its lanes: the lanes in which it is a candidate, as
-    bits."""
+    bits. There are as many pairs as the bound."""
     thread = wp.tid()
     pair = thread // parts
+    if pair >= bound[0]:
+        return
     block = slots[pair][0] // layout.width
     count = (1 << chunk.shift) // parts
     part = thread - pair * parts
@@ -186,11 +190,15 @@ def test_lanes(
 
 
 def lanes_that_overlap(
-    device_model: DeviceModel, chunk: Chunk, slots: wp.array, count: int, workspace: Workspace
+    device_model: DeviceModel,
+    chunk: Chunk,
+    slots: wp.array,
+    pairs: ElementCount,
+    workspace: Workspace,
 ) -> BlockPairs:
     """The pairs of slots that a broad phase found, with the cells of their block in which their
     bounds overlap."""
-    mask = workspace.array("block_mask", count, wp.uint32)
+    mask = workspace.array("block_mask", pairs.most, wp.uint32)
     # On a device a thread has one lane, so that consecutive threads access consecutive memory.
     parts = chunk.lanes if workspace.has_own_memory else 1
     if parts > 1:
@@ -203,7 +211,8 @@ def lanes_that_overlap(
         chunk.instances,
         slots,
         parts,
+        pairs.bound,
         mask,
     ]
-    workspace.launch(test_lanes, count * parts, arguments)
-    return BlockPairs(slots, mask, count)
+    workspace.launch(test_lanes, pairs.most * parts, arguments)
+    return BlockPairs(slots, mask, pairs.most, pairs.bound)

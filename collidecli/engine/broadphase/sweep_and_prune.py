@@ -29,6 +29,8 @@ from collidecli.engine.cells import (
 )
 from collidecli.engine.device_model import DeviceModel, Filter, Layout
 from collidecli.engine.pair_limits import may_touch
+from collidecli.engine.runtime.chunk_counts import ElementCount
+from collidecli.engine.runtime.device_stream import has_own_memory
 from collidecli.engine.runtime.kernel import kernel
 from collidecli.engine.runtime.workspace import Workspace
 
@@ -117,13 +119,14 @@ def write_entries(
     instances: Instances,
     columns: Columns,
     entry_end: wp.array[wp.int32],
+    bound: wp.array[wp.int32],
     entries: Entries,
 ):
-    """One thread per slot of a block: an entry for each column that it covers. entry_end: inclusive
-    scan of their number."""
+    """One thread per slot of a block: an entry for each column that it covers; none if `entries`
+    has too few elements, where the bound is 0. entry_end: inclusive scan of their number."""
     block_slot = wp.tid()
     output = entry_end[block_slot - 1] if block_slot > 0 else 0
-    if output == entry_end[block_slot]:
+    if output == entry_end[block_slot] or bound[0] == 0:
         return
     low = corner(instances.block_box, block_slot, 0)
     high = corner(instances.block_box, block_slot, 3)
@@ -146,9 +149,24 @@ def write_entries(
 
 
 @kernel
-def gather_boxes(instances: Instances, entries: Entries):
-    """One thread per entry: its slot's box, so that the sweep reads consecutive memory."""
+def end_keys(
+    key: wp.array[wp.int64], value: wp.array[wp.int32], bound: wp.array[wp.int32], last: wp.int64
+):
+    """One thread per element of a list to be sorted: those from the bound on get the key `last`,
+    so that they are the last, and a value."""
     thread = wp.tid()
+    if thread >= bound[0]:
+        key[thread] = last
+        value[thread] = 0
+
+
+@kernel
+def gather_boxes(instances: Instances, bound: wp.array[wp.int32], entries: Entries):
+    """One thread per entry, as many as the bound: its slot's box, so that the sweep reads
+    consecutive memory."""
+    thread = wp.tid()
+    if thread >= bound[0]:
+        return
     entries.lower[thread] = corner(instances.block_box, entries.slot[thread], 0)
     entries.upper[thread] = corner(instances.block_box, entries.slot[thread], 3)
 
@@ -176,24 +194,28 @@ def sweep(
     chunk: ChunkCells,
     columns: Columns,
     entry_count: int,
+    bound: wp.array[wp.int32],
     entries: Entries,
     capacity: int,
     pair_count: wp.array[wp.int32],
     pair_key: wp.array[wp.int64],
 ):
     """One thread per entry: pairs with the later entries of its column whose lower bound is below
-    its upper bound.
+    its upper bound. There are as many entries as the lesser of `entry_count` and `bound`.
 
     The order of the output depends on the device; the keys are unique and sorted afterwards.
     """
     thread = wp.tid()
+    count = wp.min(entry_count, bound[0])
+    if thread >= count:
+        return
     block_slot = entries.slot[thread]
     column = entries.key[thread] >> wp.int64(32)
     last = (column << wp.int64(32)) | sortable(entries.upper[thread][columns.axis])
     block = block_slot // layout.width
     offset = offset_of(chunk, columns, block)
     column_of_block = int(column) - block * columns.count[0] * columns.count[1]
-    for other in range(thread + 1, entry_count):
+    for other in range(thread + 1, count):
         if entries.key[other] > last:
             break
         if (
@@ -249,9 +271,13 @@ def test_unswept(
 
 
 @kernel
-def unpack(width: int, pair_key: wp.array[wp.int64], slots: wp.array[wp.vec2i]):
-    """One thread per pair: its two slots from its key."""
+def unpack(
+    width: int, pair_key: wp.array[wp.int64], bound: wp.array[wp.int32], slots: wp.array[wp.vec2i]
+):
+    """One thread per pair, as many as the bound: its two slots from its key."""
     thread = wp.tid()
+    if thread >= bound[0]:
+        return
     block_slot0 = int(pair_key[thread] / wp.int64(width))
     slot1 = int(pair_key[thread] - wp.int64(block_slot0) * wp.int64(width))
     slots[thread] = wp.vec2i(block_slot0, (block_slot0 // width) * width + slot1)
@@ -269,40 +295,42 @@ class SweepAndPrune:
     def find(self, chunk: Chunk, workspace: Workspace) -> BlockPairs:
         """Pairs of slots of a chunk, with the cells in which they are candidates."""
         layout = self.device_model.layout
-        entries, entry_count = self._sorted_entries(chunk, workspace)
+        pairs, pair_key = self._found_pairs(chunk, workspace)
+        count = pairs.most
+        order = workspace.array("pair_order", 2 * count, wp.int32)
         slot_count = chunk.block_count * layout.width
-        counter = workspace.array("pair_count", 1, wp.int32)
-        capacity = max(1024, 2 * slot_count)
+        _sort(workspace, pair_key, order, pairs, (slot_count * layout.width).bit_length())
+        slots = workspace.array("block_pair", count, wp.vec2i)
+        workspace.launch(unpack, count, [layout.width, pair_key, pairs.bound, slots])
+        return lanes_that_overlap(self.device_model, chunk, slots, pairs, workspace)
+
+    def _found_pairs(self, chunk: Chunk, workspace: Workspace) -> tuple[ElementCount, wp.array]:
+        """The number of the pairs of slots of a chunk, and their keys, in any order."""
+        layout = self.device_model.layout
+        counts = workspace.counts
+        entries, entry_count = self._sorted_entries(chunk, workspace)
+        capacity = max(1024, 2 * chunk.block_count * layout.width)
+        if counts.is_expected("block_pair"):
+            capacity = counts.capacity("block_pair")
         while True:
             # The second half is scratch of the sort.
             pair_key = workspace.array("pair_key", 2 * capacity, wp.int64)
             capacity = pair_key.shape[0] // 2
-            workspace.fill(counter, 0)
+            counter = counts.counter("pair_count")
             sink = [capacity, counter, pair_key]
-            arguments = [
-                self.device_model.pair_filter,
-                layout,
-                chunk.cells,
-                self.plan.columns,
-                entry_count,
-                entries,
-            ]
-            workspace.launch(sweep, entry_count, [*arguments, *sink])
+            arguments = [self.device_model.pair_filter, layout, chunk.cells, self.plan.columns]
+            arguments += [entry_count.most, entry_count.bound, entries, *sink]
+            workspace.launch(sweep, entry_count.most, arguments)
             listed = self.plan.listed_per_block
             arguments = [layout, chunk.cells, chunk.instances, self.plan.listed, listed]
             workspace.launch(test_unswept, chunk.block_count * listed, [*arguments, *sink])
-            pair_count = workspace.last(counter, 1)
-            if pair_count <= capacity:
-                break
-            capacity = pair_count
-        order = workspace.array("pair_order", 2 * pair_count, wp.int32)
-        if pair_count:
-            workspace.sort(pair_key, order, pair_count, (slot_count * layout.width).bit_length())
-        slots = workspace.array("block_pair", pair_count, wp.vec2i)
-        workspace.launch(unpack, pair_count, [layout.width, pair_key, slots])
-        return lanes_that_overlap(self.device_model, chunk, slots, pair_count, workspace)
+            pairs = counts.of("block_pair", counter, 1)
+            if pairs.most <= capacity:
+                return pairs, pair_key
+            capacity = pairs.most
+            counts.reset("pair_count")
 
-    def _sorted_entries(self, chunk: Chunk, workspace: Workspace) -> tuple[Entries, int]:
+    def _sorted_entries(self, chunk: Chunk, workspace: Workspace) -> tuple[Entries, ElementCount]:
         """The sorted entries of a chunk, and their number."""
         layout = self.device_model.layout
         columns = self.plan.columns
@@ -311,7 +339,9 @@ class SweepAndPrune:
         entry_end = workspace.array("entry_end", slot_count, wp.int32)
         arguments = [layout, chunk.cells, chunk.instances, columns]
         workspace.launch(count_columns, slot_count, [*arguments, entry_count])
-        count = workspace.scan(entry_count, slot_count, entry_end)
+        workspace.launch_scan(entry_count, slot_count, entry_end)
+        found = workspace.counts.of("entry", entry_end, slot_count)
+        count = found.most
         entries = workspace.struct(
             Entries,
             # The second half is scratch of the sort.
@@ -320,12 +350,26 @@ class SweepAndPrune:
             lower=workspace.array("entry_lower", count, wp.vec3f),
             upper=workspace.array("entry_upper", count, wp.vec3f),
         )
-        workspace.launch(write_entries, slot_count, [*arguments, entry_end, entries])
-        if count:
-            column_count = chunk.block_count * self.plan.column_count
-            workspace.sort(entries.key, entries.slot, count, 32 + column_count.bit_length())
-        workspace.launch(gather_boxes, count, [chunk.instances, entries])
-        return entries, count
+        written = [*arguments, entry_end, found.bound, entries]
+        workspace.launch(write_entries, slot_count, written)
+        column_count = chunk.block_count * self.plan.column_count
+        _sort(workspace, entries.key, entries.slot, found, 32 + column_count.bit_length())
+        workspace.launch(gather_boxes, count, [chunk.instances, found.bound, entries])
+        return entries, found
 
     def kernels(self) -> list[wp.Kernel]:
-        return [count_columns, write_entries, gather_boxes, sweep, test_unswept, unpack, test_lanes]
+        kernels = [count_columns, write_entries, gather_boxes, sweep, test_unswept, unpack]
+        on_device = has_own_memory(self.device_model.device)
+        return [*kernels, test_lanes, *([end_keys] if on_device else [])]
+
+
+def _sort(
+    workspace: Workspace, key: wp.array, value: wp.array, count: ElementCount, bits: int
+) -> None:
+    """Sorts keys below 2^bits - 1, and values with them; the number may be expected."""
+    if not count.most:
+        return
+    if workspace.counts.expects:
+        last = (1 << bits) - 1
+        workspace.launch(end_keys, count.most, [key, value, count.bound, last])
+    workspace.sort(key, value, count.most, bits)

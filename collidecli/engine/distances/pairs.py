@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -311,7 +312,20 @@ class _Batch:
         lanes.first = order
         lanes.order = order
         lanes.mask = workspace.uploaded(np.ones(count, np.uint32), wp.uint32)
-        listed = CandidateList(pair, row, order, ends, order, lanes, ends)
+        sizes = [end - start for start, end in pairwise(ends)]
+        listed = CandidateList(
+            pair,
+            row,
+            order,
+            start=workspace.uploaded(np.array([*ends, *ends], np.int32), wp.int32),
+            bound=workspace.counts.unbounded,
+            sizes=sizes,
+            pair_sizes=sizes,
+            is_known=True,
+            part_end=order,
+            parts=1,
+            lanes=lanes,
+        )
         return new_candidates(workspace, pair, row, count), listed
 
     def queries(self, chosen: np.ndarray) -> Queries:

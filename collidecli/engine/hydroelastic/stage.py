@@ -131,7 +131,7 @@ class HydroStage:
         float_type = block.columns["point0"].dtype
         hydro, patch, lists, missed = self._patches(chunk, listed, workspace)
         cell_count = chunk.cell_count
-        cell_end = workspace.host(listed.cell_end, cell_count)
+        cell_end = workspace.host(listed.cell_end(cell_count, workspace), cell_count)
         cell = np.repeat(np.arange(cell_count), np.diff(cell_end, prepend=0))
         rows = (hydro["row0"], hydro["row1"])
         torque_error = None

@@ -24,18 +24,28 @@ are below it."""
 
 @wp.struct
 class Bucket:
-    """Candidates of one collider: order[start:] are their indices. first_pair: as `start`, of its
-    pairs of slots.
+    """Candidates of one collider: order[start[index]] to order[start[index + 1] - 1] are their
+    indices. pair_index: as `index`, of its pairs of slots (see `CandidateList.start`).
 
     limit: maximum number of contacts kept for each, 0 for all. inexact: count of pairs whose
     penetration search hit a limit; one element, for colliders that may be inexact.
     """
 
     order: wp.array[wp.int32]
-    start: int
-    first_pair: int
+    start: wp.array[wp.int32]
+    index: int
+    pair_index: int
     limit: int
     inexact: wp.array[wp.int32]
+
+
+@wp.func
+def candidate_of(bucket: Bucket, thread: int) -> int:
+    """The candidate of a thread of a bucket; -1 for a thread beyond the last."""
+    at = bucket.start[bucket.index] + thread
+    if at >= bucket.start[bucket.index + 1]:
+        return -1
+    return bucket.order[at]
 
 
 @wp.func
@@ -69,7 +79,10 @@ def closed_form_kernel(collide: Callable[..., Any]) -> wp.Kernel:
         """One thread per pair of slots and part of its lanes, which are 1 << shift in all."""
         thread = wp.tid()
         number = thread // parts
-        pair = pairs.order[bucket.first_pair + number]
+        at = bucket.start[bucket.pair_index] + number
+        if at >= bucket.start[bucket.pair_index + 1]:
+            return
+        pair = pairs.order[at]
         mask = pairs.mask[pair]
         shapes = row_pair(rows, margins, pairs.row[pair])
         size_a = rows.size[shapes.row_a]
@@ -86,7 +99,7 @@ def closed_form_kernel(collide: Callable[..., Any]) -> wp.Kernel:
             pose_b_to_a = relative_pose(
                 instances.pose[(slot_a << shift) + lane], instances.pose[(slot_b << shift) + lane]
             )
-            row = (index - bucket.start) * out.most
+            row = (index - bucket.start[bucket.index]) * out.most
             count = collide(size_a, size_b, pose_b_to_a, shapes.max_separation, out, row)
             record_counts(candidates, bucket, out, bucket.order[index], row, count)
 
@@ -114,7 +127,9 @@ def convex_kernel(
         out: ContactBuffer,
     ):
         thread = wp.tid()
-        candidate = bucket.order[bucket.start + thread]
+        candidate = candidate_of(bucket, thread)
+        if candidate < 0:
+            return
         query = query_of(
             rows, margins, instances, candidates.pair[candidate], candidates.row[candidate]
         )

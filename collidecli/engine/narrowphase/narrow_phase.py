@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, field
-from itertools import accumulate, pairwise
+from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -74,14 +74,10 @@ class NarrowPhase:
     def load_used(self, listed: CandidateList) -> tuple[tuple[float, float], ...]:
         """Compiles the kernels of the colliders that have candidates; begin and end of the time it
         took, if any."""
-        starts = zip(pairwise(listed.starts), pairwise(listed.pair_starts), strict=True)
+        sizes = zip(listed.sizes, listed.pair_sizes, strict=True)
         # Without colliders there is one bucket.
-        counted = zip(self.table.colliders, starts, strict=False)
-        used = [
-            collider.kernel
-            for collider, counts in counted
-            if any(begin < end for begin, end in counts)
-        ]
+        counted = zip(self.table.colliders, sizes, strict=False)
+        used = [collider.kernel for collider, counts in counted if any(counts)]
         missing = [
             kernel for kernel in used[::-1] if not is_loaded(kernel, self.device_model.device)
         ]
@@ -121,8 +117,7 @@ class NarrowPhase:
         if listed.count == 0:
             return workspace.struct(ContactBuffer), None
         order = listed.order
-        starts = listed.starts
-        sizes = [end - start for start, end in pairwise(starts)]
+        sizes = listed.sizes
         needed = [
             size * collider.max_contacts
             for size, collider in zip(sizes, self.table.colliders, strict=True)
@@ -131,29 +126,30 @@ class NarrowPhase:
         sub_pairs = {}
         for index, collider in enumerate(self.table.colliders):
             if collider.sub_pair_kernels and sizes[index]:
-                bucket = ColliderBatch(
-                    collider, shared, self.surfaces, order, starts[index], sizes[index]
-                )
+                start = listed.starts[index]
+                bucket = ColliderBatch(collider, shared, self.surfaces, order, start, sizes[index])
                 sub_pairs[index] = collider.sub_pair_kernels.find(bucket, workspace)
                 needed[index] = sub_pairs[index].rows
         first_rows = [0, *accumulate(needed)]
         contact = workspace.array("emitted_contact", first_rows[-1], ContactRecord)
-        inexact = workspace.array("inexact_count", 1, wp.int32)
         may_be_inexact = any(
             collider.may_be_inexact and n
             for n, collider in zip(sizes, self.table.colliders, strict=True)
         )
-        if may_be_inexact:
-            workspace.fill(inexact, 0)
+        inexact = (
+            workspace.counts.counter("inexact_count")
+            if may_be_inexact
+            else workspace.array("inexact_count", 1, wp.int32)
+        )
         limit = self.max_contacts_per_pair
         emitted = workspace.struct(ContactBuffer, contact=contact)
         for index, collider in enumerate(self.table.colliders):
             size = sizes[index]
-            start = starts[index]
             first_row = first_rows[index]
             if not size:
                 continue
             if collider.sub_pair_kernels:
+                start = listed.starts[index]
                 bucket = ColliderBatch(collider, shared, self.surfaces, order, start, size)
                 out = ContactOutput(contact, first_row, limit, inexact)
                 collider.sub_pair_kernels.collide(bucket, sub_pairs[index], out, workspace)
@@ -161,8 +157,9 @@ class NarrowPhase:
             bucket = workspace.struct(
                 Bucket,
                 order=order,
-                start=start,
-                first_pair=listed.pair_starts[index],
+                start=listed.start,
+                index=index,
+                pair_index=len(sizes) + 1 + index,
                 limit=limit,
                 inexact=inexact,
             )
@@ -175,7 +172,7 @@ class NarrowPhase:
             )
             if collider.by_pairs:
                 parts = chunk.lanes if workspace.has_own_memory else 1
-                count = listed.pair_starts[index + 1] - listed.pair_starts[index]
+                count = listed.pair_sizes[index]
                 of_lanes = [listed.lanes, chunk.lanes.bit_length() - 1, parts]
                 workspace.launch(
                     collider.kernel, count * parts, [*shared, *of_lanes, bucket, emitted]

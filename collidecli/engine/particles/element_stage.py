@@ -95,7 +95,8 @@ class ElementStage:
             ends = workspace.every(pair_end, threads, width)
         else:
             cell_end = workspace.array("element_cell_end", chunk.cell_count, wp.int32)
-            workspace.launch(count_cells, chunk.cell_count, [pair_end, width, row_end, cell_end])
+            ends = [pair_end, width, workspace.counts.unbounded, row_end, cell_end]
+            workspace.launch(count_cells, chunk.cell_count, ends)
             ends = workspace.host(cell_end, chunk.cell_count)
         counts = np.diff(ends, prepend=0).astype(np.int64)
         workspace.finish()

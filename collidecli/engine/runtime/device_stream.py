@@ -12,6 +12,7 @@ On the CPU arrays are in the host's memory, and nothing here is used, except in 
 
 from __future__ import annotations
 
+import math
 import threading
 import time
 from collections.abc import Iterator
@@ -65,10 +66,12 @@ def free_device_memory(device: wp.Device) -> int:
 @dataclass
 class Traffic:
     """Copies between host and device, and how often the host waited for the device, since the
-    counts were reset."""
+    counts were reset. host_copied_bytes: of the uploads what the host copied to page-locked memory
+    before."""
 
     uploads: int = 0
     uploaded_bytes: int = 0
+    host_copied_bytes: int = 0
     downloads: int = 0
     downloaded_bytes: int = 0
     waits: int = 0
@@ -80,7 +83,7 @@ class Traffic:
         )
 
 
-class _Lent:
+class PageLocked:
     """Bytes of page-locked memory as the base of NumPy arrays, given back to `free` with the last
     of these arrays."""
 
@@ -91,6 +94,46 @@ class _Lent:
 
     def __del__(self) -> None:
         self._free.append(self._locked)
+
+
+def is_page_locked(values: np.ndarray) -> bool:
+    """Whether an array is in memory of a `PageLockedPool`."""
+    base = values.base
+    while isinstance(base, np.ndarray):
+        base = base.base
+    return isinstance(base, PageLocked)
+
+
+class PageLockedPool:
+    """Memory of the host that a device reads and writes directly, used again when no array refers
+    to it any more: fresh memory would be locked and faulted in page by page, chunk after chunk."""
+
+    def __init__(self, device: wp.Device) -> None:
+        self._is_pinned = device.is_cuda
+        self.free: list[wp.array] = []
+
+    def new(self, byte_count: int) -> wp.array:
+        """New memory, uint8, with a quarter more."""
+        size = byte_count + byte_count // 4
+        kind: Any = wp.uint8
+        return wp.empty(size, kind, device="cpu", pinned=self._is_pinned)
+
+    def take(self, byte_count: int) -> tuple[wp.array, np.ndarray]:
+        """Memory as an array of Warp, uint8, and its first bytes as one of NumPy, until which is
+        dropped it belongs to the caller: the smallest free one that is large enough, else new in
+        place of one."""
+        free = sorted(
+            (array.size < byte_count, array.size, index) for index, array in enumerate(self.free)
+        )
+        locked = self.free.pop(free[0][2]) if free else None
+        if locked is None or locked.size < byte_count:
+            locked = self.new(byte_count)
+        return locked, np.asarray(PageLocked(locked, self.free))[:byte_count]
+
+    def empty(self, shape: tuple[int, ...]) -> np.ndarray:
+        """An array, float64, of a shape; not set."""
+        memory = self.take(8 * math.prod(shape))[1]
+        return memory.view(np.float64).reshape(shape)
 
 
 class DeviceStream:
@@ -105,7 +148,8 @@ class DeviceStream:
         self._has_turn = False
         self._last_upload: wp.Event | None = None
         self._staging: dict[str, wp.array] = {}
-        self._free: list[wp.array] = []
+        self._uploading: list[np.ndarray] = []
+        self._results = PageLockedPool(device)
 
     @contextmanager
     def turn(self) -> Iterator[None]:
@@ -136,6 +180,7 @@ class DeviceStream:
         if not self._has_turn:  # one thread alone, in the device's current stream
             if self._device.is_cuda:
                 wp.synchronize_stream(self._device)
+            self._uploading.clear()
             return
         complete = None if self._stream is None else self._stream.record_event()
         self._give()
@@ -144,17 +189,26 @@ class DeviceStream:
                 wp.synchronize_event(complete)
         finally:
             self._take()
+        self._uploading.clear()
 
     def upload(self, target: wp.array, values: np.ndarray) -> None:
         """Copies host values to the beginning of an array of the device; they may change
-        afterwards."""
+        afterwards, unless they are page-locked: the device then reads them where they are."""
+        size = values.nbytes
         self.traffic.uploads += 1
-        self.traffic.uploaded_bytes += values.nbytes
+        self.traffic.uploaded_bytes += size
+        if is_page_locked(values):
+            address, kind = values.__array_interface__["data"][0], wp.uint8
+            source = wp.array(ptr=address, shape=size, dtype=kind, device="cpu")
+            self._uploading.append(values)
+            wp.copy(_as_bytes(target, size), source, count=size)
+            return
+        self.traffic.host_copied_bytes += size
         with self.aside():
             self._wait_for_upload()
-            locked = self._page_locked("upload", values.nbytes)
-            locked.numpy()[: values.nbytes] = values.reshape(-1).view(np.uint8)
-        wp.copy(_as_bytes(target, values.nbytes), locked, count=values.nbytes)
+            locked = self._page_locked("upload", size)
+            locked.numpy()[:size] = values.reshape(-1).view(np.uint8)
+        wp.copy(_as_bytes(target, size), locked, count=size)
         if self._device.is_cuda:
             self._last_upload = self._device.stream.record_event()
 
@@ -166,22 +220,29 @@ class DeviceStream:
         return locked.numpy()[:byte_count]
 
     def download_kept(self, source: wp.array, byte_count: int) -> np.ndarray:
-        """As `download`, for results: page-locked memory that is used again when no array refers to
-        it any more, the smallest that is large enough, else new in place of one. A copy of them to
-        fresh memory would fault its pages in, chunk after chunk.
-        """
-        free = sorted(
-            (array.size < byte_count, array.size, index) for index, array in enumerate(self._free)
-        )
-        locked = self._free.pop(free[0][2]) if free else None
-        if locked is None or locked.size < byte_count:
-            locked = self._new_page_locked(byte_count)
+        """As `download`, for results, to memory that is the caller's until the result is
+        dropped."""
+        locked, memory = self._results.take(byte_count)
         self._download(source, byte_count, locked)
-        return np.asarray(_Lent(locked, self._free))[:byte_count]
+        return memory
 
-    def _download(self, source: wp.array, byte_count: int, locked: wp.array) -> None:
+    def result_memory(self, byte_count: int) -> tuple[wp.array, np.ndarray]:
+        """Page-locked memory as of `download_kept`, that kernels write: as an array of the device,
+        uint8, and of the host."""
+        locked, memory = self._results.take(byte_count)
+        # The device reads and writes page-locked memory at the host's address.
+        address, kind = locked.ptr, wp.uint8
+        there = wp.array(ptr=address, shape=byte_count, dtype=kind, device=self._device)
+        vars(there)["held"] = locked
+        return there, memory
+
+    def count_download(self, byte_count: int) -> None:
+        """Counts what a kernel wrote to page-locked memory as a download."""
         self.traffic.downloads += 1
         self.traffic.downloaded_bytes += byte_count
+
+    def _download(self, source: wp.array, byte_count: int, locked: wp.array) -> None:
+        self.count_download(byte_count)
         wp.copy(locked, _as_bytes(source, byte_count), count=byte_count)
         self.wait()
 
@@ -222,14 +283,8 @@ class DeviceStream:
         bytes."""
         existing = self._staging.get(name)
         if existing is None or existing.size < byte_count:
-            self._staging[name] = existing = self._new_page_locked(byte_count)
+            self._staging[name] = existing = self._results.new(byte_count)
         return existing
-
-    def _new_page_locked(self, byte_count: int) -> wp.array:
-        size = byte_count + byte_count // 4
-        is_pinned = self._device.is_cuda
-        kind: Any = wp.uint8
-        return wp.empty(size, kind, device="cpu", pinned=is_pinned)
 
 
 def _as_bytes(array: wp.array, byte_count: int) -> wp.array:

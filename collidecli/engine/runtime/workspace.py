@@ -17,6 +17,7 @@ from typing import Any, TypeVar
 import numpy as np
 import warp as wp
 
+from collidecli.engine.runtime.chunk_counts import ChunkCounts, ElementCount
 from collidecli.engine.runtime.device_stream import (
     DeviceStream,
     Traffic,
@@ -25,6 +26,7 @@ from collidecli.engine.runtime.device_stream import (
 )
 from collidecli.engine.runtime.launch_queue import LaunchQueue
 from collidecli.engine.runtime.recorded_launches import INDEX_LIMIT, RecordedLaunches
+from collidecli.engine.runtime.sent_columns import ColumnSender, rows_of_bytes
 from collidecli.engine.runtime.warp_internals import is_known_warp, rebind_host_array, set_field
 
 T = TypeVar("T")
@@ -75,7 +77,8 @@ class Workspace:
     memory_limit: of the arrays' total size [bytes]. exact: no array gets more elements than
     requested. Otherwise an array that grows gets a quarter more where that fits, and whether a
     later array fits depends on earlier chunks. cell_layouts: some cell layouts of earlier chunks,
-    by key, for later chunks (see cells).
+    by key, for later chunks (see cells). counts: numbers of elements that the steps of a chunk
+    find.
     """
 
     def __init__(self, device: wp.Device, memory_limit: int, exact: bool = False) -> None:
@@ -94,7 +97,10 @@ class Workspace:
         )
         self._set_field = set_field if known else setattr
         self._rebinds_host_arrays = self._stream is None and known
+        self._packed: dict[str, tuple[wp.array, dict[str, Any], dict[str, wp.array]]] = {}
         self._host: dict[int | None, np.ndarray] = {}
+        self.counts = ChunkCounts(self)
+        self._sender = ColumnSender(self, self.counts, self._stream)
 
     @property
     def has_own_memory(self) -> bool:
@@ -158,9 +164,11 @@ class Workspace:
         # No reference to the outgrown array is left, so that it is freed.
         self._structs.clear()
         self._tables.clear()
+        self._packed.clear()
         self._launches.forget()
         self._host.clear()
         del existing
+        self.bytes -= released
         self._arrays[name] = self._allocated(capacity, dtype, needed)
         self.bytes = needed
         return self._arrays[name]
@@ -262,12 +270,18 @@ class Workspace:
         whole = self.array(f"{name}_packed", starts[-1], wp.uint8)
         if whole is not last:
             whole.zero_()  # what is between its parts is copied with them
+        known = self._packed.get(name)
+        if known is not None and known[0] is whole and known[1] == counts:
+            return self.struct(kind, **{field: known[2].get(field) for field in elements}), {
+                **known[2]
+            }
         arrays = {}
         for start, (field, (length, element)) in zip(starts, counts.items(), strict=False):
             at = whole.ptr + start  # pyright: ignore[reportOptionalOperand]
             part = wp.array(ptr=at, shape=max(length, 1), dtype=element, device=self.device)
             vars(part)["held"] = whole
             arrays[field] = part
+        self._packed[name] = whole, counts, {**arrays}
         return self.struct(kind, **{field: arrays.get(field) for field in elements}), arrays
 
     def launch(self, kernel: wp.Kernel, count: int, arguments: list[Any]) -> None:
@@ -413,40 +427,41 @@ class Workspace:
         everything = self._stream.download_kept(
             whole, max(starts[name] + size for name, size in sizes.items())
         )
-        parts = {
-            name: everything[starts[name] : starts[name] + size] for name, size in sizes.items()
-        }
-        like = {
-            name: _typed(part, arrays[name][0].dtype, arrays[name][1])
-            for name, part in parts.items()
-        }
         return {
-            name: part.view(like[name].dtype).reshape(like[name].shape)
-            for name, part in parts.items()
+            name: rows_of_bytes(everything, starts[name], array.dtype, count)
+            for name, (array, count) in arrays.items()
         }
+
+    def send(
+        self,
+        arrays: Mapping[str, tuple[wp.array, int]],
+        others: Mapping[str, tuple[wp.array, int]],
+        count: ElementCount,
+    ) -> Callable[[], dict[str, np.ndarray]]:
+        """As `download` of the first `count` rows of `arrays`, and of `others`; the function
+        returned waits for the copies.
+
+        Where the number of rows is expected, the device copies as many as there are; the function
+        then raises CountsExceeded if a number of the chunk exceeds its capacity.
+        """
+        everything = {**arrays, **others}
+        if self._stream is None:
+            copies = {name: self.copied(array, rows) for name, (array, rows) in everything.items()}
+            return lambda: self._finished(copies)
+        if not self.counts.expects:
+            copies = self.download(everything)
+            return lambda: copies
+        return self._sender.send(arrays, others, count)
+
+    def _finished(self, copies: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+        self.finish()
+        return copies
 
     def last(self, array: wp.array, count: int) -> int:
         """Element `count - 1` of a scratch array, on the host."""
         if self._stream is None:
             return int(self.host(array, count)[count - 1])
         return int(self._downloaded(array[count - 1 : count], 1)[0])
-
-    def lasts(self, *arrays: tuple[wp.array | None, int]) -> list[int]:
-        """Element `count - 1` of each array of int32, 0 for None or where it is 0; of a device in
-        one transfer."""
-        if self._stream is None:
-            return [
-                0 if array is None or count == 0 else self.last(array, count)
-                for array, count in arrays
-            ]
-        read = self.array("read", len(arrays), wp.int32)
-        for index, (array, count) in enumerate(arrays):
-            if array is not None and count:
-                wp.copy(read, array, dest_offset=index, src_offset=count - 1, count=1)
-            else:
-                read[index : index + 1].zero_()
-        values = self._downloaded(read, len(arrays)).tolist()
-        return values
 
     def every(self, array: wp.array, count: int, step: int) -> list[int]:
         """The last of each `step` of the first `count` int32 of a scratch array, on the host."""

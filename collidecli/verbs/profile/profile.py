@@ -344,7 +344,7 @@ def _one_pass(
 ) -> TimingReport:
     report = TimingReport()
     with report.span("pass") as span:
-        batches = pose_batches(motion, model, cells, report)
+        batches = pose_batches(motion, model, cells, report, allocate=pool.pose_memory)
         waiting = WaitingPoses(batches, contact.reduces_bodies)
         results = pool.collide(waiting.kept, len(motion.time) * model.world_count)
         results = within_episodes(results, motion, model.world_count)

@@ -5,7 +5,7 @@ import warp as wp
 from collidecli.engine.contact_record import Candidates, ContactBuffer, memory_row
 from collidecli.engine.device_model import ShapeRows
 from collidecli.engine.geometry.real import MESH
-from collidecli.engine.narrowphase.collider import Bucket
+from collidecli.engine.narrowphase.collider import Bucket, candidate_of
 from collidecli.engine.runtime.kernel import kernel
 
 
@@ -21,7 +21,9 @@ def mesh_feature(rows: ShapeRows, row: int, feature: int) -> int:
 def name_features(rows: ShapeRows, candidates: Candidates, bucket: Bucket, out: ContactBuffer):
     """Replaces hull feature ids by mesh feature ids; one thread per candidate of a bucket."""
     thread = wp.tid()
-    candidate = bucket.order[bucket.start + thread]
+    candidate = candidate_of(bucket, thread)
+    if candidate < 0:
+        return
     pair = candidates.row[candidate]
     swapped = rows.type[pair[0]] > rows.type[pair[1]]
     row_a = wp.where(swapped, pair[1], pair[0])

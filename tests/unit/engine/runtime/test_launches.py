@@ -7,6 +7,7 @@ import threading
 import time
 from itertools import pairwise
 from types import SimpleNamespace
+from typing import Any
 from unittest.mock import Mock
 
 import numpy as np
@@ -40,6 +41,8 @@ from collidecli.engine.scheduler import (
     worker_count,
 )
 from collidecli.scene.contact_columns import RIGID_COLUMNS
+from collidecli.scene.options import ContactOptions
+from tests.support.device_scenes import REDUCED
 from tests.support.engine_runs import (
     PHASES,
     assert_identical,
@@ -75,67 +78,94 @@ def poses() -> np.ndarray:
 
 
 def chunk_traffic(pipeline, poses, chunks: int) -> list[tuple[device_stream.Traffic, int]]:
-    """What each chunk of one worker copies, after a first one for which scratch is allocated, and
-    its contacts."""
+    """What one worker copies for each of several equal chunks, and its contacts: first of one whose
+    numbers of elements are read, then of those whose numbers are expected, but for the first of
+    them, for which scratch grows."""
     scratch = Workspace(pipeline.device_model.device, 1 << 40)
-    step = len(poses) // chunks
     found = []
-    for first in range(0, len(poses), step):
+    for _ in range(chunks + 2):
         scratch._stream.traffic = device_stream.Traffic()
         with scratch.turn():
-            block, _ = pipeline.collide(PoseBatch(first, step, 0, poses), scratch)
+            block, _ = pipeline.collide(PoseBatch(0, len(poses), 0, poses), scratch)
         found.append((scratch.traffic, block.contact_count))
-    return found[1:]
+    return [found[0], *found[2:]]
+
+
+CONTACT_OPTIONS = {"all": ContactOptions(), "reduced": REDUCED}
+CHUNK_FRAMES = 3
+
+
+@pytest.mark.parametrize("options", CONTACT_OPTIONS)
+@pytest.mark.parametrize("phase", ["explicit", "nxn", "sap"])
+def test_a_chunk_is_one_upload_with_one_download(as_device, model, poses, phase, options):
+    """And the host waits once, though it knows no number of elements before."""
+    chunk = poses[:CHUNK_FRAMES]
+    pipeline = pipeline_of(model, poses, CONTACT_OPTIONS[options], broad_phase=phase)
+    (_, contacts), *every = chunk_traffic(pipeline, chunk, 3)
+    row_bytes = CONTACT_ROWS[np.dtype(np.float64)].row_bytes
+    row_bytes += 4 * (options == "reduced")  # the friction scale
+    for traffic, found in every:
+        assert found == contacts > 0
+        assert (traffic.uploads, traffic.downloads, traffic.waits) == (1, 1, 1)
+        assert traffic.uploaded_bytes == CHUNK_FRAMES * COUNT * 7 * 8
+        columns = row_bytes * contacts + 4 * CHUNK_FRAMES
+        numbers = 4 * (2 * len(pipeline.narrow_phase.table.colliders) + 6)
+        assert columns <= traffic.downloaded_bytes <= columns + numbers
 
 
 @pytest.mark.parametrize(("phase", "sizes"), [("explicit", 3), ("nxn", 3), ("sap", 4)])
-def test_a_chunk_is_one_upload_with_one_packed_download(as_device, model, poses, phase, sizes):
-    """The rest are sizes: of the candidates, of each collider's part of them, and of the
-    contacts."""
+def test_a_first_chunk_is_one_packed_download_besides_its_sizes(
+    as_device, model, poses, phase, sizes
+):
+    """The sizes are those of the pairs, of the candidates, of each collider's part of them, and of
+    the contacts."""
     pipeline = pipeline_of(model, poses, broad_phase=phase)
-    every = chunk_traffic(pipeline, poses, 4)
-    buckets = len(pipeline.narrow_phase.table.colliders)
-    for traffic, contacts in every:
-        assert traffic.uploads == 1
-        assert traffic.uploaded_bytes == FRAMES // 4 * COUNT * 7 * 8
-        assert traffic.downloads <= sizes + 1
-        assert traffic.waits == traffic.downloads
-        columns = CONTACT_ROWS[np.dtype(np.float64)].row_bytes * contacts + 4 * FRAMES // 4
-        read = 4 * (buckets + 2 + sizes - 2)
-        # Each of the columns and the cells' ends begins at a multiple of ALIGNMENT.
-        assert (
-            columns + read
-            <= traffic.downloaded_bytes
-            <= columns + read + len(RIGID_COLUMNS) * ALIGNMENT
-        )
+    traffic, contacts = chunk_traffic(pipeline, poses[:CHUNK_FRAMES], 1)[0]
+    assert traffic.downloads == sizes + 1
+    columns = CONTACT_ROWS[np.dtype(np.float64)].row_bytes * contacts + 4 * CHUNK_FRAMES
+    read = 4 * sizes * (2 * len(pipeline.narrow_phase.table.colliders) + 6)
+    # Each of the columns and the cells' ends begins at a multiple of ALIGNMENT.
+    most = columns + read + len(RIGID_COLUMNS) * ALIGNMENT
+    assert columns <= traffic.downloaded_bytes <= most
 
 
-@pytest.mark.parametrize(("phase", "count"), [("explicit", 12), ("nxn", 12), ("sap", 16)])
-def test_launches_and_scans_of_a_chunk(as_device, model, poses, monkeypatch, phase, count):
-    """Besides one launch for each collider that has candidates; the numbers do not depend on the
-    frames."""
+@pytest.mark.parametrize(
+    ("phase", "launches", "others"), [("explicit", 16, 7), ("nxn", 16, 7), ("sap", 23, 9)]
+)
+def test_launches_of_a_chunk(as_device, model, poses, monkeypatch, phase, launches, others):
+    """Besides one launch for each collider that has candidates; others: scans, sorts, fills and
+    copies. The numbers do not depend on the frames."""
     pipeline = pipeline_of(model, poses, broad_phase=phase)
     colliders = {each.kernel for each in pipeline.narrow_phase.table.colliders}
-    counted: dict[str, list[wp.Kernel | None]] = {}
-    for name in ("launch", "scan"):
-        plain = getattr(recorded_launches.RecordedLaunches, name)
+    issued: list[Any] = []
 
-        def counting(queue, first, *rest, plain=plain, name=name):
-            counted[name].append(first if name == "launch" else None)
-            plain(queue, first, *rest)
+    def counted(owner, name):
+        plain = getattr(owner, name)
 
-        monkeypatch.setattr(recorded_launches.RecordedLaunches, name, counting)
-    found = []
-    scratch = Workspace(pipeline.device_model.device, 1 << 40)
-    for first, frames in ((0, 3), (3, 3), (6, 6)):
-        counted |= {"launch": [], "scan": []}
-        with scratch.turn():
-            pipeline.collide(PoseBatch(first, frames, 0, poses), scratch)
-        others = [kernel for kernel in counted["launch"] if kernel not in colliders]
-        assert len(counted["launch"]) - len(others) <= len(colliders)
-        found.append((len(others), len(counted["scan"])))
-    assert len(set(found)) == 1
-    assert found[0] == (count, 4)
+        def counting(*arguments, **options):
+            issued.append(arguments[1] if name == "launch" else name)
+            return plain(*arguments, **options)
+
+        monkeypatch.setattr(owner, name, counting)
+
+    counted(recorded_launches.RecordedLaunches, "launch")
+    counted(recorded_launches.RecordedLaunches, "scan")
+    for name in ("fill_", "zero_"):
+        counted(wp.array, name)
+    counted(wp.utils, "radix_sort_pairs")
+    counted(wp, "copy")
+    found = set()
+    for frames in (3, 6):
+        scratch = Workspace(pipeline.device_model.device, 1 << 40)
+        for _ in range(3):
+            issued.clear()
+            with scratch.turn():
+                pipeline.collide(PoseBatch(0, frames, 0, poses), scratch)
+        launched = [each for each in issued if isinstance(each, wp.Kernel)]
+        of_colliders = sum(each in colliders for each in launched)
+        assert of_colliders <= len(colliders)
+        found.add((len(launched) - of_colliders, len(issued) - len(launched)))
+    assert found == {(launches, others)}
 
 
 def test_no_array_is_read_past_the_counted_copies(as_device, model, poses, monkeypatch):
@@ -360,7 +390,35 @@ def test_memory_of_a_result_is_used_again_when_nothing_refers_to_it(as_device):
     assert (third == 3).all()
     del first
     assert stream.download_kept(wp.zeros(1000, dtype=wp.int32, device="cpu"), 4000).size == 4000
-    assert len(stream._free) == 1  # in place of the one that was too small
+    assert len(stream._results.free) == 1  # in place of the one that was too small
+
+
+def test_page_locked_values_are_uploaded_from_where_they_are(as_device, monkeypatch):
+    """And belong to the device until it has read them, though nothing else refers to them."""
+    plain = wp.copy
+    issued: list[Any] = []
+    monkeypatch.setattr(
+        device_stream.wp, "copy", lambda *args, **options: issued.append((args, options))
+    )
+    device = find_device("cpu")
+    pool = device_stream.PageLockedPool(device)
+    stream = device_stream.DeviceStream(device)
+    targets = [wp.zeros(12, dtype=wp.float64, device="cpu") for _ in range(3)]
+    for number, target in enumerate(targets):
+        values = pool.empty((3, 4))
+        assert device_stream.is_page_locked(values[1:])
+        values[...] = number
+        stream.upload(target, values.reshape(-1))
+        del values
+    for args, options in issued:
+        plain(*args, **options)
+    assert [target.numpy().tolist() for target in targets] == [[0.0] * 12, [1.0] * 12, [2.0] * 12]
+    assert stream.traffic.uploaded_bytes == 3 * 12 * 8
+    assert stream.traffic.host_copied_bytes == 0
+    assert len(pool.free) == 0
+    stream.wait()
+    assert len(pool.free) == 3
+    assert not device_stream.is_page_locked(np.zeros(3)[1:])
 
 
 def test_other_workers_have_the_turn_during_work_of_the_host(as_device):
