@@ -14,17 +14,19 @@ from tests.property.test_reduction import crowd, crowd_poses
 from tests.support.engine_runs import pipeline_of
 
 
+@pytest.mark.parametrize("bound", [0, 50, 1 << 20])
 @pytest.mark.parametrize("threads", [1, 7, 64])
 @pytest.mark.parametrize("candidates", [0, 1, 63, 1000])
-def test_a_device_counts_each_candidate_once(candidates, threads):
+def test_a_device_counts_each_candidate_once(candidates, threads, bound):
     counts = np.random.default_rng(candidates).integers(0, 3, candidates, np.int32)
     device = find_device("cpu")
     workspace = Workspace(device, 1 << 30)
     touching = wp.zeros(1, dtype=wp.int32, device=device)
     array = wp.array(np.append(counts, 9).astype(np.int32), dtype=wp.int32, device=device)
-    workspace.launch(count_touching, threads, [array, candidates, threads, touching])
+    limit = wp.array([bound], dtype=wp.int32, device=device)
+    workspace.launch(count_touching, threads, [array, candidates, limit, threads, touching])
     workspace.finish()
-    assert touching.numpy()[0] == np.count_nonzero(counts)
+    assert touching.numpy()[0] == np.count_nonzero(counts[:bound])
 
 
 @pytest.mark.parametrize(
