@@ -140,7 +140,8 @@ def cone_normal(radius: Real, half_height: Real, point: Vec3) -> Vec3:
 
 @wp.func
 def nappe_interval(radius: Real, half_height: Real, start: Vec3, along: Vec3) -> LineInterval:
-    """Interval in the infinite solid cone below the apex.
+    """Interval in the infinite solid cone below the apex, or, of a line that is flatter than the
+    side, in the cone's other nappe above the apex, where the solid's slab leaves it out.
 
     With the slope k = radius / height and the depth w below the apex, the cone is x^2 + y^2 <= (k
     w)^2 and w >= 0; the first is a quadratic of the line's parameter t, a t^2 + 2 b t + c <= 0.
@@ -170,8 +171,6 @@ def nappe_interval(radius: Real, half_height: Real, start: Vec3, along: Vec3) ->
     high = wp.max(first, second)
     result = LineInterval()
     if a > Real(0.0):
-        if depth - Real(0.5) * (low + high) * along[2] < Real(0.0):
-            return no_interval()
         result.begin = low
         result.end = high
     else:

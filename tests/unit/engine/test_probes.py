@@ -166,6 +166,10 @@ def test_the_nearest_of_several_shapes_is_that_of_all_of_them():
         kind = [name for name in FORMS if name != "plane"][k % 6]
         pose = [*rng.normal(size=3) * 2.0, *Rotation.random(rng=rng).as_quat()]
         getattr(builder, f"add_shape_{kind}")(builder.add_body(), **FORMS[kind], xform=pose)
+    for _ in range(30):  # whose bounding balls are far larger than they are
+        pose = [*rng.normal(size=3) * 2.0, *Rotation.random(rng=rng).as_quat()]
+        needle = {"radius": 0.01, "half_height": 1.5}
+        builder.add_shape_capsule(builder.add_body(), **needle, xform=pose)
     builder.add_shape_plane(-1)
     model = builder.finalize()
     points = rng.normal(size=(300, 3)) * 3.0
