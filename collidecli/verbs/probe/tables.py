@@ -43,7 +43,7 @@ def probe_table(result: ResultDict) -> RenderableType:
 def _nearest(result: ResultDict, narrow: int) -> Listing:
     words = WORDS[result["kind"]]
     columns: list[Column] = [
-        (words[0], "right", lambda item: str(item["point"])),
+        (words[0], "left", lambda item: str(item["point"])),
         ("of", "left", lambda item: item["of"]),
         ("nearest shape", "left", lambda item: item["shape"]),
         ("distance", "right", lambda item: length(item["least_distance"])),

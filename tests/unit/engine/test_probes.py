@@ -1,5 +1,7 @@
 """Distances of points and crossings of rays: against closed forms, MuJoCo and brute force."""
 
+from dataclasses import replace
+
 import mujoco
 import numpy as np
 import pytest
@@ -158,20 +160,50 @@ def test_a_heightfield_is_its_solid():
     assert np.abs(reached).max() < 1e-8
 
 
-def test_the_nearest_of_several_shapes_is_that_of_all_of_them():
-    """Bounding balls leave out none that is nearest."""
-    rng = np.random.default_rng(5)
+def heap(rng: np.random.Generator) -> Model:
+    """Forty shapes of all types, thirty needles whose bounding balls are far larger than they are,
+    and a plane."""
     builder = ModelBuilder()
     for k in range(40):
         kind = [name for name in FORMS if name != "plane"][k % 6]
         pose = [*rng.normal(size=3) * 2.0, *Rotation.random(rng=rng).as_quat()]
         getattr(builder, f"add_shape_{kind}")(builder.add_body(), **FORMS[kind], xform=pose)
-    for _ in range(30):  # whose bounding balls are far larger than they are
+    for _ in range(30):
         pose = [*rng.normal(size=3) * 2.0, *Rotation.random(rng=rng).as_quat()]
         needle = {"radius": 0.01, "half_height": 1.5}
         builder.add_shape_capsule(builder.add_body(), **needle, xform=pose)
     builder.add_shape_plane(-1)
-    model = builder.finalize()
+    return builder.finalize()
+
+
+def test_the_first_crossing_of_several_shapes_is_that_of_all_of_them():
+    """Bounding balls leave out none that is crossed first."""
+    rng = np.random.default_rng(11)
+    model = heap(rng)
+    start = rng.normal(size=(500, 3)) * 2.0
+    along = rng.normal(size=(500, 3))
+    along /= length(along)[:, None]
+    distance, nearest, normal = cast(model, start, along)
+    placed = np.array(model.shapes.pose)[None]
+    each = []
+    for row in range(len(model.shapes)):
+        plan = replace(plan_of(model, 500), start=np.array([0, 1]), row=np.array([row]))
+        caster = RayCaster(plan, start, along, find_device("cpu"))
+        each.append(caster.measure(placed, IDENTITY[None, None], np.zeros(1, np.int32)))
+    truth = np.stack([found[0][0] for found in each])
+    assert np.array_equal(distance, truth.min(axis=0))
+    hit = nearest >= 0
+    assert 300 < hit.sum() < 400
+    assert len(np.unique(nearest)) > 40
+    assert np.array_equal(nearest[hit], truth.argmin(axis=0)[hit])
+    of_nearest = np.stack([found[2][0] for found in each])[nearest[hit], np.flatnonzero(hit)]
+    assert np.array_equal(normal[hit], of_nearest)
+
+
+def test_the_nearest_of_several_shapes_is_that_of_all_of_them():
+    """Bounding balls leave out none that is nearest."""
+    rng = np.random.default_rng(5)
+    model = heap(rng)
     points = rng.normal(size=(300, 3)) * 3.0
     placed = np.array(model.shapes.pose)
     device = find_device("cpu")
@@ -200,7 +232,12 @@ def test_a_world_sees_the_shapes_of_its_template_alone():
     distance, nearest = measure(placed, frames, model.world_template)
     assert np.array_equal(distance[:, 0], [2.5, 2.0])
     assert np.array_equal(nearest[:, 0], [0, 1])
+    caster = RayCaster(plan_of(model, 1), point, -point / 3.0, find_device("cpu"))
+    crossed = caster.measure(placed, frames, model.world_template)
+    assert np.array_equal(crossed[0][:, 0], [2.5, 2.0])
+    assert np.array_equal(crossed[1][:, 0], [0, 1])
     frames[1] = np.nan
+    assert np.isinf(caster.measure(placed, frames, model.world_template)[0][1, 0])
     distance, nearest = measure(placed, frames, model.world_template)
     assert np.isinf(distance[1, 0])
     assert nearest[1, 0] == -1
