@@ -112,7 +112,9 @@ def vertices_of(
     lists = _partner_lists(model, rows, partners)
     start = np.cumsum([0, *(len(each) for each in lists)])
     if not start[-1]:
-        what = "none of the shapes may touch another one" + (" that matches --partners" if to else "")
+        what = "none of the shapes may touch another one" + (
+            " that matches --partners" if to else ""
+        )
         fix = "collide inspect SCENE --why A B says which rule forbids a pair"
         raise InputError(what, "--vertices-of", fix)
     own = np.repeat(rows, np.diff(start))

@@ -7,6 +7,7 @@ import math
 import numpy as np
 
 from collidecli.errors import InputError
+from collidecli.numerics.products import norm
 from collidecli.numerics.trigonometry import sincos
 from collidecli.scene.heightfield_solid import solid_mesh
 from collidecli.scene.model import Model
@@ -39,7 +40,7 @@ def surface_samples(model: Model, row: int, spacing: float = 0.0) -> np.ndarray:
         return np.zeros((0, 3))
     # The box of a shape has more surface than a convex one, and circles have as many points.
     reach = 2.0 * float(size[:3].sum())
-    if spacing and (reach / spacing) ** 2 > MOST_POINTS:
+    if spacing and reach / spacing > math.sqrt(MOST_POINTS):
         what = f"a spacing of {spacing:g} m gives shape '{shapes.path[row]}' too many points"
         raise InputError(what, "--spacing", f"give {reach / math.sqrt(MOST_POINTS):.2g} m or more")
     corners = _polygons(model, row, kind)
@@ -79,7 +80,7 @@ def _polygons(model: Model, row: int, kind: ShapeType) -> tuple[np.ndarray, np.n
 def _inside_triangles(corners: np.ndarray, spacing: float) -> np.ndarray:
     """float64[n, 3]: grid points of triangles [t, 3, 3] without their corners, each once."""
     sides = np.roll(corners, -1, axis=1) - corners
-    longest = np.sqrt((sides * sides).sum(axis=2)).max(axis=1)
+    longest = norm(sides).max(axis=1)
     parts = np.maximum(np.ceil(longest / spacing).astype(np.int64), 1)
     found = [np.zeros((0, 3))]
     for count in np.unique(parts[parts > 1]).tolist():
@@ -107,7 +108,7 @@ def _arc(radius: float, height: float, begin: float, end: float, step: float) ->
 
 def _line(begin: tuple[float, float], end: tuple[float, float], step: float) -> np.ndarray:
     """float64[n, 2]: points of a segment, both ends included."""
-    length = math.hypot(end[0] - begin[0], end[1] - begin[1])
+    length = norm(np.array(end) - np.array(begin))
     count = max(1, math.ceil(length / step - 1e-9))
     t = np.arange(count + 1)[:, None] / count
     return np.array(begin) * (1.0 - t) + np.array(end) * t

@@ -46,7 +46,7 @@ OUTPUT = (
 )
 MARGIN = "Inflate every shape by this length. [default: as authored]"
 EPILOG = """\b
-collide probe hand.xml -t grasp.h5 --vertices-of 'palm,finger*' --partners cup -o map.h5
+collide probe hand.xml -t grasp.h5 --vertices-of 'hand*' --partners cup -o map.h5
 collide probe humanoid.xml -t motion.h5 --vertices-of 'foot_*' --threshold 5mm -o feet.npz
 collide probe cell.usda -t motion.h5 --points points.csv
 collide probe robot.xml -t motion.h5 --rays lidar.csv -o ranges.h5

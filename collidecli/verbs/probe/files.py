@@ -15,6 +15,7 @@ from collidecli.motions.probes import ProbeBlock, ProbedMotion
 from collidecli.results.endings import HDF5_ENDINGS
 from collidecli.storage.array_files import arrays_h5
 from collidecli.storage.atomic_output import AtomicOutput
+from collidecli.storage.regular_files import open_input
 from collidecli.temporary_folders import TemporaryFolder
 
 FORMAT = "collide-contact-map"
@@ -101,9 +102,10 @@ def _stored(
             path: str = files[name], kind: np.dtype = kind, shape: tuple[int, ...] = shape
         ) -> Iterator[np.ndarray]:
             size = int(np.prod(shape[1:], dtype=np.int64))
-            with open(path, "rb") as file:
+            with open_input(path) as file:
                 for _ in range(shape[0]):
-                    yield np.fromfile(file, kind, size).reshape(1, *shape[1:])
+                    content = file.read(size * kind.itemsize)
+                    yield np.frombuffer(content, kind).reshape(1, *shape[1:])
 
         yield Array(name, kind, shape, pieces)
 

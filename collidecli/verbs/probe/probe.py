@@ -101,9 +101,7 @@ def check_probe(request: ProbeRequest) -> None:
     if request.output:
         check_ending(request.output, ENDINGS, "a file of distances")
         files = filter(None, (request.points, request.rays))
-        check_output(
-            request.output, request.force, (*request.scenes, request.trajectory, *files)
-        )
+        check_output(request.output, request.force, (*request.scenes, request.trajectory, *files))
 
 
 def probe(request: ProbeRequest, progress: Progress = None) -> ProbeResult:

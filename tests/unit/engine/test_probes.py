@@ -304,11 +304,15 @@ def test_rays_that_graze_a_mesh_or_start_in_it_are_brute_force(turn):
     mesh = blob(np.random.default_rng(8))
     start, along = random_rays(9, 400)
     # Through vertices and edges.
-    aim = np.concatenate([mesh[0][:60], 0.5 * (mesh[0][mesh[1][:60, 0]] + mesh[0][mesh[1][:60, 1]])])
+    aim = np.concatenate(
+        [mesh[0][:60], 0.5 * (mesh[0][mesh[1][:60, 0]] + mesh[0][mesh[1][:60, 1]])]
+    )
     along[:120] = (aim - start[:120]) / length(aim - start[:120])[:, None]
     pose = IDENTITY
     if turn:
-        pose = np.array([500.0, -20.0, 3.0, *Rotation.random(rng=np.random.default_rng(1)).as_quat()])
+        pose = np.array(
+            [500.0, -20.0, 3.0, *Rotation.random(rng=np.random.default_rng(1)).as_quat()]
+        )
     rotation = Rotation.from_quat(pose[3:])
     world = pose[:3] + rotation.apply(start)
     distance, row, normal = cast(of_mesh(mesh), world, rotation.apply(along), pose)

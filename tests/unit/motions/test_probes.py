@@ -23,8 +23,10 @@ def robot() -> ModelBuilder:
     """A hand of two shapes, a cup, and a table that every world has."""
     builder = ModelBuilder()
     hand = builder.add_body(key="hand")
-    builder.add_shape_box(hand, hx=0.1, hy=0.2, hz=0.05, key="palm", xform=[0.1, 0, 0, 0, 0, 0, 1])
-    builder.add_shape_capsule(hand, radius=0.03, half_height=0.1, key="finger", xform=[0.3, 0, 0, 0, 0.6, 0, 0.8])
+    builder.add_shape_box(hand, hx=0.1, hy=0.2, hz=0.05, key="fist", xform=[0.1, 0, 0, 0, 0, 0, 1])
+    builder.add_shape_capsule(
+        hand, radius=0.03, half_height=0.1, key="thumb", xform=[0.3, 0, 0, 0, 0.6, 0, 0.8]
+    )
     cup = builder.add_body(key="cup")
     vertices, faces = blob(np.random.default_rng(1), 6, 8)
     builder.add_shape_mesh(cup, vertices * 0.1, faces, key="cup_mesh")
@@ -44,8 +46,8 @@ def moved():
     rng = np.random.default_rng(2)
     poses = np.empty((FRAMES, WORLDS, 2, 7))
     poses[..., :3] = rng.normal(size=(FRAMES, WORLDS, 2, 3)) * 0.3 + [0.0, 0.0, 0.3]
-    poses[..., 3:] = Rotation.random(FRAMES * WORLDS * 2, rng=rng).as_quat().reshape(
-        FRAMES, WORLDS, 2, 4
+    poses[..., 3:] = (
+        Rotation.random(FRAMES * WORLDS * 2, rng=rng).as_quat().reshape(FRAMES, WORLDS, 2, 4)
     )
     return model, motion_of(model, poses)
 
@@ -100,8 +102,10 @@ def test_vertices_are_measured_from_what_their_shape_may_touch(moved):
     assert {"cup_mesh", "lid", "table"} >= set(paths[np.unique(found["shape"])].tolist())
     poses = moved[1].read(range(FRAMES))
     hand = poses[:, :, 0]
-    turned = Rotation.from_quat(hand[..., 3:].reshape(-1, 4)).as_matrix().reshape(
-        FRAMES, WORLDS, 1, 3, 3
+    turned = (
+        Rotation.from_quat(hand[..., 3:].reshape(-1, 4))
+        .as_matrix()
+        .reshape(FRAMES, WORLDS, 1, 3, 3)
     )
     world = hand[:, :, None, :3] + (turned @ probes.point[None, None, :, :, None])[..., 0]
     cup = poses[:, :, 1]
@@ -114,7 +118,7 @@ def test_vertices_are_measured_from_what_their_shape_may_touch(moved):
     is_mesh = paths[found["shape"]] == "cup_mesh"
     assert 0.05 < is_mesh.mean() < 0.95
     assert np.abs(found["distance"] - truth)[~is_mesh].max() < 1e-12
-    alone = vertices_of(scene_of(model), model, ["palm"], ["table"], 0.0)
+    alone = vertices_of(scene_of(model), model, ["fist"], ["table"], 0.0)
     assert len(alone) == 8
     of_table = results(moved, alone, 1 << 16, 1)
     assert np.abs(of_table["distance"] - world[:, :, :8, 2]).max() < 1e-12
@@ -123,9 +127,7 @@ def test_vertices_are_measured_from_what_their_shape_may_touch(moved):
 def test_a_point_of_a_body_is_not_measured_from_that_body(moved):
     model = moved[0]
     file = ProbeFile(np.array([[0.1, 0.0, 0.0], [0.0, 0.0, 0.0]]), None, ("hand", "cup"))
-    found = results(
-        moved, probes_of_file(scene_of(model), model, file, "--points", []), 1 << 16, 1
-    )
+    found = results(moved, probes_of_file(scene_of(model), model, file, "--points", []), 1 << 16, 1)
     body = model.shapes.body[found["shape"]]
     assert (body[..., 0] != 0).all()
     assert (body[..., 1] != 1).all()
@@ -141,12 +143,12 @@ def test_worlds_without_the_body_have_no_distance():
     model = joined.finalize()
     motion = motion_of(model, np.tile(model.bodies.pose, (2, 2, 1, 1)))
     scene = scene_of(model)
-    maps = vertices_of(scene, model, ["palm", "ball"], [], 0.0)
+    maps = vertices_of(scene, model, ["fist", "ball"], [], 0.0)
     found = results((model, motion), maps, 1 << 16, 1)
-    of_palm = model.shapes.template[maps.shape] == 0
-    assert 0 < of_palm.sum() < len(maps)
-    assert np.array_equal(np.isnan(found["distance"][0, 0]), ~of_palm)
-    assert np.array_equal(np.isnan(found["distance"][0, 1]), of_palm)
+    of_fist = model.shapes.template[maps.shape] == 0
+    assert 0 < of_fist.sum() < len(maps)
+    assert np.array_equal(np.isnan(found["distance"][0, 0]), ~of_fist)
+    assert np.array_equal(np.isnan(found["distance"][0, 1]), of_fist)
     assert np.array_equal(found["shape"] < 0, np.isnan(found["distance"]))
     file = ProbeFile(np.zeros((1, 3)), None, ("ball",))
     point = results((model, motion), probes_of_file(scene, model, file, "--points", []), 9, 1)
@@ -159,7 +161,7 @@ def test_what_cannot_be_measured_is_refused(moved):
     with pytest.raises(InputError, match="planes or triggers alone"):
         vertices_of(scene, model, ["table"], [], 0.0)
     with pytest.raises(InputError, match="may touch another one that matches --partners"):
-        vertices_of(scene, model, ["palm"], ["finger"], 0.0)
+        vertices_of(scene, model, ["fist"], ["thumb"], 0.0)
     file = ProbeFile(np.zeros((1, 3)), None, ("cupp",))
     with pytest.raises(InputError, match="is no body") as error:
         probes_of_file(scene, model, file, "--points", [])
