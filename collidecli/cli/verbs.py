@@ -60,6 +60,12 @@ ROWS = (
         "Measure how near shapes come in every frame, without a cutoff.",
     ),
     VerbRow(
+        "probe",
+        "probe.command",
+        COMPUTE,
+        "Measure contact maps of bodies, distances of points and rays in every frame.",
+    ),
+    VerbRow(
         "matrix",
         "matrix.command",
         COMPUTE,

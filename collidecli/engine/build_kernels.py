@@ -30,6 +30,7 @@ def kernels() -> Iterator[wp.Kernel]:
     """Every kernel that a run may launch: of pairs of types first, as they take longest; then those
     of modules."""
     from collidecli.engine.distances.points import point_kernel
+    from collidecli.engine.distances.rays import ray_kernel
     from collidecli.engine.hydroelastic.voxel_blocks import voxel_kernels
     from collidecli.engine.narrowphase.collider_factory import collider
     from collidecli.engine.narrowphase.collider_table import METHODS
@@ -45,6 +46,7 @@ def kernels() -> Iterator[wp.Kernel]:
     for surfaces in product((True, False), repeat=2):
         yield from voxel_kernels(*surfaces)
     yield from map(point_kernel, (True, False))
+    yield from map(ray_kernel, (True, False))
     for package in SOURCES:
         path = os.path.join(os.path.dirname(__file__), "..", package)
         for module in pkgutil.walk_packages([path], f"collidecli.{package}."):

@@ -4,9 +4,7 @@ block of frames."""
 from __future__ import annotations
 
 import time
-from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Any, NoReturn
@@ -19,6 +17,7 @@ from collidecli.engine.distances.pairs import PairDistances
 from collidecli.engine.joint_kinematics import begin_loading_kinematics
 from collidecli.engine.scheduler import processing_threads
 from collidecli.errors import InputError
+from collidecli.motions.frame_blocks import blocks_in_order
 from collidecli.numerics.poses import compose_as_kernels
 from collidecli.scene.allowed_pairs import allowed_pairs, pair_lengths
 from collidecli.scene.chosen_pairs import without_triggers
@@ -29,7 +28,6 @@ from collidecli.scene.options import EngineOptions
 from collidecli.scene.patterns import NamedItems
 from collidecli.scene.shape_types import ShapeType
 from collidecli.storage.field_cache import FieldCache
-from collidecli.storage.process_activity import reading
 from collidecli.wording import plural
 
 QUERIES_AT_ONCE = 1 << 15
@@ -291,22 +289,8 @@ class Clearance:
     ) -> Iterator[Any]:
         """Results of blocks of frames, computed on threads, in order. compute_now: the function of
         the next block."""
-        waiting: deque[Future] = deque()
-        frames = len(self._motion.time)
         size = max(1, QUERIES_AT_ONCE // max(1, self._model.world_count * len(self._items.pair)))
-        with ThreadPoolExecutor(self._workers, "collide") as pool:
-            try:
-                for first in range(0, frames, size):
-                    with reading("motion"):
-                        poses = self._motion.read(range(first, min(first + size, frames)))
-                    waiting.append(pool.submit(compute_now(), first, poses))
-                    if len(waiting) > self._workers:
-                        yield waiting.popleft().result()
-                while waiting:
-                    yield waiting.popleft().result()
-            finally:
-                for future in waiting:
-                    future.cancel()
+        yield from blocks_in_order(self._motion, size, self._workers, compute_now)
 
     def _is_there(self, first: int, frames: int) -> np.ndarray:
         """bool[F, W, K]: whether a world has the pair, and the frame is of an episode."""

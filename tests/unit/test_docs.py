@@ -47,6 +47,7 @@ from collidecli.verbs.clearance.clearance import ClearanceRequest, clearance
 from collidecli.verbs.label.contact_labels import LabelOptions
 from collidecli.verbs.label.label import LabelRequest, label
 from collidecli.verbs.label.sensors import SensorRequest, label_sensors
+from collidecli.verbs.probe.probe import ProbeRequest, probe
 from collidecli.verbs.report import report as report_module
 from tests.support import contact_sets as sets
 from tests.support.doc_examples import FENCE, check_output, collide_lines, joined
@@ -488,6 +489,7 @@ GUIDES += [
         "read-sensors",
         "audit-a-motion",
         "measure-clearance",
+        "map-contacts",
         "find-missed-contacts",
     )
 ]
@@ -696,6 +698,12 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> set[str]:
     clearance(
         ClearanceRequest(scenes=[str(folder / "balls.xml")], output=str(folder / "clearance.h5"))
     )
+    balls_xml = [str(folder / "balls.xml")]
+    chosen = {"vertices_of": ["*"], "threshold": 0.1}
+    probe(ProbeRequest(scenes=balls_xml, output=str(folder / "map.h5"), **chosen))
+    (folder / "rays.csv").write_text("x,y,z,dx,dy,dz\n0,0,2,0,0,1\n")
+    rays = str(folder / "rays.csv")
+    probe(ProbeRequest(scenes=balls_xml, output=str(folder / "rays.h5"), rays=rays))
     sensors = '<contact name="c" data="found tangent"/>'
     (folder / "sensors.xml").write_text(
         f"<mujoco><worldbody>{balls}</worldbody><sensor>{sensors}</sensor></mujoco>"

@@ -1,4 +1,4 @@
-"""Signed distances of points from one shape of any type."""
+"""Least signed distances of points from shapes of any type, in cells of a motion."""
 
 from __future__ import annotations
 
@@ -7,14 +7,20 @@ from functools import cache
 import numpy as np
 import warp as wp
 
-from collidecli.engine.device_model import upload_model
-from collidecli.engine.geometry.real import Real, Vec3
-from collidecli.engine.hydroelastic.solids import Solids, distance_function, upload_solids
+from collidecli.engine.distances.probes import (
+    CULL_ROUNDING,
+    Partners,
+    Placement,
+    ProbePlan,
+    ProbePoints,
+    Prober,
+)
+from collidecli.engine.geometry.real import Real
+from collidecli.engine.hydroelastic.solids import Solids, distance_function
 from collidecli.engine.runtime.kernel import kernel
-from collidecli.engine.runtime.kernel_loader import load_kernels
 from collidecli.engine.runtime.warp_start import one_at_a_time
 from collidecli.scene.model import Model
-from collidecli.scene.shape_types import ShapeType
+from collidecli.scene.poses import IDENTITY_POSE
 
 
 @cache
@@ -24,32 +30,102 @@ def point_kernel(with_meshes: bool) -> wp.Kernel:
 
     @kernel
     def measure_points(
-        solids: Solids, row: int, has_inside: int, point: wp.array[Vec3], value: wp.array[Real]
+        solids: Solids,
+        partners: Partners,
+        points: ProbePoints,
+        placed: Placement,
+        value: wp.array[Real],
+        nearest: wp.array[int],
     ):
-        """One thread per point."""
+        """One thread per cell and point: the least distance from its partners less margins, and the
+        row of the shape, the first of equally near ones; infinite and -1 for none.
+
+        A shape whose bounding ball is farther than the farthest point of another one's is left
+        out."""
         thread = wp.tid()
-        nearest = distance(solids, row, point[thread])
-        value[thread] = wp.where(has_inside == 1, nearest.value, wp.abs(nearest.value))
+        count = points.point.shape[0]
+        cell = thread / count
+        number = thread % count
+        best = Real(wp.inf)
+        best_row = int(-1)
+        owner = cell * placed.frame_count + points.frame[number]
+        first = partners.start[points.group[number]]
+        end = partners.start[points.group[number] + 1]
+        if placed.is_present[owner] == 0:
+            first = end
+        frame = placed.frame_pose[owner]
+        turned = wp.quat_rotate(wp.transform_get_rotation(frame), points.point[number])
+        base = wp.transform_get_translation(frame)
+        bound = Real(wp.inf)
+        for at in range(first, end):
+            row = partners.row[at]
+            template_of_row = partners.of_template[row]
+            if template_of_row < 0 or template_of_row == placed.of_template[cell]:
+                centre = wp.transform_get_translation(
+                    placed.shape_pose[cell * placed.shape_count + row]
+                )
+                apart = wp.length((base - centre) + turned)
+                most = apart + Real(solids.rows.radius[row]) - partners.margin[at]
+                bound = wp.min(bound, most + CULL_ROUNDING * wp.abs(most))
+        for at in range(first, end):
+            row = partners.row[at]
+            template_of_row = partners.of_template[row]
+            if template_of_row < 0 or template_of_row == placed.of_template[cell]:
+                pose = placed.shape_pose[cell * placed.shape_count + row]
+                off = (base - wp.transform_get_translation(pose)) + turned
+                apart = wp.length(off)
+                radius = Real(solids.rows.radius[row])
+                least = apart - radius - partners.margin[at]
+                slack = CULL_ROUNDING * (apart + radius + wp.abs(partners.margin[at]))
+                if not (least - slack > wp.min(best, bound)):
+                    local = wp.quat_rotate_inv(wp.transform_get_rotation(pose), off)
+                    found = distance(solids, row, local).value
+                    if partners.has_inside[row] == 0:
+                        found = wp.abs(found)
+                    found = found - partners.margin[at]
+                    if found < best:
+                        best = found
+                        best_row = row
+        value[thread] = best
+        nearest[thread] = best_row
 
     return measure_points
+
+
+class PointDistances(Prober):
+    """Measures least distances of the points of a plan. Any number of threads may share it."""
+
+    def __init__(self, plan: ProbePlan, points: np.ndarray, device: wp.Device) -> None:
+        """points: float64[V, 3], each in its frame of the plan [m]."""
+        super().__init__(plan, points, device, point_kernel)
+
+    def measure(
+        self, shape_pose: np.ndarray, frame_pose: np.ndarray, template: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """float64[C, V], the distances [m], infinite for none; int32[C, V], rows of the nearest
+        shapes, -1 for none.
+
+        Args:
+            shape_pose: float64[C, S, 7], world poses of all shapes in C cells.
+            frame_pose: float64[C, O, 7], of the plan's frames; NaN where a cell lacks one.
+            template: int[C], of each cell's world.
+        """
+        fields = (("distance", Real), ("nearest", wp.int32))
+        distance, nearest = self.run(shape_pose, frame_pose, template, fields)
+        return distance, nearest
 
 
 @one_at_a_time
 def point_distances(model: Model, row: int, points: np.ndarray, device: wp.Device) -> np.ndarray:
     """float64[n]: signed distances of points [n, 3], in a shape's frame, from its surface [m];
-    negative inside. row: of a shape of any type but heightfield. Not negative for an open mesh,
-    which has no inside."""
-    shape_type = model.shapes.type[row]
-    with_meshes = shape_type in (ShapeType.MESH, ShapeType.CONVEX_MESH)
-    has_inside = int(shape_type != ShapeType.MESH or model.meshes[model.shapes.mesh[row]].is_closed)
-    device_model = upload_model(model, device)
-    sampled = np.zeros(len(model.shapes), bool)
-    sampled[row] = True
-    measure = point_kernel(with_meshes)
-    load_kernels([measure], device)
-    value = wp.empty(max(1, len(points)), dtype=Real, device=device)  # pyright: ignore[reportArgumentType]
-    if len(points):
-        given = wp.array(np.ascontiguousarray(points, np.float64), dtype=Vec3, device=device)
-        arguments = [upload_solids(device_model, sampled), row, has_inside, given, value]
-        wp.launch(measure, len(points), arguments, device=device)
-    return value.numpy()[: len(points)]
+    negative inside. row: of a shape of any type. Not negative for an open mesh, which has no
+    inside."""
+    points = np.asarray(points, np.float64).reshape(-1, 3)
+    zeros = np.zeros(len(points), np.int32)
+    plan = ProbePlan(
+        model, zeros, zeros, np.array([0, 1]), np.array([row]), np.zeros(1), every_template=True
+    )
+    identity = np.array([[IDENTITY_POSE]])
+    placed = np.tile(identity, (1, len(model.shapes), 1))
+    measure = PointDistances(plan, points, device).measure
+    return measure(placed, identity, np.zeros(1, np.int32))[0][0]

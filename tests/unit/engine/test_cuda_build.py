@@ -13,6 +13,7 @@ from collidecli.engine.contact_record import count_touching
 from collidecli.engine.distances import surfaces
 from collidecli.engine.distances.points import point_kernel
 from collidecli.engine.distances.queries import copy_distances, least_of_contacts, mark_apart
+from collidecli.engine.distances.rays import ray_kernel
 from collidecli.engine.geometry.distance_rows import fill_rows_of_mesh
 from collidecli.engine.geometry.mesh_clearance import measure_grid
 from collidecli.engine.hydroelastic.pairs import prepare_pairs
@@ -140,6 +141,7 @@ KERNELS = {
     "mark_apart": mark_apart,
     "copy_distances": copy_distances,
     "measure_points": point_kernel(True),
+    "cast_rays": ray_kernel(True),
     "nearest_of_plane": surfaces.nearest_of_plane,
     "nearest_of_convex": surfaces.KERNELS["convex"],
     "nearest_of_hull": surfaces.KERNELS["hull"],
