@@ -843,6 +843,7 @@ class ModelBuilder(BuilderSummary):
                     f"give both one {name}",
                 )
         arguments.check_count("count", count, "add_world")
+        other._check_names("add_world")
         revision = (id(other), other.default_gap, *other._records.lengths())
         if revision not in self._replicas:
             template = self._new_template()
@@ -863,6 +864,7 @@ class ModelBuilder(BuilderSummary):
         open world, names that are not unique, conflicting forced pairs and unknown options.
         """
         self._check_closed("finalize")
+        self._check_names("finalize")
         arguments.check_kind("static_pairs", static_pairs, arguments.FLAG, "finalize")
         if world_count is not None:
             arguments.check_count("world_count", world_count, "finalize")
@@ -892,6 +894,14 @@ class ModelBuilder(BuilderSummary):
             source=tuple(self.source),
             static_pairs=static_pairs,
         )
+
+    def _check_names(self, where: str) -> None:
+        """Raises InputError for a default gap under the name that Newton's builders have for it."""
+        for name in ("rigid_gap", "rigid_contact_margin"):
+            if name in vars(self):
+                raise InputError(
+                    f"ModelBuilder has no attribute '{name}'", where, "set default_gap"
+                )
 
     def _new_template(self) -> int:
         self._template_count += 1

@@ -13,6 +13,7 @@ from collidecli.scene.materials import Material, check_material
 from collidecli.scene.sdf_options import DEFAULT_BAND, DEFAULT_ITERATIONS, SdfOptions
 from collidecli.scene.shape_types import LENGTH_LIMIT
 from collidecli.scene.triangle_materials import TriangleMaterials
+from collidecli.wording import did_you_mean
 
 FLAGS = (
     "collision_filter_parent",
@@ -27,6 +28,20 @@ DEFAULT_GROUP = 1
 """Bit of a moving shape under masks, both."""
 STATIC_GROUP = 1 << 63
 """Bit of a static shape under masks, both."""
+OF_NEWTON = {
+    "thickness": "margin",
+    "contact_margin": "gap",
+    "mu": "friction",
+    "kh": "k_hydro",
+    "ke": "contact_ke of the material",
+    "kd": "contact_kd of the material",
+    "kf": "contact_kf of the material",
+    "ka": "contact_ka of the material",
+    "restitution": "restitution of the material",
+    "mu_torsional": "torsional_friction of the material",
+    "mu_rolling": "rolling_friction of the material",
+}
+"""Attributes of Newton's configurations of shapes, and those here that have their meaning."""
 STIFFNESS_LIMIT = 1.0e30
 """Largest finite hydroelastic stiffness [N/m^3]; infinity marks a rigid shape."""
 
@@ -87,17 +102,33 @@ class ShapeConfig:
     triangle_materials: TriangleMaterials | None = None
 
     def changed(self, **values: Any) -> ShapeConfig:
-        """A copy with other values, as `dataclasses.replace` makes it, in a third of its time."""
+        """A copy with other values, as `dataclasses.replace` makes it, in a third of its time.
+
+        Raises InputError for an attribute that was assigned and does not exist.
+        """
+        check_names(self, "ShapeConfig")
         return ShapeConfig(**(vars(self) | values))
 
 
+def check_names(cfg: ShapeConfig, where: str) -> None:
+    """Raises InputError, with `where`, for an attribute that was assigned and does not exist."""
+    known = cfg.__dataclass_fields__
+    if len(vars(cfg)) == len(known):
+        return
+    name = min(vars(cfg).keys() - known)
+    own = OF_NEWTON.get(name)
+    fix = did_you_mean(name, known) if own is None else f"set {own}"
+    raise InputError(f"ShapeConfig has no attribute '{name}'", where, fix)
+
+
 def check_config(cfg: ShapeConfig, where: str, sound: dict[int, Material]) -> None:
-    """Raises InputError, with `where`, for a group or mask that is no integer, or a length that is
-    not >= 0.
+    """Raises InputError, with `where`, for an attribute that does not exist, a group or mask that
+    is no integer, or a length that is not >= 0.
 
     sound: by id the materials, which are frozen, that passed an earlier check: shapes that share
     one need one check.
     """
+    check_names(cfg, where)
     if not is_integer(cfg.collision_group) or abs(cfg.collision_group) >= 1 << 63:
         raise InputError(
             f"collision_group is {cfg.collision_group!r}",

@@ -57,6 +57,7 @@ def test_a_texture_that_is_a_pointer_stops_nothing(tmp_path, collide):
             "xacro FILE",
         ),
         ("part.xml", "<mujocoinclude><worldbody/></mujocoinclude>", "the scene that includes it"),
+        ("world.xml", '<raisim version="1.0"><objects/></raisim>', "whose root element is mujoco"),
     ],
 )
 def test_a_part_of_a_scene_is_named(tmp_path, collide, name, text, told):

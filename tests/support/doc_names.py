@@ -35,6 +35,11 @@ LOCATED = re.compile(r"(?<![\w.-])collidecli(?:/[A-Za-z_]\w*)+(?:\.\w+)?")
 """A file or folder of the package."""
 TEXT_ENDINGS = (".py", ".h", ".md", ".toml", ".yml", ".j2", ".js", ".css", ".html", ".sh")
 
+OF_ANOTHER_SYSTEM = "from-"
+"""Beginning of the names of pages for readers of another system."""
+FIRST_CELL = re.compile(r"^\|[^|\n]*\|", re.M)
+"""First cell of a row of a table."""
+
 VARIABLES = "COLLIDE_"
 """Beginning of the variables of options, which tests/unit/test_docs.py verifies."""
 
@@ -290,6 +295,12 @@ def missing(text: str) -> list[tuple[int, str]]:
     return sorted({*_missing_of_prose(text), *_missing_of_layouts(text)})
 
 
+def without_other_systems(path: Path, text: str) -> str:
+    """Text of a page; of one for readers of another system without the first cells of its tables,
+    which have the names of that system."""
+    return FIRST_CELL.sub("|", text) if path.name.startswith(OF_ANOTHER_SYSTEM) else text
+
+
 def pages() -> list[Path]:
     """The pages of the documentation, the records, and those of the samples."""
     found = [ROOT / name for name in ("README.md", "CHANGELOG.md", "CONTRIBUTING.md")]
@@ -349,7 +360,7 @@ def texts() -> list[Path]:
 
 if __name__ == "__main__":
     for page in pages():
-        for number, name in missing(page.read_text(encoding="utf-8")):
+        for number, name in missing(without_other_systems(page, page.read_text("utf-8"))):
             print(f"{page.relative_to(ROOT)}:{number}: {name}")
     for text in texts():
         for number, name in missing_of_package(text.read_text(encoding="utf-8")):

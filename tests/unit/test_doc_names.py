@@ -7,7 +7,17 @@ from pathlib import Path
 import pytest
 
 from tests.support import doc_names
-from tests.support.doc_names import ROOT, missing, missing_of_package, pages, texts
+from tests.support.doc_names import (
+    FIRST_CELL,
+    ROOT,
+    SPAN,
+    WORD,
+    missing,
+    missing_of_package,
+    pages,
+    texts,
+    without_other_systems,
+)
 
 ELSEWHERE = {
     # Placeholders of names that a reader chooses or that have no fixed value.
@@ -57,7 +67,8 @@ ELSEWHERE = {
 @pytest.mark.rest
 def test_every_name_of_the_pages_exists():
     texts = [(path, path.read_text(encoding="utf-8")) for path in pages()]
-    found = [(path, *each) for path, text in texts for each in missing(text)]
+    named = [(path, without_other_systems(path, text)) for path, text in texts]
+    found = [(path, *each) for path, text in named for each in missing(text)]
     absent = [
         f"{path.relative_to(ROOT)}:{line}: `{word}` exists nowhere"
         for path, line, word in found
@@ -66,6 +77,19 @@ def test_every_name_of_the_pages_exists():
     assert not absent, "\n".join(absent)
     unused = ELSEWHERE.difference(word for _, _, word in found)
     assert not unused, f"exceptions that no page needs: {sorted(unused)}"
+
+
+@pytest.mark.rest
+def test_names_of_newton_are_those_of_the_installed_newton():
+    newton = pytest.importorskip("newton")
+    sources = Path(newton.__file__).parent.rglob("*.py")
+    words = {word for path in sources for word in WORD.findall(path.read_text(encoding="utf-8"))}
+    page = (ROOT / "docs/reference/from-newton.md").read_text(encoding="utf-8")
+    current, _, _ = page.partition("\n## Names of older documents")
+    cells = [span[2] for cell in FIRST_CELL.findall(current) for span in SPAN.finditer(cell)]
+    named = {word for cell in cells for word in WORD.findall(cell)}
+    assert len(named) > 60
+    assert not named - words
 
 
 INVENTED = {"collidecli.engine.test", "collidecli.no_such_name"}

@@ -366,6 +366,8 @@ class _Attempts:
         """The remedy for a text that MuJoCo's parser does not take."""
         if "'mujocoinclude'" in message:
             return "it is a fragment: give the scene that includes it"
+        if "Unrecognized XML model type" in message:
+            return "give an MJCF, whose root element is mujoco, or a URDF, whose root is robot"
         return EXPAND_XACRO if b"<xacro:" in self._text() else "correct the file"
 
     def compile(

@@ -719,3 +719,39 @@ def test_what_is_stated_by_shape_type_is_of_one_solid(kind):
         *([] if triangles is None else [triangles.vertex]),
     ):
         np.testing.assert_allclose((direction @ vertex.T).max(axis=1), height, rtol=0.02)
+
+
+@pytest.mark.parametrize(
+    ("name", "fix"),
+    [
+        ("mu", "set friction"),
+        ("thickness", "set margin"),
+        ("ke", "set contact_ke of the material"),
+        ("collision_grup", "collision_group"),
+    ],
+)
+def test_an_attribute_that_a_configuration_lacks_is_refused(name, fix):
+    builder = ModelBuilder()
+    setattr(builder.default_shape_cfg, name, 0.5)
+    other = ShapeConfig()
+    setattr(other, name, 0.5)
+    for add in (
+        lambda: builder.add_shape_sphere(builder.add_body()),
+        lambda: builder.add_shape_sphere(builder.add_body(), cfg=other),
+        lambda: builder.add_particles([[0.0, 0.0, 1.0]]),
+        lambda: builder.default_shape_cfg.changed(margin=0.1),
+    ):
+        with pytest.raises(InputError, match=f"ShapeConfig has no attribute '{name}'") as refusal:
+            add()
+        assert fix in refusal.value.fix
+
+
+@pytest.mark.parametrize("name", ["rigid_gap", "rigid_contact_margin"])
+def test_newtons_name_of_the_default_gap_is_refused(name):
+    builder = add_balls(ModelBuilder(), None)
+    setattr(builder, name, 0.02)
+    with pytest.raises(InputError, match=f"ModelBuilder has no attribute '{name}'") as refusal:
+        builder.finalize()
+    assert refusal.value.fix == "set default_gap"
+    with pytest.raises(InputError, match=f"ModelBuilder has no attribute '{name}'"):
+        ModelBuilder().add_world(builder)
