@@ -15,6 +15,11 @@ from collidecli.scene.contact_columns import ContactBlock, pair_begins
 CANDIDATES = "candidates"
 CONTACTS = "contacts"
 PAIRS = "pairs"
+NEWTON_PAIRS = "newton_pairs"
+MUJOCO_PAIRS = "mujoco_warp_pairs"
+GENESIS_PAIRS = "genesis_pairs"
+OTHER_PAIRS = (NEWTON_PAIRS, MUJOCO_PAIRS, GENESIS_PAIRS)
+"""Pairs after the broad phases of other engines, by their rules."""
 COUNTS = (CANDIDATES, PAIRS, CONTACTS)
 """Candidates after the broad phase; pairs of shapes with a contact; contacts."""
 

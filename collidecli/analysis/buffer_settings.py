@@ -3,12 +3,21 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from collidecli.analysis.buffer_counts import CANDIDATES, CONTACTS, PAIRS, BufferCounts
+from collidecli.analysis.buffer_counts import (
+    CANDIDATES,
+    CONTACTS,
+    GENESIS_PAIRS,
+    MUJOCO_PAIRS,
+    NEWTON_PAIRS,
+    PAIRS,
+    BufferCounts,
+)
 from collidecli.analysis.buffer_margin import DEFAULT_MARGIN
+from collidecli.analysis.cell_peaks import CellPeaks
 from collidecli.analysis.engine_contact_rules import MUJOCO_WARP, NEWTON, PHYSX
 
 ALL_WORLDS = "all worlds"
@@ -16,7 +25,7 @@ A_WORLD = "a world"
 GENESIS_BROAD_PHASE = 8
 """multiplier_collision_broad_phase of Genesis by default: candidates for each of
 max_collision_pairs."""
-NO_CANDIDATES = "the candidates are not in a contact set: collide profile --sizes counts them"
+NO_CANDIDATES = "it needs poses, which a contact set has not: collide profile --sizes counts"
 
 
 @dataclass(frozen=True)
@@ -30,17 +39,18 @@ class ConstraintRows:
 
 @dataclass(frozen=True)
 class SceneFacts:
-    """What settings need of a scene besides its contacts.
+    """What settings need besides contacts.
 
-    plane_pairs: of all worlds, pairs of a plane and a shape that may move. meshes: whether it has a
-    mesh or heightfield. rows: of a scene in MJCF. triangles: the greatest number, over the worlds
-    of one frame, of triangles that the candidates with a mesh reach; None where it was not counted.
+    broad_phases: peaks of OTHER_PAIRS; None where they were not counted, and no_broad_phases is
+    why. meshes: whether the scene has a mesh or heightfield. rows: of a scene in MJCF. triangles:
+    peaks of the triangles that the pairs of Newton reach; None where they were not counted.
     """
 
-    plane_pairs: int = 0
+    broad_phases: Mapping[str, CellPeaks] | None = None
+    no_broad_phases: str = NO_CANDIDATES
     meshes: bool = False
     rows: ConstraintRows | None = None
-    triangles: int | None = None
+    triangles: CellPeaks | None = None
 
 
 @dataclass(frozen=True)
@@ -71,7 +81,7 @@ def settings_of(
         *_of_mujoco_warp(counts, facts, worlds, margin),
         *_of_newton(counts, facts, margin),
         *_of_isaac_lab(counts, margin),
-        _of_genesis(counts, margin),
+        _of_genesis(counts, facts, margin),
     ]
 
 
@@ -95,22 +105,25 @@ def _of_mujoco_warp(
 ) -> Iterator[Setting]:
     engine = MUJOCO_WARP.engine
     rule = (
-        "contacts of all worlds, and as many pairs after the broad phase, in which a plane reaches"
-        " every bounding sphere"
+        "contacts of all worlds; and pairs after the broad phase of all worlds, in which planes"
+        " reach bounding spheres"
     )
-    ours = max(_all(counts, CONTACTS), _all(counts, CANDIDATES))
+    ours = _all(counts, CONTACTS)
     average = "naconmax divided by the number of worlds"
-    if counts.has_candidates:
-        pairs = _all(counts, CANDIDATES) + facts.plane_pairs
-        bound = max(_all(counts, engine), pairs)
-        total = _sized(engine, "naconmax", ALL_WORLDS, ours, bound, margin, rule)
-        yield total
-        of_one = [-(-number // worlds) for number in (ours, bound, total.advised or 0)]
-        yield Setting(engine, "nconmax", A_WORLD, *of_one, average)
-    else:
-        yield Setting(engine, "naconmax", ALL_WORLDS, ours, None, None, rule, NO_CANDIDATES)
+    if facts.broad_phases is None:
+        reason = facts.no_broad_phases
         share = -(-ours // worlds)
-        yield Setting(engine, "nconmax", A_WORLD, share, None, None, average, NO_CANDIDATES)
+        yield Setting(engine, "naconmax", ALL_WORLDS, ours, None, None, rule, reason)
+        yield Setting(engine, "nconmax", A_WORLD, share, None, None, average, reason)
+    else:
+        pairs = facts.broad_phases[MUJOCO_PAIRS].of_all_worlds.count
+        ours = max(ours, pairs)
+        total = _sized(
+            engine, "naconmax", ALL_WORLDS, ours, max(_all(counts, engine), pairs), margin, rule
+        )
+        yield total
+        of_one = [-(-(size or 0) // worlds) for size in (total.ours, total.bound, total.advised)]
+        yield Setting(engine, "nconmax", A_WORLD, *of_one, average)
     rule = "rows of constraints of one world: by cone and condim of a contact, and of the joints"
     if facts.rows is None:
         reason = "cone, condim, limits and equalities are in a scene in MJCF alone, given to profile"
@@ -137,17 +150,19 @@ def _of_newton(counts: BufferCounts, facts: SceneFacts, margin: float) -> Iterat
     if not facts.meshes:
         yield Setting(engine, name, ALL_WORLDS, 0, 0, None, rule, "the scene has no mesh")
     elif facts.triangles is None:
-        reason = "the boxes of the shapes are not in a contact set: collide profile --sizes"
+        reason = facts.no_broad_phases
         yield Setting(engine, name, ALL_WORLDS, None, None, None, rule, reason)
     else:
-        yield _sized(engine, name, ALL_WORLDS, facts.triangles, facts.triangles, margin, rule)
-    rule = "pairs after the broad phase of all worlds; a plane is infinite in it"
+        number = facts.triangles.of_all_worlds.count
+        yield _sized(engine, name, ALL_WORLDS, number, number, margin, rule)
+    rule = "pairs after the broad phase of all worlds; a tilted plane is in all of its pairs"
     name = "shape_pairs_max"
-    if counts.has_candidates:
-        ours = _all(counts, CANDIDATES)
-        yield _sized(engine, name, ALL_WORLDS, ours, ours + facts.plane_pairs, margin, rule)
+    if facts.broad_phases is None:
+        reason = facts.no_broad_phases
+        yield Setting(engine, name, ALL_WORLDS, None, None, None, rule, reason)
     else:
-        yield Setting(engine, name, ALL_WORLDS, None, None, None, rule, NO_CANDIDATES)
+        pairs = facts.broad_phases[NEWTON_PAIRS].of_all_worlds.count
+        yield _sized(engine, name, ALL_WORLDS, pairs, pairs, margin, rule)
 
 
 def _of_isaac_lab(counts: BufferCounts, margin: float) -> Iterator[Setting]:
@@ -174,13 +189,14 @@ def _of_isaac_lab(counts: BufferCounts, margin: float) -> Iterator[Setting]:
     )
 
 
-def _of_genesis(counts: BufferCounts, margin: float) -> Setting:
+def _of_genesis(counts: BufferCounts, facts: SceneFacts, margin: float) -> Setting:
     rule = f"pairs that touch; {GENESIS_BROAD_PHASE} candidates for each; of one world"
     name, engine = "max_collision_pairs", "Genesis"
     ours = counts.peaks[PAIRS].of_a_world.count
-    if not counts.has_candidates:
-        return Setting(engine, name, A_WORLD, ours, None, None, rule, NO_CANDIDATES)
-    candidates = counts.peaks[CANDIDATES].of_a_world.count
+    if facts.broad_phases is None:
+        reason = facts.no_broad_phases
+        return Setting(engine, name, A_WORLD, ours, None, None, rule, reason)
+    candidates = facts.broad_phases[GENESIS_PAIRS].of_a_world.count
     bound = max(ours, -(-candidates // GENESIS_BROAD_PHASE))
     return _sized(engine, name, A_WORLD, ours, bound, margin, rule)
 

@@ -6,8 +6,10 @@ collider of the pair), block and pair, and of one pair by lane: consecutive fram
 consecutive in it, so that a collider's branches and reads are nearly equal from one to the next.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
 import warp as wp
 
 from collidecli.engine.block_pairs import BIT_FUNCTIONS, BlockPairs, PairLanes
@@ -223,6 +225,17 @@ def expand(
     shared = [chunk.cells, pairs, filled, lane_parts, pair, row, order]
     workspace.launch(write_lanes, part_count * lane_parts, shared)
     return CandidateList(pair, row, order, starts, cell_end, pairs, pair_starts)
+
+
+def counts_of_cells(
+    lists: Sequence[CandidateList], cell_count: int, workspace: Workspace
+) -> np.ndarray:
+    """int64[cell_count]: candidates of each cell of a chunk, over all lists, on the host."""
+    total = np.zeros(cell_count, np.int64)
+    for listed in lists:
+        ends = workspace.host(listed.cell_end, cell_count).astype(np.int64)
+        total += np.diff(ends, prepend=0)
+    return total
 
 
 KERNELS = (end_blocks, count_lanes, write_lanes)

@@ -14,9 +14,8 @@ import warp as wp
 
 from collidecli.engine.block_pairs import BlockPairs
 from collidecli.engine.broadphase.choice import BroadPhase
-from collidecli.engine.candidate_rows import CandidateRows
 from collidecli.engine.candidates import KERNELS as CANDIDATES
-from collidecli.engine.candidates import expand
+from collidecli.engine.candidates import counts_of_cells, expand
 from collidecli.engine.cells import (
     Chunk,
     PoseBatch,
@@ -90,8 +89,8 @@ class ChunkReport:
     missed_pair: the shape rows of the first of them. start: when the chunk began [s], as of
     time.perf_counter, and thread: the name of its thread; its stages follow each other. compiling:
     begin and end of each time in which it waited for its colliders' kernels [s], in no stage.
-    parts: the reports of which this is the sum, empty if it is of one chunk. candidates: of each
-    cell, None unless the pipeline lists them.
+    parts: the reports of which this is the sum, empty if it is of one chunk. cell_candidates:
+    int64[cells], None unless the pipeline counts them.
     """
 
     cell_count: int = 0
@@ -106,7 +105,7 @@ class ChunkReport:
     thread: str = field(default="", compare=False)
     compiling: tuple[tuple[float, float], ...] = field(default=(), compare=False)
     parts: tuple[ChunkReport, ...] = field(default=(), compare=False)
-    candidates: CandidateRows | None = field(default=None, compare=False)
+    cell_candidates: np.ndarray | None = field(default=None, compare=False)
 
     def plus(self, other: ChunkReport) -> ChunkReport:
         """Sum of both reports; the cells of `other` follow those of this one."""
@@ -118,7 +117,9 @@ class ChunkReport:
             "inexact_count",
             "missed_count",
         )
-        listed = [one.candidates for one in (self, other) if one.candidates is not None]
+        counts_of_cells = [
+            one.cell_candidates for one in (self, other) if one.cell_candidates is not None
+        ]
         return ChunkReport(
             **{name: getattr(self, name) + getattr(other, name) for name in (*counts, "compiling")},
             seconds={
@@ -128,7 +129,7 @@ class ChunkReport:
                 (pair for pair in (self.missed_pair, other.missed_pair) if pair), default=None
             ),
             parts=(*(self.parts or (self,)), *(other.parts or (other,))),
-            candidates=CandidateRows.consecutive(listed) if listed else None,
+            cell_candidates=np.concatenate(counts_of_cells) if counts_of_cells else None,
         )
 
 
@@ -228,7 +229,7 @@ class CollisionPipeline:
     contacts. on_demand: the kernel of a collider without sub-pairs is compiled when the collider
     first has a candidate, in no stage's time. touch_only: the group `touches` in place of contacts.
     listing_seconds: time of listing the pairs that may touch [s]. destination: of the columns of
-    contacts. lists_candidates: the reports have the candidates of each cell, on the host.
+    contacts. counts_cells: the reports have the number of candidates of each cell.
     """
 
     device_model: DeviceModel
@@ -243,7 +244,7 @@ class CollisionPipeline:
     touch_only: bool = False
     listing_seconds: float = 0.0
     destination: ColumnDestination = EVERYTHING
-    lists_candidates: bool = False
+    counts_cells: bool = False
 
     @property
     def groups(self) -> tuple[ContactGroup, ...]:
@@ -322,9 +323,9 @@ class CollisionPipeline:
             left = memory_limit - joining_bytes(block.nbytes)
             block.groups[stage.group.name] = rows_within(stage, self.device_model, batch, left)
         total = reduce(ChunkReport.plus, (part_report for _, part_report in parts), report)
-        listed = [part.candidates for _, part in parts if part.candidates is not None]
-        if listed:
-            total.candidates = CandidateRows.of_cells_together(listed)
+        if self.counts_cells:
+            # The parts are of one cell.
+            total.cell_candidates = np.array([total.candidate_count], np.int64)
         return block, total
 
     def _host_pairs(self, batch: PoseBatch, memory_limit: int) -> tuple[np.ndarray, ChunkReport]:
@@ -367,12 +368,9 @@ class CollisionPipeline:
     ) -> ContactBlock:
         """Contacts of the candidates of a chunk; completes the report."""
         hydro = None
-        found: list[CandidateRows] = []
         if self.hydro is not None:
             hydro, pairs = self.hydro.split(chunk, pairs, workspace)
             report.candidate_count += hydro.count
-            if self.lists_candidates:
-                found.append(CandidateRows.of(hydro, chunk.cell_count, workspace))
         table = self.narrow_phase.table
         buckets = table.of_kinds, table.kind_count, max(1, len(table.colliders))
         listed = expand(self.device_model, chunk, pairs, buckets, "candidate", workspace)
@@ -383,9 +381,9 @@ class CollisionPipeline:
             clock.skip()
         count = listed.count
         report.candidate_count += count
-        if self.lists_candidates:
-            found.append(CandidateRows.of(listed, chunk.cell_count, workspace))
-            report.candidates = CandidateRows.of_cells_together(found)
+        if self.counts_cells:
+            lists = [listed] if hydro is None else [hydro, listed]
+            report.cell_candidates = counts_of_cells(lists, chunk.cell_count, workspace)
         candidates = new_candidates(workspace, listed.pair, listed.row, count)
         emitted, inexact = self.narrow_phase.collide(chunk, candidates, listed, workspace)
         if self.touch_only:

@@ -6,12 +6,16 @@ import os
 from collections.abc import Mapping
 from contextlib import closing
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import h5py
 import numpy as np
 
+from collidecli.analysis.buffer_counts import BufferCounts
+from collidecli.analysis.buffer_settings import SceneFacts, sizes_dict
+from collidecli.analysis.engine_contact_rules import MESHES
 from collidecli.analysis.set_source import ContactSetSource, contact_set_source, read_timing
 from collidecli.analysis.totals import ColumnRanges, ContactCounts, Tally
 from collidecli.analysis.touch_intervals import Names
@@ -125,7 +129,7 @@ class ContactSetResult(
     ContactCounts,
     ContactSetSource,
     schema="collide.inspect.contacts/1",
-    optional=("engine", "triggers"),
+    optional=("engine", "triggers", "sizes"),
 ):
     """Contents of a contact set. optional_columns: range of each. timing: attributes and stages of
     /timing.
@@ -133,7 +137,8 @@ class ContactSetResult(
     groups: of the tables beside /rigid_contacts, rows, cells with rows, and the range of each
     column of numbers. shape_table: path, type, body (None is static), margin and gap [m] of each
     shape, and of a set with triggers whether it is one. particle_objects: path, kind, template,
-    first_particle, particle_count of each cloth, soft body, set of points.
+    first_particle, particle_count of each cloth, soft body, set of points. sizes: with `--sizes`,
+    as of collide.profile/1, without the candidates.
     """
 
     float_type: str
@@ -144,6 +149,7 @@ class ContactSetResult(
     shape_table: list[dict[str, Any]]
     particle_objects: list[dict[str, Any]]
     timing: dict[str, Any]
+    sizes: dict[str, Any] | None = None
 
 
 def inspect_file(
@@ -152,9 +158,11 @@ def inspect_file(
     pairs: bool = False,
     why: Why = None,
     static_pairs: bool = False,
+    size_margin: float | None = None,
     options: SceneOptions | None = None,
 ) -> Result:
     """Contents of a file. pairs, why, static_pairs, options: of a scene only, see `inspect_scene`.
+    size_margin: of a contact set only; None counts no sizes of buffers.
 
     Raises InputError for a file that is neither a scene, a recording nor a contact set, or is
     damaged.
@@ -167,7 +175,7 @@ def inspect_file(
     refuse_format(path)
     has_content = (os.path.isfile(path) and os.path.getsize(path) > 0) or bool(bag_format(path))
     is_h5 = has_content and h5py.is_hdf5(path)
-    if not is_h5 and not (has_content and is_recording(path)):
+    if size_margin is None and not is_h5 and not (has_content and is_recording(path)):
         try:
             return inspect_scene(path, pairs, why, static_pairs, options or SceneOptions())
         except InputError:
@@ -179,7 +187,11 @@ def inspect_file(
         )
     if pairs or why:
         raise InputError("--pairs and --why are for scenes", path, "give the scene file")
-    by_format = {FORMAT: inspect_contact_set, TRAJECTORY_FORMAT: inspect_trajectory}
+    if size_margin is not None and not (is_h5 and file_format(path) == FORMAT):
+        raise InputError(
+            "--sizes is for contact sets", path, "collide profile --sizes counts a scene in motion"
+        )
+    by_format = {FORMAT: partial(inspect_contact_set, size_margin=size_margin), TRAJECTORY_FORMAT: inspect_trajectory}
     kind = file_format(path) if is_h5 else ""
     refuse_profile(kind, path)
     return by_format.get(kind, inspect_recording)(path)
@@ -204,19 +216,27 @@ def inspect_trajectory(path: str) -> TrajectoryResult:
     )
 
 
-def inspect_contact_set(path: str) -> ContactSetResult:
-    """Contents of a contact set: origin, size, pairs with most contacts, deepest contact,
-    timing."""
+def inspect_contact_set(path: str, size_margin: float | None = None) -> ContactSetResult:
+    """Contents of a contact set: origin, size, pairs with most contacts, deepest contact, timing.
+
+    size_margin: of the advised sizes of buffers; None counts none.
+    """
     with ContactSet.open(path) as contacts:
         names = Names.of(contacts.shapes.path, contacts.shapes.template)
         tally = Tally(names, contacts.shapes.is_trigger)
         ranges = ColumnRanges(contacts.optional_columns)
+        counts = None
+        if size_margin is not None:
+            types = [str(label) for label in contacts.shapes.type]
+            counts = BufferCounts(contacts.shapes.path, types, contacts.world_count)
         for block in contacts.blocks(
             names=("shape0", "shape1", "distance", *contacts.optional_columns)
         ):
             check_shape_rows(contacts, block)
             tally.add(block)
             ranges.add(block)
+            if counts is not None:
+                counts.add(block)
         shapes = contacts.shapes
         paths = contacts.body_path
         body = [paths[row] if 0 <= row < len(paths) else None for row in shapes.body.tolist()]
@@ -234,7 +254,17 @@ def inspect_contact_set(path: str) -> ContactSetResult:
             ),
             particle_objects=_rows_of(vars(contacts.particle_objects)),
             timing=read_timing(path),
+            sizes=(
+                None
+                if counts is None or size_margin is None
+                else sizes_dict(counts, _scene_facts(contacts), size_margin)
+            ),
         )
+
+
+def _scene_facts(contacts: ContactSet) -> SceneFacts:
+    types = {str(label) for label in contacts.shapes.type}
+    return SceneFacts(meshes=bool(types & MESHES))
 
 
 def _group_summary(table: ContactTable) -> dict[str, Any]:

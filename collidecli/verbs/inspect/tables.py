@@ -19,6 +19,7 @@ from collidecli.pages.pair_tables import (
     trigger_rows,
 )
 from collidecli.pages.quantities import ResultDict, gap_range_text, length, seconds, shape_counts
+from collidecli.pages.size_tables import size_tables
 from collidecli.pages.tables import (
     STAGE_COLUMNS,
     Column,
@@ -333,6 +334,8 @@ def contacts_table(result: ResultDict, limit: int | None) -> RenderableType:
     if result["episodes"]:
         parts.append(_limited(EPISODE_COLUMNS, result["episodes"], limit))
     parts += pair_tables(result)
+    if sizes := result.get("sizes"):
+        parts += size_tables(sizes, every=limit is None)
     if shapes := result["shape_table"]:
         columns = [*_kind_columns(shapes), *_length_columns(shapes)]
         parts.append(

@@ -8,7 +8,6 @@ from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import warp as wp
 
 from collidecli.analysis.buffer_counts import BufferCounts
@@ -27,10 +26,10 @@ from collidecli.motions.collision import (
 )
 from collidecli.motions.loaded_scene import LoadedScene
 from collidecli.motions.timing import TimingReport
-from collidecli.scene.model import Model
 from collidecli.scene.motion import Motion
 from collidecli.scene.shape_types import ShapeType
 from collidecli.storage.field_cache import FieldCache
+from collidecli.verbs.profile.engine_broad_phases import EngineBroadPhases
 from collidecli.verbs.profile.request import ProfileRequest
 from collidecli.verbs.profile.triangles import TriangleCounts
 
@@ -42,14 +41,15 @@ def buffer_sizes(
     motion: Motion,
     fields: FieldCache,
 ) -> dict[str, Any]:
-    """The entry `sizes` of a profile: one more pass, in which the candidates are listed."""
+    """The entry `sizes` of a profile: one more pass, in which the candidates of each
+    cell are counted."""
     model = scene.model
     samples = cache(partial(sample_poses, motion))
     with scene.named():
         built, _ = build_pipeline(
             model, request.contact, request.engine, device, samples, motion.float_type, fields
         )
-    pipeline = replace(built, lists_candidates=True)
+    pipeline = replace(built, counts_cells=True)
     cells = len(motion.time) * model.world_count
     threads = worker_count(request.engine.threads, has_own_memory(device))
     batch = batch_size(pipeline, cells, threads, request.engine.chunk_cells)
@@ -58,36 +58,34 @@ def buffer_sizes(
     labels = [ShapeType(int(kind)).label for kind in shapes.type]
     counts = BufferCounts(shapes.path, labels, model.world_count)
     triangles = TriangleCounts(pipeline.device_model.model)
+    others = EngineBroadPhases(pipeline.device_model.model)
     with Workers(pipeline, threads, engine_memory(limit, device)) as pool:
         batches = pose_batches(motion, model, batch, TimingReport())
-        waiting = WaitingPoses(batches, request.contact.reduces_bodies or triangles.has_meshes)
+        waiting = WaitingPoses(batches, wanted=True)
         results = within_episodes(pool.collide(waiting.kept, cells), motion, model.world_count)
         for block, report in reduced_by_bodies(results, model, request.contact, waiting):
             counts.add(block)
-            if report.candidates is not None:
-                counts.add_candidates(block.first_cell, report.candidates.cell_counts)
-                if triangles.has_meshes:
-                    triangles.add(block.first_cell, report.candidates, waiting.of(block))
+            if report.cell_candidates is not None:
+                counts.add_candidates(block.first_cell, report.cell_candidates)
+            cell_count = len(block.cell_counts)
+            triangles.begin(block.first_cell, cell_count)
+            for cell, row, placed, pairs in others.add(
+                block.first_cell, cell_count, waiting.of(block)
+            ):
+                triangles.add_pairs(cell[row], row, placed, pairs)
+            triangles.end()
+    is_counted = not others.left_out
     facts = SceneFacts(
-        plane_pairs=plane_pairs(model),
+        broad_phases=others.peaks if is_counted else None,
+        no_broad_phases=others.left_out,
         meshes=triangles.has_meshes,
         rows=_rows(request.scenes),
-        triangles=triangles.peaks.of_all_worlds.count,
+        triangles=triangles.peaks if is_counted else None,
     )
     sizes = sizes_dict(counts, facts, request.size_margin)
-    return {**sizes, "triangles": triangles.as_dict()} if triangles.has_meshes else sizes
-
-
-def plane_pairs(model: Model) -> int:
-    """Pairs of a plane and a shape on a body, over all worlds; those that a filter excludes
-    count."""
-    total = 0
-    for template, worlds in zip(*np.unique(model.world_template, return_counts=True), strict=True):
-        rows = np.asarray(model.template_shapes(int(template)))
-        is_plane = model.shapes.type[rows] == ShapeType.PLANE
-        moves = ~is_plane & (model.shapes.body[rows] >= 0)
-        total += int(worlds) * int(is_plane.sum()) * int(moves.sum())
-    return total
+    if triangles.has_meshes and is_counted:
+        return {**sizes, "triangles": triangles.as_dict()}
+    return sizes
 
 
 def _rows(scenes: Sequence[str]) -> ConstraintRows | None:

@@ -7,13 +7,11 @@ from typing import Any
 import numpy as np
 
 from collidecli.analysis.cell_peaks import CellPeaks
-from collidecli.analysis.contact_motion import body_poses
-from collidecli.engine.candidate_rows import CandidateRows
-from collidecli.engine.cells import PoseBatch
 from collidecli.numerics.poses import compose_poses, inverse_poses, rotated
 from collidecli.scene.model import Model
 from collidecli.scene.shape_types import ShapeType
 from collidecli.scene.solids import support_heights
+from collidecli.verbs.profile.engine_broad_phases import Placed
 
 MOST_TESTS = 1 << 22
 """Boxes of triangles and shapes that are compared together."""
@@ -25,7 +23,7 @@ ways."""
 
 class TriangleCounts:
     """Triangles whose boxes overlap the box of the other shape, in the frame of the mesh, with the
-    margins and gaps of both; over the candidates of each cell.
+    margins and gaps of both; over the pairs that the broad phase of Newton keeps in each cell.
 
     The other shape is convex and bounded. Every overlapping box counts, whichever way the triangle
     faces. Of a heightfield the triangles of all cells of the grid under the box count.
@@ -35,37 +33,47 @@ class TriangleCounts:
         self._model = model
         self._boxes: dict[int, tuple[np.ndarray, np.ndarray]] = {}
         self.peaks = CellPeaks(model.world_count)
-        self._most = (0, -1, -1, -1, -1)
+        self._most: tuple[int, ...] = (0, -1, -1, -1, -1)
+        self._first_cell = 0
+        self._sums = np.zeros(0, np.int64)
         self.has_meshes = bool(np.isin(model.shapes.type, SURFACES).any())
 
-    def add(self, first_cell: int, candidates: CandidateRows, batch: PoseBatch) -> None:
-        """Adds consecutive cells, which lie in the batch."""
-        cells = len(candidates.cell_counts)
-        cell = first_cell + np.repeat(np.arange(cells), candidates.cell_counts)
-        types = self._model.shapes.type
-        is_surface = np.isin(types[candidates.shapes], SURFACES)
-        is_other = ~np.isin(types[candidates.shapes], NO_BOX)
+    def begin(self, first_cell: int, cell_count: int) -> None:
+        """Begins consecutive cells, whose pairs `add_pairs` adds; `end` ends them."""
+        self._first_cell = first_cell
+        self._sums = np.zeros(cell_count, np.int64)
+
+    def add_pairs(self, cell: np.ndarray, row: np.ndarray, placed: Placed, pairs: np.ndarray) -> None:
+        """Adds pairs. cell: int64[n], of each pair, counted from the first one of `begin`. row:
+        int64[n], of the cell in `placed`. pairs: int64[n, 2], rows of both shapes in `placed`."""
+        types = self._model.shapes.type[placed.rows[pairs]]
+        is_surface = np.isin(types, SURFACES)
+        is_other = ~np.isin(types, NO_BOX)
         kept = np.flatnonzero((is_surface & is_other[:, ::-1]).any(axis=1))
         side = np.argmax(is_surface[kept], axis=1)
-        mesh = candidates.shapes[kept, side]
-        other = candidates.shapes[kept, 1 - side]
+        mesh = pairs[kept, side]
+        other = pairs[kept, 1 - side]
+        low, high = self._boxes_in_mesh(row[kept], mesh, other, placed)
         numbers = np.zeros(len(kept), np.int64)
-        low, high = self._boxes_in_mesh(cell[kept], mesh, other, batch)
-        for row in np.unique(mesh).tolist():
-            pairs = np.flatnonzero(mesh == row)
-            least, most = self._triangles(row)
+        for one in np.unique(mesh).tolist():
+            least, most = self._triangles(int(placed.rows[one]))
+            of_mesh = np.flatnonzero(mesh == one)
             step = max(1, MOST_TESTS // max(1, len(least)))
-            for begin in range(0, len(pairs), step):
-                part = pairs[begin : begin + step]
+            for begin in range(0, len(of_mesh), step):
+                part = of_mesh[begin : begin + step]
                 overlap = (least[None] <= high[part, None]) & (most[None] >= low[part, None])
                 numbers[part] = overlap.all(axis=2).sum(axis=1)
-        sums = np.zeros(cells, np.int64)
-        np.add.at(sums, cell[kept] - first_cell, numbers)
-        self.peaks.add(first_cell, sums)
+        np.add.at(self._sums, cell[kept], numbers)
         if len(numbers) and numbers.max() > self._most[0]:
-            row = int(np.argmax(numbers))
-            place = divmod(int(cell[kept[row]]), self._model.world_count)
-            self._most = (int(numbers[row]), int(mesh[row]), int(other[row]), *place)
+            most_row = int(np.argmax(numbers))
+            cell_number = self._first_cell + int(cell[kept[most_row]])
+            place = divmod(cell_number, self._model.world_count)
+            rows = (int(placed.rows[one[most_row]]) for one in (mesh, other))
+            self._most = (int(numbers[most_row]), *rows, *place)
+
+    def end(self) -> None:
+        """Ends the cells of `begin`."""
+        self.peaks.add(self._first_cell, self._sums)
 
     def as_dict(self) -> dict[str, Any]:
         """The entry `triangles`: peaks, and the pair with the most triangles."""
@@ -84,33 +92,21 @@ class TriangleCounts:
         }
 
     def _boxes_in_mesh(
-        self, cell: np.ndarray, mesh: np.ndarray, other: np.ndarray, batch: PoseBatch
+        self, row: np.ndarray, mesh: np.ndarray, other: np.ndarray, placed: Placed
     ) -> tuple[np.ndarray, np.ndarray]:
         """float64[n, 3]: least and greatest corners of the other shapes' boxes [m]."""
         shapes = self._model.shapes
-        frame, world = np.divmod(cell, self._model.world_count)
-        in_world = [
-            compose_poses(
-                body_poses(
-                    self._model,
-                    batch.body_pose,
-                    frame - batch.first_frame,
-                    world,
-                    shapes.body[rows],
-                ),
-                shapes.pose[rows],
-            )
-            for rows in (mesh, other)
-        ]
-        in_mesh = compose_poses(inverse_poses(in_world[0]), in_world[1])
-        apart = sum(shapes.margin[rows] + shapes.gap[rows] for rows in (mesh, other))
+        in_mesh = compose_poses(inverse_poses(placed.pose[row, mesh]), placed.pose[row, other])
+        meshes, others = placed.rows[mesh], placed.rows[other]
+        apart = sum(shapes.margin[rows] + shapes.gap[rows] for rows in (meshes, others))
+        kinds, sizes = shapes.type[others], shapes.size[others]
         ends = []
         for sign in (-1.0, 1.0):
-            height = np.empty((len(cell), 3))
+            height = np.empty((len(row), 3))
             for axis in range(3):
-                along = np.tile(sign * np.eye(3)[axis], (len(cell), 1))
+                along = np.tile(sign * np.eye(3)[axis], (len(row), 1))
                 turned = rotated(in_mesh[:, 3:] * [-1.0, -1.0, -1.0, 1.0], along)
-                height[:, axis] = support_heights(shapes.type[other], shapes.size[other], turned)
+                height[:, axis] = support_heights(kinds, sizes, turned)
             ends.append(in_mesh[:, :3] + sign * (height + np.asarray(apart)[:, None]))
         return ends[0], ends[1]
 
