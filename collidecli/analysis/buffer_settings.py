@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from collidecli.analysis.buffer_counts import (
@@ -42,13 +42,14 @@ class SceneFacts:
     """What settings need besides contacts.
 
     broad_phases: peaks of OTHER_PAIRS; None where they were not counted, and no_broad_phases is
-    why. meshes: whether the scene has a mesh or heightfield. rows: of a scene in MJCF. triangles:
+    why. meshes: number of triangle meshes; heightfields: whether there is one. rows: of a scene in MJCF. triangles:
     peaks of the triangles that the pairs of Newton reach; None where they were not counted.
     """
 
     broad_phases: Mapping[str, CellPeaks] | None = None
     no_broad_phases: str = NO_CANDIDATES
-    meshes: bool = False
+    meshes: int = 0
+    heightfields: bool = False
     rows: ConstraintRows | None = None
     triangles: CellPeaks | None = None
 
@@ -77,12 +78,30 @@ def settings_of(
 ) -> list[Setting]:
     """The settings of every engine, in the order of the documentation. margin: at least 1."""
     worlds = max(1, len(counts.peaks[CONTACTS].counts))
-    return [
+    found = [
         *_of_mujoco_warp(counts, facts, worlds, margin),
         *_of_newton(counts, facts, margin),
         *_of_isaac_lab(counts, margin),
         _of_genesis(counts, facts, margin),
     ]
+    reasons = _reasons_of_meshes(facts.meshes, facts.heightfields)
+    return [
+        replace(setting, bound=None, advised=None, reason=reasons[setting.engine])
+        if setting.engine in reasons and setting.advised is not None
+        else setting
+        for setting in found
+    ]
+
+
+def _reasons_of_meshes(meshes: int, heightfields: bool) -> dict[str, str]:
+    """Why the sizes of an engine do not follow from a scene with triangle meshes, by engine."""
+    if not meshes:
+        return {}
+    hulls = "it collides the convex hulls, or parts, of triangle meshes, which touch elsewhere"
+    reasons = {MUJOCO_WARP.engine: hulls, "Genesis": hulls}
+    if meshes + heightfields > 1:
+        reasons[PHYSX.engine] = "its contacts of two meshes, by distance fields, have no known bound"
+    return reasons
 
 
 def advised_size(bound: int, margin: float) -> int:
@@ -147,7 +166,7 @@ def _of_newton(counts: BufferCounts, facts: SceneFacts, margin: float) -> Iterat
     )
     rule = "triangles of a mesh in the box of the other shape, of all pairs and worlds"
     name = "max_triangle_pairs"
-    if not facts.meshes:
+    if not facts.meshes and not facts.heightfields:
         yield Setting(engine, name, ALL_WORLDS, 0, 0, None, rule, "the scene has no mesh")
     elif facts.triangles is None:
         reason = facts.no_broad_phases
@@ -202,8 +221,17 @@ def _of_genesis(counts: BufferCounts, facts: SceneFacts, margin: float) -> Setti
 
 
 def sizes_dict(
-    counts: BufferCounts, facts: SceneFacts, margin: float = DEFAULT_MARGIN
+    counts: BufferCounts,
+    facts: SceneFacts,
+    margin: float = DEFAULT_MARGIN,
+    groups: Sequence[str] = (),
 ) -> dict[str, Any]:
-    """The entry `sizes` of a result."""
+    """The entry `sizes` of a result. groups: names of the tables beside the rigid contacts, whose
+    rows are in no count."""
     settings = [dict(vars(setting)) for setting in settings_of(counts, facts, margin)]
-    return {"margin": margin, **counts.as_dict(), "settings": settings}
+    return {
+        "margin": margin,
+        **counts.as_dict(),
+        "settings": settings,
+        "not_counted": list(groups),
+    }

@@ -7,6 +7,7 @@ from rich.text import Text
 
 from collidecli.pages.quantities import ResultDict
 from collidecli.pages.tables import Column, more_text, name_value_table, rows_table
+from collidecli.scene.contact_columns import group_words
 from collidecli.wording import count
 
 SHOWN_WORLDS = 10
@@ -53,6 +54,9 @@ def size_tables(sizes: ResultDict, every: bool = False) -> list[RenderableType]:
         for setting in sizes["settings"]
         if setting["reason"]
     ]
+    if groups := sizes["not_counted"]:
+        names = ", ".join(map(group_words, groups))
+        rows.append(("not counted", f"{names}: engines have other buffers for these"))
     peaks = list(sizes["peaks"])
     if triangles:
         peaks.append({"name": "triangles", **triangles})

@@ -15,7 +15,6 @@ import numpy as np
 
 from collidecli.analysis.buffer_counts import BufferCounts
 from collidecli.analysis.buffer_settings import SceneFacts, sizes_dict
-from collidecli.analysis.engine_contact_rules import MESHES
 from collidecli.analysis.set_source import ContactSetSource, contact_set_source, read_timing
 from collidecli.analysis.totals import ColumnRanges, ContactCounts, Tally
 from collidecli.analysis.touch_intervals import Names
@@ -24,6 +23,7 @@ from collidecli.importers.recordings.kinds import open_recording
 from collidecli.importers.recordings.refused_formats import refuse_format
 from collidecli.motions.scenes import MUJOCO_ENDINGS
 from collidecli.results.result import Result
+from collidecli.scene.contact_columns import TOUCHES
 from collidecli.scene.options import SceneOptions
 from collidecli.storage.contact_sets.contact_table import ContactTable
 from collidecli.storage.contact_sets.header import FORMAT
@@ -227,6 +227,12 @@ def inspect_contact_set(path: str, size_margin: float | None = None) -> ContactS
         ranges = ColumnRanges(contacts.optional_columns)
         counts = None
         if size_margin is not None:
+            if TOUCHES.name in contacts.groups:
+                raise InputError(
+                    "has touching pairs in place of contacts, which --sizes counts",
+                    path,
+                    "run without --touch-only",
+                )
             types = [str(label) for label in contacts.shapes.type]
             counts = BufferCounts(contacts.shapes.path, types, contacts.world_count)
         for block in contacts.blocks(
@@ -257,14 +263,14 @@ def inspect_contact_set(path: str, size_margin: float | None = None) -> ContactS
             sizes=(
                 None
                 if counts is None or size_margin is None
-                else sizes_dict(counts, _scene_facts(contacts), size_margin)
+                else sizes_dict(counts, _scene_facts(contacts), size_margin, list(contacts.groups))
             ),
         )
 
 
 def _scene_facts(contacts: ContactSet) -> SceneFacts:
-    types = {str(label) for label in contacts.shapes.type}
-    return SceneFacts(meshes=bool(types & MESHES))
+    types = [str(label) for label in contacts.shapes.type]
+    return SceneFacts(meshes=types.count("mesh"), heightfields="heightfield" in types)
 
 
 def _group_summary(table: ContactTable) -> dict[str, Any]:

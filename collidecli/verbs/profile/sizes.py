@@ -16,6 +16,7 @@ from collidecli.engine.chunk_sizes import default_memory_limit
 from collidecli.engine.pipeline_build import build_pipeline
 from collidecli.engine.runtime.device_stream import has_own_memory
 from collidecli.engine.scheduler import Workers, batch_size, engine_memory, worker_count
+from collidecli.errors import InputError
 from collidecli.importers.mujoco.constraint_rows import constraint_rows
 from collidecli.motions.collision import (
     WaitingPoses,
@@ -43,6 +44,10 @@ def buffer_sizes(
 ) -> dict[str, Any]:
     """The entry `sizes` of a profile: one more pass, in which the candidates of each
     cell are counted."""
+    if request.contact.touch_only:
+        raise InputError(
+            "--sizes counts contacts", "--touch-only", "leave it out, or give no --sizes"
+        )
     model = scene.model
     samples = cache(partial(sample_poses, motion))
     with scene.named():
@@ -78,11 +83,13 @@ def buffer_sizes(
     facts = SceneFacts(
         broad_phases=others.peaks if is_counted else None,
         no_broad_phases=others.left_out,
-        meshes=triangles.has_meshes,
+        meshes=labels.count("mesh"),
+        heightfields="heightfield" in labels,
         rows=_rows(request.scenes),
         triangles=triangles.peaks if is_counted else None,
     )
-    sizes = sizes_dict(counts, facts, request.size_margin)
+    groups = [group.name for group in pipeline.groups]
+    sizes = sizes_dict(counts, facts, request.size_margin, groups)
     if triangles.has_meshes and is_counted:
         return {**sizes, "triangles": triangles.as_dict()}
     return sizes
