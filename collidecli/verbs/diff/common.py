@@ -10,7 +10,7 @@ import numpy as np
 
 from collidecli.errors import InputError
 from collidecli.storage.contact_sets.reader import ContactSet
-from collidecli.verbs.diff.shape_differences import shape_differences
+from collidecli.analysis.shape_differences import shape_differences
 
 if TYPE_CHECKING:
     from collidecli.scene.model import Model

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,8 +16,10 @@ import numpy as np
 from collidecli.analysis.buffer_counts import BufferCounts
 from collidecli.analysis.buffer_settings import SceneFacts, sizes_dict
 from collidecli.analysis.set_source import ContactSetSource, contact_set_source, read_timing
+from collidecli.analysis.template_differences import column_differences, template_rows
 from collidecli.analysis.totals import ColumnRanges, ContactCounts, Tally
 from collidecli.analysis.touch_intervals import Names
+from collidecli.analysis.world_totals import WorldTotals
 from collidecli.errors import InputError
 from collidecli.importers.recordings.kinds import open_recording
 from collidecli.importers.recordings.refused_formats import refuse_format
@@ -129,7 +131,7 @@ class ContactSetResult(
     ContactCounts,
     ContactSetSource,
     schema="collide.inspect.contacts/1",
-    optional=("engine", "triggers", "sizes"),
+    optional=("engine", "triggers", "sizes", "by_world", "templates"),
 ):
     """Contents of a contact set. optional_columns: range of each. timing: attributes and stages of
     /timing.
@@ -138,7 +140,8 @@ class ContactSetResult(
     column of numbers. shape_table: path, type, body (None is static), margin and gap [m] of each
     shape, and of a set with triggers whether it is one. particle_objects: path, kind, template,
     first_particle, particle_count of each cloth, soft body, set of points. sizes: with `--sizes`,
-    as of collide.profile/1, without the candidates.
+    as of collide.profile/1, without the candidates. by_world: of a set of several worlds, see
+    `WorldTotals.rows`. templates: of a set of several templates, see `template_rows`.
     """
 
     float_type: str
@@ -150,6 +153,8 @@ class ContactSetResult(
     particle_objects: list[dict[str, Any]]
     timing: dict[str, Any]
     sizes: dict[str, Any] | None = None
+    by_world: list[dict[str, Any]] | None = None
+    templates: list[dict[str, Any]] | None = None
 
 
 def inspect_file(
@@ -225,6 +230,7 @@ def inspect_contact_set(path: str, size_margin: float | None = None) -> ContactS
         names = Names.of(contacts.shapes.path, contacts.shapes.template)
         tally = Tally(names, contacts.shapes.is_trigger)
         ranges = ColumnRanges(contacts.optional_columns)
+        worlds = WorldTotals(contacts.world_count, trigger=contacts.shapes.is_trigger)
         counts = None
         if size_margin is not None:
             if TOUCHES.name in contacts.groups:
@@ -241,6 +247,7 @@ def inspect_contact_set(path: str, size_margin: float | None = None) -> ContactS
             check_shape_rows(contacts, block)
             tally.add(block)
             ranges.add(block)
+            worlds.add(block)
             if counts is not None:
                 counts.add(block)
         shapes = contacts.shapes
@@ -260,12 +267,34 @@ def inspect_contact_set(path: str, size_margin: float | None = None) -> ContactS
             ),
             particle_objects=_rows_of(vars(contacts.particle_objects)),
             timing=read_timing(path),
+            by_world=worlds.rows(contacts.world_template) if contacts.world_count > 1 else None,
+            templates=_templates(contacts, body),
             sizes=(
                 None
                 if counts is None or size_margin is None
                 else sizes_dict(counts, _scene_facts(contacts), size_margin, list(contacts.groups))
             ),
         )
+
+
+def _templates(contacts: ContactSet, body: list[str | None]) -> list[dict[str, Any]] | None:
+    """The templates compared by the columns of the set; None for one template."""
+    if contacts.world_template.max(initial=0) < 1:
+        return None
+    shapes = contacts.shapes
+    columns: dict[str, Any] = {
+        name: getattr(shapes, name).tolist() for name in ("margin", "gap", "is_trigger")
+    }
+    columns = {"type": shapes.type, "body": body, **columns}
+    if contacts.materials is not None:
+        columns |= {
+            field.name: np.asarray(getattr(contacts.materials, field.name)).tolist()
+            for field in fields(contacts.materials)
+            if np.ndim(getattr(contacts.materials, field.name)) >= 1
+        }
+    return template_rows(
+        shapes.path, shapes.template, contacts.world_template, partial(column_differences, columns)
+    )
 
 
 def _scene_facts(contacts: ContactSet) -> SceneFacts:
