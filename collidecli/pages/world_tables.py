@@ -47,7 +47,7 @@ def differences_text(row: ResultDict) -> str:
             continue
         values = f"{_value(example['b'])} in place of {_value(example['a'])}"
         lines.append(f"{group['what']} of {example['path']}: {values}{more}")
-    return "\n".join(lines) or "no attribute that is stored"
+    return "\n".join(lines) or "no attribute that this file has"
 
 
 def _value(value: Any) -> str:
