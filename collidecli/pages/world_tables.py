@@ -28,9 +28,9 @@ TEMPLATE_COLUMNS: list[Column] = [
 
 
 def depth_text(distance: float | None) -> str:
-    """Depth of an overlap, or the distance of shapes that are apart."""
+    """Depth of an overlap, or the distance of shapes that are apart; "" where it is not known."""
     if distance is None:
-        return "no contact"
+        return ""
     return length(-distance) if distance <= 0.0 else f"{length(distance)} apart"
 
 

@@ -267,7 +267,11 @@ def inspect_contact_set(path: str, size_margin: float | None = None) -> ContactS
             ),
             particle_objects=_rows_of(vars(contacts.particle_objects)),
             timing=read_timing(path),
-            by_world=worlds.rows(contacts.world_template) if contacts.world_count > 1 else None,
+            by_world=(
+                None
+                if contacts.world_count < 2 or TOUCHES.name in contacts.groups
+                else worlds.rows(contacts.world_template)
+            ),
             templates=_templates(contacts, body),
             sizes=(
                 None

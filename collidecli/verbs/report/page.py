@@ -220,13 +220,14 @@ def _by_world(result: ResultDict, charts: Mapping[str, Any]) -> list[dict[str, A
     lead += f" median of the {count(shown)} that are drawn."
     if given["outliers"]:
         lead += (
-            f" {plural(given['outliers'], 'world')} deviate from the others and are drawn first, in"
+            f" {plural(given['outliers'], 'world')}"
+            f" {'deviates' if given['outliers'] == 1 else 'deviate'} from the others, drawn first in"
             " another colour."
         )
     elif result["worlds"] > 1:
         lead += " No world is an outlier."
     if given["left_out"]:
-        lead += f" {plural(given['left_out'], 'world')} are not drawn."
+        lead += f" {count(given['left_out'])} more are not drawn."
     return [section("worlds", "Worlds", part(chart="worlds"), lead=lead)]
 
 

@@ -202,7 +202,7 @@ def _page(
         "groups": group_series(selected),
         "between_frames": _between_frames(contacts, request),
         "touch_only": passes.has_unknown_distances or None,
-        "by_world": None if sums.worlds is None else _by_world(contacts, selected, sums.worlds),
+        "by_world": None if sums.worlds is None else _by_world(passes, sums.worlds),
         "subsets": (
             subsets(passes, pairs, _world_order(passes, sums), demonstrations)
             if request.subsets
@@ -225,13 +225,16 @@ def _path_notes(selected: SelectedContacts) -> list[str]:
     return [words] if words else []
 
 
-def _by_world(
-    contacts: ContactSet, selected: SelectedContacts, worlds: WorldTotals
-) -> dict[str, Any]:
+def _by_world(passes: Passes, worlds: WorldTotals) -> dict[str, Any]:
     """The field `by_world`: as many worlds as have a panel."""
+    selected = passes.selected
+    contacts = selected.contacts
     numbers = [int(world) for world in selected.worlds]
     bins = TimeBins(contacts.frame_count, MAX_WORLD_BINS)
     rows = worlds.rows(contacts.world_template, numbers)
+    if passes.has_unknown_distances:
+        # Each row of a set of touches is a pair that touches.
+        rows = [{**row, "touches": row["contacts"]} for row in rows]
     place = {number: row for row, number in enumerate(numbers)}
     listed = [
         {**row, "series": (worlds.series[:, place[row["world"]]] / bins.lengths).tolist()}

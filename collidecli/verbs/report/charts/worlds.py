@@ -60,11 +60,12 @@ def worlds_chart(result: ResultDict, canvas: Canvas) -> Figure:
             color=colours["warm" if row["outlier"] else "muted"],
         )
         about = f"world {row['world']}: {plural(row['contacts'], 'contact')}"
+        about += f", deepest {depth}" if (depth := depth_text(row["deepest"])) else ""
         canvas.hover(
             axes,
             (left, left + FILL),
             (bottom, bottom + 0.9),
-            f"{about}, deepest {depth_text(row['deepest'])}",
+            about,
         )
     axes.add_collection(LineCollection(medians, colors=colours["muted"], linewidths=0.8, alpha=0.6))
     axes.add_collection(LineCollection(lines, colors=roles, linewidths=1.5))
