@@ -42,8 +42,9 @@ class SceneFacts:
     """What settings need besides contacts.
 
     broad_phases: peaks of OTHER_PAIRS; None where they were not counted, and no_broad_phases is
-    why. meshes: number of triangle meshes; heightfields: whether there is one. rows: of a scene in MJCF. triangles:
-    peaks of the triangles that the pairs of Newton reach; None where they were not counted.
+    why. meshes: number of triangle meshes; heightfields: whether there is one. rows: of a scene in
+    MJCF. triangles: peaks of the triangles that the pairs of Newton reach; None where they were not
+    counted.
     """
 
     broad_phases: Mapping[str, CellPeaks] | None = None
@@ -100,7 +101,9 @@ def _reasons_of_meshes(meshes: int, heightfields: bool) -> dict[str, str]:
     hulls = "it collides the convex hulls, or parts, of triangle meshes, which touch elsewhere"
     reasons = {MUJOCO_WARP.engine: hulls, "Genesis": hulls}
     if meshes + heightfields > 1:
-        reasons[PHYSX.engine] = "its contacts of two meshes, by distance fields, have no known bound"
+        reasons[PHYSX.engine] = (
+            "its contacts of two meshes, by distance fields, have no known bound"
+        )
     return reasons
 
 
@@ -145,7 +148,9 @@ def _of_mujoco_warp(
         yield Setting(engine, "nconmax", A_WORLD, *of_one, average)
     rule = "rows of constraints of one world: by cone and condim of a contact, and of the joints"
     if facts.rows is None:
-        reason = "cone, condim, limits and equalities are in a scene in MJCF alone, given to profile"
+        reason = (
+            "cone, condim, limits and equalities are in a scene in MJCF alone, given to profile"
+        )
         yield Setting(engine, "njmax", A_WORLD, None, None, None, rule, reason)
         return
     of_contacts = (counts.peaks[name].of_a_world.count for name in (CONTACTS, engine))

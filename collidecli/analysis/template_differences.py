@@ -22,10 +22,10 @@ def template_rows(
     """A row for each template, compared with the one of the most worlds, the first of equal ones.
 
     paths, template: of each shape; -1 in every world. world_template: int[W]. differences: of two
-    rows of shapes with one path. Each row has `template`, `worlds`, `world` (its first), `reference`
-    (the template that it is compared with, None for that one), and `differences`: for each
-    attribute `what`, the number of `shapes` that differ in it, and `examples` with path, a, b. A
-    shape that only one of the two has differs in `what` "missing" or "extra".
+    rows of shapes with one path. Each row has `template`, `worlds`, `world` (its first),
+    `reference` (the template that it is compared with, None for that one), and `differences`: for
+    each attribute `what`, the number of `shapes` that differ in it, and `examples` with path, a, b.
+    A shape that only one of the two has is a "missing shape" or an "extra shape".
     """
     numbers, worlds = np.unique(world_template, return_counts=True)
     if not len(numbers):
@@ -65,7 +65,9 @@ def _grouped(
         else:
             listed = differences(first[path], second[path])
         for one in listed:
-            group = found.setdefault(one["what"], {"what": one["what"], "shapes": 0, "examples": []})
+            group = found.setdefault(
+                one["what"], {"what": one["what"], "shapes": 0, "examples": []}
+            )
             group["shapes"] += 1
             if len(group["examples"]) < MOST_VALUES:
                 group["examples"].append({"path": path, "a": one["a"], "b": one["b"]})
@@ -75,7 +77,7 @@ def _grouped(
 def column_differences(
     columns: Mapping[str, Sequence[Any]], first: int, second: int
 ) -> list[Difference]:
-    """Differences of two rows of a table. columns: values by name; NaN equals NaN, also in lists."""
+    """Differences of two rows of a table. columns: values by name; NaN equals NaN, in lists too."""
     listed = []
     for name, values in columns.items():
         a, b = values[first], values[second]

@@ -196,7 +196,10 @@ def inspect_file(
         raise InputError(
             "--sizes is for contact sets", path, "collide profile --sizes counts a scene in motion"
         )
-    by_format = {FORMAT: partial(inspect_contact_set, size_margin=size_margin), TRAJECTORY_FORMAT: inspect_trajectory}
+    by_format = {
+        FORMAT: partial(inspect_contact_set, size_margin=size_margin),
+        TRAJECTORY_FORMAT: inspect_trajectory,
+    }
     kind = file_format(path) if is_h5 else ""
     refuse_profile(kind, path)
     return by_format.get(kind, inspect_recording)(path)

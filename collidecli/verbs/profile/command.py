@@ -9,8 +9,8 @@ from typing import Any
 
 import click
 
-from collidecli.cli.commands import Verb
 from collidecli.cli.buffer_options import size_margin_of, size_options
+from collidecli.cli.commands import Verb
 from collidecli.cli.scene_inputs import default_output, scenes_and_recording
 from collidecli.cli.settings import option, repeated
 from collidecli.cli.shared_options import (

@@ -85,8 +85,8 @@ class ProfileResult(MotionResult, schema="collide.profile/1", rows="phases"):
     and the phases of each device, device_advice the fastest. engines: of this engine and of others
     version, interpreter, options, contacts, set-up, time of a cell, and what a call from Python is
     for: chunks, cells, pairs, None if unknown. sizes: with `--sizes`, the greatest numbers of
-    candidates, pairs and contacts, and settings that follow. output, json_output, trace: files, if any are
-    written.
+    candidates, pairs and contacts, and settings that follow. output, json_output, trace: files, if
+    any are written.
     """
 
     OPTIONAL: ClassVar[tuple[str, ...]] = (

@@ -46,7 +46,10 @@ def profile_table(result: ResultDict) -> RenderableType:
         ending.append(("", result["device_advice"]))
     files = (("written", "output"), ("", "json_output"), ("trace", "trace"))
     ending += [(name, result[key]) for name, key in files if result.get(key)]
-    parts: list[RenderableType] = [name_value_table(rows), Fitting(partial(_side_by_side, result, run))]
+    parts: list[RenderableType] = [
+        name_value_table(rows),
+        Fitting(partial(_side_by_side, result, run)),
+    ]
     if result.get("engines"):
         parts += [rows_table(ENGINE_COLUMNS, result["engines"]), Text()]
     if sizes := result.get("sizes"):

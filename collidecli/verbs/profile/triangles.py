@@ -43,7 +43,9 @@ class TriangleCounts:
         self._first_cell = first_cell
         self._sums = np.zeros(cell_count, np.int64)
 
-    def add_pairs(self, cell: np.ndarray, row: np.ndarray, placed: Placed, pairs: np.ndarray) -> None:
+    def add_pairs(
+        self, cell: np.ndarray, row: np.ndarray, placed: Placed, pairs: np.ndarray
+    ) -> None:
         """Adds pairs. cell: int64[n], of each pair, counted from the first one of `begin`. row:
         int64[n], of the cell in `placed`. pairs: int64[n, 2], rows of both shapes in `placed`."""
         types = self._model.shapes.type[placed.rows[pairs]]

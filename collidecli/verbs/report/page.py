@@ -220,9 +220,8 @@ def _by_world(result: ResultDict, charts: Mapping[str, Any]) -> list[dict[str, A
     lead += f" median of the {count(shown)} that are drawn."
     if given["outliers"]:
         lead += (
-            f" {plural(given['outliers'], 'world')}"
-            f" {'deviates' if given['outliers'] == 1 else 'deviate'} from the others, drawn first in"
-            " another colour."
+            f" {plural(given['outliers'], 'outlier')}, far from the median in contacts, touches or"
+            " depth, drawn first in another colour."
         )
     elif result["worlds"] > 1:
         lead += " No world is an outlier."

@@ -406,7 +406,9 @@ def _first_pass(passes: Passes, by_world: bool) -> _Sums:
         PairTotals.none(),
         np.full(worlds, np.inf),
         np.zeros(worlds, np.int64),
-        WorldTotals(worlds, TimeBins(selected.frame_count, MAX_WORLD_BINS).of) if by_world else None,
+        WorldTotals(worlds, TimeBins(selected.frame_count, MAX_WORLD_BINS).of)
+        if by_world
+        else None,
     )
     names = shape_names(contacts)
     for block in passes.blocks():

@@ -61,9 +61,7 @@ def test_counts_follow_from_the_rows(seed):
     for rule in RULES:
         table = np.zeros((frames, worlds), int)
         for c, a, b in cell_pairs:
-            table[divmod(c, worlds)] += rule.most(
-                *sorted((LABELS[a], LABELS[b]), key=TYPES.index)
-            )
+            table[divmod(c, worlds)] += rule.most(*sorted((LABELS[a], LABELS[b]), key=TYPES.index))
         assert counts.peaks[rule.engine].of_all_worlds.count == table.sum(axis=1).max()
     most = max(rows.count(row) for row in rows)
     assert counts.most_of_a_pair.contacts == most
