@@ -6,6 +6,7 @@ collider of the pair), block and pair, and of one pair by lane: consecutive fram
 consecutive in it, so that a collider's branches and reads are nearly equal from one to the next.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 
@@ -313,6 +314,17 @@ def _bucket_sizes(
     starts = workspace.host(start, 2 * bucket_count + 2)
     ends = np.delete(np.diff(starts), bucket_count)
     return start, ends.tolist(), True
+
+
+def counts_of_cells(
+    lists: Sequence[CandidateList], cell_count: int, workspace: Workspace
+) -> np.ndarray:
+    """int64[cell_count]: candidates of each cell of a chunk, over all lists, on the host."""
+    total = np.zeros(cell_count, np.int64)
+    for listed in lists:
+        ends = workspace.host(listed.cell_end(cell_count, workspace), cell_count).astype(np.int64)
+        total += np.diff(ends, prepend=0)
+    return total
 
 
 KERNELS = (end_blocks, count_lanes, start_buckets, write_lanes)

@@ -16,7 +16,7 @@ import warp as wp
 from collidecli.engine.block_pairs import BlockPairs
 from collidecli.engine.broadphase.choice import BroadPhase
 from collidecli.engine.candidates import KERNELS as CANDIDATES
-from collidecli.engine.candidates import CandidateList, expand
+from collidecli.engine.candidates import CandidateList, counts_of_cells, expand
 from collidecli.engine.cells import (
     Chunk,
     PoseBatch,
@@ -97,7 +97,8 @@ class ChunkReport:
     missed_pair: the shape rows of the first of them. start: when the chunk began [s], as of
     time.perf_counter, and thread: the name of its thread; its stages follow each other. compiling:
     begin and end of each time in which it waited for its colliders' kernels [s], in no stage.
-    parts: the reports of which this is the sum, empty if it is of one chunk.
+    parts: the reports of which this is the sum, empty if it is of one chunk. cell_candidates:
+    int64[cells], None unless the pipeline counts them.
     """
 
     cell_count: int = 0
@@ -112,9 +113,10 @@ class ChunkReport:
     thread: str = field(default="", compare=False)
     compiling: tuple[tuple[float, float], ...] = field(default=(), compare=False)
     parts: tuple[ChunkReport, ...] = field(default=(), compare=False)
+    cell_candidates: np.ndarray | None = field(default=None, compare=False)
 
     def plus(self, other: ChunkReport) -> ChunkReport:
-        """Sum of both reports."""
+        """Sum of both reports; the cells of `other` follow those of this one."""
         counts = (
             "cell_count",
             "candidate_count",
@@ -123,6 +125,9 @@ class ChunkReport:
             "inexact_count",
             "missed_count",
         )
+        counts_of_cells = [
+            one.cell_candidates for one in (self, other) if one.cell_candidates is not None
+        ]
         return ChunkReport(
             **{name: getattr(self, name) + getattr(other, name) for name in (*counts, "compiling")},
             seconds={
@@ -132,6 +137,7 @@ class ChunkReport:
                 (pair for pair in (self.missed_pair, other.missed_pair) if pair), default=None
             ),
             parts=(*(self.parts or (self,)), *(other.parts or (other,))),
+            cell_candidates=np.concatenate(counts_of_cells) if counts_of_cells else None,
         )
 
 
@@ -231,7 +237,7 @@ class CollisionPipeline:
     contacts. on_demand: the kernel of a collider without sub-pairs is compiled when the collider
     first has a candidate, in no stage's time. touch_only: the group `touches` in place of contacts.
     listing_seconds: time of listing the pairs that may touch [s]. destination: of the columns of
-    contacts.
+    contacts. counts_cells: the reports have the number of candidates of each cell.
     """
 
     device_model: DeviceModel
@@ -246,6 +252,7 @@ class CollisionPipeline:
     touch_only: bool = False
     listing_seconds: float = 0.0
     destination: ColumnDestination = EVERYTHING
+    counts_cells: bool = False
 
     @property
     def groups(self) -> tuple[ContactGroup, ...]:
@@ -268,7 +275,7 @@ class CollisionPipeline:
     def expects_counts(self) -> bool:
         """Whether the numbers of elements of a chunk may be those of the last: not where a stage
         without capacities, the host, or columns that stay on the device use them."""
-        if self.destination.kept is not None:
+        if self.destination.kept is not None or self.counts_cells:
             return False
         return self.hydro is None and not self.touch_only and not self.on_demand
 
@@ -355,7 +362,11 @@ class CollisionPipeline:
         for stage in self.group_stages:
             left = memory_limit - joining_bytes(block.nbytes)
             block.groups[stage.group.name] = rows_within(stage, self.device_model, batch, left)
-        return block, reduce(ChunkReport.plus, (part_report for _, part_report in parts), report)
+        total = reduce(ChunkReport.plus, (part_report for _, part_report in parts), report)
+        if self.counts_cells:
+            # The parts are of one cell.
+            total.cell_candidates = np.array([total.candidate_count], np.int64)
+        return block, total
 
     def _host_pairs(self, batch: PoseBatch, memory_limit: int) -> tuple[np.ndarray, ChunkReport]:
         """The candidates of a batch of one cell on the host, int32[P, 2] slots; their scratch is
@@ -410,6 +421,9 @@ class CollisionPipeline:
             workspace.finish()
             report.compiling += self.narrow_phase.load_used(listed)
             clock.skip()
+        if self.counts_cells:
+            lists = [listed] if hydro is None else [hydro, listed]
+            report.cell_candidates = counts_of_cells(lists, chunk.cell_count, workspace)
         count = ElementCount(listed.count, listed.bound)
         candidates = new_candidates(workspace, listed.pair, listed.row, listed.count)
         emitted, inexact = self.narrow_phase.collide(chunk, candidates, listed, workspace)

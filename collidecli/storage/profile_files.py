@@ -4,7 +4,8 @@ HDF5, `format = "collide-profile"` 1.0: `/phase` string[P]; `/skipped` string[P]
 that ran; `/stage` string[G]; `/compute_seconds` and `/wall_seconds` float64[P, R]; `/stage_seconds`
 float64[P, R, G], NaN for skipped phases; `/candidates`, `/touching_pairs`, `/contacts` int64[P], -1
 for skipped phases; `/contacts_sha256` string[P]. The other values are root attributes, `versions`
-and `auto` as JSON.
+and `auto` as JSON. With `--sizes`, the attribute `sizes` is JSON without the worlds, which are
+`/world_<count>` and `/world_<count>_frame` int64[W] of each count.
 """
 
 from __future__ import annotations
@@ -80,11 +81,24 @@ def write_profile_h5(path: str | os.PathLike[str], profile: Mapping[str, Any], f
         for n, value in profile.items()
         if n not in ("phases", "schema") and value is not None
     }
+    if sizes := about.get("sizes"):
+        about["sizes"] = {name: value for name, value in sizes.items() if name != "worlds"}
+        tables |= _of_worlds(sizes["worlds"])
     units: dict[str, str] = dict.fromkeys(TIMES, "s")
     with AtomicOutput(path, force) as output:
         with arrays_h5(output, PROFILE_FORMAT, about, tables, units):
             pass
         output.commit()
+
+
+def _of_worlds(worlds: list[dict[str, Any]]) -> dict[str, np.ndarray]:
+    """Greatest counts of each world, and their frames."""
+    names = [name for name in worlds[0] if name != "world"] if worlds else []
+    return {
+        f"world_{name}{ending}": np.array([world[name][key] for world in worlds], np.int64)
+        for name in names
+        for key, ending in (("count", ""), ("frame", "_frame"))
+    }
 
 
 def write_json(path: str | os.PathLike[str], profile: Mapping[str, Any], force: bool) -> None:

@@ -339,3 +339,42 @@ def test_the_cost_of_listing_pairs_has_a_row(here, collide, monkeypatch):
     (row,) = [line for line in shown.splitlines() if line.startswith(" list of pairs, once")]
     assert row.split()[4:6] == ["none", "none"]
     assert "too many" not in shown
+
+
+def test_sizes_agree_with_the_contacts_of_the_profile(here, collide):
+    result = collide.result(*PROFILE, "--repeats", "1", "--sizes", "--size-margin", "1.5")
+    sizes = result["sizes"]
+    peaks = {peak["name"]: peak for peak in sizes["peaks"]}
+    assert sizes["margin"] == 1.5
+    collide("run", *PROFILE[1:], "-o", "sizes.h5")
+    of_set = collide.result("inspect", "sizes.h5", "--sizes")["sizes"]
+    for peak in of_set["peaks"]:
+        assert peak == peaks[peak["name"]]
+    with h5py.File("sizes.h5") as file:
+        worlds = len(file["model/world/template"])
+        start = file["rigid_contacts/cell_start"][...]
+    table = np.diff(start).reshape(-1, worlds)
+    assert peaks["contacts"]["all_worlds"]["count"] == table.sum(axis=1).max()
+    assert peaks["contacts"]["a_world"]["count"] == table.max()
+    candidates = [phase["candidates"] for phase in result["phases"]]
+    frames = result["frames"]
+    assert candidates[0] / frames <= peaks["candidates"]["all_worlds"]["count"] <= candidates[0]
+    for setting in sizes["settings"]:
+        assert (setting["advised"] is None) == bool(setting["reason"])
+    with h5py.File(result["output"]) as file:
+        assert file["world_contacts"][...].tolist() == table.max(axis=0).tolist()
+
+
+@pytest.mark.parametrize("chunk", ["1", "3", "100"])
+def test_sizes_do_not_depend_on_the_chunks(here, collide, chunk):
+    options = ("--repeats", "1", "--sizes", "--chunk-cells", chunk)
+    sizes = collide.result(*PROFILE, *options, "--force")["sizes"]
+    whole = collide.result(*PROFILE, "--repeats", "1", "--sizes", "--force")["sizes"]
+    assert sizes == whole
+
+
+def test_sizes_are_refused_where_they_do_not_follow(here, collide):
+    assert collide(*PROFILE, "--size-margin", "2").code == 2
+    assert collide(*PROFILE, "--sizes", "--size-margin", "0.9").code == 2
+    assert collide(*PROFILE, "--sizes", "--touch-only").code == 2
+    assert collide("inspect", "scene.xml", "--sizes").code == 2

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from collidecli.pages.canvas import PAGE, THEMES, Canvas, drawing
+from collidecli.scene.contact_columns import ContactBlock
 from collidecli.scene.option_values import CHART_KINDS, CHART_THEMES
 from collidecli.storage.json_results import AUDIT, CLEARANCE, LABELS, fits
 from collidecli.storage.profile_files import write_json, write_profile_h5
@@ -24,6 +25,7 @@ from tests.support.contact_sets import (
     Edited,
     block_with_groups,
     made_up,
+    made_up_block,
     small_model,
     write_contact_set,
 )
@@ -584,3 +586,34 @@ def test_the_progress_covers_every_pass(here):
         assert (told[0][0] < 7, told[-1]) == (True, (7, 7))
         calls.append(len(told))
     assert calls[1] == 2 * calls[0], "four passes in place of two"
+
+
+def test_worlds_are_drawn_with_the_outlier_first(tmp_path):
+    worlds, frames = 12, 20
+    model = small_model(worlds)
+    whole = made_up_block(model, frames)
+    cell = np.repeat(np.arange(worlds * frames), whole.cell_counts)
+    kept = np.flatnonzero((cell % worlds == 7) | (np.diff(cell, prepend=-1) > 0))
+    columns = {name: values[kept] for name, values in whole.columns.items()}
+    counts = np.bincount(cell[kept], minlength=worlds * frames).astype(np.int64)
+    path = tmp_path / "worlds.h5"
+    write_contact_set(path, model, ContactBlock(0, counts, columns))
+    result = report(ReportRequest(str(path), by="world")).as_dict()
+    listed = result["by_world"]["listed"]
+    table = counts.reshape(frames, worlds)
+    assert listed[0]["world"] == 7
+    assert listed[0]["outlier"]
+    assert sorted(row["world"] for row in listed) == list(range(worlds))
+    for row in listed:
+        assert row["series"] == table[:, row["world"]].tolist()
+        assert row["contacts"] == table[:, row["world"]].sum()
+        own = columns["distance"][cell[kept] % worlds == row["world"]]
+        assert row["deepest"] == own.min()
+    page = report_page(result)
+    assert "Worlds" in page
+    assert "a path stands for its shape in each of 12 worlds" in page
+    selected = report(ReportRequest(str(path), by="world", worlds=(2, 7))).as_dict()
+    assert {row["world"] for row in selected["by_world"]["listed"]} == {2, 7}
+    for row in selected["by_world"]["listed"]:
+        assert row["series"] == table[:, row["world"]].tolist()
+    assert "by_world" not in report(ReportRequest(str(path))).as_dict()

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from collidecli.analysis.shape_differences import shape_differences
 from collidecli.errors import InputError
 from collidecli.storage.contact_sets.reader import ContactSet
-from collidecli.verbs.diff.shape_differences import shape_differences
 
 if TYPE_CHECKING:
     from collidecli.scene.model import Model

@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from collidecli.cli.buffer_options import size_margin_of, size_options
 from collidecli.cli.commands import Verb
 from collidecli.cli.settings import option, setting
 from collidecli.cli.several_inputs import Job, computed, listed, listed_files
@@ -21,6 +22,7 @@ from collidecli.scene.options import SceneOptions
 EPILOG = """\b
 collide inspect robot.xml --why left_hand torso
 collide inspect pile.usda --pairs --json
+collide inspect OUT.h5 --sizes
 collide inspect demos/
 collide inspect --colliders
 """
@@ -41,6 +43,7 @@ collide inspect --colliders
     help="List the collider of each pair of kinds of shapes; takes no FILE. --all adds functions.",
 )
 @option("--all", is_flag=True, help="Show every row of long tables. [default: the first ones]")
+@size_options("Options")
 @setting("--static-pairs", is_flag=True, help="Count pairs of two static shapes too.")
 @scene_options
 @cache_options
@@ -54,12 +57,13 @@ def verb(ctx: click.Context, files: tuple[str, ...], **values: Any) -> int:
     for each.
     """
     streams = streams_of(ctx)
+    size_margin = size_margin_of(values) if values["sizes"] or values["size_margin"] else None
     if values["colliders"]:
         from collidecli.verbs.inspect.colliders import inspect_colliders
         from collidecli.verbs.inspect.tables import inspect_table
 
-        if files or values["pairs"] or values["why"]:
-            raise click.UsageError("--colliders takes no FILE, no --pairs and no --why.")
+        if files or values["pairs"] or values["why"] or values["sizes"]:
+            raise click.UsageError("--colliders takes no FILE, no --pairs, --why and --sizes.")
         streams.result(inspect_colliders(), partial(inspect_table, every=values["all"]))
         return SUCCESS
     if not files:
@@ -80,7 +84,8 @@ def verb(ctx: click.Context, files: tuple[str, ...], **values: Any) -> int:
 
     def inspected(file: str) -> Result:
         with limited_reading(), reading("file", file), parts_kept_in(*kept):
-            return inspect_file(file, options=option_group(SceneOptions, values), **requested)
+            options = option_group(SceneOptions, values)
+            return inspect_file(file, options=options, size_margin=size_margin, **requested)
 
     several = listed_files(streams, files, CHECKED, "recordings or contact sets", RECORDING_ENDINGS)
     if several is None:
@@ -88,8 +93,8 @@ def verb(ctx: click.Context, files: tuple[str, ...], **values: Any) -> int:
             result = inspected(files[0])
         streams.result(result, partial(inspect_table, every=values["all"]))
         return SUCCESS
-    if values["pairs"] or values["why"]:
-        raise click.UsageError("--pairs and --why are for one file, and several are given.")
+    if values["pairs"] or values["why"] or values["sizes"]:
+        raise click.UsageError("--pairs, --why and --sizes are for one file; several are given.")
     jobs = [Job(file.path, shown=file.name) for file in several]
     items = computed(streams, jobs, lambda job, _: inspected(job.name), "reading", "loading")
     return listed(streams, "inspect", items, LIST_TABLE)

@@ -5,21 +5,27 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import h5py
 import numpy as np
 
+from collidecli.analysis.buffer_counts import BufferCounts
+from collidecli.analysis.buffer_settings import SceneFacts, sizes_dict
 from collidecli.analysis.set_source import ContactSetSource, contact_set_source, read_timing
+from collidecli.analysis.template_differences import column_differences, template_rows
 from collidecli.analysis.totals import ColumnRanges, ContactCounts, Tally
 from collidecli.analysis.touch_intervals import Names
+from collidecli.analysis.world_totals import WorldTotals
 from collidecli.errors import InputError
 from collidecli.importers.recordings.kinds import open_recording
 from collidecli.importers.recordings.refused_formats import refuse_format
 from collidecli.motions.scenes import MUJOCO_ENDINGS
 from collidecli.results.result import Result
+from collidecli.scene.contact_columns import TOUCHES
 from collidecli.scene.options import SceneOptions
 from collidecli.storage.contact_sets.contact_table import ContactTable
 from collidecli.storage.contact_sets.header import FORMAT
@@ -125,7 +131,7 @@ class ContactSetResult(
     ContactCounts,
     ContactSetSource,
     schema="collide.inspect.contacts/1",
-    optional=("engine", "triggers"),
+    optional=("engine", "triggers", "sizes", "by_world", "templates"),
 ):
     """Contents of a contact set. optional_columns: range of each. timing: attributes and stages of
     /timing.
@@ -133,7 +139,9 @@ class ContactSetResult(
     groups: of the tables beside /rigid_contacts, rows, cells with rows, and the range of each
     column of numbers. shape_table: path, type, body (None is static), margin and gap [m] of each
     shape, and of a set with triggers whether it is one. particle_objects: path, kind, template,
-    first_particle, particle_count of each cloth, soft body, set of points.
+    first_particle, particle_count of each cloth, soft body, set of points. sizes: with `--sizes`,
+    as of collide.profile/1, without the candidates. by_world: of a set of several worlds, see
+    `WorldTotals.rows`. templates: of a set of several templates, see `template_rows`.
     """
 
     float_type: str
@@ -144,6 +152,9 @@ class ContactSetResult(
     shape_table: list[dict[str, Any]]
     particle_objects: list[dict[str, Any]]
     timing: dict[str, Any]
+    sizes: dict[str, Any] | None = None
+    by_world: list[dict[str, Any]] | None = None
+    templates: list[dict[str, Any]] | None = None
 
 
 def inspect_file(
@@ -152,9 +163,11 @@ def inspect_file(
     pairs: bool = False,
     why: Why = None,
     static_pairs: bool = False,
+    size_margin: float | None = None,
     options: SceneOptions | None = None,
 ) -> Result:
     """Contents of a file. pairs, why, static_pairs, options: of a scene only, see `inspect_scene`.
+    size_margin: of a contact set only; None counts no sizes of buffers.
 
     Raises InputError for a file that is neither a scene, a recording nor a contact set, or is
     damaged.
@@ -167,7 +180,7 @@ def inspect_file(
     refuse_format(path)
     has_content = (os.path.isfile(path) and os.path.getsize(path) > 0) or bool(bag_format(path))
     is_h5 = has_content and h5py.is_hdf5(path)
-    if not is_h5 and not (has_content and is_recording(path)):
+    if size_margin is None and not is_h5 and not (has_content and is_recording(path)):
         try:
             return inspect_scene(path, pairs, why, static_pairs, options or SceneOptions())
         except InputError:
@@ -179,7 +192,14 @@ def inspect_file(
         )
     if pairs or why:
         raise InputError("--pairs and --why are for scenes", path, "give the scene file")
-    by_format = {FORMAT: inspect_contact_set, TRAJECTORY_FORMAT: inspect_trajectory}
+    if size_margin is not None and not (is_h5 and file_format(path) == FORMAT):
+        raise InputError(
+            "--sizes is for contact sets", path, "collide profile --sizes counts a scene in motion"
+        )
+    by_format = {
+        FORMAT: partial(inspect_contact_set, size_margin=size_margin),
+        TRAJECTORY_FORMAT: inspect_trajectory,
+    }
     kind = file_format(path) if is_h5 else ""
     refuse_profile(kind, path)
     return by_format.get(kind, inspect_recording)(path)
@@ -204,19 +224,35 @@ def inspect_trajectory(path: str) -> TrajectoryResult:
     )
 
 
-def inspect_contact_set(path: str) -> ContactSetResult:
-    """Contents of a contact set: origin, size, pairs with most contacts, deepest contact,
-    timing."""
+def inspect_contact_set(path: str, size_margin: float | None = None) -> ContactSetResult:
+    """Contents of a contact set: origin, size, pairs with most contacts, deepest contact, timing.
+
+    size_margin: of the advised sizes of buffers; None counts none.
+    """
     with ContactSet.open(path) as contacts:
         names = Names.of(contacts.shapes.path, contacts.shapes.template)
         tally = Tally(names, contacts.shapes.is_trigger)
         ranges = ColumnRanges(contacts.optional_columns)
+        worlds = WorldTotals(contacts.world_count, trigger=contacts.shapes.is_trigger)
+        counts = None
+        if size_margin is not None:
+            if TOUCHES.name in contacts.groups:
+                raise InputError(
+                    "has touching pairs in place of contacts, which --sizes counts",
+                    path,
+                    "run without --touch-only",
+                )
+            types = [str(label) for label in contacts.shapes.type]
+            counts = BufferCounts(contacts.shapes.path, types, contacts.world_count)
         for block in contacts.blocks(
             names=("shape0", "shape1", "distance", *contacts.optional_columns)
         ):
             check_shape_rows(contacts, block)
             tally.add(block)
             ranges.add(block)
+            worlds.add(block)
+            if counts is not None:
+                counts.add(block)
         shapes = contacts.shapes
         paths = contacts.body_path
         body = [paths[row] if 0 <= row < len(paths) else None for row in shapes.body.tolist()]
@@ -234,7 +270,43 @@ def inspect_contact_set(path: str) -> ContactSetResult:
             ),
             particle_objects=_rows_of(vars(contacts.particle_objects)),
             timing=read_timing(path),
+            by_world=(
+                None
+                if contacts.world_count < 2 or TOUCHES.name in contacts.groups
+                else worlds.rows(contacts.world_template)
+            ),
+            templates=_templates(contacts, body),
+            sizes=(
+                None
+                if counts is None or size_margin is None
+                else sizes_dict(counts, _scene_facts(contacts), size_margin, list(contacts.groups))
+            ),
         )
+
+
+def _templates(contacts: ContactSet, body: list[str | None]) -> list[dict[str, Any]] | None:
+    """The templates compared by the columns of the set; None for one template."""
+    if contacts.world_template.max(initial=0) < 1:
+        return None
+    shapes = contacts.shapes
+    columns: dict[str, Any] = {
+        name: getattr(shapes, name).tolist() for name in ("margin", "gap", "is_trigger")
+    }
+    columns = {"type": shapes.type, "body": body, **columns}
+    if contacts.materials is not None:
+        columns |= {
+            field.name: np.asarray(getattr(contacts.materials, field.name)).tolist()
+            for field in fields(contacts.materials)
+            if np.ndim(getattr(contacts.materials, field.name)) >= 1
+        }
+    return template_rows(
+        shapes.path, shapes.template, contacts.world_template, partial(column_differences, columns)
+    )
+
+
+def _scene_facts(contacts: ContactSet) -> SceneFacts:
+    types = [str(label) for label in contacts.shapes.type]
+    return SceneFacts(meshes=types.count("mesh"), heightfields="heightfield" in types)
 
 
 def _group_summary(table: ContactTable) -> dict[str, Any]:

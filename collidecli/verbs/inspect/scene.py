@@ -11,6 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from collidecli.analysis.shape_differences import shape_differences
+from collidecli.analysis.template_differences import column_differences, template_rows
 from collidecli.errors import InputError
 from collidecli.motions.loaded_scene import LoadedScene
 from collidecli.motions.scenes import load_scene
@@ -35,7 +37,9 @@ MAX_COUNTED_SHAPES = 5000
 
 @dataclass(frozen=True)
 class SceneResult(
-    Result, schema="collide.inspect.scene/1", optional=("pairs", "why", "deformables", "triggers")
+    Result,
+    schema="collide.inspect.scene/1",
+    optional=("pairs", "why", "deformables", "triggers", "template_differences"),
 ):
     """Contents of a scene: shapes, bodies, worlds, filters.
 
@@ -47,7 +51,8 @@ class SceneResult(
     contact. pairs, why: if requested. deformables: path, kind, template, particles, triangles and
     tetrahedra of each object of particles; None without. triggers: number of shapes that are not
     solid, and of pairs that may touch and have one, None if not counted; None without triggers, and
-    then no shape has the key trigger.
+    then no shape has the key trigger. template_differences: of a scene of several templates, see
+    `template_rows`.
     """
 
     file: str
@@ -73,6 +78,7 @@ class SceneResult(
     why: dict[str, Any] | None = None
     deformables: list[dict[str, Any]] | None = None
     triggers: dict[str, int | None] | None = None
+    template_differences: list[dict[str, Any]] | None = None
 
 
 def _deformables(particles: Particles) -> list[dict[str, Any]]:
@@ -160,7 +166,30 @@ def inspect_scene(
         why=explain_pair(scene, *why, left_out) if why is not None else None,
         deformables=_deformables(model.particles) if len(model.particles) else None,
         triggers=_triggers(model, allowed),
+        template_differences=_template_differences(model) if len(templates) > 1 else None,
     )
+
+
+def _template_differences(model: Model) -> list[dict[str, Any]]:
+    """The templates compared by all that the model has of a shape."""
+    shapes = model.shapes
+
+    def differences(first: int, second: int) -> list[dict[str, Any]]:
+        found = shape_differences((model, first), (model, second))
+        names = ("body", "margin", "gap", "hydroelastic", "trigger", "material")
+        rows = [_shape(model, row) for row in (first, second)]
+        columns = {
+            name: [row[name] for row in rows] for name in names if all(name in r for r in rows)
+        }
+        materials = columns.pop("material", None)
+        found += column_differences(columns, 0, 1)
+        if materials is not None:
+            names = tuple(dict.fromkeys(name for one in materials for name in one))
+            of_materials = {name: [one.get(name) for one in materials] for name in names}
+            found += column_differences(of_materials, 0, 1)
+        return found
+
+    return template_rows(shapes.path, shapes.template, model.world_template, differences)
 
 
 def _triggers(model: Model, allowed: np.ndarray | None) -> dict[str, int | None] | None:

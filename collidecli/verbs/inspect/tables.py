@@ -19,21 +19,26 @@ from collidecli.pages.pair_tables import (
     trigger_rows,
 )
 from collidecli.pages.quantities import ResultDict, gap_range_text, length, seconds, shape_counts
+from collidecli.pages.size_tables import size_tables
 from collidecli.pages.tables import (
     STAGE_COLUMNS,
     Column,
     Fitting,
     Listing,
     listing,
+    more_text,
     name_value_table,
     pair_columns,
     rows_table,
     stacked,
 )
+from collidecli.pages.world_tables import TEMPLATE_COLUMNS, WORLD_COLUMNS, path_words
 from collidecli.scene.contact_columns import GROUPS_BY_NAME, group_words
 from collidecli.scene.options import changed_options
 from collidecli.wording import count, plural
 
+SHOWN_WORLDS = 12
+"""Number of worlds without --all, the outliers first."""
 SHOWN_ROWS = 40
 """Number of rows of a table without --all."""
 
@@ -139,8 +144,12 @@ def _whole_scene(result: ResultDict, limit: int | None) -> RenderableType:
         named = (f"{name} ({count(number)})" for name, number in result["kept_attributes"].items())
         rows.append(("kept", f"affects no contact: {', '.join(named)}"))
     rows.append(("sha256", result["sha256"]))
-    summary = name_value_table(rows)
-    return Group(summary, Fitting(partial(_shape_table, result, limit))) if shapes else summary
+    parts: list[RenderableType] = [name_value_table(rows)]
+    if found := result.get("template_differences"):
+        parts.append(_limited(TEMPLATE_COLUMNS, found, limit))
+    if shapes:
+        parts.append(Fitting(partial(_shape_table, result, limit)))
+    return Group(*parts)
 
 
 def _shape_table(result: ResultDict, limit: int | None, narrow: int) -> Listing:
@@ -333,6 +342,16 @@ def contacts_table(result: ResultDict, limit: int | None) -> RenderableType:
     if result["episodes"]:
         parts.append(_limited(EPISODE_COLUMNS, result["episodes"], limit))
     parts += pair_tables(result)
+    if words := path_words(result["worlds"], len(result.get("templates") or [None])):
+        parts.append(name_value_table([("paths", words)]))
+    if worlds := result.get("by_world"):
+        shown = limit if limit is None else min(limit, SHOWN_WORLDS)
+        more = more_text(len(worlds) - len(worlds[:shown]), "world")
+        parts.append(rows_table(WORLD_COLUMNS, worlds[:shown], *((more,) if more else ())))
+    if templates := result.get("templates"):
+        parts.append(_limited(TEMPLATE_COLUMNS, templates, limit))
+    if sizes := result.get("sizes"):
+        parts += size_tables(sizes, every=limit is None)
     if shapes := result["shape_table"]:
         columns = [*_kind_columns(shapes), *_length_columns(shapes)]
         parts.append(

@@ -9,6 +9,7 @@ from typing import Any
 
 import click
 
+from collidecli.cli.buffer_options import size_margin_of, size_options
 from collidecli.cli.commands import Verb
 from collidecli.cli.scene_inputs import default_output, scenes_and_recording
 from collidecli.cli.settings import option, repeated
@@ -43,6 +44,7 @@ collide profile pile.usda --repeats 9
 collide profile robot.xml -t motion.h5 --frames 0:200 --threads 1
 collide profile robot.xml -t motion.h5 --devices cpu,cuda
 collide profile robot.xml -t motion.h5 --engines mujoco,coal
+collide profile robot.xml -t motion.h5 --sizes
 """
 
 
@@ -68,6 +70,7 @@ collide profile robot.xml -t motion.h5 --engines mujoco,coal
     section=SPEED,
     help="Least number of measurements of each.",
 )
+@size_options("Buffer sizes")
 @device_options
 @option("--devices", default="", metavar="NAMES", section=SPEED, help=DEVICES)
 @engine("--engines", metavar="[NAME=]ADAPTER,...", help=ENGINES)
@@ -84,6 +87,7 @@ def verb(ctx: click.Context, scenes: tuple[str, ...], **values: Any) -> int:
     code is 1 if the contacts of the broad phases are not bit-identical.
     """
     streams = streams_of(ctx)
+    values["size_margin"] = size_margin_of(values)
     scenes, trajectory = scenes_and_recording(scenes, values["trajectory"])
     if values["devices"] and values["device"]:
         raise InputError(

@@ -45,6 +45,7 @@ from collidecli.storage.field_cache import FieldCache
 from collidecli.verbs.profile.devices import compare_devices, find_devices
 from collidecli.verbs.profile.engines import own_engine, profile_engines
 from collidecli.verbs.profile.measured import Advice, DeviceProfile, Measured
+from collidecli.verbs.profile.sizes import buffer_sizes
 
 if TYPE_CHECKING:
     from collidecli.verbs.profile.request import ProfileRequest
@@ -83,14 +84,16 @@ class ProfileResult(MotionResult, schema="collide.profile/1", rows="phases"):
     first; identical is of each device by itself; devices has the times of the fastest broad phase
     and the phases of each device, device_advice the fastest. engines: of this engine and of others
     version, interpreter, options, contacts, set-up, time of a cell, and what a call from Python is
-    for: chunks, cells, pairs, None if unknown. output, json_output, trace: files, if any are
-    written.
+    for: chunks, cells, pairs, None if unknown. sizes: with `--sizes`, the greatest numbers of
+    candidates, pairs and contacts, and settings that follow. output, json_output, trace: files, if
+    any are written.
     """
 
     OPTIONAL: ClassVar[tuple[str, ...]] = (
         "devices",
         "device_advice",
         "engines",
+        "sizes",
         "output",
         "json_output",
         "trace",
@@ -115,6 +118,7 @@ class ProfileResult(MotionResult, schema="collide.profile/1", rows="phases"):
     devices: list[dict[str, Any]] | None = None
     device_advice: str | None = None
     engines: list[dict[str, Any]] | None = None
+    sizes: dict[str, Any] | None = None
     output: str | None = None
     json_output: str | None = None
     trace: str | None = None
@@ -180,6 +184,9 @@ def profile(request: ProfileRequest, progress: Progress = None) -> ProfileResult
                 [own_engine(first, len(motion.time) * scene.model.world_count), *others]
                 if others
                 else None
+            ),
+            sizes=(
+                buffer_sizes(devices[0], request, scene, motion, fields) if request.sizes else None
             ),
             trace=request.trace or None,
             warnings=(*scene.warnings, *motion.warnings, *fields.notes, *result_notes()),

@@ -6,6 +6,8 @@ import warnings
 from collections.abc import Sequence
 from typing import Any
 
+from collidecli.analysis.buffer_margin import DEFAULT_MARGIN
+from collidecli.errors import InputError
 from collidecli.python.option_parameters import (
     SOURCE_PARAMETERS,
     option_parameters,
@@ -39,6 +41,8 @@ def profile(
     engines: str | Sequence[str] = (),
     engine_python: str | Sequence[str] = (),
     engine_option: str | Sequence[str] = (),
+    sizes: bool = False,
+    size_margin: float = DEFAULT_MARGIN,
     progress: ShowProgress = False,
     **options: Any,
 ) -> ProfileResult:
@@ -49,6 +53,8 @@ def profile(
         repeats: least number of measurements of each. devices: to compare, such as ["cpu", "cuda"].
         engines: other engines to time, as [NAME=]ADAPTER; engine_python, engine_option: of these,
             as of `collide profile`.
+        sizes: count what buffers of physics engines take; `sizes` of the result. size_margin: of
+            the advised sizes over the bounds, at least 1.
         progress: show a bar, or a function of the frames done and of all.
         options: of `collide profile` for scenes, recordings and contacts, with underscores.
     Returns:
@@ -58,6 +64,8 @@ def profile(
         InputError: as `collide profile` does. Its warnings are `UserWarning`.
     """
     check_count("repeats", repeats, "profile")
+    if not size_margin >= 1.0:
+        raise InputError(f"is {size_margin!r}", "size_margin", "give a factor of at least 1")
     request = source_request(
         ProfileRequest,
         scene,
@@ -68,6 +76,8 @@ def profile(
         engines=listed(engines),
         engine_python=listed(engine_python),
         engine_option=listed(engine_option),
+        sizes=sizes,
+        size_margin=size_margin,
     )
     with shown_progress(progress, "profiling") as advance:
         result = measure(request, advance)

@@ -6,6 +6,7 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
+from collidecli.analysis.buffer_margin import DEFAULT_MARGIN
 from collidecli.python.progress import ShowProgress
 from collidecli.results.result import PathLike
 from collidecli.verbs.profile.profile import ProfileResult
@@ -21,6 +22,8 @@ def profile(
     engines: str | Sequence[str] = (),
     engine_python: str | Sequence[str] = (),
     engine_option: str | Sequence[str] = (),
+    sizes: bool = False,
+    size_margin: float = DEFAULT_MARGIN,
     progress: ShowProgress = False,
     worlds: int | None = None,
     frames: str | int | slice = "",

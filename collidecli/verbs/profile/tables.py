@@ -8,6 +8,7 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from collidecli.pages.quantities import ResultDict, percent, rate, seconds
+from collidecli.pages.size_tables import size_tables
 from collidecli.pages.tables import Column, Fitting, Listing, listing, name_value_table, rows_table
 from collidecli.wording import count, plural
 
@@ -45,9 +46,14 @@ def profile_table(result: ResultDict) -> RenderableType:
         ending.append(("", result["device_advice"]))
     files = (("written", "output"), ("", "json_output"), ("trace", "trace"))
     ending += [(name, result[key]) for name, key in files if result.get(key)]
-    parts = [name_value_table(rows), Fitting(partial(_side_by_side, result, run))]
+    parts: list[RenderableType] = [
+        name_value_table(rows),
+        Fitting(partial(_side_by_side, result, run)),
+    ]
     if result.get("engines"):
         parts += [rows_table(ENGINE_COLUMNS, result["engines"]), Text()]
+    if sizes := result.get("sizes"):
+        parts += size_tables(sizes)
     return Group(*parts, name_value_table(ending))
 
 

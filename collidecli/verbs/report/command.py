@@ -51,6 +51,7 @@ collide report pile.contacts.h5
 collide report now.h5 --against baseline.h5 --atol 1e-6 -o report.html
 collide report pile.contacts.h5 --profile pile.profile.json
 collide report pile.contacts.h5 --audit audit.json --labels labels.json --clearance near.json
+collide report worlds.h5 --by world
 collide report 'runs/*.h5' -o pages/
 collide report out.h5 --world 0,3 --include '*/hand*' -o hands.html
 """
@@ -100,6 +101,11 @@ def requested(file: str, values: dict[str, Any]) -> Any:
     "--clearance",
     metavar="FILE",
     help="The output of collide clearance --json, to show distances over time.",
+)
+@option(
+    "--by",
+    type=click.Choice(["world"]),
+    help="Draw the contacts of each world over time, the outliers first.",
 )
 @selection_options
 @option(

@@ -30,6 +30,7 @@ from collidecli.pages.quantities import (
 )
 from collidecli.pages.tables import STAGE_COLUMNS, more_text
 from collidecli.pages.time_axis import time_axis
+from collidecli.pages.world_tables import WORLD_COLUMNS
 from collidecli.scene.options import changed_options
 from collidecli.verbs.audit.page import audit_section
 from collidecli.verbs.audit.words import audit_words
@@ -160,6 +161,7 @@ def sections(result: ResultDict, charts: Mapping[str, Any]) -> list[dict[str, An
     ):
         if result.get(name):
             listed.append(section_of(result[name]))
+    listed += _by_world(result, charts)
     if "contacts" in charts:
         parts = [part(chart="contacts")]
         parts += [part(chart="depth", heading="Deepest penetration")] if "depth" in charts else []
@@ -206,6 +208,26 @@ def sections(result: ResultDict, charts: Mapping[str, Any]) -> list[dict[str, An
     if timing.get("peak_memory_bytes"):
         rows.append(("peak memory", memory(int(timing["peak_memory_bytes"])), False))
     return [*listed, section("source", "Source", part(properties=rows), lines)]
+
+
+def _by_world(result: ResultDict, charts: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The section of small multiples, if they were requested."""
+    if "worlds" not in charts:
+        return []
+    given = result["by_world"]
+    shown = len(given["listed"])
+    lead = "Contacts in a frame over time of each world, with one scale; the grey line is the"
+    lead += f" median of the {count(shown)} that are drawn."
+    if given["outliers"]:
+        lead += (
+            f" {plural(given['outliers'], 'outlier')}, far from the median in contacts, touches or"
+            " depth, drawn first in another colour."
+        )
+    elif result["worlds"] > 1:
+        lead += " No world is an outlier."
+    if given["left_out"]:
+        lead += f" {count(given['left_out'])} more are not drawn."
+    return [section("worlds", "Worlds", part(chart="worlds"), lead=lead)]
 
 
 def group_sections(result: ResultDict, charts: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -428,6 +450,9 @@ def page_tables(result: ResultDict) -> dict[str, dict[str, Any]]:
                 )
                 for b in result["depths"]
             ],
+        ),
+        "worlds": columns_table(
+            "Worlds", WORLD_COLUMNS, (result.get("by_world") or {"listed": []})["listed"]
         ),
         "stages": columns_table("Stages of the run", STAGE_COLUMNS, stages),
         "phases": table(

@@ -26,7 +26,9 @@ from collidecli.analysis.summary import (
     touches_of,
 )
 from collidecli.analysis.swept_touches import swept_events, swept_touches
+from collidecli.analysis.world_totals import WorldTotals
 from collidecli.errors import InputError
+from collidecli.pages.world_tables import path_words
 from collidecli.results.result import Progress, Result
 from collidecli.scene.chosen_pairs import trigger_notes
 from collidecli.scene.contact_columns import RIGID_CONTACTS, SWEEP, TOUCHES
@@ -52,6 +54,9 @@ MAX_PAIRS = 24
 MAX_LISTED = 50
 """Touches between frames in the page."""
 WORST_PAIRS = 12
+MAX_PANELS = 60
+MAX_WORLD_BINS = 80
+"""Worlds with a panel in a report by world, and points of the line of one."""
 TEXTS = ("device", "processor", "broad_phase")
 NUMBERS = (
     "wall_seconds",
@@ -73,7 +78,7 @@ class ReportRequest:
     these names, with --json; "" is none. worlds: numbers; () is all. include, exclude: a pair must
     have, and must not have, a shape whose path matches. bodies: a pair must have a shape of a body
     that matches; with `include`, one shape matches both. subsets: compute single worlds, bodies and
-    static shapes too.
+    static shapes too. by: "world" adds a chart of each world; "" does not.
     """
 
     file: str
@@ -90,6 +95,7 @@ class ReportRequest:
     exclude: Sequence[str] = ()
     bodies: Sequence[str] = ()
     subsets: bool = False
+    by: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -104,7 +110,9 @@ class ReportResult(ContactSetSource, schema="collide.report/1"):
     `read_profile`. difference: a `DiffResult` as dictionary. audit, labels, clearance: of these
     files, or None. output: path of the page. between_frames: of `swept_events`; None for a set
     without contacts between frames. touch_only: True if the contacts are the pairs of a set of
-    touches, whose distances are not known; else None.
+    touches, whose distances are not known; else None. by_world: with `by`, of the selected worlds,
+    the outliers first: see `WorldTotals.rows`, and `series`, contacts in a frame by bin of frames;
+    and the number `left_out`.
     """
 
     OPTIONAL: ClassVar[tuple[str, ...]] = (
@@ -115,6 +123,7 @@ class ReportResult(ContactSetSource, schema="collide.report/1"):
         "clearance",
         "engine",
         "touch_only",
+        "by_world",
     )
 
     selection: dict[str, Any]
@@ -141,6 +150,7 @@ class ReportResult(ContactSetSource, schema="collide.report/1"):
     labels: dict[str, Any] | None = None
     clearance: dict[str, Any] | None = None
     touch_only: bool | None = None
+    by_world: dict[str, Any] | None = None
 
 
 @dataclass(frozen=True)
@@ -160,6 +170,7 @@ class _Sums:
     pairs: PairTotals
     world_least: np.ndarray
     world_touches: np.ndarray
+    worlds: WorldTotals | None
 
 
 def _page(
@@ -191,6 +202,7 @@ def _page(
         "groups": group_series(selected),
         "between_frames": _between_frames(contacts, request),
         "touch_only": passes.has_unknown_distances or None,
+        "by_world": None if sums.worlds is None else _by_world(passes, sums.worlds),
         "subsets": (
             subsets(passes, pairs, _world_order(passes, sums), demonstrations)
             if request.subsets
@@ -201,8 +213,39 @@ def _page(
         *touch_notes(contacts),
         *_notes(page["series"], page["pairs"]),
         *_early_ends(selected),
+        *_path_notes(selected),
     ]
     return page
+
+
+def _path_notes(selected: SelectedContacts) -> list[str]:
+    """A note if a path of a table stands for several shapes."""
+    templates = np.unique(selected.contacts.world_template[selected.worlds])
+    words = path_words(selected.world_count, len(templates))
+    return [words] if words else []
+
+
+def _by_world(passes: Passes, worlds: WorldTotals) -> dict[str, Any]:
+    """The field `by_world`: as many worlds as have a panel."""
+    selected = passes.selected
+    contacts = selected.contacts
+    numbers = [int(world) for world in selected.worlds]
+    bins = TimeBins(contacts.frame_count, MAX_WORLD_BINS)
+    rows = worlds.rows(contacts.world_template, numbers)
+    if passes.has_unknown_distances:
+        # Each row of a set of touches is a pair that touches.
+        rows = [{**row, "touches": row["contacts"]} for row in rows]
+    place = {number: row for row, number in enumerate(numbers)}
+    listed = [
+        {**row, "series": (worlds.series[:, place[row["world"]]] / bins.lengths).tolist()}
+        for row in rows[:MAX_PANELS]
+    ]
+    return {
+        **bins.axis(contacts.time),
+        "listed": listed,
+        "left_out": len(rows) - len(listed),
+        "outliers": sum(row["outlier"] for row in rows),
+    }
 
 
 def _world_order(passes: Passes, sums: _Sums) -> np.ndarray:
@@ -243,7 +286,7 @@ def report(request: ReportRequest, progress: Progress = None) -> ReportResult:
     with reading("contact set", request.file), ContactSet.open(request.file) as contacts:
         check_seconds(contacts.time_unit, f"{request.file}: {TIME}")
         passes = Passes(_selected(contacts, request), progress, 4 if request.subsets else 2)
-        sums = _first_pass(passes)
+        sums = _first_pass(passes, request.by == "world")
         page = _page(contacts, request, passes, sums)
     timing, warnings = _timing(request.file)
     warnings = [*_search_warnings(timing), *warnings]
@@ -346,7 +389,7 @@ def _difference(request: ReportRequest) -> dict[str, Any]:
     return diff(DiffRequest(request.against, request.file, **given)).as_dict()
 
 
-def _first_pass(passes: Passes) -> _Sums:
+def _first_pass(passes: Passes, by_world: bool) -> _Sums:
     selected = passes.selected
     contacts = passes.selected.contacts
     if not np.isfinite(contacts.time).all():
@@ -363,6 +406,9 @@ def _first_pass(passes: Passes) -> _Sums:
         PairTotals.none(),
         np.full(worlds, np.inf),
         np.zeros(worlds, np.int64),
+        WorldTotals(worlds, TimeBins(selected.frame_count, MAX_WORLD_BINS).of)
+        if by_world
+        else None,
     )
     names = shape_names(contacts)
     for block in passes.blocks():
@@ -375,6 +421,8 @@ def _first_pass(passes: Passes) -> _Sums:
             )
             raise InputError("is not a finite number", where, "make the contact set again")
         sums.frames.add(block)
+        if sums.worlds is not None:
+            sums.worlds.add(block)
         sums.depths.add(block.columns["distance"])
         touches = touches_of(block).named(names)
         sums.pairs = sums.pairs.joined(PairTotals.of(touches, len(contacts.shapes)))

@@ -23,6 +23,7 @@ from collidecli.verbs.report.charts.contacts import (
 from collidecli.verbs.report.charts.costs import phases_chart, stages_chart, timed_stages
 from collidecli.verbs.report.charts.differences import deviations_chart, differences_chart
 from collidecli.verbs.report.charts.groups import particles_chart, surfaces_chart
+from collidecli.verbs.report.charts.worlds import WORLDS_CHART
 from collidecli.wording import count, plural
 
 if TYPE_CHECKING:
@@ -160,5 +161,7 @@ PAGE_KINDS: Kinds = {
     "audit": AUDIT_CHART,
     "labels": LABEL_CHART,
     "clearance": CLEARANCE_CHART,
+    "worlds": WORLDS_CHART,
 }
-"""Kinds of charts of a page: those of `collide plot`, and those of the results of other verbs."""
+"""Kinds of charts of a page: those of `collide plot`, those of the results of other verbs, and
+small multiples of worlds."""

@@ -1,0 +1,111 @@
+"""Contacts, touches and the deepest contact of each world, and the worlds that are outliers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from collidecli.analysis.summary import touches_of
+from collidecli.scene.contact_columns import ContactBlock
+
+OUTLIER_SCORE = 3.5
+"""Modified z-score above which a world is an outlier, as Iglewicz and Hoaglin 1993 advise."""
+NORMAL_DEVIATION = 1.4826
+"""Standard deviation of a normal distribution over its median absolute deviation."""
+LEAST_COUNT = 1.0
+LEAST_DEPTH = 1e-6
+"""Deviations that are resolved, where most worlds are equal: of counts, and of depths [m]."""
+LEAST_WORLDS = 8
+"""With fewer worlds none is an outlier: a median deviation of so few is no estimate."""
+
+
+class WorldTotals:
+    """Totals of each world, block by block.
+
+    contacts, touches: int64[W]; a touch is a pair of shapes in a cell whose least distance is at
+    most 0. deepest: float64[W], least finite distance [m], inf without one. frame: int64[W], the
+    first frame of it, -1 without one. series: int64[bins, W], contacts, if bins of frames are
+    given.
+
+    Contacts with a trigger count, and have no depth.
+    """
+
+    def __init__(
+        self,
+        world_count: int,
+        bin_of: np.ndarray | None = None,
+        trigger: np.ndarray | None = None,
+    ) -> None:
+        self.contacts = np.zeros(world_count, np.int64)
+        self.touches = np.zeros(world_count, np.int64)
+        self.deepest = np.full(world_count, np.inf)
+        self.frame = np.full(world_count, -1, np.int64)
+        self._bin_of = bin_of
+        self._trigger = trigger if trigger is not None and trigger.any() else None
+        bins = 0 if bin_of is None else int(bin_of.max(initial=-1)) + 1
+        self.series = np.zeros((bins, world_count), np.int64)
+
+    def add(self, block: ContactBlock) -> None:
+        """Adds a block with the columns shape0, shape1 and distance."""
+        worlds = len(self.contacts)
+        frame, world = np.divmod(block.first_cell + np.arange(len(block.cell_counts)), worlds)
+        np.add.at(self.contacts, world, block.cell_counts)
+        if self._bin_of is not None:
+            np.add.at(self.series, (self._bin_of[frame], world), block.cell_counts)
+        touches = touches_of(block)
+        frame, world = np.divmod(touches.cell, worlds)
+        np.add.at(self.touches, world[touches.distance <= 0.0], 1)
+        solid = np.isfinite(touches.distance)
+        if self._trigger is not None:
+            solid &= ~(self._trigger[touches.shape0] | self._trigger[touches.shape1])
+        distance = touches.distance[solid].astype(np.float64)
+        frame, world = frame[solid], world[solid]
+        # Of each world the row of the least distance, the first of equal ones.
+        order = np.lexsort((frame, distance, world))
+        first = order[np.flatnonzero(np.diff(world[order], prepend=-1))]
+        lower = first[distance[first] < self.deepest[world[first]]]
+        self.deepest[world[lower]] = distance[lower]
+        self.frame[world[lower]] = frame[lower]
+
+    def scores(self) -> np.ndarray:
+        """float64[W]: of each world the greatest deviation from the median of its contacts, touches
+        and depth, in units of the median absolute deviation of a normal distribution."""
+        depth = np.where(np.isfinite(self.deepest), np.maximum(0.0, -self.deepest), 0.0)
+        given = (
+            (self.contacts.astype(float), LEAST_COUNT),
+            (self.touches.astype(float), LEAST_COUNT),
+            (depth, LEAST_DEPTH),
+        )
+        if len(self.contacts) < LEAST_WORLDS:
+            return np.zeros(len(self.contacts))
+        return np.max([_scores(values, least) for values, least in given], axis=0)
+
+    def rows(self, world_template: np.ndarray, worlds: Sequence[int] = ()) -> list[dict[str, Any]]:
+        """A row for each world, the greatest score first. world_template: int[W], of all worlds of
+        the set. worlds: their numbers, () is all of them in order."""
+        numbers = list(worlds) or list(range(len(self.contacts)))
+        scores = self.scores()
+        rows = []
+        for row in np.lexsort((np.arange(len(scores)), -scores)).tolist():
+            deepest = float(self.deepest[row])
+            rows.append(
+                {
+                    "world": int(numbers[row]),
+                    "template": int(world_template[numbers[row]]),
+                    "contacts": int(self.contacts[row]),
+                    "touches": int(self.touches[row]),
+                    "deepest": deepest if np.isfinite(deepest) else None,
+                    "frame": int(self.frame[row]),
+                    "score": round(float(scores[row]), 3),
+                    "outlier": bool(scores[row] > OUTLIER_SCORE),
+                }
+            )
+        return rows
+
+
+def _scores(values: np.ndarray, least: float) -> np.ndarray:
+    """Modified z-scores. least: the smallest deviation that is resolved."""
+    away = np.abs(values - np.median(values))
+    return away / max(NORMAL_DEVIATION * float(np.median(away)), least)

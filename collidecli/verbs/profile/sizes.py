@@ -1,0 +1,106 @@
+"""Sizes of the buffers that a motion takes in physics engines."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import cache, partial
+from pathlib import Path
+from typing import Any
+
+import warp as wp
+
+from collidecli.analysis.buffer_counts import BufferCounts
+from collidecli.analysis.buffer_settings import ConstraintRows, SceneFacts, sizes_dict
+from collidecli.engine.chunk_sizes import default_memory_limit
+from collidecli.engine.pipeline_build import build_pipeline
+from collidecli.engine.runtime.device_stream import has_own_memory
+from collidecli.engine.scheduler import Workers, batch_size, engine_memory, worker_count
+from collidecli.errors import InputError
+from collidecli.importers.mujoco.constraint_rows import constraint_rows
+from collidecli.motions.collision import (
+    WaitingPoses,
+    pose_batches,
+    reduced_by_bodies,
+    sample_poses,
+    within_episodes,
+)
+from collidecli.motions.loaded_scene import LoadedScene
+from collidecli.motions.timing import TimingReport
+from collidecli.scene.motion import Motion
+from collidecli.scene.shape_types import ShapeType
+from collidecli.storage.field_cache import FieldCache
+from collidecli.verbs.profile.engine_broad_phases import EngineBroadPhases
+from collidecli.verbs.profile.request import ProfileRequest
+from collidecli.verbs.profile.triangles import TriangleCounts
+
+
+def buffer_sizes(
+    device: wp.Device,
+    request: ProfileRequest,
+    scene: LoadedScene,
+    motion: Motion,
+    fields: FieldCache,
+) -> dict[str, Any]:
+    """The entry `sizes` of a profile: one more pass, in which the candidates of each
+    cell are counted."""
+    if request.contact.touch_only:
+        raise InputError(
+            "--sizes counts contacts", "--touch-only", "leave it out, or give no --sizes"
+        )
+    model = scene.model
+    samples = cache(partial(sample_poses, motion))
+    with scene.named():
+        built, _ = build_pipeline(
+            model, request.contact, request.engine, device, samples, motion.float_type, fields
+        )
+    pipeline = replace(built, counts_cells=True)
+    cells = len(motion.time) * model.world_count
+    threads = worker_count(request.engine.threads, has_own_memory(device))
+    batch = batch_size(pipeline, cells, threads, request.engine.chunk_cells)
+    limit = request.engine.memory_limit or default_memory_limit()
+    shapes = model.shapes
+    labels = [ShapeType(int(kind)).label for kind in shapes.type]
+    counts = BufferCounts(shapes.path, labels, model.world_count)
+    triangles = TriangleCounts(pipeline.device_model.model)
+    others = EngineBroadPhases(pipeline.device_model.model)
+    with Workers(pipeline, threads, engine_memory(limit, device)) as pool:
+        batches = pose_batches(motion, model, batch, TimingReport())
+        waiting = WaitingPoses(batches, wanted=True)
+        results = within_episodes(pool.collide(waiting.kept, cells), motion, model.world_count)
+        for block, report in reduced_by_bodies(results, model, request.contact, waiting):
+            counts.add(block)
+            if report.cell_candidates is not None:
+                counts.add_candidates(block.first_cell, report.cell_candidates)
+            cell_count = len(block.cell_counts)
+            triangles.begin(block.first_cell, cell_count)
+            for cell, row, placed, pairs in others.add(
+                block.first_cell, cell_count, waiting.of(block)
+            ):
+                triangles.add_pairs(cell[row], row, placed, pairs)
+            triangles.end()
+    is_counted = not others.left_out
+    facts = SceneFacts(
+        broad_phases=others.peaks if is_counted else None,
+        no_broad_phases=others.left_out,
+        meshes=labels.count("mesh"),
+        heightfields="heightfield" in labels,
+        rows=_rows(request.scenes),
+        triangles=triangles.peaks if is_counted else None,
+    )
+    groups = [group.name for group in pipeline.groups]
+    sizes = sizes_dict(counts, facts, request.size_margin, groups)
+    if triangles.has_meshes and is_counted:
+        return {**sizes, "triangles": triangles.as_dict()}
+    return sizes
+
+
+def _rows(scenes: Sequence[str]) -> ConstraintRows | None:
+    """The greatest rows of all scenes; None if one of them is not in MJCF."""
+    if not scenes or any(Path(scene).suffix.lower() != ".xml" for scene in scenes):
+        return None
+    found = [constraint_rows(scene) for scene in scenes]
+    rows = [one for one in found if one is not None]
+    if len(rows) < len(found):
+        return None
+    return ConstraintRows(max(one[0] for one in rows), max(one[1] for one in rows))

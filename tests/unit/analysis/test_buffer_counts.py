@@ -1,0 +1,110 @@
+"""Counts of contacts by the rules of engines, and the settings that follow."""
+
+import numpy as np
+import pytest
+
+from collidecli.analysis.buffer_counts import CONTACTS, PAIRS, BufferCounts
+from collidecli.analysis.buffer_settings import (
+    ConstraintRows,
+    SceneFacts,
+    advised_size,
+    settings_of,
+)
+from collidecli.analysis.engine_contact_rules import RULES, TYPES
+from collidecli.scene.contact_columns import ContactBlock
+
+LABELS = ("plane", "sphere", "box", "mesh", "capsule")
+
+
+def block_of(rows, cells, first=0):
+    """rows: (cell, shape0, shape1) of each contact, sorted."""
+    cell, shape0, shape1 = np.array(rows).reshape(-1, 3).T
+    counts = np.bincount(cell, minlength=cells).astype(np.int64)
+    columns = {"shape0": shape0.astype(np.int32), "shape1": shape1.astype(np.int32)}
+    return ContactBlock(first, counts, columns)
+
+
+def counts_of(blocks, worlds):
+    counts = BufferCounts([f"s{k}" for k in range(len(LABELS))], LABELS, worlds)
+    for block in blocks:
+        counts.add(block)
+    return counts
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_counts_follow_from_the_rows(seed):
+    rng = np.random.default_rng(seed)
+    worlds, frames = 3, 4
+    pairs = [(a, b) for a in range(5) for b in range(a + 1, 5)]
+    rows = sorted(
+        (cell, *pairs[k])
+        for cell in range(worlds * frames)
+        for k in rng.choice(len(pairs), rng.integers(0, 5), replace=False)
+        for _ in range(rng.integers(1, 4))
+    )
+    split = int(rng.integers(1, worlds * frames))
+    parts = [[r for r in rows if r[0] < split], [r for r in rows if r[0] >= split]]
+    counts = counts_of(
+        [
+            block_of(parts[0], split),
+            block_of([(c - split, a, b) for c, a, b in parts[1]], worlds * frames - split, split),
+        ],
+        worlds,
+    )
+    cell_pairs = {(c, a, b) for c, a, b in rows}
+    for name, value in ((CONTACTS, rows), (PAIRS, cell_pairs)):
+        table = np.zeros((frames, worlds), int)
+        for c, _, _ in value:
+            table[divmod(c, worlds)] += 1
+        assert counts.peaks[name].of_all_worlds.count == table.sum(axis=1).max()
+        assert counts.peaks[name].of_a_world.count == table.max()
+    for rule in RULES:
+        table = np.zeros((frames, worlds), int)
+        for c, a, b in cell_pairs:
+            table[divmod(c, worlds)] += rule.most(*sorted((LABELS[a], LABELS[b]), key=TYPES.index))
+        assert counts.peaks[rule.engine].of_all_worlds.count == table.sum(axis=1).max()
+    most = max(rows.count(row) for row in rows)
+    assert counts.most_of_a_pair.contacts == most
+
+
+def test_rules_do_not_depend_on_the_order_of_a_pair():
+    for rule in RULES:
+        table = rule.table()
+        assert np.array_equal(table, table.T)
+        assert table.min() >= 1
+
+
+def by_name(counts, facts, margin=1.1):
+    return {setting.name: setting for setting in settings_of(counts, facts, margin)}
+
+
+def test_rows_of_constraints_are_of_the_fullest_world():
+    counts = counts_of([block_of([(0, 0, 1), (1, 0, 1), (1, 1, 2)], 2)], 2)
+    njmax = by_name(counts, SceneFacts(rows=ConstraintRows(4, 5)))["njmax"]
+    assert (njmax.ours, njmax.bound, njmax.advised) == (13, 13, 15)
+
+
+def test_settings_without_poses_have_a_reason_and_no_advice():
+    counts = counts_of([block_of([(0, 0, 1)], 1)], 1)
+    for setting in settings_of(counts, SceneFacts(heightfields=True)):
+        assert (setting.advised is None) == bool(setting.reason), setting
+    named = by_name(counts, SceneFacts(heightfields=True))
+    left_out = {name for name, setting in named.items() if setting.reason}
+    assert {"naconmax", "nconmax", "njmax", "shape_pairs_max", "max_triangle_pairs"} < left_out
+    assert named["rigid_contact_max"].advised == 2
+
+
+@pytest.mark.parametrize(("bound", "advised"), [(0, 0), (1, 2), (10, 11), (100, 110), (7, 8)])
+def test_margin_is_rounded_up(bound, advised):
+    assert advised_size(bound, 1.1) == advised
+
+
+def test_engines_of_hulls_have_no_advice_for_triangle_meshes():
+    counts = counts_of([block_of([(0, 0, 1)], 1)], 1)
+    named = by_name(counts, SceneFacts(meshes=2, rows=ConstraintRows(4, 0)))
+    for name in ("njmax", "gpu_max_rigid_contact_count", "max_collision_pairs"):
+        assert named[name].advised is None
+        assert named[name].reason
+    assert named["rigid_contact_max"].advised == 2
+    alone = by_name(counts, SceneFacts(meshes=1))
+    assert alone["gpu_max_rigid_contact_count"].advised == 2

@@ -1,0 +1,86 @@
+"""Totals of worlds against sums over the rows, outliers, and differences of templates."""
+
+import numpy as np
+import pytest
+
+from collidecli.analysis.template_differences import column_differences, template_rows
+from collidecli.analysis.world_totals import WorldTotals
+from collidecli.scene.contact_columns import ContactBlock
+
+
+def block_of(cell, shape0, shape1, distance, cells, first=0):
+    columns = {
+        "shape0": np.array(shape0, np.int32),
+        "shape1": np.array(shape1, np.int32),
+        "distance": np.array(distance, np.float32),
+    }
+    return ContactBlock(first, np.bincount(cell, minlength=cells).astype(np.int64), columns)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_totals_are_those_of_the_rows(seed):
+    rng = np.random.default_rng(seed)
+    worlds, frames = 4, 6
+    rows = []
+    for cell in range(worlds * frames):
+        for pair in sorted(rng.choice(9, rng.integers(0, 4), replace=False).tolist()):
+            for _ in range(rng.integers(1, 4)):
+                distance = float(np.float32(rng.integers(-3, 3) * 0.01))
+                rows.append((cell, pair // 3, 3 + pair % 3, distance))
+    totals = WorldTotals(worlds, np.arange(frames) // 2)
+    split = 3 * worlds + 1
+    for low, high in ((0, split), (split, worlds * frames)):
+        part = [row for row in rows if low <= row[0] < high]
+        cell, shape0, shape1, distance = zip(*part, strict=True)
+        totals.add(block_of(np.array(cell) - low, shape0, shape1, distance, high - low, low))
+    for world in range(worlds):
+        own = [row for row in rows if row[0] % worlds == world]
+        assert totals.contacts[world] == len(own)
+        touching = {row[:3] for row in own if row[3] <= 0.0}
+        assert totals.touches[world] == len(touching)
+        least = min(row[3] for row in own)
+        assert totals.deepest[world] == least
+        assert totals.frame[world] == min(r[0] // worlds for r in own if r[3] == least)
+        for number in range(3):
+            of_bin = [row for row in own if row[0] // worlds // 2 == number]
+            assert totals.series[number, world] == len(of_bin)
+
+
+def test_outlier_is_first_and_equal_worlds_are_none():
+    totals = WorldTotals(12)
+    totals.contacts[:] = [10, 11, 9, 10, 10, 11, 9, 10, 40, 10, 10, 9]
+    rows = totals.rows(np.zeros(12, int))
+    assert rows[0]["world"] == 8
+    assert [row["outlier"] for row in rows] == [True] + [False] * 11
+    totals.contacts[:] = 10
+    rows = totals.rows(np.zeros(12, int))
+    assert not any(row["outlier"] for row in rows)
+    assert [row["world"] for row in rows] == list(range(12))
+
+
+def test_triggers_have_no_depth():
+    totals = WorldTotals(1, trigger=np.array([False, True, False]))
+    totals.add(block_of([0, 0], [0, 0], [1, 2], [-0.5, -0.1], 1))
+    assert totals.deepest[0] == np.float32(-0.1)
+    assert totals.contacts[0] == 2
+
+
+def test_templates_name_the_attribute_that_differs():
+    paths = ["floor", "a", "b", "a", "b", "a"]
+    template = np.array([-1, 0, 0, 1, 1, 2])
+    columns = {
+        "friction": [1.0, 0.5, 0.5, 0.9, 0.5, 0.5],
+        "solref": [[np.nan], [np.nan], [1.0], [np.nan], [1.0], [np.nan]],
+    }
+    rows = template_rows(
+        paths,
+        template,
+        np.array([1, 0, 0, 2]),
+        lambda first, second: column_differences(columns, first, second),
+    )
+    assert [row["worlds"] for row in rows] == [2, 1, 1]
+    assert [row["world"] for row in rows] == [1, 0, 3]
+    assert [row["reference"] for row in rows] == [None, 0, 0]
+    example = {"path": "a", "a": 0.5, "b": 0.9}
+    assert rows[1]["differences"] == [{"what": "friction", "shapes": 1, "examples": [example]}]
+    assert [group["what"] for group in rows[2]["differences"]] == ["missing shape"]
