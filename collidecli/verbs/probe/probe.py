@@ -194,7 +194,7 @@ class _Tally:
         self._near = 0
 
     def add(self, block: ProbeBlock) -> None:
-        frames, worlds, count = block.distance.shape
+        _, worlds, count = block.distance.shape
         found = block.shape >= 0
         self._found += int(found.sum())
         if self._arrays.threshold is not None:
