@@ -75,8 +75,8 @@ class BufferCounts:
         if len(start) and number.max() > self.most_of_a_pair.contacts:
             row = int(np.argmax(number))
             frame, world = divmod(block.first_cell + int(cell[row]), self._worlds)
-            paths = (self._paths[int(rows[row])] for rows in shapes)
-            self.most_of_a_pair = PairPeak(int(number[row]), *paths, frame, world)
+            first, second = (self._paths[int(rows[row])] for rows in shapes)
+            self.most_of_a_pair = PairPeak(int(number[row]), first, second, frame, world)
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -144,8 +144,10 @@ def _of_mujoco_warp(
             engine, "naconmax", ALL_WORLDS, ours, max(_all(counts, engine), pairs), margin, rule
         )
         yield total
-        of_one = [-(-(size or 0) // worlds) for size in (total.ours, total.bound, total.advised)]
-        yield Setting(engine, "nconmax", A_WORLD, *of_one, average)
+        ours, bound, advised = (
+            -(-(size or 0) // worlds) for size in (total.ours, total.bound, total.advised)
+        )
+        yield Setting(engine, "nconmax", A_WORLD, ours, bound, advised, average)
     rule = "rows of constraints of one world: by cone and condim of a contact, and of the joints"
     if facts.rows is None:
         reason = (

@@ -59,10 +59,6 @@ ELSEWHERE = {
     *("pos_elbow", "q_elbow", "elbow_dof", "elbow_meas", "elbow_vel", "effort_elbow", "imu_"),
     *("elbow_cmd", "target_elbow", "elbow_rad", "finger", "timestamp_ns", "base_qw"),
     *("root_translateX", "bvhio", "pybvh"),
-    # Settings of MuJoCo Warp, Newton, Isaac Lab and Genesis.
-    *("naconmax", "nconmax", "njmax", "rigid_contact_max", "shape_pairs_max"),
-    *("max_triangle_pairs", "gpu_max_rigid_contact_count", "gpu_found_lost_pairs_capacity"),
-    *("max_collision_pairs", "mujoco_warp"),
     # Elements of URDF of other programs, a schema of OpenUSD, a way that was not chosen.
     *("gazebo", "ros2_control", "UsdGeomSubset", "trigger_contacts"),
 }

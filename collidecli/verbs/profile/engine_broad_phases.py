@@ -193,4 +193,4 @@ class EngineBroadPhases:
 
 def _overlap(sides: list[tuple[np.ndarray, np.ndarray]]) -> np.ndarray:
     (low0, high0), (low1, high1) = sides
-    return ((low0 <= high1) & (low1 <= high0)).all(axis=-1)
+    return np.all((low0 <= high1) & (low1 <= high0), axis=-1)

@@ -185,9 +185,7 @@ def profile(request: ProfileRequest, progress: Progress = None) -> ProfileResult
                 if others
                 else None
             ),
-            sizes=(
-                buffer_sizes(devices[0], request, scene, motion, fields) if request.sizes else None
-            ),
+            sizes=buffer_sizes(devices[0], request, scene, motion, fields),
             trace=request.trace or None,
             warnings=(*scene.warnings, *motion.warnings, *fields.notes, *result_notes()),
         )

@@ -41,9 +41,11 @@ def buffer_sizes(
     scene: LoadedScene,
     motion: Motion,
     fields: FieldCache,
-) -> dict[str, Any]:
-    """The entry `sizes` of a profile: one more pass, in which the candidates of each
-    cell are counted."""
+) -> dict[str, Any] | None:
+    """The entry `sizes` of a profile: one more pass, in which the candidates of each cell are
+    counted. None if they are not requested."""
+    if not request.sizes:
+        return None
     if request.contact.touch_only:
         raise InputError(
             "--sizes counts contacts", "--touch-only", "leave it out, or give no --sizes"
