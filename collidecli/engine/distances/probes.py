@@ -35,8 +35,8 @@ class Partners:
     """The shapes that points or rays are measured from, by group.
 
     start: first entry of each group, and the end. row: of the shapes, ascending in a group. margin:
-    of each entry [m]. of_template: of each shape of the model, -1 for every world. has_inside: 1 or 0,
-    of each shape of the model.
+    of each entry [m]. of_template: of each shape of the model, -1 for every world. has_inside: 1 or
+    0, of each shape of the model.
     """
 
     start: wp.array[int]

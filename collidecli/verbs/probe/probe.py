@@ -40,9 +40,9 @@ class ProbeRequest(EngineRequest):
     """A scene, its motion, and what is measured: one of vertices_of, points and rays.
 
     vertices_of: patterns of bodies or shapes. spacing: of their points [m], 0 for vertices alone.
-    points, rays: files. partners: patterns of the shapes that are measured from; none is all. threshold:
-    at most which a point is near [m]; None for no array. output: "" writes no file. first: number
-    of the nearest points that are listed.
+    points, rays: files. partners: patterns of the shapes that are measured from; none is all.
+    threshold: at most which a point is near [m]; None for no array. output: "" writes no file.
+    first: number of the nearest points that are listed.
     """
 
     vertices_of: Sequence[str] = ()
@@ -194,7 +194,7 @@ class _Tally:
         self._near = 0
 
     def add(self, block: ProbeBlock) -> None:
-        frames, worlds, count = block.distance.shape
+        _, worlds, count = block.distance.shape
         found = block.shape >= 0
         self._found += int(found.sum())
         if self._arrays.threshold is not None:

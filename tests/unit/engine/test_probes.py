@@ -151,7 +151,7 @@ def test_a_heightfield_is_its_solid():
     lift = model.shapes.pose[0, 2]
     over = np.array([[0.0, 0.0, 2.5], [-1.0, -1.0, 2.0], [0.0, 0.0, -3.0]])
     down = np.array([[0.0, 0.0, -1.0], [0.0, 0.0, -1.0], [0.0, 0.0, 1.0]])
-    distance, _, normal = cast(model, over + [1e-9, 2e-9, 0.0], down)
+    distance, _, normal = cast(model, over + np.array([1e-9, 2e-9, 0.0]), down)
     assert np.abs(distance[:1] - 2.0).max() < 1e-8
     assert normal[0, 2] > 0.0
     assert normal[2, 2] == -1.0
@@ -393,7 +393,7 @@ def test_degenerate_rays():
 def test_a_ray_along_the_side_of_a_cone_and_almost_along_it():
     side = np.array([0.5, 0.0, -1.2]) / 1.3
     for tilt in (0.0, 1e-15, -1e-15, 1e-9, -1e-9, 1e-4, -1e-4):
-        along = side + [0.0, 0.0, tilt]
+        along = side + np.array([0.0, 0.0, tilt])
         start = np.array([[-0.3, 0.0, 0.6]])
         distance, row, _ = cast(model_of("cone"), start, along[None] / np.linalg.norm(along))
         at = start + distance[:, None] * along / np.linalg.norm(along)
