@@ -266,7 +266,8 @@ class ProbedMotion:
             rows = self.probes.frame_shape
             owners = placed[:, :, rows]
             owner = model.shapes.template[rows]
-            owners[:, ~may_share_world(owner[None, :], template[:, None])] = np.nan
+            is_there = np.asarray(may_share_world(owner[None, :], template[:, None]))
+            owners[:, ~is_there] = np.nan
             return owners
         assert self.probes.frame_body is not None
         body = self.probes.frame_body[template]
