@@ -204,6 +204,7 @@ def two_cloths(gap: float):
     `gap` above to `gap` below [m]."""
     vertices = np.array([[0, 0, 0], [1, 0, 0], [1, 1, 0], [0, 1, 0]], float)
     builder = ModelBuilder()
+    builder.add_shape_sphere(-1, (0.0, 0.0, -9.0, 0.0, 0.0, 0.0, 1.0), radius=0.1, key="far")
     for key in ("lower", "upper"):
         builder.add_cloth_mesh(vertices=vertices, indices=[0, 1, 2, 0, 2, 3], key=key)
     positions = np.zeros((4, 1, 8, 3))
@@ -218,7 +219,7 @@ def test_a_cloth_through_a_cloth():
     found = collidecli.collide(model, particle_q=positions, sweep=True, self_contacts=0.01)
     with pytest.warns(UserWarning, match="have no depth and are not audited"):
         audited = collidecli.audit(found)
-    (row,) = audited.result.tunnels or ()
+    (row,) = list(audited.result.tunnels or ())
     assert (row["shape0"], row["shape1"], row["steps"], row["frame"]) == ("lower", "upper", 1, 1)
     assert audited.pairs == []
     assert audited.usable[:, 0].tolist() == [True, False, False, True]
@@ -240,8 +241,26 @@ def test_a_cloth_through_itself():
     model = builder.finalize()
     found = collidecli.collide(model, particle_q=positions, sweep=True, self_contacts=0.01)
     with pytest.warns(UserWarning, match="have no depth"):
-        (row,) = collidecli.audit(found).result.tunnels or ()
+        (row,) = list(collidecli.audit(found).result.tunnels or ())
     assert (row["shape0"], row["shape1"], row["steps"], row["frame"]) == ("cloth", "cloth", 1, 1)
+
+
+def test_self_contacts_between_frames_of_a_scene(audit, here, collide):
+    """Both sheets of the scene's cloth, as of its set; without a sweep the option is of no use."""
+    positions = two_cloths(0.1)[1][:, 0]
+    faces = np.array([[0, 1, 2], [0, 2, 3], [4, 5, 6], [4, 6, 7]])
+    far = np.full((len(positions), 1, 3), 5.0)
+    moved = {"cloth": (positions + 2.0).astype(np.float32), "drops": far.astype(np.float32)}
+    write_scene(here / "scene.usda", moved, faces)
+    words = ("scene.usda", "--sweep", "--self-contacts", "0.01")
+    collide.ok("run", *words, "-o", "set.h5", "-q")
+    result = audit(*words)
+    (row,) = result["tunnels"]
+    assert (row["shape0"], row["shape1"], row["frame"]) == ("/World/cloth", "/World/cloth", 1)
+    assert audit("set.h5")["tunnels"] == result["tunnels"]
+    assert audit("scene.usda", "--sweep")["tunnels"] == []
+    answer = collide.ok("audit scene.usda --self-contacts 0.01 --self-contact-rings 2")
+    assert "--self-contacts has an effect with --sweep alone" in answer.err
 
 
 def test_particles_of_several_worlds_have_one_name():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 
@@ -35,8 +35,10 @@ from collidecli.scene.contact_columns import (
     SOFT_CONTACTS,
     SWEEP,
     ContactBlock,
+    GroupRows,
 )
 from collidecli.scene.motion import Motion, episodes_in
+from collidecli.scene.options import ContactOptions
 from collidecli.scene.particle_objects import ParticleObjects
 from collidecli.storage.contact_sets.reader import ContactSet
 from collidecli.storage.contact_sets.row_rules import (
@@ -47,12 +49,19 @@ from collidecli.storage.contact_sets.row_rules import (
 )
 from collidecli.storage.contact_sets.spans import BLOCK_ROWS
 from collidecli.verbs.audit.limits import AuditedShapes
+from collidecli.verbs.audit.option_names import OF_SELF_CONTACTS
 from collidecli.verbs.audit.tunnels import COLUMNS, Tunnels
 
 STEPS_LEFT_OUT = "tunnelling is not checked: the frames are not consecutive"
 SELF_CONTACTS_LEFT_OUT = (
     "contacts of cloths and soft bodies with themselves and each other have no depth and are not"
     " audited, but for touches between frames: collide events lists them"
+)
+WITH_DEPTHS = (RIGID_CONTACTS.name, SOFT_CONTACTS.name)
+"""Tables of a scene's contacts that have depths."""
+SELF_CONTACTS_IGNORED = (
+    "--self-contacts has an effect with --sweep alone: contacts of cloths and soft bodies with"
+    " themselves and each other have no depth"
 )
 
 
@@ -219,18 +228,33 @@ def audited_contact_set(
     )
 
 
+def _contact_options(options: ContactOptions) -> tuple[ContactOptions, list[str]]:
+    """The options with which a scene is audited, and notes about those without effect."""
+    contact = replace(options, gap=0.0, soft_gap=0.0, hydro="off").checked()
+    if contact.sweep or not contact.self_contacts:
+        return contact, []
+    off = {name: getattr(ContactOptions, name) for name in OF_SELF_CONTACTS}
+    return replace(contact, **off), [SELF_CONTACTS_IGNORED]
+
+
+def _tables_of(block: ContactBlock, names: Iterable[str]) -> dict[str, GroupRows]:
+    """The rows of those of the tables `names` that a block has."""
+    tables = block.tables
+    return {name: tables[name] for name in names if name in tables}
+
+
 @contextmanager
 def audited_scene(request: EngineRequest, self_bodies: Sequence[str]) -> Iterator[AuditSource]:
     """The contacts of a scene in motion, with point contacts and without gaps. Raises InputError
     as `run` does."""
     request.engine.checked()
-    contact = replace(request.contact, gap=0.0, soft_gap=0.0, hydro="off").checked()
+    contact, ignored = _contact_options(request.contact)
     timing = TimingReport()
     device = find_device(request.engine.device)
     load_ahead(device)
     scene, motion = scene_in_motion(request, by_frames=True)
     with closing(motion):
-        notes = [*scene.warnings, *motion.warnings]
+        notes = [*scene.warnings, *motion.warnings, *ignored]
         notes += trigger_notes(scene.model.shapes.is_trigger)
         scene = replace(scene, model=without_triggers(scene.model))
         model = scene.model
@@ -246,13 +270,10 @@ def audited_scene(request: EngineRequest, self_bodies: Sequence[str]) -> Iterato
         def contents() -> Generator[ContactBlock, None, None]:
             with closing(collision.blocks(timing)) as blocks:
                 for block in blocks:
-                    tables = block.tables
                     if swept is not None:
-                        groups = {name: tables[name] for name in SWEPT_GROUPS if name in tables}
+                        groups = _tables_of(block, SWEPT_GROUPS)
                         swept.append(items.steps(block.first_cell, groups, names=COLUMNS))
-                    names = (RIGID_CONTACTS.name, SOFT_CONTACTS.name)
-                    rows = {name: tables[name] for name in names if name in tables}
-                    yield items.touching(block.first_cell, rows)
+                    yield items.touching(block.first_cell, _tables_of(block, WITH_DEPTHS))
             notes.extend(search_warnings(timing, model.shapes.path))
 
         frames = Frames(
