@@ -11,7 +11,7 @@ import numpy as np
 
 from collidecli.analysis.pair_selection import PARTICLES
 from collidecli.analysis.totals import TOUCHES
-from collidecli.analysis.touching_rows import COLUMNS_OF_GROUP, OF_STEPS, items_of_rows
+from collidecli.analysis.touching_rows import COLUMNS_OF_GROUP, SWEPT_GROUPS, TouchingItems
 from collidecli.errors import InputError
 from collidecli.scene import contact_columns
 from collidecli.scene.contact_columns import GroupRows
@@ -132,7 +132,8 @@ def swept_touches(stream: EventStream) -> SweptTouches:
     frames = stream.frames
     if len(frames) > 1 and frames.number[1] - frames.number[0] > 1:
         raise InputError("the frames are not consecutive", "--frames", "select a range of frames")
-    columns, cell = _swept_rows(contacts, stream.by == PARTICLES)
+    columns = _swept_rows(contacts, stream.by == PARTICLES)
+    cell = columns.pop("cell")
     rows = stream.selected_steps(cell, columns["shape0"], columns["shape1"])
     columns = {name: values[rows] for name, values in columns.items()}
     cell = cell[rows]
@@ -195,28 +196,15 @@ def swept_events(swept: SweptTouches, stream: EventStream, first: int) -> dict[s
     return {**counts, "listed": rows}
 
 
-def _swept_rows(
-    contacts: ContactSet, each_particle: bool
-) -> tuple[dict[str, np.ndarray], np.ndarray]:
-    """Columns of the rows of all groups, with the items of `touching_blocks` as shape0 and shape1;
-    and their cells."""
-    parts = []
-    cells = []
-    of_particles = [contact_columns.SOFT_SWEEP.name, contact_columns.SELF_SWEEP.name]
-    for group in of_particles if each_particle else [contact_columns.SWEEP.name, *of_particles]:
+def _swept_rows(contacts: ContactSet, each_particle: bool) -> dict[str, np.ndarray]:
+    """The rows of all groups, as of `TouchingItems.steps`."""
+    groups = {}
+    for group in SWEPT_GROUPS[1:] if each_particle else SWEPT_GROUPS:
         if group in contacts.groups:
             table = contacts.groups[group]
-            rows = GroupRows(
+            groups[group] = GroupRows(
                 np.diff(table.cell_start()),
                 {name: table.column(name) for name in COLUMNS_OF_GROUP[group]},
             )
-            check_group_rows(contacts, {group: rows}, 0, contacts.cell_count)
-            row, one, other = items_of_rows(contacts, group, rows, each_particle)
-            parts.append(
-                {"shape0": one, "shape1": other}
-                | {name: rows.columns[name][row] for name in OF_STEPS}
-            )
-            cells.append(np.repeat(np.arange(contacts.cell_count), rows.cell_counts)[row])
-    return {
-        name: np.concatenate([part[name] for part in parts]) for name in parts[0]
-    }, np.concatenate(cells)
+    check_group_rows(contacts, groups, 0, contacts.cell_count)
+    return TouchingItems.of_set(contacts).steps(0, groups, each_particle)

@@ -42,6 +42,7 @@ from collidecli.results.inputs import InputFile
 from collidecli.results.outputs import check_ending, write_output
 from collidecli.results.result import Result
 from collidecli.scene.options import ContactOptions
+from collidecli.verbs.audit.option_names import OF_SELF_CONTACTS
 
 if TYPE_CHECKING:
     from collidecli.verbs.audit.audit import Audit
@@ -96,7 +97,7 @@ Exit codes: 0 within the limits; 1 a limit is exceeded; 2 an input that cannot b
 @verdict_options
 @force_option
 @source_options
-@declared(ContactOptions, "margin", "static_pairs")
+@declared(ContactOptions, "margin", "static_pairs", *OF_SELF_CONTACTS)
 @sweep_options
 @device_options
 @cache_options

@@ -12,6 +12,7 @@ import numpy as np
 from collidecli.analysis.touch_intervals import Names
 from collidecli.errors import InputError
 from collidecli.scene.arguments import checked_metres
+from collidecli.scene.particle_objects import ParticleObjects
 from collidecli.scene.patterns import NamedItems
 from collidecli.storage.text_files import read_toml
 from collidecli.wording import did_you_mean
@@ -143,11 +144,11 @@ def _pair(value: object, path: str) -> tuple[Pattern, float]:
 
 @dataclass(frozen=True)
 class AuditedShapes:
-    """Shapes, and other items that touch, of an audit; in the order of the items.
+    """The items of an audit: shapes, then particle objects, which are `object_count` many.
 
     path: of each item. names: of the items. body_path: path of its body, which may be fixed to the
     world, or "". is_static: bool[n]. type: labels. robot: int[n], number of the robot of its body,
-    -1 for none.
+    -1 for none; empty if no robot is known.
     """
 
     path: Sequence[str]
@@ -156,6 +157,40 @@ class AuditedShapes:
     is_static: np.ndarray
     type: Sequence[str]
     robot: np.ndarray = field(default_factory=lambda: np.zeros(0, np.int64))
+    object_count: int = 0
+
+    @property
+    def is_object(self) -> np.ndarray:
+        """bool[n]: particle objects."""
+        return np.arange(len(self.path)) >= len(self.path) - self.object_count
+
+    def with_objects(self, objects: ParticleObjects, template: np.ndarray) -> AuditedShapes:
+        """The items with particle objects behind the shapes. template: int[n], of the shapes.
+
+        An object has no body and belongs to no robot. Of an object with the path of a shape, the
+        name has its kind too.
+        """
+        count = len(objects)
+        if not count:
+            return self
+        path = (*self.path, *objects.path)
+        kinds = ("shape",) * len(self.path) + objects.kind
+        names = Names.of(path, np.concatenate([template, objects.template]), kinds)
+        own = set(self.path)
+        text = (
+            f"{name} ({kind})" if kind != "shape" and name in own else name
+            for name, kind in zip(names.text, kinds, strict=True)
+        )
+        robot = np.append(self.robot, np.full(count, -1)) if len(self.robot) else self.robot
+        return AuditedShapes(
+            path,
+            Names(names.row, tuple(text)),
+            (*self.body_path, *[""] * count),
+            np.append(self.is_static, np.zeros(count, bool)),
+            (*self.type, *objects.kind),
+            robot,
+            count,
+        )
 
     @property
     def is_ground(self) -> np.ndarray:
@@ -165,8 +200,9 @@ class AuditedShapes:
     def items(self, where: str) -> NamedItems:
         """The items, for patterns of their paths and of the paths of their bodies. where: for
         errors."""
+        what = "shape, particle object or body" if self.object_count else "shape or body"
         return NamedItems(
-            self.path, np.arange(len(self.path)), self.body_path, f"shape or body of {where}"
+            self.path, np.arange(len(self.path)), self.body_path, f"{what} of {where}"
         )
 
 

@@ -22,13 +22,21 @@ from collidecli.scene.shape_types import SIZE_COUNT, ShapeType
 from collidecli.storage.process_activity import reading
 from collidecli.verbs.audit.sources import AuditSource
 
+NO_VOLUME = {
+    "overlap_volume": None,
+    "overlap_volume_error": None,
+    "overlap_note": "particles have no volume",
+}
+NO_POINT = {"deepest_point": None, "deepest_point_error": None}
+"""Measures of a pair with a particle object."""
+
 
 def measure_overlaps(
     source: AuditSource, pairs: list[dict[str, Any]], volume: bool, point: bool
 ) -> None:
     """Adds measures of the overlap in each pair's deepest frame, without margins: overlap_volume
     [m^3] and deepest_point [m], each with the bound of its error, and overlap_note, the reason if
-    there is no volume.
+    there is no volume. A pair with a particle object has neither: both are None.
     """
     if not (volume or point) or source.loaded is None or source.motion is None:
         return
@@ -38,7 +46,13 @@ def measure_overlaps(
     model = source.loaded.model
     named = zip(model.shapes.template.tolist(), model.shapes.path, strict=True)
     row = {key: number for number, key in enumerate(named)}
+    items = source.shapes
+    objects = {items.names.text[item] for item in np.flatnonzero(items.is_object).tolist()}
     for pair in pairs:
+        if objects & {pair["shape0"], pair["shape1"]}:
+            pair.update(NO_VOLUME if volume else {})
+            pair.update(NO_POINT if point else {})
+            continue
         template = int(model.world_template[pair["world"]])
         names = pair["shape0"], pair["shape1"]
         shape0, shape1 = (

@@ -29,12 +29,14 @@ from collidecli.storage.h5_files import format_of_path
 from collidecli.verbs.audit.audit import Audit
 from collidecli.verbs.audit.audit import audit as run_audit
 from collidecli.verbs.audit.limits import AuditLimits, read_limits
+from collidecli.verbs.audit.option_names import OF_SELF_CONTACTS
 from collidecli.verbs.audit.request import AuditRequest
 
 OF_SCENES = {
     **SOURCE_PARAMETERS,
     **option_parameters(
-        ContactOptions, names=["margin", "static_pairs", "sweep", "sweep_tolerance"]
+        ContactOptions,
+        names=["margin", "static_pairs", *OF_SELF_CONTACTS, "sweep", "sweep_tolerance"],
     ),
     **option_parameters(EngineOptions),
 }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 
@@ -13,7 +13,12 @@ from collidecli.analysis.pair_selection import touch_notes
 from collidecli.analysis.summary import TOUCH_COLUMNS
 from collidecli.analysis.totals import TOUCHES
 from collidecli.analysis.touch_intervals import Frames, Names
-from collidecli.analysis.touching_rows import touching_blocks
+from collidecli.analysis.touching_rows import (
+    COLUMNS_OF_GROUP,
+    SWEPT_GROUPS,
+    TouchingItems,
+    touching_blocks,
+)
 from collidecli.engine.pipeline_build import find_device, load_ahead
 from collidecli.errors import InputError
 from collidecli.motions.collision import prepare_collision
@@ -25,6 +30,7 @@ from collidecli.motions.timing import TimingReport
 from collidecli.scene.chosen_pairs import trigger_notes, without_triggers
 from collidecli.scene.contact_columns import (
     HYDRO_PATCHES,
+    RIGID_CONTACTS,
     SELF_CONTACTS,
     SOFT_CONTACTS,
     SWEEP,
@@ -32,7 +38,8 @@ from collidecli.scene.contact_columns import (
     GroupRows,
 )
 from collidecli.scene.motion import Motion, episodes_in
-from collidecli.scene.particles import Particles
+from collidecli.scene.options import ContactOptions
+from collidecli.scene.particle_objects import ParticleObjects
 from collidecli.storage.contact_sets.reader import ContactSet
 from collidecli.storage.contact_sets.row_rules import (
     check_body_rows,
@@ -42,11 +49,19 @@ from collidecli.storage.contact_sets.row_rules import (
 )
 from collidecli.storage.contact_sets.spans import BLOCK_ROWS
 from collidecli.verbs.audit.limits import AuditedShapes
+from collidecli.verbs.audit.option_names import OF_SELF_CONTACTS
 from collidecli.verbs.audit.tunnels import COLUMNS, Tunnels
 
 STEPS_LEFT_OUT = "tunnelling is not checked: the frames are not consecutive"
-PARTICLES_LEFT_OUT = (
-    "particles, cloths and soft bodies are not audited: collide events lists their contacts"
+SELF_CONTACTS_LEFT_OUT = (
+    "contacts of cloths and soft bodies with themselves and each other have no depth and are not"
+    " audited, but for touches between frames: collide events lists them"
+)
+WITH_DEPTHS = (RIGID_CONTACTS.name, SOFT_CONTACTS.name)
+"""Tables of a scene's contacts that have depths."""
+SELF_CONTACTS_IGNORED = (
+    "--self-contacts has an effect with --sweep alone: contacts of cloths and soft bodies with"
+    " themselves and each other have no depth"
 )
 
 
@@ -56,11 +71,12 @@ class AuditSource:
     scene_sha256, trajectory_sha256: their hashes. frames: with numbers in the input; step:
     int64[F].
 
-    contents: columns shape0, shape1 and distance of every cell from the first selected frame on; to
-    be read once. loaded, motion: of a scene. notes: warnings, complete after the last block. swept:
-    rows of contacts between frames, each with its first cell, complete after the last block; None
-    without a sweep. trigger: bool[S], shapes that are left out, or None. touch_only: the contacts
-    are the pairs of a set of touches, whose depths are not known.
+    shapes: the shapes, then the particle objects. contents: columns shape0, shape1, items of
+    `shapes`, and distance of every cell from the first selected frame on; to be read once. loaded,
+    motion: of a scene. notes: warnings, complete after the last block. swept: rows of contacts
+    between frames, as of `TouchingItems.steps`, complete after the last block; None without a
+    sweep. trigger: bool[items], shapes that are left out, or None. touch_only: the contacts of
+    shapes are the pairs of a set of touches, whose depths are not known.
     """
 
     name: str
@@ -76,7 +92,7 @@ class AuditSource:
     notes: list[str]
     loaded: LoadedScene | None = None
     motion: Motion | None = None
-    swept: list[tuple[int, GroupRows]] | None = None
+    swept: list[dict[str, np.ndarray]] | None = None
     trigger: np.ndarray | None = None
     touch_only: bool = False
 
@@ -88,27 +104,17 @@ class AuditSource:
         none = [np.zeros(0, np.int64)] * 3 + [np.zeros(0)] * 2
         parts = [none]
         undecided = 0
-        for first, rows in self.swept:
-            columns = rows.columns
+        for columns in self.swept:
             undecided += int((columns["status"] != TOUCHES).sum())
             at = np.flatnonzero(
                 (columns["tunnel"] == 1) & self._is_solid(columns["shape0"], columns["shape1"])
             )
-            cell, kept = self._selected(
-                first + np.repeat(np.arange(len(rows.cell_counts)), rows.cell_counts)[at]
-            )
+            cell, kept = self._selected(columns["cell"][at])
             inside = np.flatnonzero(cell < (len(self.frames) - 1) * self.world_count)
             at = at[kept[inside]]
-            shapes = (columns[name][at].astype(np.int64) for name in ("shape0", "shape1"))
-            parts.append(
-                [
-                    cell[inside],
-                    *shapes,
-                    columns["enter"][at],
-                    np.maximum(0.0, -columns["least"][at]),
-                ]
-            )
-        return Tunnels(*map(np.concatenate, zip(*parts, strict=True)), undecided=undecided)
+            values = (columns[name][at] for name in ("shape0", "shape1", "enter", "least"))
+            parts.append([cell[inside], *values])
+        return Tunnels.of_rows(*map(np.concatenate, zip(*parts, strict=True)), undecided=undecided)
 
     def _is_solid(self, shape0: np.ndarray, shape1: np.ndarray) -> np.ndarray:
         """bool[n]: pairs without a trigger."""
@@ -173,13 +179,15 @@ def audited_contact_set(
     bodies = ["" if row < 0 else contacts.body_path[row] for row in shapes.body.tolist()]
     names = Names.of(shapes.path, shapes.template)
     audited = AuditedShapes(shapes.path, names, bodies, shapes.body < 0, shapes.type)
+    objects = contacts.particle_objects
+    audited = audited.with_objects(objects, shapes.template)
     worlds = contacts.world_count
     notes = [*trigger_notes(shapes.is_trigger), *touch_notes(contacts)]
     if HYDRO_PATCHES.name in contacts.groups:
         what = "depths of hydroelastic pairs are those of their contact surfaces"
         notes.append(f"{what}: audit the scene for translations")
-    if SOFT_CONTACTS.name in contacts.groups or SELF_CONTACTS.name in contacts.groups:
-        notes.append(PARTICLES_LEFT_OUT)
+    if SELF_CONTACTS.name in contacts.groups:
+        notes.append(SELF_CONTACTS_LEFT_OUT)
     first, last = (
         (int(number[0]) * worlds, (int(number[-1]) + 1) * worlds) if len(number) else (0, 0)
     )
@@ -187,9 +195,13 @@ def audited_contact_set(
     if SWEEP.name in contacts.groups and picked.step > 1 and len(number) > 1:
         notes.append(STEPS_LEFT_OUT)
     elif SWEEP.name in contacts.groups:
-        rows = contacts.groups[SWEEP.name].rows(first, last, COLUMNS)
-        check_group_rows(contacts, {SWEEP.name: rows}, first, last)
-        swept = [(first, rows)]
+        groups = {
+            name: contacts.groups[name].rows(first, last, (*COLUMNS_OF_GROUP[name][:2], *COLUMNS))
+            for name in SWEPT_GROUPS
+            if name in contacts.groups
+        }
+        check_group_rows(contacts, groups, first, last)
+        swept = [TouchingItems.of_set(contacts).steps(first, groups, names=COLUMNS)]
     return AuditSource(
         name=contacts.path,
         scene=contacts.scene,
@@ -201,30 +213,48 @@ def audited_contact_set(
         step=contacts.step[number],
         world_count=worlds,
         contents=touching_blocks(
-            contacts, BLOCK_ROWS, first, last, with_particles=False, each_particle=False
+            contacts,
+            BLOCK_ROWS,
+            first,
+            last,
+            with_particles=True,
+            each_particle=False,
+            with_self_contacts=False,
         ),
         notes=notes,
         swept=swept,
-        trigger=shapes.is_trigger if shapes.is_trigger.any() else None,
+        trigger=_trigger_items(shapes.is_trigger, len(objects)),
         touch_only=is_touch_set(contacts),
     )
 
 
+def _contact_options(options: ContactOptions) -> tuple[ContactOptions, list[str]]:
+    """The options with which a scene is audited, and notes about those without effect."""
+    contact = replace(options, gap=0.0, soft_gap=0.0, hydro="off").checked()
+    if contact.sweep or not contact.self_contacts:
+        return contact, []
+    off = {name: getattr(ContactOptions, name) for name in OF_SELF_CONTACTS}
+    return replace(contact, **off), [SELF_CONTACTS_IGNORED]
+
+
+def _tables_of(block: ContactBlock, names: Iterable[str]) -> dict[str, GroupRows]:
+    """The rows of those of the tables `names` that a block has."""
+    tables = block.tables
+    return {name: tables[name] for name in names if name in tables}
+
+
 @contextmanager
 def audited_scene(request: EngineRequest, self_bodies: Sequence[str]) -> Iterator[AuditSource]:
-    """The contacts of a scene in motion, with point contacts and without a gap. Raises InputError
+    """The contacts of a scene in motion, with point contacts and without gaps. Raises InputError
     as `run` does."""
     request.engine.checked()
-    contact = replace(request.contact, gap=0.0, hydro="off").checked()
+    contact, ignored = _contact_options(request.contact)
     timing = TimingReport()
     device = find_device(request.engine.device)
     load_ahead(device)
     scene, motion = scene_in_motion(request, by_frames=True)
     with closing(motion):
-        notes = [*scene.warnings, *motion.warnings]
-        if len(scene.model.particles):
-            scene = replace(scene, model=replace(scene.model, particles=Particles()))
-            notes.append(PARTICLES_LEFT_OUT)
+        notes = [*scene.warnings, *motion.warnings, *ignored]
         notes += trigger_notes(scene.model.shapes.is_trigger)
         scene = replace(scene, model=without_triggers(scene.model))
         model = scene.model
@@ -233,14 +263,17 @@ def audited_scene(request: EngineRequest, self_bodies: Sequence[str]) -> Iterato
                 model, motion, contact, request.engine, device, timing, reads=TOUCH_COLUMNS
             )
         notes += collision.notes
-        swept: list[tuple[int, GroupRows]] | None = [] if contact.sweep else None
+        objects = ParticleObjects.of_scene(model.particles)
+        items = TouchingItems(len(model.shapes), objects)
+        swept: list[dict[str, np.ndarray]] | None = [] if contact.sweep else None
 
         def contents() -> Generator[ContactBlock, None, None]:
             with closing(collision.blocks(timing)) as blocks:
                 for block in blocks:
                     if swept is not None:
-                        swept.append((block.first_cell, block.groups[SWEEP.name]))
-                    yield block
+                        groups = _tables_of(block, SWEPT_GROUPS)
+                        swept.append(items.steps(block.first_cell, groups, names=COLUMNS))
+                    yield items.touching(block.first_cell, _tables_of(block, WITH_DEPTHS))
             notes.extend(search_warnings(timing, model.shapes.path))
 
         frames = Frames(
@@ -252,7 +285,11 @@ def audited_scene(request: EngineRequest, self_bodies: Sequence[str]) -> Iterato
             scene_sha256=scene.sha256,
             trajectory=request.trajectory or "",
             trajectory_sha256=motion.sha256,
-            shapes=_with_named_robot(_shapes_of(scene), self_bodies, scene.name),
+            shapes=_with_named_robot(
+                _shapes_of(scene).with_objects(objects, model.shapes.template),
+                self_bodies,
+                scene.name,
+            ),
             frames=frames,
             step=motion.step,
             world_count=model.world_count,
@@ -261,7 +298,16 @@ def audited_scene(request: EngineRequest, self_bodies: Sequence[str]) -> Iterato
             loaded=scene,
             motion=motion,
             swept=swept,
+            # shapes do not touch triggers in this model, and particles do
+            trigger=_trigger_items(model.shapes.is_trigger, len(objects)) if objects else None,
         )
+
+
+def _trigger_items(is_trigger: np.ndarray, object_count: int) -> np.ndarray | None:
+    """bool[items]: the triggers among the shapes and particle objects; None without any."""
+    if not is_trigger.any():
+        return None
+    return np.append(is_trigger, np.zeros(object_count, bool))
 
 
 def _shapes_of(scene: LoadedScene) -> AuditedShapes:
@@ -282,7 +328,8 @@ def _with_named_robot(shapes: AuditedShapes, patterns: Sequence[str], where: str
             if len(shapes.robot)
             else replace(shapes, robot=np.full(len(shapes.path), -1, np.int64))
         )
-    named = shapes.items(where).matching(patterns, "--self-bodies") & ~shapes.is_ground
+    named = shapes.items(where).matching(patterns, "--self-bodies")
+    named &= ~(shapes.is_ground | shapes.is_object)
     owners = {shapes.body_path[row] or shapes.path[row] for row in np.flatnonzero(named).tolist()}
     if len(owners) < 2 or shapes.is_static[named].all():
         what = f"{', '.join(patterns)} names no two bodies of {where} of which one moves"

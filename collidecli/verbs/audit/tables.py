@@ -134,12 +134,17 @@ def deepest_columns(result: ResultDict) -> list[Column]:
             (
                 "deepest point",
                 "right",
-                lambda pair: length(pair["deepest_point"]) if "deepest_point" in pair else "",
+                lambda pair: _point(pair.get("deepest_point")),
             )
         )
     if "overlap_volume" in result["pairs"][0]:
         columns.append(("volume", "right", _volume))
     return columns
+
+
+def _point(depth: float | None) -> str:
+    """A depth of the deepest point; empty for none."""
+    return "" if depth is None else length(depth)
 
 
 def _volume(pair: ResultDict) -> str:

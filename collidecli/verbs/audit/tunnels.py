@@ -1,5 +1,5 @@
 """Tunnelling of a motion: pairs that are apart in two consecutive frames and touch between them, of
-a sweep."""
+a sweep; of particle objects, those with an element that does."""
 
 from __future__ import annotations
 
@@ -10,14 +10,16 @@ import numpy as np
 
 from collidecli.analysis.touch_intervals import Frames, Names
 
-COLUMNS = ("shape0", "shape1", "status", "tunnel", "enter", "least")
+COLUMNS = ("status", "tunnel", "enter", "least")
+"""Columns of a step that are read."""
 
 
 @dataclass(frozen=True)
 class Tunnels:
-    """Steps in which pairs tunnel, in order. cell: int64, of the frame before the step. shape0,
-    shape1: rows. enter: float64, part of the step. depth: float64 [m], of the deepest penetration
-    in the step. undecided: number of pairs of which a touch in a step is undecided.
+    """Steps in which pairs tunnel, each pair of a cell once, in the order of cells. cell: int64, of
+    the frame before the step. shape0, shape1: items, the smaller first. enter: float64, part of the
+    step. depth: float64 [m], of the deepest penetration in the step. undecided: number of pairs, of
+    shapes or elements, of which a touch in a step is undecided.
     """
 
     cell: np.ndarray
@@ -26,6 +28,38 @@ class Tunnels:
     enter: np.ndarray
     depth: np.ndarray
     undecided: int = 0
+
+    @classmethod
+    def of_rows(
+        cls,
+        cell: np.ndarray,
+        item0: np.ndarray,
+        item1: np.ndarray,
+        enter: np.ndarray,
+        least: np.ndarray,
+        undecided: int,
+    ) -> Tunnels:
+        """The steps of rows that tunnel. The elements of two particle objects are one pair, which
+        enters with the first and is as deep as the deepest; an object has rows with itself."""
+        one = np.minimum(item0, item1).astype(np.int64)
+        other = np.maximum(item0, item1).astype(np.int64)
+        order = np.lexsort((other, one, cell))
+        cell = cell[order]
+        one = one[order]
+        other = other[order]
+        changed = (np.diff(cell) != 0) | (np.diff(one) != 0) | (np.diff(other) != 0)
+        start = np.flatnonzero(np.concatenate([[True], changed])[: len(cell)])
+        if not len(start):
+            none = np.zeros(0)
+            return cls(cell, one, other, none, none, undecided)
+        return cls(
+            cell[start],
+            one[start],
+            other[start],
+            np.minimum.reduceat(enter[order], start),
+            np.maximum(0.0, -np.minimum.reduceat(least[order], start)),
+            undecided,
+        )
 
 
 def tunnel_steps(
