@@ -56,6 +56,7 @@ if TYPE_CHECKING:
     from collidecli.verbs.label.python import Labels, label
     from collidecli.verbs.matrix.python import matrix
     from collidecli.verbs.merge.python import merge
+    from collidecli.verbs.probe.python import probe
     from collidecli.verbs.profile.python import profile
     from collidecli.verbs.record.python import record
     from collidecli.verbs.run.python import run
@@ -83,6 +84,7 @@ _HOME = {
         "verbs.label.python": "Labels label",
         "verbs.matrix.python": "matrix",
         "verbs.merge.python": "merge",
+        "verbs.probe.python": "probe",
         "verbs.profile.python": "profile",
         "verbs.record.python": "record",
         "verbs.run.python": "run",
@@ -148,6 +150,7 @@ __all__ += [
     "merge",
     "open_contacts",
     "open_recording",
+    "probe",
     "problem",
     "profile",
     "record",

@@ -62,7 +62,7 @@ class ProbeRequest(EngineRequest):
 
 
 @dataclass(frozen=True, kw_only=True)
-class ProbeResult(MotionResult, schema="collide.probe/1"):
+class ProbeResult(MotionResult, schema="collide.probe/1", rows="listed"):
     """Least distances of the points or rays of a motion. Lengths [m], times [s].
 
     kind: "vertices", "points" or "rays". points: number of them. found: points in all cells with a

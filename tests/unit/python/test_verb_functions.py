@@ -103,6 +103,17 @@ def test_a_profile_has_the_times_of_each_phase(here):
     assert {"nxn", "sap", "explicit"} <= {*frame["name"]}
 
 
+def test_a_probe_has_the_nearest_vertices(here):
+    found = collidecli.probe("fall.xml", vertices_of="ball", output="map.npz", device="cpu")
+    assert isinstance(found, Result)
+    frame = found.to_pandas()
+    assert len(frame) == len(found.listed) > 0
+    with np.load("map.npz") as arrays:
+        assert np.nanmin(arrays["distance"]) == pytest.approx(frame.least_distance.min(), abs=1e-6)
+    with pytest.raises(collidecli.InputError, match="nothing to measure is given"):
+        collidecli.probe("fall.xml")
+
+
 def test_an_engine_that_is_right_passes(here):
     Path("deep.xml").write_text(FALL.replace("0 0 .25", "0 0 .095"))
     found = collidecli.fidelity("deep.xml", engines="mujoco", max_missed=0, max_depth_error="1mm")

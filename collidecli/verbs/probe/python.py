@@ -1,0 +1,92 @@
+"""The Python function `probe`."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+from collidecli.errors import InputError
+from collidecli.python.option_parameters import (
+    SOURCE_PARAMETERS,
+    option_parameters,
+    with_options,
+)
+from collidecli.python.progress import ShowProgress, shown_progress
+from collidecli.python.scenes import source_request
+from collidecli.results.result import PathLike
+from collidecli.scene.arguments import checked_metres, is_integer, python_call
+from collidecli.scene.options import ContactOptions, EngineOptions
+from collidecli.scene.patterns import listed
+from collidecli.verbs.probe.probe import ProbeRequest, ProbeResult
+from collidecli.verbs.probe.probe import probe as measure
+
+OPTIONS = {
+    **SOURCE_PARAMETERS,
+    **option_parameters(ContactOptions, names=["margin", "static_pairs"]),
+    **option_parameters(EngineOptions, names=["device", "threads", "cache_dir", "cache_limit"]),
+}
+
+
+@python_call
+@with_options(OPTIONS)
+def probe(
+    scene: PathLike | Sequence[PathLike] | None,
+    recording: PathLike | None = None,
+    output: PathLike | None = None,
+    *,
+    vertices_of: str | Sequence[str] = (),
+    spacing: float | str = 0.0,
+    points: PathLike = "",
+    rays: PathLike = "",
+    partners: str | Sequence[str] = (),
+    threshold: float | str | None = None,
+    first: int = 20,
+    force: bool = False,
+    progress: ShowProgress = False,
+    **options: Any,
+) -> ProbeResult:
+    """Contact maps of bodies, distances of points, or rays, in every frame of a motion.
+
+    One of vertices_of, points and rays is given.
+
+    Args:
+        scene, recording: as of `run`.
+        output: a file of all values, .h5 or .npz; None writes none.
+        vertices_of: patterns of bodies or shapes, whose vertices are measured. spacing: of points
+            on their edges and faces, in metres or as a text such as "5mm"; 0 is vertices alone.
+        points, rays: files, as of `collide probe`.
+        partners: patterns of the shapes that are measured from; () is all others.
+        threshold: add an array of which points are at most this near, in metres or as a text.
+        first: number of the nearest points in `listed`. force: replace the output.
+        progress: show a bar, or a function of the frames done and of all.
+        options: of `collide probe` for scenes and recordings, with underscores.
+    Returns:
+        `listed`, the nearest points over the whole motion with distance [m], shape, frame and time
+        [s]; counts; and `to_pandas()`, a row for each of them.
+    Raises:
+        InputError: as `collide probe` does. OutputError. Its warnings are `UserWarning`.
+    """
+    if not is_integer(first) or first < 0:
+        raise InputError(f"first is {first!r}", "probe", "give an integer of at least 0")
+    request = source_request(
+        ProbeRequest,
+        scene,
+        recording,
+        options,
+        output="" if output is None else os.fspath(output),
+        vertices_of=listed(vertices_of),
+        spacing=checked_metres(spacing, "spacing"),
+        points=os.fspath(points),
+        rays=os.fspath(rays),
+        partners=listed(partners),
+        threshold=None if threshold is None else checked_metres(threshold, "threshold"),
+        first=first,
+        force=force,
+    )
+    with shown_progress(progress, "measuring") as advance:
+        result = measure(request, advance)
+    for text in result.warnings:
+        warnings.warn(text, stacklevel=3)
+    return result
