@@ -249,7 +249,7 @@ class ProbedMotion:
         )
         shape = (frames, worlds, len(self.probes))
         distance = found[0].reshape(shape).copy()
-        has_frame: np.ndarray = np.isfinite(owners).all(axis=3)
+        has_frame = np.logical_and.reduce(np.isfinite(owners), axis=3)
         distance[~has_frame[:, :, self.probes.plan.frame]] = np.nan
         nearest = found[1].reshape(shape)
         normal = None

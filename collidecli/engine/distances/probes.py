@@ -179,7 +179,7 @@ class Prober:
 def _placement(
     workspace: Workspace, shape_pose: np.ndarray, frame_pose: np.ndarray, template: np.ndarray
 ) -> Placement:
-    is_present: np.ndarray = np.isfinite(frame_pose).all(axis=2)
+    is_present = np.logical_and.reduce(np.isfinite(frame_pose), axis=2)
     frames = np.where(is_present[..., None], frame_pose, 0.0)
     placed = Placement()
     placed.shape_pose = workspace.uploaded(
