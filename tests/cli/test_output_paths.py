@@ -44,6 +44,7 @@ COMMANDS = (
     "audit out.h5 --markdown {}.md",
     "clearance scene.xml -t motion.h5 -o {}.csv",
     "clearance scene.xml -t motion.h5 --plot {}.svg",
+    "probe scene.xml -t motion.h5 --vertices-of ball -o {}.h5",
     "matrix robot.urdf --samples 5 -o {}.json",
     "engine pack scene.xml -t motion.h5 -o {}.npz",
     "run scene.xml -t motion.h5 --engine mujoco -o {}.h5",

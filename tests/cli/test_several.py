@@ -192,7 +192,7 @@ test_refused_before_any_work = refusals(
     ("diff demos scene.xml", "is no folder, and demos is one"),
     ("events demos/a.h5 demos/b.h5 --graph", "--graph and --dot are for one contact set"),
     ("report demos/a.h5 demos/b.h5", "need a folder: name it with -o"),
-    ("inspect demos --pairs", "--pairs and --why are for one file"),
+    ("inspect demos --pairs", "--pairs, --why and --sizes are for one file"),
     needs="more",
 )  # fmt: skip
 

@@ -37,6 +37,7 @@ from tests.support.engine_runs import (
 from tests.support.meshes import blob, smooth, torus
 from tests.support.poses import poses_of_two
 
+REQUIRED = tuple(column.name for column in RIGID_COLUMNS)
 FRAMES = 7
 COUNT = 24
 GAPS = (0.0, 0.02, 0.1)
@@ -241,11 +242,10 @@ def test_different_worlds_are_as_each_alone(phase):
         assert expected.rigid_contact_count > 10
         for frame in range(3):
             cell = expected.cell(frame)
-            renamed = replace(
-                cell,
-                shape0=row[cell.shape0].astype(np.int32),
-                shape1=row[cell.shape1].astype(np.int32),
-            )
+            shapes = {
+                name: row[getattr(cell, name)].astype(np.int32) for name in ("shape0", "shape1")
+            }
+            renamed = replace(cell, **shapes, columns={**cell.columns, **shapes})
             assert_identical(contacts.cell(frame, world), renamed)
 
 
@@ -388,7 +388,7 @@ def test_columns_do_not_depend_on_how_work_is_divided(
         chunk_cells=chunk,
         **PHASES[phase],
     )
-    assert set(again.columns) == set(columns)
+    assert set(again.columns) == {*REQUIRED, *columns}
     assert_identical(again, reference_of_columns)
 
 
@@ -403,9 +403,9 @@ def test_every_world_has_what_the_first_has(model_of_columns, poses, reference_o
 
 def test_columns_are_no_part_of_the_rest(model_of_columns, poses, reference_of_columns):
     bare = collidecli.collide(model_of_columns, poses, device="cpu")
-    assert bare.columns == {}
+    assert list(bare.columns) == list(REQUIRED)
     few = collidecli.collide(model_of_columns, poses, device="cpu", columns=("margin1", "friction"))
-    assert list(few.columns) == ["friction", "margin1"]
+    assert list(few.columns) == [*REQUIRED, "friction", "margin1"]
     for name in ("distance", "point0", "shape0", "cell_start"):
         assert getattr(bare, name).tobytes() == getattr(reference_of_columns, name).tobytes()
     for name, values in few.columns.items():
@@ -429,6 +429,6 @@ def test_swapped_shapes_have_the_same_coefficients():
             )
     for one, other in ((found[0], found[2]), (found[1], found[3])):
         for name in one:
-            if not name.startswith("margin"):
+            if name not in REQUIRED and not name.startswith("margin"):
                 assert one[name].tobytes() == other[name].tobytes(), name
         assert one["margin0"] == other["margin1"] != one["margin1"]

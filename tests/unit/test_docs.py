@@ -692,7 +692,9 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> set[str]:
         "contacts_sha256": "a",
     }
     phases = [phase | counts | {"stages": {"order": times}}]
-    write_profile_h5(folder / "profile.h5", {"repeats": 1, "phases": phases}, False)
+    world = {name: {"count": 1, "frame": 0} for name in ("candidates", "pairs", "contacts")}
+    record = {"repeats": 1, "phases": phases, "sizes": {"worlds": [world]}}
+    write_profile_h5(folder / "profile.h5", record, False)
     balls = '<body><freejoint/><geom size="1"/></body>' * 2
     (folder / "balls.xml").write_text(f"<mujoco><worldbody>{balls}</worldbody></mujoco>")
     clearance(
