@@ -91,13 +91,21 @@ def write_profile_h5(path: str | os.PathLike[str], profile: Mapping[str, Any], f
         output.commit()
 
 
+OF_WORLDS = {
+    "candidates": ("world_candidates", "world_candidates_frame"),
+    "pairs": ("world_pairs", "world_pairs_frame"),
+    "contacts": ("world_contacts", "world_contacts_frame"),
+}
+"""Datasets of each count: the greatest of a world, and the first frame with it."""
+
+
 def _of_worlds(worlds: list[dict[str, Any]]) -> dict[str, np.ndarray]:
     """Greatest counts of each world, and their frames."""
-    names = [name for name in worlds[0] if name != "world"] if worlds else []
     return {
-        f"world_{name}{ending}": np.array([world[name][key] for world in worlds], np.int64)
-        for name in names
-        for key, ending in (("count", ""), ("frame", "_frame"))
+        dataset: np.array([world[name][key] for world in worlds], np.int64)
+        for name, datasets in OF_WORLDS.items()
+        if worlds and name in worlds[0]
+        for key, dataset in zip(("count", "frame"), datasets, strict=True)
     }
 
 

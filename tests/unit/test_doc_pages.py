@@ -24,7 +24,7 @@ MADE_UP = re.compile(r"[<>]\S*>|\.\.\.|\b(SCENE|FILE|DIR|VERB|OUT)\b")
 COMMENT = re.compile(r"\s#\s.*")
 NO_FILE = re.compile(
     r"[Nn]o such|matches no file|cannot be read|no device"
-    r"|near/: a file of distances"  # without the folder of recordings it is taken for a file
+    r"|near/: a file of distances|sensed/: a file of sensors"  # without the folder of recordings it is taken for a file
 )
 OUTPUTS = ("output", "csv", "plot", "mask", "export", "junit_xml", "html")
 SLOW = {"check-your-engine", "compare-engines", "profile-broad-phases", "04_meshes"}
@@ -43,7 +43,7 @@ OWN = {
     "check-a-ros-recording": {"drive.mcap", "plan.mcap"},
     "ci": {"tests/test_contacts/fall.h5", "baseline/results/4a/4a….h5"},
     "cli": {
-        *("demos/*.h5", "monday/", "scenes/*.usda", "out/", "robot.xml", "near/"),
+        *("demos/*.h5", "monday/", "scenes/*.usda", "out/", "robot.xml", "near/", "sensed/"),
         *("baselines/", "baseline.h5", "first.h5", "states.npy", "retargeted/"),
     },
     "compare-contact-sets": {"moved.xml", "baselines/"},
