@@ -71,6 +71,28 @@ def test_a_body_is_named_where_no_shape_is_common(differences, collide):
     assert "of tip: its size (radius) is (0.1) in A, (0.11) in B" in shown
 
 
+def test_two_common_bodies_have_their_own_differences(here, collide):
+    """All pairs are of b and c, whose shapes are two each: what differs is of one of them."""
+    rim = '<geom name="rim" type="sphere" size=".12" pos="0 0 .3"/>'
+    scene = SCENE.replace('size=".1 .2"/>', f'size=".1 .2"/>{rim}')
+    write_poses("motion.h5", motion(2), ["a", "b", "c"])
+    changes = (('size=".15 .1 .1"', 'size=".17 .1 .1"'), ('size=".1" pos', 'size=".11" pos'))
+    for folder, edits in (("a", ()), ("b", changes)):
+        Path(folder).mkdir()
+        text = scene
+        for old, new in edits:
+            assert old in text
+            text = text.replace(old, new)
+        Path(folder, "scene.xml").write_text(text)
+        run = ("run", f"{folder}/scene.xml", "-t", "motion.h5", "--device", "cpu", "-q")
+        collide.ok(*run, "--include", "re:b|tip,re:c|rim", "-o", f"{folder}/out.h5")
+    common = collide.verdict("diff a/out.h5 b/out.h5")["common"]
+    found = {
+        item["path"]: {entry["path"] for entry in item["differences"]} for item in common["items"]
+    }
+    assert found == {"b": {"b", "tip"}, "c": set()}
+
+
 def test_equal_scenes_are_said_to_be_equal(here, collide):
     write_poses("motion.h5", motion(2), ["a", "b", "c"])
     Path("scene.xml").write_text(SCENE)

@@ -41,14 +41,13 @@ def common_of_pairs(compared: Comparison, a: ContactSet, b: ContactSet) -> dict[
     if not items:
         return None
     models, words = _scenes(a, b)
-    shapes = [path for item in items for path in item.pop("shapes")]
-    found = {path: _differences(path, models) for path in shapes} if models else {}
     for item in items:
-        paths = [item["path"]] if item["kind"] == SHAPE else shapes
         item["differences"] = [
-            {"path": path, **difference} for path in paths for difference in found.get(path, ())
+            {"path": path, **difference}
+            for path in item.pop("shapes")
+            for difference in _differences(path, models or ())
         ]
-    if models and not any(found.values()):
+    if models and not any(item["differences"] for item in items):
         words = "its shapes are equal in the scenes of A and B: their motions or runs differ"
     return {"pairs": len(pairs), "items": items, "scenes": words}
 
