@@ -81,6 +81,9 @@ def _work() -> int:
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     # Interpreters that are started from here import no module of the current folder.
     os.environ["PYTHONSAFEPATH"] = "1"
+    from collidecli.cli.deferred_methods import defer_methods
+
+    defer_methods()
     from collidecli.cli.main import main
 
     return main()

@@ -1,0 +1,122 @@
+"""Deferred methods of data classes behave as those that `dataclass` compiles at once."""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+from itertools import product
+from typing import Any
+
+import pytest
+
+from collidecli.cli import deferred_methods
+from collidecli.cli.deferred_methods import COMPILED_ALONE, defer_methods
+
+KINDS = [
+    {"frozen": frozen, "order": order, "slots": slots, "kw_only": kw_only}
+    for frozen, order, slots, kw_only in product((False, True), repeat=4)
+]
+
+
+def data_class(**settings: Any) -> type:
+    @dataclasses.dataclass(**settings)
+    class Row:
+        name: str
+        count: int = 3
+        others: list[int] = dataclasses.field(default_factory=list, hash=False, repr=False)
+
+        def doubled(self) -> int:
+            return 2 * self.count
+
+    return Row
+
+
+def answer(call: Any) -> Any:
+    """The result of a call, or the error's class and text."""
+    try:
+        return call()
+    except (AttributeError, TypeError) as error:
+        return type(error), str(error)
+
+
+def answers(row_type: Any) -> list[Any]:
+    first = row_type(name="a")
+    equal = row_type(name="a", count=3, others=[])
+    other = row_type(name="b", count=4)
+    return [
+        repr(first),
+        first == equal,
+        first == other,
+        first == "a",
+        answer(lambda: first < other),
+        answer(lambda: first >= other),
+        answer(lambda: first < "a"),
+        answer(lambda: hash(first) == hash(equal)),
+        answer(lambda: hash(first) == hash(other)),
+        answer(lambda: setattr(first, "count", 5)),
+        answer(lambda: delattr(first, "count")),
+        answer(lambda: first.count),
+        first.doubled() if hasattr(first, "count") else None,
+        dataclasses.asdict(other),
+        repr(dataclasses.replace(other, count=7)),
+        str(inspect.signature(row_type)),
+        row_type.__match_args__,
+        row_type.__repr__.__qualname__,
+        row_type.__eq__.__name__,
+    ]
+
+
+@pytest.fixture
+def created(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Names of the methods that were compiled, with the methods deferred."""
+    if not COMPILED_ALONE:
+        pytest.skip("this Python compiles the methods of a data class together")
+    create = dataclasses._create_fn
+    names = []
+
+    def counted(name: str, *arguments: Any, **settings: Any) -> Any:
+        names.append(name)
+        return create(name, *arguments, **settings)
+
+    monkeypatch.setattr(dataclasses, "_create_fn", counted)
+    defer_methods()
+    return names
+
+
+@pytest.mark.parametrize("settings", KINDS, ids=str)
+def test_deferred_methods_answer_as_others(settings: dict[str, bool], created: list[str]) -> None:
+    deferred = answers(data_class(**settings))
+    assert {"__init__", "__repr__", "__eq__"} <= set(created)
+    dataclasses._create_fn = dataclasses._create_fn.create
+    assert deferred == answers(data_class(**settings))
+
+
+def test_a_method_is_compiled_by_its_first_call_alone(created: list[str]) -> None:
+    row_type = data_class(frozen=True)
+    assert created == ["__init__"]
+    rows = [row_type(name=name) for name in "aab"]
+    assert [rows[0] == row for row in rows] == [True, True, False]
+    assert created == ["__init__", "__eq__"]
+
+
+def test_nothing_is_deferred_twice(created: list[str]) -> None:
+    once = dataclasses._create_fn
+    defer_methods()
+    assert dataclasses._create_fn is once
+
+
+def test_a_python_that_compiles_them_together_is_left_alone(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(deferred_methods, "COMPILED_ALONE", False)
+    before = getattr(dataclasses, "_create_fn", None)
+    defer_methods()
+    assert getattr(dataclasses, "_create_fn", None) is before
+
+
+def test_a_python_without_the_private_function_is_left_alone(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.delattr(dataclasses, "_create_fn", raising=False)
+    defer_methods()
+    assert not hasattr(dataclasses, "_create_fn")
