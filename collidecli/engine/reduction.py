@@ -302,7 +302,7 @@ class Reduction:
             "friction_scale", count.most if self.matches_moments else 1, wp.vec2f
         )
         if self.matches_moments:
-            workspace.fill(scale, NOT_SCALED)
+            workspace.fill(scale, NOT_SCALED, count.most)
         if self.rule is not None:
             rows = device_model.rows
             margins = device_model.margins

@@ -45,6 +45,7 @@ from collidecli.engine.runtime.warp_internals import (
     compiled_files,
     is_in_memory,
     is_known_warp,
+    link_kernels,
     share_header_folder,
 )
 from collidecli.engine.runtime.warp_start import without_messages
@@ -259,6 +260,8 @@ def _load(module: wp.Module, device: wp.Device, missing: bool) -> None:
     try:
         with without_messages():
             write_to_cache(load)
+            if device.is_cpu and is_known_warp():
+                link_kernels(module, device)
     except Exception as error:
         full = full_disk()
         if full is not None:

@@ -159,6 +159,14 @@ def is_in_memory(module: wp.Module, device: wp.Device) -> bool:
     return loaded is not None and loaded.module_hash == module.get_module_hash(block_dim)
 
 
+def link_kernels(module: wp.Module, device: wp.Device) -> None:
+    """Links the kernels of a loaded module of the CPU, which their first launch would do."""
+    loaded = module.execs.get((device.context, _block_dim(module, device)))
+    if loaded is not None:
+        for kernel in list(module.kernels.values()):
+            loaded.get_kernel_hooks(kernel)
+
+
 def _block_dim(module: wp.Module, device: wp.Device) -> int:
     """Threads of a block of a launch that does not name their number."""
     return 1 if device.is_cpu else module.options["block_dim"]

@@ -70,6 +70,14 @@ def parts_that_fit(count: int, run: Callable[[int, int], T]) -> list[T]:
     return results
 
 
+FIRST_ROOM = 12
+"""Times the elements of a run's first chunk that a new array on the CPU has room for: first chunks
+are small, each array that grows later clears all recorded launches, and the memory of elements that
+no chunk has is never touched."""
+FIRST_SHARE = 8
+"""Part of the memory limit, as its divisor, to which scratch with such room may grow."""
+
+
 class Workspace:
     """Named scratch arrays on one device, with the structs and recorded launches that refer to
     them.
@@ -151,11 +159,10 @@ class Workspace:
         size = wp.types.type_size_in_bytes(dtype)
         if count > INDEX_LIMIT:
             raise ChunkTooLarge(count * size)
-        grown = max(count, 64) + max(count, 64) // 4
         released = 0 if existing is None else existing.shape[0] * size
-        for capacity in (max(count, 1) if self._exact else grown, max(count, 1)):
+        for capacity, limit in self._capacities(count, is_first=existing is None):
             needed = self.bytes - released + capacity * size
-            if needed <= self.memory_limit:
+            if needed <= limit:
                 break
         else:
             raise ChunkTooLarge(needed)
@@ -172,6 +179,21 @@ class Workspace:
         self._arrays[name] = self._allocated(capacity, dtype, needed)
         self.bytes = needed
         return self._arrays[name]
+
+    def _capacities(self, count: int, is_first: bool) -> list[tuple[int, int]]:
+        """Lengths of an array of at least `count` elements, each with the total size of the scratch
+        [bytes] to which it is allowed; the first allowed one is taken.
+
+        is_first: the array is new.
+        """
+        least = max(count, 1)
+        if self._exact:
+            return [(least, self.memory_limit)]
+        wanted = max(count, 64)
+        lengths = [(wanted + wanted // 4, self.memory_limit), (least, self.memory_limit)]
+        if is_first and self._stream is None:
+            lengths.insert(0, (FIRST_ROOM * wanted, self.memory_limit // FIRST_SHARE))
+        return lengths
 
     def _allocated(self, count: int, dtype: Any, needed: int) -> wp.array:
         """A new array, which the checks of launches replace by one with guards."""
@@ -339,10 +361,10 @@ class Workspace:
         if count:
             self._launches.scan(counts, count, counts if ends is None else ends)
 
-    def fill(self, array: wp.array, value: Any) -> None:
-        """Sets every element of a scratch array."""
+    def fill(self, array: wp.array, value: Any, count: int | None = None) -> None:
+        """Sets every element of a scratch array, or the first `count`."""
         self._execute()
-        array.fill_(value)
+        (array if count is None else array[:count]).fill_(value)
 
     def sort(self, key: wp.array, value: wp.array, count: int, bits: int) -> None:
         """Sorts the first `count` keys, int64, stably by their lowest `bits`, and the values,

@@ -243,6 +243,22 @@ def test_every_run_needs_what_is_loaded_while_the_scene_is_read(loaded, monkeypa
     assert not is_compiled(first.module, device)
 
 
+@kernel
+def linked_ahead(values: wp.array[wp.int32]):
+    """Adds one."""
+    values[wp.tid()] += 1
+
+
+def test_a_loaded_kernel_is_linked_before_its_first_launch():
+    cpu = wp.get_device("cpu")
+    load_kernels([linked_ahead], cpu)
+    executables = list(linked_ahead.module.execs.values())
+    assert [len(executable.kernel_hooks) for executable in executables] == [1]
+    values = wp.zeros(3, dtype=wp.int32, device=cpu)
+    wp.launch(linked_ahead, 3, [values], device=cpu)
+    assert values.numpy().tolist() == [1, 1, 1]
+
+
 def test_what_does_not_compile_is_said(loaded, monkeypatch):
     device = find_device("cpu")
 
