@@ -1,6 +1,15 @@
 // C++ of ordered_contacts.py, by section. The compiler of a kernel reads it: ${NAME} is a value of the module.
 // == list_sources
     for (int candidate = begin; candidate < last; ++candidate) {
+#if !defined(__CUDA_ARCH__)
+        // The records of a cell's contacts are far apart: the features that are compared later are requested now.
+        const int later = candidate + ${AHEAD};
+        if (later < last && candidates.count.data[later] > 1) {
+            const int first = candidates.first.data[later], stride = candidates.stride.data[later];
+            for (int i = 0; i < candidates.count.data[later]; ++i)
+                __builtin_prefetch(&emitted.contact.data[first + i * stride].feature_a);
+        }
+#endif
         const int count = candidates.count.data[candidate];
         if (count == 0)
             continue;

@@ -31,6 +31,8 @@ PER_THREAD = 256
 """Candidates or contacts of one thread on the CPU: many vectors of lanes."""
 AHEAD = 8
 """Contacts between one that is written and one whose record is requested from memory."""
+CANDIDATES_AHEAD = 12
+"""Candidates between one whose contacts are ordered and one whose records are requested."""
 _VECTORS = {
     (np.dtype(np.float32), 3): wp.vec3f,
     (np.dtype(np.float64), 3): wp.vec3d,
@@ -154,7 +156,7 @@ def keep_deepest(
         deepest_to_front(emitted.contact, first, stride, candidates.found[thread], count, swapped)
 
 
-@wp.func_native(native(__file__, "list_sources"))
+@wp.func_native(native(__file__, "list_sources", AHEAD=CANDIDATES_AHEAD))
 def list_sources(
     rows: ShapeRows,
     margins: Margins,
