@@ -89,15 +89,15 @@ def read_timing(path: str) -> dict[str, Any]:
         timing: dict[str, Any] = {
             name: _plain(value) for name, value in sorted(group.attrs.items())
         }
-        columns = [
-            item
-            for item in map(group.get, ("stage", "seconds", "calls"))
-            if isinstance(item, h5py.Dataset)
-        ]
-        if len(columns) == 3:
-            rows = zip(*(column[()] for column in columns), strict=False)
+        columns = {
+            name: group[name][()]
+            for name in ("stage", "seconds", "processor_seconds", "calls")
+            if isinstance(group.get(name), h5py.Dataset)
+        }
+        if {"stage", "seconds", "calls"} <= columns.keys():
             timing["stages"] = [
-                {"stage": text_of(s), "seconds": float(t), "calls": int(n)} for s, t, n in rows
+                {name: _plain(value) for name, value in zip(columns, row, strict=True)}
+                for row in zip(*columns.values(), strict=False)
             ]
         return timing
 

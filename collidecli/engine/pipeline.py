@@ -89,8 +89,8 @@ class GroupStage(Protocol):
 
 @dataclass
 class ChunkReport:
-    """Counts and times of a chunk. seconds: per stage of STAGES. touching_count: candidates with a
-    contact.
+    """Counts and times of a chunk. seconds: of the clock, per stage of STAGES. processor_seconds:
+    of the thread's processor time. touching_count: candidates with a contact.
 
     inexact_count: candidates whose depth is an upper bound, since an iteration limit ended the
     search. missed_count: hydroelastic pairs that overlap and whose surface was not found;
@@ -106,6 +106,9 @@ class ChunkReport:
     touching_count: int = 0
     contact_count: int = 0
     seconds: dict[str, float] = field(default_factory=lambda: dict.fromkeys(STAGES, 0.0))
+    processor_seconds: dict[str, float] = field(
+        default_factory=lambda: dict.fromkeys(STAGES, 0.0), compare=False
+    )
     inexact_count: int = 0
     missed_count: int = 0
     missed_pair: tuple[int, int] | None = None
@@ -130,8 +133,10 @@ class ChunkReport:
         ]
         return ChunkReport(
             **{name: getattr(self, name) + getattr(other, name) for name in (*counts, "compiling")},
-            seconds={
-                stage: seconds + other.seconds[stage] for stage, seconds in self.seconds.items()
+            seconds={stage: self.seconds[stage] + other.seconds[stage] for stage in STAGES},
+            processor_seconds={
+                stage: self.processor_seconds[stage] + other.processor_seconds[stage]
+                for stage in STAGES
             },
             missed_pair=min(
                 (pair for pair in (self.missed_pair, other.missed_pair) if pair), default=None
@@ -142,7 +147,7 @@ class ChunkReport:
 
 
 class StageClock:
-    """Adds the time of each stage to the report, including the device's work.
+    """Adds the times of each stage to the report, including the device's work.
 
     The moments are marked among the launches, in a device's stream or the CPU's queue, and read by
     `close`, so that no stage waits. What Python does for later launches of one queue counts for the
@@ -168,7 +173,9 @@ class StageClock:
     def close(self) -> None:
         """Adds the times; all launches are complete."""
         for stage, begin, end in self._ended:
-            self._report.seconds[stage] += self._workspace.seconds_between(begin, end)
+            elapsed = self._workspace.time_between(begin, end)
+            self._report.seconds[stage] += elapsed.clock
+            self._report.processor_seconds[stage] += elapsed.processor
         self._ended.clear()
 
 

@@ -227,7 +227,7 @@ def prepare_collision(
         built, choice = build_pipeline(
             model, contact, engine, device, samples, motion.float_type, fields, is_short
         )
-        timing.move("compile", "load", built.narrow_phase.field_seconds)
+        timing.move("compile", "load", built.narrow_phase.field_time)
         return built, choice
 
     with timing.stage("compile"):
@@ -332,7 +332,7 @@ def pose_batches(
         if with_next:
             frames = range(frames.start, min(frames.stop + 1, len(motion.time)))
         if not (loaded.start <= frames.start and frames.stop <= loaded.stop):
-            before = motion.kinematics_seconds
+            before = motion.kinematics_time
             loaded = range(
                 frames.start, max(frames.stop, min(frames.start + least, len(motion.time)))
             )
@@ -343,7 +343,7 @@ def pose_batches(
                     positions = model.with_attached_particles(
                         poses, resting if recorded is None else recorded
                     )
-            timing.move("read", "kinematics", motion.kinematics_seconds - before)
+            timing.move("read", "kinematics", motion.kinematics_time.minus(before))
         of_loaded = slice(frames.start - loaded.start, frames.stop - loaded.start)
         yield PoseBatch(
             first,

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import reduce
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from collidecli.elapsed import NOT_RUN, Elapsed
 from collidecli.scene.episodes import Episodes
 from collidecli.scene.motion import Motion, has_joint_tree, recorded_particles
 from collidecli.scene.shape_switches import switches_of
@@ -47,8 +49,8 @@ class SlicedMotion:
         return np.concatenate(recorded) if recorded else None
 
     @property
-    def kinematics_seconds(self) -> float:
-        return self._motion.kinematics_seconds
+    def kinematics_time(self) -> Elapsed:
+        return self._motion.kinematics_time
 
     @property
     def has_joint_tree(self) -> bool:
@@ -104,8 +106,9 @@ class MergedMotion:
         return any(motion is not None and has_joint_tree(motion) for motion in self._motions)
 
     @property
-    def kinematics_seconds(self) -> float:
-        return sum(motion.kinematics_seconds for motion in self._motions if motion is not None)
+    def kinematics_time(self) -> Elapsed:
+        times = [motion.kinematics_time for motion in self._motions if motion is not None]
+        return reduce(Elapsed.plus, times, NOT_RUN)
 
     def close(self) -> None:
         for motion in self._motions:

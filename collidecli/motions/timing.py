@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from collidecli.elapsed import Elapsed
 from collidecli.engine.pipeline import STAGES, ChunkReport
 from collidecli.motions.machine import peak_memory
 from collidecli.wording import plural
@@ -21,10 +22,12 @@ RUN_STAGES = ("load", "compile", "read", "kinematics", *STAGES, "write")
 
 @dataclass(frozen=True)
 class StageTime:
-    """Seconds and number of calls of a stage."""
+    """Times and number of calls of a stage. seconds: of the clock. processor_seconds: in which the
+    threads of the stage were executed."""
 
     stage: str
     seconds: float
+    processor_seconds: float
     calls: int
 
 
@@ -46,15 +49,19 @@ def _total(name: str) -> Any:
 
 @dataclass
 class TimingReport:
-    """Seconds and calls of every stage, and the reports of every chunk.
+    """Times and calls of every stage, and the reports of every chunk.
 
     Stages of the engine are summed over its workers, so their sum may exceed the wall-clock time,
     which excludes load and compile. wall_seconds: from the first frame read to the last byte
     written, without the time in which chunks waited for kernels, which counts as `compile`. spans:
-    stages outside the engine.
+    stages outside the engine. processor_seconds: of the threads of a stage, without their waits
+    for a core, and without those of helpers that compress, hash or compile.
     """
 
     seconds: dict[str, float] = field(default_factory=lambda: dict.fromkeys(RUN_STAGES, 0.0))
+    processor_seconds: dict[str, float] = field(
+        default_factory=lambda: dict.fromkeys(RUN_STAGES, 0.0)
+    )
     calls: dict[str, int] = field(default_factory=lambda: dict.fromkeys(RUN_STAGES, 0))
     chunks: list[ChunkReport] = field(default_factory=list)
     wall_seconds: float = 0.0
@@ -64,9 +71,11 @@ class TimingReport:
     @contextmanager
     def stage(self, name: str) -> Iterator[None]:
         """Adds the duration of the `with` block to a stage."""
+        start = time.thread_time()
         with self.span(name) as span:
             yield
         self.seconds[name] += span.seconds
+        self.processor_seconds[name] += time.thread_time() - start
         self.calls[name] += 1
 
     @contextmanager
@@ -79,11 +88,13 @@ class TimingReport:
         finally:
             span.seconds = time.perf_counter() - span.start
 
-    def move(self, source: str, target: str, seconds: float) -> None:
-        """Moves `seconds` from stage `source` to stage `target`, which ran within it."""
-        if seconds > 0.0:
-            self.seconds[source] -= seconds
-            self.seconds[target] += seconds
+    def move(self, source: str, target: str, elapsed: Elapsed) -> None:
+        """Moves a time from stage `source` to stage `target`, which ran within it."""
+        if elapsed.clock > 0.0:
+            self.seconds[source] -= elapsed.clock
+            self.seconds[target] += elapsed.clock
+            self.processor_seconds[source] -= elapsed.processor
+            self.processor_seconds[target] += elapsed.processor
             self.calls[target] += 1
 
     def add_chunk(self, report: ChunkReport) -> None:
@@ -92,6 +103,7 @@ class TimingReport:
             self.spans.append(Span("compile", report.thread, begin, end - begin))
         for stage in STAGES:
             self.seconds[stage] += report.seconds[stage]
+            self.processor_seconds[stage] += report.processor_seconds[stage]
             # without reduction the stage is not called
             self.calls[stage] += report.seconds[stage] > 0.0
 
@@ -110,7 +122,10 @@ class TimingReport:
 
     def stages(self) -> list[StageTime]:
         """Every stage in the order of RUN_STAGES."""
-        return [StageTime(stage, self.seconds[stage], self.calls[stage]) for stage in RUN_STAGES]
+        return [
+            StageTime(stage, self.seconds[stage], self.processor_seconds[stage], self.calls[stage])
+            for stage in RUN_STAGES
+        ]
 
     cell_count = _total("cell_count")
     candidate_count = _total("candidate_count")
@@ -164,9 +179,13 @@ class TimingReport:
         }
         for stage in STAGES:
             chunk[f"{stage}_seconds"] = np.array([c.seconds[stage] for c in self.chunks])
+            chunk[f"{stage}_processor_seconds"] = np.array(
+                [c.processor_seconds[stage] for c in self.chunks]
+            )
         return {
             "stage": list(RUN_STAGES),
             "seconds": np.array([self.seconds[s] for s in RUN_STAGES]),
+            "processor_seconds": np.array([self.processor_seconds[s] for s in RUN_STAGES]),
             "calls": np.array([self.calls[s] for s in RUN_STAGES], np.int64),
             "chunk": chunk,
             "wall_seconds": self.wall_seconds,

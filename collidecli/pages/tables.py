@@ -48,12 +48,21 @@ def listing(*columns: tuple[str, str]) -> Listing:
 
 Column = tuple[str, str, Callable[[Any], str]]
 """Title, side as in `listing`, and text of a row."""
-STAGE_COLUMNS: list[Column] = [
-    ("stage", "left", lambda stage: stage["stage"].replace("_", " ")),
-    ("time", "right", lambda stage: seconds(stage["seconds"])),
-    ("calls", "right", lambda stage: count(stage["calls"])),
-]
-"""Columns of the stages of a run."""
+
+
+def stage_columns(stages: Iterable[Any]) -> list[Column]:
+    """Columns of the stages of a run: name, time and, where it was measured, processor time."""
+    columns: list[Column] = [
+        ("stage", "left", lambda stage: stage["stage"].replace("_", " ")),
+        ("time", "right", lambda stage: seconds(stage["seconds"])),
+    ]
+    if all(stage.get("processor_seconds") is not None for stage in stages):
+        columns.append(("processor", "right", lambda stage: seconds(stage["processor_seconds"])))
+    return columns
+
+
+CALLS: Column = ("calls", "right", lambda stage: count(stage["calls"]))
+"""Column of a stage's calls."""
 
 
 def rows_table(columns: Sequence[Column], rows: Iterable[Any], *more: str) -> Listing:

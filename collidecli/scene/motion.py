@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 import numpy as np
 
+from collidecli.elapsed import NOT_RUN, Elapsed
 from collidecli.errors import InputError
 
 if TYPE_CHECKING:
@@ -22,8 +23,8 @@ class Motion(Protocol):
         recorded pose in the first world of its template, and that pose moved by `Model.world_shift`
         in the others.
     float_type: the dtype of the recording, float32 or float64; witness points are written in it.
-    warnings: for the user, one line each. kinematics_seconds: time spent in forward kinematics by
-    `read` so far [s]. sha256: of the recording's bytes; empty when the motion is part of the scene
+    warnings: for the user, one line each. kinematics_time: spent in forward kinematics by `read` so
+    far. sha256: of the recording's bytes; empty when the motion is part of the scene
     file. episodes: of a recording that
         consists of demonstrations, or None. A cell outside every episode has poses, but no
         contacts.
@@ -39,7 +40,7 @@ class Motion(Protocol):
     def warnings(self) -> tuple[str, ...]: ...
 
     @property
-    def kinematics_seconds(self) -> float: ...
+    def kinematics_time(self) -> Elapsed: ...
 
     @property
     def sha256(self) -> str: ...
@@ -121,7 +122,7 @@ class TimedMotion:
     world_count: int = 1
     float_type: np.dtype = np.dtype(np.float64)
     warnings: tuple[str, ...] = ()
-    kinematics_seconds: float = 0.0
+    kinematics_time: Elapsed = NOT_RUN
     episodes: Episodes | None = None
 
     def __init__(self, time: np.ndarray, close: Callable[[], None] | None = None) -> None:

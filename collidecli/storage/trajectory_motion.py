@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
-import time
 from functools import cached_property
 
 import h5py
 import numpy as np
 
+from collidecli.elapsed import now, since
 from collidecli.errors import InputError
 from collidecli.numerics.poses import compose_poses
 from collidecli.scene.body_names import find_bodies, shift_of_named
@@ -234,8 +234,7 @@ class RecordedInFile(TimedMotion):
 class TrajectoryMotion(RecordedInFile):
     """A recorded motion (see `scene.motion.Motion`); only the requested frames are in memory.
 
-    header: of the file. warnings: for the user. kinematics_seconds: time of forward kinematics so
-    far.
+    header: of the file. warnings: for the user. kinematics_time: of forward kinematics so far.
     """
 
     def __init__(
@@ -378,7 +377,7 @@ class TrajectoryMotion(RecordedInFile):
         """float64[n, W, K, 7] of joint_q[n, W, nq]."""
         kinematics = self._kinematics
         assert kinematics is not None
-        start = time.perf_counter()
+        start = now()
         counts = joint_q.shape[:2]
         qpos = joint_q.astype(np.float64).reshape(counts[0] * counts[1], joint_q.shape[2])
         self._refuse(
@@ -386,7 +385,7 @@ class TrajectoryMotion(RecordedInFile):
         )
         mocap = None if self._mocap is None else self._mocap_poses(frames)
         poses = kinematics.poses(qpos, mocap).reshape(*counts, len(kinematics.body_path), 7)
-        self.kinematics_seconds += time.perf_counter() - start
+        self.kinematics_time = self.kinematics_time.plus(since(start))
         return poses
 
     def _mocap_poses(self, frames: range) -> np.ndarray:

@@ -1,6 +1,7 @@
 """collide export and merge on the command line: formats, USD layers, parts of runs, and what is
 refused."""
 
+import re
 import shutil
 from contextlib import chdir
 from pathlib import Path
@@ -391,6 +392,26 @@ def test_a_timing_that_no_run_wrote(parts, collide):
         del file["timing/calls"]
         file["timing/calls"] = 3
     collide.refused("merge a.h5 b.h5 -o out.h5", told="/timing is not as a run writes it")
+
+
+def test_processor_times_are_merged_where_all_parts_have_them(parts, collide):
+    stages = {}
+    for name in "ab":
+        with h5py.File(parts / f"{name}.h5") as file:
+            stages[name] = file["timing/processor_seconds"][()]
+    collide.ok("merge a.h5 b.h5 -o all.h5")
+    with h5py.File(parts / "all.h5") as file:
+        np.testing.assert_allclose(
+            file["timing/processor_seconds"][()], stages["a"] + stages["b"], rtol=1e-15
+        )
+        assert file["timing/calls"].dtype == np.int64
+    with h5py.File(parts / "b.h5", "r+") as file:
+        del file["timing/processor_seconds"]
+    collide.ok("merge a.h5 b.h5 -o some.h5")
+    with h5py.File(parts / "some.h5") as file:
+        assert set(file["timing"]) == {"stage", "seconds", "calls", "chunk"}
+    assert re.search(r"time +processor", collide.ok("inspect all.h5").out)
+    assert not re.search(r"time +processor", collide.ok("inspect some.h5").out)
 
 
 def test_a_usd_scene_beside_the_contact_set_is_found(here, collide):

@@ -6,6 +6,7 @@ from dataclasses import replace
 import numpy as np
 import warp as wp
 
+from collidecli.elapsed import NOT_RUN
 from collidecli.engine.block_pairs import BlockPairs
 from collidecli.engine.candidates import expand
 from collidecli.engine.cells import FULL_BLOCKS, Chunk, PoseBatch, transform_chunk
@@ -162,7 +163,7 @@ class ArrayMotion:
         self.step = np.arange(len(poses))
         self.world_count, self.float_type, self.sha256 = poses.shape[1], np.dtype(np.float64), ""
         self.warnings = ()
-        self.kinematics_seconds = 0.0
+        self.kinematics_time = NOT_RUN
         self.episodes = episodes
 
     def read(self, frames: range) -> np.ndarray:

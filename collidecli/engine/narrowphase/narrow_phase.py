@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import warp as wp
 
+from collidecli.elapsed import NOT_RUN, Elapsed, now, since
 from collidecli.engine.candidates import CandidateList
 from collidecli.engine.cells import Chunk
 from collidecli.engine.contact_record import Candidates, ContactBuffer, ContactRecord
@@ -32,14 +33,13 @@ if TYPE_CHECKING:
 @dataclass(frozen=True)
 class NarrowPhase:
     """The colliders of a model. max_contacts_per_pair: 0 is no limit. surfaces: arguments of the
-    colliders of sub-pairs, by name. field_seconds: time to build or load signed distance fields
-    [s]."""
+    colliders of sub-pairs, by name. field_time: to build or load signed distance fields."""
 
     device_model: DeviceModel
     table: ColliderTable
     max_contacts_per_pair: int = 0
     surfaces: dict[str, Any] = field(default_factory=dict)
-    field_seconds: float = 0.0
+    field_time: Elapsed = NOT_RUN
 
     @classmethod
     def of(
@@ -190,9 +190,9 @@ class NarrowPhase:
 
 def _upload_surfaces(
     device_model: DeviceModel, table: ColliderTable, store: FieldStore | None
-) -> tuple[dict[str, Any], float]:
+) -> tuple[dict[str, Any], Elapsed]:
     """Further arguments of the colliders of sub-pairs, by name, and the time for signed distance
-    fields [s].
+    fields.
 
     The clearance of meshes is not measured yet (`NarrowPhase.measure_surfaces`), since that needs
     kernels.
@@ -216,10 +216,10 @@ def _upload_surfaces(
         from collidecli.engine.narrowphase.triangles.heightfield_colliders import upload_solids
 
         surfaces["solids"] = upload_solids(device_model)
-    start = time.perf_counter()
+    start = now()
     if "fields" in surfaces:
         surfaces["fields"] = _fields(device_model, store)
-    return surfaces, time.perf_counter() - start
+    return surfaces, since(start)
 
 
 def _fields(device_model: DeviceModel, store: FieldStore | None) -> wp.array:

@@ -11,7 +11,6 @@ launches are made one by one (`RecordedLaunches`).
 from __future__ import annotations
 
 import ctypes
-import sys
 import time
 from typing import Any
 
@@ -19,6 +18,7 @@ import numpy as np
 import warp as wp
 
 from collidecli.engine.runtime.kernel import kernel
+from collidecli.engine.runtime.moments import CLOCK_GETTIME, Moment, TimeSpec
 from collidecli.engine.runtime.native_code import native
 from collidecli.engine.runtime.recorded_launches import record_launch
 from collidecli.engine.runtime.warp_internals import PackedLaunch
@@ -28,25 +28,6 @@ MAX_STEPS = 64
 STEP_NUMBERS = 4
 """Numbers of a step: see `execute_each_step`."""
 COPY = ctypes.cast(ctypes.memmove, ctypes.c_void_p).value
-
-
-class Moment(ctypes.Structure):
-    """C's timespec: a moment of `time.perf_counter`, which is the monotonic clock on POSIX
-    systems."""
-
-    _fields_ = (("seconds", ctypes.c_int64), ("nanoseconds", ctypes.c_int64))
-
-    def __float__(self) -> float:
-        return self.seconds + 1e-9 * self.nanoseconds
-
-
-CLOCK = (
-    ctypes.cast(ctypes.CDLL(None).clock_gettime, ctypes.c_void_p).value
-    if sys.platform == "linux"
-    else None
-)
-"""Address of C's clock_gettime; None where it is not known to be the clock of
-`time.perf_counter`."""
 
 
 @wp.func_native(native(__file__, "execute_each_step"))
@@ -71,7 +52,7 @@ class LaunchQueue:
     def __init__(self) -> None:
         self._step = (ctypes.c_uint64 * (STEP_NUMBERS * MAX_STEPS))()
         self._packed: dict[wp.Kernel, PackedLaunch] = {}
-        self._queued: list[PackedLaunch | Moment | None] = []
+        self._queued: list[PackedLaunch | TimeSpec | None] = []
         self._numbers: list[int] = []
         """Of the queued steps; they are stored in `_step` together, since each assignment to it
         costs a microsecond."""
@@ -100,15 +81,20 @@ class LaunchQueue:
             None, (COPY, destination.__array_interface__["data"][0], source.ptr, destination.nbytes)
         )
 
-    def mark(self) -> float | Moment:
-        """When all that is queued is complete [s, as of time.perf_counter]; a Moment is set by
-        `finish`."""
-        if self._queued and CLOCK is not None:
-            moment = Moment()
-            self._append(moment, (CLOCK, time.CLOCK_MONOTONIC, ctypes.addressof(moment), 0))
-            return moment
+    def mark(self) -> Moment:
+        """When all that is queued is complete; what `finish` executes has its moments set by it."""
+        if self._queued and CLOCK_GETTIME is not None:
+            return Moment(
+                self._timed(time.CLOCK_MONOTONIC), self._timed(time.CLOCK_THREAD_CPUTIME_ID)
+            )
         self.finish()
-        return time.perf_counter()
+        return Moment.now()
+
+    def _timed(self, clock: int) -> TimeSpec:
+        """The time of a clock of the system, as a step of the queue."""
+        spec = TimeSpec()
+        self._append(spec, (CLOCK_GETTIME, clock, ctypes.addressof(spec), 0))
+        return spec
 
     def finish(self) -> None:
         """Executes the queue in order and empties it."""
@@ -136,7 +122,9 @@ class LaunchQueue:
         """Drops references to arrays."""
         self._packed.clear()
 
-    def _append(self, owner: PackedLaunch | Moment | None, step: tuple[Any, Any, Any, Any]) -> None:
+    def _append(
+        self, owner: PackedLaunch | TimeSpec | None, step: tuple[Any, Any, Any, Any]
+    ) -> None:
         if len(self._queued) == MAX_STEPS:
             self.finish()
         self._numbers += step

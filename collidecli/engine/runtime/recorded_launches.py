@@ -3,11 +3,12 @@ an unknown Warp."""
 
 from __future__ import annotations
 
-import time
 from typing import Any
 
 import numpy as np
 import warp as wp
+
+from collidecli.engine.runtime.moments import Moment
 
 INDEX_LIMIT = 2**31 - 1
 """Kernels count threads and elements in 32 bits."""
@@ -56,10 +57,10 @@ class RecordedLaunches:
         """Fills a host array from the beginning of `source`."""
         destination[...] = source[: len(destination)].numpy()
 
-    def mark(self) -> float:
-        """Now [s], as each launch on the CPU is complete when it returns; of a device its stream
-        has marks."""
-        return time.perf_counter()
+    def mark(self) -> Moment:
+        """Now, as each launch on the CPU is complete when it returns; of a device its stream has
+        marks."""
+        return Moment.now()
 
     def finish(self) -> None:
         """Nothing: each launch on the CPU is complete when it returns, and a device is waited for

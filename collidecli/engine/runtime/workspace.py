@@ -9,6 +9,7 @@ would take longer than the kernels.
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import accumulate
@@ -17,6 +18,7 @@ from typing import Any, TypeVar
 import numpy as np
 import warp as wp
 
+from collidecli.elapsed import Elapsed
 from collidecli.engine.runtime.chunk_counts import ChunkCounts, ElementCount
 from collidecli.engine.runtime.device_stream import (
     DeviceStream,
@@ -25,6 +27,7 @@ from collidecli.engine.runtime.device_stream import (
     has_own_memory,
 )
 from collidecli.engine.runtime.launch_queue import LaunchQueue
+from collidecli.engine.runtime.moments import Moment
 from collidecli.engine.runtime.recorded_launches import INDEX_LIMIT, RecordedLaunches
 from collidecli.engine.runtime.sent_columns import ColumnSender, rows_of_bytes
 from collidecli.engine.runtime.warp_internals import is_known_warp, rebind_host_array, set_field
@@ -379,16 +382,20 @@ class Workspace:
         else:
             self._stream.wait()
 
-    def mark(self) -> Any:
-        """A moment for `seconds_between`: when all launches so far are complete."""
-        return self._launches.mark() if self._stream is None else self._stream.mark()
+    def mark(self) -> Moment:
+        """A moment for `time_between`: when all launches so far are complete. Of a device, its
+        processor time is that of the thread, now."""
+        if self._stream is None:
+            return self._launches.mark()
+        return Moment(self._stream.mark(), time.thread_time())
 
-    def seconds_between(self, begin: Any, end: Any) -> float:
-        """Time between two marks [s]."""
+    def time_between(self, begin: Moment, end: Moment) -> Elapsed:
+        """Time between two marks."""
         if self._stream is not None:
-            return self._stream.seconds_between(begin, end)
+            seconds = self._stream.seconds_between(begin.clock, end.clock)
+            return Elapsed(seconds, end.processor_since(begin))
         self._launches.finish()
-        return float(end) - float(begin)
+        return end.since(begin)
 
     def _execute(self) -> None:
         """Executes the queue, before Warp's own functions use the arrays; a device's stream keeps

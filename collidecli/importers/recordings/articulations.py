@@ -3,7 +3,6 @@ positions."""
 
 from __future__ import annotations
 
-import time as clock
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -11,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from collidecli.elapsed import now, since
 from collidecli.errors import InputError
 from collidecli.importers.recordings.coordinates import AGAIN, check_world_count
 from collidecli.importers.recordings.files import recording_files
@@ -173,7 +173,7 @@ class ArticulationMotion(RecordedInFile):
         recorded = [self._recorded(index, world, frames) for world in group]
         positions = [position for position, _ in recorded]
         roots = [root for _, root in recorded if root is not None]
-        start = clock.perf_counter()
+        start = now()
         root = np.concatenate(roots) if roots else None
         poses = first.articulation.poses(root, first.columns, np.concatenate(positions))
         poses = poses.reshape(len(group), len(frames), *poses.shape[1:])
@@ -185,7 +185,7 @@ class ArticulationMotion(RecordedInFile):
             # No root pose is recorded: the pose in the scene, which is that of the template's first
             # world.
             poses = compose_poses(self._shift[group][:, None, None], poses)
-        self.kinematics_seconds += clock.perf_counter() - start
+        self.kinematics_time = self.kinematics_time.plus(since(start))
         return np.swapaxes(poses, 0, 1)
 
     def _recorded(

@@ -3,12 +3,12 @@ scene."""
 
 from __future__ import annotations
 
-import time as clock
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
+from collidecli.elapsed import now, since
 from collidecli.errors import InputError
 from collidecli.importers.recordings.joint_limits import coordinate_warnings
 from collidecli.importers.recordings.recording import Target
@@ -142,7 +142,7 @@ class CoordinateMotion(RecordedInFile):
     ) -> np.ndarray:
         """float64[n, worlds of the scene, its bodies, 7]."""
         qpos, mocap = self._recorded.read(worlds, frames)
-        start = clock.perf_counter()
+        start = now()
         counts = qpos.shape[:2]
         flat = qpos.reshape(counts[0] * counts[1], qpos.shape[2])
         mocap = None if mocap is None else mocap.reshape(len(flat), -1, 7)
@@ -156,7 +156,7 @@ class CoordinateMotion(RecordedInFile):
             )
             raise InputError(bad[2], where, AGAIN)
         poses = kinematics.poses(flat, mocap).reshape(*counts, len(rows), 7)
-        self.kinematics_seconds += clock.perf_counter() - start
+        self.kinematics_time = self.kinematics_time.plus(since(start))
         return poses
 
 

@@ -21,7 +21,7 @@ from collidecli.pages.pair_tables import (
 from collidecli.pages.quantities import ResultDict, gap_range_text, length, seconds, shape_counts
 from collidecli.pages.size_tables import size_tables
 from collidecli.pages.tables import (
-    STAGE_COLUMNS,
+    CALLS,
     Column,
     Fitting,
     Listing,
@@ -31,6 +31,7 @@ from collidecli.pages.tables import (
     pair_columns,
     rows_table,
     stacked,
+    stage_columns,
 )
 from collidecli.pages.world_tables import TEMPLATE_COLUMNS, WORLD_COLUMNS, path_words
 from collidecli.scene.contact_columns import GROUPS_BY_NAME, group_words
@@ -366,12 +367,9 @@ def contacts_table(result: ResultDict, limit: int | None) -> RenderableType:
         for name, part in result["groups"].items()
         if part["rows"]
     ]
-    if result["timing"].get("stages"):
-        parts.append(
-            rows_table(
-                STAGE_COLUMNS, [stage for stage in result["timing"]["stages"] if stage["calls"]]
-            )
-        )
+    stages = [stage for stage in result["timing"].get("stages", ()) if stage["calls"]]
+    if stages:
+        parts.append(rows_table([*stage_columns(stages), CALLS], stages))
     return Group(*parts)
 
 

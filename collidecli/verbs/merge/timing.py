@@ -14,6 +14,8 @@ from collidecli.storage.h5_files import DAMAGE, text_of
 from collidecli.storage.process_activity import structure
 
 STAGES = ("stage", "seconds", "calls")
+PROCESSOR = "processor_seconds"
+"""Column of stages that sets of earlier versions lack: merged where all have it."""
 LARGEST = ("peak_memory_bytes",)
 """Attributes whose maximum is taken; other numbers are summed."""
 SAME_KIND = ("thread_count", "chunk_cells")
@@ -57,17 +59,20 @@ def _merged_timing(timings: Sequence[Any]) -> dict[str, Any]:
 
 
 def _stages(groups: Sequence[Any]) -> dict[str, Any]:
-    seconds: dict[str, float] = {}
-    calls: dict[str, int] = {}
+    names = (*STAGES, PROCESSOR) if all(PROCESSOR in group for group in groups) else STAGES
+    sums: dict[str, list[Any]] = {}
     for group in groups:
-        for name, spent, number in zip(*(group[column][()] for column in STAGES), strict=True):
-            stage = text_of(name)
-            seconds[stage] = seconds.get(stage, 0.0) + float(spent)
-            calls[stage] = calls.get(stage, 0) + int(number)
+        for name, *values in zip(*(group[column][()] for column in names), strict=True):
+            stage = sums.setdefault(text_of(name), [value * 0 for value in values])
+            stage[:] = [total + value for total, value in zip(stage, values, strict=True)]
+    columns = zip(*sums.values(), strict=True) if sums else [[] for _ in names[1:]]
+    types = {"seconds": np.float64, "calls": np.int64, PROCESSOR: np.float64}
     return {
-        "stage": list(seconds),
-        "seconds": np.array(list(seconds.values())),
-        "calls": np.array(list(calls.values()), np.int64),
+        "stage": list(sums),
+        **{
+            name: np.array(column, types[name])
+            for name, column in zip(names[1:], columns, strict=True)
+        },
     }
 
 

@@ -28,7 +28,7 @@ from collidecli.pages.quantities import (
     seconds,
     seconds_text,
 )
-from collidecli.pages.tables import STAGE_COLUMNS, more_text
+from collidecli.pages.tables import CALLS, more_text, stage_columns
 from collidecli.pages.time_axis import time_axis
 from collidecli.pages.world_tables import WORLD_COLUMNS
 from collidecli.scene.options import changed_options
@@ -454,7 +454,7 @@ def page_tables(result: ResultDict) -> dict[str, dict[str, Any]]:
         "worlds": columns_table(
             "Worlds", WORLD_COLUMNS, (result.get("by_world") or {"listed": []})["listed"]
         ),
-        "stages": columns_table("Stages of the run", STAGE_COLUMNS, stages),
+        "stages": columns_table("Stages of the run", [*stage_columns(stages), CALLS], stages),
         "phases": table(
             "Broad phases",
             "broad phase,candidates>,with contacts>,contacts>,time of the engine>",

@@ -12,7 +12,7 @@ from collidecli.pages.pair_tables import (
     trigger_rows,
 )
 from collidecli.pages.quantities import ResultDict, gap_range_text, percent, rate, seconds
-from collidecli.pages.tables import STAGE_COLUMNS, Column, name_value_table, rows_table
+from collidecli.pages.tables import Column, name_value_table, rows_table, stage_columns
 from collidecli.scene.contact_columns import group_words
 from collidecli.wording import count, memory, plural
 
@@ -26,10 +26,11 @@ def run_table(result: ResultDict) -> RenderableType:
     of_run, others = _stages(result)
     total = sum(stage["seconds"] for stage in of_run) or 1.0
     share: Column = ("share", "right", lambda stage: percent(stage["seconds"] / total))
-    table = rows_table([*STAGE_COLUMNS[:2], share], [stage for stage in of_run if stage["calls"]])
+    columns = stage_columns(of_run)
+    table = rows_table([*columns, share], [stage for stage in of_run if stage["calls"]])
     table.add_section()
     for stage in others:
-        table.add_row(stage["stage"], seconds(stage["seconds"]), "")
+        table.add_row(*(text(stage) for _, _, text in columns), "")
     return Group(overview, *pair_tables(result), table, ending)
 
 
