@@ -161,9 +161,9 @@ __all__ += [
 
 def __getattr__(name: str) -> object:
     if name == "__version__":
-        from importlib.metadata import version
+        from collidecli.installed_versions import installed_version
 
-        return version("collidecli")
+        return installed_version("collidecli")
     if name not in _HOME:
         raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
     value = getattr(import_module(_HOME[name]), name)

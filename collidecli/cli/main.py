@@ -73,9 +73,9 @@ class LazyGroup(click.Group):
 def print_version(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
     """Callback of --version: prints the version and exits."""
     if wanted and not ctx.resilient_parsing:
-        from importlib.metadata import version
+        from collidecli.installed_versions import installed_version
 
-        click.echo(f"collide {version('collidecli')}")
+        click.echo(f"collide {installed_version('collidecli')}")
         ctx.exit()
 
 

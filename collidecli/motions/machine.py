@@ -9,7 +9,9 @@ import re
 import resource
 import sys
 from functools import cache, lru_cache
-from importlib.metadata import PackageNotFoundError, distribution
+from importlib.metadata import PackageNotFoundError
+
+from collidecli.installed_versions import installed_version
 
 PACKAGES = {
     "collidecli": "",
@@ -50,20 +52,10 @@ def _versions(loaded_modules: int) -> dict[str, str]:
         try:
             version_of[package] = getattr(
                 sys.modules.get(module), "__version__", None
-            ) or _installed_version(package)
+            ) or installed_version(package)
         except PackageNotFoundError:
             version_of[package] = ""
     return version_of
-
-
-def _installed_version(package: str) -> str:
-    """Version of an installed package; read without the parser of `importlib.metadata`, which takes
-    milliseconds."""
-    installed = distribution(package)
-    for line in (installed.read_text("METADATA") or "").splitlines():
-        if line.startswith("Version: "):
-            return line.removeprefix("Version: ").strip()
-    return installed.version
 
 
 @cache

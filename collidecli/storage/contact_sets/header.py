@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields
-from importlib.metadata import PackageNotFoundError, version
+from importlib.metadata import PackageNotFoundError
 
 import numpy as np
 
+from collidecli.installed_versions import installed_version
 from collidecli.scene.contact_columns import OF_STEPS, Column
 
 FORMAT = "collide-contacts"
@@ -169,6 +170,6 @@ def creator() -> str:
     """The root attribute `creator`: this program and its version; without a version in an
     uninstalled checkout."""
     try:
-        return f"collide {version('collidecli')}"
+        return f"collide {installed_version('collidecli')}"
     except PackageNotFoundError:
         return "collide"

@@ -10,13 +10,13 @@ import uuid
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from importlib.metadata import version as installed_version
 from itertools import islice
 from typing import Any
 
 import psutil
 
 from collidecli.errors import CollideError, InputError, extra_module
+from collidecli.installed_versions import installed_version
 from collidecli.storage.text_files import read_json
 from collidecli.temporary_folders import TemporaryFolder
 from collidecli.verbs.batch.episode_worker import ATTEMPTS
