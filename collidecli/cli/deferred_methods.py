@@ -1,9 +1,10 @@
 """Methods of data classes, compiled when one is first called, not when the class is defined.
 
 Before version 3.13, Python compiles each method that `dataclass` adds to a class on its own. A run
-defines hundreds of such classes, prints and compares few of them, and never assigns to a frozen
-one. In a process of the command line the methods but `__init__`, whose parameters
-`inspect.signature` reads, are functions that compile themselves.
+defines hundreds of such classes, creates instances of some, prints and compares few of them, and
+never assigns to a frozen one. In a process of the command line these methods are functions that
+compile themselves, and take the place of themselves in the class. Until then `inspect.signature`
+does not tell the parameters of such a class; its fields are those of `dataclasses.fields`.
 """
 
 from __future__ import annotations
@@ -15,8 +16,6 @@ from typing import Any
 
 COMPILED_ALONE = sys.version_info < (3, 13)
 """Whether `dataclass` compiles each method on its own, by the private `_create_fn`."""
-READ_BY_OTHERS = frozenset({"__init__"})
-"""Methods whose code or parameters are read without a call."""
 
 
 def defer_methods() -> None:
@@ -35,15 +34,17 @@ class _DeferringCreator:
         self.create = create
 
     def __call__(self, name: str, *arguments: Any, **settings: Any) -> Callable[..., Any]:
-        if name in READ_BY_OTHERS:
-            return self.create(name, *arguments, **settings)
         created: Callable[..., Any] | None = None
 
-        def method(*values: Any) -> Any:
+        def method(instance: Any, *values: Any, **named: Any) -> Any:
             nonlocal created
             if created is None:
                 created = self.create(name, *arguments, **settings)
-            return created(*values)
+                created.__qualname__ = method.__qualname__
+            for owner in type(instance).__mro__:
+                if vars(owner).get(name) is method:
+                    setattr(owner, name, created)
+            return created(instance, *values, **named)
 
         method.__name__ = name
         return method

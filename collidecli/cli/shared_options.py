@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Mapping
+from dataclasses import fields
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -193,9 +193,7 @@ def _from_values(kind: type[Group], values: Mapping[str, Any], given: Mapping[st
         for name, value in {**values, **given}.items()
         if value is not None or name in given
     }
-    return kind(
-        **{name: known[name] for name in inspect.signature(kind).parameters if name in known}
-    )
+    return kind(**{field.name: known[field.name] for field in fields(kind) if field.name in known})
 
 
 written = partial(option, section="Output")

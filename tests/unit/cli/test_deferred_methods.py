@@ -60,6 +60,8 @@ def answers(row_type: Any) -> list[Any]:
         dataclasses.asdict(other),
         repr(dataclasses.replace(other, count=7)),
         str(inspect.signature(row_type)),
+        answer(row_type),
+        answer(lambda: row_type(name="a", other=1)),
         row_type.__match_args__,
         row_type.__repr__.__qualname__,
         row_type.__eq__.__name__,
@@ -87,15 +89,46 @@ def created(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 def test_deferred_methods_answer_as_others(settings: dict[str, bool], created: list[str]) -> None:
     deferred = answers(data_class(**settings))
     assert {"__init__", "__repr__", "__eq__"} <= set(created)
+    assert len(created) == len(set(created))
     dataclasses._create_fn = dataclasses._create_fn.create
     assert deferred == answers(data_class(**settings))
 
 
 def test_a_method_is_compiled_by_its_first_call_alone(created: list[str]) -> None:
     row_type = data_class(frozen=True)
-    assert created == ["__init__"]
+    assert created == []
     rows = [row_type(name=name) for name in "aab"]
     assert [rows[0] == row for row in rows] == [True, True, False]
+    assert created == ["__init__", "__eq__"]
+
+
+def test_a_called_method_is_replaced_in_its_class(created: list[str]) -> None:
+    row_type = data_class()
+    derived = type("Derived", (row_type,), {})
+    deferred = row_type.__init__
+    assert (derived(name="a").name, row_type(name="b").name) == ("a", "b")
+    assert created == ["__init__"]
+    assert row_type.__init__ is derived.__init__ is not deferred
+    assert "__init__" not in vars(derived)
+    assert row_type.__init__.__qualname__ == deferred.__qualname__
+
+
+def test_a_class_may_define_its_own_method(created: list[str]) -> None:
+    @dataclasses.dataclass
+    class Base:
+        name: str
+
+    class Derived(Base):
+        def __init__(self) -> None:
+            super().__init__("b")
+
+        def __eq__(self, other: object) -> bool:
+            return super().__eq__(other)
+
+        __hash__ = None
+
+    assert Derived() == Derived()
+    assert (Derived().name, Base("a").name) == ("b", "a")
     assert created == ["__init__", "__eq__"]
 
 
