@@ -158,5 +158,7 @@ def is_facing(context: MeshPairContext, source: Any, face: int, part: int, direc
     if context.own_front == 0:
         return True
     return is_front_facing(
-        outward_on(source, context.own, face, part), own_direction(context, direction)
+        outward_on(source, context.own, face, part),
+        own_direction(context, direction),
+        context.own_closed,
     )

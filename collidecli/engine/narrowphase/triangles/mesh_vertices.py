@@ -183,7 +183,9 @@ def vertex_on_triangle(
         if not part_cone_contains(source, context.other, target, closest.part, -direction, RISE):
             return count
         if context.other_front == 1 and not is_front_facing(
-            outward_on(source, context.other, target, closest.part), -direction
+            outward_on(source, context.other, target, closest.part),
+            -direction,
+            context.other_closed,
         ):
             return count
     elif side * height < -context.touch:

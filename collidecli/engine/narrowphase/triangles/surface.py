@@ -262,11 +262,21 @@ def outward_on(heightfield_pair: HeightfieldPair, surface: int, face: int, part:
     return outward_at(heightfield_pair.meshes, face, part)
 
 
+LEVEL = wp.constant(Real(1.0e-7))
+"""Sine to which a direction from a border of an open surface is in the surface's plane. Directions
+of two meshes that are farther apart than 1e-8 of their size have smaller errors by rounding, so
+that the last bit does not decide; shapes that are behind the surface by more are behind it."""
+
+
 @wp.func
-def is_front_facing(outward: Vec3, direction: Vec3) -> bool:
+def is_front_facing(outward: Vec3, direction: Vec3, closed: int) -> bool:
     """Whether a feature with an outward vector faces a direction; one without (edge of a flat
-    sheet) faces all."""
-    return wp.dot(outward, direction) > Real(0.0) or wp.length_sq(outward) == Real(0.0)
+    sheet) faces all. A border of an open surface (closed = 0) faces what is level with it too, to a
+    sine of LEVEL."""
+    least = Real(0.0)
+    if closed == 0:
+        least = -LEVEL * wp.length(outward)
+    return wp.dot(outward, direction) > least or wp.length_sq(outward) == Real(0.0)
 
 
 @wp.func
