@@ -653,7 +653,8 @@ def write_contacts(path: Path, rule: str, major: int = 1) -> None:
     model = replace(model, shapes=shapes, material_rule=rule, forced_material=pairs)
     surface = TriangleMaterials(("a",), (Material(),), np.zeros(1, np.int32))
     model = replace(model, triangle_materials=TriangleMaterialTable.of([surface]))
-    block = sets.block_with_groups(model, 2, groups=GROUPS)
+    groups = tuple(group.having([column.name for column in group.optional]) for group in GROUPS)
+    block = sets.block_with_groups(model, 2, groups=groups)
     for column in OPTIONAL_COLUMNS:
         shape = (block.contact_count, column.width)[: 1 + (column.width > 1)]
         block.columns[column.name] = np.zeros(shape, column.dtype)
@@ -663,6 +664,7 @@ def write_contacts(path: Path, rule: str, major: int = 1) -> None:
     )
     options = {"columns": (*RIGID_COLUMNS, *OPTIONAL_COLUMNS), "episodes": EPISODES, "major": major}
     options |= {"timing": TimingReport().as_tables(), "engine": engine if major > 1 else None}
+    options |= {"groups": groups}
     sets.write_contact_set(path, model, block, **options)
 
 
