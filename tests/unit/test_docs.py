@@ -654,7 +654,11 @@ def write_contacts(path: Path, rule: str, major: int = 1) -> None:
     surface = TriangleMaterials(("a",), (Material(),), np.zeros(1, np.int32))
     model = replace(model, triangle_materials=TriangleMaterialTable.of([surface]))
     groups = tuple(group.having([column.name for column in group.optional]) for group in GROUPS)
-    block = sets.block_with_groups(model, 2, groups=groups)
+    block = sets.block_with_groups(model, 2, groups=GROUPS)
+    for group in GROUPS:
+        rows = block.groups[group.name]
+        for column in group.optional:
+            rows.columns[column.name] = np.zeros((rows.row_count, column.width), column.dtype)
     for column in OPTIONAL_COLUMNS:
         shape = (block.contact_count, column.width)[: 1 + (column.width > 1)]
         block.columns[column.name] = np.zeros(shape, column.dtype)
