@@ -717,10 +717,18 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> set[str]:
         f"<mujoco><worldbody>{balls}</worldbody><sensor>{sensors}</sensor></mujoco>"
     )
     label_sensors(
-        SensorRequest(scenes=[str(folder / "sensors.xml")], output=str(folder / "sensors.h5"))
+        SensorRequest(
+            scenes=[str(folder / "sensors.xml")],
+            output=str(folder / "sensors.h5"),
+            nominal_stiffness=1.0,
+        )
     )
     slipping = str(folder / "combine.h5")
-    label(LabelRequest(slipping, str(folder / "labels.h5"), LabelOptions(slip=True)))
+    label(
+        LabelRequest(
+            slipping, str(folder / "labels.h5"), LabelOptions(slip=True, nominal_stiffness=1.0)
+        )
+    )
     write_mask(str(folder / "mask.h5"), run_audit(AuditRequest(contacts=slipping)), False)
     found: set[str] = set()
     for path in folder.glob("*.h5"):
