@@ -716,19 +716,11 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> set[str]:
     (folder / "sensors.xml").write_text(
         f"<mujoco><worldbody>{balls}</worldbody><sensor>{sensors}</sensor></mujoco>"
     )
-    label_sensors(
-        SensorRequest(
-            scenes=[str(folder / "sensors.xml")],
-            output=str(folder / "sensors.h5"),
-            nominal_stiffness=1.0,
-        )
-    )
+    nominal = {"nominal_stiffness": 1.0}
+    sensed = {"scenes": [str(folder / "sensors.xml")], "output": str(folder / "sensors.h5")}
+    label_sensors(SensorRequest(**sensed, **nominal))
     slipping = str(folder / "combine.h5")
-    label(
-        LabelRequest(
-            slipping, str(folder / "labels.h5"), LabelOptions(slip=True, nominal_stiffness=1.0)
-        )
-    )
+    label(LabelRequest(slipping, str(folder / "labels.h5"), LabelOptions(slip=True, **nominal)))
     write_mask(str(folder / "mask.h5"), run_audit(AuditRequest(contacts=slipping)), False)
     found: set[str] = set()
     for path in folder.glob("*.h5"):
