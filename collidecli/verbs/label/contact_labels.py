@@ -494,8 +494,8 @@ class _DenseAxes:
         """
         world = self._world[self._keys.world(key)]
         one, other = self._keys.items(key)
-        reverse = values if reverse is None else reverse
-        for sensor, partner, of_order in ((one, other, values), (other, one, reverse)):
+        mirrored = values if reverse is None else reverse
+        for sensor, partner, of_order in ((one, other, values), (other, one, mirrored)):
             place = (frame - first, world, self._sensor[sensor], self._partner[partner])
             known = np.flatnonzero(np.min(place, axis=0, initial=0) >= 0)
             dense[tuple(axis[known] for axis in place)] = (

@@ -75,7 +75,8 @@ def point_forces(
     """Lower bounds of the frames of later contacts, and the nominal forces of the point contacts of
     each block. Raises InputError for a damaged file."""
     trigger = contacts.shapes.is_trigger
-    for block in contacts.blocks(names=FORCE_COLUMNS, **_cells(stream, contacts)):
+    first, last = _cells(stream, contacts)
+    for block in contacts.blocks(names=FORCE_COLUMNS, first=first, last=last):
         check_shape_rows(contacts, block)
         size = contact_forces(block, stiffness, trigger)
         point = 0.5 * (block.point0.astype(np.float64) + block.point1.astype(np.float64))
@@ -88,8 +89,7 @@ def surface_forces(stream: EventStream, contacts: ContactSet) -> Iterator[tuple[
     table = contacts.groups.get(HYDRO_PATCHES.name)
     if table is None:
         return
-    cells = _cells(stream, contacts)
-    for begin, end in spans([table.cell_start], BLOCK_ROWS, cells["first"], cells["last"]):
+    for begin, end in spans([table.cell_start], BLOCK_ROWS, *_cells(stream, contacts)):
         rows = table.rows(begin, end, PATCH_COLUMNS)
         check_group_rows(contacts, {HYDRO_PATCHES.name: rows}, begin, end)
         block = ContactBlock(begin, rows.cell_counts, rows.columns)
@@ -100,13 +100,13 @@ def surface_forces(stream: EventStream, contacts: ContactSet) -> Iterator[tuple[
         yield stream.following(block), _of_pairs(stream, block, forces)
 
 
-def _cells(stream: EventStream, contacts: ContactSet) -> dict[str, int]:
-    """The range of the cells of the selected frames."""
+def _cells(stream: EventStream, contacts: ContactSet) -> tuple[int, int]:
+    """The first cell of the selected frames, and the one after their last."""
     number = stream.frames.number
     if not len(number):
-        return {"first": 0, "last": 0}
+        return 0, 0
     worlds = contacts.world_count
-    return {"first": int(number[0]) * worlds, "last": (int(number[-1]) + 1) * worlds}
+    return int(number[0]) * worlds, (int(number[-1]) + 1) * worlds
 
 
 def _of_pairs(stream: EventStream, block: ContactBlock, forces: ForceSums) -> PairForces:
