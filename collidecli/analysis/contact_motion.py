@@ -163,6 +163,33 @@ def _motion(origin: np.ndarray, axis: int, step: np.ndarray) -> np.ndarray:
     return compose_poses(compose_poses(about, motion), back)
 
 
+def point_velocity(
+    model: Model,
+    poses: FramePoses,
+    index: np.ndarray,
+    body: np.ndarray,
+    point: np.ndarray,
+    cell: np.ndarray,
+) -> np.ndarray:
+    """float64[n, 3]: velocities of points as fixed to bodies, world [m/s].
+
+    index: int64[n], of the cell of each in `poses`. body: int64[n], -1 is the world. point:
+    float64[n, 3], world [m]. cell: int64[n].
+    """
+    frame, world = np.divmod(cell, model.world_count)
+
+    def at(frames: np.ndarray) -> np.ndarray:
+        return body_poses(model, poses.body_pose, frames - poses.first_frame, world, body)
+
+    before = at(poses.before[index])
+    after = at(poses.after[index])
+    conjugate = before[:, 3:] * [-1.0, -1.0, -1.0, 1.0]
+    turn = rotation_vector(multiply(after[:, 3:].T, conjugate.T).T)
+    return (after[:, :3] - before[:, :3] + cross(turn, point - at(frame)[:, :3])) / poses.seconds[
+        index
+    ][:, None]
+
+
 def motion_columns(
     model: Model, block: ContactBlock, poses: FramePoses, names: frozenset[str]
 ) -> dict[str, np.ndarray]:
@@ -200,21 +227,13 @@ def _strip(
     for side in (0, 1):
         body = model.shapes.body[block.columns[f"shape{side}"][rows]].astype(np.int64)
         point = block.columns[f"point{side}"][rows].astype(np.float64)
-
-        def at(frames: np.ndarray, body: np.ndarray = body) -> np.ndarray:
-            return body_poses(model, poses.body_pose, frames - poses.first_frame, world, body)
-
-        origin = at(frame)[:, :3]
         if f"distance_grad{side}" in names:
+            at_frame = frame - poses.first_frame
+            origin = body_poses(model, poses.body_pose, at_frame, world, body)[:, :3]
             of_strip[f"distance_grad{side}"] = distance_gradient(side, normal, point, origin)
         if names & {"normal_velocity", "slip"}:
-            before = at(poses.before[index])
-            after = at(poses.after[index])
-            conjugate = before[:, 3:] * [-1.0, -1.0, -1.0, 1.0]
-            turn = rotation_vector(multiply(after[:, 3:].T, conjugate.T).T)
             velocity.append(
-                (after[:, :3] - before[:, :3] + cross(turn, point - origin))
-                / poses.seconds[index][:, None]
+                point_velocity(model, poses, index, body, point, block.first_cell + index)
             )
     if velocity:
         relative = velocity[1] - velocity[0]

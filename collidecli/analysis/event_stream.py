@@ -163,18 +163,10 @@ class EventStream:
     def touches_of(self, block: ContactBlock) -> Intervals:
         """An interval of one frame for each touching pair of each cell of a block of
         `touching_blocks`."""
-        worlds = self.contacts.world_count
-        cells = block.first_cell + np.arange(len(block.cell_counts))
-        frame = cells // worlds
-        world = cells % worlds
-        index, between = np.divmod(frame - self._start, self._step)
-        cell = np.repeat(np.arange(len(cells)), block.cell_counts)
+        cell, index, world, selected = self._selected(block)
         shape0 = block.columns["shape0"]
         shape1 = block.columns["shape1"]
         distance = block.columns["distance"].astype(np.float32, copy=False)
-        is_selected_cell = (between == 0) & self._is_selected_world[world]
-        selected = None if is_selected_cell.all() else is_selected_cell[cell]
-        selected = self._selection.of_rows(shape0, shape1, selected)
         self.contact_count += len(cell) if selected is None else int(selected.sum())
         # In float32, like the column, so that a distance that was written as 0.001 equals the
         # threshold 0.001.
@@ -189,6 +181,33 @@ class EventStream:
         intervals = touches(key, index[cell], distance[rows])
         begin, end = self.frames.borders(self.keys.world(intervals.key), intervals.first)
         return replace(intervals, begin=begin, end=end)
+
+    def row_keys(
+        self, block: ContactBlock, wanted: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """int64[n] each: the rows of a block that are selected and wanted, bool[rows], their keys
+        and the indices of their frames."""
+        cell, index, world, selected = self._selected(block)
+        rows = np.flatnonzero(wanted if selected is None else wanted & selected)
+        cell = cell[rows]
+        shapes = (block.columns[name][rows] for name in ("shape0", "shape1"))
+        return rows, self.keys.key(world[cell], *shapes), index[cell]
+
+    def _selected(
+        self, block: ContactBlock
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray | None]:
+        """The cell of each row in the block; of each cell the index of its frame, and its world;
+        bool[rows], whether a row is of a selected pair, world and frame, None for all."""
+        cells = block.first_cell + np.arange(len(block.cell_counts))
+        frame, world = np.divmod(cells, self.contacts.world_count)
+        index, between = np.divmod(frame - self._start, self._step)
+        cell = np.repeat(np.arange(len(cells)), block.cell_counts)
+        is_selected_cell = (between == 0) & self._is_selected_world[world]
+        selected = None if is_selected_cell.all() else is_selected_cell[cell]
+        of_pairs = self._selection.of_rows(
+            block.columns["shape0"], block.columns["shape1"], selected
+        )
+        return cell, index, world, of_pairs
 
 
 def pair_keys(contacts: ContactSet, by: str, by_name: bool = True) -> PairKeys:

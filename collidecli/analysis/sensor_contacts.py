@@ -8,11 +8,14 @@ from typing import ClassVar
 
 import numpy as np
 
+from collidecli.analysis.nominal_forces import force_rows
 from collidecli.analysis.touch_graph import Rows
 from collidecli.numerics.poses import compose_poses, inverse_poses, moved_points, rotated
 from collidecli.scene.contact_columns import ContactBlock
 from collidecli.scene.sensors import OWN_POINT, POSITION, Region
 
+NOMINAL_WIDTH = 6
+"""Of a nominal force and its centre of pressure."""
 FramePoses = Callable[[np.ndarray, np.ndarray], np.ndarray]
 """Poses float64[n, 7] of bodies int64[n] (-1 is the world) in cells int64[n]."""
 
@@ -26,7 +29,8 @@ class SensorRows(Rows):
     [m]. shape, partner: int64, rows of the shapes of that contact, of the first and second side.
     point, partner_point: float64[n, 3], its witness points on the two [m]. normal: float64[n, 3],
     unit, from shape to partner. centre: float64[n, 3], mean of the middles of the witness points of
-    the counted contacts, NaN without one [m].
+    the counted contacts, NaN without one [m]. nominal: float64[n, 6], the nominal force on the
+    first side [N] and its centre of pressure, NaN without a force [m]; [n, 0] without a stiffness.
     """
 
     cell: np.ndarray
@@ -39,16 +43,18 @@ class SensorRows(Rows):
     partner_point: np.ndarray
     normal: np.ndarray
     centre: np.ndarray
+    nominal: np.ndarray
 
     DTYPES: ClassVar = {"distance": np.float64}
     VECTORS: ClassVar = ("point", "partner_point", "normal", "centre")
 
     @classmethod
-    def none(cls) -> SensorRows:
-        """No rows."""
+    def none(cls, nominal_width: int = 0) -> SensorRows:
+        """No rows. nominal_width: of `nominal`."""
         whole = np.zeros(0, np.int64)
         vectors = (np.zeros((0, 3)) for _ in cls.VECTORS)
-        return cls(whole, whole, whole, np.zeros(0), whole, whole, *vectors)
+        nominal = np.zeros((0, nominal_width))
+        return cls(whole, whole, whole, np.zeros(0), whole, whole, *vectors, nominal)
 
 
 @dataclass(frozen=True)
@@ -82,15 +88,17 @@ def contact_rows(
     limit: float,
     shape_body: np.ndarray,
     poses: FramePoses,
+    forces: np.ndarray | None = None,
 ) -> SensorRows:
     """The values of sensors in a block of contacts, ordered by column, then cell.
 
     A contact between two shapes of the sensor's first side has the sensing shape shape0, where both
     orders fit. limit: contacts with a distance of at most this are counted, compared in float32
-    [m]. shape_body: int64[S]. poses: of bodies in cells.
+    [m]. shape_body: int64[S]. poses: of bodies in cells. forces: float64[contacts], sizes of
+    nominal forces [N]; of those the sums are values too.
     """
-    reader = _BlockReader(block, shape_body, poses)
-    parts = [SensorRows.none()]
+    reader = _BlockReader(block, shape_body, poses, forces)
+    parts = [SensorRows.none(0 if forces is None else NOMINAL_WIDTH)]
     for column in columns:
         selected = reader.selected(column)
         if len(selected.row):
@@ -101,7 +109,14 @@ def contact_rows(
 class _BlockReader:
     """Selects contacts of a block, and reads the values of a sensor."""
 
-    def __init__(self, block: ContactBlock, shape_body: np.ndarray, poses: FramePoses) -> None:
+    def __init__(
+        self,
+        block: ContactBlock,
+        shape_body: np.ndarray,
+        poses: FramePoses,
+        forces: np.ndarray | None,
+    ) -> None:
+        self._forces = forces
         self._columns = block.columns
         self._shape_body = shape_body
         self._poses = poses
@@ -172,6 +187,7 @@ class _BlockReader:
                 )
                 / np.where(count > 0, count, np.nan)[:, None]
             )
+        nominal = self._nominal(row, is_reversed, group, len(start))
         rank = np.arange(len(row)) - start[group]
         kept = np.flatnonzero(rank < column.slots)
         kept = kept[np.lexsort((cell[kept], rank[kept]))]
@@ -191,4 +207,18 @@ class _BlockReader:
             np.where(swap, points[0], points[1]),
             np.where(swap, 0.0 - normal, normal),
             centre[group],
+            nominal[group],
         )
+
+    def _nominal(
+        self, row: np.ndarray, is_reversed: np.ndarray, group: np.ndarray, count: int
+    ) -> np.ndarray:
+        """float64[count, 6 or 0]: nominal forces on the sensing sides of contacts and their centres
+        of pressure, of the contacts of each group."""
+        if self._forces is None:
+            return np.zeros((count, 0))
+        normal = np.asarray(self._columns["normal"][row], np.float64)
+        away = np.where(is_reversed[:, None], normal, 0.0 - normal)
+        forces = force_rows(self._forces[row], away, self._middle[row])
+        sums = forces.grouped(group, count)
+        return np.concatenate([sums.force, sums.centre], axis=1)

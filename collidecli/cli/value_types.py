@@ -93,6 +93,13 @@ AREA = Number(
     "area: it must be finite and at least 0",
     lambda x: 0.0 <= x < math.inf,
 )
+STIFFNESS = Number(
+    "N/m",
+    "number of newtons per metre",
+    "stiffness: it must be finite and above zero",
+    lambda x: 0.0 < x < math.inf,
+    "N/m",
+)
 DEGREES = Number(
     "angle",
     "number of degrees",

@@ -11,18 +11,34 @@ import warp as wp
 
 from collidecli.analysis.contact_materials import material_columns
 from collidecli.analysis.contact_motion import FramePoses, motion_columns
+from collidecli.analysis.soft_motion import soft_motion_columns
 from collidecli.analysis.summary import TOUCH_COLUMNS
 from collidecli.errors import InputError
 from collidecli.motions.exact_gradients import ExactGradients
-from collidecli.scene.contact_columns import MOTION_COLUMNS, Column, ContactBlock
+from collidecli.scene.contact_columns import (
+    MOTION_COLUMNS,
+    SOFT_CONTACTS,
+    SOFT_MOTION_COLUMNS,
+    Column,
+    ContactBlock,
+    ContactGroup,
+)
 from collidecli.scene.mixing import OptionalColumns
 from collidecli.scene.model import Model
-from collidecli.scene.motion import Motion, check_seconds, episodes_in, time_unit
+from collidecli.scene.motion import (
+    Motion,
+    check_seconds,
+    episodes_in,
+    recorded_particles,
+    time_unit,
+)
 from collidecli.scene.options import ContactOptions
 from collidecli.scene.shape_switches import switches_of
 from collidecli.scene.triangle_materials import TriangleMaterialTable
 from collidecli.storage.process_activity import reading
 
+VELOCITIES = frozenset(("normal_velocity", "slip"))
+"""Columns of rigid contacts that require the frames before and after."""
 EXACT = "grad_exact"
 GRADIENT = "distance_grad1"
 
@@ -41,8 +57,9 @@ class RunColumns:
     """The optional columns `columns`, in the order of the file, of the contacts of a model in
     motion: those of `names`, and materials where triangles of the model have some.
 
-    Raises InputError for an unknown or undefined column, and for a velocity in a motion of one
-    frame or without times.
+    soft: names of the columns of /soft_contacts among them, which `groups` adds to that table.
+    Raises InputError for an unknown or undefined column, for one of particles where the model has
+    none, and for a velocity in a motion of one frame or without times.
     """
 
     def __init__(
@@ -56,7 +73,15 @@ class RunColumns:
         self._of_motion = frozenset(
             column.name for column in self.columns if column in MOTION_COLUMNS
         )
-        self._velocities = self._of_motion & {"normal_velocity", "slip"}
+        self.soft = frozenset(names) & {column.name for column in SOFT_MOTION_COLUMNS}
+        if self.soft and not len(model.particles):
+            raise InputError(
+                f"there are no particles, and so no {' and '.join(sorted(self.soft))} of their"
+                " contacts",
+                "--columns",
+                "leave it out; slip and normal_velocity are of contacts of shapes",
+            )
+        self._velocities = (self._of_motion & VELOCITIES) | self.soft
         if self._velocities:
             check_seconds(time_unit(motion), f"--columns {','.join(sorted(self._velocities))}")
         if self._velocities and len(motion.time) < 2:
@@ -68,6 +93,10 @@ class RunColumns:
                 what, "--columns", "give a recording of two frames or more, or leave the column out"
             )
 
+    def groups(self, groups: Sequence[ContactGroup]) -> tuple[ContactGroup, ...]:
+        """Tables of a run, with these columns of particles."""
+        return tuple(group.having(self.soft) for group in groups)
+
     def added(self, block: ContactBlock) -> ContactBlock:
         """The block with these columns added; the block itself if there are none.
 
@@ -75,12 +104,16 @@ class RunColumns:
         time between them.
         """
         has_triangles = len(self._model.triangle_materials) > 0
-        poses = self._poses(block) if self._of_motion or has_triangles else None
+        needs_poses = self._of_motion or self.soft or has_triangles
+        poses = self._poses(block) if needs_poses else None
         if has_triangles:
             assert poses is not None
             materials = material_columns(self._model, block, poses)
             block = replace(block, columns={**block.columns, **materials})
         block = self._surfaces.added(block)
+        if self.soft:
+            assert poses is not None
+            block = self._with_soft_columns(block, poses)
         if not self._of_motion:
             return block
         assert poses is not None
@@ -93,6 +126,32 @@ class RunColumns:
         }
         return replace(block, columns={**block.columns, **ordered})
 
+    def _with_soft_columns(self, block: ContactBlock, poses: FramePoses) -> ContactBlock:
+        name = SOFT_CONTACTS.name
+        rows = block.groups[name]
+        frames = range(poses.first_frame, poses.first_frame + len(poses.body_pose))
+        with reading("motion"):
+            recorded = recorded_particles(self._motion, frames)
+        resting = self._model.particles.position[None, None]
+        positions = self._model.with_attached_particles(
+            poses.body_pose, resting if recorded is None else recorded
+        )
+        positions = np.broadcast_to(positions, (len(frames), *positions.shape[1:]))
+        values = soft_motion_columns(
+            self._model, block.first_cell, rows, poses, positions, self.soft
+        )
+        rows = replace(rows, columns={**rows.columns, **values})
+        return replace(block, groups={**block.groups, name: rows})
+
+    def _row_counts(self, block: ContactBlock) -> np.ndarray:
+        """int64[cells]: rows of the tables with velocities."""
+        counts = np.zeros(len(block.cell_counts), np.int64)
+        if self._velocities & VELOCITIES:
+            counts += block.cell_counts
+        if self.soft:
+            counts += block.groups[SOFT_CONTACTS.name].cell_counts
+        return counts
+
     def _poses(self, block: ContactBlock) -> FramePoses:
         cell = block.first_cell + np.arange(len(block.cell_counts))
         frame, world = np.divmod(cell, self._model.world_count)
@@ -103,7 +162,7 @@ class RunColumns:
             before = np.maximum(frame - 1, first)
             after = np.minimum(frame + 1, last)
             seconds = self._motion.time[after] - self._motion.time[before]
-            still = (block.cell_counts > 0) & ~(seconds > 0.0)
+            still = (self._row_counts(block) > 0) & ~(seconds > 0.0)
             if still.any():
                 cell = int(np.argmax(still))
                 what = (

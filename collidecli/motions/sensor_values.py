@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 
 from collidecli.analysis.contact_motion import body_poses
-from collidecli.analysis.sensor_contacts import SensorRows, contact_rows
+from collidecli.analysis.nominal_forces import contact_forces
+from collidecli.analysis.sensor_contacts import NOMINAL_WIDTH, SensorRows, contact_rows
 from collidecli.engine.distances.pairs import PairDistances
 from collidecli.engine.scheduler import processing_threads
 from collidecli.errors import InputError
@@ -47,7 +48,7 @@ class SensorValues:
     """Evaluates sensors of a scene in motion. notes: warnings, complete after `rows`.
 
     limit: contacts with a distance of at most this are counted [m]; covered: contacts up to this
-    distance must be reported [m].
+    distance must be reported [m]. nominal_stiffness: of nominal forces [N/m]; None computes none.
     """
 
     scene: LoadedScene
@@ -57,6 +58,7 @@ class SensorValues:
     device: Any
     limit: float = 0.0
     covered: float = 0.0
+    nominal_stiffness: float | None = None
     notes: list[str] = field(default_factory=list)
 
     @cached_property
@@ -80,7 +82,7 @@ class SensorValues:
             if progress is not None:
                 progress(before * frames + now, len(passes) * frames)
 
-        parts = [SensorRows.none()]
+        parts = [SensorRows.none(self._nominal_width)]
         for number, evaluate in enumerate(passes):
             parts += evaluate(partial(report, number))
         rows = SensorRows.chained(*parts)
@@ -123,11 +125,25 @@ class SensorValues:
         with closing(collision.blocks(timing)) as blocks:
             for block in blocks:
                 poses = _BlockPoses(model, self.motion, block)
-                yield contact_rows(
-                    block, self.placed.contacts, self.limit, model.shapes.body, poses
-                )
+                body = model.shapes.body
+                forces = self._forces(block)
+                yield contact_rows(block, self.placed.contacts, self.limit, body, poses, forces)
                 report((block.first_cell + len(block.cell_counts)) // model.world_count)
         self.notes += search_warnings(timing, model.shapes.path)
+
+    @property
+    def _nominal_width(self) -> int:
+        return 0 if self.nominal_stiffness is None else NOMINAL_WIDTH
+
+    def _forces(self, block: ContactBlock) -> np.ndarray | None:
+        """float64[contacts]: sizes of nominal forces [N]."""
+        if self.nominal_stiffness is None:
+            return None
+        return contact_forces(block, self.nominal_stiffness, self.scene.model.shapes.is_trigger)
+
+    def _no_force(self, count: int) -> np.ndarray:
+        """`SensorRows.nominal` of sensors that are not of contacts."""
+        return np.full((count, self._nominal_width), np.nan)
 
     def _distance_items(self) -> Items | None:
         """The pairs of all sensors of distances, which filters do not narrow."""
@@ -190,6 +206,7 @@ class SensorValues:
                 np.where(swap[:, None], points[0], points[1]),
                 np.where(swap[:, None], 0.0 - block.normal[at], block.normal[at]),
                 np.full((len(frame), 3), np.nan),
+                self._no_force(len(frame)),
             )
             report(block.first + len(block.distance))
         self.notes += fields.notes
@@ -245,6 +262,7 @@ class SensorValues:
             none,
             none,
             none,
+            self._no_force(len(cell)),
         )
 
 

@@ -109,6 +109,11 @@ def speed(value: float | None) -> str:
     return "" if value is None else f"{plain(value)} m/s"
 
 
+def force(newtons: float) -> str:
+    """The size of a force, such as 1.2 kN."""
+    return with_prefix(newtons, "N")
+
+
 def percent(fraction: float) -> str:
     """A fraction as a percentage."""
     return f"{100.0 * fraction:.1f} %"

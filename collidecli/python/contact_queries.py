@@ -13,6 +13,13 @@ import numpy as np
 from collidecli.analysis.event_stream import EventStream
 from collidecli.analysis.frame_texts import frames_text, parse_frames
 from collidecli.analysis.interval_rows import DURATION
+from collidecli.analysis.nominal_forces import (
+    FORCE_COLUMNS,
+    FORCE_ROWS,
+    ForceTable,
+    check_nominal_stiffness,
+    force_table,
+)
 from collidecli.analysis.pair_selection import EventOptions
 from collidecli.analysis.summary import PairTotals, touches_of
 from collidecli.analysis.touch_intervals import Intervals, MergeGap
@@ -141,6 +148,49 @@ class ContactQueries:
         intervals = Intervals.chained(*stream.batches())
         first = leading(intervals, stream.frames, "begin")
         return NamedColumns(stream.columns(first), self._unknown_seconds(DURATION))
+
+    @python_call
+    def nominal_forces(self, stiffness: float, *, by: str = "contacts") -> NamedColumns:
+        """Nominal penalty forces of contacts, in the order of the contacts. Poses determine no
+        forces, see docs/reference/sensors.md.
+
+        Columns: frame, time, world, shape0, shape1 (paths), distance (of a pair the least) [m], and
+        force_x, force_y, force_z on shape1 [N] at point_x, point_y, point_z, in the world [m]; of a
+        contact the middle of its witness points, of a pair its centre of pressure.
+
+        stiffness: of a pair of shapes, whose contacts share it [N/m]. by: "contacts", or "pairs"
+        with a row for each pair of a cell. Only those with a force have rows; contacts of
+        hydroelastic surfaces and of particles have none. Raises InputError for a stiffness that is
+        not above zero and for a set of touches.
+        """
+        contacts = self._set
+        check_nominal_stiffness(stiffness, "nominal_forces: stiffness")
+        if by not in FORCE_ROWS:
+            raise InputError(f"'{by}' is none of {', '.join(FORCE_ROWS)}", "nominal_forces: by")
+        check_has_contacts(contacts)
+        parts = []
+        for block in contacts.blocks(names=FORCE_COLUMNS):
+            check_shape_rows(contacts, block)
+            parts.append(force_table(block, stiffness, contacts.shapes.is_trigger, by == "pairs"))
+        rows = ForceTable.chained(ForceTable.none(), *parts)
+        frame, world = np.divmod(rows.cell, max(1, contacts.world_count))
+        paths = np.array(contacts.shapes.path, object)
+        vectors = {"force": rows.force, "point": rows.point}
+        return NamedColumns(
+            {
+                "frame": frame,
+                "time": contacts.time[frame],
+                "world": world,
+                "shape0": paths[rows.shape0],
+                "shape1": paths[rows.shape1],
+                "distance": rows.distance,
+                **{
+                    f"{name}_{axis}": values[:, k]
+                    for name, values in vectors.items()
+                    for k, axis in enumerate(AXES)
+                },
+            }
+        )
 
     def _unknown_seconds(self, name: str) -> dict[str, InputError]:
         """The error of a column in seconds where the times of the frames are unknown."""

@@ -32,6 +32,7 @@ from collidecli.scene.contact_columns import (
     TOUCHES,
     Column,
     ContactBlock,
+    ContactGroup,
     GroupRows,
     no_columns,
 )
@@ -185,7 +186,8 @@ def contacts_in_memory(
         merged = merged_contacts(map(optional.added, shown), len(motion.time), model.world_count)
     for note in timing.missed_surfaces(model.shapes.path):
         warnings.warn(note, RuntimeWarning, stacklevel=4)
-    return of_collision(merged, model, collision, optional.columns)
+    groups = optional.groups(collision.pipeline.groups)
+    return of_collision(merged, model, collision, optional.columns, groups)
 
 
 def contacts_of_columns(
@@ -205,10 +207,15 @@ def contacts_of_columns(
 
 
 def of_collision(
-    merged: Contacts, model: Model, collision: Collision, optional: Sequence[Column] = ()
+    merged: Contacts,
+    model: Model,
+    collision: Collision,
+    optional: Sequence[Column] = (),
+    groups: Sequence[ContactGroup] | None = None,
 ) -> Contacts:
     """The contacts of a collision of a model, with the names of its shapes and objects, and what
-    `contact_set` writes. optional: optional columns that they have besides those of options."""
+    `contact_set` writes. optional: optional columns that they have besides those of options.
+    groups: their further tables; None is those of the pipeline."""
     shapes = model.shapes
     motion = collision.motion
     contact = collision.contact
@@ -223,7 +230,7 @@ def of_collision(
         scene=("", sha256(b"".join(content)).hexdigest()),
         config=json.dumps(contact.stored),
         columns=(*RIGID_COLUMNS, *optional, *contact.columns),
-        groups=collision.pipeline.groups,
+        groups=collision.pipeline.groups if groups is None else groups,
         compression="none",
     )
     objects = ParticleObjects.of_scene(model.particles)

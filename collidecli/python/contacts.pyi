@@ -13,7 +13,7 @@ from collidecli.python.contact_set import Contacts, ContactSet
 from collidecli.python.device_contacts import DeviceContacts
 from collidecli.python.progress import ShowProgress
 from collidecli.results.result import Progress
-from collidecli.scene.contact_columns import Column, ContactBlock
+from collidecli.scene.contact_columns import Column, ContactBlock, ContactGroup
 from collidecli.scene.model import Model
 from collidecli.scene.motion import Motion
 from collidecli.scene.options import ContactOptions, EngineOptions
@@ -131,7 +131,11 @@ def contacts_of_columns(
     model: Model, collision: Collision, counts: np.ndarray, values: Mapping[str, np.ndarray]
 ) -> Contacts: ...
 def of_collision(
-    merged: Contacts, model: Model, collision: Collision, optional: Sequence[Column] = ()
+    merged: Contacts,
+    model: Model,
+    collision: Collision,
+    optional: Sequence[Column] = (),
+    groups: Sequence[ContactGroup] | None = None,
 ) -> Contacts: ...
 def _check_model(model: object) -> None: ...
 def set_of(contacts: Other | Contacts, where: str) -> Other | ContactSet: ...

@@ -43,7 +43,9 @@ class Sensors:
     int32[F, W, K], rows of `shapes` of the nearest contact, -1 without one. float64[F, W, K, 3],
     world, NaN without one: point, partner_point, its witness points on the two shapes [m];
     position, their middle [m]; normal, unit, from shape to partner; centre, the mean position of
-    the counted contacts [m]; tangent, unit, None where no sensor declares it. sensors: names.
+    the counted contacts [m]; tangent, unit, None where no sensor declares it; nominal_force, on the
+    sensor [N], 0 without penetration, and pressure_centre, of that force [m], both None without
+    nominal_stiffness. sensors: names.
     declared: the word that declares each. shapes: paths. frame, step: int64[F]. time: float64[F]
     [s]. world: int64[W]. recorded: bool[F, W]. present: bool[W, K], whether the world's scene has
     the sensor.
@@ -60,6 +62,8 @@ class Sensors:
     normal: np.ndarray
     centre: np.ndarray
     tangent: np.ndarray | None
+    nominal_force: np.ndarray | None
+    pressure_centre: np.ndarray | None
     sensors: tuple[str, ...]
     declared: tuple[str, ...]
     shapes: tuple[str, ...]
@@ -124,6 +128,7 @@ def label_sensors(
     enter: float | str = 0.0,
     leave: float | str | None = None,
     min_frames: int = 1,
+    nominal_stiffness: float | None = None,
     **options: Any,
 ) -> Sensors:
     """What the sensors of a scene in motion measure, as arrays.
@@ -135,6 +140,8 @@ def label_sensors(
         enter: a label begins at a distance of at most this, in metres or as a text such as "2mm".
             leave: it lasts while the distance is at most this; None is `enter`. min_frames: shorter
             pauses are filled, then shorter labels left out.
+        nominal_stiffness: adds nominal forces, this times the depth of each pair of shapes [N/m].
+            Poses determine no forces, see docs/reference/sensors.md.
         options: of `run` for the scene, the recording and the engine, and `worlds`, `frames`,
             `gap`, `margin`, `gap_rule`, `static_pairs`.
     Returns:
@@ -153,6 +160,7 @@ def label_sensors(
         enter=checked_metres(enter, "enter"),
         leave=None if leave is None else checked_metres(leave, "leave"),
         min_frames=min_frames,
+        nominal_stiffness=nominal_stiffness,
     )
     found, labels = evaluated(request, lambda labels: (_in_memory(labels), labels))
     for note in dict.fromkeys(labels.notes):

@@ -209,6 +209,23 @@ MOTION_COLUMNS = (
     Column("slip", "float32", 1, "m/s", "speed of point1 along the surface relative to point0"),
 )
 """Columns that follow from the motion of the two bodies."""
+SOFT_MOTION_COLUMNS = (
+    Column(
+        "body_velocity",
+        "float32",
+        3,
+        "m/s",
+        "of the point of the shape's surface as fixed to its body, world",
+    ),
+    Column(
+        "relative_velocity",
+        "float32",
+        3,
+        "m/s",
+        "of the particle, edge or face at the contact, less body_velocity, world",
+    ),
+)
+"""Columns of /soft_contacts that follow from the motion of the particles and the body."""
 MATERIAL_COLUMNS = tuple(
     Column(
         f"material{side}",
@@ -344,6 +361,7 @@ SOFT_CONTACTS = ContactGroup(
     least={"indices": -1, "feature": -1},
     kinds=("vertex", "edge", "face"),
     limit="soft_gap",
+    optional=SOFT_MOTION_COLUMNS,
 )
 """Contacts of particles with shapes."""
 

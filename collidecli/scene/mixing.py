@@ -13,6 +13,7 @@ from collidecli.scene.contact_columns import (
     MATERIAL_COLUMNS,
     MOTION_COLUMNS,
     OPTIONAL_COLUMNS,
+    SOFT_MOTION_COLUMNS,
     Column,
     ContactBlock,
 )
@@ -66,7 +67,7 @@ def check_column_names(names: Sequence[str]) -> None:
     """Raises InputError for a name that is no optional column; the message lists the known ones."""
     known = [
         column.name
-        for column in OPTIONAL_COLUMNS
+        for column in (*OPTIONAL_COLUMNS, *SOFT_MOTION_COLUMNS)
         if column.name not in (*BROUGHT_BY, *SURFACE_COLUMNS)
     ]
     for name in names:
@@ -84,13 +85,13 @@ def check_column_names(names: Sequence[str]) -> None:
 
 
 def chosen_columns(names: Sequence[str], rule: str) -> tuple[Column, ...]:
-    """The optional columns `names`, each once, in the order of the file.
+    """The optional columns of rigid contacts among `names`, each once, in the order of the file.
 
     Raises InputError for an unknown name, and for a column that the scene's material rule does not
     define.
     """
     check_column_names(names)
-    of_motion = [column.name for column in MOTION_COLUMNS]
+    of_motion = [column.name for column in (*MOTION_COLUMNS, *SOFT_MOTION_COLUMNS)]
     for name in names:
         if name not in (*RULE_COLUMNS[rule], *of_motion):
             what = f"the scene's material rule '{rule}' does not define a contact's {name}"

@@ -528,3 +528,45 @@ def test_one_table_of_several_sets(tables, collide):
     assert len(pandas.read_parquet("some.parquet")) == len(each)
     assert collide("label sets/bad.h5 sets/bad.h5 -o none.parquet").code == 2
     assert not Path("none.parquet").exists()
+
+
+def test_nominal_forces(made, collide):
+    """On request: arrays, columns, the listed pairs, and what is refused."""
+    plain = collide.result("label a.h5 -o plain.npz")
+    options = ["--nominal-stiffness", "20000N/m", "--by", "shapes"]
+    result = collide.result("label a.h5 -o out.npz", *options)
+    assert "nominal_stiffness" not in plain["options"]
+    assert result["options"]["nominal_stiffness"] == 20000.0
+    first = result["listed"][0]
+    assert first["greatest_force"] == pytest.approx(20000.0 * -first["least_distance"])
+    assert "greatest_force" not in plain["listed"][0]
+    with np.load("out.npz") as found, np.load("plain.npz") as without:
+        sensors, partners = found["sensors"].tolist(), found["partners"].tolist()
+        force = found["nominal_force"]
+        size = np.linalg.norm(force, axis=-1)
+        expected = np.zeros(size.shape)
+        for row in ROWS:
+            names = ["ground", "ball", "bøx"]
+            for one, other in ((row.shape0, row.shape1), (row.shape1, row.shape0)):
+                if names[one] in sensors:
+                    at = sensors.index(names[one]), partners.index(names[other])
+                    place = (row.frame, row.world, *at)
+                    expected[place] = max(expected[place], 20000.0 * max(0.0, -row.distance))
+        assert size == pytest.approx(expected, rel=1e-5)
+        ball, box = sensors.index("ball"), sensors.index("bøx")
+        pair = force[3, 1, ball, partners.index("bøx")], force[3, 1, box, partners.index("ball")]
+        assert np.array_equal(pair[0], -pair[1])
+        assert "nominal_force" not in without
+        assert "pressure_centre" not in without
+    for name in ("l.parquet", "l.csv", "l.h5"):
+        collide.ok("label", made, "-o", name, *options)
+    for table in (pandas.read_parquet("l.parquet"), pandas.read_csv("l.csv")):
+        columns = [f"nominal_force_{axis}" for axis in "xyz"]
+        assert np.linalg.norm(table[columns], axis=1).max() == pytest.approx(200.0)
+        assert table["pressure_centre_x"].notna().sum() == (expected > 0.0).sum()
+    with h5py.File("l.h5") as file:
+        assert file["nominal_force"].attrs["unit"] == "N"
+        assert np.array_equal(file["nominal_force"][()], force)
+    assert "nominal force" in collide("label", made, "-o", "shown.npz", *options).out
+    for value in ("0", "-1", "nan", "inf", "1kg"):
+        assert collide("label a.h5 -o no.npz --nominal-stiffness", value).code == 2

@@ -653,7 +653,12 @@ def write_contacts(path: Path, rule: str, major: int = 1) -> None:
     model = replace(model, shapes=shapes, material_rule=rule, forced_material=pairs)
     surface = TriangleMaterials(("a",), (Material(),), np.zeros(1, np.int32))
     model = replace(model, triangle_materials=TriangleMaterialTable.of([surface]))
+    groups = tuple(group.having([column.name for column in group.optional]) for group in GROUPS)
     block = sets.block_with_groups(model, 2, groups=GROUPS)
+    for group in GROUPS:
+        rows = block.groups[group.name]
+        for column in group.optional:
+            rows.columns[column.name] = np.zeros((rows.row_count, column.width), column.dtype)
     for column in OPTIONAL_COLUMNS:
         shape = (block.contact_count, column.width)[: 1 + (column.width > 1)]
         block.columns[column.name] = np.zeros(shape, column.dtype)
@@ -663,6 +668,7 @@ def write_contacts(path: Path, rule: str, major: int = 1) -> None:
     )
     options = {"columns": (*RIGID_COLUMNS, *OPTIONAL_COLUMNS), "episodes": EPISODES, "major": major}
     options |= {"timing": TimingReport().as_tables(), "engine": engine if major > 1 else None}
+    options |= {"groups": groups}
     sets.write_contact_set(path, model, block, **options)
 
 
@@ -710,11 +716,11 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> set[str]:
     (folder / "sensors.xml").write_text(
         f"<mujoco><worldbody>{balls}</worldbody><sensor>{sensors}</sensor></mujoco>"
     )
-    label_sensors(
-        SensorRequest(scenes=[str(folder / "sensors.xml")], output=str(folder / "sensors.h5"))
-    )
+    nominal = {"nominal_stiffness": 1.0}
+    sensed = {"scenes": [str(folder / "sensors.xml")], "output": str(folder / "sensors.h5")}
+    label_sensors(SensorRequest(**sensed, **nominal))
     slipping = str(folder / "combine.h5")
-    label(LabelRequest(slipping, str(folder / "labels.h5"), LabelOptions(slip=True)))
+    label(LabelRequest(slipping, str(folder / "labels.h5"), LabelOptions(slip=True, **nominal)))
     write_mask(str(folder / "mask.h5"), run_audit(AuditRequest(contacts=slipping)), False)
     found: set[str] = set()
     for path in folder.glob("*.h5"):

@@ -4,10 +4,13 @@ Fields are those of Newton 1.8. Newton's point of a sphere is its centre, with t
 and offset; here every point is on the surface, with the authored margin. The separation dot(normal,
 point1 - point0) - margin0 - margin1, and point + offset on the inflated surface, are equal in both.
 `soft_contact_*`: body_pos is the point of the shape's surface in its body frame, the normal points
-to the particle.
+to the particle. body_vel is the velocity of the surface in that frame: Newton adds the body's own,
+and it is 0 of every shape whose surface does not move in its body.
 """
 
 from __future__ import annotations
+
+from collections.abc import Mapping
 
 import numpy as np
 
@@ -81,13 +84,16 @@ def _soft_arrays(selected: SelectedContacts) -> tuple[list[Array], list[str]]:
         ),
         stored(rows, "soft_contact_shape", "shape", "int32"),
         stored(rows, "soft_contact_body_pos", "point_body", "float32", (3,)),
+        per_contact(rows, "soft_contact_body_vel", "float32", (3,), ("shape",), _at_rest),
         stored(rows, "soft_contact_normal", "normal", "float32", (3,)),
     ]
-    left_out = [
-        "soft_contact_body_vel, soft_contact_tids: velocities and threads, which a contact set does"
-        " not contain"
-    ]
+    left_out = ["soft_contact_tids: threads, which a contact set does not contain"]
     unhandled = every.contact_count - rows.contact_count
     if unhandled:
         left_out.append(f"{unhandled} soft contacts of edges and faces, which have no particle")
     return arrays, left_out
+
+
+def _at_rest(columns: Mapping[str, np.ndarray]) -> np.ndarray:
+    """float32[n, 3]: velocities of surfaces in the frames of their bodies."""
+    return np.zeros((len(columns["shape"]), 3), np.float32)

@@ -208,7 +208,7 @@ def tables_of_file(
             if is_rigid
             else ()
         )
-        definition = definition.having(extra if optional else ())
+        definition = definition.having(group if optional else ())
         tables[definition.name] = ContactTable(file, path, definition, float_type, cells, extra)
         if is_rigid:
             float_type = tables[definition.name].chunks("point0").dtype

@@ -502,7 +502,8 @@ def _rules(
     order = ", ".join(("cell", *keys))
     once = ", each row once" if strict else ""
     yield f"rows are out of order: {order}{once}", _out_of_order(rows, cell, keys, strict)
-    yield from _value_rules(definition, rows, (KIND_UNKNOWN,) if is_other else ())
+    given = definition if name == RIGID_CONTACTS.name else definition.having(rows.columns)
+    yield from _value_rules(given, rows, (KIND_UNKNOWN,) if is_other else ())
     if name == RIGID_CONTACTS.name:
         yield from pairs.of(rows.columns, cell)
     if name in (SOFT_CONTACTS.name, SOFT_SWEEP.name):

@@ -17,7 +17,7 @@ from collidecli.scene.contact_columns import GROUPS, OPTIONAL_COLUMNS, RIGID_COL
 from collidecli.storage.contact_sets.reader import ContactSet
 from collidecli.verbs.diff import models
 from collidecli.verbs.diff.blocks import Side, side_by_side
-from collidecli.verbs.diff.groups import compare_groups, group_fields
+from collidecli.verbs.diff.groups import compare_groups, group_fields, shared_groups
 from collidecli.verbs.diff.models import ModelComparison
 from collidecli.verbs.diff.request import DiffRequest
 from collidecli.wording import did_you_mean, metres
@@ -96,8 +96,7 @@ def _compared(request: DiffRequest, a: ContactSet, b: ContactSet) -> list[str]:
     """Names of the compared columns. Raises InputError for a column that one of the files lacks."""
     shared = [c.name for c in RIGID_COLUMNS if c.name not in ("shape0", "shape1")]
     shared += [name for name in a.optional_columns if name in b.optional_columns]
-    groups = [group for group in GROUPS if group.name in a.groups and group.name in b.groups]
-    of_groups = [field[0] for group in groups for field in group_fields(group)]
+    of_groups = [field[0] for group in shared_groups(a, b) for field in group_fields(group)]
     for name in request.fields:
         if name not in (*shared, *of_groups):
             what = f"'{name}' is no column of both files"
@@ -128,7 +127,8 @@ def limits(texts: Sequence[str], option: str) -> dict[str, float]:
     that is unknown or has no tolerance.
     """
     named = [(c.name, c.unit, c.dtype) for c in (*RIGID_COLUMNS, *OPTIONAL_COLUMNS)]
-    named += [column for group in GROUPS for column in group_fields(group)]
+    for group in GROUPS:
+        named += group_fields(group.having([column.name for column in group.optional]))
     units = dict.fromkeys(_SHAPE_FIELDS, "") | {
         name: unit for name, unit, dtype in named if dtype.kind == "f"
     }

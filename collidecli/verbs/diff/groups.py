@@ -11,13 +11,20 @@ from collidecli.analysis.contact_matching import Contacts, in_order_of_shapes, k
 from collidecli.analysis.deviations import FieldTally, Tolerances
 from collidecli.analysis.differences import GAP, TableDifferences
 from collidecli.analysis.model_alignment import FrameAlignment
-from collidecli.scene.contact_columns import GROUPS, ContactGroup, GroupRows, shapes_of
+from collidecli.scene.contact_columns import (
+    GROUPS,
+    GROUPS_BY_NAME,
+    ContactGroup,
+    GroupRows,
+    shapes_of,
+)
 from collidecli.scene.options import recorded_number
 from collidecli.storage.contact_sets.contact_table import rows_of_cells
 from collidecli.storage.contact_sets.row_rules import check_group_rows, objects_of
 from collidecli.verbs.diff.blocks import matched_blocks
 
 if TYPE_CHECKING:
+    from collidecli.storage.contact_sets.reader import ContactSet
     from collidecli.verbs.diff.blocks import Side
     from collidecli.verbs.diff.request import DiffRequest
 
@@ -34,12 +41,22 @@ def group_fields(group: ContactGroup) -> list[tuple[str, str, np.dtype]]:
     return [(one.name, "rad" if one.name == "normal" else one.unit, one.dtype) for one in columns]
 
 
+def shared_groups(a: ContactSet, b: ContactSet) -> list[ContactGroup]:
+    """The groups that both sets have, with the optional columns that both have."""
+    names = [group.name for group in GROUPS if group.name in a.groups and group.name in b.groups]
+    of_b = {name: b.groups[name].names for name in names}
+    return [
+        GROUPS_BY_NAME[name].having([n for n in a.groups[name].names if n in of_b[name]])
+        for name in names
+    ]
+
+
 def compare_groups(
     sides: Sequence[Side], frames: FrameAlignment, request: DiffRequest, tolerances: Tolerances
 ) -> list[TableDifferences]:
     """Differences of each group that both sets have. Raises InputError for unreadable rows."""
     a, b = (side.contacts for side in sides)
-    shared = [group for group in GROUPS if group.name in a.groups and group.name in b.groups]
+    shared = shared_groups(a, b)
     worlds = min(a.world_count, b.world_count)
     compared = {}
     for group in shared:

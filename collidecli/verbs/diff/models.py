@@ -185,6 +185,9 @@ def _notes(a: ContactSet, b: ContactSet, aligned: ShapeAlignment) -> list[str]:
         notes.append(f"the files have format versions {versions}: common data is compared")
     for one, other, name in ((a, b, "A"), (b, a, "B")):
         alone = [c for c in one.optional_columns if c not in other.optional_columns]
+        for group in [name for name in one.groups if name in other.groups]:
+            given = one.groups[group].definition.columns
+            alone += [c.name for c in given if c.name not in other.groups[group].names]
         if alone:
             notes.append(
                 f"only {name} has the column{'s' if len(alone) > 1 else ''} {', '.join(alone)}: not"

@@ -31,7 +31,7 @@ from collidecli.cli.shared_options import (
     world_option,
 )
 from collidecli.cli.streams import Streams, streams_of
-from collidecli.cli.value_types import Length, PatternPair, WholeNumber
+from collidecli.cli.value_types import STIFFNESS, Length, PatternPair, WholeNumber
 from collidecli.exit_codes import SUCCESS
 from collidecli.results.endings import SCENE_ENDINGS
 from collidecli.results.outputs import check_output, output_folders, planned_outputs
@@ -55,6 +55,10 @@ PARTNERS = "Touched by these. [default: all, and static shapes]"
 MIN_FRAMES = "Fill shorter pauses, then leave out shorter labels."
 OUTPUT_FILE = ".parquet, .npz, .csv or .h5; required but for sensors of a scene."
 SLIP = "Add the slip speed; needs the column of collide run --columns slip."
+NOMINAL_STIFFNESS = (
+    "Add a nominal force and its centre: this stiffness times the depth of each pair of shapes."
+    " Poses determine no forces."
+)
 LABEL_EPILOG = """\b
 collide label out.h5 --between 'foot_*,floor' -o feet.npz
 collide label out.h5 --sensors 'gripper*' --enter 1mm --leave 3mm --min-frames 3 -o labels.parquet
@@ -65,7 +69,10 @@ collide label robot.usda -t motion.h5 --sensors sensors.toml -o sensors.h5
 SENSOR_ENDING = ".sensors.h5"
 OF_SETS = ("partners", "between", "by", "world", "slip", "chart")
 """Options that labels of sensors do not have."""
-OF_LABELS = ("sensors", "partners", "by", "enter", "leave", "min_frames", "slip", "frames")
+OF_LABELS = (
+    *("sensors", "partners", "by", "enter", "leave", "min_frames", "slip", "frames"),
+    "nominal_stiffness",
+)
 """Fields of `LabelOptions` that are options."""
 rule_options = together(
     option(
@@ -105,6 +112,7 @@ rule_options = together(
 @world_option(section=LABELLED)
 @rule_options
 @option("--slip", is_flag=True, section=TOUCH, help=SLIP)
+@option("--nominal-stiffness", type=STIFFNESS, section=TOUCH, help=NOMINAL_STIFFNESS)
 @option("-o", "--output", metavar="FILE", section=OUTPUT, help=OUTPUT_FILE)
 @option(
     "--chart", metavar="FILE", section=OUTPUT, help="The listed labels over time: .svg or .png."

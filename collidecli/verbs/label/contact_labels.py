@@ -15,13 +15,19 @@ import numpy as np
 
 from collidecli.analysis.event_stream import EventStream, row_templates
 from collidecli.analysis.labelled_runs import LabelRule
+from collidecli.analysis.nominal_forces import (
+    CENTRE,
+    FORCE,
+    check_nominal_stiffness,
+    nominal_option,
+)
 from collidecli.analysis.pair_selection import (
     EventOptions,
     check_known_touches,
     group_notes,
     touch_notes,
 )
-from collidecli.analysis.touch_intervals import RIGID, Intervals
+from collidecli.analysis.touch_intervals import RIGID, TRIGGER, Intervals
 from collidecli.analysis.touching_rows import UNKNOWN_DISTANCE
 from collidecli.errors import InputError
 from collidecli.results.result import Progress
@@ -32,10 +38,21 @@ from collidecli.scene.options import recorded_number
 from collidecli.scene.records import may_share_world
 from collidecli.storage.array_files import LABELS_FORMAT
 from collidecli.storage.contact_sets.reader import ContactSet
-from collidecli.storage.contact_sets.row_rules import check_shape_rows, gap_range, pair_values
+from collidecli.storage.contact_sets.row_rules import (
+    check_shape_rows,
+    gap_range,
+    is_touch_set,
+    pair_values,
+)
 from collidecli.storage.contact_sets.selected import named_items, rows_of_block
 from collidecli.verbs.label.dense import DenseArray
 from collidecli.verbs.label.frame_values import LabelReader, ValueReader
+from collidecli.verbs.label.pair_forces import (
+    ForceReader,
+    PairForces,
+    point_forces,
+    surface_forces,
+)
 
 BLOCK_VALUES = 1 << 20
 """Labels of one block: frames, worlds, sensors and partners multiplied."""
@@ -43,6 +60,7 @@ Missing = set[tuple[str, str]]
 """Options and their patterns that match nothing."""
 AXES = ("sensors", "partners")
 """Axes of the dense arrays after frames and worlds."""
+STIFFNESS = "--nominal-stiffness"
 SLIP = "slip"
 """Optional column of contacts: tangential speed of the two bodies' points [m/s]."""
 
@@ -54,7 +72,8 @@ class LabelOptions:
     sensors, partners: patterns of the paths of bodies, static shapes and particle objects (by
     "bodies"), or of shapes and particle objects (by "shapes"); () is every body or moving shape,
     and every item. enter, leave [m], min_frames: see `LabelRule`; leave None is `enter`. slip: read
-    the column of that name. worlds: numbers; () is all. frames: A:B:S.
+    the column of that name. nominal_stiffness: of nominal forces [N/m]; None computes none. worlds:
+    numbers; () is all. frames: A:B:S.
     """
 
     sensors: Sequence[str] = ()
@@ -64,6 +83,7 @@ class LabelOptions:
     leave: float | None = None
     min_frames: int = 1
     slip: bool = False
+    nominal_stiffness: float | None = None
     worlds: Sequence[int] = ()
     frames: str = ""
 
@@ -92,22 +112,35 @@ class LabelBlock:
     the least of the contacts [m], infinite without one, NaN where the world does not have the pair
     and where a set of touches does not tell it.
     slip: float32, the greatest of the contacts within `leave` [m/s], NaN where there is no label or
-    no such contact; None if it is not read.
+    no such contact; None if it is not read. nominal_force: float32[f, W, S, P, 3], on the sensor
+    [N], NaN where the world does not have the pair and for particles; pressure_centre: float64, of
+    that force [m], NaN without one; None without a stiffness.
     """
 
     first: int
     touch: np.ndarray
     distance: np.ndarray
     slip: np.ndarray | None
+    nominal_force: np.ndarray | None = None
+    pressure_centre: np.ndarray | None = None
 
 
 def _check_options(contacts: ContactSet, options: LabelOptions) -> None:
-    """Raises InputError for things that have no labels, and for slip that the set does not have."""
+    """Raises InputError for things that have no labels, and for slip and forces that the set does
+    not have."""
     if options.by not in LABEL_THINGS:
         raise InputError(f"'{options.by}' is none of {', '.join(LABEL_THINGS)}", "--by")
     if options.slip and SLIP not in contacts.column_names:
         fix = f"collide run --columns {SLIP} writes it"
         raise InputError(f"the contact set has no column '{SLIP}'", f"{contacts.path}: --slip", fix)
+    if options.nominal_stiffness is not None:
+        check_nominal_stiffness(options.nominal_stiffness, STIFFNESS)
+        if is_touch_set(contacts):
+            raise InputError(
+                "the contact set is of a run with --touch-only, in which depths are not known",
+                f"{contacts.path}: {STIFFNESS}",
+                "run without --touch-only",
+            )
 
 
 class ContactLabels:
@@ -156,6 +189,10 @@ class ContactLabels:
             )
             self.notes.append(
                 f"{what}: they have no label ('present' is false in arrays, a table has no row)"
+            )
+        if options.nominal_stiffness is not None and self._is_particle.any():
+            self.notes.append(
+                "contacts of particles have no nominal force: it is NaN in pairs with their objects"
             )
         self._check_covered(rule.leave)
         self.contact_count = 0
@@ -291,6 +328,41 @@ class ContactLabels:
             always |= is_rigid[one] & is_rigid[other]
         return always
 
+    @cached_property
+    def _is_particle(self) -> np.ndarray:
+        """bool[items]: particle objects."""
+        return np.array([kind not in (*RIGID, TRIGGER) for kind in self.keys.kinds], bool)
+
+    def _force_readers(self) -> list[ForceReader]:
+        """Readers of nominal forces, of point contacts and of surfaces; none without a
+        stiffness."""
+        stiffness = self.options.nominal_stiffness
+        if stiffness is None:
+            return []
+        parts = (
+            point_forces(self._stream, self.contacts, stiffness),
+            surface_forces(self._stream, self.contacts),
+        )
+        return [ForceReader(part, len(self.frames)) for part in parts]
+
+    def _forces(
+        self, dense: _DenseAxes, first: int, count: int, readers: Sequence[ForceReader]
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """The nominal forces and centres of pressure of `count` frames."""
+        shape = count, *self.shape[1:], 3
+        taken = [reader.take(first + count) for reader in readers]
+        rows = PairForces.chained(*taken).merged()
+        one, other = self.keys.items(rows.key)
+        rows = rows.take(one != other)
+        is_known = self.present & ~self._is_particle[self._sensor][:, None]
+        is_known = is_known & ~self._is_particle[self._partner]
+        apart = np.where(is_known, np.float32(0.0), np.float32(np.nan))
+        force = np.broadcast_to(apart[..., None], shape).copy()
+        dense.fill(force, first, rows.key, rows.frame, rows.force, 0.0 - rows.force)
+        centre = np.full(shape, np.nan)
+        dense.fill(centre, first, rows.key, rows.frame, rows.sums.centre)
+        return force, centre
+
     @property
     def recorded(self) -> np.ndarray:
         """bool[F, W]: whether each cell is recorded: in an episode, if the set has some."""
@@ -354,6 +426,9 @@ class ContactLabels:
         """Reads all that `blocks` reads. Raises InputError for a damaged file."""
         for _ in chain(self._distances(copy(self._stream), progress), self._slip_touches()):
             pass
+        for reader in self._force_readers():
+            while reader.read() is not None:
+                pass
 
     def _slip_touches(self) -> Iterator[tuple[int, Intervals]]:
         return self._slips() if self.options.slip else iter(())
@@ -369,6 +444,7 @@ class ContactLabels:
         values = ValueReader(self._distances(stream, progress), frames)
         labels = LabelReader(values, self.options.rule, self._always_touch)
         slips = ValueReader(self._slip_touches(), frames)
+        readers = self._force_readers()
         dense = _DenseAxes(self)
         apart = np.where(self.present, np.float32(np.inf), np.float32(np.nan))
         for first in range(0, frames, at_once):
@@ -385,7 +461,8 @@ class ContactLabels:
                 fast = slips.take(first + count)
                 dense.fill(slip, first, fast.key, fast.frame, -fast.value)
                 slip[~touch] = np.nan
-            yield LabelBlock(first, touch, distance, slip)
+            forces = self._forces(dense, first, count, readers) if readers else (None, None)
+            yield LabelBlock(first, touch, distance, slip, *forces)
         labels.finish()
         self.contact_count = stream.contact_count
         self.run_count = labels.run_count
@@ -409,15 +486,20 @@ class _DenseAxes:
         key: np.ndarray,
         frame: np.ndarray,
         values: np.ndarray | bool,
+        reverse: np.ndarray | None = None,
     ) -> None:
-        """Sets the values of pairs in an array of the frames from `first`. key, frame: int64[n]."""
+        """Sets the values of pairs in an array of the frames from `first`. key, frame: int64[n].
+
+        reverse: values where the larger item is the sensor; None is `values`.
+        """
         world = self._world[self._keys.world(key)]
         one, other = self._keys.items(key)
-        for sensor, partner in ((one, other), (other, one)):
+        mirrored = values if reverse is None else reverse
+        for sensor, partner, of_order in ((one, other, values), (other, one, mirrored)):
             place = (frame - first, world, self._sensor[sensor], self._partner[partner])
             known = np.flatnonzero(np.min(place, axis=0, initial=0) >= 0)
             dense[tuple(axis[known] for axis in place)] = (
-                values if isinstance(values, bool) else values[known]
+                of_order if isinstance(of_order, bool) else of_order[known]
             )
 
 
@@ -432,13 +514,17 @@ DENSE = {
     "touch": DenseArray(np.dtype(bool)),
     "distance": DenseArray(np.dtype(np.float32), "m", nan_is_none=True),
     SLIP: DenseArray(np.dtype(np.float32), "m/s", nan_is_none=True),
+    FORCE: DenseArray(np.dtype(np.float32), "N", 3, nan_is_none=True),
+    CENTRE: DenseArray(np.dtype(np.float64), "m", 3, nan_is_none=True),
 }
-"""The dense arrays; the slip only on request."""
+"""The dense arrays; the slip and the forces only on request."""
 
 
 def dense_arrays(options: LabelOptions) -> dict[str, DenseArray]:
     """The arrays of labels with these options, by name."""
-    return {name: array for name, array in DENSE.items() if name != SLIP or options.slip}
+    left_out = () if options.slip else (SLIP,)
+    left_out += () if options.nominal_stiffness is not None else (FORCE, CENTRE)
+    return {name: array for name, array in DENSE.items() if name not in left_out}
 
 
 def options_dict(options: LabelOptions) -> dict[str, Any]:
@@ -453,4 +539,5 @@ def options_dict(options: LabelOptions) -> dict[str, Any]:
         "min_frames": rule.min_frames,
         "slip": options.slip,
         "frames": options.frames,
+        **nominal_option(options.nominal_stiffness),
     }

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Generic, TypeVar
 
 import numpy as np
 
@@ -14,46 +15,77 @@ from collidecli.analysis.touch_intervals import Intervals
 
 
 @dataclass(frozen=True)
-class PairValues(Rows):
-    """A value of each pair in each frame with a contact. key, frame: int64[n]. value: float32[n],
-    the least of the contacts."""
-
-    DTYPES: ClassVar = {"value": np.float32}
+class FrameRows(Rows):
+    """Rows of pairs in frames. key, frame: int64[n]."""
 
     key: np.ndarray
     frame: np.ndarray
+
+
+@dataclass(frozen=True)
+class PairValues(FrameRows):
+    """A value of each pair in each frame with a contact. value: float32[n], the least of the
+    contacts."""
+
+    DTYPES: ClassVar = {"value": np.float32}
+
     value: np.ndarray
 
 
-class ValueReader:
-    """The least distances of pairs; those of the frames that are not taken yet are in memory.
+Kept = TypeVar("Kept", bound=FrameRows)
+
+
+class FrameReader(ABC, Generic[Kept]):
+    """Rows of pairs, read block by block; those of the frames that are not taken yet are in memory.
+
+    kind: of the rows. frame_count: of all. following: lower bound of the frames that are not read.
+    """
+
+    def __init__(self, kind: type[Kept], frame_count: int) -> None:
+        self._kind = kind
+        self._parts: list[Kept] = []
+        self.frame_count = frame_count
+        self.following = 0
+
+    @abstractmethod
+    def read(self) -> object:
+        """Reads the next block with `add`. Raises InputError for a damaged file."""
+
+    def add(self, following: int, rows: Kept | None) -> None:
+        """Keeps the rows of a block. following: lower bound of the frames of later blocks."""
+        self.following = following
+        if rows is not None:
+            self._parts.append(rows)
+
+    def take(self, before: int) -> Kept:
+        """The rows of the frames before a frame that are not taken yet."""
+        while self.following < before:
+            self.read()
+        rows = self._kind.chained(self._kind.none(), *self._parts)
+        is_taken = rows.frame < before
+        self._parts = [rows.take(~is_taken)]
+        return rows.take(is_taken)
+
+
+class ValueReader(FrameReader[PairValues]):
+    """The least distances of pairs.
 
     touches: lower bounds of the frames of later touches, and touches, as of
-    `EventStream.frame_touches`. following: lower bound of the frames that are not read.
+    `EventStream.frame_touches`.
     """
 
     def __init__(self, touches: Iterator[tuple[int, Intervals]], frame_count: int) -> None:
+        super().__init__(PairValues, frame_count)
         self._touches = touches
-        self._frame_count = frame_count
-        self._parts: list[PairValues] = []
-        self.following = 0
 
     def read(self) -> Intervals | None:
         """The touches of the next block, None at the end. Raises InputError for a damaged file."""
-        following, touches = next(self._touches, (self._frame_count, None))
-        self.following = following
+        following, touches = next(self._touches, (self.frame_count, None))
+        rows = None
         if touches is not None:
-            self._parts.append(PairValues(touches.key, touches.first, touches.distance))
+            rows = PairValues(touches.key, touches.first, touches.distance)
+        self.add(following, rows)
         return touches
-
-    def take(self, before: int) -> PairValues:
-        """The values of the frames before a frame that are not taken yet."""
-        while self.following < before:
-            self.read()
-        values = PairValues.chained(PairValues.none(), *self._parts)
-        is_taken = values.frame < before
-        self._parts = [values.take(~is_taken)]
-        return values.take(is_taken)
 
 
 class LabelReader:

@@ -121,7 +121,7 @@ def label_result(request: LabelRequest, tally: LabelTally, whole: bool = True) -
 
 def _listed(tally: LabelTally, first: int) -> list[dict[str, Any]]:
     """The pairs with most labels. share: part of recorded cells that have the pair. least_distance:
-    None where no distance is known. slip: mean of those with one."""
+    None where no distance is known. slip: mean of those with one. greatest_force: nominal [N]."""
     labels = tally.labels
     (sensor, partner) = np.nonzero(tally.cells)
     order: Sequence[int] = np.lexsort((partner, sensor, -tally.cells[sensor, partner])).tolist()
@@ -141,6 +141,11 @@ def _listed(tally: LabelTally, first: int) -> list[dict[str, Any]]:
                 **(
                     {"mean_slip": float(tally.slip[at] / slipping) if slipping else None}
                     if labels.options.slip
+                    else {}
+                ),
+                **(
+                    {"greatest_force": float(tally.force[at])}
+                    if labels.options.nominal_stiffness is not None
                     else {}
                 ),
             }

@@ -6,7 +6,7 @@ import os
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -42,6 +42,7 @@ def label(
     leave: float | str | None = None,
     min_frames: int = 1,
     slip: bool = False,
+    nominal_stiffness: float | None = None,
     worlds: Sequence[int] = (),
     frames: str | int | slice = "",
 ) -> Labels:
@@ -57,6 +58,8 @@ def label(
             leave: it lasts while the distance is at most this; None is `enter`. min_frames: shorter
             pauses are filled, then shorter labels left out.
         slip: read the contacts' column of that name, see `collide run --columns slip`.
+        nominal_stiffness: adds nominal forces, this times the depth of each pair of shapes [N/m].
+            Poses determine no forces, see docs/reference/sensors.md.
         worlds: numbers; () is all. frames: "A:B:S", a slice or a number.
     Returns:
         `Labels`.
@@ -83,7 +86,15 @@ def label(
             f"{worlds!r} is no sequence of numbers of worlds", "worlds", "give one, such as [0]"
         )
     options = LabelOptions(
-        sensors, partners, by, *limits, min_frames, slip, worlds, frames_text(frames)
+        sensors,
+        partners,
+        by,
+        *limits,
+        min_frames,
+        slip,
+        nominal_stiffness,
+        worlds,
+        frames_text(frames),
     )
     contacts = set_of(contacts, "label")
     if isinstance(contacts, ContactSet):
@@ -106,8 +117,10 @@ class Labels:
     frame, step: int64[F], numbers in the set and of the recorder. time: float64[F] [s], or numbers
     of frames for an array of poses without times. world: int64[W]. recorded: bool[F, W], false
     after the end of a demonstration. present: bool[W, S, P], false where the world's scene does not
-    have both; there touch is false and distance NaN. `len` is the number of labels of recorded
-    cells.
+    have both; there touch is false and distance NaN. nominal_force: float32[F, W, S, P, 3], on the
+    sensor, in the world [N], 0 without penetration, NaN for particles and where `present` is false;
+    pressure_centre: float64[F, W, S, P, 3], its centre of pressure in the world [m], NaN without a
+    force; both None without nominal_stiffness. `len` is the number of labels of recorded cells.
     """
 
     touch: np.ndarray
@@ -121,6 +134,8 @@ class Labels:
     world: np.ndarray
     recorded: np.ndarray
     present: np.ndarray
+    nominal_force: np.ndarray | None = None
+    pressure_centre: np.ndarray | None = None
 
     def __repr__(self) -> str:
         return (
@@ -176,7 +191,7 @@ class Labels:
             ("frame", "world", "sensor", "partner"),
             self._axes(step=self.step),
             arrays,
-            {"distance": "m", "slip": "m/s"},
+            {name: array.unit for name, array in DENSE.items() if array.unit},
         )
         return dataset.assign(
             recorded=(("frame", "world"), self.recorded),
@@ -197,17 +212,19 @@ def labels_in_memory(contacts: reader.ContactSet, options: LabelOptions) -> Labe
     for note in labels.notes:
         warnings.warn(note, stacklevel=4)
     blocks = list(labels.blocks())
-    empty = np.zeros((0, *labels.shape[1:]))
 
-    def whole(name: str) -> np.ndarray:
-        kind = DENSE[name].dtype
-        return np.concatenate([empty.astype(kind), *(getattr(block, name) for block in blocks)])
+    def whole(name: str) -> Any:
+        if name not in labels.dense:
+            return None
+        array = labels.dense[name]
+        empty = np.zeros((0, *labels.shape[1:], *array.element), array.dtype)
+        return np.concatenate([empty, *(getattr(block, name) for block in blocks)])
 
     number = labels.frames.number
     return Labels(
         whole("touch"),
         whole("distance"),
-        whole("slip") if options.slip else None,
+        whole("slip"),
         tuple(labels.sensors),
         tuple(labels.partners),
         number,
@@ -216,4 +233,6 @@ def labels_in_memory(contacts: reader.ContactSet, options: LabelOptions) -> Labe
         labels.worlds,
         labels.recorded,
         labels.present,
+        whole("nominal_force"),
+        whole("pressure_centre"),
     )

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from collidecli.analysis.labelled_runs import LabelRule, labelled_runs
+from collidecli.analysis.nominal_forces import CENTRE, FORCE
 from collidecli.analysis.sensor_contacts import SensorRows
 from collidecli.analysis.touch_intervals import Frames, Names
 from collidecli.motions.loaded_scene import LoadedScene
@@ -45,8 +46,11 @@ DENSE = {
     "normal": _vector(""),
     "centre": _vector(),
     TANGENT: _vector(""),
+    FORCE: _vector("N"),
+    CENTRE: _vector(),
 }
-"""The dense arrays [F, W, K]; the tangent where a sensor declares it."""
+"""The dense arrays [F, W, K]; the tangent where a sensor declares it, the last two with a nominal
+stiffness."""
 
 
 @dataclass(frozen=True)
@@ -59,6 +63,8 @@ class SensorBlock:
     of that contact, -1 for none. Of it float64[f, W, K, 3], NaN without one: point, partner_point,
     witness points on the two shapes [m]; position, their middle; normal, unit, from shape to
     partner; tangent, unit, or None. centre: mean of the positions of the counted contacts.
+    nominal_force: float64[f, W, K, 3], on the sensor [N], NaN where it is not of contacts;
+    pressure_centre: of that force, NaN without one [m]; both None without a stiffness.
     """
 
     first: int
@@ -73,6 +79,8 @@ class SensorBlock:
     normal: np.ndarray
     centre: np.ndarray
     tangent: np.ndarray | None = None
+    nominal_force: np.ndarray | None = None
+    pressure_centre: np.ndarray | None = None
 
 
 def contact_tangent(normal: np.ndarray) -> np.ndarray:
@@ -120,7 +128,9 @@ class SensorLabels:
     @cached_property
     def _dense(self) -> dict[str, DenseArray]:
         has_tangent = any(sensor.tangent for sensor in self.placed.sensors)
-        return {name: array for name, array in DENSE.items() if name != TANGENT or has_tangent}
+        left_out = () if has_tangent else (TANGENT,)
+        left_out += () if self.rows.nominal.shape[1] else (FORCE, CENTRE)
+        return {name: array for name, array in DENSE.items() if name not in left_out}
 
     @property
     def items(self) -> dict[str, tuple[str, ...]]:
@@ -254,6 +264,11 @@ class SensorLabels:
         vectors["position"] = np.where(np.isnan(middle), rows.point, middle)
         if TANGENT in self.dense:
             vectors[TANGENT] = contact_tangent(rows.normal)
+        forces = {}
+        if FORCE in self.dense:
+            none = np.where(self.present & (no_count == 0), 0.0, np.nan)[..., None]
+            forces[FORCE] = filled(rows.nominal[:, :3], none, np.float64)
+            vectors[CENTRE] = rows.nominal[:, 3:]
         return SensorBlock(
             first,
             touch,
@@ -262,4 +277,5 @@ class SensorLabels:
             filled(named[0], -1, np.int32),
             filled(named[1], -1, np.int32),
             **{name: filled(values, np.nan, np.float64) for name, values in vectors.items()},
+            **forces,
         )

@@ -8,7 +8,7 @@ from collidecli.pages.quantities import ResultDict, length, percent, quantity
 from collidecli.pages.several_inputs import ListTable, counted
 from collidecli.pages.tables import Column, more_text, name_value_table, rows_table
 from collidecli.pages.written import written_line
-from collidecli.verbs.label.tables import label_rule
+from collidecli.verbs.label.tables import force_columns, label_rule
 from collidecli.wording import count, plural
 
 SENSOR_LIST_TABLE = ListTable(
@@ -35,6 +35,7 @@ def sensor_table(result: ResultDict) -> RenderableType:
         ("share", "right", lambda row: percent(row["share"])),
         ("contacts", "right", lambda row: "" if row["most"] is None else count(row["most"])),
         ("distance", "right", lambda row: _distance(row["least_distance"])),
+        *force_columns(result["options"]),
         ("partner", "left", lambda row: row.get("partner", "")),
     ]
     more = more_text(len(result["sensors"]) - len(result["listed"]))

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from collidecli.analysis.nominal_forces import check_nominal_stiffness, nominal_option
 from collidecli.engine.pipeline_build import find_device, load_ahead
 from collidecli.errors import InputError
 from collidecli.motions.loaded_scene import LoadedScene
@@ -16,13 +17,14 @@ from collidecli.motions.placed_sensors import PlacedSensors, scene_sensors, sens
 from collidecli.motions.requests import EngineRequest
 from collidecli.motions.scenes import MotionResult, scene_in_motion
 from collidecli.motions.sensor_values import SensorValues
+from collidecli.numerics.products import norm
 from collidecli.results.outputs import check_ending, check_output
 from collidecli.results.result import Progress
 from collidecli.scene.name_patterns import matcher
 from collidecli.scene.sensors import CONTACT
 from collidecli.storage.atomic_output import AtomicOutput
 from collidecli.storage.flat_tables import require_pyarrow
-from collidecli.verbs.label.contact_labels import LabelOptions
+from collidecli.verbs.label.contact_labels import STIFFNESS, LabelOptions
 from collidecli.verbs.label.files import ENDINGS, WRITERS
 from collidecli.verbs.label.sensor_labels import SensorBlock, SensorLabels
 from collidecli.verbs.label.sensor_source import SCENE, is_sensors_source
@@ -35,13 +37,15 @@ class SensorRequest(EngineRequest):
     """A scene in motion, its sensors, and the output.
 
     sensors: "scene", "scene:PATTERN" or a TOML file. enter, leave [m], min_frames: see `LabelRule`;
-    leave None is `enter`. output: "" writes no file. first: number of listed sensors.
+    leave None is `enter`. nominal_stiffness: of nominal forces [N/m]; None computes none. output:
+    "" writes no file. first: number of listed sensors.
     """
 
     sensors: str = SCENE
     enter: float = 0.0
     leave: float | None = None
     min_frames: int = 1
+    nominal_stiffness: float | None = None
     output: str = ""
     first: int = 20
     force: bool = False
@@ -81,6 +85,8 @@ def check_sensor_request(request: SensorRequest) -> None:
     request.contact.checked()
     rule = request.labelled.rule
     assert rule.min_frames >= 1
+    if request.nominal_stiffness is not None:
+        check_nominal_stiffness(request.nominal_stiffness, STIFFNESS)
     if not is_sensors_source(request.sensors):
         raise InputError(
             f"'{request.sensors}' names no sensors",
@@ -110,7 +116,10 @@ def evaluated(
     try:
         placed = _placed(request, scene)
         rule = request.labelled.rule
-        values = SensorValues(scene, motion, placed, request, device, rule.enter, rule.leave)
+        limits = rule.enter, rule.leave
+        values = SensorValues(
+            scene, motion, placed, request, device, *limits, request.nominal_stiffness
+        )
         rows = values.rows(progress)
         notes = [*scene.warnings, *motion.warnings, *placed.notes, *values.notes]
         if len(scene.model.particles):
@@ -165,6 +174,7 @@ def _options(request: SensorRequest) -> dict[str, Any]:
         "gap_rule": contact.gap_rule,
         "static_pairs": contact.static_pairs,
         **lengths,
+        **nominal_option(request.nominal_stiffness),
         "scene": {name: value for name, value in asdict(request.scene_options).items() if value},
         "recording": {name: value for name, value in asdict(request.recording).items() if value},
     }
@@ -179,6 +189,7 @@ class SensorTally:
         self.cells = np.zeros(columns, np.int64)
         self.most = np.full(columns, -1, np.int64)
         self.least = np.full(columns, np.inf)
+        self.force = np.zeros(columns)
         self.at: list[dict[str, Any]] = [{} for _ in range(columns)]
 
     def blocks(self) -> Any:
@@ -191,6 +202,9 @@ class SensorTally:
         self.cells += block.touch.sum(axis=(0, 1))
         self.most = np.maximum(self.most, block.count.max(axis=(0, 1), initial=-1))
         columns = len(self.cells)
+        if block.nominal_force is not None:
+            size = np.nan_to_num(norm(block.nominal_force)).reshape(-1, columns)
+            self.force = np.maximum(self.force, size.max(axis=0, initial=0.0))
         values = np.where(np.isnan(block.distance), np.inf, block.distance).reshape(-1, columns)
         if not len(values):
             return
@@ -227,6 +241,11 @@ def sensor_result(request: SensorRequest, tally: SensorTally) -> SensorResult:
                 "most": int(tally.most[column]) if sensor.kind == CONTACT else None,
                 "least_distance": float(tally.least[column]),
                 **tally.at[column],
+                **(
+                    {"greatest_force": float(tally.force[column])}
+                    if request.nominal_stiffness is not None and sensor.kind == CONTACT
+                    else {}
+                ),
             }
         )
     return SensorResult(

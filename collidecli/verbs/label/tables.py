@@ -6,7 +6,7 @@ from operator import itemgetter
 
 from rich.console import Group, RenderableType
 
-from collidecli.pages.quantities import ResultDict, length, percent, quantity, speed
+from collidecli.pages.quantities import ResultDict, force, length, percent, quantity, speed
 from collidecli.pages.tables import Column, more_text, name_value_table, rows_table
 from collidecli.pages.written import written_line
 from collidecli.wording import count, plural
@@ -48,7 +48,15 @@ def label_columns(options: ResultDict) -> list[Column]:
             if options["slip"]
             else []
         ),
+        *force_columns(options),
     ]
+
+
+def force_columns(options: ResultDict) -> list[Column]:
+    """The column of the greatest nominal forces; none without a stiffness."""
+    if "nominal_stiffness" not in options:
+        return []
+    return [("nominal force", "right", lambda row: quantity(row.get("greatest_force", ""), force))]
 
 
 def _least_distance(label: ResultDict) -> str:

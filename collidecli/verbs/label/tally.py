@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from collidecli.analysis.summary import TimeBins
+from collidecli.numerics.products import norm
 from collidecli.results.result import Progress
 from collidecli.verbs.label.contact_labels import ContactLabels
 
@@ -18,10 +19,11 @@ MAX_BINS = 160
 
 
 class LabelTally:
-    """Sums over the blocks that are written: labels, and of each pair the cells, the least distance
-    and the slip.
+    """Sums over the blocks that are written: labels, and of each pair the cells, the least
+    distance, the slip and the greatest nominal force.
 
     bins: of the frames. distance: float32[S, P] [m], infinite where no label has a known distance.
+    force: float64[S, P] [N].
     """
 
     def __init__(self, labels: ContactLabels, progress: Progress = None) -> None:
@@ -32,6 +34,7 @@ class LabelTally:
         shape = labels.shape[2:]
         self.cells, self.slipping = np.zeros(shape, np.int64), np.zeros(shape, np.int64)
         self.distance, self.slip = np.full(shape, np.inf, np.float32), np.zeros(shape)
+        self.force = np.zeros(shape)
         self._binned: list[tuple[np.ndarray, np.ndarray]] = []
 
     def blocks(self) -> Iterator[LabelBlock]:
@@ -53,6 +56,10 @@ class LabelTally:
                 known = ~np.isnan(block.slip)
                 self.slipping += known.sum(axis=(0, 1))
                 self.slip += np.where(known, block.slip, 0.0).sum(axis=(0, 1), dtype=np.float64)
+            if block.nominal_force is not None:
+                size = norm(block.nominal_force.reshape(-1, 3).astype(np.float64))
+                size = np.nan_to_num(size.reshape(-1, *self.force.shape))
+                self.force = np.maximum(self.force, size.max(axis=0, initial=0.0))
             yield block
 
     def _add_bin(self, cells: np.ndarray) -> None:

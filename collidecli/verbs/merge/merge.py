@@ -365,6 +365,9 @@ def _check_alike(other: ContactSet, first: ContactSet, worlds: bool) -> None:
     if other.groups.keys() != first.groups.keys():
         names = ", ".join(f"/{name}" for name in sorted(other.groups.keys() ^ first.groups.keys()))
         _refuse(other, first, f"groups: {names}")
+    for name, group in first.groups.items():
+        if differing := sorted(set(group.names) ^ set(other.groups[name].names)):
+            _refuse(other, first, f"columns of /{name}: {', '.join(differing)}")
     if other.float_type != first.float_type:
         _refuse(other, first, f"points: {other.float_type} and {first.float_type}")
 

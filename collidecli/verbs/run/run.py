@@ -18,7 +18,7 @@ from collidecli.analysis.touch_intervals import Names
 from collidecli.engine.pipeline_build import find_device, load_ahead
 from collidecli.errors import InputError
 from collidecli.motions.collision import Collision, contact_writer, prepare_collision
-from collidecli.motions.columns import check_no_columns, run_columns
+from collidecli.motions.columns import RunColumns, check_no_columns, run_columns
 from collidecli.motions.loaded_scene import LoadedScene
 from collidecli.motions.machine import peak_memory, processor_description, processor_name, versions
 from collidecli.motions.requests import EngineRequest
@@ -204,7 +204,7 @@ def run(
 
 
 def _writer_options(
-    request: RunRequest, collision: Collision, columns: Sequence[Column]
+    request: RunRequest, collision: Collision, columns: Sequence[Column], optional: RunColumns
 ) -> dict[str, Any]:
     """Options of `contact_writer`."""
     return {
@@ -214,7 +214,7 @@ def _writer_options(
         "threads": collision.writing_threads,
         "chunk_rows": collision.chunk_rows,
         "columns": columns,
-        "groups": collision.pipeline.groups,
+        "groups": optional.groups(collision.pipeline.groups),
         "environment": run_environment(request, collision),
     }
 
@@ -240,7 +240,7 @@ def _run(
     group_tally = GroupTally()
     written = collision.pipeline.device_model.model
     config = json.dumps(result_config(request), sort_keys=True)
-    options = _writer_options(request, collision, columns)
+    options = _writer_options(request, collision, columns, optional)
     source = scene.name, scene.sha256
     start = time.perf_counter()
     with (
