@@ -34,7 +34,7 @@ from collidecli.scene.model import GLOBAL_TEMPLATE, STATIC_BODY, Model
 from collidecli.scene.motion import Motion, episodes_in
 from collidecli.scene.options import EngineOptions
 from collidecli.scene.particle_objects import ParticleObjects
-from collidecli.scene.particles import Particles
+from collidecli.scene.particles import LOOSE, Particles
 from collidecli.scene.patterns import NamedItems
 from collidecli.scene.shape_types import ShapeType
 from collidecli.storage.field_cache import FieldCache
@@ -584,8 +584,8 @@ class MeasuredMotion:
             self.search_count = search.measured
         self.search_seconds = time.perf_counter() - start
         self.blocks = Clearance(model, motion, self.items, distances, threads, of_objects).blocks
-        several = self.has_objects and len(objects) > 1
-        unmeasured = ("distances of particle objects from each other are not measured",)
+        several = sum(kind != LOOSE for kind in objects.kind) > 1
+        unmeasured = ("distances of cloths and soft bodies from each other are not measured",)
         self.notes = (*fields.notes, *(unmeasured if several else ()))
 
     @property
