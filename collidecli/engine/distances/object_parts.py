@@ -12,6 +12,11 @@ from collidecli.scene.model import STATIC_BODY, Model
 from collidecli.scene.particles import canonical_triangles
 
 
+def longest_side(corners: np.ndarray) -> np.ndarray:
+    """float64[...]: longest side of edges or triangles [..., k, 3]."""
+    return np.linalg.norm(corners - np.roll(corners, 1, axis=-2), axis=-1).max(axis=-1)
+
+
 @dataclass(frozen=True)
 class ObjectParts:
     """The parts of an object in a template.
@@ -24,6 +29,16 @@ class ObjectParts:
     particle: np.ndarray
     thread: np.ndarray
     elements: tuple[tuple[np.ndarray, np.ndarray, int], ...]
+
+    def longest_sides(self, position: np.ndarray) -> np.ndarray:
+        """float64[n]: the longest side of an edge at positions [n, V, 3] of the particles; edges
+        are the sides of the faces."""
+        longest = np.zeros(len(position))
+        edge = self.elements[0][0]
+        if len(edge):
+            for row, points in enumerate(position):
+                longest[row] = longest_side(points[edge]).max()
+        return longest
 
     def indices(self, is_element: np.ndarray, part: np.ndarray) -> np.ndarray:
         """int32[n, 3]: particles of parts, -1 none. part: int64[n], entries of `particle`, or of

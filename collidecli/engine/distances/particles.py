@@ -18,7 +18,7 @@ import warp as wp
 
 from collidecli.engine.cells import PoseBatch, transform_chunk, transform_shapes
 from collidecli.engine.device_model import bounding_radius, upload_model
-from collidecli.engine.distances.object_parts import ObjectParts, PartsOfObjects
+from collidecli.engine.distances.object_parts import ObjectParts, PartsOfObjects, longest_side
 from collidecli.engine.geometry.real import Real
 from collidecli.engine.particles.cloud import upload_cloud, upload_positions
 from collidecli.engine.particles.shape_tree import NodeBoxes
@@ -86,6 +86,7 @@ class _Job:
 
     row: int64[n], of the queries. cell: int64[n]. slot: of the shape in its template. position:
     float64[n, V, 3], of the particles of `parts`, world [m]. pose: float64[n, 7], of the shape.
+    longest: float64[n], the longest side of an edge or face [m].
     """
 
     row: np.ndarray
@@ -95,6 +96,7 @@ class _Job:
     parts: ObjectParts
     position: np.ndarray
     pose: np.ndarray
+    longest: np.ndarray
 
 
 @dataclass(frozen=True)
@@ -232,6 +234,7 @@ class ParticleDistances:
         positions = batch.particle_position
         if positions.shape[1] == 1:
             positions = model.particles_moved_with_worlds(positions)
+        positions = np.asarray(positions, np.float64)
         frame = frame - batch.first_frame if len(positions) > 1 else np.zeros_like(frame)
         of_world = world if positions.shape[1] > 1 else np.zeros_like(world)
         template = model.world_template[world]
@@ -239,6 +242,7 @@ class ParticleDistances:
         groups, number = np.unique(keys, axis=0, return_inverse=True)
         order = np.argsort(number.reshape(-1), kind="stable")
         ends = np.cumsum(np.bincount(number.reshape(-1), minlength=len(groups)))
+        sides: dict[tuple[int, int], np.ndarray] = {}
         waiting: list[_Job] = []
         held = 0
         for (of_template, row, of_object), rows in zip(
@@ -251,7 +255,10 @@ class ParticleDistances:
                 some = rows[first : first + size]
                 at = positions[frame[some, None], of_world[some, None], parts.particle]
                 pose = poses[cell[some], row]
-                job = _Job(some, cell[some], row, slot, parts, np.asarray(at, np.float64), pose)
+                longest = sides.setdefault((of_template, of_object), np.full(len(poses), np.nan))
+                new = np.flatnonzero(np.isnan(longest[cell[some]]))
+                longest[cell[some[new]]] = parts.longest_sides(at[new])
+                job = _Job(some, cell[some], row, slot, parts, at, pose, longest[cell[some]])
                 if waiting and held + at.size // 3 > PARTICLES_AT_ONCE:
                     yield waiting
                     waiting = []
@@ -325,36 +332,35 @@ class ParticleDistances:
             if kind == ShapeType.PLANE:
                 continue
             radius = self._model.particles.radius[job.parts.particle]
+            value = low[k] + radius
+            slack = SLACK * (self._size(job) + job.longest[:, None])
+            # Behind a front the value of a point is its negative distance.
+            reach = np.maximum(least[k], 0.0) if self.has_front[job.shape] else least[k]
+            reach = reach[:, None] + radius.max(initial=0.0) + slack
+            is_near = value - FARTHEST * job.longest[:, None] <= reach
+            # The distance jumps at a heightfield's base: outside it counts, inside it does not.
+            on_sides = self._sides_of_base(job, slack) if kind == ShapeType.HEIGHTFIELD else ()
             for corner, thread, first in job.parts.elements:
-                at = [job.position[:, corner[:, side]] for side in range(corner.shape[1])]
-                side = np.maximum.reduce(
-                    [np.linalg.norm(at[a] - at[a - 1], axis=2) for a in range(len(at))]
-                )
-                inner = (
-                    np.minimum.reduce([low[k][:, each] + radius[each] for each in corner.T])
-                    - FARTHEST * side
-                )
-                widest = radius[corner].max(axis=1)
-                slack = SLACK * (self._size(job) + side)
-                near = inner - widest <= least[k][:, None] + slack
-                if self.has_front[job.shape]:
-                    # Behind the front, the value of a point is its negative distance.
-                    near |= inner <= widest + slack
-                if kind == ShapeType.HEIGHTFIELD:
-                    # The distance jumps at the base: outside it counts, inside it does not.
-                    near |= self._crosses_base(job, at, slack)
-                query, part = np.nonzero(near)
-                np.maximum.at(longest[k], query, side[query, part])
+                crosses = [_any_corner(of_side, corner) for of_side in on_sides]
+                crossing = crosses[0] & crosses[1] if crosses else False
+                query, part = np.nonzero(_any_corner(is_near, corner) | crossing)
+                side = longest_side(job.position[query[:, None], corner[part]])
+                inner = value[query[:, None], corner[part]].min(axis=1) - FARTHEST * side
+                kept = inner <= reach[query, 0]
+                if crosses:
+                    kept |= (crosses[0] & crosses[1])[query, part]
+                query = query[kept]
+                part = part[kept]
+                np.maximum.at(longest[k], query, side[kept])
                 place = job.cell[query] * self.cloud.width + thread[part]
                 chosen.append((k, query, first + part, place))
         return _Parts.joined(chosen), longest
 
-    def _crosses_base(self, job: _Job, corners: list[np.ndarray], slack: np.ndarray) -> np.ndarray:
-        """bool[n, E]: elements that cross the plane of a heightfield's base."""
-        to_shape = inverse_poses(job.pose)[:, None]
-        height = np.stack([moved_points(to_shape, each)[..., 2] for each in corners])
+    def _sides_of_base(self, job: _Job, slack: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """bool[n, V] twice: particles below the plane of a heightfield's base, and above it."""
+        height = moved_points(inverse_poses(job.pose)[:, None], job.position)[..., 2]
         height = height + self._model.shapes.size[job.shape, 2]
-        return (height.min(axis=0) <= slack) & (height.max(axis=0) >= -slack)
+        return height <= slack, height >= -slack
 
     def _keep_least(
         self,
@@ -394,6 +400,11 @@ class ParticleDistances:
             is_depth = (distance < 0.0) & (longest[k][of_query] > 0.0)
             is_depth &= self._is_searched[one.shape]  # by parts of the element: not certified
             result.error[rows] = np.where(is_depth, np.inf, error[of_query])
+
+
+def _any_corner(of_particle: np.ndarray, corner: np.ndarray) -> np.ndarray:
+    """bool[n, E]: elements with a particle of bool[n, V]."""
+    return np.logical_or.reduce([of_particle[:, side] for side in corner.T])
 
 
 class _Launches:
