@@ -268,3 +268,30 @@ def test_particles_that_move_with_a_body_have_no_distance_from_its_shapes():
     assert pairs.tolist() == [[floor, 0], [floor, 1], [floor, 3], [palm, 1], [palm, 3]]
     assert found.distance == pytest.approx([0.3, 0.3, 0.5, 0.4, 0.4], abs=1e-12)
     assert found.indices[:, 0].tolist() == [0, 2, 7, 3, 7]
+
+
+def test_a_ball_under_the_middle_of_a_large_face():
+    """Its corners are farther than a particle of another face, as far as a triangle allows."""
+    builder = ModelBuilder()
+    builder.add_shape_sphere(-1, radius=0.001)
+    angles = np.arange(3) * 2.0 * np.pi / 3.0
+    large = np.stack([np.cos(angles), np.sin(angles), 0.0 * angles], axis=1) / np.sqrt(3.0)
+    small = np.array([[0.0, 0.0, -0.1], [0.1, 0.0, -0.3], [0.0, 0.1, -0.3]])
+    vertices = np.concatenate([np.add(large, (0.0, 0.0, 0.002)), small])
+    indices = np.arange(6)
+    builder.add_cloth_mesh(vertices=vertices, indices=indices, particle_radius=0.0)
+    _, found = measured(builder.finalize())
+    assert found.distance == pytest.approx([0.001], abs=1e-12)
+    assert found.indices.tolist() == [[0, 1, 2]]
+    assert found.barycentric == pytest.approx(np.full((1, 3), 1.0 / 3.0), abs=1e-6)
+
+
+def test_a_particle_at_the_end_of_a_long_box():
+    """Its bounding ball is nearer to a particle beside the middle, which is farther from the
+    box."""
+    builder = ModelBuilder()
+    builder.add_shape_box(-1, hx=3.0, hy=0.05, hz=0.05)
+    builder.add_particles([[0.0, 0.3, 0.0], [3.01, 0.0, 0.0]], radius=[0.0, 0.001])
+    _, found = measured(builder.finalize())
+    assert found.distance == pytest.approx([0.009], abs=1e-12)
+    assert found.indices[0, 0] == 1
