@@ -701,12 +701,10 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> set[str]:
         ClearanceRequest(scenes=[str(folder / "balls.xml")], output=str(folder / "clearance.h5"))
     )
     (folder / "drops.xml").write_text(
-        '<mujoco><worldbody><geom size="1"/><body><freejoint/><flexcomp name="drops" type="grid" '
+        '<mujoco><worldbody><geom size="1"/><body name="b"><freejoint/><flexcomp name="drops" type="grid" '
         'count="2 1 1" spacing="3 1 1" dim="1" mass="1"/></body></worldbody></mujoco>'
     )
-    clearance(
-        ClearanceRequest(scenes=[str(folder / "drops.xml")], output=str(folder / "drops.h5"))
-    )
+    clearance(ClearanceRequest(scenes=[str(folder / "drops.xml")], output=str(folder / "drops.h5")))
     balls_xml = [str(folder / "balls.xml")]
     chosen = {"vertices_of": ["*"], "threshold": 0.1}
     probe(ProbeRequest(scenes=balls_xml, output=str(folder / "map.h5"), **chosen))
