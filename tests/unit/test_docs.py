@@ -701,7 +701,7 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> set[str]:
         ClearanceRequest(scenes=[str(folder / "balls.xml")], output=str(folder / "clearance.h5"))
     )
     (folder / "drops.xml").write_text(
-        '<mujoco><worldbody><geom size="1"/><body name="b"><freejoint/><flexcomp name="drops" type="grid" '
+        '<mujoco><worldbody><geom size="1"/><body name="b"><flexcomp name="drops" type="grid" '
         'count="2 1 1" spacing="3 1 1" dim="1" mass="1"/></body></worldbody></mujoco>'
     )
     clearance(ClearanceRequest(scenes=[str(folder / "drops.xml")], output=str(folder / "drops.h5")))
