@@ -13,7 +13,7 @@ import numpy as np
 from collidecli.errors import InputError, located_errors
 from collidecli.importers.mujoco.compile import CompiledScene, compile_mjcf
 from collidecli.importers.mujoco.filters import add_pair_rules, filter_self_collisions
-from collidecli.importers.mujoco.flexes import add_flexes
+from collidecli.importers.mujoco.flexes import add_flexes, cable_notes
 from collidecli.importers.mujoco.geoms import (
     LEFT_OUT,
     GeomShapes,
@@ -145,6 +145,7 @@ def add_compiled(
             *unknown,
             *material_warnings(mj_model),
             *meshes.warnings(),
+            *cable_notes(mj_model),
         ]
     paths = tuple(body_name(mj_model, body) for body in range(1, mj_model.nbody))
     kinematics = MujocoKinematics(mj_model, paths, static[1:])
