@@ -11,6 +11,7 @@ from collidecli.engine.cells import PoseBatch
 from collidecli.engine.device_model import bounding_radius
 from collidecli.engine.distances.particles import ParticleDistanceRows, ParticleDistances
 from collidecli.numerics.poses import inverse_poses, moved_points
+from collidecli.numerics.products import norm
 from collidecli.scene.model import Model
 from collidecli.scene.motion import Motion, recorded_particles
 from collidecli.scene.particles import EVERY_TEMPLATE
@@ -96,7 +97,7 @@ class ObjectDistances:
         owner = owner - len(shapes)
         away = ball[:, :, owner, :3]
         radius = bounding_radius(shapes.type, shapes.size)[shape].astype(np.float64)
-        distance = np.linalg.norm(away - poses[:, :, shape, :3], axis=-1) - radius
+        distance = norm(away - poses[:, :, shape, :3]) - radius
         is_plane = shapes.type[shape] == ShapeType.PLANE
         if is_plane.any():
             to_plane = inverse_poses(poses[:, :, shape[is_plane]])
@@ -124,7 +125,7 @@ class ObjectDistances:
                 continue
             points = positions[:, :, own]
             middle[:, :, owner] = 0.5 * (points.min(axis=2) + points.max(axis=2))
-            away = np.linalg.norm(points - middle[:, :, owner, None], axis=-1)
+            away = norm(points - middle[:, :, owner, None])
             radius[:, :, owner] = (away + particles.radius[own]).max(axis=2)
         cells = (len(recorded.poses), model.world_count)
         return (

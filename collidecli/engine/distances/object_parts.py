@@ -8,13 +8,14 @@ from functools import cache
 import numpy as np
 
 from collidecli.engine.particles.cloud import active_items
+from collidecli.numerics.products import norm
 from collidecli.scene.model import STATIC_BODY, Model
 from collidecli.scene.particles import canonical_triangles
 
 
 def longest_side(corners: np.ndarray) -> np.ndarray:
     """float64[...]: longest side of edges or triangles [..., k, 3]."""
-    return np.linalg.norm(corners - np.roll(corners, 1, axis=-2), axis=-1).max(axis=-1)
+    return norm(corners - np.roll(corners, 1, axis=-2)).max(axis=-1)
 
 
 @dataclass(frozen=True)

@@ -38,6 +38,7 @@ from collidecli.engine.runtime.warp_start import one_at_a_time
 from collidecli.engine.runtime.workspace import ChunkTooLarge, Workspace
 from collidecli.errors import InputError
 from collidecli.numerics.poses import inverse_poses, moved_points
+from collidecli.numerics.products import norm
 from collidecli.scene.model import Model
 from collidecli.scene.shape_types import ShapeType
 
@@ -303,7 +304,7 @@ class ParticleDistances:
                 moved_points(inverse_poses(job.pose)[:, None], job.position)[..., 2] - radius
             )
         else:
-            away = np.linalg.norm(job.position - job.pose[:, None, :3], axis=2)
+            away = norm(job.position - job.pose[:, None, :3])
             least = away - self._radius[job.shape] - radius
             most = away + self._radius[job.shape] - radius
         size = SLACK * (self._size(job) + np.abs(least))

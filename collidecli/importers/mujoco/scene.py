@@ -145,7 +145,6 @@ def add_compiled(
             *unknown,
             *material_warnings(mj_model),
             *meshes.warnings(),
-            *cable_notes(mj_model),
         ]
     paths = tuple(body_name(mj_model, body) for body in range(1, mj_model.nbody))
     kinematics = MujocoKinematics(mj_model, paths, static[1:])
@@ -155,7 +154,7 @@ def add_compiled(
         if body and static[body]
         for shape in meshes.shapes_of.get(name, [name])
     }
-    about = tuple(dict.fromkeys(warnings)), compiled.files, compiled.text
+    about = tuple(dict.fromkeys([*warnings, *cable_notes(mj_model)])), compiled.files, compiled.text
     return MjcfImport(
         location,
         mj_model,
