@@ -14,7 +14,7 @@ from collidecli.scene import contact_columns
 from collidecli.scene.options import recorded_number
 from collidecli.scene.patterns import Sides, matching_paths
 from collidecli.storage.contact_sets.reader import ContactSet
-from collidecli.storage.contact_sets.row_rules import gap_range, is_touch_set
+from collidecli.storage.contact_sets.row_rules import gap_range, has_unknown_touches
 from collidecli.storage.contact_sets.selected import named_items
 from collidecli.storage.contact_sets.spans import BLOCK_ROWS
 
@@ -57,9 +57,9 @@ def check_known_touches(contacts: ContactSet, threshold: float, option: str) -> 
     touch.
 
     A row of such a set is a pair nearer than its gap: it touches at any threshold if every contact
-    does, infinity, and at the gap of all pairs.
+    does, infinity, and at the gap of all pairs. Without rows every distance is known.
     """
-    if not is_touch_set(contacts) or math.isinf(threshold):
+    if not has_unknown_touches(contacts) or math.isinf(threshold):
         return
     least, most = gap_range(contacts)
     if np.float32(threshold) == np.float32(least) == np.float32(most):
@@ -79,7 +79,7 @@ def check_known_touches(contacts: ContactSet, threshold: float, option: str) -> 
 
 def touch_notes(contacts: ContactSet) -> list[str]:
     """A note about a set of touches, which has pairs in place of contacts."""
-    if not is_touch_set(contacts):
+    if not has_unknown_touches(contacts):
         return []
     return [
         "the contact set is of a run with --touch-only: each of its pairs counts as one contact,"
@@ -118,10 +118,16 @@ def threshold_notes(contacts: ContactSet, threshold: float, particles_only: bool
 
 
 def group_notes(contacts: ContactSet, threshold: float, particles_only: bool) -> list[str]:
-    """Warnings about rows of groups, on which a threshold above zero has no effect."""
-    if threshold <= 0.0 or math.isinf(threshold):
-        return []
+    """Warnings about rows of groups, on which a threshold above zero has no effect, and about
+    particles that have no rows."""
     notes = []
+    if particles_only and contacts.config.get("soft_elements") == "nearest":
+        notes.append(
+            "the contact set is of a run with --soft-elements nearest: of each object and shape it"
+            " has the nearest particles alone"
+        )
+    if threshold <= 0.0 or math.isinf(threshold):
+        return notes
     if contact_columns.HYDRO_PATCHES.name in contacts.groups and not particles_only:
         notes.append(
             "hydroelastic surfaces are there only where shapes overlap: the threshold adds none"

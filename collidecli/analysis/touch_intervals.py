@@ -12,6 +12,7 @@ import numpy as np
 from collidecli.analysis.touch_graph import Rows
 from collidecli.errors import InputError
 from collidecli.scene.episodes import Episodes
+from collidecli.scene.particle_objects import ParticleObjects
 
 
 @dataclass(frozen=True)
@@ -249,6 +250,22 @@ class Names:
             for item in items_here:
                 text[item] = f"{path} (template {template[item]})" if template[item] >= 0 else path
         return cls(row, tuple(text))
+
+    @classmethod
+    def with_objects(
+        cls, paths: Sequence[str], template: np.ndarray, objects: ParticleObjects
+    ) -> Names:
+        """Names of shapes, then of particle objects. An object with the path of a shape has its
+        kind in the name. template: int[n], of the shapes."""
+        every = (*paths, *objects.path)
+        kinds = ("shape",) * len(paths) + objects.kind
+        names = cls.of(every, np.concatenate([template, objects.template]), kinds)
+        own = set(paths) if len(objects) else set()
+        text = (
+            f"{name} ({kind})" if kind != "shape" and name in own else name
+            for name, kind in zip(names.text, kinds, strict=True)
+        )
+        return cls(names.row, tuple(text))
 
     @cached_property
     def _merges(self) -> bool:

@@ -8,7 +8,7 @@ import time
 from collections.abc import Set
 from dataclasses import dataclass, field, replace
 from functools import reduce
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import numpy as np
 import warp as wp
@@ -85,6 +85,14 @@ class GroupStage(Protocol):
         ...
 
     def kernels(self) -> list[wp.Kernel]: ...
+
+
+@runtime_checkable
+class ReducedStage(Protocol):
+    """A stage that keeps some of the rows of a cell. reduced: the rows that are kept of those of
+    all parts of a cell, each of which is reduced."""
+
+    def reduced(self, rows: GroupRows) -> GroupRows: ...
 
 
 @dataclass
@@ -213,9 +221,9 @@ def rows_within(
 
         if cells.cell_count > 1:
             return of_units(0, stage.width)
-        return groups_of_parts([{name: part} for part in parts_that_fit(stage.width, of_units)])[
-            name
-        ]
+        parts = [{name: part} for part in parts_that_fit(stage.width, of_units)]
+        rows = groups_of_parts(parts)[name]
+        return stage.reduced(rows) if isinstance(stage, ReducedStage) else rows
 
     return consecutive_groups(
         [{name: part} for part in parts_that_fit(batch.cell_count, of_cells)]

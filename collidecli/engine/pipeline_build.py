@@ -138,14 +138,19 @@ def _group_stages(
     """The stages of the groups that the model and the options have."""
     stages: list[GroupStage] = []
     if len(device_model.model.particles):
+        from collidecli.engine.particles.nearest_contacts import NearestSoftContacts
         from collidecli.engine.particles.soft_contacts import soft_contacts_of
 
         poses = sample_poses()
-        with_elements = options.soft_elements == "all"
+        with_elements = options.soft_elements != "vertices"
         soft = soft_contacts_of(
             device_model, options.soft_gap, with_elements, poses[len(poses) // 2], float_type
         )
-        stages.append(soft)
+        if options.soft_elements == "nearest":
+            owner = device_model.model.particles.owner
+            stages.append(NearestSoftContacts(soft, owner))
+        else:
+            stages.append(soft)
         if options.self_contacts:
             from collidecli.engine.particles.self_contacts import SelfContacts
 

@@ -137,13 +137,15 @@ class NamedColumns(Mapping[str, np.ndarray]):
 
 
 AXES = ("x", "y", "z")
+OF_PARTICLES = ("indices", "barycentric")
+"""Arrays of three numbers that are of three particles, not along three axes."""
 Axes = Sequence[Mapping[str, np.ndarray]]
 """Named values along each dimension of dense arrays."""
 
 
 def dense_rows(axes: Axes, arrays: Mapping[str, np.ndarray], kept: np.ndarray) -> NamedColumns:
-    """A row for each entry of arrays that is kept, a vector as name_x, name_y, name_z. kept:
-    bool[...]."""
+    """A row for each entry of arrays that is kept, a vector as name_x, name_y, name_z, weights and
+    particles as name_0, name_1, name_2. kept: bool[...]."""
     index = np.nonzero(kept)
     columns = {
         name: values[rows]
@@ -155,7 +157,10 @@ def dense_rows(axes: Axes, arrays: Mapping[str, np.ndarray], kept: np.ndarray) -
         columns |= (
             {name: dense}
             if dense.ndim == 1
-            else {f"{name}_{axis}": dense[:, k] for k, axis in enumerate(AXES)}
+            else {
+                f"{name}_{k if name in OF_PARTICLES else axis}": dense[:, k]
+                for k, axis in enumerate(AXES)
+            }
         )
     return NamedColumns(columns)
 
@@ -188,7 +193,7 @@ def dense_dataset(
 
 
 def _last_dimension(name: str, width: int) -> str:
-    return "axis" if width == len(AXES) else f"{name}_part"
+    return "axis" if width == len(AXES) and name not in OF_PARTICLES else f"{name}_part"
 
 
 def dense_intervals(axes: Axes, touches: np.ndarray) -> NamedColumns:

@@ -13,11 +13,19 @@ import numpy as np
 
 from collidecli.analysis.touch_intervals import Names, PairKeys
 from collidecli.engine.device_model import bounding_radius
-from collidecli.engine.distances.pairs import PairDistances
+from collidecli.engine.distances.pairs import PairDistanceRows, PairDistances
+from collidecli.engine.distances.particles import ParticleDistanceRows
 from collidecli.engine.joint_kinematics import begin_loading_kinematics
 from collidecli.engine.scheduler import processing_threads
 from collidecli.errors import InputError
 from collidecli.motions.frame_blocks import blocks_in_order
+from collidecli.motions.object_distances import (
+    BOUND_ROUNDING,
+    ObjectDistances,
+    RecordedFrames,
+    object_pairs,
+    recorded_frames,
+)
 from collidecli.numerics.poses import compose_as_kernels
 from collidecli.scene.allowed_pairs import allowed_pairs, pair_lengths
 from collidecli.scene.chosen_pairs import without_triggers
@@ -25,15 +33,15 @@ from collidecli.scene.episodes import Episodes, recorded_cells
 from collidecli.scene.model import GLOBAL_TEMPLATE, STATIC_BODY, Model
 from collidecli.scene.motion import Motion, episodes_in
 from collidecli.scene.options import EngineOptions
+from collidecli.scene.particle_objects import ParticleObjects
+from collidecli.scene.particles import LOOSE, Particles
 from collidecli.scene.patterns import NamedItems
 from collidecli.scene.shape_types import ShapeType
 from collidecli.storage.field_cache import FieldCache
 from collidecli.wording import plural
 
 QUERIES_AT_ONCE = 1 << 15
-"""Pairs times cells of a block: their poses and results take 10 MB."""
-BOUND_ROUNDING = 1e-9
-"""Relative reduction of the lower bounds of distances, above their rounding."""
+"""Pairs, and particles of pairs, times cells of a block: their poses and results take 10 MB."""
 
 
 @dataclass(frozen=True)
@@ -41,10 +49,10 @@ class Items:
     """What has a least distance: each pair, each body, or all pairs together; by name over all
     templates.
 
-    pair: int32[K, 2], rows of shapes. margin: float64[K], sum of both margins [m]. in_template:
-    bool[K, T], whether the worlds of a template have the pair. first, second: names of each item;
-    second is "" for a body. of_pair: int64[n] and int64[n], items and their pairs, ordered by item.
-    pair_count: pairs of names.
+    pair: int32[K, 2], rows of shapes; that of a particle object is behind those of the shapes.
+    margin: float64[K], sum of both margins [m]. in_template: bool[K, T], whether the worlds of a
+    template have the pair. first, second: names of each item; second is "" for a body. of_pair:
+    int64[n] and int64[n], items and their pairs, ordered by item. pair_count: pairs of names.
     """
 
     pair: np.ndarray
@@ -103,7 +111,9 @@ class ClearanceBlock:
     first: number of the first frame. distance, error: float64[F, W, I] [m], NaN where a world does
     not have the item, and outside every episode. normal, point0, point1: float64[F, W, I, 3]. pair:
     int32[F, W, I], index of the nearest pair in `Items.pair`, -1 for none. measured: number of
-    distances that were computed.
+    distances that were computed. indices, barycentric: int32, float64[F, W, I, 3], particles of the
+    nearest vertex, edge or face of a particle object, -1 none, and their weights; None without
+    objects.
     """
 
     first: int
@@ -114,29 +124,45 @@ class ClearanceBlock:
     point1: np.ndarray
     pair: np.ndarray
     measured: int
+    indices: np.ndarray | None = None
+    barycentric: np.ndarray | None = None
 
 
-def _selected_pairs(model: Model, between: Sequence[str]) -> tuple[list[np.ndarray], np.ndarray]:
+def _selected_pairs(
+    model: Model, between: Sequence[str], with_objects: bool
+) -> tuple[list[np.ndarray], np.ndarray]:
     """The pairs of each template that may touch, and those of all that are selected, int32[K, 2],
     each once and without two planes."""
     templates = range(int(model.world_template.max()) + 1)
     of_template = [allowed_pairs(model, template) for template in templates]
+    shapes = model.shapes
+    of_objects = [np.zeros((0, 2), np.int32)] * len(of_template)
+    objects: tuple[str, ...] = ()
+    if with_objects:
+        of_objects = object_pairs(model)
+        objects = model.particles.path
     pair = np.unique(np.concatenate(of_template), axis=0).astype(np.int32)
-    both_planes = (model.shapes.type[pair] == ShapeType.PLANE).all(axis=1)
-    pair = pair[~both_planes]
+    both_planes = np.logical_and.reduce(shapes.type[pair] == ShapeType.PLANE, axis=1)
+    pair = np.concatenate([pair[~both_planes], np.unique(np.concatenate(of_objects), axis=0)])
     if between:
-        shapes = model.shapes
-        items = NamedItems(shapes.path, shapes.body, model.bodies.path, "shape and no body")
+        paths = (*shapes.path, *objects)
+        body = np.append(shapes.body, np.full(len(objects), STATIC_BODY))
+        what = "shape, particle object" if objects else "shape"
+        items = NamedItems(paths, body, model.bodies.path, f"{what} and no body")
         pair = pair[items.sides(between, "--between").of_pairs(*pair.T)]
-    return of_template, pair
+    both = zip(of_template, of_objects, strict=True)
+    return [np.concatenate(each) for each in both], pair
 
 
 def _refuse_no_pair(model: Model, between: Sequence[str]) -> NoReturn:
     """Raises InputError for a model of which no pair is left; names its triggers where each of the
     pairs has one."""
-    what = "no pair of shapes may touch" + (" of which one is in each selection" if between else "")
+    kinds = "shapes, or of a shape and a particle object," if len(model.particles) else "shapes"
+    what = f"no pair of {kinds} may touch" + (
+        " of which one is in each selection" if between else ""
+    )
     where = "--between" if between else "the scene"
-    entered = len(_selected_pairs(model, between)[1]) if model.shapes.is_trigger.any() else 0
+    entered = len(_selected_pairs(model, between, False)[1]) if model.shapes.is_trigger.any() else 0
     if not entered:
         raise InputError(what, where, "collide inspect lists the shapes and filters")
     pairs = "the only one" if entered == 1 else f"each of the {plural(entered, 'pair')}"
@@ -147,20 +173,24 @@ def _refuse_no_pair(model: Model, between: Sequence[str]) -> NoReturn:
     )
 
 
-def selected_items(model: Model, by: str, between: Sequence[str]) -> Items:
+def selected_items(
+    model: Model, by: str, between: Sequence[str], with_objects: bool = False
+) -> Items:
     """The items of a model, without its triggers. by: one of CLEARANCE_THINGS. between: two
-    patterns of shapes or bodies, or none.
+    patterns of shapes or bodies, or none. with_objects: with pairs of a shape and a particle
+    object, which is an item by itself as a static shape is.
 
     Raises InputError for a pattern without a match, and where no pair is left.
     """
     with_all = model
     model = without_triggers(model)
-    of_template, pair = _selected_pairs(model, between)
+    of_template, pair = _selected_pairs(model, between, with_objects)
     if not len(pair):
         _refuse_no_pair(with_all, between)
     keys = pair[:, 0].astype(np.int64) << 32 | pair[:, 1]
     named_in = [np.isin(keys, one[:, 0].astype(np.int64) << 32 | one[:, 1]) for one in of_template]
-    names = Names.of(model.shapes.path, model.shapes.template)
+    objects = ParticleObjects.of_scene(model.particles if with_objects else Particles())
+    names = Names.with_objects(model.shapes.path, model.shapes.template, objects)
     one, other = names.pair(*pair.T.astype(np.int64))
     named, at, item = np.unique(
         one * len(names.row) + other, return_index=True, return_inverse=True
@@ -178,17 +208,21 @@ def selected_items(model: Model, by: str, between: Sequence[str]) -> Items:
     else:
         shapes = model.shapes
         sides = np.tile(np.arange(len(pair)), 2)
-        owners = PairKeys.of_bodies(model.bodies.path, shapes.path, shapes.body, 1).by_name(
-            shapes.template
-        )
+        owners = PairKeys.of_bodies(model.bodies.path, shapes.path, shapes.body, 1)
+        owners = owners.with_more(objects.path, objects.kind, 1)
+        owners = owners.by_name(np.concatenate([shapes.template, objects.template]))
         rows, item = np.unique(owners.number[pair], return_inverse=True)
         every = np.unique(np.stack([item.reshape(-1, 2).T.reshape(-1), sides], axis=1), axis=0)
         first = tuple(owners.paths[k] for k in rows.tolist())
         second = ("",) * len(rows)
         of_pair = every[:, 0], every[:, 1]
+    is_object = pair[:, 1] >= len(model.shapes)
+    margin = np.zeros(len(pair))
+    margin[~is_object] = pair_lengths(model, pair[~is_object], "margin")
+    margin[is_object] = model.shapes.margin[pair[is_object, 0]]
     return Items(
         pair,
-        pair_lengths(model, pair, "margin"),
+        margin,
         np.stack(named_in, axis=1),
         first,
         second,
@@ -247,16 +281,24 @@ def distance_bounds(
 
 
 class Clearance:
-    """Least distances of a motion's items, from exact distances of pairs.
+    """Least distances of a motion's items, from exact distances of pairs. objects: of those of
+    particle objects; None without any.
 
     Where an item has several pairs, bounding balls leave out pairs that are farther than another
     pair at that time. measured: distances measured by `nearest_items`.
     """
 
     def __init__(
-        self, model: Model, motion: Motion, items: Items, distances: PairDistances, workers: int
+        self,
+        model: Model,
+        motion: Motion,
+        items: Items,
+        distances: PairDistances,
+        workers: int,
+        objects: ObjectDistances | None = None,
     ) -> None:
         self._model = model
+        self._objects = objects
         self._motion = motion
         self._items = items
         self._distances = distances
@@ -285,29 +327,54 @@ class Clearance:
         return np.lexsort((np.arange(len(self._so_far)), self._so_far))[:number]
 
     def _in_order(
-        self, compute_now: Callable[[], Callable[[int, np.ndarray], Any]]
+        self, compute_now: Callable[[], Callable[[int, RecordedFrames], Any]]
     ) -> Iterator[Any]:
         """Results of blocks of frames, computed on threads, in order. compute_now: the function of
         the next block."""
-        size = max(1, QUERIES_AT_ONCE // max(1, self._model.world_count * len(self._items.pair)))
-        yield from blocks_in_order(self._motion, size, self._workers, compute_now)
+        queries = len(self._items.pair)
+        if self._objects is not None:
+            owner = self._items.pair[:, 1] - len(self._model.shapes)
+            queries += int(self._objects.weight[owner[owner >= 0]].sum())
+        size = max(1, QUERIES_AT_ONCE // max(1, self._model.world_count * queries))
+        yield from blocks_in_order(self._motion, size, self._workers, compute_now, self._read)
+
+    def _read(self, frames: range) -> RecordedFrames:
+        return recorded_frames(self._motion, self._model, frames, self._objects is not None)
+
+    def _bounds(self, recorded: RecordedFrames, poses: np.ndarray) -> np.ndarray:
+        """float64[F, W, K]: lower bounds of the distances of all pairs."""
+        pair = self._items.pair
+        margin = self._items.margin
+        if self._objects is None:
+            return distance_bounds(self._model, pair, margin, poses)
+        is_object = pair[:, 1] >= len(self._model.shapes)
+        bounds = np.empty((*poses.shape[:2], len(pair)))
+        bounds[..., ~is_object] = distance_bounds(
+            self._model, pair[~is_object], margin[~is_object], poses
+        )
+        bounds[..., is_object] = self._objects.bounds(pair[is_object], poses, recorded)
+        bounds[..., is_object] -= margin[is_object]
+        return bounds
+
+    def _measured(
+        self, recorded: RecordedFrames, poses: np.ndarray, with_points: bool = True
+    ) -> _Measured:
+        return _Measured(
+            self._distances, self._items, poses, with_points, (self._objects, recorded)
+        )
 
     def _is_there(self, first: int, frames: int) -> np.ndarray:
         """bool[F, W, K]: whether a world has the pair, and the frame is of an episode."""
         return self._recorded[first : first + frames, :, None] & self._has_pair
 
-    def _block(self, first: int, body_poses: np.ndarray) -> ClearanceBlock:
-        poses = shape_poses(self._model, body_poses)
+    def _block(self, first: int, recorded: RecordedFrames) -> ClearanceBlock:
+        poses = shape_poses(self._model, recorded.poses)
         has_cell = self._is_there(first, len(poses))
-        measured = _Measured(self._distances, self._items, poses)
+        measured = self._measured(recorded, poses)
         if self._own is not None:
             measured.measure(has_cell)
         else:
-            bound = np.where(
-                has_cell,
-                distance_bounds(self._model, self._items.pair, self._items.margin, poses),
-                np.inf,
-            )
+            bound = np.where(has_cell, self._bounds(recorded, poses), np.inf)
             nearest = self._least_of_items(bound)
             chosen = np.zeros(bound.shape, bool)
             frame, world, item = np.nonzero(nearest >= 0)
@@ -342,16 +409,16 @@ class Clearance:
         return nearest
 
     def _least(
-        self, least: np.ndarray, number: int, first: int, body_poses: np.ndarray
+        self, least: np.ndarray, number: int, first: int, recorded: RecordedFrames
     ) -> tuple[np.ndarray, int]:
         """float64[I], the least distances up to the end of a block, exact for the `number` nearest
         items so far; and how many were measured.
         """
         item = self._items.of_pair[0][np.argsort(self._items.of_pair[1])]  # of each pair
-        poses = shape_poses(self._model, body_poses)
-        bound = distance_bounds(self._model, self._items.pair, self._items.margin, poses)
+        poses = shape_poses(self._model, recorded.poses)
+        bound = self._bounds(recorded, poses)
         bound[~self._is_there(first, len(poses))] = np.inf
-        block = _Measured(self._distances, self._items, poses, with_points=False)
+        block = self._measured(recorded, poses, with_points=False)
         cells = bound.reshape(-1, bound.shape[2])
         pairs = np.flatnonzero(cells.min(axis=0) <= _limit(least, number)[item])
         chosen = np.zeros(cells.shape, bool)
@@ -377,7 +444,8 @@ class _Measured:
     """Distances of some pairs in some cells of a block, less margins.
 
     distance: float64[F, W, K], where `done`. count: number of them. with_points: with all that
-    `block` returns; else no device copies more than distances.
+    `block` returns; else no device copies more than distances. objects: distances of particle
+    objects, or None, and the frames of the block.
     """
 
     def __init__(
@@ -385,12 +453,15 @@ class _Measured:
         distances: PairDistances,
         items: Items,
         poses: np.ndarray,
-        with_points: bool = True,
+        with_points: bool,
+        objects: tuple[ObjectDistances | None, RecordedFrames],
     ) -> None:
         self._distances = distances
         self._items = items
         self._poses = poses
         self._with_points = with_points
+        self._objects, self._recorded = objects
+        self._width = 10 if self._objects is None else 16
         shape = (*poses.shape[:2], len(items.pair))
         self.distance, self.done, self.count = np.full(shape, np.nan), np.zeros(shape, bool), 0
         self._row = np.zeros(shape, np.int64)
@@ -401,33 +472,63 @@ class _Measured:
         frame, world, pair = np.nonzero(chosen)
         if not len(pair):
             return
+        self.done |= chosen
+        is_object = self._items.pair[pair, 1] >= self._poses.shape[2]
+        for of_objects in (False, True):
+            at = tuple(each[is_object == of_objects] for each in (frame, world, pair))
+            if len(at[0]):
+                (self._measure_objects if of_objects else self._measure_shapes)(*at)
+
+    def _measure_shapes(self, frame: np.ndarray, world: np.ndarray, pair: np.ndarray) -> None:
+        """Measures pairs of two shapes."""
         rows = self._items.pair[pair]
         placed = self._poses[frame[:, None], world[:, None], rows]
-        self.done |= chosen
         if not self._with_points:
             distance = self._distances.distances(rows, placed)
             self.distance[frame, world, pair] = distance - self._items.margin[pair]
             self.count += len(pair)
             return
-        measured = self._distances.measure(rows, placed)
-        self.distance[frame, world, pair] = measured.distance - self._items.margin[pair]
-        self._row[frame, world, pair] = self.count + np.arange(len(pair))
-        self._vectors.append(
-            np.column_stack([measured.error, measured.normal, measured.point0, measured.point1])
-        )
-        self.count += len(pair)
+        self._keep((frame, world, pair), self._distances.measure(rows, placed))
+
+    def _measure_objects(self, frame: np.ndarray, world: np.ndarray, pair: np.ndarray) -> None:
+        """Measures pairs of a shape and a particle object."""
+        assert self._objects is not None
+        rows = self._items.pair[pair]
+        found = self._objects.measure(self._recorded, self._poses, frame, world, rows)
+        self._keep((frame, world, pair), found, [found.indices, found.barycentric])
+
+    def _keep(
+        self,
+        at: tuple[np.ndarray, np.ndarray, np.ndarray],
+        found: PairDistanceRows | ParticleDistanceRows,
+        more: Sequence[np.ndarray] = (),
+    ) -> None:
+        """Keeps the results of pairs in cells."""
+        count = len(at[0])
+        self.distance[at] = found.distance - self._items.margin[at[2]]
+        self._row[at] = self.count + np.arange(count)
+        vectors = np.full((count, self._width), -1.0)
+        columns = [found.error, found.normal, found.point0, found.point1, *more]
+        stacked = np.column_stack(columns)
+        vectors[:, : stacked.shape[1]] = stacked
+        vectors[:, max(13, stacked.shape[1]) :] = 0.0
+        self._vectors.append(vectors)
+        self.count += count
 
     def block(self, first: int, nearest: np.ndarray) -> ClearanceBlock:
         """The results of the pairs nearest[F, W, I], -1 for none."""
         has_pair = nearest >= 0
         index = np.maximum(nearest, 0)
         distance = np.where(has_pair, np.take_along_axis(self.distance, index, axis=2), np.nan)
-        vectors = np.full((*nearest.shape, 10), np.nan)
+        vectors = np.full((*nearest.shape, self._width), np.nan)
         if self._vectors:
             vectors[has_pair] = np.concatenate(self._vectors)[
                 np.take_along_axis(self._row, index, axis=2)[has_pair]
             ]
-        error, normal, point0, point1 = np.split(vectors, (1, 4, 7), axis=3)
+        vectors[..., 10:][~has_pair] = (-1.0, -1.0, -1.0, 0.0, 0.0, 0.0)[: self._width - 10]
+        error, normal, point0, point1, *more = np.split(
+            vectors, (1, 4, 7, 10, 13)[: 3 if self._objects is None else 5], axis=3
+        )
         return ClearanceBlock(
             first,
             distance,
@@ -437,6 +538,7 @@ class _Measured:
             point1,
             nearest.astype(np.int32),
             self.count,
+            *([more[0].astype(np.int32), more[1]] if more else []),
         )
 
 
@@ -444,8 +546,9 @@ class MeasuredMotion:
     """The items of a model in motion and their least distances.
 
     blocks: function that returns an iterator of the least distances of all frames, in order.
-    search_count, search_seconds: distances measured to find the nearest pairs, and its time [s].
-    notes: warnings. distances: of the pairs.
+    has_objects: whether a pair has a particle object. paths: of the shapes, and behind them of the
+    objects if there are such pairs. search_count, search_seconds: distances measured to find the
+    nearest pairs, and its time [s]. notes: warnings. distances: of pairs of shapes.
     """
 
     def __init__(
@@ -458,22 +561,32 @@ class MeasuredMotion:
         motion: Motion,
         device: Any,
     ) -> None:
-        self.model, self.motion, self.items = model, motion, selected_items(model, kind, between)
+        self.model = model
+        self.motion = motion
+        self.items = selected_items(model, kind, between, with_objects=True)
         self.pair_count = self.items.pair_count
-        self.shape_names = Names.of(model.shapes.path, model.shapes.template).text
+        pair = self.items.pair
+        is_object = pair[:, 1] >= len(model.shapes)
+        self.has_objects = bool(is_object.any())
+        objects = ParticleObjects.of_scene(model.particles if self.has_objects else Particles())
+        self.paths = (*model.shapes.path, *objects.path)
+        names = Names.with_objects(model.shapes.path, model.shapes.template, objects)
+        self.shape_names = names.text
         fields = FieldCache(engine.cache_dir, engine.cache_limit)
         begin_loading_kinematics(motion)
-        distances = self.distances = PairDistances(model, device, self.items.pair, fields)
+        distances = self.distances = PairDistances(model, device, pair[~is_object], fields)
+        of_objects = ObjectDistances(model, device, pair[is_object]) if self.has_objects else None
         threads = processing_threads(engine.threads)
         self.search_count, start = 0, time.perf_counter()
         if 0 < top < len(self.items):
-            search = Clearance(model, motion, self.items, distances, threads)
+            search = Clearance(model, motion, self.items, distances, threads, of_objects)
             self.items = self.items.only(np.sort(search.nearest_items(top)))
             self.search_count = search.measured
         self.search_seconds = time.perf_counter() - start
-        self.blocks = Clearance(model, motion, self.items, distances, threads).blocks
-        unmeasured = ("distances of particles are not measured",) if len(model.particles) else ()
-        self.notes = (*fields.notes, *unmeasured)
+        self.blocks = Clearance(model, motion, self.items, distances, threads, of_objects).blocks
+        several = sum(kind != LOOSE for kind in objects.kind) > 1
+        unmeasured = ("distances of cloths and soft bodies from each other are not measured",)
+        self.notes = (*fields.notes, *(unmeasured if several else ()))
 
     @property
     def episodes(self) -> Episodes | None:

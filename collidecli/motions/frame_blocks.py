@@ -7,8 +7,6 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
-import numpy as np
-
 from collidecli.scene.motion import Motion
 from collidecli.storage.process_activity import reading
 
@@ -17,12 +15,13 @@ def blocks_in_order(
     motion: Motion,
     frames_at_once: int,
     workers: int,
-    compute_now: Callable[[], Callable[[int, np.ndarray], Any]],
+    compute_now: Callable[[], Callable[[int, Any], Any]],
+    read: Callable[[range], Any] | None = None,
 ) -> Iterator[Any]:
     """Results of blocks of at most `frames_at_once` frames, computed on threads, in order.
 
-    compute_now: called before each block, returns its function of the first frame and of the body
-    poses float64[F, 1 or W, B, 7].
+    compute_now: called before each block, returns its function of the first frame and of what
+    `read` returns; by default the body poses float64[F, 1 or W, B, 7].
     """
     waiting: deque[Future] = deque()
     frames = len(motion.time)
@@ -30,8 +29,8 @@ def blocks_in_order(
         try:
             for first in range(0, frames, frames_at_once):
                 with reading("motion"):
-                    poses = motion.read(range(first, min(first + frames_at_once, frames)))
-                waiting.append(pool.submit(compute_now(), first, poses))
+                    block = (read or motion.read)(range(first, min(first + frames_at_once, frames)))
+                waiting.append(pool.submit(compute_now(), first, block))
                 if len(waiting) > workers:
                     yield waiting.popleft().result()
             while waiting:

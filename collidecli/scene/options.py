@@ -186,8 +186,8 @@ class ContactOptions:
     soft_elements: str = _contact(
         "all",
         "Contacts of the vertices of cloths and soft bodies with shapes, or of edges and faces"
-        " too.",
-        choices=("vertices", "all"),
+        " too; or the nearest contact of each object and shape alone.",
+        choices=("vertices", "all", "nearest"),
     )
     self_contacts: float = _contact(
         0.0, "Find contacts of cloths and soft bodies up to this distance.", kind="length"

@@ -255,3 +255,105 @@ def test_an_export_of_contacts_is_refused(sets, collide):
         with pytest.warns(UserWarning, match="distance is not known"):
             events = contacts.events()
     assert np.isnan(events["least_distance"]).all()
+
+
+CLOTH = """#usda 1.0
+(
+  metersPerUnit = 1
+  upAxis = "Z"
+  startTimeCode = 0
+  endTimeCode = 3
+)
+def Sphere "ball" ( prepend apiSchemas = ["PhysicsCollisionAPI"] ) {
+  double radius = 0.2
+}
+def Cube "crate" ( prepend apiSchemas = ["PhysicsCollisionAPI", "PhysicsRigidBodyAPI"] ) {
+  double size = 0.2
+  double3 xformOp:translate = (0, 0, %s)
+  uniform token[] xformOpOrder = ["xformOp:translate"]
+}
+def Mesh "cloth" ( prepend apiSchemas = ["PhysicsCollisionAPI"] ) {
+  bool collide:deformable = 1
+  int[] faceVertexCounts = [3, 3]
+  int[] faceVertexIndices = [0, 1, 2, 0, 2, 3]
+  point3f[] points.timeSamples = {
+    0: [(-1, -1, 0.5), (1, -1, 0.5), (1, 1, 0.5), (-1, 1, 0.5)],
+    1: [(-1, -1, 0.19), (1, -1, 0.19), (1, 1, 0.19), (-1, 1, 0.19)],
+    2: [(-1, -1, 0.1), (1, -1, 0.1), (1, 1, 0.1), (-1, 1, 0.1)],
+    3: [(-1, -1, 0.5), (1, -1, 0.5), (1, 1, 0.5), (-1, 1, 0.5)]
+  }
+}
+def Points "drops" ( prepend apiSchemas = ["PhysicsCollisionAPI"] ) {
+  float[] widths = [0.02]
+  point3f[] points.timeSamples = {
+    0: [(0, 0, 0.205), (3, 0, 0), (0, 0.199, 0)],
+    1: [(0, 0, 0.3), (3, 0, 0), (0, 0.5, 0)],
+    3: [(0, 0, 0.3), (3, 0, 0), (0, 0.5, 0)]
+  }
+}
+"""
+PARTICLE_SETS = ("", "--soft-elements nearest", "--touch-only --soft-elements nearest")
+
+
+@pytest.fixture
+def cloths(here, collide) -> list[str]:
+    """Sets of a cloth, drops, a ball and a crate that touches none: all contacts, the nearest ones,
+    and those beside the pairs of shapes that touch. The gap of shapes is that of USD, 0.1 m."""
+    Path("cloth.usda").write_text(CLOTH % 3)
+    names = []
+    for k, options in enumerate(PARTICLE_SETS):
+        names.append(f"{k}.h5")
+        collide.ok("run", "cloth.usda", "-q", "-o", names[-1], *options.split())
+    return names
+
+
+def test_which_objects_touch_which_shapes(cloths, collide):
+    """One row for each shape and object, with the greatest depth; every verb that reads touches
+    gives what it gives of all contacts."""
+    counts = []
+    for name in cloths:
+        with collidecli.ContactSet.open(name) as contacts:
+            frame = contacts.to_pandas(group="soft_contacts")
+        counts.append(len(frame))
+        least = frame.groupby(["frame", "shape", "object"], observed=True)["distance"].min()
+        touching = least[least <= 0.0].reset_index()
+        rows = [tuple(row) for row in touching[["frame", "shape", "object"]].to_numpy()]
+        assert rows == [(0, "/ball", "/drops"), (1, "/ball", "/cloth"), (2, "/ball", "/cloth")]
+        expected = [-0.011, -0.01, -0.1]
+        assert touching["distance"].to_numpy() == pytest.approx(expected, abs=1e-6)
+    assert counts[0] > counts[1] == counts[2] == 3
+    tables = []
+    labels = []
+    for name in cloths:
+        collide.ok("events", name, "--csv", "e.csv", "--force", "-q")
+        tables.append(pandas.read_csv("e.csv").drop(columns=["file", "contacts", "most_contacts"]))
+        collide.ok("label", name, "-o", "l.npz", "--force", "-q")
+        with np.load("l.npz") as file:
+            labels.append({key: file[key] for key in file.files})
+        audited = collide.verdict("audit", name)
+        assert {(row["shape0"], row["shape1"]): row["cells"] for row in audited["pairs"]} == {
+            ("/ball", "/cloth"): 2, ("/ball", "/drops"): 1
+        }  # fmt: skip
+        assert audited["pairs"][0]["depth"] == pytest.approx(0.1, abs=1e-6)
+    for table, of_set in zip(tables[1:], labels[1:], strict=True):
+        assert table.equals(tables[0])
+        assert len(table) == 2
+        assert of_set["touch"].sum() == labels[0]["touch"].sum() > 0
+        for name in ("touch", "distance"):
+            assert np.array_equal(of_set[name], labels[0][name], equal_nan=True)
+    collide.ok("report", cloths[2], "-o", "report.html", "-q")
+    told = "it has the nearest particles alone"
+    assert told in collide.ok("events", cloths[1], "--by", "particles").err
+    assert told not in collide.ok("events", cloths[0], "--by", "particles").err
+
+
+def test_a_pair_of_unknown_distance_is_refused_with_particles_too(here, collide):
+    """The crate is within the gap of the ball, 0.1 m."""
+    Path("cloth.usda").write_text(CLOTH % 0.35)
+    collide.ok("run cloth.usda -q --touch-only --soft-elements nearest -o near.h5")
+    collide.refused("events near.h5", told="is not known")
+    collide.refused("audit near.h5", told="is not known")
+    collide.ok("run cloth.usda -q --touch-only --soft-elements nearest --gap 0 -o none.h5")
+    listed = collide.result("events none.h5")["listed"]
+    assert {row["shape0"] for row in listed} == {"/ball", "/crate"}
+    assert {row["shape1"] for row in listed} == {"/cloth", "/drops"}

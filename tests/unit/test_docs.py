@@ -672,6 +672,15 @@ def write_contacts(path: Path, rule: str, major: int = 1) -> None:
     sets.write_contact_set(path, model, block, **options)
 
 
+def write_drops(folder: Path) -> None:
+    """Distances of loose particles, drops.h5."""
+    (folder / "drops.xml").write_text(
+        '<mujoco><worldbody><geom size="1"/><body name="b"><flexcomp name="drops" type="grid" '
+        'count="2 1 1" spacing="3 1 1" dim="1" mass="1"/></body></worldbody></mujoco>'
+    )
+    clearance(ClearanceRequest(scenes=[str(folder / "drops.xml")], output=str(folder / "drops.h5")))
+
+
 @pytest.fixture(scope="module")
 def written(tmp_path_factory: pytest.TempPathFactory) -> set[str]:
     """Paths of all datasets that collide writes."""
@@ -706,6 +715,7 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> set[str]:
     clearance(
         ClearanceRequest(scenes=[str(folder / "balls.xml")], output=str(folder / "clearance.h5"))
     )
+    write_drops(folder)
     balls_xml = [str(folder / "balls.xml")]
     chosen = {"vertices_of": ["*"], "threshold": 0.1}
     probe(ProbeRequest(scenes=balls_xml, output=str(folder / "map.h5"), **chosen))

@@ -11,6 +11,7 @@ from collidecli.numerics.pose_columns import WXYZ_TO_XYZW
 from collidecli.numerics.poses import moved_points
 from collidecli.scene.builder import ModelBuilder
 from collidecli.scene.shape_config import ShapeConfig
+from collidecli.wording import plural
 
 TRIANGLES = 2
 TETRAHEDRA = 3
@@ -21,6 +22,25 @@ def may_collide(mj_model: mujoco.MjModel, flex: int) -> bool:
     """Whether a flex collides with shapes, or with itself."""
     masks = mj_model.flex_contype[flex], mj_model.flex_conaffinity[flex]
     return any(masks) or bool(mj_model.flex_selfcollide[flex])
+
+
+def flex_name(mj_model: mujoco.MjModel, flex: int) -> str:
+    """Name of a flex, or its number."""
+    return mujoco.mj_id2name(mj_model, mujoco.mjtObj.mjOBJ_FLEX, flex) or f"flex#{flex}"
+
+
+def cable_notes(mj_model: mujoco.MjModel) -> list[str]:
+    """The warning about flexes of lines that may collide, whose edges are left out."""
+    names = [
+        flex_name(mj_model, flex)
+        for flex in range(mj_model.nflex)
+        if int(mj_model.flex_dim[flex]) < TRIANGLES and may_collide(mj_model, flex)
+    ]
+    if not names:
+        return []
+    more = f" and {plural(len(names) - 1, 'other')}" if len(names) > 1 else ""
+    what = "the vertices are particles, the edges between them touch nothing"
+    return [f"flex '{names[0]}'{more} of lines: {what}"]
 
 
 def add_flexes(
@@ -41,7 +61,7 @@ def add_flexes(
         if not may_collide(mj_model, flex):
             continue
         masks = int(mj_model.flex_contype[flex]), int(mj_model.flex_conaffinity[flex])
-        name = mujoco.mj_id2name(mj_model, mujoco.mjtObj.mjOBJ_FLEX, flex) or f"flex#{flex}"
+        name = flex_name(mj_model, flex)
         if mj_model.flex_interp[flex]:
             what = (
                 f"the vertices of flex '{name}' are interpolated between nodes, which is not"

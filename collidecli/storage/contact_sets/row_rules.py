@@ -395,6 +395,11 @@ def is_touch_set(contacts: ContactSet) -> bool:
     return bool(contacts.config.get("touch_only")) and TOUCHES.name in contacts.groups
 
 
+def has_unknown_touches(contacts: ContactSet) -> bool:
+    """Whether a set is one of touches with a row: a pair whose distance is not known."""
+    return is_touch_set(contacts) and contacts.groups[TOUCHES.name].row_count > 0
+
+
 def check_has_contacts(contacts: ContactSet) -> None:
     """Raises InputError for a set of pairs that touch, which has no contacts of shapes."""
     if is_touch_set(contacts):

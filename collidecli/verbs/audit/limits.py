@@ -173,18 +173,10 @@ class AuditedShapes:
         count = len(objects)
         if not count:
             return self
-        path = (*self.path, *objects.path)
-        kinds = ("shape",) * len(self.path) + objects.kind
-        names = Names.of(path, np.concatenate([template, objects.template]), kinds)
-        own = set(self.path)
-        text = (
-            f"{name} ({kind})" if kind != "shape" and name in own else name
-            for name, kind in zip(names.text, kinds, strict=True)
-        )
         robot = np.append(self.robot, np.full(count, -1)) if len(self.robot) else self.robot
         return AuditedShapes(
-            path,
-            Names(names.row, tuple(text)),
+            (*self.path, *objects.path),
+            Names.with_objects(self.path, template, objects),
             (*self.body_path, *[""] * count),
             np.append(self.is_static, np.zeros(count, bool)),
             (*self.type, *objects.kind),

@@ -45,6 +45,7 @@ from collidecli.storage.contact_sets.row_rules import (
     check_body_rows,
     check_group_rows,
     gap_range,
+    has_unknown_touches,
     is_touch_set,
 )
 from collidecli.storage.contact_sets.spans import BLOCK_ROWS
@@ -152,7 +153,7 @@ class AuditSource:
 def _check_touches(contacts: ContactSet) -> None:
     """Raises InputError for a set of touches with pairs that may not touch, as they are within a
     gap."""
-    if not is_touch_set(contacts):
+    if not has_unknown_touches(contacts):
         return
     largest = gap_range(contacts)[1]
     if largest > 0.0:

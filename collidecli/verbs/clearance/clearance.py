@@ -67,10 +67,10 @@ class ClearanceRequest(EngineRequest):
 class ClearanceResult(MotionResult, schema="collide.clearance/1", optional=("series",)):
     """Least distances of a motion. Lengths [m], times [s].
 
-    pairs: pairs of names of shapes that may touch, in any template. measured: exact distances that
-    were computed, a part of pairs times cells where bounds suffice. items: pairs, bodies, or 1.
-    listed: the nearest of them, each with its least distance and where it is. series: least
-    distances of the listed items over time, "inf" where there are none.
+    pairs: pairs of names that may touch, of shapes and of particle objects, in any template.
+    measured: exact distances that were computed, a part of pairs times cells where bounds suffice.
+    items: pairs, bodies, or 1. listed: the nearest of them, each with its least distance and where
+    it is. series: least distances of the listed items over time, "inf" where there are none.
     """
 
     by: str
@@ -198,6 +198,7 @@ class _Tally:
             "shape1": paths[1],
             "error": float(block.error[at]),
             **{name: getattr(block, name)[at].tolist() for name in ("normal", "point0", "point1")},
+            **_element(block, at),
         }
 
     def result(
@@ -239,6 +240,19 @@ class _Tally:
         )
 
 
+def _element(block: ClearanceBlock, at: tuple[int, int, int]) -> dict[str, Any]:
+    """The nearest vertex, edge or face of an item whose nearest pair has a particle object; else
+    nothing."""
+    if block.indices is None or block.barycentric is None or block.indices[at][0] < 0:
+        return {}
+    indices = block.indices[at]
+    count = int((indices >= 0).sum())
+    return {
+        "indices": indices[:count].tolist(),
+        "barycentric": block.barycentric[at][:count].tolist(),
+    }
+
+
 @contextmanager
 def _written(
     request: ClearanceRequest, scene: LoadedScene, measured: MeasuredMotion
@@ -252,15 +266,16 @@ def _written(
     with AtomicOutput(request.output, request.force) as output:
         if request.output.lower().endswith(HDF5_ENDINGS):
             about |= {"trajectory_sha256": measured.motion.sha256, "config": _config(request)}
-            units = {"time": "s", **{name: unit for name, (*_, unit) in ARRAYS.items()}}
+            arrays = ARRAYS | (ELEMENT_ARRAYS if measured.has_objects else {})
+            units = {"time": "s", **{name: unit for name, (*_, unit) in arrays.items()}}
             dense = {
                 name: (np.dtype(kind), (*measured.shape, *element))
-                for name, (kind, element, _) in ARRAYS.items()
+                for name, (kind, element, _) in arrays.items()
             }
             file = "collide-clearance", about, _tables(measured), units, dense
             with arrays_h5(output, *file, request.compression, checksums=False) as append:
                 yield lambda block: append(
-                    block.first, {name: getattr(block, name) for name in ARRAYS}
+                    block.first, {name: getattr(block, name) for name in arrays}
                 )
         else:
             columns = table_columns(measured, request.kind)
@@ -280,7 +295,7 @@ def _tables(measured: MeasuredMotion) -> dict[str, np.ndarray]:
     return {
         "time": motion.time,
         "step": motion.step,
-        "shape_path": np.array(measured.model.shapes.path, object),
+        "shape_path": np.array(measured.paths, object),
         "pair_shape": items.pair,
         "pair_margin": items.margin,
         "item_first": np.array(items.first, object),
@@ -298,6 +313,11 @@ ARRAYS = {
     "pair": (np.int32, (), ""),
 }
 """Type, shape of an element and unit of each array [F, W, I, ...]."""
+ELEMENT_ARRAYS = {
+    "indices": (np.int32, (3,), ""),
+    "barycentric": (np.float64, (3,), ""),
+}
+"""Further arrays where pairs have particle objects."""
 
 
 def _config(request: ClearanceRequest) -> dict[str, object]:
@@ -328,7 +348,16 @@ def table_columns(measured: MeasuredMotion, kind: str) -> tuple[TableColumn, ...
         TableColumn("distance", real, "m"),
         TableColumn("error", real, "m"),
         *(TableColumn(name, real, unit) for name, unit in vectors),
+        *(_element_columns() if measured.has_objects else ()),
     )
+
+
+def _element_columns() -> list[TableColumn]:
+    return [
+        TableColumn(f"{name}_{k}", np.dtype(kind))
+        for name, (kind, _, _) in ELEMENT_ARRAYS.items()
+        for k in range(3)
+    ]
 
 
 _VECTORS = {"normal": "", "point0": "m", "point1": "m"}
@@ -358,4 +387,6 @@ def _append_rows(
         rows["episode"] = measured.episodes.row(world, number) + 1
     for name in _VECTORS:
         rows |= {f"{name}_{axis}": getattr(block, name)[at][:, k] for k, axis in enumerate("xyz")}
+    for name in ELEMENT_ARRAYS if measured.has_objects else ():
+        rows |= {f"{name}_{k}": getattr(block, name)[at][:, k] for k in range(3)}
     append({column.name: rows[column.name] for column in columns})

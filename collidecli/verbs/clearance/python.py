@@ -47,10 +47,15 @@ class Clearances:
     or names of bodies, or the two patterns. time: float64[F] [s], or numbers of frames for an array
     of poses without times. shape_path: of the model's shapes. `len` is the number of distances.
 
+    A particle object is behind the shapes in shape_path, and shape1 of its pairs. indices: int32[F,
+    W, I, 3], rows of the particles of its nearest vertex, edge or face, -1 for none. barycentric:
+    float64[F, W, I, 3], their weights. Both are None where no pair has an object.
+
     With gradient=True, else None: gradient0, gradient1: float64[F, W, I, 6], derivatives of the
     distance of the nearest pair over the positions of both bodies [1], then over their rotation
     vectors in world about their origins [m]; of a static shape as of a body at the origin.
-    gradient_exact: bool[F, W, I], whether that distance is differentiable.
+    gradient_exact: bool[F, W, I], whether that distance is differentiable. Pairs with particle
+    objects have NaN and False.
     """
 
     distance: np.ndarray
@@ -66,6 +71,8 @@ class Clearances:
     gradient0: np.ndarray | None = None
     gradient1: np.ndarray | None = None
     gradient_exact: np.ndarray | None = None
+    indices: np.ndarray | None = None
+    barycentric: np.ndarray | None = None
 
     def __repr__(self) -> str:
         frames, worlds, items = self.distance.shape
@@ -80,6 +87,11 @@ class Clearances:
         )
         least = f"{np.nanmin(self.distance):.6g} m" if len(self) else "none"
         return html_table(sizes | {"distances": len(self), "least distance": least})
+
+    @property
+    def _of_elements(self) -> tuple[str, ...]:
+        """Names of the arrays of particle objects that there are."""
+        return () if self.indices is None else ("indices", "barycentric")
 
     def _axes(self, names: Sequence[str]) -> list[dict[str, np.ndarray]]:
         """names: of the columns of an item's paths."""
@@ -97,10 +109,8 @@ class Clearances:
         paths = np.array(self.shape_path, object)
         by_body = self.items and isinstance(self.items[0], str)
         arrays = {"shape0": paths[self.shape0], "shape1": paths[self.shape1]}
-        arrays |= {
-            name: getattr(self, name)
-            for name in ("distance", "error", "normal", "point0", "point1")
-        }
+        names = ("distance", "error", "normal", "point0", "point1", *self._of_elements)
+        arrays |= {name: getattr(self, name) for name in names}
         return dense_rows(
             self._axes(["body"] if by_body else []), arrays, self.shape0 >= 0
         ).to_pandas()
@@ -112,8 +122,9 @@ class Clearances:
         Raises InputError without xarray.
         """
         names = ("distance", "error", "normal", "point0", "point1", "shape0", "shape1")
+        names = (*names, *self._of_elements)
         arrays = {name: getattr(self, name) for name in names}
-        units = {name: "m" for name in names if name not in ("normal", "shape0", "shape1")}
+        units = dict.fromkeys(("distance", "error", "point0", "point1"), "m")
         by_body = self.items and isinstance(self.items[0], str)
         axes = self._axes(["body"] if by_body else ["item_shape0", "item_shape1"])
         return dense_dataset(("frame", "world", "item"), axes, arrays, units)
@@ -134,6 +145,7 @@ def clearance(
     model: Model,
     body_q: np.ndarray | Motion | None = None,
     *,
+    particle_q: np.ndarray | None = None,
     time: Sequence[float] | np.ndarray | None = None,
     fps: float | None = None,
     by: str = "",
@@ -147,18 +159,20 @@ def clearance(
     cache_limit: int = option_values.DEFAULT_CACHE_LIMIT,
     progress: ShowProgress = False,
 ) -> Clearances:
-    """The least distances of a model's shapes in every frame of a motion, without a cutoff.
+    """The least distances of a model's shapes, and of particle objects from shapes, in every frame
+    of a motion, without a cutoff.
 
     Args:
-        model, body_q, time, fps: as in `collide`.
-        by: "pair", each pair of shapes that may touch; "body", each body and static shape; "all",
-            all pairs together; "" is "all" with `between`, else "pair".
-        between: two patterns of paths of shapes or bodies; only pairs with one of each are
-            measured.
+        model, body_q, particle_q, time, fps: as in `collide`.
+        by: "pair", each pair of shapes, or of a shape and a particle object, that may touch;
+            "body", each body, static shape and particle object; "all", all pairs together; "" is
+            "all" with `between`, else "pair".
+        between: two patterns of paths of shapes, particle objects or bodies; only pairs with one of
+            each are measured.
         top: only the pairs that come nearest in the whole motion; 0 is all.
         margin: in place of every shape's own, in metres or as a text such as "2mm".
         gradient: add the derivatives of the distances over poses; takes twelve more distances for
-            each.
+            each. Pairs with particle objects have none.
         device, threads, cache_dir, cache_limit: as in `collide`.
         progress: show a bar, or a function of the frames done and of all.
     Returns:
@@ -184,7 +198,7 @@ def clearance(
         top=top,
     )
     check_clearance(request)
-    motion = motion_of(model, body_q, None, time, fps)
+    motion = motion_of(model, body_q, particle_q, time, fps)
     measured = MeasuredMotion(
         request.kind,
         request.between,
@@ -194,23 +208,26 @@ def clearance(
         motion,
         find_device(device),
     )
-    for note in measured.notes:
+    notes = measured.notes
+    if gradient and measured.has_objects:
+        notes = (*notes, "pairs with particle objects have no gradients")
+    for note in notes:
         warnings.warn(note, RuntimeWarning, stacklevel=3)
-    paths = tuple(model.shapes.path)
     with shown_progress(progress, "measuring") as advance:
-        return _all_blocks(measured, request.kind, gradient, paths, motion.time, advance)
+        return _all_blocks(measured, request.kind, gradient, motion.time, advance)
 
 
 def _all_blocks(
     measured: MeasuredMotion,
     kind: str,
     gradient: bool,
-    paths: tuple[str, ...],
     time: np.ndarray,
     progress: Progress,
 ) -> Clearances:
     """The clearances of all blocks of a motion, measured one after another."""
     names = ("distance", "normal", "point0", "point1", "error", "pair")
+    if measured.has_objects:
+        names = (*names, "indices", "barycentric")
     blocks = []
     for block in measured.blocks():
         arrays = {name: getattr(block, name) for name in names}
@@ -227,14 +244,15 @@ def _all_blocks(
     second = measured.items.second
     items = first if kind == "body" else tuple(zip(first, second, strict=True))
     return Clearances(
-        **arrays, shape0=shape0, shape1=shape1, items=items, time=time, shape_path=paths
+        **arrays, shape0=shape0, shape1=shape1, items=items, time=time, shape_path=measured.paths
     )
 
 
 def _gradients(measured: MeasuredMotion, block: ClearanceBlock) -> dict[str, np.ndarray]:
     """The gradients of `Clearances` in a block of frames."""
     model = measured.model
-    at = np.nonzero(block.pair >= 0)
+    is_object = measured.items.pair[:, 1] >= len(model.shapes)
+    at = np.nonzero((block.pair >= 0) & ~is_object[block.pair])
     frame, world, _ = at
     poses = measured.motion.read(range(block.first, block.first + len(block.pair)))
     pair = measured.items.pair[block.pair[at]]

@@ -102,7 +102,7 @@ def profile(
     moment_matching: bool = False,
     anchor_contact: bool = False,
     soft_gap: float | str = 0.01,
-    soft_elements: Literal["vertices", "all"] = "all",
+    soft_elements: Literal["vertices", "all", "nearest"] = "all",
     self_contacts: float | str = 0.0,
     self_contact_rings: int = 1,
     self_contact_rest: float | str | None = None,

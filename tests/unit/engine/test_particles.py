@@ -2,6 +2,7 @@
 pairs."""
 
 from contextlib import suppress
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -593,6 +594,48 @@ def test_one_cell_in_parts_of_its_particles_has_the_same_rows():
                 rows = rows_within(stage, pipeline.device_model, batch, size)
                 break
         assert_equal({stage.group.name: whole[stage.group.name]}, {stage.group.name: rows})
+
+
+def nearest_of(rows, owner: np.ndarray) -> dict[tuple[int, int, int], int]:
+    """The first row of least distance of each cell, shape and object, by plain Python."""
+    cell = np.repeat(np.arange(len(rows.cell_counts)), rows.cell_counts)
+    found: dict[tuple[int, int, int], int] = {}
+    columns = rows.columns
+    for row in range(rows.row_count):
+        key = (int(cell[row]), int(columns["shape"][row]), int(owner[columns["indices"][row, 0]]))
+        if key not in found or columns["distance"][row] < columns["distance"][found[key]]:
+            found[key] = row
+    return found
+
+
+def test_the_nearest_contact_of_each_object_and_shape():
+    """Exactly those rows of all, whatever the parts in which a cell is computed."""
+    model, poses, particles = scene()
+    owner = model.particles.owner
+    everything = groups_of(model, poses, particles)["soft_contacts"]
+    expected = nearest_of(everything, owner)
+    assert 30 < len(expected) < everything.row_count / 3
+    nearest = replace(CONTACT, soft_elements="nearest", self_contacts=0.0)
+    batch = PoseBatch(0, len(poses) * model.world_count, 0, poses, particles)
+    pipeline = pipeline_of(model, poses, nearest)
+    for memory in (1 << 34, 1 << 21):
+        with Workers(pipeline, 1, memory) as pool:
+            blocks = [block.groups for block, _ in pool.collide([batch])]
+        found = consecutive_groups(blocks)["soft_contacts"]
+        kept = np.sort(list(expected.values()))
+        for name, values in everything.columns.items():
+            assert values[kept].tobytes() == found.columns[name].tobytes(), name
+        cell = np.array([key[0] for key in expected])
+        assert np.bincount(cell, minlength=len(found.cell_counts)).tolist() == (
+            found.cell_counts.tolist()
+        )
+    (stage,) = pipeline.group_stages
+    one = PoseBatch(1, 1, 0, poses, particles)
+    whole = rows_within(stage, pipeline.device_model, one, 1 << 34)
+    for size in (1 << k for k in range(10, 30)):  # the least memory in which a part fits
+        with suppress(ChunkTooLarge):
+            assert_equal({"": whole}, {"": rows_within(stage, pipeline.device_model, one, size)})
+            break
 
 
 def test_every_world_has_the_contacts_of_its_own_positions():

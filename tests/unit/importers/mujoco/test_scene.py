@@ -552,6 +552,19 @@ def test_a_pinned_vertex_does_not_touch_the_shapes_of_its_body(tmp_path):
     assert columns["indices"][columns["shape"] == arm, 0].tolist() == [53, 54, 55]
 
 
+def test_edges_of_a_cable_are_named(tmp_path):
+    """They are in no contact, in frames or between them."""
+    told = "of lines: the vertices are particles, the edges between them touch nothing"
+    assert load(tmp_path, SCENE)[0].warnings[-1] == f"flex 'rope' {told}"
+    rope = '<flexcomp type="grid" count="2 1 1" spacing="1 1 1" dim="1" mass="1" name="b"/>'
+    more = SCENE.replace('<body name="arm"', f'<body name="post">{rope}</body><body name="arm"')
+    last = load(tmp_path, more)[0].warnings[-1]
+    assert last.startswith("flex '")
+    assert last.endswith(f"' and 1 other {told}")
+    silent = SCENE.replace('selfcollide="none"', 'selfcollide="none" contype="0" conaffinity="0"')
+    assert not any(told in warning for warning in load(tmp_path, silent)[0].warnings)
+
+
 def test_a_flex_that_does_not_collide_is_left_out(tmp_path):
     text = SCENE.replace('selfcollide="none"', 'selfcollide="none" contype="0" conaffinity="0"')
     assert len(load(tmp_path, text)[1].particles) == 0
