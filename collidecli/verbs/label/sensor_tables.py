@@ -27,8 +27,20 @@ def sensor_table(result: ResultDict) -> RenderableType:
         ("array", ", ".join(sizes)),
         ("labels", f"{count(result['labelled'])}, {label_rule(result['options'])}"),
         *([written_line(result)] if result["output"] else []),
+        *([("written", result["chart"])] if result.get("chart") else []),
     ]
-    columns: list[Column] = [
+    more = more_text(len(result["sensors"]) - len(result["listed"]))
+    summary = name_value_table(rows)
+    return (
+        Group(summary, rows_table(sensor_columns(), result["listed"], more))
+        if result["listed"]
+        else summary
+    )
+
+
+def sensor_columns() -> list[Column]:
+    """The columns of a sensor of collide.sensors/1."""
+    return [
         ("sensor", "left", lambda row: row["sensor"]),
         ("declared", "left", lambda row: row["declared"]),
         ("frames", "right", lambda row: count(row["cells"])),
@@ -37,11 +49,6 @@ def sensor_table(result: ResultDict) -> RenderableType:
         ("distance", "right", lambda row: _distance(row["least_distance"])),
         ("partner", "left", lambda row: row.get("partner", "")),
     ]
-    more = more_text(len(result["sensors"]) - len(result["listed"]))
-    summary = name_value_table(rows)
-    return (
-        Group(summary, rows_table(columns, result["listed"], more)) if result["listed"] else summary
-    )
 
 
 def _distance(value: float | str) -> str:
