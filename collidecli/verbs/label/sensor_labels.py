@@ -14,6 +14,7 @@ from collidecli.analysis.sensor_contacts import SensorRows
 from collidecli.analysis.touch_intervals import Frames, Names
 from collidecli.motions.loaded_scene import LoadedScene
 from collidecli.motions.placed_sensors import PlacedSensors
+from collidecli.motions.sensor_rows import SensorRowStore
 from collidecli.results.result import Progress
 from collidecli.scene.episodes import recorded_cells
 from collidecli.scene.motion import Motion, episodes_in
@@ -91,13 +92,13 @@ def contact_tangent(normal: np.ndarray) -> np.ndarray:
 class SensorLabels:
     """Labels of the sensors of a scene in motion; see `DenseLabels`.
 
-    rows: of all sensors, ordered by column, then cell. options: for `about`. notes: warnings.
+    rows: of all sensors. options: for `about`. notes: warnings.
     """
 
     scene: LoadedScene
     motion: Motion
     placed: PlacedSensors
-    rows: SensorRows
+    rows: SensorRowStore
     rule: LabelRule
     options: dict[str, Any]
     notes: list[str] = field(default_factory=list)
@@ -196,13 +197,13 @@ class SensorLabels:
     def _touching(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """int64[n] each: frame, world and column of every label."""
         worlds = len(self.worlds)
-        rows = self.rows
-        frame, world = np.divmod(rows.cell, worlds)
+        cell, column, distance = self.rows.keys()
+        frame, world = np.divmod(cell, worlds)
         kinds = np.array([sensor.kind == INSIDE for sensor in self.placed.sensors], bool)
         # A point that is inside touches at any distance.
-        distance = np.where(kinds[rows.column], -np.inf, rows.distance).astype(np.float32)
+        distance = np.where(kinds[column], -np.inf, distance).astype(np.float32)
         _, end = self.frames.borders(world, frame)
-        key = rows.column * worlds + world
+        key = column * worlds + world
         order = np.lexsort((frame, key))
         runs = labelled_runs(key[order], frame[order], distance[order], self.rule, end[order])
         key, frame = runs.cells()
@@ -212,16 +213,12 @@ class SensorLabels:
         """The arrays in blocks of whole frames."""
         frames, worlds, columns = self.shape
         at_once = max(1, BLOCK_VALUES // max(1, worlds * columns))
-        frame = self.rows.cell // worlds
-        by_frame = np.argsort(frame, kind="stable")
-        sorted_frame = frame[by_frame]
         label = self._touching
         label_order = np.argsort(label[0], kind="stable")
         label_frame = label[0][label_order]
         for first in range(0, frames, at_once):
             count = min(at_once, frames - first)
-            low, high = np.searchsorted(sorted_frame, (first, first + count))
-            rows = self.rows.take(by_frame[low:high])
+            rows = self.rows.of_cells(first * worlds, (first + count) * worlds)
             low, high = np.searchsorted(label_frame, (first, first + count))
             at = tuple(axis[label_order[low:high]] for axis in label)
             yield self._block(first, count, rows, at)

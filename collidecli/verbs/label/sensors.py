@@ -16,6 +16,7 @@ from collidecli.motions.loaded_scene import LoadedScene
 from collidecli.motions.placed_sensors import PlacedSensors, scene_sensors, sensors_of_file
 from collidecli.motions.requests import EngineRequest
 from collidecli.motions.scenes import MotionResult, scene_in_motion
+from collidecli.motions.sensor_rows import SensorRowStore
 from collidecli.motions.sensor_values import SensorValues
 from collidecli.results.outputs import check_ending, check_output
 from collidecli.results.result import Progress
@@ -116,11 +117,12 @@ def evaluated(
         placed = _placed(request, scene)
         rule = request.labelled.rule
         values = SensorValues(scene, motion, placed, request, device, rule.enter, rule.leave)
-        rows = values.rows(progress)
-        notes = [*scene.warnings, *motion.warnings, *placed.notes, *values.notes]
-        if len(scene.model.particles):
-            notes.append(PARTICLES_LEFT_OUT)
-        return use(SensorLabels(scene, motion, placed, rows, rule, _options(request), notes))
+        with SensorRowStore(values.row_bytes) as rows:
+            values.add_rows(rows, progress)
+            notes = [*scene.warnings, *motion.warnings, *placed.notes, *values.notes]
+            if len(scene.model.particles):
+                notes.append(PARTICLES_LEFT_OUT)
+            return use(SensorLabels(scene, motion, placed, rows, rule, _options(request), notes))
     finally:
         motion.close()
 
