@@ -46,7 +46,9 @@ class Sensors:
     the counted contacts [m]; tangent, unit, None where no sensor declares it. sensors: names.
     declared: the word that declares each. shapes: paths. frame, step: int64[F]. time: float64[F]
     [s]. world: int64[W]. recorded: bool[F, W]. present: bool[W, K], whether the world's scene has
-    the sensor.
+    the sensor. With `times`, else None: begins, ends, bool[F, W, K], a label begins or has ended in
+    the frame; contact_time, air_time, float64[F, W, K], since then [s]; last_contact_time,
+    last_air_time, of the last phase that has ended, NaN before [s].
     """
 
     touch: np.ndarray
@@ -69,6 +71,12 @@ class Sensors:
     world: np.ndarray
     recorded: np.ndarray
     present: np.ndarray
+    begins: np.ndarray | None = None
+    ends: np.ndarray | None = None
+    contact_time: np.ndarray | None = None
+    air_time: np.ndarray | None = None
+    last_contact_time: np.ndarray | None = None
+    last_air_time: np.ndarray | None = None
 
     def __repr__(self) -> str:
         frames, worlds, sensors = self.touch.shape
@@ -124,6 +132,7 @@ def label_sensors(
     enter: float | str = 0.0,
     leave: float | str | None = None,
     min_frames: int = 1,
+    times: bool = False,
     **options: Any,
 ) -> Sensors:
     """What the sensors of a scene in motion measure, as arrays.
@@ -134,7 +143,8 @@ def label_sensors(
             TOML file.
         enter: a label begins at a distance of at most this, in metres or as a text such as "2mm".
             leave: it lasts while the distance is at most this; None is `enter`. min_frames: shorter
-            pauses are filled, then shorter labels left out.
+            pauses are filled, then shorter labels left out. times: add the times of contact and
+            of air.
         options: of `run` for the scene, the recording and the engine, and `worlds`, `frames`,
             `gap`, `margin`, `gap_rule`, `static_pairs`.
     Returns:
@@ -153,6 +163,7 @@ def label_sensors(
         enter=checked_metres(enter, "enter"),
         leave=None if leave is None else checked_metres(leave, "leave"),
         min_frames=min_frames,
+        times=times,
     )
     found, labels = evaluated(request, lambda labels: (_in_memory(labels), labels))
     for note in dict.fromkeys(labels.notes):

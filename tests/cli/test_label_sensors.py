@@ -339,3 +339,40 @@ def test_a_chart_and_a_report_of_sensors(sensed, collide):
         ("--chart motion.h5.svg -o motion.h5.svg", "extension"),
     ):
         collide.refused(COMMAND, "--sensors", "scene", *words.split(), told=told)
+
+
+def test_times_of_sensors(sensed, collide):
+    """The ball touches from its first frame of contact on: air before, contact after, in every
+    form of file and in Python."""
+    collide.ok(COMMAND, "--sensors", "scene", "--times", "-o", "out.npz")
+    found = loaded("out.npz")
+    touches = np.float32(DEPTH) <= 0.0
+    begin = int(np.argmax(touches))
+    assert 0 < begin < FRAMES - 1
+    time = found["time"]
+    for name, expected in (
+        ("begins", np.arange(FRAMES) == begin),
+        ("ends", np.zeros(FRAMES, bool)),
+        ("contact_time", np.where(touches, time - time[begin], 0.0)),
+        ("air_time", np.where(touches, 0.0, time)),
+        ("last_air_time", np.where(touches, time[begin], np.nan)),
+        ("last_contact_time", np.full(FRAMES, np.nan)),
+    ):
+        np.testing.assert_array_equal(column(found, name, "ball"), expected, err_msg=name)
+    collide.ok(COMMAND, "--sensors", "scene", "--times", "-o", "out.h5")
+    stored = conftest.arrays("out.h5")
+    assert stored.keys() == found.keys()
+    np.testing.assert_array_equal(stored["air_time"], found["air_time"])
+    collide.ok(COMMAND, "--sensors", "scene", "--times", "-o", "out.csv")
+    csv = pandas.read_csv("out.csv")
+    ball = csv[csv["sensor"] == "ball"]
+    np.testing.assert_allclose(ball["air_time"], column(found, "air_time", "ball"))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        inside = collidecli.label_sensors("scene.xml", "motion.h5", times=True, device="cpu")
+        without = collidecli.label_sensors("scene.xml", "motion.h5", device="cpu")
+    np.testing.assert_array_equal(inside.last_air_time, found["last_air_time"])
+    assert inside.to_pandas()["begins"].sum() == found["begins"].sum()
+    assert without.air_time is None
+    collide.ok("run scene.xml -t motion.h5 -o set.h5 --device cpu -q")
+    collide.refused("label set.h5 --times -o x.npz", told="--times is for sensors of a scene")

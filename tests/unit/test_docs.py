@@ -711,7 +711,9 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> set[str]:
         f"<mujoco><worldbody>{balls}</worldbody><sensor>{sensors}</sensor></mujoco>"
     )
     label_sensors(
-        SensorRequest(scenes=[str(folder / "sensors.xml")], output=str(folder / "sensors.h5"))
+        SensorRequest(
+            scenes=[str(folder / "sensors.xml")], output=str(folder / "sensors.h5"), times=True
+        )
     )
     slipping = str(folder / "combine.h5")
     label(LabelRequest(slipping, str(folder / "labels.h5"), LabelOptions(slip=True)))

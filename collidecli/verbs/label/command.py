@@ -54,6 +54,7 @@ SENSORS = (
 PARTNERS = "Touched by these. [default: all, and static shapes]"
 MIN_FRAMES = "Fill shorter pauses, then leave out shorter labels."
 OUTPUT_FILE = ".parquet, .npz, .csv or .h5; required but for sensors of a scene."
+TIMES = "Of sensors of a scene: add when labels begin and end, and times of contact and of air."
 SLIP = "Add the slip speed; needs the column of collide run --columns slip."
 LABEL_EPILOG = """\b
 collide label out.h5 --between 'foot_*,floor' -o feet.npz
@@ -105,6 +106,7 @@ rule_options = together(
 @world_option(section=LABELLED)
 @rule_options
 @option("--slip", is_flag=True, section=TOUCH, help=SLIP)
+@option("--times", is_flag=True, section=TOUCH, help=TIMES)
 @option("-o", "--output", metavar="FILE", section=OUTPUT, help=OUTPUT_FILE)
 @option(
     "--chart", metavar="FILE", section=OUTPUT, help="The listed labels over time: .svg or .png."
@@ -130,6 +132,11 @@ def verb(ctx: click.Context, inputs: tuple[str, ...], **values: Any) -> int:
     streams = streams_of(ctx)
     if _is_scene(inputs, values):
         return _label_sensors(ctx, streams, inputs, values)
+    if values.pop("times"):
+        raise click.UsageError(
+            "--times is for sensors of a scene: give the scene with --sensors in place of the"
+            " contact set."
+        )
     fix = "leave it out, or give the scene with --sensors scene or --sensors FILE.toml"
     refuse_scene_options(ctx, inputs[0], ("frames",), (), fix)
     for text in filter(is_no_pattern, values["sensors"]):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -21,6 +21,7 @@ from collidecli.scene.motion import Motion, episodes_in
 from collidecli.scene.sensors import CONTACT, INSIDE
 from collidecli.storage.array_files import SENSORS_FORMAT
 from collidecli.verbs.label.dense import DenseArray
+from collidecli.verbs.label.phase_times import TIMES, PhaseTimes
 
 BLOCK_VALUES = 1 << 17
 """Entries of one block: frames, worlds and sensors multiplied."""
@@ -46,8 +47,9 @@ DENSE = {
     "normal": _vector(""),
     "centre": _vector(),
     TANGENT: _vector(""),
+    **TIMES,
 }
-"""The dense arrays [F, W, K]; the tangent where a sensor declares it."""
+"""The dense arrays [F, W, K]; the tangent where a sensor declares it, TIMES if they are wanted."""
 
 
 @dataclass(frozen=True)
@@ -59,7 +61,8 @@ class SensorBlock:
     reported, NaN where the world does not have the sensor. shape, partner: int32, rows of `shapes`
     of that contact, -1 for none. Of it float64[f, W, K, 3], NaN without one: point, partner_point,
     witness points on the two shapes [m]; position, their middle; normal, unit, from shape to
-    partner; tangent, unit, or None. centre: mean of the positions of the counted contacts.
+    partner; tangent, unit, or None. centre: mean of the positions of the counted contacts. The
+    others are TIMES, or None.
     """
 
     first: int
@@ -74,6 +77,12 @@ class SensorBlock:
     normal: np.ndarray
     centre: np.ndarray
     tangent: np.ndarray | None = None
+    begins: np.ndarray | None = None
+    ends: np.ndarray | None = None
+    contact_time: np.ndarray | None = None
+    air_time: np.ndarray | None = None
+    last_contact_time: np.ndarray | None = None
+    last_air_time: np.ndarray | None = None
 
 
 def contact_tangent(normal: np.ndarray) -> np.ndarray:
@@ -92,7 +101,7 @@ def contact_tangent(normal: np.ndarray) -> np.ndarray:
 class SensorLabels:
     """Labels of the sensors of a scene in motion; see `DenseLabels`.
 
-    rows: of all sensors. options: for `about`. notes: warnings.
+    rows: of all sensors. options: for `about`. notes: warnings. times: with TIMES.
     """
 
     scene: LoadedScene
@@ -102,6 +111,7 @@ class SensorLabels:
     rule: LabelRule
     options: dict[str, Any]
     notes: list[str] = field(default_factory=list)
+    times: bool = False
 
     @property
     def sensors(self) -> tuple[str, ...]:
@@ -121,7 +131,8 @@ class SensorLabels:
     @cached_property
     def _dense(self) -> dict[str, DenseArray]:
         has_tangent = any(sensor.tangent for sensor in self.placed.sensors)
-        return {name: array for name, array in DENSE.items() if name != TANGENT or has_tangent}
+        left_out = {*([] if has_tangent else [TANGENT]), *([] if self.times else TIMES)}
+        return {name: array for name, array in DENSE.items() if name not in left_out}
 
     @property
     def items(self) -> dict[str, tuple[str, ...]]:
@@ -216,12 +227,14 @@ class SensorLabels:
         label = self._touching
         label_order = np.argsort(label[0], kind="stable")
         label_frame = label[0][label_order]
+        phases = PhaseTimes(self.frames, self.recorded, self.present) if self.times else None
         for first in range(0, frames, at_once):
             count = min(at_once, frames - first)
             rows = self.rows.of_cells(first * worlds, (first + count) * worlds)
             low, high = np.searchsorted(label_frame, (first, first + count))
             at = tuple(axis[label_order[low:high]] for axis in label)
-            yield self._block(first, count, rows, at)
+            block = self._block(first, count, rows, at)
+            yield replace(block, **phases.of(first, block.touch)) if phases else block
             if progress is not None:
                 progress(first + count, frames)
 

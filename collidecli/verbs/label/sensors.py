@@ -38,13 +38,15 @@ class SensorRequest(EngineRequest):
     """A scene in motion, its sensors, and the output.
 
     sensors: "scene", "scene:PATTERN" or a TOML file. enter, leave [m], min_frames: see `LabelRule`;
-    leave None is `enter`. output: "" writes no file. first: number of listed sensors.
+    leave None is `enter`. times: add the times of contact and of air. output: "" writes no file.
+    first: number of listed sensors.
     """
 
     sensors: str = SCENE
     enter: float = 0.0
     leave: float | None = None
     min_frames: int = 1
+    times: bool = False
     output: str = ""
     first: int = 20
     force: bool = False
@@ -122,7 +124,9 @@ def evaluated(
             notes = [*scene.warnings, *motion.warnings, *placed.notes, *values.notes]
             if len(scene.model.particles):
                 notes.append(PARTICLES_LEFT_OUT)
-            return use(SensorLabels(scene, motion, placed, rows, rule, _options(request), notes))
+            options = _options(request)
+            labels = SensorLabels(scene, motion, placed, rows, rule, options, notes, request.times)
+            return use(labels)
     finally:
         motion.close()
 
@@ -167,6 +171,7 @@ def _options(request: SensorRequest) -> dict[str, Any]:
         "enter": rule.enter,
         "leave": rule.leave,
         "min_frames": rule.min_frames,
+        **({"times": True} if request.times else {}),
         "frames": request.frames,
         "worlds": request.worlds,
         "gap_rule": contact.gap_rule,
