@@ -13,6 +13,7 @@ import numpy as np
 from collidecli.analysis.contact_motion import body_poses
 from collidecli.analysis.nominal_forces import contact_forces
 from collidecli.analysis.sensor_contacts import NOMINAL_WIDTH, SensorRows, contact_rows
+from collidecli.engine.chunk_sizes import default_memory_limit
 from collidecli.engine.distances.pairs import PairDistances
 from collidecli.engine.scheduler import processing_threads
 from collidecli.errors import InputError
@@ -22,6 +23,7 @@ from collidecli.motions.loaded_scene import LoadedScene
 from collidecli.motions.placed_sensors import DistanceColumn, InsideColumn, PlacedSensors
 from collidecli.motions.requests import EngineRequest
 from collidecli.motions.search_warnings import search_warnings
+from collidecli.motions.sensor_rows import SensorRowStore
 from collidecli.motions.timing import TimingReport
 from collidecli.numerics.poses import compose_poses, inverse_poses, moved_points
 from collidecli.results.result import Progress
@@ -45,7 +47,7 @@ NO_CONTACTS = -1
 
 @dataclass
 class SensorValues:
-    """Evaluates sensors of a scene in motion. notes: warnings, complete after `rows`.
+    """Evaluates sensors of a scene in motion. notes: warnings, complete after `add_rows`.
 
     limit: contacts with a distance of at most this are counted [m]; covered: contacts up to this
     distance must be reported [m]. nominal_stiffness: of nominal forces [N/m]; None computes none.
@@ -66,9 +68,14 @@ class SensorValues:
         """The scene's model with the options of contacts."""
         return self.request.contact.apply(self.scene.model)
 
-    def rows(self, progress: Progress = None) -> SensorRows:
-        """The values of all sensors, ordered by column, then cell. Raises InputError for a sensor
-        of distances without a pair, and for `covered` beyond the gap of a pair."""
+    @property
+    def row_bytes(self) -> int:
+        """Size of the rows that are held in memory: a quarter of the memory limit."""
+        return (self.request.engine.memory_limit or default_memory_limit()) // 4
+
+    def add_rows(self, store: SensorRowStore, progress: Progress = None) -> None:
+        """Adds the values of all sensors to a store. Raises InputError for a sensor of distances
+        without a pair, and for `covered` beyond the gap of a pair."""
         self._check_covered()
         items = self._distance_items()
         passes = [
@@ -82,11 +89,9 @@ class SensorValues:
             if progress is not None:
                 progress(before * frames + now, len(passes) * frames)
 
-        parts = [SensorRows.none(self._nominal_width)]
         for number, evaluate in enumerate(passes):
-            parts += evaluate(partial(report, number))
-        rows = SensorRows.chained(*parts)
-        return rows.take(np.lexsort((rows.cell, rows.column)))
+            for rows in evaluate(partial(report, number)):
+                store.add(rows)
 
     def _check_covered(self) -> None:
         """Raises InputError where contacts of a pair of a sensor are not reported up to
@@ -117,10 +122,11 @@ class SensorValues:
         contact = replace(self.request.contact, hydro="off").checked()
         timing = TimingReport()
         model = self.scene.model
+        engine = self.request.engine
+        if engine.memory_limit:
+            engine = replace(engine, memory_limit=engine.memory_limit - self.row_bytes)
         with self.scene.named():
-            collision = prepare_collision(
-                model, self.motion, contact, self.request.engine, self.device, timing
-            )
+            collision = prepare_collision(model, self.motion, contact, engine, self.device, timing)
         self.notes += collision.notes
         with closing(collision.blocks(timing)) as blocks:
             for block in blocks:
@@ -132,7 +138,7 @@ class SensorValues:
         self.notes += search_warnings(timing, model.shapes.path)
 
     @property
-    def _nominal_width(self) -> int:
+    def nominal_width(self) -> int:
         return 0 if self.nominal_stiffness is None else NOMINAL_WIDTH
 
     def _forces(self, block: ContactBlock) -> np.ndarray | None:
@@ -143,7 +149,7 @@ class SensorValues:
 
     def _no_force(self, count: int) -> np.ndarray:
         """`SensorRows.nominal` of sensors that are not of contacts."""
-        return np.full((count, self._nominal_width), np.nan)
+        return np.full((count, self.nominal_width), np.nan)
 
     def _distance_items(self) -> Items | None:
         """The pairs of all sensors of distances, which filters do not narrow."""

@@ -45,7 +45,8 @@ def short_names(paths: Sequence[str]) -> list[str]:
 
 
 def pair_labels(pairs: Sequence[ResultDict], most: int) -> list[str]:
-    """Labels of pairs of shapes with at most `most` characters, distinct for distinct pairs."""
+    """Labels of pairs of shapes with at most `most` characters, distinct for distinct pairs; of an
+    item without a second name, "", its own."""
     paths = sorted({path for pair in pairs for path in (pair["shape0"], pair["shape1"])})
     short = dict(zip(paths, short_names(paths), strict=True))
     names = [(short[pair["shape0"]], short[pair["shape1"]]) for pair in pairs]
@@ -62,6 +63,8 @@ def pair_labels(pairs: Sequence[ResultDict], most: int) -> list[str]:
 def _label(one: str, other: str, most: int, share: float) -> str:
     """A label of two names; if one name is short, the other may use more than half of the
     length."""
+    if not other:
+        return shortened(one, most, share)
     half = most // 2
     widths = max(half, most - len(other)), max(half, most - len(one))
     return f"{shortened(one, widths[0], share)} · {shortened(other, widths[1], share)}"

@@ -61,7 +61,7 @@ def pair_map(
     _scale(axes, canvas, most, words)
     for row, (pair, of_bins) in enumerate(zip(listed, texts, strict=True)):
         y = (row - 0.5, row + 0.5)
-        canvas.hover(axes, None, y, f"{pair['shape0']} and {pair['shape1']}")
+        canvas.hover(axes, None, y, " and ".join(filter(None, (pair["shape0"], pair["shape1"]))))
         bins = enumerate(zip(of_bins, touching[row].tolist(), strict=True))
         for (text, shown), group in groupby(bins, itemgetter(1)):
             numbers = [number for number, _ in group]

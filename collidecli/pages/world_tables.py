@@ -8,6 +8,8 @@ from collidecli.pages.quantities import ResultDict, length
 from collidecli.pages.tables import Column
 from collidecli.wording import count, plural
 
+MOST_SCORE = 100
+"""Greatest score that a table states."""
 WORLD_COLUMNS: list[Column] = [
     ("world", "right", lambda row: str(row["world"])),
     ("template", "right", lambda row: str(row["template"])),
@@ -15,7 +17,7 @@ WORLD_COLUMNS: list[Column] = [
     ("touches", "right", lambda row: count(row["touches"])),
     ("deepest", "right", lambda row: depth_text(row["deepest"])),
     ("frame", "right", lambda row: str(row["frame"]) if row["frame"] >= 0 else ""),
-    ("outlier", "left", lambda row: f"{row['score']:.1f} deviations" if row["outlier"] else ""),
+    ("outlier", "left", lambda row: score_text(row["score"]) if row["outlier"] else ""),
 ]
 """Of rows of `WorldTotals`."""
 TEMPLATE_COLUMNS: list[Column] = [
@@ -25,6 +27,11 @@ TEMPLATE_COLUMNS: list[Column] = [
     ("differs in", "left", lambda row: differences_text(row)),
 ]
 """Of `template_rows`."""
+
+
+def score_text(score: float) -> str:
+    """A score of `WorldTotals`; where most worlds are equal to rounding, it may be any number."""
+    return f"{score:.1f} deviations" if score < MOST_SCORE else f"over {MOST_SCORE} deviations"
 
 
 def depth_text(distance: float | None) -> str:

@@ -48,7 +48,9 @@ class Sensors:
     nominal_stiffness. sensors: names.
     declared: the word that declares each. shapes: paths. frame, step: int64[F]. time: float64[F]
     [s]. world: int64[W]. recorded: bool[F, W]. present: bool[W, K], whether the world's scene has
-    the sensor.
+    the sensor. With `times`, else None: begins, ends, bool[F, W, K], a label begins or has ended in
+    the frame; contact_time, air_time, float64[F, W, K], since then [s]; last_contact_time,
+    last_air_time, of the last phase that has ended, NaN before [s].
     """
 
     touch: np.ndarray
@@ -73,6 +75,12 @@ class Sensors:
     world: np.ndarray
     recorded: np.ndarray
     present: np.ndarray
+    begins: np.ndarray | None = None
+    ends: np.ndarray | None = None
+    contact_time: np.ndarray | None = None
+    air_time: np.ndarray | None = None
+    last_contact_time: np.ndarray | None = None
+    last_air_time: np.ndarray | None = None
 
     def __repr__(self) -> str:
         frames, worlds, sensors = self.touch.shape
@@ -129,6 +137,7 @@ def label_sensors(
     leave: float | str | None = None,
     min_frames: int = 1,
     nominal_stiffness: float | None = None,
+    times: bool = False,
     **options: Any,
 ) -> Sensors:
     """What the sensors of a scene in motion measure, as arrays.
@@ -142,6 +151,7 @@ def label_sensors(
             pauses are filled, then shorter labels left out.
         nominal_stiffness: adds nominal forces, this times the depth of each pair of shapes [N/m].
             Poses determine no forces, see docs/reference/sensors.md.
+        times: adds the times of contact and of air.
         options: of `run` for the scene, the recording and the engine, and `worlds`, `frames`,
             `gap`, `margin`, `gap_rule`, `static_pairs`.
     Returns:
@@ -161,6 +171,7 @@ def label_sensors(
         leave=None if leave is None else checked_metres(leave, "leave"),
         min_frames=min_frames,
         nominal_stiffness=nominal_stiffness,
+        times=times,
     )
     found, labels = evaluated(request, lambda labels: (_in_memory(labels), labels))
     for note in dict.fromkeys(labels.notes):

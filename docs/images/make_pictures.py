@@ -27,6 +27,7 @@ class Picture:
     opaque: hides the visual meshes, draws shapes without transparency and larger contacts, leaves
         out the panel, the sky's upper rows, and turns the camera by `turn`.
     against: engine whose contacts are drawn in black.
+    probed: options of `collide probe`, whose map colours shapes up to `reach`.
     pair: paths of the two shapes that are selected, whose contacts alone are drawn.
     turn: pixels by which the mouse is dragged to the left; `nearer`: turns of its wheel.
     """
@@ -37,6 +38,8 @@ class Picture:
     size: tuple[int, int] = (1000, 640)
     opaque: bool = False
     against: str = ""
+    probed: tuple[str, ...] = ()
+    reach: str = ""
     pair: tuple[str, ...] = ()
     turn: int = 0
     nearer: int = 0
@@ -60,6 +63,14 @@ PICTURES = {
         38,
         against="mujoco",
         pair=("/World/Objects/cylinder_39", "/World/Objects/crate_a"),
+    ),
+    "view-map.png": Picture(
+        "02_humanoid/humanoid.xml",
+        ("-t", str(SAMPLES / "02_humanoid/motion.h5")),
+        64,
+        probed=("--vertices-of", "foot_*", "--spacing", "1cm"),
+        reach="15cm",
+        pair=("floor", "foot_right"),
     ),
 }
 SOFTWARE = [
@@ -90,6 +101,10 @@ def page_of(folder: Path, picture: Picture) -> Path:
         engine = ("--engine", picture.against)
         commands.append(("run", scene, *picture.options, *engine, "-o", f"{picture.against}.h5"))
         view = (*view, "--against", f"{picture.against}.h5")
+    if picture.probed:
+        probe = ("probe", scene, *picture.options, *picture.probed, "--device", "cpu")
+        commands.append((*probe, "-o", "map.h5"))
+        view = (*view, "--map", "map.h5", "--map-range", picture.reach)
     for words in (*commands, view):
         subprocess.run(
             [sys.executable, "-m", "collidecli", *words, "-q", "--force"], cwd=folder, check=True

@@ -20,7 +20,7 @@ FOLDER = Path(__file__).parent
 FRAMES = 120
 FRAMES_PER_SECOND = 60
 STEPS_PER_FRAME = 8
-GAP = 0.01
+GAP = 0.005
 MASKS = {"Solid": (1, 7), "Red": (2, 3), "Blue": (4, 5)}
 """MuJoCo's contype and conaffinity: Red and Blue pass through each other and touch all else."""
 COLORS = {"Solid": (0.75, 0.7, 0.6), "Red": (0.8, 0.2, 0.2), "Blue": (0.2, 0.35, 0.8)}

@@ -2,6 +2,7 @@
 dark, paper."""
 
 import io
+import json
 import re
 import shutil
 import time
@@ -13,6 +14,7 @@ import numpy as np
 import pytest
 
 from collidecli.pages.view.colours import OPACITY_OVER_SURFACES
+from collidecli.pages.view.contact_map import LEVELS, STEPS
 from collidecli.verbs.view.view import ViewRequest, opened_view, write_view
 from tests.cli.conftest import CommandLine, write_poses
 from tests.support.waits import PATIENCE
@@ -363,6 +365,35 @@ def test_surfaces_on_a_page(tmp_path, collide, tab):
     page.uncheck("#collide-surfaces")
     page.wait_for_function(f"() => {DRAWN} === 0", timeout=WAIT)
     assert page.locator("#collide-particles").count() == 0
+
+
+def test_a_contact_map_on_a_page(tmp_path, collide, tab):
+    """As many triangles in warm colours as touch, by the levels of the page; none without the
+    checkbox."""
+    (tmp_path / "scene.xml").write_text(SCENE.replace("0 0 1", "0 0 0.45"))
+    collide.ok("run scene.xml --device cpu -o a.h5 -q")
+    collide.ok("probe scene.xml --vertices-of ball --spacing 5cm --device cpu -o map.h5")
+    request = ViewRequest("a.h5", map="map.h5", map_range=0.3, export="page.html")
+    with opened_view(request) as opened:
+        drawn = opened.frames.contact_map.of_template(0)
+        level = opened.frames.contact_map.levels(0, opened.touches.deepest)[:, 0]
+        path = Path(write_view(opened, request).written)
+    of_triangles = level[drawn.point]
+    assert 0 < (of_triangles > STEPS).sum() < (of_triangles > 0).sum() < len(of_triangles)
+    page = tab.show(path.absolute())
+    text = f"{int((level > STEPS).sum())} touching points of the map"
+    page.get_by_text(text).first.wait_for(timeout=WAIT)
+    nodes = NODES.replace("/surfaces/", "/map/")
+    counts = np.bincount(of_triangles, minlength=LEVELS).tolist()
+    wanted = {f"/map/{number:02d}": count for number, count in enumerate(counts)}
+    page.wait_for_function(
+        f"(one) => JSON.stringify(Object.entries(({nodes})()).sort()) === one",
+        arg=json.dumps([list(item) for item in sorted(wanted.items())], separators=(",", ":")),
+        timeout=WAIT,
+    )
+    page.uncheck("#collide-map")
+    drawn_now = DRAWN.replace(NODES, nodes)
+    page.wait_for_function(f"() => {drawn_now} === 0", timeout=WAIT)
 
 
 def test_self_contacts_on_a_page(tmp_path, collide, tab):

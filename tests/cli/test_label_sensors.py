@@ -1,5 +1,6 @@
 """collide label --sensors: sensors of a scene in motion, and of a file."""
 
+import json
 import warnings
 from pathlib import Path
 
@@ -10,7 +11,7 @@ import pytest
 
 import collidecli
 from collidecli.errors import InputError
-from collidecli.verbs.label import sensor_labels
+from collidecli.verbs.label import sensor_labels, sensors
 from tests.cli import conftest
 from tests.cli.conftest import FRAMES, distances, refusals, write_motion
 
@@ -288,3 +289,90 @@ def test_names_of_bodies_that_look_like_a_file_stay_patterns(here, collide):
     """Without a scene, `scene` is a pattern."""
     collide.ok("run scene.xml -t motion.h5 --device cpu -o out.h5")
     collide.refused("label out.h5 --sensors scene -o x.npz", told="'scene' matches no shape")
+
+
+def test_bins_of_sensors_over_time(sensed, collide, monkeypatch):
+    """The labelled fraction of each bin of 3 frames, of the last one of 2, in any blocks; and of
+    the listed sensors alone."""
+    monkeypatch.setattr(sensors, "MAX_BINS", 7)
+    touches = np.float32(DEPTH) <= 0.0
+    low = 0.8 + DEPTH <= 0.85
+    of_bins = [np.split(values, range(3, FRAMES, 3)) for values in (touches, low)]
+    means = [[part.mean() for part in parts] for parts in of_bins]
+    for block in (30, 1 << 17):
+        monkeypatch.setattr(sensor_labels, "BLOCK_VALUES", block)
+        result = collide.result(COMMAND, "--sensors", "scene")
+        series = result["series"]
+        assert [result["sensors"][row] for row in (0, 2, 6)] == ["ball", "two[1]", "low"]
+        assert series["frames_per_bin"] == 3
+        assert series["frame"] == list(range(0, FRAMES, 3))
+        assert series["time"] == pytest.approx([0.01 * frame for frame in series["frame"]])
+        assert series["labelled"][0] == pytest.approx(means[0])
+        assert series["labelled"][2] == [0.0] * 7
+        assert series["labelled"][6] == pytest.approx(means[1])
+    few = collide.result(COMMAND, "--sensors", "scene", "--first", "2")["series"]["labelled"]
+    assert few == series["labelled"][:2]
+
+
+def test_a_chart_and_a_report_of_sensors(sensed, collide):
+    result = collide.result(COMMAND, "--sensors", "scene", "--chart", "sensors.svg")
+    assert result["chart"] == "sensors.svg"
+    chart = (sensed / "sensors.svg").read_text()
+    for words in ("<title>ball</title>", "<title>low</title>", "low, frames 6 to 19"):
+        assert words in chart, words
+    collide.ok("run scene.xml -t motion.h5 -o out.h5 --device cpu -q")
+    (sensed / "sensors.json").write_text(json.dumps(result))
+    collide.ok("report out.h5 --labels sensors.json -o page.html")
+    page = (sensed / "page.html").read_text()
+    for words in (">Sensors</h2>", "When 7 sensors touch.", "two[1]", "insidesite"):
+        assert words in page, words
+    few = collide.result(COMMAND, "--sensors", "scene", "--first", "2")
+    (sensed / "few.json").write_text(json.dumps(few))
+    collide.ok("report out.h5 --labels few.json -o few.html")
+    assert "The first 2 of 7 sensors are shown." in (sensed / "few.html").read_text()
+    few["listed"][0]["share"] = "half"
+    (sensed / "few.json").write_text(json.dumps(few))
+    collide.refused("report out.h5 --labels few.json -o no.html", told="few.json: lacks values")
+    for words, told in (
+        ("--chart x.txt", "extension"),
+        ("--chart x.svg --first 0", "--first 0 lists none"),
+        ("--chart motion.h5.svg -o motion.h5.svg", "extension"),
+    ):
+        collide.refused(COMMAND, "--sensors", "scene", *words.split(), told=told)
+
+
+def test_times_of_sensors(sensed, collide):
+    """The ball touches from its first frame of contact on: air before, contact after, in every
+    form of file and in Python."""
+    collide.ok(COMMAND, "--sensors", "scene", "--times", "-o", "out.npz")
+    found = loaded("out.npz")
+    touches = np.float32(DEPTH) <= 0.0
+    begin = int(np.argmax(touches))
+    assert 0 < begin < FRAMES - 1
+    time = found["time"]
+    for name, expected in (
+        ("begins", np.arange(FRAMES) == begin),
+        ("ends", np.zeros(FRAMES, bool)),
+        ("contact_time", np.where(touches, time - time[begin], 0.0)),
+        ("air_time", np.where(touches, 0.0, time)),
+        ("last_air_time", np.where(touches, time[begin], np.nan)),
+        ("last_contact_time", np.full(FRAMES, np.nan)),
+    ):
+        np.testing.assert_array_equal(column(found, name, "ball"), expected, err_msg=name)
+    collide.ok(COMMAND, "--sensors", "scene", "--times", "-o", "out.h5")
+    stored = conftest.arrays("out.h5")
+    assert stored.keys() == found.keys()
+    np.testing.assert_array_equal(stored["air_time"], found["air_time"])
+    collide.ok(COMMAND, "--sensors", "scene", "--times", "-o", "out.csv")
+    csv = pandas.read_csv("out.csv")
+    ball = csv[csv["sensor"] == "ball"]
+    np.testing.assert_allclose(ball["air_time"], column(found, "air_time", "ball"))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        inside = collidecli.label_sensors("scene.xml", "motion.h5", times=True, device="cpu")
+        without = collidecli.label_sensors("scene.xml", "motion.h5", device="cpu")
+    np.testing.assert_array_equal(inside.last_air_time, found["last_air_time"])
+    assert inside.to_pandas()["begins"].sum() == found["begins"].sum()
+    assert without.air_time is None
+    collide.ok("run scene.xml -t motion.h5 -o set.h5 --device cpu -q")
+    collide.refused("label set.h5 --times -o x.npz", told="--times is for sensors of a scene")

@@ -728,7 +728,7 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> set[str]:
     )
     nominal = {"nominal_stiffness": 1.0}
     sensed = {"scenes": [str(folder / "sensors.xml")], "output": str(folder / "sensors.h5")}
-    label_sensors(SensorRequest(**sensed, **nominal))
+    label_sensors(SensorRequest(**sensed, times=True, **nominal))
     slipping = str(folder / "combine.h5")
     label(LabelRequest(slipping, str(folder / "labels.h5"), LabelOptions(slip=True, **nominal)))
     write_mask(str(folder / "mask.h5"), run_audit(AuditRequest(contacts=slipping)), False)

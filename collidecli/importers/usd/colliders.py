@@ -205,8 +205,9 @@ def in_si(row: Attribute, value: Any, where: str, units: tuple[float, float]) ->
 MASK_DEFAULT = 1
 """MuJoCo's contype and conaffinity where none is authored."""
 TRIGGER = "PhysxTriggerAPI"
+OF_NEWTON = 0
 OF_MUJOCO = 2
-"""Index of MuJoCo's values in those of Newton, PhysX and MuJoCo."""
+"""Indices of Newton's and MuJoCo's values in those of Newton, PhysX and MuJoCo."""
 
 
 class ColliderAttributes:
@@ -215,7 +216,8 @@ class ColliderAttributes:
 
     owner_of: collider's path to its body's, "" without a body. metres_per_unit: the stage's.
     Deformable prims are among the colliders. kept: collider's path to {attribute: value in SI}, of
-    attributes that affect no contact. adds_gaps: an enabled collider has a gap that a pair adds.
+    attributes that affect no contact. gap_sources: of the gaps of enabled colliders, which a
+    pair adds; indices such as OF_NEWTON.
     switched: paths of colliders that are enabled and disabled over time.
     margin_meaning: of mjc:margin and mjc:gap, see `mujoco_margins`. Raises InputError with the prim
     for an invalid value; warns once per name of attributes without effect.
@@ -240,7 +242,7 @@ class ColliderAttributes:
         self._enabled = {path: self._is_enabled(path) for path in every}
         self._values = {path: self._of_collider(path) for path in every}
         self._cache.clear()
-        self.adds_gaps = False
+        self.gap_sources: set[int] = set()
         self._legacy: list[tuple[str, float]] = []
         self._offsets = {path: self._offsets_of(path) for path in every}
         for path in physics.deformables:
@@ -255,8 +257,9 @@ class ColliderAttributes:
         disables it."""
         values = self._values[path]
         margin, gap = self._offsets[path]
-        if gap is None and base.gap is None and self.adds_gaps:
-            gap = 0.5 * default_gap
+        if gap is None and base.gap is None and self.gap_sources:
+            # Newton's default is of each shape; PhysX and MuJoCo have none of that kind
+            gap = default_gap if OF_NEWTON in self.gap_sources else 0.5 * default_gap
         changed: dict[str, Any] = {
             "margin": margin,
             "gap": gap,
@@ -364,9 +367,8 @@ class ColliderAttributes:
             raise InputError(what, self._physics.where(path), fix)
         if source == OF_MUJOCO:
             self._note_margin(path)
-        self.adds_gaps |= (
-            source > 0 and self._enabled[path] and path not in self._physics.deformables
-        )
+        if source >= 0 and self._enabled[path] and path not in self._physics.deformables:
+            self.gap_sources.add(source)
         return margin, gap
 
     def _of_mujoco(self, path: str) -> tuple[float | None, float | None]:
@@ -446,15 +448,16 @@ class ColliderAttributes:
 
 
 def set_gap_rule(builder: ModelBuilder, attributes: ColliderAttributes, file: str) -> None:
-    """Sets the builder's gap rule to "sum" where the stage's colliders have gaps that add up.
+    """Sets the builder's gap rule to "sum" where the stage's colliders have gaps: those of Newton,
+    PhysX and MuJoCo add up.
 
     Raises InputError for a builder that has shapes with another rule.
     """
-    if not attributes.adds_gaps or builder.gap_rule == "sum":
+    if not attributes.gap_sources or builder.gap_rule == "sum":
         return
     if builder.shape_count:
         what = (
-            "the gaps of PhysX and MuJoCo add up, and the builder's gap_rule is"
+            "the gaps of Newton, PhysX and MuJoCo add up, and the builder's gap_rule is"
             f" {builder.gap_rule!r}"
         )
         raise InputError(what, file, 'set gap_rule = "sum" before the first shape is added')

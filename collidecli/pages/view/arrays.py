@@ -53,6 +53,8 @@ def world_arrays(
         contacts.append(frames.contacts(index, world))
         progress(index + 1)
     groups_held = _group_arrays(stage, world, CONTACT_STEP * radius, pairs)
+    if frames.contact_map is not None:
+        groups_held["map_level"] = frames.contact_map.levels(world, deepest)
     moving = np.flatnonzero((poses != poses[:1]).any(axis=(0, 2)))
     step = max(POSITION_STEP * radius, float(np.abs(poses[..., :3]).max(initial=0.0)) / MOST_STEPS)
     # depth: 0 in the gap, else 1 to 255. pair: of a listed pair. second: 1 for contacts of a second
@@ -85,7 +87,7 @@ def world_arrays(
         "position_step": step,
         "contact_step": CONTACT_STEP * radius,
         **stored,
-        **_packed(arrays),
+        **packed(arrays),
     }
 
 
@@ -162,8 +164,9 @@ def _group_arrays(
     return arrays
 
 
-def _packed(arrays: Mapping[str, np.ndarray]) -> dict[str, Any]:
-    """Arrays in descending order of the size of their items, so that each is aligned."""
+def packed(arrays: Mapping[str, np.ndarray]) -> dict[str, Any]:
+    """`arrays` with name, type and size of each array, and `bytes`, their compressed bytes in
+    descending order of the size of their items, so that each is aligned."""
     ordered = sorted(arrays.items(), key=lambda item: -item[1].dtype.itemsize)
     blob = b"".join(np.ascontiguousarray(array).tobytes() for _, array in ordered)
     table = [[name, array.dtype.name, array.size] for name, array in ordered]

@@ -29,6 +29,7 @@ from collidecli.storage.contact_sets.row_rules import check_shape_rows, is_touch
 from collidecli.storage.process_activity import reading
 
 if TYPE_CHECKING:
+    from collidecli.pages.view.contact_map import ViewMap
     from collidecli.pages.view.surfaces import SurfaceScale
 
 COLUMNS = ("shape0", "shape1", "distance", "normal", "point0", "point1")
@@ -44,6 +45,7 @@ class ViewFrames:
 
     model: its shapes from row `shape_count` on are visual geometry, with `visual_colours`, uint8[V,
     3]. surface_scale: of hydroelastic surfaces; None in a contact set without them.
+    contact_map: measured distances that colour shapes; None without a map.
     depth_of_groups: greatest depth of the contacts of particles and of touches between frames [m].
     has_particles: whether the scene has some. has_self_contacts: whether the set has contacts of
     cloths and soft bodies with themselves.
@@ -85,6 +87,7 @@ class ViewFrames:
             (int(self.number.min()), int(self.number.max())) if len(self.number) else (0, -1)
         )
         self._cells = first * self.world_count, (last + 1) * self.world_count
+        self.contact_map: ViewMap | None = None
         with reading("contact set", contacts.path):
             self.surface_scale: SurfaceScale | None = surface_scale(contacts, *self._cells)
             self.depth_of_groups = depth_of_groups(contacts, *self._cells)
@@ -156,7 +159,7 @@ class ViewFrames:
 
     def counts(self, worlds: Sequence[int]) -> dict[str, int]:
         """Numbers of what some worlds have in all frames: poses of moving shapes, contacts, faces,
-        particles."""
+        particles, points of a contact map."""
         cells = (self.number[:, None] * self.world_count + np.asarray(worlds)).ravel()
         counts = {"pose": 0, "particle": 0}
         tables = self._contacts.tables
@@ -181,6 +184,10 @@ class ViewFrames:
                 counts["particle"] += len(self) * len(
                     model.particles.of_template(int(model.world_template[world]))
                 )
+            if self.contact_map is not None:
+                templates = [int(model.world_template[world]) for world in worlds]
+                drawn = [self.contact_map.of_template(each) for each in templates]
+                counts["map point"] = len(self) * sum(len(each.points) for each in drawn)
         return counts
 
     def particles(self, index: int, world: int) -> np.ndarray:

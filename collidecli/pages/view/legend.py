@@ -12,6 +12,7 @@ from typing import Any
 from collidecli.escaping import script_json
 from collidecli.pages.quantities import length, with_prefix
 from collidecli.pages.view.colours import AGAINST, DEPTHS, GAP, SELF_COLOUR, css
+from collidecli.pages.view.contact_map import FARTHER, STEPS, level_colours
 from collidecli.pages.view.content_policy import with_policy
 from collidecli.pages.view.frames import ViewFrames
 
@@ -35,15 +36,21 @@ def legend(deepest: float, frames: ViewFrames) -> str:
         swatches += _swatch(GAP, "in the gap: not touching")
     if frames.has_self_contacts:
         swatches += _swatch(SELF_COLOUR, "self-contact of cloths or soft bodies")
+    if (shown := frames.contact_map) is not None:
+        near = level_colours()[1 : 1 + STEPS]
+        swatches += _gradient("distance of the map", "0", near, length(shown.reach))
+        swatches += _swatch(FARTHER, "map: farther, or no distance")
     if frames.against:
         swatches += _swatch(AGAINST, escape(f"of {frames.against}"))
     return swatches
 
 
-def _gradient(name: str, end: str) -> str:
-    depths = ", ".join(map(css, DEPTHS))
+def _gradient(
+    name: str, end: str, colours: Sequence[tuple[int, int, int]] = DEPTHS, begin: str = "0"
+) -> str:
+    depths = ", ".join(map(css, colours))
     bar = f"height: 0.7em; border-radius: 0.2em; background: linear-gradient(90deg, {depths})"
-    ends = f"<span>0</span><span>{name}</span><span>{end}</span>"
+    ends = f"<span>{begin}</span><span>{name}</span><span>{end}</span>"
     return (
         f'<div style="{bar}"></div><div style="display: flex; justify-content:'
         f' space-between">{ends}</div>'
@@ -79,11 +86,12 @@ def with_panel(
 
 
 HERE = Path(__file__).parent
-SCRIPTS = ("page_scene.js", "page_groups.js", "page_controls.js")
+SCRIPTS = ("page_scene.js", "page_groups.js", "page_map.js", "page_controls.js")
 BOXES = {
     "visuals": "Visual meshes",
     "surfaces": "Surfaces",
     "particles": "Particles",
     "self_contacts": "Self-contacts",
+    "map": "Contact map",
 }
 """Labels of the checkboxes of what a set or scene may have."""

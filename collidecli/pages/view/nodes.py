@@ -19,6 +19,7 @@ from collidecli.pages.view.colours import (
     depth_colours,
     shape_colours,
 )
+from collidecli.pages.view.contact_map import level_colours
 from collidecli.pages.view.meshes import ShapeGroup
 from collidecli.pages.view.stage import FIELD_OF_VIEW, Stage, below
 from collidecli.pages.view.surfaces import LEVELS
@@ -177,6 +178,9 @@ def add_scene(server: viser.ViserServer, stage: Stage) -> None:
     if frames.has_particles:
         clouds["/particles/points"] = PARTICLES
         sheets["/particles/surfaces"] = PARTICLES
+    if frames.contact_map is not None:
+        colours = enumerate(level_colours())
+        sheets |= {f"/map/{number:02d}": colour for number, colour in colours}
     for name, colour in clouds.items():
         scene.add_point_cloud(
             name,

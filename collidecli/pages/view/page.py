@@ -3,13 +3,13 @@ script."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from collidecli.errors import InputError
-from collidecli.pages.view.arrays import world_arrays
+from collidecli.pages.view.arrays import packed, world_arrays
 from collidecli.pages.view.colours import (
     AGAINST,
     GAP,
@@ -20,6 +20,8 @@ from collidecli.pages.view.colours import (
     SELF_COLOUR,
     depth_colours,
 )
+from collidecli.pages.view.contact_map import LEVELS as MAP_LEVELS
+from collidecli.pages.view.contact_map import STEPS as MAP_STEPS
 from collidecli.pages.view.frames import ViewFrames
 from collidecli.pages.view.legend import BOXES, SPEEDS, ended_words, legend, with_panel
 from collidecli.pages.view.meshes import shape_groups
@@ -61,7 +63,14 @@ MAX_WORLDS = 8
 MAX_BYTES = 256 << 20
 """Most worlds that are drawn if none are chosen; largest size of the arrays of a page, before
 compression."""
-ITEM_BYTES = {"pose": 20, "contact": 20, "face": 60, "particle": 12, "self-contact": 12}
+ITEM_BYTES = {
+    "pose": 20,
+    "contact": 20,
+    "face": 60,
+    "particle": 12,
+    "self-contact": 12,
+    "map point": 1,
+}
 """Of an item of `ViewFrames.counts`."""
 
 
@@ -86,6 +95,7 @@ def view_page(
             template: [_group(node) for node in of_template]
             for template, of_template in nodes.items()
         },
+        **_map_constants(frames, nodes),
         "worlds": [],
     }
     for number, world in enumerate(worlds):
@@ -103,6 +113,7 @@ def view_page(
         frames.surface_scale,
         frames.has_particles,
         frames.has_self_contacts,
+        frames.contact_map is not None,
     )
     boxes = [name for name, of_template in zip(BOXES, has, strict=True) if of_template]
     return with_panel(page, data, title, legend(touches.deepest, frames), boxes)
@@ -246,6 +257,23 @@ def _group_constants(stage: Stage, worlds: Sequence[int]) -> dict[str, Any]:
             triangles = drawn.triangle.ravel().tolist()
             constants["particles"][_template(frames, world)] = {**sizes, "triangles": triangles}
     return constants
+
+
+def _map_constants(frames: ViewFrames, nodes: Mapping[int, Sequence[GroupNode]]) -> dict[str, Any]:
+    """The triangles of a contact map by template; a row is that of a shape among the nodes'."""
+    if frames.contact_map is None:
+        return {}
+    triangles = {}
+    for template, of_template in nodes.items():
+        drawn = frames.contact_map.of_template(template)
+        rows = np.concatenate([node.group.rows for node in of_template])
+        order = np.argsort(rows, kind="stable")
+        at = order[np.searchsorted(rows, drawn.row, sorter=order)]
+        triangles[template] = packed(
+            {"corner": drawn.corner, "row": at.astype(np.int32), "point": drawn.point}
+        )
+    about = {"levels": MAP_LEVELS, "touching": 1 + MAP_STEPS, "triangles": triangles}
+    return {"map": {**about, "rows": frames.contact_map.rows.tolist()}}
 
 
 def _group(node: GroupNode) -> dict[str, Any]:

@@ -3,7 +3,7 @@ const get = (name) => document.getElementById(`collide-${name}`);
 const data = JSON.parse(get("data").textContent);
 const { worlds, frames, times } = data;
 const last = frames.length - 1;
-const look = { pair: null, number: -1, opacity: data.opacity, size: 1, gaps: true, arrows: true, only: false, follow: data.follows, visuals: true, surfaces: true, particles: true, self_contacts: true };
+const look = { pair: null, number: -1, opacity: data.opacity, size: 1, gaps: true, arrows: true, only: false, follow: data.follows, visuals: true, surfaces: true, particles: true, self_contacts: true, map: true };
 let scene = null;
 let world = worlds[0];
 let pairs = [];
@@ -35,14 +35,14 @@ const showMarks = () => {
 
 const show = () => {
   if (!scene || !world.held) return;
-  const { touching, near, surfaces, selves } = scene.show(world, frame, look);
+  const { touching, near, surfaces, selves, mapped } = scene.show(world, frame, look);
   get("frame").value = frame;
   get("play").textContent = playing ? "Pause" : "Play";
   const touches = world.pairs.filter(({ at }) => at.some(([first, , end]) => first <= frame && frame <= end)).length;
   const pairs = `${touches} listed pair${touches === 1 ? " touches" : "s touch"}`;
   const contacts = data.touch_only ? pairs : `${touching} contact${touching === 1 ? "" : "s"} touching${near ? `, ${near} in the gap` : ""}`;
   const counted = (number, noun) => (number === undefined ? "" : ` · ${number} ${noun}${number === 1 ? "" : "s"}`);
-  const more = counted(surfaces, "surface") + counted(selves, "self-contact");
+  const more = counted(surfaces, "surface") + counted(selves, "self-contact") + counted(mapped, "touching point") + (mapped === undefined ? "" : " of the map");
   const state = world.ended[frame] ? world.ended_words : contacts + more;
   const time = `${Number(data.clock[frame].toPrecision(4))} s`;
   get("now").textContent = `frame ${frames[frame]} of ${frames[last]} · ${time} · ${state}`;
@@ -183,7 +183,7 @@ for (const name of ["opacity", "size"])
     look[name] = slider.valueAsNumber;
     show();
   });
-for (const name of ["arrows", "gaps", "only", "follow", "visuals", "surfaces", "particles", "self_contacts"].filter(get))
+for (const name of ["arrows", "gaps", "only", "follow", "visuals", "surfaces", "particles", "self_contacts", "map"].filter(get))
   bind(name, "change", (box) => {
     look[name] = box.checked;
     show();
@@ -212,6 +212,11 @@ const start = async () => {
     if (data.surfaces) scene.parts.push(new Surfaces(scene));
     if (data.particles) scene.parts.push(new Particles(scene));
     if (data.self_contacts) scene.parts.push(new SelfContacts(scene));
+    if (data.map) {
+      scene.parts.push(new ContactMap(scene, await inflated(data.map.triangles)));
+      // Visual meshes would hide the map.
+      if (get("visuals")) get("visuals").checked = look.visuals = false;
+    }
     viser.sendCamera?.();
     await enter(0);
     if (world.pairs.length) go(world.pairs[0].deepest);

@@ -3,17 +3,23 @@
 const NO_PAIR = 0xffff;
 const TYPES = { float32: Float32Array, int32: Int32Array, uint16: Uint16Array, int16: Int16Array, int8: Int8Array, uint8: Uint8Array };
 
-// The arrays of a world; those with differences between frames or contacts are summed.
-const unpack = async (world) => {
-  const packed = Uint8Array.from(atob(world.bytes), (letter) => letter.charCodeAt(0));
+// Arrays by name, of their compressed bytes.
+const inflate = async ({ arrays, bytes: text }) => {
+  const packed = Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
   const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("gzip"));
   const bytes = await new Response(stream).arrayBuffer();
   const held = {};
   let at = 0;
-  for (const [name, type, size] of world.arrays) {
+  for (const [name, type, size] of arrays) {
     held[name] = new TYPES[type](bytes, at, size);
     at += held[name].byteLength;
   }
+  return held;
+};
+
+// The arrays of a world; those with differences between frames or contacts are summed.
+const unpack = async (world) => {
+  const held = await inflate(world);
   const sum = (values, length) => {
     for (let n = 1; n < values.length; n += 1) if (n % length) values[n] += values[n - 1];
   };
@@ -99,7 +105,8 @@ class Scene {
     return Object.assign(this.showContacts(world, frame, look, travel), ...counts);
   }
 
-  showShapes(world, frame, look, travel) {
+  // Positions and rotations of the shapes of a world, of all of its groups.
+  poses(world, frame) {
     const { held } = world;
     const frames = this.data.frames.length;
     const poses = held.rest.slice();
@@ -107,7 +114,12 @@ class Scene {
       for (let k = 0; k < 3; k += 1) poses[7 * row + k] = held.position[(3 * n + k) * frames + frame] * world.position_step;
       for (let k = 0; k < 4; k += 1) poses[7 * row + 3 + k] = held.rotation[(4 * n + k) * frames + frame] / 32767;
     });
-    const key = JSON.stringify([look.pair, look.opacity, look.visuals]);
+    return poses;
+  }
+
+  showShapes(world, frame, look, travel) {
+    const poses = this.poses(world, frame);
+    const key = JSON.stringify([look.pair, look.opacity, look.visuals, look.map]);
     let first = 0;
     for (const group of this.data.groups[world.template] ?? []) {
       const count = group.rows.length;
@@ -140,6 +152,10 @@ class Scene {
       colours.set(this.data.picked[side], 3 * n);
       opacities[n] = Math.max(look.opacity, this.data.picked_opacity);
     });
+    if (this.data.map && look.map)
+      group.rows.forEach((row, n) => {
+        if (this.data.map.rows.includes(row)) opacities[n] = 0;
+      });
     return { batched_colors: colours, batched_opacities: opacities };
   }
 
@@ -147,7 +163,7 @@ class Scene {
   seeThrough(look) {
     for (const group of Object.values(this.data.groups).flat())
       this.viser.nodeRefFromName?.[group.name]?.traverse((node) => {
-        if (node.isInstancedMesh2) node.material.depthWrite = !look.pair && (group.visual || look.opacity >= 1);
+        if (node.isInstancedMesh2) node.material.depthWrite = !look.pair && (group.visual || (look.opacity >= 1 && !(this.data.map && look.map)));
       });
   }
 

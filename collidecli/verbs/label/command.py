@@ -54,6 +54,7 @@ SENSORS = (
 PARTNERS = "Touched by these. [default: all, and static shapes]"
 MIN_FRAMES = "Fill shorter pauses, then leave out shorter labels."
 OUTPUT_FILE = ".parquet, .npz, .csv or .h5; required but for sensors of a scene."
+TIMES = "Of sensors of a scene: add when labels begin and end, and times of contact and of air."
 SLIP = "Add the slip speed; needs the column of collide run --columns slip."
 NOMINAL_STIFFNESS = (
     "Add a nominal force and its centre: this stiffness times the depth of each pair of shapes."
@@ -67,7 +68,7 @@ collide label robot.xml -t motion.h5 --sensors scene -o sensors.parquet
 collide label robot.usda -t motion.h5 --sensors sensors.toml -o sensors.h5
 """
 SENSOR_ENDING = ".sensors.h5"
-OF_SETS = ("partners", "between", "by", "world", "slip", "chart")
+OF_SETS = ("partners", "between", "by", "world", "slip")
 """Options that labels of sensors do not have."""
 OF_LABELS = (
     *("sensors", "partners", "by", "enter", "leave", "min_frames", "slip", "frames"),
@@ -113,6 +114,7 @@ rule_options = together(
 @rule_options
 @option("--slip", is_flag=True, section=TOUCH, help=SLIP)
 @option("--nominal-stiffness", type=STIFFNESS, section=TOUCH, help=NOMINAL_STIFFNESS)
+@option("--times", is_flag=True, section=TOUCH, help=TIMES)
 @option("-o", "--output", metavar="FILE", section=OUTPUT, help=OUTPUT_FILE)
 @option(
     "--chart", metavar="FILE", section=OUTPUT, help="The listed labels over time: .svg or .png."
@@ -138,6 +140,11 @@ def verb(ctx: click.Context, inputs: tuple[str, ...], **values: Any) -> int:
     streams = streams_of(ctx)
     if _is_scene(inputs, values):
         return _label_sensors(ctx, streams, inputs, values)
+    if values.pop("times"):
+        raise click.UsageError(
+            "--times is for sensors of a scene: give the scene with --sensors in place of the"
+            " contact set."
+        )
     fix = "leave it out, or give the scene with --sensors scene or --sensors FILE.toml"
     refuse_scene_options(ctx, inputs[0], ("frames",), (), fix)
     for text in filter(is_no_pattern, values["sensors"]):
@@ -181,6 +188,12 @@ def _label_sensors(
             " --sensors FILE.toml. Patterns of bodies are for the contact set of collide run."
         )
     found = run_inputs(streams, inputs, [*filter(None, [values["trajectory"]])], False)
+    chart = values.pop("chart")
+    if chart is not None:
+        if found.several:
+            raise click.UsageError("--chart is for one recording, and several are given.")
+        files = (*found.scenes, found.trajectory, named[0], values["output"])
+        check_listed_chart(chart, values, "sensors", files)
 
     def requested(**given: Any) -> SensorRequest:
         given = {"scenes": found.scenes, "sensors": named[0], **given}
@@ -193,8 +206,27 @@ def _label_sensors(
     request = requested(trajectory=found.trajectory, output=values["output"] or "")
     with streams.progress("measuring", "loading", kernels=True) as progress:
         result = label_sensors(request, progress)
-    streams.result(result, sensor_table)
+    streams.result(with_chart(result, chart, values["force"]), sensor_table)
     return SUCCESS
+
+
+def check_listed_chart(
+    chart: str, values: dict[str, Any], listed: str, files: Sequence[str | None]
+) -> None:
+    """Raises for a chart that cannot be written, or has nothing to show."""
+    check_chart(chart, values["force"], files)
+    if not values["first"]:
+        raise click.UsageError(f"--chart shows the listed {listed}, and --first 0 lists none.")
+
+
+def with_chart(result: Any, chart: str | None, force: bool) -> Any:
+    """A result of labels whose chart is written, if one is wanted."""
+    if chart is None:
+        return result
+    from collidecli.verbs.label.chart import LABEL_CHART
+
+    write_chart(chart, {"labels": result.as_dict()}, LABEL_CHART, force)
+    return replace(result, chart=chart)
 
 
 def _several_sensors(
@@ -245,9 +277,7 @@ def _label_sets(streams: Streams, contact_sets: Sequence[str], values: dict[str,
     if chart is not None:
         if several is not None:
             raise click.UsageError("--chart is for one contact set, and several are given.")
-        check_chart(chart, force, (contacts, output))
-        if not first:
-            raise click.UsageError("--chart shows the listed pairs, and --first 0 lists none.")
+        check_listed_chart(chart, {"force": force, "first": first}, "pairs", (contacts, output))
     chosen = {name: values[name] for name in OF_LABELS}
     request = LabelRequest(
         contacts, output, LabelOptions(worlds=world or (), **chosen), first, force
@@ -256,12 +286,7 @@ def _label_sets(streams: Streams, contact_sets: Sequence[str], values: dict[str,
         return _write_several(streams, request, several)
     with streams.progress("reading") as progress:
         result = label(request, progress)
-    if chart is not None:
-        from collidecli.verbs.label.chart import LABEL_CHART
-
-        write_chart(chart, {"labels": result.as_dict()}, LABEL_CHART, force)
-        result = replace(result, chart=chart)
-    streams.result(result, label_table)
+    streams.result(with_chart(result, chart, force), label_table)
     return SUCCESS
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -15,12 +15,14 @@ from collidecli.analysis.sensor_contacts import SensorRows
 from collidecli.analysis.touch_intervals import Frames, Names
 from collidecli.motions.loaded_scene import LoadedScene
 from collidecli.motions.placed_sensors import PlacedSensors
+from collidecli.motions.sensor_rows import SensorRowStore
 from collidecli.results.result import Progress
 from collidecli.scene.episodes import recorded_cells
 from collidecli.scene.motion import Motion, episodes_in
 from collidecli.scene.sensors import CONTACT, INSIDE
 from collidecli.storage.array_files import SENSORS_FORMAT
 from collidecli.verbs.label.dense import DenseArray
+from collidecli.verbs.label.phase_times import TIMES, PhaseTimes
 
 BLOCK_VALUES = 1 << 17
 """Entries of one block: frames, worlds and sensors multiplied."""
@@ -48,9 +50,10 @@ DENSE = {
     TANGENT: _vector(""),
     FORCE: _vector("N"),
     CENTRE: _vector(),
+    **TIMES,
 }
-"""The dense arrays [F, W, K]; the tangent where a sensor declares it, the last two with a nominal
-stiffness."""
+"""The dense arrays [F, W, K]; the tangent where a sensor declares it, FORCE and CENTRE with a
+nominal stiffness, TIMES if they are wanted."""
 
 
 @dataclass(frozen=True)
@@ -64,7 +67,8 @@ class SensorBlock:
     witness points on the two shapes [m]; position, their middle; normal, unit, from shape to
     partner; tangent, unit, or None. centre: mean of the positions of the counted contacts.
     nominal_force: float64[f, W, K, 3], on the sensor [N], NaN where it is not of contacts;
-    pressure_centre: of that force, NaN without one [m]; both None without a stiffness.
+    pressure_centre: of that force, NaN without one [m]; both None without a stiffness. The others
+    are TIMES, or None.
     """
 
     first: int
@@ -81,6 +85,12 @@ class SensorBlock:
     tangent: np.ndarray | None = None
     nominal_force: np.ndarray | None = None
     pressure_centre: np.ndarray | None = None
+    begins: np.ndarray | None = None
+    ends: np.ndarray | None = None
+    contact_time: np.ndarray | None = None
+    air_time: np.ndarray | None = None
+    last_contact_time: np.ndarray | None = None
+    last_air_time: np.ndarray | None = None
 
 
 def contact_tangent(normal: np.ndarray) -> np.ndarray:
@@ -99,16 +109,17 @@ def contact_tangent(normal: np.ndarray) -> np.ndarray:
 class SensorLabels:
     """Labels of the sensors of a scene in motion; see `DenseLabels`.
 
-    rows: of all sensors, ordered by column, then cell. options: for `about`. notes: warnings.
+    rows: of all sensors. options: for `about`. notes: warnings. times: with TIMES.
     """
 
     scene: LoadedScene
     motion: Motion
     placed: PlacedSensors
-    rows: SensorRows
+    rows: SensorRowStore
     rule: LabelRule
     options: dict[str, Any]
     notes: list[str] = field(default_factory=list)
+    times: bool = False
 
     @property
     def sensors(self) -> tuple[str, ...]:
@@ -128,8 +139,8 @@ class SensorLabels:
     @cached_property
     def _dense(self) -> dict[str, DenseArray]:
         has_tangent = any(sensor.tangent for sensor in self.placed.sensors)
-        left_out = () if has_tangent else (TANGENT,)
-        left_out += () if self.rows.nominal.shape[1] else (FORCE, CENTRE)
+        left_out = {*([] if has_tangent else [TANGENT]), *([] if self.times else TIMES)}
+        left_out |= set() if self.rows.nominal_width else {FORCE, CENTRE}
         return {name: array for name, array in DENSE.items() if name not in left_out}
 
     @property
@@ -206,13 +217,13 @@ class SensorLabels:
     def _touching(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """int64[n] each: frame, world and column of every label."""
         worlds = len(self.worlds)
-        rows = self.rows
-        frame, world = np.divmod(rows.cell, worlds)
+        cell, column, distance = self.rows.keys()
+        frame, world = np.divmod(cell, worlds)
         kinds = np.array([sensor.kind == INSIDE for sensor in self.placed.sensors], bool)
         # A point that is inside touches at any distance.
-        distance = np.where(kinds[rows.column], -np.inf, rows.distance).astype(np.float32)
+        distance = np.where(kinds[column], -np.inf, distance).astype(np.float32)
         _, end = self.frames.borders(world, frame)
-        key = rows.column * worlds + world
+        key = column * worlds + world
         order = np.lexsort((frame, key))
         runs = labelled_runs(key[order], frame[order], distance[order], self.rule, end[order])
         key, frame = runs.cells()
@@ -222,19 +233,17 @@ class SensorLabels:
         """The arrays in blocks of whole frames."""
         frames, worlds, columns = self.shape
         at_once = max(1, BLOCK_VALUES // max(1, worlds * columns))
-        frame = self.rows.cell // worlds
-        by_frame = np.argsort(frame, kind="stable")
-        sorted_frame = frame[by_frame]
         label = self._touching
         label_order = np.argsort(label[0], kind="stable")
         label_frame = label[0][label_order]
+        phases = PhaseTimes(self.frames, self.recorded, self.present) if self.times else None
         for first in range(0, frames, at_once):
             count = min(at_once, frames - first)
-            low, high = np.searchsorted(sorted_frame, (first, first + count))
-            rows = self.rows.take(by_frame[low:high])
+            rows = self.rows.of_cells(first * worlds, (first + count) * worlds)
             low, high = np.searchsorted(label_frame, (first, first + count))
             at = tuple(axis[label_order[low:high]] for axis in label)
-            yield self._block(first, count, rows, at)
+            block = self._block(first, count, rows, at)
+            yield replace(block, **phases.of(first, block.touch)) if phases else block
             if progress is not None:
                 progress(first + count, frames)
 

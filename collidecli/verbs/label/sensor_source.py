@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+SENSORS_SCHEMA = "collide.sensors/1"
 SCENE = "scene"
 """Those that the scene declares."""
 

@@ -27,22 +27,29 @@ def sensor_table(result: ResultDict) -> RenderableType:
         ("array", ", ".join(sizes)),
         ("labels", f"{count(result['labelled'])}, {label_rule(result['options'])}"),
         *([written_line(result)] if result["output"] else []),
+        *([("written", result["chart"])] if result.get("chart") else []),
     ]
-    columns: list[Column] = [
+    more = more_text(len(result["sensors"]) - len(result["listed"]))
+    summary = name_value_table(rows)
+    return (
+        Group(summary, rows_table(sensor_columns(result["options"]), result["listed"], more))
+        if result["listed"]
+        else summary
+    )
+
+
+def sensor_columns(options: ResultDict) -> list[Column]:
+    """The columns of a sensor of collide.sensors/1. options: of the result."""
+    return [
         ("sensor", "left", lambda row: row["sensor"]),
         ("declared", "left", lambda row: row["declared"]),
         ("frames", "right", lambda row: count(row["cells"])),
         ("share", "right", lambda row: percent(row["share"])),
         ("contacts", "right", lambda row: "" if row["most"] is None else count(row["most"])),
         ("distance", "right", lambda row: _distance(row["least_distance"])),
-        *force_columns(result["options"]),
+        *force_columns(options),
         ("partner", "left", lambda row: row.get("partner", "")),
     ]
-    more = more_text(len(result["sensors"]) - len(result["listed"]))
-    summary = name_value_table(rows)
-    return (
-        Group(summary, rows_table(columns, result["listed"], more)) if result["listed"] else summary
-    )
 
 
 def _distance(value: float | str) -> str:

@@ -10,12 +10,14 @@ from typing import Any
 import numpy as np
 
 from collidecli.analysis.nominal_forces import check_nominal_stiffness, nominal_option
+from collidecli.analysis.summary import TimeBins
 from collidecli.engine.pipeline_build import find_device, load_ahead
 from collidecli.errors import InputError
 from collidecli.motions.loaded_scene import LoadedScene
 from collidecli.motions.placed_sensors import PlacedSensors, scene_sensors, sensors_of_file
 from collidecli.motions.requests import EngineRequest
 from collidecli.motions.scenes import MotionResult, scene_in_motion
+from collidecli.motions.sensor_rows import SensorRowStore
 from collidecli.motions.sensor_values import SensorValues
 from collidecli.numerics.products import norm
 from collidecli.results.outputs import check_ending, check_output
@@ -27,7 +29,8 @@ from collidecli.storage.flat_tables import require_pyarrow
 from collidecli.verbs.label.contact_labels import STIFFNESS, LabelOptions
 from collidecli.verbs.label.files import ENDINGS, WRITERS
 from collidecli.verbs.label.sensor_labels import SensorBlock, SensorLabels
-from collidecli.verbs.label.sensor_source import SCENE, is_sensors_source
+from collidecli.verbs.label.sensor_source import SCENE, SENSORS_SCHEMA, is_sensors_source
+from collidecli.verbs.label.tally import MAX_BINS
 
 PARTICLES_LEFT_OUT = "contacts of particles, cloths and soft bodies are no part of sensors"
 
@@ -37,8 +40,8 @@ class SensorRequest(EngineRequest):
     """A scene in motion, its sensors, and the output.
 
     sensors: "scene", "scene:PATTERN" or a TOML file. enter, leave [m], min_frames: see `LabelRule`;
-    leave None is `enter`. nominal_stiffness: of nominal forces [N/m]; None computes none. output:
-    "" writes no file. first: number of listed sensors.
+    leave None is `enter`. nominal_stiffness: of nominal forces [N/m]; None computes none. times:
+    add the times of contact and of air. output: "" writes no file. first: number of listed sensors.
     """
 
     sensors: str = SCENE
@@ -46,6 +49,7 @@ class SensorRequest(EngineRequest):
     leave: float | None = None
     min_frames: int = 1
     nominal_stiffness: float | None = None
+    times: bool = False
     output: str = ""
     first: int = 20
     force: bool = False
@@ -57,14 +61,15 @@ class SensorRequest(EngineRequest):
 
 
 @dataclass(frozen=True, kw_only=True)
-class SensorResult(MotionResult, schema="collide.sensors/1"):
+class SensorResult(MotionResult, schema=SENSORS_SCHEMA, optional=("chart",)):
     """Sensors of a motion. shape: frames, worlds, sensors. recorded: cells with a frame of the
     recording.
 
     sensors: names of all columns. labelled: labels that are true. listed: the first columns, each
     with the word that declares it, the cells with a label and their share of the recorded cells
     that have the sensor, the least distance [m], the most contacts of a cell, and the pair and time
-    of the least distance.
+    of the least distance. series: of bins of frames, and `labelled` of each listed column: the
+    fraction of the recorded cells of the bin that have the label. chart: path of the picture.
     """
 
     options: dict[str, Any]
@@ -73,9 +78,11 @@ class SensorResult(MotionResult, schema="collide.sensors/1"):
     recorded: int
     labelled: int
     listed: list[dict[str, Any]]
+    series: dict[str, Any]
     warnings: list[str]
     output: str | None
     bytes: int | None
+    chart: str | None = None
 
 
 def check_sensor_request(request: SensorRequest) -> None:
@@ -120,11 +127,14 @@ def evaluated(
         values = SensorValues(
             scene, motion, placed, request, device, *limits, request.nominal_stiffness
         )
-        rows = values.rows(progress)
-        notes = [*scene.warnings, *motion.warnings, *placed.notes, *values.notes]
-        if len(scene.model.particles):
-            notes.append(PARTICLES_LEFT_OUT)
-        return use(SensorLabels(scene, motion, placed, rows, rule, _options(request), notes))
+        with SensorRowStore(values.row_bytes, values.nominal_width) as rows:
+            values.add_rows(rows, progress)
+            notes = [*scene.warnings, *motion.warnings, *placed.notes, *values.notes]
+            if len(scene.model.particles):
+                notes.append(PARTICLES_LEFT_OUT)
+            options = _options(request)
+            labels = SensorLabels(scene, motion, placed, rows, rule, options, notes, request.times)
+            return use(labels)
     finally:
         motion.close()
 
@@ -136,7 +146,7 @@ def label_sensors(request: SensorRequest, progress: Progress = None) -> SensorRe
     """
 
     def write(labels: SensorLabels) -> SensorResult:
-        tally = SensorTally(labels)
+        tally = SensorTally(labels, request.first)
         if not request.output:
             for _ in tally.blocks():
                 pass
@@ -169,6 +179,7 @@ def _options(request: SensorRequest) -> dict[str, Any]:
         "enter": rule.enter,
         "leave": rule.leave,
         "min_frames": rule.min_frames,
+        **({"times": True} if request.times else {}),
         "frames": request.frames,
         "worlds": request.worlds,
         "gap_rule": contact.gap_rule,
@@ -181,10 +192,13 @@ def _options(request: SensorRequest) -> dict[str, Any]:
 
 
 class SensorTally:
-    """Sums over the blocks that are written, of each column."""
+    """Sums over the blocks that are written, of each column; of the first `listed` ones by bin of
+    frames too."""
 
-    def __init__(self, labels: SensorLabels) -> None:
+    def __init__(self, labels: SensorLabels, listed: int) -> None:
         self.labels = labels
+        self.bins = TimeBins(len(labels.frames), MAX_BINS)
+        self._binned = np.zeros((len(self.bins.start), min(listed, len(labels.sensors))), np.int64)
         columns = len(labels.sensors)
         self.cells = np.zeros(columns, np.int64)
         self.most = np.full(columns, -1, np.int64)
@@ -199,7 +213,10 @@ class SensorTally:
             yield block
 
     def _add(self, block: SensorBlock) -> None:
-        self.cells += block.touch.sum(axis=(0, 1))
+        touching = block.touch.sum(axis=1)
+        self.cells += touching.sum(axis=0)
+        bins = self.bins.of[block.first : block.first + len(touching)]
+        np.add.at(self._binned, bins, touching[:, : self._binned.shape[1]])
         self.most = np.maximum(self.most, block.count.max(axis=(0, 1), initial=-1))
         columns = len(self.cells)
         if block.nominal_force is not None:
@@ -221,6 +238,15 @@ class SensorTally:
             time = float(self.labels.frames.time[frame])
             self.at[column] = {"frame": frame, "time": time, "world": world, **shapes}
         self.least = np.minimum(self.least, least)
+
+    def series(self, cells: np.ndarray) -> dict[str, Any]:
+        """The bins, and the labelled fraction of the cells of each listed column. cells: int64[F,
+        K], those that have the column."""
+        frames = self.labels.frames
+        of_bin = np.zeros_like(self._binned)
+        np.add.at(of_bin, self.bins.of, cells[:, : of_bin.shape[1]])
+        labelled = (self._binned / np.maximum(of_bin, 1)).T.tolist()
+        return {**self.bins.axis(frames.time, frames.number), "labelled": labelled}
 
 
 def sensor_result(request: SensorRequest, tally: SensorTally) -> SensorResult:
@@ -256,6 +282,7 @@ def sensor_result(request: SensorRequest, tally: SensorTally) -> SensorResult:
         recorded=int(labels.recorded.sum()),
         labelled=int(tally.cells.sum()),
         listed=listed,
+        series=tally.series(cells),
         warnings=list(dict.fromkeys(labels.notes)),
         output=request.output or None,
         bytes=os.path.getsize(request.output) if request.output else None,

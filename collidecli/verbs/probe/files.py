@@ -12,13 +12,13 @@ import numpy as np
 
 from collidecli.exporters.arrays import Array, episode_arrays, held, write_npz
 from collidecli.motions.probes import ProbeBlock, ProbedMotion
+from collidecli.pages.view.map_file import MAP_FORMAT
 from collidecli.results.endings import HDF5_ENDINGS
 from collidecli.storage.array_files import arrays_h5
 from collidecli.storage.atomic_output import AtomicOutput
 from collidecli.storage.regular_files import open_input
 from collidecli.temporary_folders import TemporaryFolder
 
-FORMAT = "collide-contact-map"
 ENDINGS = (".npz", *HDF5_ENDINGS)
 Write = Callable[[ProbeBlock], None]
 
@@ -72,7 +72,7 @@ def written_map(
         units = {name: unit for name, (_, _, unit) in arrays.dense().items()}
         units |= {"time": "s", "point": "m"}
         about = {**about, "trajectory_sha256": probed.motion.sha256}
-        with arrays_h5(output, FORMAT, about, tables, units, dense) as append:
+        with arrays_h5(output, MAP_FORMAT, about, tables, units, dense) as append:
             yield lambda block: append(block.first, arrays.values(block))
         return
     parent = os.path.dirname(os.path.abspath(path))

@@ -95,7 +95,9 @@ def requested(file: str, values: dict[str, Any]) -> Any:
     help="The output of collide audit --json, to show depths against limits.",
 )
 @option(
-    "--labels", metavar="FILE", help="The output of collide label --json, to show labels over time."
+    "--labels",
+    metavar="FILE",
+    help="The output of collide label --json, to show labels or sensors over time.",
 )
 @option(
     "--clearance",

@@ -15,9 +15,29 @@ from collidecli.storage.json_results import (
     fits,
     read_result,
 )
+from collidecli.storage.text_files import read_json
 from collidecli.verbs.audit.checks import CHECKS, SCHEMA, TUNNEL
 from collidecli.verbs.clearance.clearance import ClearanceResult
 from collidecli.verbs.label.label import LabelResult
+from collidecli.verbs.label.sensors import SensorResult
+
+SENSORS = {
+    **dict.fromkeys(("scene", "scene_sha256", "trajectory_sha256"), str),
+    **dict.fromkeys(("recorded", "labelled"), int),
+    "options": {"enter": float, "leave": float, "min_frames": int},
+    "shape": dict.fromkeys(("frames", "worlds", "sensors"), int),
+    "listed": [
+        {
+            **dict.fromkeys(("sensor", "declared"), str),
+            "cells": int,
+            "share": float,
+            "most": (int, None),
+            "least_distance": (float, str),
+        }
+    ],
+    "series": LABELS["series"],
+}
+"""The values of collide.sensors/1 that a page shows."""
 
 
 def read_verb_result(name: str, path: str) -> dict[str, Any] | None:
@@ -28,10 +48,19 @@ def read_verb_result(name: str, path: str) -> dict[str, Any] | None:
     if not path:
         return None
     schema, layout, is_whole, fix = VERB_RESULTS[name]
+    if name == "labels" and is_sensors(path):
+        schema, layout = SensorResult.SCHEMA, SENSORS
     result = read_result(path, schema, layout)
     if not is_whole(result):
         raise InputError("lacks values, or has damaged ones", path, fix)
     return result
+
+
+def is_sensors(path: str) -> bool:
+    """Whether a file of --json has what sensors measure. Raises InputError for a file that is not
+    JSON."""
+    content = read_json(path, "give the output of collide label --json")
+    return isinstance(content, dict) and content.get("schema") == SensorResult.SCHEMA
 
 
 def _is_audit(result: Mapping[str, Any]) -> bool:

@@ -12,6 +12,7 @@ from collidecli.cli.commands import Verb
 from collidecli.cli.settings import option
 from collidecli.cli.shared_options import force_option, frames_option, world_option
 from collidecli.cli.streams import streams_of
+from collidecli.cli.value_types import Length
 from collidecli.exit_codes import SUCCESS
 
 DRAWN = "Contents"
@@ -20,6 +21,10 @@ written = partial(option, section="Output")
 TO = "A page for a browser, or a recording for Rerun."
 OTHER_SET = (
     "A second contact set of the same scene and motion, such as another engine's, drawn in black."
+)
+MAP = "A contact map of collide probe, drawn as colours of the measured shapes."
+MAP_RANGE = (
+    "Distance at which the colours of --map end. [default: the map's --threshold, else 50 mm]"
 )
 EXPORT = (
     "Write this file (.html, .rrd) and do not open it. [default: one in the cache folder, opened]"
@@ -30,6 +35,7 @@ collide view out.h5 -t motion.h5 --scene scene.usda
 collide view out.h5 --export page.html
 collide view out.h5 --to rerun
 collide view out.h5 --against mujoco.h5
+collide view out.h5 --map feet.h5 --map-range 2cm
 """
 
 
@@ -44,6 +50,8 @@ collide view out.h5 --against mujoco.h5
 )
 @drawn("--scene", default="", metavar="FILE", help="The run's scene. [default: found by its name]")
 @drawn("--against", default="", metavar="OTHER.h5", help=OTHER_SET)
+@drawn("--map", default="", metavar="MAP.h5", help=MAP)
+@drawn("--map-range", type=Length(), help=MAP_RANGE)
 @frames_option(DRAWN)
 @world_option("worlds", section=DRAWN, help="Worlds to draw. [default: the first 8]")
 @drawn("--allow-mismatch", is_flag=True, help="Draw a scene or motion that differs from the run's.")
@@ -69,7 +77,7 @@ def verb(ctx: click.Context, file: str, no_browser: bool, **values: Any) -> int:
         check_output(
             request.export,
             request.force,
-            (file, request.scene, request.trajectory, request.against),
+            (file, request.scene, request.trajectory, request.against, request.map),
         )
         check_ending(
             request.export, FORMATS[request.to], "a page" if request.to == "page" else "a recording"

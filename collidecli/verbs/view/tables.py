@@ -25,6 +25,8 @@ def view_table(result: ResultDict) -> Table:
     else:
         rows.append(("scene", "not found: only the contacts are drawn"))
     rows.append(("pairs", f"{count(result['touching_pairs'])} that touch"))
+    if result["map_points"] is not None:
+        rows.append(("map", plural(result["map_points"], "point")))
     return name_value_table(
         [*rows, ("written", f"{result['written']}, {memory(result['written_bytes'])}")]
     )

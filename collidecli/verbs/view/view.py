@@ -18,9 +18,11 @@ from collidecli.errors import InputError, OutputError
 from collidecli.escaping import utf8
 from collidecli.importers.visuals import with_visuals
 from collidecli.motions.scenes import recorded_options
-from collidecli.motions.sources import find_sources
+from collidecli.motions.sources import ANYWAY, find_sources
 from collidecli.pages.view.colours import NO_COLOURS
+from collidecli.pages.view.contact_map import DEFAULT_RANGE, ViewMap, frames_in_map
 from collidecli.pages.view.frames import ViewFrames
+from collidecli.pages.view.map_file import ContactMap, opened_contact_map
 from collidecli.pages.view.meshes import coarse_heightfields
 from collidecli.pages.view.page import first_worlds, view_page
 from collidecli.pages.view.touches import TouchList, touches_of
@@ -44,9 +46,10 @@ class ViewRequest:
     all.
 
     against: a second contact set of the same shapes, frames and worlds, drawn in a colour of its
-    own. allow_mismatch: draw a scene and a motion with other hashes. points_only: draw neither. to:
-    one of FORMATS. export: the written file; "" is one in the cache folder. worlds: () is the first
-    ones.
+    own. map: a contact map of its motion, drawn as colours of the measured shapes; map_range: the
+    distance at which they end [m], None for the map's threshold. allow_mismatch: draw a scene and a
+    motion with other hashes. points_only: draw neither. to: one of FORMATS. export: the written
+    file; "" is one in the cache folder. worlds: () is the first ones.
     """
 
     file: str
@@ -59,6 +62,8 @@ class ViewRequest:
     export: str = ""
     worlds: Sequence[int] = ()
     against: str = ""
+    map: str = ""
+    map_range: float | None = None
     force: bool = False
 
     @property
@@ -78,7 +83,8 @@ class ViewResult(Result, schema="collide.view/1"):
     recording.
 
     shapes: drawn ones. group_rows: rows of each table beside /rigid_contacts, by name.
-    touching_pairs: pairs that touch in any frame. written, written_bytes: the file of the view.
+    touching_pairs: pairs that touch in any frame. map_points: of the contact map, None without one.
+    written, written_bytes: the file of the view.
     """
 
     file: str
@@ -90,6 +96,7 @@ class ViewResult(Result, schema="collide.view/1"):
     contacts: int
     group_rows: dict[str, int]
     touching_pairs: int
+    map_points: int | None
     notes: list[str]
     written: str = ""
     written_bytes: int = 0
@@ -114,6 +121,7 @@ def opened_view(request: ViewRequest, progress: Progress = None) -> Iterator[Vie
         raise InputError(
             "--points-only draws neither scene nor motion", "", "leave it out, or --scene and -t"
         )
+    check_map_options(request)
     with ExitStack() as stack:
         stack.enter_context(reading("contact set", request.file))
         contacts = stack.enter_context(ContactSet.open(request.file))
@@ -132,15 +140,14 @@ def opened_view(request: ViewRequest, progress: Progress = None) -> Iterator[Vie
                 model, colours, notes = with_visuals(
                     sources.scene.model, sources.scene.imports, options
                 )
-            second = None
-            if request.against:
-                stack.enter_context(reading("contact set", request.against))
-                second = stack.enter_context(ContactSet.open(request.against))
-                check_same_cells(contacts, second)
+            second = opened_second(stack, contacts, request.against)
             name = Path(request.against).name
             frames = ViewFrames(
                 contacts, picked, model, colours, sources.motion, sources.frame_of, second, name
             )
+            if request.map:
+                shown = stack.enter_context(opened_contact_map(request.map))
+                frames.contact_map = view_map(shown, contacts, frames, request)
             touches = touches_of(
                 [contacts, *([second] if second else [])], request.frames, progress
             )
@@ -161,11 +168,65 @@ def opened_view(request: ViewRequest, progress: Progress = None) -> Iterator[Vie
                 contacts=contacts.contact_count,
                 group_rows=contacts.group_rows,
                 touching_pairs=len({pair.shapes for pair in touches}),
+                map_points=frames.contact_map and frames.contact_map.point_count,
                 notes=notes,
             )
             yield View(frames, touches, Path(request.file).name, contacts.up_axis, result)
         finally:
             sources.close()
+
+
+def check_map_options(request: ViewRequest) -> None:
+    """Raises InputError for options of a contact map that do not go with the others."""
+    if request.map_range is not None and not request.map:
+        raise InputError("the range is that of a contact map", "--map-range", "give --map FILE.h5")
+    if request.map_range is not None and request.map_range <= 0.0:
+        raise InputError("the range is not above 0", "--map-range", "give a length, as 2cm")
+    if request.map and request.points_only:
+        raise InputError(
+            "--map colours shapes, and --points-only draws none", "", "leave one of them out"
+        )
+    if request.map and request.to == "rerun":
+        raise InputError(
+            "a recording for Rerun has no contact maps", "--map", "leave out --to rerun"
+        )
+
+
+def view_map(
+    shown: ContactMap, contacts: ContactSet, frames: ViewFrames, request: ViewRequest
+) -> ViewMap:
+    """A contact map for the frames of a view. Raises InputError for one of another scene or motion,
+    unless `allow_mismatch`, and for one without the shapes, worlds or frames of the set."""
+    if frames.model is None:
+        fix = "give the scene with --scene, and the recording with -t"
+        raise InputError("it colours shapes, and the scene is not found", shown.path, fix)
+    for what in ("scene_sha256", "trajectory_sha256"):
+        if getattr(shown, what) != getattr(contacts, what) and not request.allow_mismatch:
+            of = "scene" if what == "scene_sha256" else "recording"
+            fix = f"measure the {of} of the run with collide probe, {ANYWAY}"
+            raise InputError(f"it is not of the {of} of {contacts.path}", shown.path, fix)
+    fix = f"give a map of the shapes, worlds and frames of {contacts.path}"
+    if shown.shape_path != tuple(contacts.shapes.path):
+        raise InputError("it has other shapes than the contact set", shown.path, fix)
+    if shown.world_count != contacts.world_count:
+        what = f"it has {numbered(shown.world_count, 'world')}, and the contact set"
+        raise InputError(f"{what} {contacts.world_count}", shown.path, fix)
+    at = frames_in_map(shown, frames.time.tolist(), contacts.step[frames.number].tolist())
+    if -1 in at:
+        number = int(frames.number[at.index(-1)])
+        raise InputError(f"it has no frame at the time of frame {number}", shown.path, fix)
+    reach = request.map_range or shown.threshold or DEFAULT_RANGE
+    return ViewMap(shown, frames.model, np.array(at, int), reach)
+
+
+def opened_second(stack: ExitStack, contacts: ContactSet, path: str) -> ContactSet | None:
+    """The second set of a view; None for ""."""
+    if not path:
+        return None
+    stack.enter_context(reading("contact set", path))
+    second = stack.enter_context(ContactSet.open(path))
+    check_same_cells(contacts, second)
+    return second
 
 
 def check_same_cells(contacts: ContactSet, second: ContactSet) -> None:

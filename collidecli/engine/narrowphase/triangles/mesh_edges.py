@@ -62,9 +62,7 @@ def edges_face(
     if not is_facing(context, source, face, EDGE_PART + k, direction):
         return False
     outward = outward_on(source, context.other, target, EDGE_PART + side)
-    if context.other_front == 1 and not is_front_facing(
-        outward, -direction, context.other_closed
-    ):
+    if context.other_front == 1 and not is_front_facing(outward, -direction, context.other_closed):
         return False
     return edge_cone_contains(
         source, context.other, target, side, -direction, rise

@@ -70,17 +70,20 @@ def test_margin_and_gap(tmp_path, inside, margin, gap):
     ("inside", "rule", "plain"),
     [
         ("", "max", 0.1),
-        ("float newton:contactGap = 0.5", "max", 0.1),
+        ("float newton:contactGap = 0.5", "sum", 0.1),
+        ("float newton:contactGap = -inf", "max", 0.1),
+        ("float newton:contactMargin = 0.5", "max", 0.1),
         (offsets(rest=0.25), "max", 0.1),
         (offsets(0.5), "sum", 0.05),
         ("float mjc:gap = 0.5", "sum", 0.05),
-        (offsets(0.5, more="float newton:contactGap = 0.5"), "max", 0.1),
+        (offsets(0.5, more="float newton:contactGap = 0.5"), "sum", 0.1),
         (offsets(0.5, more="bool physics:collisionEnabled = 0"), "max", 0.1),
+        ("float newton:contactGap = 0.5\nbool physics:collisionEnabled = 0", "max", 0.1),
     ],
 )
 def test_gap_rule(tmp_path, inside, rule, plain):
-    """PhysX and MuJoCo add the gaps of a pair; colliders that say nothing then have half the
-    default each."""
+    """Newton, PhysX and MuJoCo add the gaps of a pair; colliders without one then have Newton's
+    default, or half of the default of a pair."""
     _, model = load(tmp_path, sphere("a", inside) + sphere("b"))
     assert (model.gap_rule, margin_and_gap(model, "/b")) == (rule, (0, plain))
     _, model = load(tmp_path, sphere("a", offsets(4, 1)), CENTIMETRES)
@@ -246,8 +249,9 @@ def test_newton_world_is_one_in_each_environment(tmp_path):
     )
 
 
-def test_gaps_that_add_need_a_builder_that_adds(tmp_path):
-    path = write_usda(tmp_path, sphere("a", offsets(0.5)))
+@pytest.mark.parametrize("inside", [offsets(0.5), "float newton:contactGap = 0.5"])
+def test_gaps_that_add_need_a_builder_that_adds(tmp_path, inside):
+    path = write_usda(tmp_path, sphere("a", inside))
     builders = [ModelBuilder(), ModelBuilder()]
     for builder in builders:
         builder.add_shape_sphere(-1, radius=1.0)
