@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Set
 from dataclasses import dataclass, field, replace
 from functools import reduce
 from typing import TYPE_CHECKING, Any, Protocol
@@ -277,14 +276,7 @@ class CollisionPipeline:
         without capacities, the host, or columns that stay on the device use them."""
         if self.destination.kept is not None or self.counts_cells:
             return False
-        return self.hydro is None and not self.touch_only and not self.on_demand
-
-    @property
-    def counts_read(self) -> Set[str]:
-        """Names of the numbers that the host reads though others are expected: colliders with
-        sub-pairs allocate memory by that of their candidates."""
-        with_sub_pairs = any(each.sub_pair_kernels for each in self.narrow_phase.table.colliders)
-        return {"candidate_bucket"} if with_sub_pairs else frozenset()
+        return self.hydro is None
 
     @property
     def block_cells(self) -> int:
@@ -299,7 +291,7 @@ class CollisionPipeline:
         Raises ChunkTooLarge when the scratch memory is too small for the batch.
         """
         counts = workspace.counts
-        counts.begin(batch.cell_count, self.expects_counts, self.counts_read)
+        counts.begin(batch.cell_count, self.expects_counts)
         if counts.expects:
             try:
                 return self._collide(batch, workspace)
@@ -418,7 +410,9 @@ class CollisionPipeline:
         listed = expand(self.device_model, chunk, pairs, buckets, "candidate", workspace)
         if self.on_demand:
             clock.end("narrow_phase")
-            workspace.finish()
+            if listed.is_known:
+                workspace.finish()
+            # Colliders of which earlier chunks had candidates are loaded.
             report.compiling += self.narrow_phase.load_used(listed)
             clock.skip()
         if self.counts_cells:
@@ -429,17 +423,10 @@ class CollisionPipeline:
         emitted, inexact = self.narrow_phase.collide(chunk, candidates, listed, workspace)
         if self.touch_only:
             clock.end("narrow_phase")
-            cell_end = listed.cell_end(chunk.cell_count, workspace)
             block = touching_pairs(
-                chunk,
-                candidates,
-                listed.count,
-                cell_end,
-                self.float_type,
-                workspace,
-                self.destination,
+                chunk, candidates, listed, self.float_type, workspace, self.destination
             )
-            report.candidate_count += listed.count
+            report.candidate_count += candidate_count(listed, workspace)
             report.touching_count = block.groups[TOUCHES.name].row_count
             clock.end("order")
             return block
@@ -497,6 +484,13 @@ class CollisionPipeline:
         return list(dict.fromkeys(kernels))
 
 
+def candidate_count(listed: CandidateList, workspace: Workspace) -> int:
+    """Number of the candidates of a chunk that is complete."""
+    if listed.is_known:
+        return listed.count
+    return sum(workspace.counts.numbers["candidate_bucket"][: len(listed.sizes)])
+
+
 def _add_counts(report: ChunkReport, listed: CandidateList, workspace: Workspace) -> None:
     """Adds the numbers of candidates, and of a device those of its kernels, to the report of a
     chunk whose contacts are complete."""
@@ -505,7 +499,4 @@ def _add_counts(report: ChunkReport, listed: CandidateList, workspace: Workspace
         report.contact_count = numbers.get("contact", [report.contact_count])[0]
         report.touching_count = numbers.get("touching_count", [0])[0]
         report.inexact_count = numbers.get("inexact_count", [0])[0]
-    if listed.is_known:
-        report.candidate_count += listed.count
-    else:
-        report.candidate_count += sum(numbers["candidate_bucket"][: len(listed.sizes)])
+    report.candidate_count += candidate_count(listed, workspace)

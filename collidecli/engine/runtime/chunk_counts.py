@@ -11,7 +11,6 @@ with exact numbers, which are the capacities of the next.
 
 from __future__ import annotations
 
-from collections.abc import Set
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -63,10 +62,12 @@ class ElementCount:
     most: the number, or where the host has not read it a capacity: arrays have that length, and
     launches that many threads. bound: int32[1] of the device; there is no element from this index
     on. It is the number, 0 if that exceeds the capacity; on the CPU, where `most` is exact, larger.
+    name: of the number in `ChunkCounts`, if it has one.
     """
 
     most: int
     bound: wp.array
+    name: str = ""
 
 
 @kernel
@@ -99,7 +100,6 @@ class ChunkCounts:
     def __init__(self, workspace: Scratch) -> None:
         self.expects = False
         self.numbers: dict[str, list[int]] = {}
-        self._read: Set[str] = frozenset()
         self._workspace = workspace
         self._cells = 0
         self._slots: dict[str, range] = {}
@@ -110,11 +110,10 @@ class ChunkCounts:
         self._unbounded: wp.array | None = None
         self._refused = False
 
-    def begin(self, cells: int, expected: bool = False, read: Set[str] = frozenset()) -> None:
+    def begin(self, cells: int, expected: bool = False) -> None:
         """Begins a chunk of `cells` cells. expected: its numbers are, where the last chunk had
-        some; not those of `read`, on which decisions of the host depend."""
+        some."""
         self._cells = cells
-        self._read = read
         self.expects = expected and bool(self._known) and not self._refused
         self.numbers = {}
         if self._workspace.has_own_memory:
@@ -193,7 +192,7 @@ class ChunkCounts:
             threads = ElementCount(threads, self.unbounded)
         count = threads.most
         if not workspace.has_own_memory:
-            return ElementCount(workspace.last(ends, count) if count else 0, self.unbounded)
+            return ElementCount(workspace.last(ends, count) if count else 0, self.unbounded, name)
         slot = self.slots(name)[0]
         most = self.capacity(name) if self.is_expected(name) else INDEX_LIMIT
         bounds = workspace.array("bound_count", FOUND_COUNTS, wp.int32)
@@ -201,12 +200,12 @@ class ChunkCounts:
         workspace.launch(bound_count, 1, arguments)
         bound = self.view("bound_count", slot)
         if self.is_expected(name):
-            return ElementCount(most, bound)
-        return ElementCount(self.read()[name][0] if count else 0, bound)
+            return ElementCount(most, bound, name)
+        return ElementCount(self.read()[name][0] if count else 0, bound, name)
 
     def is_expected(self, name: str) -> bool:
         """Whether the numbers of a name are expected."""
-        return self.expects and name in self._known and name not in self._read
+        return self.expects and name in self._known
 
     def counter(self, name: str) -> wp.array:
         """int32[1], a number that threads add to, 0 at first."""

@@ -133,7 +133,7 @@ class ColumnSender:
         def received() -> dict[str, np.ndarray]:
             stream.wait()
             found = counts.complete(memory[words * WORD :][: 4 * numbers].view(np.int32))
-            lengths = {**rows, **dict.fromkeys(arrays, found["contact"][0])}
+            lengths = {**rows, **{name: found[count.name][0] for name in arrays}}
             stream.count_download(
                 sum(lengths[name] * sizes[name] for name in columns) + 4 * numbers
             )
