@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import reduce
 from typing import TYPE_CHECKING, Any, Protocol
@@ -76,11 +77,11 @@ class GroupStage(Protocol):
         """Units of a cell, such as particles, that are independent of each other."""
         ...
 
-    def collide_part(
+    def issue_part(
         self, chunk: Chunk, batch: PoseBatch, workspace: Workspace, begin: int, end: int
-    ) -> tuple[GroupRows, int]:
-        """The rows of the units `begin` to `end` of each cell, and the number of their
-        candidates."""
+    ) -> Callable[[], GroupRows]:
+        """Issues the search for the rows of the units `begin` to `end` of each cell; the function
+        returned waits for them."""
         ...
 
     def kernels(self) -> list[wp.Kernel]: ...
@@ -197,7 +198,7 @@ def rows_within(
             workspace = Workspace(device_model.device, left, exact=True)
             try:
                 chunk = transform_chunk(device_model, cells, workspace)
-                rows, _ = stage.collide_part(chunk, cells, workspace, begin, end)
+                rows = stage.issue_part(chunk, cells, workspace, begin, end)()
             except ChunkTooLarge as too_large:
                 raise ChunkTooLarge(memory_limit - left + too_large.needed) from None
             result_bytes += rows.nbytes
@@ -310,12 +311,13 @@ class CollisionPipeline:
         clock.end("transforms")
         pairs = self.broad_phase.find(chunk, workspace)
         clock.end("broad_phase")
-        block = self._collide_pairs(chunk, pairs, workspace, report, clock)
+        contacts = self._issue_pairs(chunk, pairs, workspace, report, clock)
+        groups = {}
         for stage in self.group_stages:
-            block.groups[stage.group.name], _ = stage.collide_part(
-                chunk, batch, workspace, 0, stage.width
-            )
+            groups[stage.group.name] = stage.issue_part(chunk, batch, workspace, 0, stage.width)
             clock.end("narrow_phase")
+        block = contacts()
+        block.groups.update({name: rows() for name, rows in groups.items()})
         clock.close()
         workspace.counts.keep()
         return block, report
@@ -388,19 +390,20 @@ class CollisionPipeline:
         clock.end("transforms")
         mask = workspace.uploaded(np.ones(len(pairs), np.uint32), wp.uint32)
         block_pairs = BlockPairs(workspace.uploaded(pairs, wp.vec2i), mask, len(pairs))
-        block = self._collide_pairs(chunk, block_pairs, workspace, report, clock)
+        block = self._issue_pairs(chunk, block_pairs, workspace, report, clock)()
         clock.close()
         return block, report
 
-    def _collide_pairs(
+    def _issue_pairs(
         self,
         chunk: Chunk,
         pairs: BlockPairs,
         workspace: Workspace,
         report: ChunkReport,
         clock: StageClock,
-    ) -> ContactBlock:
-        """Contacts of the candidates of a chunk; completes the report."""
+    ) -> Callable[[], ContactBlock]:
+        """Issues the search for the contacts of the candidates of a chunk; the function returned
+        waits for them and completes the report."""
         hydro = None
         if self.hydro is not None:
             hydro, pairs = self.hydro.split(chunk, pairs, workspace)
@@ -423,13 +426,18 @@ class CollisionPipeline:
         emitted, inexact = self.narrow_phase.collide(chunk, candidates, listed, workspace)
         if self.touch_only:
             clock.end("narrow_phase")
-            block = touching_pairs(
+            touching = touching_pairs(
                 chunk, candidates, listed, self.float_type, workspace, self.destination
             )
-            report.candidate_count += candidate_count(listed, workspace)
-            report.touching_count = block.groups[TOUCHES.name].row_count
             clock.end("order")
-            return block
+
+            def touches() -> ContactBlock:
+                block = touching()
+                report.candidate_count += candidate_count(listed, workspace)
+                report.touching_count = block.groups[TOUCHES.name].row_count
+                return block
+
+            return touches
         scale = None
         if self.reduction is not None:
             clock.end("narrow_phase")
@@ -458,17 +466,21 @@ class CollisionPipeline:
             self.destination,
         )
         clock.end("order")
-        block = complete_block()
-        report.contact_count = total.most
-        _add_counts(report, listed, workspace)
-        if self.hydro is not None and hydro is not None:
-            block, missed = self.hydro.add_to(block, chunk, hydro, workspace)
-            report.missed_count = len(missed)
-            report.missed_pair = min(map(tuple, missed.tolist()), default=None)
-            report.contact_count = block.contact_count
-            report.touching_count += block.groups[HYDRO_PATCHES.name].row_count
-            clock.end("narrow_phase")
-        return block
+
+        def contacts() -> ContactBlock:
+            block = complete_block()
+            report.contact_count = total.most
+            _add_counts(report, listed, workspace)
+            if self.hydro is not None and hydro is not None:
+                block, missed = self.hydro.add_to(block, chunk, hydro, workspace)
+                report.missed_count = len(missed)
+                report.missed_pair = min(map(tuple, missed.tolist()), default=None)
+                report.contact_count = block.contact_count
+                report.touching_count += block.groups[HYDRO_PATCHES.name].row_count
+                clock.end("narrow_phase")
+            return block
+
+        return contacts
 
     def kernels(self) -> list[wp.Kernel]:
         """All kernels of this pipeline, by increasing compile time."""

@@ -1,5 +1,6 @@
 """The pairs of shapes that touch, without their contacts, for `touch_only`."""
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -70,12 +71,12 @@ def touching_pairs(
     float_type: np.dtype,
     workspace: Workspace,
     destination: ColumnDestination = EVERYTHING,
-) -> ContactBlock:
-    """A block without contacts, whose group `touches` has the candidates with a contact, in
-    canonical order.
+) -> Callable[[], ContactBlock]:
+    """Issues the search for the candidates with a contact; the function returned waits for a block
+    without contacts, whose group `touches` has them in canonical order.
 
     candidates: with `found` set. listed: the same candidates. destination: where columns stay on
-    the device the group has none. Raises CountsExceeded as `Workspace.send` does.
+    the device the group has none. The function raises CountsExceeded as `Workspace.send` does.
     """
     marked = [candidates.found, listed.bound, candidates.count]
     workspace.launch(mark_touching, listed.count, marked)
@@ -90,7 +91,12 @@ def touching_pairs(
     workspace.launch(count_cells, chunk.cell_count, cells)
     touching = [candidates, listed.bound, total.bound, columns]
     workspace.launch(TOUCH_ROWS.kernel, listed.count if total.most else 0, touching)
-    counts, copies = finished_columns(wanted, cell_end, total, chunk, every, workspace)()
-    nothing = no_columns(RIGID_COLUMNS, float_type)
-    groups = {TOUCHES.name: GroupRows(counts, copies)}
-    return ContactBlock(chunk.first_cell, np.zeros(chunk.cell_count, np.int64), nothing, groups)
+    finished = finished_columns(wanted, cell_end, total, chunk, every, workspace)
+
+    def block() -> ContactBlock:
+        groups = {TOUCHES.name: GroupRows(*finished())}
+        nothing = no_columns(RIGID_COLUMNS, float_type)
+        no_contacts = np.zeros(chunk.cell_count, np.int64)
+        return ContactBlock(chunk.first_cell, no_contacts, nothing, groups)
+
+    return block

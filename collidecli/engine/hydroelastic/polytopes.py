@@ -340,13 +340,14 @@ def clip_polytopes(
     workspace.launch(count_faces, count, [fields, hydro, face_end])
     face_count = workspace.scan(face_end, count)
     arguments = [fields, hydro, count, face_end]
-    cell_end, cell, cell_count = workspace.counted(
+    cell_end, cell, cells = workspace.counted(
         "hydro_cell", CellBox, CELLS, face_count, arguments, 1
     )
     arguments = [fields, hydro, face_end, cell_end, cell]
-    _, cell_pair, total = workspace.counted(
-        "hydro_cell_pair", wp.vec2i, CELL_PAIRS, cell_count, arguments, cell_count
+    _, cell_pair, cell_pairs = workspace.counted(
+        "hydro_cell_pair", wp.vec2i, CELL_PAIRS, cells.most, arguments, cells.most
     )
+    total = cell_pairs.most
     # Cells are clipped in launches whose scratch is limited.
     stride = 2 * (2 * uploaded.most_neighbors + 8)
     limit = CUDA_SCRATCH_BYTES if workspace.has_own_memory else SCRATCH_BYTES

@@ -77,17 +77,38 @@ def bound_count(
     thread_bound: wp.array[wp.int32],
     most: int,
     slot: int,
+    overflow: int,
     found: wp.array[wp.int32],
     bound: wp.array[wp.int32],
 ):
     """One thread: the number of elements, which is the end of those of the last of `threads`
-    threads, or of as many as their bound; and its own bound."""
+    threads, or of as many as their bound; and its own bound. Where the number of `overflow`, a slot
+    of `found` or -1, is not 0, a sum left 32 bits, and the number is -1."""
     last = wp.min(threads, thread_bound[0]) - 1
     count = int(0)
     if last >= 0:
         count = end[last]
+    if overflow >= 0 and found[wp.max(overflow, 0)] != 0:
+        count = -1
     found[slot] = count
-    bound[slot] = wp.where(count <= most, count, 0)
+    bound[slot] = wp.where(count >= 0 and count <= most, count, 0)
+
+
+@kernel
+def mark_overflow(end: wp.array[wp.int32], overflow: wp.array[wp.int32]):
+    """One thread per entry of an inclusive scan of numbers that are not negative: marks a sum that
+    left 32 bits, where it decreases."""
+    thread = wp.tid()
+    if end[thread] < 0 or (thread > 0 and end[thread] < end[wp.max(thread - 1, 0)]):
+        wp.atomic_max(overflow, 0, 1)
+
+
+@kernel
+def clear_exceeded(bound: wp.array[wp.int32], end: wp.array[wp.int32]):
+    """One thread per entry of an inclusive scan: no thread has elements where the bound of all is
+    0."""
+    if bound[0] == 0:
+        end[wp.tid()] = 0
 
 
 class ChunkCounts:
@@ -184,9 +205,11 @@ class ChunkCounts:
             existing = self._uploaded[name] = most, there
         return most.tolist(), existing[1]
 
-    def of(self, name: str, ends: wp.array, threads: ElementCount | int) -> ElementCount:
+    def of(
+        self, name: str, ends: wp.array, threads: ElementCount | int, may_overflow: bool = False
+    ) -> ElementCount:
         """Number of the elements that some threads have, of which `ends` has the inclusive scan:
-        read by the host, or expected."""
+        read by the host, or expected. may_overflow: an expected sum may have left 32 bits."""
         workspace = self._workspace
         if isinstance(threads, int):
             threads = ElementCount(threads, self.unbounded)
@@ -196,7 +219,11 @@ class ChunkCounts:
         slot = self.slots(name)[0]
         most = self.capacity(name) if self.is_expected(name) else INDEX_LIMIT
         bounds = workspace.array("bound_count", FOUND_COUNTS, wp.int32)
-        arguments = [ends, count, threads.bound, most, slot, self.found, bounds]
+        overflow = -1
+        if may_overflow and self.is_expected(name):
+            overflow = self.slots(f"{name}_overflow")[0]
+            workspace.launch(mark_overflow, count, [ends, self.counter(f"{name}_overflow")])
+        arguments = [ends, count, threads.bound, most, slot, overflow, self.found, bounds]
         workspace.launch(bound_count, 1, arguments)
         bound = self.view("bound_count", slot)
         if self.is_expected(name):

@@ -146,9 +146,9 @@ class DeviceStream:
         self._stream = wp.Stream(device) if device.is_cuda else None
         self._turn = _turns.setdefault(device.alias, threading.Lock())
         self._has_turn = False
-        self._last_upload: wp.Event | None = None
         self._staging: dict[str, wp.array] = {}
         self._uploading: list[np.ndarray] = []
+        self._uploads = PageLockedPool(device)
         self._results = PageLockedPool(device)
 
     @contextmanager
@@ -193,24 +193,24 @@ class DeviceStream:
 
     def upload(self, target: wp.array, values: np.ndarray) -> None:
         """Copies host values to the beginning of an array of the device; they may change
-        afterwards, unless they are page-locked: the device then reads them where they are."""
+        afterwards, unless they are page-locked: the device then reads them where they are.
+
+        Others are copied to page-locked memory of this upload alone, so that the host does not wait
+        until the device has read those before.
+        """
         size = values.nbytes
         self.traffic.uploads += 1
         self.traffic.uploaded_bytes += size
-        if is_page_locked(values):
-            address, kind = values.__array_interface__["data"][0], wp.uint8
-            source = wp.array(ptr=address, shape=size, dtype=kind, device="cpu")
-            self._uploading.append(values)
-            wp.copy(_as_bytes(target, size), source, count=size)
-            return
-        self.traffic.host_copied_bytes += size
-        with self.aside():
-            self._wait_for_upload()
-            locked = self._page_locked("upload", size)
-            locked.numpy()[:size] = values.reshape(-1).view(np.uint8)
-        wp.copy(_as_bytes(target, size), locked, count=size)
-        if self._device.is_cuda:
-            self._last_upload = self._device.stream.record_event()
+        read = values
+        if not is_page_locked(values):
+            self.traffic.host_copied_bytes += size
+            with self.aside():
+                read = self._uploads.take(size)[1]
+                read[...] = values.reshape(-1).view(np.uint8)
+        address, kind = read.__array_interface__["data"][0], wp.uint8
+        source = wp.array(ptr=address, shape=size, dtype=kind, device="cpu")
+        self._uploading.append(read)
+        wp.copy(_as_bytes(target, size), source, count=size)
 
     def download(self, source: wp.array, byte_count: int) -> np.ndarray:
         """The first bytes of an array, uint8, when all that was issued is complete; valid until the
@@ -245,13 +245,6 @@ class DeviceStream:
         self.count_download(byte_count)
         wp.copy(locked, _as_bytes(source, byte_count), count=byte_count)
         self.wait()
-
-    def _wait_for_upload(self) -> None:
-        """Waits until the device has read the memory of the last upload, which the next one
-        overwrites."""
-        if self._last_upload is not None:
-            wp.synchronize_event(self._last_upload)
-            self._last_upload = None
 
     def mark(self) -> Any:
         """A moment in the stream, for `seconds_between`."""
