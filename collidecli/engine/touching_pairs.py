@@ -29,9 +29,7 @@ from collidecli.scene.contact_columns import (
 
 
 @kernel
-def mark_touching(
-    found: wp.array[wp.int32], bound: wp.array[wp.int32], count: wp.array[wp.int32]
-):
+def mark_touching(found: wp.array[wp.int32], bound: wp.array[wp.int32], count: wp.array[wp.int32]):
     """One thread per candidate, as many as the bound: 1 if it has a contact, else 0."""
     thread = wp.tid()
     if thread >= bound[0]:

@@ -153,9 +153,7 @@ class NarrowPhase:
                 continue
             if collider.sub_pair_kernels:
                 out = ContactOutput(contact, first_row, limit, inexact)
-                collider.sub_pair_kernels.collide(
-                    batches[index], sub_pairs[index], out, workspace
-                )
+                collider.sub_pair_kernels.collide(batches[index], sub_pairs[index], out, workspace)
                 continue
             bucket = workspace.struct(
                 Bucket,

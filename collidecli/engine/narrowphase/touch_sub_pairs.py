@@ -160,7 +160,8 @@ class TouchKernels:
         arguments = [*shared, batch.bucket(workspace), *lists, end]
         workspace.launch(self.touch, batch.size, arguments)
         workspace.launch_scan(end, batch.size)
-        count = counts.of(f"{name}_undecided", end, batch.size)
+        # Most chunks have none, and then no launches for them.
+        count = counts.of(f"{name}_undecided", end, batch.size, spare_for_none=0)
         order = workspace.array(f"{name}_undecided", count.most, wp.int32)
         start = workspace.array(f"{name}_undecided_start", 2, wp.int32)
         left = replace(batch, order=order, start=start, index=0, size=count.most)

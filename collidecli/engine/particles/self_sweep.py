@@ -264,9 +264,7 @@ class SelfSweepStage(SelfStage):
     ) -> tuple[list[Any], ElementCount, wp.array]:
         touch = workspace.array("self_touch", count.most, SelfTouch)
         end = workspace.array("element_row_end", count.most, wp.int32)
-        workspace.launch(
-            sweep_self_steps, count.most, [*arguments, pair, count.bound, touch, end]
-        )
+        workspace.launch(sweep_self_steps, count.most, [*arguments, pair, count.bound, touch, end])
         workspace.launch_scan(end, count.most)
         total = workspace.counts.of(f"{self.group.name}_row", end, count)
         return [touch, end, count.bound, total.bound], total, end

@@ -191,9 +191,10 @@ class ChunkCounts:
         self._most[name] = np.ceil(np.minimum(wanted, INDEX_LIMIT)).astype(np.int64)
         return self._most[name]
 
-    def capacity(self, name: str) -> int:
-        """Capacity of an expected number."""
-        return int(self.capacities(name, SPARE)[0])
+    def capacity(self, name: str, spare_for_none: int | None = None) -> int:
+        """Capacity of an expected number; spare_for_none: where no chunk had any, by default
+        SPARE."""
+        return int(self.capacities(name, SPARE if spare_for_none is None else spare_for_none)[0])
 
     def uploaded_capacities(self, name: str) -> tuple[list[int], wp.array]:
         """Capacities of the numbers of a name, none for those of which the last chunk had none, on
@@ -206,10 +207,16 @@ class ChunkCounts:
         return most.tolist(), existing[1]
 
     def of(
-        self, name: str, ends: wp.array, threads: ElementCount | int, may_overflow: bool = False
+        self,
+        name: str,
+        ends: wp.array,
+        threads: ElementCount | int,
+        may_overflow: bool = False,
+        spare_for_none: int | None = None,
     ) -> ElementCount:
         """Number of the elements that some threads have, of which `ends` has the inclusive scan:
-        read by the host, or expected. may_overflow: an expected sum may have left 32 bits."""
+        read by the host, or expected. may_overflow: an expected sum may have left 32 bits.
+        spare_for_none: see `capacity`."""
         workspace = self._workspace
         if isinstance(threads, int):
             threads = ElementCount(threads, self.unbounded)
@@ -217,7 +224,7 @@ class ChunkCounts:
         if not workspace.has_own_memory:
             return ElementCount(workspace.last(ends, count) if count else 0, self.unbounded, name)
         slot = self.slots(name)[0]
-        most = self.capacity(name) if self.is_expected(name) else INDEX_LIMIT
+        most = self.capacity(name, spare_for_none) if self.is_expected(name) else INDEX_LIMIT
         bounds = workspace.array("bound_count", FOUND_COUNTS, wp.int32)
         overflow = -1
         if may_overflow and self.is_expected(name):

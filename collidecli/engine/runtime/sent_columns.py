@@ -144,7 +144,7 @@ class ColumnSender:
                 stream.wait()
                 self._is_complete = True
             found = counts.complete(self._numbers)
-            lengths = {**rows, **{name: found[count.name][0] for name in arrays}}
+            lengths = {**rows, **dict.fromkeys(arrays, found[count.name][0])}
             stream.count_download(
                 sum(lengths[name] * sizes[name] for name in columns) + 4 * numbers
             )

@@ -41,12 +41,12 @@ from collidecli.engine.geometry.real import (
     Vec3,
     array_of,
 )
+from collidecli.engine.narrowphase.collider import Bucket, candidate_of
 from collidecli.engine.narrowphase.contact_merging import record_found, unique_by_feature
 from collidecli.engine.narrowphase.convex.depth_certificate import any_tangent
 from collidecli.engine.narrowphase.convex.features import feature_at, triangle_feature_at
 from collidecli.engine.narrowphase.convex.gjk import nearest_of_difference
 from collidecli.engine.narrowphase.convex.penetration import WITNESS_GAP, minkowski_difference
-from collidecli.engine.narrowphase.collider import Bucket, candidate_of
 from collidecli.engine.narrowphase.sub_pairs import sub_pair_range, surface_kernel
 from collidecli.engine.narrowphase.triangles.convex_surface import (
     allowed_direction,
