@@ -5,7 +5,7 @@ Within the cells of face i and face j both pressures are linear, so the surface 
 polygon with a linear pressure. Exact, apart from rounding; no resolution.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -318,12 +318,19 @@ class FaceList:
     vertex_count: int = 0
     slots: int = 0
 
-    def on_host(self, workspace: Workspace) -> tuple[np.ndarray, np.ndarray]:
-        """`HydroFace` of each face, and the corners of those that exist."""
-        face = workspace.host(self.face, self.count)
+    @property
+    def arrays(self) -> list[tuple[wp.array, int]]:
+        """What the host reads, and how many of each."""
+        faces = [(self.face, self.count)]
+        return faces if self.vertex is None else [*faces, (self.vertex, self.vertex_count)]
+
+    def on_host(self, read: Iterator[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
+        """`HydroFace` of each face, and the corners of those that exist. read: `arrays` on the
+        host."""
+        face = next(read)
         if self.vertex is None:
             return face, np.zeros((0, 3))
-        vertex = workspace.host(self.vertex, self.vertex_count)
+        vertex = next(read)
         if self.slots:
             vertex = vertex.reshape(-1, self.slots, 3)[
                 np.arange(self.slots) < face["count"][:, None]

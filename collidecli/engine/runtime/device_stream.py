@@ -15,14 +15,18 @@ from __future__ import annotations
 import math
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import Any
 
 import numpy as np
 import warp as wp
 
+ALIGNMENT = 256
+"""Distance between the beginnings of arrays in one memory is a multiple of this [bytes], as of
+Warp's own arrays."""
 RELEASE_THRESHOLD = 1.0
 """Part of the device's memory that Warp's pool keeps between uses; by default it returns all at
 each wait."""
@@ -218,6 +222,20 @@ class DeviceStream:
         locked = self._page_locked("download", byte_count)
         self._download(source, byte_count, locked)
         return locked.numpy()[:byte_count]
+
+    def download_all(self, sources: Sequence[tuple[wp.array, int]]) -> list[np.ndarray]:
+        """As `download` of the first bytes of several arrays, after one wait."""
+        starts = [0, *accumulate(-(-size // ALIGNMENT) * ALIGNMENT for _, size in sources)]
+        locked = self._page_locked("download", starts[-1])
+        for start, (source, size) in zip(starts, sources, strict=False):
+            if size:
+                self.count_download(size)
+                wp.copy(locked, _as_bytes(source, size), dest_offset=start, count=size)
+        self.wait()
+        memory = locked.numpy()
+        return [
+            memory[start : start + size] for start, (_, size) in zip(starts, sources, strict=False)
+        ]
 
     def download_kept(self, source: wp.array, byte_count: int) -> np.ndarray:
         """As `download`, for results, to memory that is the caller's until the result is

@@ -19,6 +19,7 @@ import warp as wp
 
 from collidecli.engine.runtime.chunk_counts import ChunkCounts, ElementCount, clear_exceeded
 from collidecli.engine.runtime.device_stream import (
+    ALIGNMENT,
     DeviceStream,
     Traffic,
     free_device_memory,
@@ -30,9 +31,6 @@ from collidecli.engine.runtime.sent_columns import ColumnSender, rows_of_bytes
 from collidecli.engine.runtime.warp_internals import is_known_warp, rebind_host_array, set_field
 
 T = TypeVar("T")
-ALIGNMENT = 256
-"""Distance between the beginnings of packed arrays is a multiple of this [bytes], as of Warp's own
-arrays."""
 
 _NO_MEMORY = re.compile(r"CUDA error (2:|101:.*(scan|sort))")
 """Warp's errors of a launch without memory for its threads, and of a scan or sort without its own
@@ -402,6 +400,18 @@ class Workspace:
             return self._downloaded(array, count).copy()
         self._launches.finish()
         return self._view(array)[:count]
+
+    def hosts(self, arrays: Sequence[tuple[wp.array, int]]) -> list[np.ndarray]:
+        """As `host` of several arrays and counts, after one wait."""
+        if self._stream is None:
+            return [self.host(array, count) for array, count in arrays]
+        sizes = [count * wp.types.type_size_in_bytes(array.dtype) for array, count in arrays]
+        sources = [(array, size) for (array, _), size in zip(arrays, sizes, strict=True)]
+        parts = zip(self._stream.download_all(sources), arrays, strict=True)
+        return [
+            _typed(part, array.dtype, count).copy() if count else array[:0].numpy()
+            for part, (array, count) in parts
+        ]
 
     def _downloaded(self, array: Any, count: int) -> np.ndarray:
         """The first `count` elements of an array of the device, valid until the next download."""
