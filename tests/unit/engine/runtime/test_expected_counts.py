@@ -8,11 +8,16 @@ import numpy as np
 import pytest
 import warp as wp
 
+from collidecli.engine.contact_record import Candidates
+from collidecli.engine.narrowphase.collider import Bucket
+from collidecli.engine.narrowphase.sub_pairs import FEW, copy_sub_pairs
+from collidecli.engine.narrowphase.touch_sub_pairs import list_undecided
 from collidecli.engine.pipeline import CollisionPipeline
 from collidecli.engine.pipeline_build import find_device
 from collidecli.engine.runtime import chunk_counts, device_stream, recorded_launches
 from collidecli.engine.runtime.chunk_counts import ChunkCounts, CountsExceeded
 from collidecli.engine.runtime.workspace import ChunkTooLarge, Workspace
+from collidecli.engine.touching_pairs import TOUCH_ROWS, mark_touching
 from collidecli.scene.model import Model
 from collidecli.scene.options import ContactOptions
 from tests.support.device_scenes import REDUCED, SCENES
@@ -284,3 +289,60 @@ def test_a_negative_number_bounds_nothing(as_device):  # noqa: F811
     assert bound.numpy().tolist() == [0]
     with pytest.raises(CountsExceeded, match="some"):
         counts.complete(found)
+
+
+def ints(*values: int) -> wp.array:
+    """int32 on the CPU."""
+    return wp.array(np.array(values, np.int32), dtype=wp.int32, device="cpu")
+
+
+def pairs(*values: tuple[int, int]) -> wp.array:
+    """vec2i on the CPU."""
+    return wp.array(np.array(values, np.int32), dtype=wp.vec2i, device="cpu")
+
+
+@pytest.mark.parametrize(("candidates", "touches"), [(4, 4), (2, 2), (2, 0), (0, 0)])
+def test_touches_beyond_a_bound_are_not_listed(candidates, touches):
+    """What earlier chunks left behind the last candidate is no touch."""
+    find_device("cpu")
+    given = Candidates()
+    given.row = pairs((1, 2), (3, 4), (5, 6), (7, 8))
+    given.count = ints(1, 1, 1, 1)
+    given.end = ints(1, 2, 3, 4)
+    columns = TOUCH_ROWS.struct()
+    columns.shape0 = ints(-1, -1, -1, -1)
+    columns.shape1 = ints(-1, -1, -1, -1)
+    arguments = [given, ints(candidates), ints(touches), columns]
+    wp.launch(TOUCH_ROWS.kernel, 4, arguments, device="cpu")
+    listed = candidates if touches else 0
+    assert columns.shape0.numpy().tolist() == [1, 3, 5, 7][:listed] + [-1] * (4 - listed)
+    assert columns.shape1.numpy().tolist() == [2, 4, 6, 8][:listed] + [-1] * (4 - listed)
+    counts = ints(9, 9, 9, 9)
+    wp.launch(mark_touching, 4, [ints(3, 0, 1, 2), ints(candidates), counts], device="cpu")
+    assert counts.numpy().tolist() == [1, 0, 1, 1][:candidates] + [9] * (4 - candidates)
+
+
+@pytest.mark.parametrize("bound", [0, 3])
+def test_sub_pairs_are_not_copied_where_they_exceed_their_capacity(bound):
+    find_device("cpu")
+    few = pairs(*((thread, slot) for thread in range(2) for slot in range(int(FEW))))
+    copied = pairs((-1, -1), (-1, -1), (-1, -1))
+    most = ints(0)
+    wp.launch(copy_sub_pairs, 2, [ints(1, 3), few, ints(bound), copied, most], device="cpu")
+    expected = [[0, 0], [1, 0], [1, 1]] if bound else [[-1, -1]] * 3
+    assert copied.numpy().tolist() == expected
+
+
+@pytest.mark.parametrize("bound", [0, 2])
+def test_undecided_pairs_are_not_listed_where_they_exceed_their_capacity(bound):
+    find_device("cpu")
+    bucket = Bucket()
+    bucket.order = ints(9, 10, 11, 12, 13)
+    bucket.start = ints(0, 1, 4)
+    bucket.index = 1
+    listed = ints(-1, -1)
+    start = ints(-1, -1)
+    arguments = [bucket, ints(1, 1, 2, 2), 4, ints(bound), listed, start]
+    wp.launch(list_undecided, 4, arguments, device="cpu")
+    assert listed.numpy().tolist() == ([10, 12] if bound else [-1, -1])
+    assert start.numpy().tolist() == [0, bound]
