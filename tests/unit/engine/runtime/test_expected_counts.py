@@ -142,8 +142,8 @@ def test_each_number_beyond_its_capacity_is_found(
     options,
     name,
 ):
-    """Of equal chunks each has exactly as many as the last: a third of it is exceeded, and no array
-    is left, nor a table of columns, between which there is room for a row; an equal one is not."""
+    """Of equal chunks each has exactly as many as the last: a capacity that is less by one is
+    exceeded, and no array is left; an equal one is not."""
     for margin in ("SPARE", "MARGIN", "LEAST_MARGIN"):
         monkeypatch.setattr(chunk_counts, margin, 0)
     motion = motion_of(kind, options)
@@ -159,7 +159,7 @@ def test_each_number_beyond_its_capacity_is_found(
     def less(counts, of, spare_for_none):
         most = plain(counts, of, spare_for_none)
         if of == name:
-            fewer = most // 3
+            fewer = np.maximum(most - 1, 0)
             assert (fewer < most).any()
             most = counts._most[of] = taken.setdefault(of, fewer)
         return most
