@@ -8,7 +8,6 @@ consecutive in it, so that a collider's branches and reads are nearly equal from
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import accumulate
 
 import numpy as np
 import warp as wp
@@ -200,12 +199,6 @@ class CandidateList:
     def count(self) -> int:
         """Number of candidates, or its capacity."""
         return sum(self.sizes)
-
-    @property
-    def starts(self) -> list[int]:
-        """First index of each bucket, and the end; for known numbers."""
-        assert self.is_known
-        return [0, *accumulate(self.sizes)]
 
     def cell_end(self, cells: int, workspace: Workspace) -> wp.array:
         """Inclusive scan of the candidates of each cell."""

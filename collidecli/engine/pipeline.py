@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Set
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import reduce
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
@@ -77,11 +77,11 @@ class GroupStage(Protocol):
         """Units of a cell, such as particles, that are independent of each other."""
         ...
 
-    def collide_part(
+    def issue_part(
         self, chunk: Chunk, batch: PoseBatch, workspace: Workspace, begin: int, end: int
-    ) -> tuple[GroupRows, int]:
-        """The rows of the units `begin` to `end` of each cell, and the number of their
-        candidates."""
+    ) -> Callable[[], GroupRows]:
+        """Issues the search for the rows of the units `begin` to `end` of each cell; the function
+        returned waits for them."""
         ...
 
     def kernels(self) -> list[wp.Kernel]: ...
@@ -213,7 +213,7 @@ def rows_within(
             workspace = Workspace(device_model.device, left, exact=True)
             try:
                 chunk = transform_chunk(device_model, cells, workspace)
-                rows, _ = stage.collide_part(chunk, cells, workspace, begin, end)
+                rows = stage.issue_part(chunk, cells, workspace, begin, end)()
             except ChunkTooLarge as too_large:
                 raise ChunkTooLarge(memory_limit - left + too_large.needed) from None
             result_bytes += rows.nbytes
@@ -292,14 +292,7 @@ class CollisionPipeline:
         without capacities, the host, or columns that stay on the device use them."""
         if self.destination.kept is not None or self.counts_cells:
             return False
-        return self.hydro is None and not self.touch_only and not self.on_demand
-
-    @property
-    def counts_read(self) -> Set[str]:
-        """Names of the numbers that the host reads though others are expected: colliders with
-        sub-pairs allocate memory by that of their candidates."""
-        with_sub_pairs = any(each.sub_pair_kernels for each in self.narrow_phase.table.colliders)
-        return {"candidate_bucket"} if with_sub_pairs else frozenset()
+        return self.hydro is None
 
     @property
     def block_cells(self) -> int:
@@ -314,7 +307,7 @@ class CollisionPipeline:
         Raises ChunkTooLarge when the scratch memory is too small for the batch.
         """
         counts = workspace.counts
-        counts.begin(batch.cell_count, self.expects_counts, self.counts_read)
+        counts.begin(batch.cell_count, self.expects_counts)
         if counts.expects:
             try:
                 return self._collide(batch, workspace)
@@ -333,12 +326,13 @@ class CollisionPipeline:
         clock.end("transforms")
         pairs = self.broad_phase.find(chunk, workspace)
         clock.end("broad_phase")
-        block = self._collide_pairs(chunk, pairs, workspace, report, clock)
+        contacts = self._issue_pairs(chunk, pairs, workspace, report, clock)
+        groups = {}
         for stage in self.group_stages:
-            block.groups[stage.group.name], _ = stage.collide_part(
-                chunk, batch, workspace, 0, stage.width
-            )
+            groups[stage.group.name] = stage.issue_part(chunk, batch, workspace, 0, stage.width)
             clock.end("narrow_phase")
+        block = contacts()
+        block.groups.update({name: rows() for name, rows in groups.items()})
         clock.close()
         workspace.counts.keep()
         return block, report
@@ -411,19 +405,20 @@ class CollisionPipeline:
         clock.end("transforms")
         mask = workspace.uploaded(np.ones(len(pairs), np.uint32), wp.uint32)
         block_pairs = BlockPairs(workspace.uploaded(pairs, wp.vec2i), mask, len(pairs))
-        block = self._collide_pairs(chunk, block_pairs, workspace, report, clock)
+        block = self._issue_pairs(chunk, block_pairs, workspace, report, clock)()
         clock.close()
         return block, report
 
-    def _collide_pairs(
+    def _issue_pairs(
         self,
         chunk: Chunk,
         pairs: BlockPairs,
         workspace: Workspace,
         report: ChunkReport,
         clock: StageClock,
-    ) -> ContactBlock:
-        """Contacts of the candidates of a chunk; completes the report."""
+    ) -> Callable[[], ContactBlock]:
+        """Issues the search for the contacts of the candidates of a chunk; the function returned
+        waits for them and completes the report."""
         hydro = None
         if self.hydro is not None:
             hydro, pairs = self.hydro.split(chunk, pairs, workspace)
@@ -433,7 +428,9 @@ class CollisionPipeline:
         listed = expand(self.device_model, chunk, pairs, buckets, "candidate", workspace)
         if self.on_demand:
             clock.end("narrow_phase")
-            workspace.finish()
+            if listed.is_known:
+                workspace.finish()
+            # Colliders of which earlier chunks had candidates are loaded.
             report.compiling += self.narrow_phase.load_used(listed)
             clock.skip()
         if self.counts_cells:
@@ -444,20 +441,18 @@ class CollisionPipeline:
         emitted, inexact = self.narrow_phase.collide(chunk, candidates, listed, workspace)
         if self.touch_only:
             clock.end("narrow_phase")
-            cell_end = listed.cell_end(chunk.cell_count, workspace)
-            block = touching_pairs(
-                chunk,
-                candidates,
-                listed.count,
-                cell_end,
-                self.float_type,
-                workspace,
-                self.destination,
+            touching = touching_pairs(
+                chunk, candidates, listed, self.float_type, workspace, self.destination
             )
-            report.candidate_count += listed.count
-            report.touching_count = block.groups[TOUCHES.name].row_count
             clock.end("order")
-            return block
+
+            def touches() -> ContactBlock:
+                block = touching()
+                report.candidate_count += candidate_count(listed, workspace)
+                report.touching_count = block.groups[TOUCHES.name].row_count
+                return block
+
+            return touches
         scale = None
         if self.reduction is not None:
             clock.end("narrow_phase")
@@ -486,17 +481,21 @@ class CollisionPipeline:
             self.destination,
         )
         clock.end("order")
-        block = complete_block()
-        report.contact_count = total.most
-        _add_counts(report, listed, workspace)
-        if self.hydro is not None and hydro is not None:
-            block, missed = self.hydro.add_to(block, chunk, hydro, workspace)
-            report.missed_count = len(missed)
-            report.missed_pair = min(map(tuple, missed.tolist()), default=None)
-            report.contact_count = block.contact_count
-            report.touching_count += block.groups[HYDRO_PATCHES.name].row_count
-            clock.end("narrow_phase")
-        return block
+
+        def contacts() -> ContactBlock:
+            block = complete_block()
+            report.contact_count = total.most
+            _add_counts(report, listed, workspace)
+            if self.hydro is not None and hydro is not None:
+                block, missed = self.hydro.add_to(block, chunk, hydro, workspace)
+                report.missed_count = len(missed)
+                report.missed_pair = min(map(tuple, missed.tolist()), default=None)
+                report.contact_count = block.contact_count
+                report.touching_count += block.groups[HYDRO_PATCHES.name].row_count
+                clock.end("narrow_phase")
+            return block
+
+        return contacts
 
     def kernels(self) -> list[wp.Kernel]:
         """All kernels of this pipeline, by increasing compile time."""
@@ -512,6 +511,13 @@ class CollisionPipeline:
         return list(dict.fromkeys(kernels))
 
 
+def candidate_count(listed: CandidateList, workspace: Workspace) -> int:
+    """Number of the candidates of a chunk that is complete."""
+    if listed.is_known:
+        return listed.count
+    return sum(workspace.counts.numbers["candidate_bucket"][: len(listed.sizes)])
+
+
 def _add_counts(report: ChunkReport, listed: CandidateList, workspace: Workspace) -> None:
     """Adds the numbers of candidates, and of a device those of its kernels, to the report of a
     chunk whose contacts are complete."""
@@ -520,7 +526,4 @@ def _add_counts(report: ChunkReport, listed: CandidateList, workspace: Workspace
         report.contact_count = numbers.get("contact", [report.contact_count])[0]
         report.touching_count = numbers.get("touching_count", [0])[0]
         report.inexact_count = numbers.get("inexact_count", [0])[0]
-    if listed.is_known:
-        report.candidate_count += listed.count
-    else:
-        report.candidate_count += sum(numbers["candidate_bucket"][: len(listed.sizes)])
+    report.candidate_count += candidate_count(listed, workspace)

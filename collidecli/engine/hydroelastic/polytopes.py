@@ -5,7 +5,7 @@ Within the cells of face i and face j both pressures are linear, so the surface 
 polygon with a linear pressure. Exact, apart from rounding; no resolution.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -318,12 +318,19 @@ class FaceList:
     vertex_count: int = 0
     slots: int = 0
 
-    def on_host(self, workspace: Workspace) -> tuple[np.ndarray, np.ndarray]:
-        """`HydroFace` of each face, and the corners of those that exist."""
-        face = workspace.host(self.face, self.count)
+    @property
+    def arrays(self) -> list[tuple[wp.array, int]]:
+        """What the host reads, and how many of each."""
+        faces = [(self.face, self.count)]
+        return faces if self.vertex is None else [*faces, (self.vertex, self.vertex_count)]
+
+    def on_host(self, read: Iterator[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
+        """`HydroFace` of each face, and the corners of those that exist. read: `arrays` on the
+        host."""
+        face = next(read)
         if self.vertex is None:
             return face, np.zeros((0, 3))
-        vertex = workspace.host(self.vertex, self.vertex_count)
+        vertex = next(read)
         if self.slots:
             vertex = vertex.reshape(-1, self.slots, 3)[
                 np.arange(self.slots) < face["count"][:, None]
@@ -340,13 +347,14 @@ def clip_polytopes(
     workspace.launch(count_faces, count, [fields, hydro, face_end])
     face_count = workspace.scan(face_end, count)
     arguments = [fields, hydro, count, face_end]
-    cell_end, cell, cell_count = workspace.counted(
+    cell_end, cell, cells = workspace.counted(
         "hydro_cell", CellBox, CELLS, face_count, arguments, 1
     )
     arguments = [fields, hydro, face_end, cell_end, cell]
-    _, cell_pair, total = workspace.counted(
-        "hydro_cell_pair", wp.vec2i, CELL_PAIRS, cell_count, arguments, cell_count
+    _, cell_pair, cell_pairs = workspace.counted(
+        "hydro_cell_pair", wp.vec2i, CELL_PAIRS, cells.most, arguments, cells.most
     )
+    total = cell_pairs.most
     # Cells are clipped in launches whose scratch is limited.
     stride = 2 * (2 * uploaded.most_neighbors + 8)
     limit = CUDA_SCRATCH_BYTES if workspace.has_own_memory else SCRATCH_BYTES

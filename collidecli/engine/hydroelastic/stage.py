@@ -129,15 +129,25 @@ class HydroStage:
         no surface, since it is too thin for the finest voxels.
         """
         float_type = block.columns["point0"].dtype
-        hydro, patch, lists, missed = self._patches(chunk, listed, workspace)
+        (hydro, patch, marks), lists = self._patches(chunk, listed, workspace)
+        count = listed.count
         cell_count = chunk.cell_count
-        cell_end = workspace.host(listed.cell_end(cell_count, workspace), cell_count)
+        wanted = [(listed.cell_end(cell_count, workspace), cell_count)]
+        wanted += [(hydro, count), (patch, count)]
+        wanted += [] if marks is None else [(marks, count)]
+        if self.needs_corners:
+            wanted += [each for faces in lists for each in faces.arrays]
+        read = iter(workspace.hosts(wanted))
+        cell_end = next(read)
+        hydro = next(read)
+        patch = next(read)
+        missed = np.zeros(count, bool) if marks is None else next(read).astype(bool)
         cell = np.repeat(np.arange(cell_count), np.diff(cell_end, prepend=0))
         rows = (hydro["row0"], hydro["row1"])
         torque_error = None
         groups = {}
         if self.needs_corners:
-            face, vertices = joined_faces([faces.on_host(workspace) for faces in lists])
+            face, vertices = joined_faces([faces.on_host(read) for faces in lists])
             if self.surface:
                 groups[HYDRO_FACES.name] = face_rows(
                     patch, face, vertices, cell, cell_count, float_type
@@ -155,9 +165,9 @@ class HydroStage:
 
     def _patches(
         self, chunk: Chunk, listed: CandidateList, workspace: Workspace
-    ) -> tuple[np.ndarray, np.ndarray, list[FaceList], np.ndarray]:
-        """`HydroPair` and `HydroPatch` of every hydroelastic pair on the host, the lists of faces,
-        and bool[pairs]: which overlap and have no surface."""
+    ) -> tuple[tuple[wp.array, wp.array, wp.array | None], list[FaceList]]:
+        """`HydroPair` and `HydroPatch` of every hydroelastic pair, int32[pairs], which overlap and
+        have no surface, None for none, and the lists of faces."""
         model = self.device_model
         count = listed.count
         hydro = workspace.array("hydro_pair", count, pairs.HydroPair)
@@ -176,15 +186,14 @@ class HydroStage:
             faces = clip_polytopes(self.uploaded, hydro, count, self.needs_corners, workspace)
         workspace.launch(sum_faces, count, [hydro, faces.face, faces.count, patch])
         lists = [faces]
-        missed = np.zeros(count, bool)
+        marks = None
         if self.sampler is not None:
             sampled, marks = self.sampler.sample(hydro, count, patch, workspace)
             lists = [*lists, *sampled]
-            missed = marks.astype(bool)
         if self.needs_corners:
             for face_list in lists:
                 workspace.launch(move_faces, face_list.count, [hydro, face_list.face])
-        return workspace.host(hydro, count), workspace.host(patch, count), lists, missed
+        return (hydro, patch, marks), lists
 
     def _with_contacts(
         self,

@@ -68,12 +68,12 @@ class Sampler:
 
     def sample(
         self, hydro: wp.array, count: int, patch: wp.array, workspace: Workspace
-    ) -> tuple[list[FaceList], np.ndarray]:
+    ) -> tuple[list[FaceList], wp.array]:
         """Sets the patches of the sampled pairs; returns their faces, a list for each level at
         which pairs end.
 
-        Without need for corners there are no lists. The second result is int32[pairs], 1 for a pair
-        that overlaps and for which no face was found at the finest level.
+        Without need for corners there are no lists. The second result is int32[pairs] on the
+        device, 1 for a pair that overlaps and for which no face was found at the finest level.
         """
         end = workspace.array("hydro_root_end", count, wp.int32)
         workspace.launch(count_roots, count, [hydro, end])
@@ -123,7 +123,7 @@ class Sampler:
             block = children
             left = child_count
             number += 1
-        return lists, workspace.host(missed, count)
+        return lists, missed
 
     def _cut(
         self,

@@ -163,12 +163,12 @@ class SubPairMethod(Protocol):
         """Kernels launched in addition on a device with a memory of its own."""
         ...
 
-    def find(self, bucket: ColliderBatch, workspace: Workspace) -> Any:
+    def find(self, batch: ColliderBatch, workspace: Workspace) -> Any:
         """Sub-pairs of a batch."""
         ...
 
     def collide(
-        self, bucket: ColliderBatch, sub_pairs: Any, out: ContactOutput, workspace: Workspace
+        self, batch: ColliderBatch, sub_pairs: Any, out: ContactOutput, workspace: Workspace
     ) -> None:
         """Emits the contacts of a batch's sub-pairs, merged by pair."""
         ...
@@ -209,17 +209,25 @@ class Collider:
 
 @dataclass(frozen=True)
 class ColliderBatch:
-    """The candidates order[start:start + size] of a collider.
+    """The candidates of a collider: order[start[index]] to order[start[index + 1] - 1].
 
-    shared: rows, margins, instances, candidates. surfaces: by name.
+    shared: rows, margins, instances, candidates. surfaces: by name. size: number of candidates, or
+    their capacity.
     """
 
     collider: Collider
     shared: list[Any]
     surfaces: dict[str, Any]
     order: wp.array
-    start: int
+    start: wp.array
+    index: int
     size: int
+
+    def bucket(self, workspace: Workspace, **fields: Any) -> Bucket:
+        """The candidates for a kernel that is launched next; fields: limit or inexact."""
+        return workspace.struct(
+            Bucket, order=self.order, start=self.start, index=self.index, **fields
+        )
 
 
 @dataclass(frozen=True)

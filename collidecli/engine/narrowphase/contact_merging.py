@@ -19,6 +19,7 @@ from collidecli.engine.contact_record import (
 from collidecli.engine.device_model import ShapeRows
 from collidecli.engine.geometry.primitives import primitive_at, radius_of
 from collidecli.engine.geometry.real import Real, Vec3
+from collidecli.engine.narrowphase.collider import Bucket, candidate_of
 from collidecli.engine.narrowphase.sub_pairs import begin_of, sub_pair_range
 from collidecli.engine.runtime.kernel import kernel
 
@@ -208,12 +209,11 @@ def merge_kernel(select_contacts: Callable[..., Any], merges: bool = False) -> w
     def merge_contacts(
         rows: ShapeRows,
         candidates: Candidates,
-        order: wp.array[wp.int32],
-        start: int,
-        limit: int,
+        bucket: Bucket,
         parts: int,
         sub_pair_end: wp.array[wp.int32],
         found: wp.array[wp.int32],
+        bound: wp.array[wp.int32],
         contact: wp.array[ContactRecord],
         first_row: int,
         most: int,
@@ -221,14 +221,18 @@ def merge_kernel(select_contacts: Callable[..., Any], merges: bool = False) -> w
         """Compacts the contacts of a pair's sub-pairs to the front of their rows; one thread a
         candidate.
 
-        limit: maximum number of contacts of a pair, 0 for all. sub_pair_end: end of the sub-pairs
-            of each of its `parts`.
+        sub_pair_end: end of the sub-pairs of each of a candidate's `parts`. bound: of all contacts
+            or sub-pairs; where it is 0 no pair has contacts.
         found: number of contacts of a sub-pair in its `most` rows from first_row on; if `most` is 0
         the contacts are contiguous, and `found` is the end of those of each sub-pair.
         """
         thread = wp.tid()
-        candidate = order[start + thread]
-        held = sub_pair_range(sub_pair_end, thread, parts)
+        candidate = candidate_of(bucket, thread)
+        if candidate < 0:
+            return
+        held = wp.vec2i(0, 0)
+        if bound[0] > 0:
+            held = sub_pair_range(sub_pair_end, thread, parts)
         first = first_row + held[0] * most
         count = int(0)
         if most > 0:
@@ -249,7 +253,7 @@ def merge_kernel(select_contacts: Callable[..., Any], merges: bool = False) -> w
                     wp.length(rows.size[row[0]]), wp.length(rows.size[row[1]])
                 )
                 count = unique_by_point(contact, first, count, near, swapped)
-        record_found(candidates, candidate, count, limit)
+        record_found(candidates, candidate, count, bucket.limit)
         candidates.first[candidate] = first
         candidates.stride[candidate] = 1
 

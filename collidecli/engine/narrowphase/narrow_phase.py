@@ -123,13 +123,16 @@ class NarrowPhase:
             for size, collider in zip(sizes, self.table.colliders, strict=True)
         ]
         shared = [self.device_model.rows, self.device_model.margins, chunk.instances, candidates]
+        batches: dict[int, ColliderBatch] = {}
         sub_pairs = {}
         for index, collider in enumerate(self.table.colliders):
             if collider.sub_pair_kernels and sizes[index]:
-                start = listed.starts[index]
-                bucket = ColliderBatch(collider, shared, self.surfaces, order, start, sizes[index])
-                sub_pairs[index] = collider.sub_pair_kernels.find(bucket, workspace)
-                needed[index] = sub_pairs[index].rows
+                batch = ColliderBatch(
+                    collider, shared, self.surfaces, order, listed.start, index, sizes[index]
+                )
+                batches[index] = batch
+                sub_pairs[index] = collider.sub_pair_kernels.find(batch, workspace)
+                needed[index] = sub_pairs[index].rows.most
         first_rows = [0, *accumulate(needed)]
         contact = workspace.array("emitted_contact", first_rows[-1], ContactRecord)
         may_be_inexact = any(
@@ -149,10 +152,8 @@ class NarrowPhase:
             if not size:
                 continue
             if collider.sub_pair_kernels:
-                start = listed.starts[index]
-                bucket = ColliderBatch(collider, shared, self.surfaces, order, start, size)
                 out = ContactOutput(contact, first_row, limit, inexact)
-                collider.sub_pair_kernels.collide(bucket, sub_pairs[index], out, workspace)
+                collider.sub_pair_kernels.collide(batches[index], sub_pairs[index], out, workspace)
                 continue
             bucket = workspace.struct(
                 Bucket,

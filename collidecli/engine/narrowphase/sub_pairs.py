@@ -31,13 +31,20 @@ from collidecli.engine.contact_record import (
 from collidecli.engine.device_model import Margins, ShapeRows
 from collidecli.engine.geometry.real import Real
 from collidecli.engine.narrowphase import lane_meshes
-from collidecli.engine.narrowphase.collider import INEXACT, ColliderBatch, ContactOutput
+from collidecli.engine.narrowphase.collider import (
+    INEXACT,
+    Bucket,
+    ColliderBatch,
+    ContactOutput,
+    candidate_of,
+)
 from collidecli.engine.narrowphase.lane_meshes import (
     LANES,
     LaneMeshes,
     LaneSlot,
     synchronize_lanes,
 )
+from collidecli.engine.runtime.chunk_counts import ElementCount
 from collidecli.engine.runtime.kernel import kernel
 from collidecli.engine.runtime.workspace import Workspace
 
@@ -132,20 +139,27 @@ def search_kernel(surfaces_type: Any, sub_pairs_of: Callable[..., Any]) -> wp.Ke
         instances: Instances,
         candidates: Candidates,
         surfaces: Any,
-        order: wp.array[wp.int32],
-        start: int,
+        bucket: Bucket,
         parts: int,
         end: wp.array[wp.int32],
+        bound: wp.array[wp.int32],
         sub_pair: wp.array[wp.vec2i],
         writes: int,
     ):
         """Counts sub-pairs and stores the first FEW; after the scan of the counts, writes all
         sub-pairs of candidates with more. `parts` threads a candidate.
+
+        bound: of all sub-pairs when they are written; none are where it is 0.
         """
         thread = wp.tid()
+        candidate = candidate_of(bucket, thread / parts)
+        if candidate < 0 or bound[0] == 0:
+            if writes == 0:
+                end[thread] = 0
+            return
         out = SubPairList()
         out.sub_pair = sub_pair
-        out.candidate = order[start + thread / parts]
+        out.candidate = candidate
         out.first = thread * FEW
         out.end = out.first + FEW
         out.writes = writes
@@ -178,13 +192,16 @@ def sub_pair_kernel(surfaces_type: Any, collide_sub_pair: Callable[..., Any]) ->
         candidates: Candidates,
         surfaces: Any,
         sub_pair: wp.array[wp.vec2i],
+        bound: wp.array[wp.int32],
         most: int,
         inexact: wp.array[wp.int32],
         out: ContactBuffer,
         sub_pair_found: wp.array[wp.int32],
     ):
-        """Contacts of one sub-pair a thread."""
+        """Contacts of one sub-pair a thread, as many as the bound."""
         thread = wp.tid()
+        if thread >= bound[0]:
+            return
         candidate = sub_pair[thread][0]
         query = query_of(
             rows, margins, instances, candidates.pair[candidate], candidates.row[candidate]
@@ -212,18 +229,23 @@ def counted_kernel(surfaces_type: Any, contacts_of: Callable[..., Any]) -> wp.Ke
         candidates: Candidates,
         surfaces: Any,
         sub_pair: wp.array[wp.vec2i],
+        bound: wp.array[wp.int32],
         end: wp.array[wp.int32],
         cached: wp.array[ContactRecord],
+        row_bound: wp.array[wp.int32],
         contact: wp.array[ContactRecord],
         first_row: int,
         writes: int,
     ):
         """Counts a sub-pair's contacts or, after the scan of the counts, writes them from first_row
-        on; one thread a sub-pair.
+        on; one thread a sub-pair, as many as the bound.
 
-        cached: the first CACHED contacts of each sub-pair, from the counting pass.
+        cached: the first CACHED contacts of each sub-pair, from the counting pass. row_bound: of
+        all contacts when they are written; none are where it is 0.
         """
         thread = wp.tid()
+        if thread >= bound[0] or row_bound[0] == 0:
+            return
         out = ContactRows()
         out.contact = cached
         out.first = thread * CACHED
@@ -290,20 +312,21 @@ def overlap_kernel(surfaces_type: Any, measure: Callable[..., Any]) -> wp.Kernel
         instances: Instances,
         candidates: Candidates,
         surfaces: Any,
-        order: wp.array[wp.int32],
-        start: int,
+        bucket: Bucket,
         parts: int,
         sub_pair_end: wp.array[wp.int32],
         row_end: wp.array[wp.int32],
+        bound: wp.array[wp.int32],
         contact: wp.array[ContactRecord],
         first_row: int,
-        inexact: wp.array[wp.int32],
     ):
         """Depths of a candidate whose contacts are contiguous from first_row on, in the layout of
-        the merge; one thread a candidate.
+        the merge; one thread a candidate, none where the bound of all contacts is 0.
         """
         thread = wp.tid()
-        candidate = order[start + thread]
+        candidate = candidate_of(bucket, thread)
+        if candidate < 0 or bound[0] == 0:
+            return
         held = sub_pair_range(sub_pair_end, thread, parts)
         out = ContactRows(
             contact, first_row + begin_of(row_end, held[0]), first_row + begin_of(row_end, held[1])
@@ -315,7 +338,7 @@ def overlap_kernel(surfaces_type: Any, measure: Callable[..., Any]) -> wp.Kernel
                 rows, margins, instances, candidates.pair[candidate], candidates.row[candidate]
             )
             if measure(rows, surfaces, query, out) == 0:
-                wp.atomic_add(inexact, 0, 1)
+                wp.atomic_add(bucket.inexact, 0, 1)
             for i in range(out.first, out.end):
                 if contact[i].separation >= query.max_separation:
                     omit_contact(contact, i)
@@ -336,14 +359,13 @@ def lane_overlap_kernel(surfaces_type: Any, measure: Callable[..., Any]) -> wp.K
         instances: Instances,
         candidates: Candidates,
         surfaces: Any,
-        order: wp.array[wp.int32],
-        start: int,
+        bucket: Bucket,
         parts: int,
         sub_pair_end: wp.array[wp.int32],
         row_end: wp.array[wp.int32],
+        bound: wp.array[wp.int32],
         contact: wp.array[ContactRecord],
         first_row: int,
-        inexact: wp.array[wp.int32],
         slot: wp.array[LaneSlot],
         threads: int,
         factor: int,
@@ -354,6 +376,9 @@ def lane_overlap_kernel(surfaces_type: Any, measure: Callable[..., Any]) -> wp.K
         """
         thread = wp.tid()
         index = thread / threads
+        candidate = candidate_of(bucket, index)
+        if candidate < 0 or bound[0] == 0:
+            return
         lanes = LaneMeshes()
         lanes.slot = slot
         lanes.begin = index * wp.static(LANES)
@@ -361,7 +386,6 @@ def lane_overlap_kernel(surfaces_type: Any, measure: Callable[..., Any]) -> wp.K
         lanes.step = threads
         lanes.factor = factor
         lanes.shift = shift
-        candidate = order[start + index]
         held = sub_pair_range(sub_pair_end, index, parts)
         out = ContactRows(
             contact, first_row + begin_of(row_end, held[0]), first_row + begin_of(row_end, held[1])
@@ -373,7 +397,7 @@ def lane_overlap_kernel(surfaces_type: Any, measure: Callable[..., Any]) -> wp.K
                 rows, margins, instances, candidates.pair[candidate], candidates.row[candidate]
             )
             if measure(rows, surfaces, query, out, lanes) == 0 and lanes.first == 0:
-                wp.atomic_add(inexact, 0, 1)
+                wp.atomic_add(bucket.inexact, 0, 1)
             synchronize_lanes()
             for i in range(out.first + lanes.first, out.end, threads):
                 if contact[i].separation >= query.max_separation:
@@ -406,12 +430,15 @@ def surface_kernel(function: Callable[..., Any], surfaces_type: Any) -> wp.Kerne
 def copy_sub_pairs(
     end: wp.array[wp.int32],
     few: wp.array[wp.vec2i],
+    bound: wp.array[wp.int32],
     sub_pair: wp.array[wp.vec2i],
     most: wp.array[wp.int32],
 ):
-    """Copies the sub-pairs stored in the counting pass; most: the largest count. Threads as in the
-    search."""
+    """Copies the sub-pairs stored in the counting pass, none where the bound of all is 0; most: the
+    largest count. Threads as in the search."""
     thread = wp.tid()
+    if bound[0] == 0:
+        return
     slot = begin_of(end, thread)
     count = end[thread] - slot
     if count <= FEW:
@@ -425,16 +452,17 @@ def copy_sub_pairs(
 class SubPairs:
     """Sub-pairs of a batch. sub_pair: vec2i, candidate and the number assigned by the search.
 
-    end: end of the sub-pairs of each search thread, `parts` threads a candidate. rows: number of
-    rows of their contacts. row_end, cached: where contacts are counted first, the end of each
-    sub-pair's rows, and the first contacts of each.
+    end: end of the sub-pairs of each search thread, `parts` threads a candidate. rows: of their
+    contacts; of sub-pairs with a limited number of contacts the bound is that of the sub-pairs.
+    row_end, cached: where contacts are counted first, the end of each sub-pair's rows, and the
+    first contacts of each.
     """
 
     sub_pair: wp.array
     end: wp.array
-    count: int
+    count: ElementCount
     parts: int
-    rows: int
+    rows: ElementCount
     row_end: wp.array | None = None
     cached: wp.array | None = None
 
@@ -469,138 +497,87 @@ class SubPairKernels:
         """Kernels launched in addition on a device with a memory of its own."""
         return [self.lane_overlap] if self.lane_overlap else []
 
-    def bound(self, bucket: ColliderBatch) -> ColliderBatch:
+    def bound(self, batch: ColliderBatch) -> ColliderBatch:
         """The batch with the rows and surfaces that the kernels read."""
-        return bucket
+        return batch
 
-    def find(self, bucket: ColliderBatch, workspace: Workspace, counted: bool = True) -> SubPairs:
+    def find(self, batch: ColliderBatch, workspace: Workspace, counted: bool = True) -> SubPairs:
         """Sub-pairs of a batch; counted: with the number of rows of their contacts."""
-        bucket = self.bound(bucket)
-        collider = bucket.collider
-        shared = bucket.shared
+        batch = self.bound(batch)
+        collider = batch.collider
+        counts = workspace.counts
+        name = collider.name if counted else f"{collider.name}_listed"
         parts = self.parts_on_cuda if workspace.has_own_memory else 1
-        threads = bucket.size * parts
+        threads = batch.size * parts
         end = workspace.array(f"{collider.name}_end", threads, wp.int32)
         few = workspace.array("few_sub_pairs", threads * int(FEW), wp.vec2i)
-        arguments = [
-            *shared,
-            bucket.surfaces[self.surfaces],
-            bucket.order,
-            bucket.start,
-            parts,
-            end,
-        ]
-        workspace.launch(self.search, threads, [*arguments, few, 0])
-        count = workspace.scan(end, threads)
-        sub_pair = workspace.array(f"{collider.name}_sub_pair", count, wp.vec2i)
-        most = workspace.array("most_sub_pairs", 1, wp.int32)
-        workspace.fill(most, 0)
-        workspace.launch(copy_sub_pairs, threads, [end, few, sub_pair, most])
+        shared = [*batch.shared, batch.surfaces[self.surfaces]]
+        searched = [*shared, batch.bucket(workspace), parts, end, counts.unbounded, few, 0]
+        workspace.launch(self.search, threads, searched)
+        workspace.launch_scan(end, threads)
+        found = counts.of(f"{name}_sub_pair", end, threads)
+        sub_pair = workspace.array(f"{collider.name}_sub_pair", found.most, wp.vec2i)
+        most = counts.counter(f"{name}_most_sub_pairs")
+        workspace.launch(copy_sub_pairs, threads, [end, few, found.bound, sub_pair, most])
         # On a heightfield, a pass over all candidates would take a tenth of the counting pass's
         # time.
-        if workspace.last(most, 1) > int(FEW):
-            workspace.launch(self.search, threads, [*arguments, sub_pair, 1])
+        if counts.is_expected(f"{name}_sub_pair") or workspace.last(most, 1) > int(FEW):
+            searched = [*shared, batch.bucket(workspace), parts, end, found.bound, sub_pair, 1]
+            workspace.launch(self.search, threads, searched)
         if collider.max_contacts > 0 or not counted:
-            return SubPairs(sub_pair, end, count, parts, count * collider.max_contacts)
-        row_end = workspace.array(f"{collider.name}_row_end", count, wp.int32)
-        cached = workspace.array(f"{collider.name}_held", count * int(CACHED), ContactRecord)
+            rows = ElementCount(found.most * collider.max_contacts, found.bound)
+            return SubPairs(sub_pair, end, found, parts, rows)
+        row_end = workspace.array(f"{collider.name}_row_end", found.most, wp.int32)
+        cached = workspace.array(f"{collider.name}_held", found.most * int(CACHED), ContactRecord)
         contact = workspace.array("emitted_contact", 1, ContactRecord)
-        arguments = [
-            *shared,
-            bucket.surfaces[self.surfaces],
-            sub_pair,
-            row_end,
-            cached,
-            contact,
-            0,
-            0,
-        ]
-        workspace.launch(collider.kernel, count, arguments)
-        return SubPairs(
-            sub_pair, end, count, parts, workspace.scan(row_end, count), row_end, cached
-        )
+        arguments = [*shared, sub_pair, found.bound, row_end, cached, counts.unbounded]
+        workspace.launch(collider.kernel, found.most, [*arguments, contact, 0, 0])
+        workspace.launch_scan(row_end, found.most)
+        rows = counts.of(f"{name}_row", row_end, found)
+        return SubPairs(sub_pair, end, found, parts, rows, row_end, cached)
 
     def collide(
-        self, bucket: ColliderBatch, sub_pairs: SubPairs, out: ContactOutput, workspace: Workspace
+        self, batch: ColliderBatch, sub_pairs: SubPairs, out: ContactOutput, workspace: Workspace
     ) -> None:
         """Emits the contacts of a batch's sub-pairs, merged by candidate."""
-        bucket = self.bound(bucket)
+        batch = self.bound(batch)
         contact = out.contact
         first_row = out.first_row
-        collider = bucket.collider
-        shared = bucket.shared
+        collider = batch.collider
         most = collider.max_contacts
-        surfaces = bucket.surfaces[self.surfaces]
+        count = sub_pairs.count
+        shared = [*batch.shared, batch.surfaces[self.surfaces]]
+        arguments = [*shared, sub_pairs.sub_pair, count.bound]
         if sub_pairs.row_end is not None:
             contact_counts = sub_pairs.row_end
-            arguments = [
-                *shared,
-                surfaces,
-                sub_pairs.sub_pair,
-                contact_counts,
-                sub_pairs.cached,
-                contact,
-                first_row,
-                1,
-            ]
+            arguments += [contact_counts, sub_pairs.cached, sub_pairs.rows.bound]
+            arguments += [contact, first_row, 1]
         else:
-            contact_counts = workspace.array("sub_pair_found", sub_pairs.count, wp.int32)
+            contact_counts = workspace.array("sub_pair_found", count.most, wp.int32)
             # Rows are contiguous: those of a sub-pair, and of a candidate's sub-pairs, follow each
             # other.
             buffer = workspace.struct(
                 ContactBuffer, contact=contact, start=first_row, most=1, pair_count=1
             )
-            arguments = [
-                *shared,
-                surfaces,
-                sub_pairs.sub_pair,
-                most,
-                out.inexact,
-                buffer,
-                contact_counts,
-            ]
-        workspace.launch(collider.kernel, sub_pairs.count, arguments)
+            arguments += [most, out.inexact, buffer, contact_counts]
+        workspace.launch(collider.kernel, count.most, arguments)
+        bucket = batch.bucket(workspace, limit=out.limit, inexact=out.inexact)
+        ranges = [bucket, sub_pairs.parts, sub_pairs.end]
+        of_rows = [contact_counts, sub_pairs.rows.bound, contact, first_row]
         if self.overlap is not None:
-            arguments = [
-                *shared,
-                surfaces,
-                bucket.order,
-                bucket.start,
-                sub_pairs.parts,
-                sub_pairs.end,
-                contact_counts,
-            ]
-            arguments += [contact, first_row, out.inexact]
+            arguments = [*shared, *ranges, *of_rows]
             if self.lane_overlap is not None and workspace.has_own_memory:
-                slot = workspace.array("lane_slot", bucket.size * LANES, LaneSlot)
+                slot = workspace.array("lane_slot", batch.size * LANES, LaneSlot)
                 threads = LANES if workspace.device.is_cuda else 1
                 workspace.launch(
                     self.lane_overlap,
-                    bucket.size * threads,
+                    batch.size * threads,
                     [*arguments, slot, threads, *lane_meshes.LANE_ORDER],
                 )
             else:
-                workspace.launch(self.overlap, bucket.size, arguments)
-        rows, _, _, candidates = shared
-        arguments = [
-            rows,
-            candidates,
-            bucket.order,
-            bucket.start,
-            out.limit,
-            sub_pairs.parts,
-            sub_pairs.end,
-            contact_counts,
-        ]
-        workspace.launch(self.merge, bucket.size, [*arguments, contact, first_row, most])
+                workspace.launch(self.overlap, batch.size, arguments)
+        rows, _, _, candidates = batch.shared
+        workspace.launch(self.merge, batch.size, [rows, candidates, *ranges, *of_rows, most])
         if collider.region_depths is not None:
-            arguments = [
-                *shared,
-                surfaces,
-                bucket.order,
-                bucket.start,
-                sub_pairs.parts,
-                sub_pairs.end,
-            ]
-            arguments += [out.limit, out.inexact, contact, most]
-            workspace.launch(collider.region_depths, bucket.size, arguments)
+            arguments = [*shared, *ranges, contact, most]
+            workspace.launch(collider.region_depths, batch.size, arguments)

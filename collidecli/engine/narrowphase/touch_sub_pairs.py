@@ -17,7 +17,13 @@ from collidecli.engine.cells import Instances
 from collidecli.engine.collider_query import query_of
 from collidecli.engine.contact_record import Candidates
 from collidecli.engine.device_model import Margins, ShapeRows
-from collidecli.engine.narrowphase.collider import Collider, ColliderBatch, ContactOutput
+from collidecli.engine.narrowphase.collider import (
+    Bucket,
+    Collider,
+    ColliderBatch,
+    ContactOutput,
+    candidate_of,
+)
 from collidecli.engine.narrowphase.convex.touch import APART_BY_LIMIT, TOUCHING
 from collidecli.engine.narrowphase.sub_pairs import (
     SubPairKernels,
@@ -25,6 +31,7 @@ from collidecli.engine.narrowphase.sub_pairs import (
     begin_of,
     surface_kernel,
 )
+from collidecli.engine.runtime.chunk_counts import ElementCount
 from collidecli.engine.runtime.kernel import kernel
 from collidecli.engine.runtime.workspace import Workspace
 
@@ -45,23 +52,27 @@ def touch_kernel(
         instances: Instances,
         candidates: Candidates,
         surfaces: Any,
-        order: wp.array[wp.int32],
-        start: int,
+        bucket: Bucket,
         parts: int,
         sub_pair: wp.array[wp.vec2i],
+        bound: wp.array[wp.int32],
         sub_pair_end: wp.array[wp.int32],
         undecided: wp.array[wp.int32],
     ):
         """Sets `found` of a candidate to 1 or 0, and `undecided` to 1 where that is open; one
-        thread a candidate."""
+        thread a candidate. bound: of the sub-pairs; where it is 0 no pair has any."""
         thread = wp.tid()
-        candidate = order[start + thread]
+        candidate = candidate_of(bucket, thread)
+        if candidate < 0:
+            undecided[thread] = 0
+            return
         begin = int(0)
         end = int(1)
         if wp.static(reads_list):
-            if thread > 0:
-                begin = sub_pair_end[thread * parts - 1]
-            end = sub_pair_end[(thread + 1) * parts - 1]
+            end = 0
+            if bound[0] > 0:
+                begin = begin_of(sub_pair_end, thread * parts)
+                end = sub_pair_end[(thread + 1) * parts - 1]
         state = int(APART_BY_LIMIT)
         if begin < end:
             query = query_of(
@@ -76,13 +87,27 @@ def touch_kernel(
 
 @kernel
 def list_undecided(
-    order: wp.array[wp.int32], start: int, end: wp.array[wp.int32], undecided: wp.array[wp.int32]
+    bucket: Bucket,
+    end: wp.array[wp.int32],
+    count: int,
+    bound: wp.array[wp.int32],
+    undecided: wp.array[wp.int32],
+    start: wp.array[wp.int32],
 ):
-    """Lists the candidates that are undecided; end: the inclusive scan of their flags."""
+    """Lists the candidates that are undecided, none where the bound of their number is 0; one of
+    `count` threads a candidate. end: the inclusive scan of their flags. start: of their only
+    bucket."""
     thread = wp.tid()
+    if thread == 0:
+        start[0] = 0
+        start[1] = 0
+        if bound[0] > 0:
+            start[1] = end[count - 1]
+    if bound[0] == 0:
+        return
     slot = begin_of(end, thread)
     if end[thread] > slot:
-        undecided[slot] = order[start + thread]
+        undecided[slot] = candidate_of(bucket, thread)
 
 
 @dataclass(frozen=True)
@@ -92,7 +117,7 @@ class UndecidedPairs:
 
     batch: ColliderBatch
     sub_pairs: SubPairs | None
-    rows: int
+    rows: ElementCount
 
 
 @dataclass(frozen=True)
@@ -120,36 +145,36 @@ class TouchKernels:
         """Kernels launched in addition on a device with a memory of its own."""
         return self.full.device_kernels
 
-    def find(self, bucket: ColliderBatch, workspace: Workspace) -> UndecidedPairs:
+    def find(self, batch: ColliderBatch, workspace: Workspace) -> UndecidedPairs:
         """Decides most pairs of a batch; returns the others."""
-        name = bucket.collider.name
-        lists = [1, workspace.array("few_sub_pairs", 1, wp.vec2i), bucket.order]
+        name = batch.collider.name
+        counts = workspace.counts
+        few = workspace.array("few_sub_pairs", 1, wp.vec2i)
+        lists = [1, few, counts.unbounded, batch.order]
         if self.reads_list:
-            listed = self.full.find(bucket, workspace, counted=False)
-            lists = [listed.parts, listed.sub_pair, listed.end]
-        end = workspace.array(f"{name}_undecided_end", bucket.size, wp.int32)
-        bound = self.full.bound(bucket)
-        arguments = [
-            *bound.shared,
-            bound.surfaces[self.surfaces],
-            bucket.order,
-            bucket.start,
-            *lists,
-            end,
-        ]
-        workspace.launch(self.touch, bucket.size, arguments)
-        count = workspace.scan(end, bucket.size)
-        order = workspace.array(f"{name}_undecided", count, wp.int32)
-        left = replace(bucket, order=order, start=0, size=count)
-        if not count:
-            return UndecidedPairs(left, None, 0)
-        workspace.launch(list_undecided, bucket.size, [bucket.order, bucket.start, end, order])
+            listed = self.full.find(batch, workspace, counted=False)
+            lists = [listed.parts, listed.sub_pair, listed.count.bound, listed.end]
+        end = workspace.array(f"{name}_undecided_end", batch.size, wp.int32)
+        bound = self.full.bound(batch)
+        shared = [*bound.shared, bound.surfaces[self.surfaces]]
+        arguments = [*shared, batch.bucket(workspace), *lists, end]
+        workspace.launch(self.touch, batch.size, arguments)
+        workspace.launch_scan(end, batch.size)
+        # Most chunks have none, and then no launches for them.
+        count = counts.of(f"{name}_undecided", end, batch.size, spare_for_none=0)
+        order = workspace.array(f"{name}_undecided", count.most, wp.int32)
+        start = workspace.array(f"{name}_undecided_start", 2, wp.int32)
+        left = replace(batch, order=order, start=start, index=0, size=count.most)
+        if not count.most:
+            return UndecidedPairs(left, None, ElementCount(0, count.bound))
+        arguments = [batch.bucket(workspace), end, batch.size, count.bound, order, start]
+        workspace.launch(list_undecided, batch.size, arguments)
         sub_pairs = self.full.find(left, workspace)
         return UndecidedPairs(left, sub_pairs, sub_pairs.rows)
 
     def collide(
         self,
-        bucket: ColliderBatch,
+        batch: ColliderBatch,
         sub_pairs: UndecidedPairs,
         out: ContactOutput,
         workspace: Workspace,

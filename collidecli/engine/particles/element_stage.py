@@ -7,15 +7,25 @@ an element's pairs (thread, item), ascending by item.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
 import warp as wp
 
 from collidecli.engine.cells import Chunk, PoseBatch
+from collidecli.engine.column_destination import EVERYTHING
 from collidecli.engine.device_model import DeviceModel
-from collidecli.engine.ordered_contacts import RowWriter, count_cells
+from collidecli.engine.ordered_contacts import (
+    RowWriter,
+    count_cells,
+    finished_columns,
+    new_columns,
+)
+from collidecli.engine.runtime.chunk_counts import ElementCount, clear_exceeded, mark_overflow
+from collidecli.engine.runtime.device_stream import has_own_memory
+from collidecli.engine.runtime.kernel import kernel
 from collidecli.engine.runtime.workspace import Workspace
 from collidecli.scene.contact_columns import ContactGroup, GroupRows, no_rows
 
@@ -28,6 +38,13 @@ def insert_pair(pair: wp.array[wp.vec2i], first: int, end: int, thread: int, ite
         pair[place] = pair[place - 1]
         place -= 1
     pair[place] = wp.vec2i(thread, item)
+
+
+@kernel
+def end_cells(end: wp.array[wp.int32], width: int, cell_end: wp.array[wp.int32]):
+    """One thread per cell: the end of the pairs of its `width` elements."""
+    cell = wp.tid()
+    cell_end[cell] = end[(cell + 1) * width - 1]
 
 
 Inputs = tuple[list[Any], int, tuple[np.ndarray, ...]]
@@ -62,8 +79,8 @@ class ElementStage:
         raise NotImplementedError
 
     def evaluate(
-        self, arguments: list[Any], pair: wp.array, count: int, workspace: Workspace
-    ) -> tuple[list[Any], int, wp.array | None]:
+        self, arguments: list[Any], pair: wp.array, count: ElementCount, workspace: Workspace
+    ) -> tuple[list[Any], ElementCount, wp.array | None]:
         """Evaluates the pairs that were found: further arguments of the kernel that writes rows,
         which is launched for each pair, the number of rows, and the inclusive scan of the rows of
         each pair, None where each has one."""
@@ -71,34 +88,51 @@ class ElementStage:
 
     def kernels(self) -> list[wp.Kernel]:
         """All kernels, by increasing compile time."""
-        return [count_cells, self.writers[self.float_type].kernel, *self.traversal]
+        bounds = [mark_overflow, clear_exceeded]
+        on_device = bounds if has_own_memory(self.device_model.device) else []
+        writer = self.writers[self.float_type]
+        return [*on_device, count_cells, end_cells, writer.kernel, *self.traversal]
 
-    def collide_part(
+    def issue_part(
         self, chunk: Chunk, batch: PoseBatch, workspace: Workspace, begin: int, end: int
-    ) -> tuple[GroupRows, int]:
-        """The rows of the elements `begin` to `end` of each cell's, and the number of pairs.
-        Raises ChunkTooLarge when the scratch memory is too small."""
+    ) -> Callable[[], GroupRows]:
+        """Issues the search for the rows of the elements `begin` to `end` of each cell's; the
+        function returned waits for them. Raises ChunkTooLarge when the scratch memory is too small;
+        the function raises CountsExceeded as `Workspace.send` does."""
         width = end - begin
         inputs = self.inputs(chunk, batch, workspace, begin, width)
         if inputs is None:
-            return no_rows(self.group, chunk.cell_count, self.float_type), 0
+            nothing = no_rows(self.group, chunk.cell_count, self.float_type)
+            return lambda: nothing
         (arguments, most, host) = inputs
         threads = chunk.cell_count * width
         pair_end, pair, pairs = workspace.counted(
-            "element_pair", wp.vec2i, self.traversal, threads, arguments, most
+            "element_pair",
+            wp.vec2i,
+            self.traversal,
+            threads,
+            arguments,
+            most,
+            f"{self.group.name}_pair",
         )
-        further, count, row_end = self.evaluate(arguments, pair, pairs, workspace)
-        columns = self.writers[self.float_type].write(
-            pairs, [*arguments, pair, *further], count, workspace
-        )
+        further, total, row_end = self.evaluate(arguments, pair, pairs, workspace)
+        writer = self.writers[self.float_type]
+        columns, wanted, arrays = new_columns(writer, total.most, chunk, EVERYTHING, workspace)
+        cell_end = arrays["cell_end"]
         if row_end is None:
-            ends = workspace.every(pair_end, threads, width)
+            workspace.launch(end_cells, chunk.cell_count, [pair_end, width, cell_end])
         else:
-            cell_end = workspace.array("element_cell_end", chunk.cell_count, wp.int32)
-            ends = [pair_end, width, workspace.counts.unbounded, row_end, cell_end]
+            ends = [pair_end, width, pairs.bound, row_end, cell_end]
             workspace.launch(count_cells, chunk.cell_count, ends)
-            ends = workspace.host(cell_end, chunk.cell_count)
-        counts = np.diff(ends, prepend=0).astype(np.int64)
-        workspace.finish()
-        del inputs, host  # all launches are complete
-        return GroupRows(counts, columns), pairs
+        workspace.launch(
+            writer.kernel, pairs.most if total.most else 0, [*arguments, pair, *further, columns]
+        )
+        finished = finished_columns(wanted, cell_end, total, chunk, EVERYTHING, workspace)
+        return partial(_finished_rows, finished, host)
+
+
+def _finished_rows(
+    finished: Callable[[], tuple[np.ndarray, dict[str, np.ndarray]]], host: tuple[np.ndarray, ...]
+) -> GroupRows:
+    """The rows, when all launches are complete; host: arrays that live until then."""
+    return GroupRows(*finished())

@@ -34,6 +34,7 @@ from collidecli.engine.particles.cloud import (
 from collidecli.engine.particles.element_stage import ElementStage, Inputs, insert_pair
 from collidecli.engine.particles.elements import Elements, upload_elements
 from collidecli.engine.particles.shape_tree import boxes_overlap
+from collidecli.engine.runtime.chunk_counts import ElementCount
 from collidecli.engine.runtime.kernel import counted_kernels, kernel
 from collidecli.engine.runtime.warp_internals import set_field
 from collidecli.engine.runtime.workspace import Workspace
@@ -346,10 +347,13 @@ def _compaction(columns_type: Any, point_type: Any) -> wp.Kernel:
         cells: CloudCells,
         part: SelfCells,
         pair: wp.array[wp.vec2i],
+        bound: wp.array[wp.int32],
         columns: columns_type,
     ):
-        """One thread per contact; the addition of 0 turns -0 into 0."""
+        """One thread per contact, as many as the bound; the addition of 0 turns -0 into 0."""
         row = wp.tid()
+        if row >= bound[0]:
+            return
         thread = pair[row][0]
         element = element_of(scene, chunk, cells, part, thread)
         of = particles_of(element, partner_of(scene.elements, element, pair[row][1]))
@@ -445,6 +449,6 @@ class SelfContacts(SelfStage):
         return self.fitted(chunk, batch, workspace, begin, width, None)
 
     def evaluate(
-        self, arguments: list[Any], pair: wp.array, count: int, workspace: Workspace
-    ) -> tuple[list[Any], int, None]:
-        return [], count, None
+        self, arguments: list[Any], pair: wp.array, count: ElementCount, workspace: Workspace
+    ) -> tuple[list[Any], ElementCount, None]:
+        return [count.bound], count, None

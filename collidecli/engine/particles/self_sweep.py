@@ -33,6 +33,7 @@ from collidecli.engine.particles.swept_pairs import (
     touch_in_step,
 )
 from collidecli.engine.particles.swept_points import CLEAR, TOUCH
+from collidecli.engine.runtime.chunk_counts import ElementCount
 from collidecli.engine.runtime.kernel import counted_kernels, kernel
 from collidecli.engine.runtime.workspace import Workspace
 from collidecli.scene.contact_columns import SELF_SWEEP
@@ -162,11 +163,15 @@ def sweep_self_steps(
     cells: CloudCells,
     part: SelfCells,
     pair: wp.array[wp.vec2i],
+    bound: wp.array[wp.int32],
     touch: wp.array[SelfTouch],
     kept: wp.array[wp.int32],
 ):
-    """One thread per pair: its touch in the step. kept: 1 where it is not clear."""
+    """One thread per pair, as many as the bound: its touch in the step. kept: 1 where it is not
+    clear."""
     row = wp.tid()
+    if row >= bound[0]:
+        return
     thread = pair[row][0]
     cell = thread // part.width
     element = element_of(scene, chunk, cells, part, thread)
@@ -189,11 +194,16 @@ def _compaction(columns_type: Any, point_type: Any) -> wp.Kernel:
         pair: wp.array[wp.vec2i],
         touch: wp.array[SelfTouch],
         end: wp.array[wp.int32],
+        pair_bound: wp.array[wp.int32],
+        bound: wp.array[wp.int32],
         columns: columns_type,
     ):
-        """One thread per pair: its row, unless it is clear; the addition of 0 turns -0 into 0.
-        end: inclusive scan of the rows of the pairs."""
+        """One thread per pair, as many as their bound: its row, unless it is clear; none where the
+        bound of the rows is 0. The addition of 0 turns -0 into 0. end: inclusive scan of the rows
+        of the pairs."""
         index = wp.tid()
+        if bound[0] == 0 or index >= pair_bound[0]:
+            return
         row = start_of(end, index)
         if row == end[index]:
             return
@@ -250,9 +260,11 @@ class SelfSweepStage(SelfStage):
         )
 
     def evaluate(
-        self, arguments: list[Any], pair: wp.array, count: int, workspace: Workspace
-    ) -> tuple[list[Any], int, wp.array]:
-        touch = workspace.array("self_touch", count, SelfTouch)
-        end = workspace.array("element_row_end", count, wp.int32)
-        workspace.launch(sweep_self_steps, count, [*arguments, pair, touch, end])
-        return [touch, end], workspace.scan(end, count), end
+        self, arguments: list[Any], pair: wp.array, count: ElementCount, workspace: Workspace
+    ) -> tuple[list[Any], ElementCount, wp.array]:
+        touch = workspace.array("self_touch", count.most, SelfTouch)
+        end = workspace.array("element_row_end", count.most, wp.int32)
+        workspace.launch(sweep_self_steps, count.most, [*arguments, pair, count.bound, touch, end])
+        workspace.launch_scan(end, count.most)
+        total = workspace.counts.of(f"{self.group.name}_row", end, count)
+        return [touch, end, count.bound, total.bound], total, end

@@ -45,6 +45,7 @@ from collidecli.engine.particles.surfaces import (
     sample_surface,
     surfaces_of,
 )
+from collidecli.engine.runtime.chunk_counts import ElementCount
 from collidecli.engine.runtime.kernel import counted_kernels, kernel
 from collidecli.engine.runtime.warp_internals import set_field
 from collidecli.engine.runtime.workspace import Workspace
@@ -262,11 +263,15 @@ def _kernel_of(
         part: SoftCells,
         surfaces: surface_type,
         pair: wp.array[wp.vec2i],
+        bound: wp.array[wp.int32],
         record: wp.array[SoftRecord],
         kept: wp.array[wp.int32],
     ):
-        """One thread per candidate: its record, and 1 in `kept`, if it is a contact."""
+        """One thread per candidate, as many as the bound: its record, and 1 in `kept`, if it is a
+        contact."""
         index = wp.tid()
+        if index >= bound[0]:
+            return
         thread = pair[index][0]
         slot = pair[index][1]
         cell = thread // part.width
@@ -333,11 +338,15 @@ def _compaction(columns_type: Any, point_type: Any) -> wp.Kernel:
         pair: wp.array[wp.vec2i],
         record: wp.array[SoftRecord],
         end: wp.array[wp.int32],
+        pair_bound: wp.array[wp.int32],
+        bound: wp.array[wp.int32],
         columns: columns_type,
     ):
-        """One thread per candidate: its contact, if any, at its offset; the addition of 0 turns -0
-        into 0."""
+        """One thread per candidate, as many as their bound: its contact, if any, at its offset;
+        none where the bound of the contacts is 0. The addition of 0 turns -0 into 0."""
         index = wp.tid()
+        if bound[0] == 0 or index >= pair_bound[0]:
+            return
         slot = start_of(end, index)
         if slot == end[index]:
             return
@@ -396,13 +405,16 @@ class SoftContacts(ElementStage):
         return arguments, self._scene.tree.width, host
 
     def evaluate(
-        self, arguments: list[Any], pair: wp.array, count: int, workspace: Workspace
-    ) -> tuple[list[Any], int, wp.array]:
-        record = workspace.array("soft_record", count, SoftRecord)
-        end = workspace.array("element_row_end", count, wp.int32)
+        self, arguments: list[Any], pair: wp.array, count: ElementCount, workspace: Workspace
+    ) -> tuple[list[Any], ElementCount, wp.array]:
+        record = workspace.array("soft_record", count.most, SoftRecord)
+        end = workspace.array("element_row_end", count.most, wp.int32)
         for sampler, surfaces in self._samplers:
-            workspace.launch(sampler, count, [*arguments, surfaces, pair, record, end])
-        return [record, end], workspace.scan(end, count), end
+            sampled = [*arguments, surfaces, pair, count.bound, record, end]
+            workspace.launch(sampler, count.most, sampled)
+        workspace.launch_scan(end, count.most)
+        total = workspace.counts.of(f"{self.group.name}_row", end, count)
+        return [record, end, count.bound, total.bound], total, end
 
 
 def soft_contacts_of(

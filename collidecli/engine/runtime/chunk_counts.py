@@ -11,7 +11,6 @@ with exact numbers, which are the capacities of the next.
 
 from __future__ import annotations
 
-from collections.abc import Set
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -63,10 +62,12 @@ class ElementCount:
     most: the number, or where the host has not read it a capacity: arrays have that length, and
     launches that many threads. bound: int32[1] of the device; there is no element from this index
     on. It is the number, 0 if that exceeds the capacity; on the CPU, where `most` is exact, larger.
+    name: of the number in `ChunkCounts`, if it has one.
     """
 
     most: int
     bound: wp.array
+    name: str = ""
 
 
 @kernel
@@ -76,17 +77,38 @@ def bound_count(
     thread_bound: wp.array[wp.int32],
     most: int,
     slot: int,
+    overflow: int,
     found: wp.array[wp.int32],
     bound: wp.array[wp.int32],
 ):
     """One thread: the number of elements, which is the end of those of the last of `threads`
-    threads, or of as many as their bound; and its own bound."""
+    threads, or of as many as their bound; and its own bound. Where the number of `overflow`, a slot
+    of `found` or -1, is not 0, a sum left 32 bits, and the number is -1."""
     last = wp.min(threads, thread_bound[0]) - 1
     count = int(0)
     if last >= 0:
         count = end[last]
+    if overflow >= 0 and found[wp.max(overflow, 0)] != 0:
+        count = -1
     found[slot] = count
-    bound[slot] = wp.where(count <= most, count, 0)
+    bound[slot] = wp.where(count >= 0 and count <= most, count, 0)
+
+
+@kernel
+def mark_overflow(end: wp.array[wp.int32], overflow: wp.array[wp.int32]):
+    """One thread per entry of an inclusive scan of numbers that are not negative: marks a sum that
+    left 32 bits, where it decreases."""
+    thread = wp.tid()
+    if end[thread] < 0 or (thread > 0 and end[thread] < end[wp.max(thread - 1, 0)]):
+        wp.atomic_max(overflow, 0, 1)
+
+
+@kernel
+def clear_exceeded(bound: wp.array[wp.int32], end: wp.array[wp.int32]):
+    """One thread per entry of an inclusive scan: no thread has elements where the bound of all is
+    0."""
+    if bound[0] == 0:
+        end[wp.tid()] = 0
 
 
 class ChunkCounts:
@@ -99,7 +121,6 @@ class ChunkCounts:
     def __init__(self, workspace: Scratch) -> None:
         self.expects = False
         self.numbers: dict[str, list[int]] = {}
-        self._read: Set[str] = frozenset()
         self._workspace = workspace
         self._cells = 0
         self._slots: dict[str, range] = {}
@@ -110,11 +131,10 @@ class ChunkCounts:
         self._unbounded: wp.array | None = None
         self._refused = False
 
-    def begin(self, cells: int, expected: bool = False, read: Set[str] = frozenset()) -> None:
+    def begin(self, cells: int, expected: bool = False) -> None:
         """Begins a chunk of `cells` cells. expected: its numbers are, where the last chunk had
-        some; not those of `read`, on which decisions of the host depend."""
+        some."""
         self._cells = cells
-        self._read = read
         self.expects = expected and bool(self._known) and not self._refused
         self.numbers = {}
         if self._workspace.has_own_memory:
@@ -171,9 +191,10 @@ class ChunkCounts:
         self._most[name] = np.ceil(np.minimum(wanted, INDEX_LIMIT)).astype(np.int64)
         return self._most[name]
 
-    def capacity(self, name: str) -> int:
-        """Capacity of an expected number."""
-        return int(self.capacities(name, SPARE)[0])
+    def capacity(self, name: str, spare_for_none: int | None = None) -> int:
+        """Capacity of an expected number; spare_for_none: where no chunk had any, by default
+        SPARE."""
+        return int(self.capacities(name, SPARE if spare_for_none is None else spare_for_none)[0])
 
     def uploaded_capacities(self, name: str) -> tuple[list[int], wp.array]:
         """Capacities of the numbers of a name, none for those of which the last chunk had none, on
@@ -185,28 +206,40 @@ class ChunkCounts:
             existing = self._uploaded[name] = most, there
         return most.tolist(), existing[1]
 
-    def of(self, name: str, ends: wp.array, threads: ElementCount | int) -> ElementCount:
+    def of(
+        self,
+        name: str,
+        ends: wp.array,
+        threads: ElementCount | int,
+        may_overflow: bool = False,
+        spare_for_none: int | None = None,
+    ) -> ElementCount:
         """Number of the elements that some threads have, of which `ends` has the inclusive scan:
-        read by the host, or expected."""
+        read by the host, or expected. may_overflow: an expected sum may have left 32 bits.
+        spare_for_none: see `capacity`."""
         workspace = self._workspace
         if isinstance(threads, int):
             threads = ElementCount(threads, self.unbounded)
         count = threads.most
         if not workspace.has_own_memory:
-            return ElementCount(workspace.last(ends, count) if count else 0, self.unbounded)
+            return ElementCount(workspace.last(ends, count) if count else 0, self.unbounded, name)
         slot = self.slots(name)[0]
-        most = self.capacity(name) if self.is_expected(name) else INDEX_LIMIT
+        most = self.capacity(name, spare_for_none) if self.is_expected(name) else INDEX_LIMIT
         bounds = workspace.array("bound_count", FOUND_COUNTS, wp.int32)
-        arguments = [ends, count, threads.bound, most, slot, self.found, bounds]
+        overflow = -1
+        if may_overflow and self.is_expected(name):
+            overflow = self.slots(f"{name}_overflow")[0]
+            workspace.launch(mark_overflow, count, [ends, self.counter(f"{name}_overflow")])
+        arguments = [ends, count, threads.bound, most, slot, overflow, self.found, bounds]
         workspace.launch(bound_count, 1, arguments)
         bound = self.view("bound_count", slot)
         if self.is_expected(name):
-            return ElementCount(most, bound)
-        return ElementCount(self.read()[name][0] if count else 0, bound)
+            return ElementCount(most, bound, name)
+        return ElementCount(self.read()[name][0] if count else 0, bound, name)
 
     def is_expected(self, name: str) -> bool:
         """Whether the numbers of a name are expected."""
-        return self.expects and name in self._known and name not in self._read
+        return self.expects and name in self._known
 
     def counter(self, name: str) -> wp.array:
         """int32[1], a number that threads add to, 0 at first."""

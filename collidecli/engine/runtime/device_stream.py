@@ -15,14 +15,18 @@ from __future__ import annotations
 import math
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import Any
 
 import numpy as np
 import warp as wp
 
+ALIGNMENT = 256
+"""Distance between the beginnings of arrays in one memory is a multiple of this [bytes], as of
+Warp's own arrays."""
 RELEASE_THRESHOLD = 1.0
 """Part of the device's memory that Warp's pool keeps between uses; by default it returns all at
 each wait."""
@@ -146,9 +150,9 @@ class DeviceStream:
         self._stream = wp.Stream(device) if device.is_cuda else None
         self._turn = _turns.setdefault(device.alias, threading.Lock())
         self._has_turn = False
-        self._last_upload: wp.Event | None = None
         self._staging: dict[str, wp.array] = {}
         self._uploading: list[np.ndarray] = []
+        self._uploads = PageLockedPool(device)
         self._results = PageLockedPool(device)
 
     @contextmanager
@@ -193,24 +197,24 @@ class DeviceStream:
 
     def upload(self, target: wp.array, values: np.ndarray) -> None:
         """Copies host values to the beginning of an array of the device; they may change
-        afterwards, unless they are page-locked: the device then reads them where they are."""
+        afterwards, unless they are page-locked: the device then reads them where they are.
+
+        Others are copied to page-locked memory of this upload alone, so that the host does not wait
+        until the device has read those before.
+        """
         size = values.nbytes
         self.traffic.uploads += 1
         self.traffic.uploaded_bytes += size
-        if is_page_locked(values):
-            address, kind = values.__array_interface__["data"][0], wp.uint8
-            source = wp.array(ptr=address, shape=size, dtype=kind, device="cpu")
-            self._uploading.append(values)
-            wp.copy(_as_bytes(target, size), source, count=size)
-            return
-        self.traffic.host_copied_bytes += size
-        with self.aside():
-            self._wait_for_upload()
-            locked = self._page_locked("upload", size)
-            locked.numpy()[:size] = values.reshape(-1).view(np.uint8)
-        wp.copy(_as_bytes(target, size), locked, count=size)
-        if self._device.is_cuda:
-            self._last_upload = self._device.stream.record_event()
+        read = values
+        if not is_page_locked(values):
+            self.traffic.host_copied_bytes += size
+            with self.aside():
+                read = self._uploads.take(size)[1]
+                read[...] = values.reshape(-1).view(np.uint8)
+        address, kind = read.__array_interface__["data"][0], wp.uint8
+        source = wp.array(ptr=address, shape=size, dtype=kind, device="cpu")
+        self._uploading.append(read)
+        wp.copy(_as_bytes(target, size), source, count=size)
 
     def download(self, source: wp.array, byte_count: int) -> np.ndarray:
         """The first bytes of an array, uint8, when all that was issued is complete; valid until the
@@ -218,6 +222,20 @@ class DeviceStream:
         locked = self._page_locked("download", byte_count)
         self._download(source, byte_count, locked)
         return locked.numpy()[:byte_count]
+
+    def download_all(self, sources: Sequence[tuple[wp.array, int]]) -> list[np.ndarray]:
+        """As `download` of the first bytes of several arrays, after one wait."""
+        starts = [0, *accumulate(-(-size // ALIGNMENT) * ALIGNMENT for _, size in sources)]
+        locked = self._page_locked("download", starts[-1])
+        for start, (source, size) in zip(starts, sources, strict=False):
+            if size:
+                self.count_download(size)
+                wp.copy(locked, _as_bytes(source, size), dest_offset=start, count=size)
+        self.wait()
+        memory = locked.numpy()
+        return [
+            memory[start : start + size] for start, (_, size) in zip(starts, sources, strict=False)
+        ]
 
     def download_kept(self, source: wp.array, byte_count: int) -> np.ndarray:
         """As `download`, for results, to memory that is the caller's until the result is
@@ -245,13 +263,6 @@ class DeviceStream:
         self.count_download(byte_count)
         wp.copy(locked, _as_bytes(source, byte_count), count=byte_count)
         self.wait()
-
-    def _wait_for_upload(self) -> None:
-        """Waits until the device has read the memory of the last upload, which the next one
-        overwrites."""
-        if self._last_upload is not None:
-            wp.synchronize_event(self._last_upload)
-            self._last_upload = None
 
     def mark(self) -> Any:
         """A moment in the stream, for `seconds_between`."""

@@ -27,6 +27,9 @@ WORD = wp.constant(16)
 COUNTED = wp.constant(-1)
 """Rows of a column that has as many as were found."""
 
+KEPT_SECTIONS = 8
+"""Lists of sections that are kept: a chunk has a few tables, whose lists change when they grow."""
+
 
 class Section(NamedTuple):
     """A column in the packed array. start: of its first byte, a multiple of WORD. row_bytes: of a
@@ -102,6 +105,8 @@ class ColumnSender:
         self._counts = counts
         self._stream = stream
         self._sections: dict[tuple[Section, ...], wp.array] = {}
+        self._numbers = np.zeros(0, np.int32)
+        self._is_complete = False
 
     def send(
         self,
@@ -109,7 +114,8 @@ class ColumnSender:
         others: Mapping[str, tuple[wp.array, int]],
         count: ElementCount,
     ) -> Callable[[], dict[str, np.ndarray]]:
-        """See `Workspace.send`; all are parts of one packed array."""
+        """See `Workspace.send`; all are parts of one packed array. The host waits once for all
+        columns that were sent before, and checks the numbers that came with the last."""
         workspace = self._workspace
         stream = self._stream
         assert stream is not None
@@ -130,10 +136,15 @@ class ColumnSender:
         arguments = [sections, count.bound, *sides, counts.found, numbers, found_target]
         workspace.launch(send_sections, max(words, numbers), arguments)
 
+        self._numbers = memory[words * WORD :][: 4 * numbers].view(np.int32)
+        self._is_complete = False
+
         def received() -> dict[str, np.ndarray]:
-            stream.wait()
-            found = counts.complete(memory[words * WORD :][: 4 * numbers].view(np.int32))
-            lengths = {**rows, **dict.fromkeys(arrays, found["contact"][0])}
+            if not self._is_complete:
+                stream.wait()
+                self._is_complete = True
+            found = counts.complete(self._numbers)
+            lengths = {**rows, **dict.fromkeys(arrays, found[count.name][0])}
             stream.count_download(
                 sum(lengths[name] * sizes[name] for name in columns) + 4 * numbers
             )
@@ -145,10 +156,12 @@ class ColumnSender:
         return received
 
     def _uploaded(self, sections: tuple[Section, ...]) -> wp.array:
-        """The sections on the device; those of the last chunk are kept."""
+        """The sections on the device; those of the last tables are kept."""
         if sections not in self._sections:
+            if len(self._sections) >= KEPT_SECTIONS:
+                self._sections.pop(next(iter(self._sections)))
             values = np.array(sections, np.int32)
-            self._sections = {sections: self._workspace.uploaded(values, wp.vec3i)}
+            self._sections[sections] = self._workspace.uploaded(values, wp.vec3i)
         return self._sections[sections]
 
 

@@ -19,8 +19,9 @@ import numpy as np
 import warp as wp
 
 from collidecli.elapsed import Elapsed
-from collidecli.engine.runtime.chunk_counts import ChunkCounts, ElementCount
+from collidecli.engine.runtime.chunk_counts import ChunkCounts, ElementCount, clear_exceeded
 from collidecli.engine.runtime.device_stream import (
+    ALIGNMENT,
     DeviceStream,
     Traffic,
     free_device_memory,
@@ -33,9 +34,6 @@ from collidecli.engine.runtime.sent_columns import ColumnSender, rows_of_bytes
 from collidecli.engine.runtime.warp_internals import is_known_warp, rebind_host_array, set_field
 
 T = TypeVar("T")
-ALIGNMENT = 256
-"""Distance between the beginnings of packed arrays is a multiple of this [bytes], as of Warp's own
-arrays."""
 
 _NO_MEMORY = re.compile(r"CUDA error (2:|101:.*(scan|sort))")
 """Warp's errors of a launch without memory for its threads, and of a scan or sort without its own
@@ -327,9 +325,7 @@ class Workspace:
         if count == 0:
             return 0
         if count * most > INDEX_LIMIT:  # the scan's int32 could overflow
-            total = int(self.host(counts, count).sum(dtype=np.int64))
-            if total > INDEX_LIMIT:
-                raise ChunkTooLarge(total * 8)
+            self._check_total(counts, count)
         self.launch_scan(counts, count, ends)
         return self.last(counts if ends is None else ends, count)
 
@@ -341,9 +337,10 @@ class Workspace:
         threads: int,
         arguments: list[Any],
         most: int,
-    ) -> tuple[wp.array, wp.array, int]:
+        number: str = "",
+    ) -> tuple[wp.array, wp.array, ElementCount]:
         """Elements of which each thread writes any number, as array `name`: the end of those of
-        each thread, the array and the total.
+        each thread, the array and the total, by the name `number`, else `name`.
 
         kernels: of `counted_kernels`; their last arguments are `end` and the array. The first
         writes the number of a thread's elements to `end`; the second, when `end` is the inclusive
@@ -354,10 +351,32 @@ class Workspace:
         end = self.array(f"{name}_end", threads, wp.int32)
         elements = self.array(name, 1, dtype)
         self.launch(count, threads, [*arguments, end, elements])
-        total = self.scan(end, threads, most=most)
-        elements = self.array(name, total, dtype)
-        self.launch(write, threads if total else 0, [*arguments, end, elements])
+        total = self.scanned(number or name, end, threads, most)
+        elements = self.array(name, total.most, dtype)
+        self.launch(write, threads if total.most else 0, [*arguments, end, elements])
         return end, elements, total
+
+    def scanned(self, name: str, counts: wp.array, threads: int, most: int) -> ElementCount:
+        """Inclusive scan of the numbers of each thread's elements, in place, and the total by
+        `name`, which is expected or read. Where it exceeds its capacity, no thread has elements.
+
+        most: see `scan`.
+        """
+        may_overflow = threads * most > INDEX_LIMIT
+        is_expected = self.counts.is_expected(name)
+        if may_overflow and not is_expected:
+            self._check_total(counts, threads)
+        self.launch_scan(counts, threads)
+        total = self.counts.of(name, counts, threads, may_overflow)
+        if is_expected:
+            self.launch(clear_exceeded, threads, [total.bound, counts])
+        return total
+
+    def _check_total(self, counts: wp.array, count: int) -> None:
+        """Raises ChunkTooLarge where the sum of the first `count` int32 exceeds an index."""
+        total = int(self.host(counts, count).sum(dtype=np.int64))
+        if total > INDEX_LIMIT:
+            raise ChunkTooLarge(total * 8)
 
     def launch_scan(self, counts: wp.array, count: int, ends: wp.array | None = None) -> None:
         """As `scan`, for a total that is not needed yet: on a device nothing is read."""
@@ -410,6 +429,18 @@ class Workspace:
             return self._downloaded(array, count).copy()
         self._launches.finish()
         return self._view(array)[:count]
+
+    def hosts(self, arrays: Sequence[tuple[wp.array, int]]) -> list[np.ndarray]:
+        """As `host` of several arrays and counts, after one wait."""
+        if self._stream is None:
+            return [self.host(array, count) for array, count in arrays]
+        sizes = [count * wp.types.type_size_in_bytes(array.dtype) for array, count in arrays]
+        sources = [(array, size) for (array, _), size in zip(arrays, sizes, strict=True)]
+        parts = zip(self._stream.download_all(sources), arrays, strict=True)
+        return [
+            _typed(part, array.dtype, count).copy() if count else array[:0].numpy()
+            for part, (array, count) in parts
+        ]
 
     def _downloaded(self, array: Any, count: int) -> np.ndarray:
         """The first `count` elements of an array of the device, valid until the next download."""

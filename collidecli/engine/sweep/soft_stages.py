@@ -8,6 +8,7 @@ triangle. Triangles cover their sides.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import reduce
 
@@ -119,6 +120,13 @@ class PointSweepStage:
     def kernels(self) -> list[wp.Kernel]:
         used = [self.points] + ([self.triangles] if self.triangles else [])
         return [kernel for _, sweepers in used for kernel, _ in sweepers.kernels]
+
+    def issue_part(
+        self, chunk: Chunk, batch: PoseBatch, workspace: Workspace, begin: int, end: int
+    ) -> Callable[[], GroupRows]:
+        """A function that returns the rows of the steps that begin in the cells of a batch."""
+        rows, _ = self.collide_part(chunk, batch, workspace, begin, end)
+        return lambda: rows
 
     def collide_part(
         self, chunk: Chunk, batch: PoseBatch, workspace: Workspace, begin: int, end: int

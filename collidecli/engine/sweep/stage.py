@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -55,6 +56,13 @@ class SweepStage:
     def kernels(self) -> list[wp.Kernel]:
         """None: those of the distances are loaded with them."""
         return []
+
+    def issue_part(
+        self, chunk: Chunk, batch: PoseBatch, workspace: Workspace, begin: int, end: int
+    ) -> Callable[[], GroupRows]:
+        """A function that returns the rows of the steps that begin in the cells of a batch."""
+        rows, _ = self.collide_part(chunk, batch, workspace, begin, end)
+        return lambda: rows
 
     def collide_part(
         self, chunk: Chunk, batch: PoseBatch, workspace: Workspace, begin: int, end: int

@@ -41,6 +41,7 @@ from collidecli.engine.geometry.real import (
     Vec3,
     array_of,
 )
+from collidecli.engine.narrowphase.collider import Bucket, candidate_of
 from collidecli.engine.narrowphase.contact_merging import record_found, unique_by_feature
 from collidecli.engine.narrowphase.convex.depth_certificate import any_tangent
 from collidecli.engine.narrowphase.convex.features import feature_at, triangle_feature_at
@@ -760,19 +761,18 @@ def settle_kernel(
         instances: Instances,
         candidates: Candidates,
         surfaces: Any,
-        order: wp.array[wp.int32],
-        start: int,
+        bucket: Bucket,
         parts: int,
         sub_pair_end: wp.array[wp.int32],
-        limit: int,
-        inexact: wp.array[wp.int32],
         contact: wp.array[ContactRecord],
         most: int,
     ):
         """One thread per candidate of a bucket, whose contacts are merged, in `most` rows per
         sub-pair."""
         thread = wp.tid()
-        candidate = order[start + thread]
+        candidate = candidate_of(bucket, thread)
+        if candidate < 0:
+            return
         held = sub_pair_range(sub_pair_end, thread, parts)
         count = candidates.found[candidate]
         before = PairContacts(
@@ -808,11 +808,11 @@ def settle_kernel(
             ):
                 settled = settle_pair(a, surface, query, size_b, is_proven, before)
                 if settled.exact == 0:
-                    wp.atomic_add(inexact, 0, 1)
+                    wp.atomic_add(bucket.inexact, 0, 1)
                 if settled.changed == 1:
                     row = candidates.row[candidate]
                     swapped = rows.type[row[0]] > rows.type[row[1]]
                     count = unique_by_feature(contact, before.first, settled.count, swapped)
-                    record_found(candidates, candidate, count, limit)
+                    record_found(candidates, candidate, count, bucket.limit)
 
     return surface_kernel(settle_depths, surfaces_type)

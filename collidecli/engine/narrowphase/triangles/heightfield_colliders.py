@@ -27,7 +27,13 @@ from collidecli.engine.geometry.heightfields import (
 from collidecli.engine.geometry.mesh_clearance import clearance_at, measure_clearance, measure_grid
 from collidecli.engine.geometry.meshes import Meshes, upload_meshes
 from collidecli.engine.geometry.real import HEIGHTFIELD, Pose, Real, Vec3
-from collidecli.engine.narrowphase.collider import Collider, ColliderBatch, ContactOutput
+from collidecli.engine.narrowphase.collider import (
+    Bucket,
+    Collider,
+    ColliderBatch,
+    ContactOutput,
+    candidate_of,
+)
 from collidecli.engine.narrowphase.contact_merging import merge_surfaces
 from collidecli.engine.narrowphase.sub_pairs import (
     NEAR,
@@ -360,15 +366,16 @@ def solid_feature(
 def name_solid_features(
     rows: ShapeRows,
     candidates: Candidates,
-    order: wp.array[wp.int32],
-    start: int,
+    bucket: Bucket,
     features: wp.array[wp.int32],
     first: wp.array[wp.int32],
     contact: wp.array[ContactRecord],
 ):
     """Replaces feature ids of meshes by those of their heightfields; one thread per candidate of a
     batch."""
-    candidate = order[start + wp.tid()]
+    candidate = candidate_of(bucket, wp.tid())
+    if candidate < 0:
+        return
     pair = candidates.row[candidate]
     row_a = pair[0]
     row_b = pair[1]
@@ -393,28 +400,21 @@ class SolidKernels(SubPairKernels):
         return [*super().kernels, name_solid_features]
 
     def collide(
-        self, bucket: ColliderBatch, sub_pairs: SubPairs, out: ContactOutput, workspace: Workspace
+        self, batch: ColliderBatch, sub_pairs: SubPairs, out: ContactOutput, workspace: Workspace
     ) -> None:
         """Emits the contacts of a batch's sub-pairs, merged by candidate, with the features of
         heightfields."""
-        solids: Solids = bucket.surfaces[self.surfaces]
-        super().collide(bucket, sub_pairs, out, workspace)
-        candidates = bucket.shared[3]
-        arguments = [
-            bucket.shared[0],
-            candidates,
-            bucket.order,
-            bucket.start,
-            solids.features,
-            solids.first,
-        ]
-        workspace.launch(name_solid_features, bucket.size, [*arguments, out.contact])
+        solids: Solids = batch.surfaces[self.surfaces]
+        super().collide(batch, sub_pairs, out, workspace)
+        rows, _, _, candidates = batch.shared
+        arguments = [rows, candidates, batch.bucket(workspace), solids.features, solids.first]
+        workspace.launch(name_solid_features, batch.size, [*arguments, out.contact])
 
-    def bound(self, bucket: ColliderBatch) -> ColliderBatch:
+    def bound(self, batch: ColliderBatch) -> ColliderBatch:
         """The batch with the heightfields' meshes."""
-        solids: Solids = bucket.surfaces[self.surfaces]
-        shared: list[Any] = [solids.rows, *bucket.shared[1:]]
-        return replace(bucket, shared=shared, surfaces={self.surfaces: solids.meshes})
+        solids: Solids = batch.surfaces[self.surfaces]
+        shared: list[Any] = [solids.rows, *batch.shared[1:]]
+        return replace(batch, shared=shared, surfaces={self.surfaces: solids.meshes})
 
 
 def _of_solids(name: str, surfaces: str, of_meshes: Collider) -> Collider:

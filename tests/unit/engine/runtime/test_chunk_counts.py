@@ -2,6 +2,7 @@
 that are computed again."""
 
 from collections import Counter
+from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -87,13 +88,21 @@ def poses() -> np.ndarray:
     return np.concatenate([random_poses(rng, (STEP, 1, COUNT), spread) for spread in SPREADS])
 
 
-def blocks_of(pipeline, poses: np.ndarray, workspace: Workspace | None = None):
-    """The block and the report of each chunk of one worker."""
+def blocks_of(
+    pipeline,
+    poses: np.ndarray,
+    workspace: Workspace | None = None,
+    positions: np.ndarray | None = None,
+    begin: Callable[[Workspace], None] = lambda workspace: None,
+):
+    """The block and the report of each chunk of one worker. positions: of particles. begin: is
+    called before each chunk."""
     scratch = workspace or Workspace(pipeline.device_model.device, 1 << 40)
     found = []
     for first in range(0, len(poses), STEP):
+        begin(scratch)
         with scratch.turn():
-            found.append(pipeline.collide(PoseBatch(first, STEP, 0, poses), scratch))
+            found.append(pipeline.collide(PoseBatch(first, STEP, 0, poses, positions), scratch))
     return found
 
 
@@ -105,6 +114,12 @@ def assert_equal_blocks(ours, theirs) -> None:
         for name, column in block.columns.items():
             assert column.dtype == other.columns[name].dtype
             assert column.tobytes() == other.columns[name].tobytes(), name
+        assert block.groups.keys() == other.groups.keys()
+        for name, rows in block.groups.items():
+            np.testing.assert_array_equal(rows.cell_counts, other.groups[name].cell_counts)
+            for key, column in rows.columns.items():
+                assert column.dtype == other.groups[name].columns[key].dtype
+                assert column.tobytes() == other.groups[name].columns[key].tobytes(), (name, key)
         for count in ("candidate_count", "touching_count", "contact_count", "inexact_count"):
             assert getattr(report, count) == getattr(other_report, count), count
 
@@ -166,11 +181,7 @@ def test_each_number_beyond_its_capacity_is_found(
     guards = Guards()
     monkeypatch.setattr(Workspace, "_allocated", lambda *arguments: guards.allocated(*arguments))
     scratch = Workspace(pipeline.device_model.device, 1 << 40, exact=True)
-    found = []
-    for first in range(0, len(same), STEP):
-        forget_arrays(scratch)
-        with scratch.turn():
-            found.append(pipeline.collide(PoseBatch(first, STEP, 0, same), scratch))
+    found = blocks_of(pipeline, same, scratch, begin=forget_arrays)
     assert_equal_blocks(found, reference)
     assert exceeded == {name: 2}
     guards.assert_untouched()

@@ -333,24 +333,29 @@ def test_workers_issue_by_turns(as_device, model, poses):
 
 
 def test_an_upload_does_not_overwrite_what_the_device_has_not_read(as_device, monkeypatch):
-    """Copies from page-locked memory end after the call that issues them."""
+    """Copies from page-locked memory end after the call that issues them; the host does not wait
+    between, and memory is used again after the next wait."""
     plain = wp.copy
     issued = []
 
-    def complete(*_):
+    def complete():
         while issued:
             plain(*issued[0][0], **issued.pop(0)[1])
 
     monkeypatch.setattr(
         device_stream.wp, "copy", lambda *args, **options: issued.append((args, options))
     )
-    monkeypatch.setattr(device_stream.DeviceStream, "_wait_for_upload", complete)
     stream = device_stream.DeviceStream(find_device("cpu"))
     targets = [wp.zeros(4, dtype=wp.int32, device="cpu") for _ in range(3)]
-    for number, target in enumerate(targets):
-        stream.upload(target, np.full(4, number, np.int32))
-    complete()
-    assert [target.numpy().tolist() for target in targets] == [[0] * 4, [1] * 4, [2] * 4]
+    for first in (0, 5):
+        for number, target in enumerate(targets):
+            stream.upload(target, np.full(4, first + number, np.int32))
+        assert stream._uploads.free == []
+        complete()
+        stream.wait()
+        assert len(stream._uploads.free) == len(targets)
+        found = [target.numpy().tolist() for target in targets]
+        assert found == [[first] * 4, [first + 1] * 4, [first + 2] * 4]
 
 
 @pytest.mark.parametrize("writers", [CONTACT_ROWS, SOFT_ROWS, SELF_CONTACT_ROWS, SELF_SWEEP_ROWS])
