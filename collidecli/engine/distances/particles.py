@@ -461,7 +461,7 @@ class _Launches:
         count = len(pairs)
         records = workspace.array("soft_record", count, SoftRecord)
         kept = workspace.array("soft_kept", count, wp.int32)
-        workspace.fill(kept, 0)
+        workspace.fill(kept, 0, count)
         chunk = transform_chunk(measures.device_model, self._batch, workspace)
         cells, host = upload_positions(measures.device_model, self._batch, workspace)
         scene = SoftScene()
