@@ -52,9 +52,9 @@ class SensorRows(Rows):
     def none(cls, nominal_width: int = 0) -> SensorRows:
         """No rows. nominal_width: of `nominal`."""
         whole = np.zeros(0, np.int64)
-        vectors = (np.zeros((0, 3)) for _ in cls.VECTORS)
+        vectors = [np.zeros((0, 3))] * len(cls.VECTORS)
         nominal = np.zeros((0, nominal_width))
-        return cls(whole, whole, whole, np.zeros(0), whole, whole, *vectors, nominal)
+        return cls(whole, whole, whole, np.zeros(0), whole, whole, *[*vectors, nominal])
 
 
 @dataclass(frozen=True)

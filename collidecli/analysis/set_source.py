@@ -79,6 +79,10 @@ SET_ATTRIBUTES = (
 )
 
 
+STAGE_COLUMNS = ("stage", "seconds", "processor_seconds", "calls")
+"""Data sets of /timing with a row per stage; sets of other engines lack the third."""
+
+
 @structure()
 def read_timing(path: str) -> dict[str, Any]:
     """Attributes and stages of /timing, without its rows per chunk; empty if the file has none."""
@@ -89,11 +93,8 @@ def read_timing(path: str) -> dict[str, Any]:
         timing: dict[str, Any] = {
             name: _plain(value) for name, value in sorted(group.attrs.items())
         }
-        columns = {
-            name: group[name][()]
-            for name in ("stage", "seconds", "processor_seconds", "calls")
-            if isinstance(group.get(name), h5py.Dataset)
-        }
+        named = ((name, group.get(name)) for name in STAGE_COLUMNS)
+        columns = {name: item[()] for name, item in named if isinstance(item, h5py.Dataset)}
         if {"stage", "seconds", "calls"} <= columns.keys():
             timing["stages"] = [
                 {name: _plain(value) for name, value in zip(columns, row, strict=True)}

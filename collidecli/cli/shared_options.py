@@ -193,7 +193,9 @@ def _from_values(kind: type[Group], values: Mapping[str, Any], given: Mapping[st
         for name, value in {**values, **given}.items()
         if value is not None or name in given
     }
-    return kind(**{field.name: known[field.name] for field in fields(kind) if field.name in known})
+    declared: Any = kind
+    names = (field.name for field in fields(declared))
+    return kind(**{name: known[name] for name in names if name in known})
 
 
 written = partial(option, section="Output")

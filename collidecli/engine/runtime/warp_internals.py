@@ -274,7 +274,7 @@ def struct_of(decorated: type) -> Any:
     return decorated
 
 
-def struct_rows(decorated: type, count: int) -> np.ndarray:
+def struct_rows(decorated: Any, count: int) -> np.ndarray:
     """`count` rows of a struct's NumPy type, zeros."""
     return np.zeros(count, struct_of(decorated).numpy_dtype())
 

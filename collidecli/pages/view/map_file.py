@@ -112,7 +112,7 @@ def _read(file: h5py.File, name: str) -> ContactMap:
         name,
         str(file.attrs["scene_sha256"]),
         str(file.attrs["trajectory_sha256"]),
-        _threshold(json.loads(file.attrs["config"])),
+        _threshold(json.loads(str(file.attrs["config"]))),
         values["point"].astype(np.float64),
         rows,
         shape_path,
@@ -125,8 +125,9 @@ def _read(file: h5py.File, name: str) -> ContactMap:
 
 def _threshold(config: dict[str, object]) -> float | None:
     value = config.get("threshold")
-    is_length = isinstance(value, (int, float)) and math.isfinite(value) and value > 0.0
-    return float(value) if is_length else None
+    if isinstance(value, (int, float)) and math.isfinite(value) and value > 0.0:
+        return float(value)
+    return None
 
 
 def _dataset(file: h5py.File, array: str, name: str) -> h5py.Dataset:

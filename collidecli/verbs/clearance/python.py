@@ -124,7 +124,7 @@ class Clearances:
         names = ("distance", "error", "normal", "point0", "point1", "shape0", "shape1")
         names = (*names, *self._of_elements)
         arrays = {name: getattr(self, name) for name in names}
-        units = dict.fromkeys(("distance", "error", "point0", "point1"), "m")
+        units: dict[str, str] = dict.fromkeys(("distance", "error", "point0", "point1"), "m")
         by_body = self.items and isinstance(self.items[0], str)
         axes = self._axes(["body"] if by_body else ["item_shape0", "item_shape1"])
         return dense_dataset(("frame", "world", "item"), axes, arrays, units)
