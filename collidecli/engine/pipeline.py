@@ -141,17 +141,19 @@ class ChunkReport:
         ]
         return ChunkReport(
             **{name: getattr(self, name) + getattr(other, name) for name in (*counts, "compiling")},
-            seconds={stage: self.seconds[stage] + other.seconds[stage] for stage in STAGES},
-            processor_seconds={
-                stage: self.processor_seconds[stage] + other.processor_seconds[stage]
-                for stage in STAGES
-            },
+            seconds=sums(self.seconds, other.seconds),
+            processor_seconds=sums(self.processor_seconds, other.processor_seconds),
             missed_pair=min(
                 (pair for pair in (self.missed_pair, other.missed_pair) if pair), default=None
             ),
             parts=(*(self.parts or (self,)), *(other.parts or (other,))),
             cell_candidates=np.concatenate(counts_of_cells) if counts_of_cells else None,
         )
+
+
+def sums(one: dict[str, float], other: dict[str, float]) -> dict[str, float]:
+    """Sums of the values of equal names."""
+    return {name: value + other[name] for name, value in one.items()}
 
 
 class StageClock:

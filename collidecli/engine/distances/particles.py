@@ -8,6 +8,7 @@ more than the way from a corner.
 
 from __future__ import annotations
 
+import math
 import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -48,7 +49,7 @@ PARTICLES_AT_ONCE = 1 << 18
 """Particles times pairs that are measured together: their records take 25 MB."""
 MEMORY_LIMIT = 1 << 32
 """Scratch memory of one thread [bytes]."""
-FARTHEST = 3.0**-0.5
+FARTHEST = math.sqrt(1.0 / 3.0)
 """A point of an edge or a triangle is at most this part of the longest side from a corner."""
 SLACK = 1e-9
 """Above the rounding of bounds, relative to coordinates and sizes."""
@@ -474,7 +475,8 @@ class _Launches:
         pair = workspace.uploaded(pairs, wp.vec2i)
         shared = [scene, chunk.cells, chunk.instances, cells, NodeBoxes(), part]
         for kernel, surfaces in kernels:
-            workspace.launch(kernel, count, [*shared, surfaces, pair, records, kept])
+            bounded = [pair, workspace.counts.unbounded]
+            workspace.launch(kernel, count, [*shared, surfaces, *bounded, records, kept])
         found = workspace.host(kept, count) != 0
         record[:] = workspace.host(records, count)
         value[:] = np.where(found, record["distance"], np.inf)

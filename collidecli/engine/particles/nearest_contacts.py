@@ -3,6 +3,7 @@ edges and faces."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -35,13 +36,12 @@ class NearestSoftContacts:
     def kernels(self) -> list[wp.Kernel]:
         return self.contacts.kernels()
 
-    def collide_part(
+    def issue_part(
         self, chunk: Chunk, batch: PoseBatch, workspace: Workspace, begin: int, end: int
-    ) -> tuple[GroupRows, int]:
-        """The rows of the elements `begin` to `end` of each cell's, and the number of pairs. Raises
-        ChunkTooLarge when the scratch memory is too small."""
-        rows, pairs = self.contacts.collide_part(chunk, batch, workspace, begin, end)
-        return self.reduced(rows), pairs
+    ) -> Callable[[], GroupRows]:
+        """As `ElementStage.issue_part`, of the nearest rows."""
+        finished = self.contacts.issue_part(chunk, batch, workspace, begin, end)
+        return lambda: self.reduced(finished())
 
     def reduced(self, rows: GroupRows) -> GroupRows:
         """The nearest row of each cell, shape and object, in the order of the rows."""

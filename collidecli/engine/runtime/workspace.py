@@ -71,12 +71,12 @@ def parts_that_fit(count: int, run: Callable[[int, int], T]) -> list[T]:
     return results
 
 
-FIRST_ROOM = 12
-"""Times the elements of a run's first chunk that a new array on the CPU has room for: first chunks
-are small, each array that grows later clears all recorded launches, and the memory of elements that
-no chunk has is never touched."""
+FIRST_CAPACITY = 12
+"""Capacity of a new array on the CPU, in elements of a run's first chunk: first chunks are small,
+each array that grows later clears all recorded launches, and the memory of elements that no chunk
+has is never touched."""
 FIRST_SHARE = 8
-"""Part of the memory limit, as its divisor, to which scratch with such room may grow."""
+"""Part of the memory limit, as its divisor, to which scratch of such capacity may grow."""
 
 
 class Workspace:
@@ -193,7 +193,7 @@ class Workspace:
         wanted = max(count, 64)
         lengths = [(wanted + wanted // 4, self.memory_limit), (least, self.memory_limit)]
         if is_first and self._stream is None:
-            lengths.insert(0, (FIRST_ROOM * wanted, self.memory_limit // FIRST_SHARE))
+            lengths.insert(0, (FIRST_CAPACITY * wanted, self.memory_limit // FIRST_SHARE))
         return lengths
 
     def _allocated(self, count: int, dtype: Any, needed: int) -> wp.array:

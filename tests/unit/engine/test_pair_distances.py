@@ -242,6 +242,10 @@ def test_results_do_not_depend_on_batches_threads_or_the_path_of_a_device(monkey
         np.testing.assert_array_equal(getattr(whole, name), getattr(device, name))
 
 
+NUMBERS = 64
+"""Bytes of the numbers of sub-pairs that the host reads, a few of each collider."""
+
+
 @pytest.mark.parametrize("kinds", [("hull", "cylinder", "box"), ("mesh", "cube", "box")])
 def test_a_device_copies_what_is_read(kinds):
     """Distances alone are 8 bytes a pair, all results 72; of a pair with a mesh also a byte that
@@ -252,14 +256,14 @@ def test_a_device_copies_what_is_read(kinds):
     rows = np.array(list(combinations(range(3), 2)) * 20)
     poses = spread_poses(5, len(rows), 0.5)
     whole = measured(builder, poses, rows)
-    marked = len(rows) if kinds[0] == "mesh" else 0  # the cube is a mesh too
     assert 0 < (whole.distance < 0.0).sum() < len(rows)
     for read, size in ((PairDistances.measure, 72), (PairDistances.distances, 8)):
         with counted_traffic() as counted:
             found = read(PairDistances(builder.finalize(), find_device("cpu"), rows), rows, poses)
         distance = found if size == 8 else found.distance
         np.testing.assert_array_equal(distance, whole.distance)
-        assert counted.total.downloaded_bytes == size * len(rows) + marked
+        more = counted.total.downloaded_bytes - size * len(rows)
+        assert more == 0 if kinds[0] != "mesh" else 0 < more <= len(rows) + NUMBERS
 
 
 def test_too_little_memory_halves_a_batch_until_a_single_pair_is_refused(monkeypatch):
