@@ -16,7 +16,7 @@ SIZES = (
     "Count the greatest numbers of candidates, pairs and contacts, and show the sizes of buffers of"
     " MuJoCo Warp, Newton, Isaac Lab and Genesis that follow."
 )
-MARGIN = Number("factor", "a factor", "of at least 1", lambda value: value >= 1.0)
+MARGIN = Number("factor", "factor", "factor of at least 1", lambda value: value >= 1.0)
 
 
 def size_options(section: str) -> Callable:
