@@ -24,7 +24,7 @@ from collidecli.scene.sensors import (
     Sensor,
     Side,
 )
-from collidecli.wording import did_you_mean, first_and_count, plural
+from collidecli.wording import did_you_mean, plural, some_names
 
 
 @dataclass(frozen=True)
@@ -85,7 +85,7 @@ def scene_sensors(scene: LoadedScene, chosen: Callable[[str], bool]) -> PlacedSe
         raise InputError(
             f"the pattern matches none of {plural(len(set(every)), 'sensor')} of the scene",
             "--sensors",
-            f"they are: {first_and_count(list(dict.fromkeys(every)))}",
+            f"they are: {some_names(list(dict.fromkeys(every)))}",
         )
     for one in declared:
         for name in filter(chosen, one.refused):
