@@ -121,14 +121,15 @@ def label_result(request: LabelRequest, tally: LabelTally, whole: bool = True) -
 
 def _listed(tally: LabelTally, first: int) -> list[dict[str, Any]]:
     """The pairs with most labels. share: part of recorded cells that have the pair. least_distance:
-    None where no distance is known. slip: mean of those with one. greatest_force: nominal [N]."""
+    None where no distance is known. slip: mean of those with one. greatest_force: nominal [N],
+    None where no force is known."""
     labels = tally.labels
     (sensor, partner) = np.nonzero(tally.cells)
     order: Sequence[int] = np.lexsort((partner, sensor, -tally.cells[sensor, partner])).tolist()
     rows = []
     for row in order[:first]:
         at = sensor[row], partner[row]
-        slipping = int(tally.slipping[at])
+        slipping, force = int(tally.slipping[at]), tally.force[at]
         rows.append(
             {
                 "sensor": labels.sensors[at[0]],
@@ -144,7 +145,7 @@ def _listed(tally: LabelTally, first: int) -> list[dict[str, Any]]:
                     else {}
                 ),
                 **(
-                    {"greatest_force": float(tally.force[at])}
+                    {"greatest_force": None if np.isnan(force) else float(force)}
                     if labels.options.nominal_stiffness is not None
                     else {}
                 ),

@@ -56,7 +56,12 @@ def force_columns(options: ResultDict) -> list[Column]:
     """The column of the greatest nominal forces; none without a stiffness."""
     if "nominal_stiffness" not in options:
         return []
-    return [("nominal force", "right", lambda row: quantity(row.get("greatest_force", ""), force))]
+    return [("nominal force", "right", _greatest_force)]
+
+
+def _greatest_force(label: ResultDict) -> str:
+    greatest = label.get("greatest_force")
+    return "" if greatest is None else quantity(greatest, force)
 
 
 def _least_distance(label: ResultDict) -> str:

@@ -23,7 +23,7 @@ class LabelTally:
     distance, the slip and the greatest nominal force.
 
     bins: of the frames. distance: float32[S, P] [m], infinite where no label has a known distance.
-    force: float64[S, P] [N].
+    force: float64[S, P] [N], NaN where none is known.
     """
 
     def __init__(self, labels: ContactLabels, progress: Progress = None) -> None:
@@ -34,7 +34,7 @@ class LabelTally:
         shape = labels.shape[2:]
         self.cells, self.slipping = np.zeros(shape, np.int64), np.zeros(shape, np.int64)
         self.distance, self.slip = np.full(shape, np.inf, np.float32), np.zeros(shape)
-        self.force = np.zeros(shape)
+        self.force = np.full(shape, np.nan)
         self._binned: list[tuple[np.ndarray, np.ndarray]] = []
 
     def blocks(self) -> Iterator[LabelBlock]:
@@ -58,8 +58,8 @@ class LabelTally:
                 self.slip += np.where(known, block.slip, 0.0).sum(axis=(0, 1), dtype=np.float64)
             if block.nominal_force is not None:
                 size = norm(block.nominal_force.reshape(-1, 3).astype(np.float64))
-                size = np.nan_to_num(size.reshape(-1, *self.force.shape))
-                self.force = np.maximum(self.force, size.max(axis=0, initial=0.0))
+                size = size.reshape(-1, *self.force.shape)
+                self.force = np.fmax(self.force, np.fmax.reduce(size, axis=0, initial=np.nan))
             yield block
 
     def _add_bin(self, cells: np.ndarray) -> None:
