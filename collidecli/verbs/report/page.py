@@ -27,6 +27,7 @@ from collidecli.pages.quantities import (
     rate,
     seconds,
     seconds_text,
+    shape_counts,
 )
 from collidecli.pages.tables import CALLS, more_text, stage_columns
 from collidecli.pages.time_axis import time_axis
@@ -76,7 +77,7 @@ def figures(result: ResultDict) -> list[dict[str, str]]:
         (
             "shapes",
             count(result["shapes"]),
-            ", ".join(f"{n} {kind}" for kind, n in result["shape_types"].items()),
+            shape_counts(result["shape_types"]),
         ),
     ]
     # without contacts of shapes, two zeros would say nothing of them
