@@ -79,7 +79,7 @@ def scene_sensors(scene: LoadedScene, chosen: Callable[[str], bool]) -> PlacedSe
             "the scene declares no sensor of contacts, distances or positions"
             + ("" if not notes else f" ({'; '.join(notes)})"),
             scene.name,
-            "give a file of sensors with --sensors FILE.toml",
+            "give a TOML file of sensors as --sensors",
         )
     if not any(map(chosen, every)):
         raise InputError(

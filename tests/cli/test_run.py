@@ -525,3 +525,20 @@ def test_run_writes_what_was_selected(collide, scenes):
             assert variant in contacts.config["variants"]
         hashes.add(result["content_sha256"])
     assert len(hashes) == 2
+
+
+def test_the_rule_of_gaps_that_are_sums_is_told(here, collide):
+    (here / "balls.xml").write_text(
+        "<mujoco><worldbody><geom size='0.1'/><body pos='0 0 0.3'><freejoint/>"
+        "<geom size='0.1'/></body></worldbody></mujoco>"
+    )
+    told = {
+        rule: collide.ok(f"run balls.xml --gap 0.01 --gap-rule {rule} --force")
+        for rule in ("sum", "max")
+    }
+    assert "20 mm of each pair, the sum of both shapes' gaps;" in told["sum"].out
+    assert "10 mm of each pair;" in told["max"].out
+    assert (
+        json.loads(collide.ok("run balls.xml --gap-rule sum --force --json").out)["gap_rule"]
+        == "sum"
+    )

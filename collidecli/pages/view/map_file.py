@@ -26,6 +26,7 @@ from collidecli.storage.attribute_rules import (
 )
 from collidecli.storage.h5_files import exact_texts, format_of, open_h5
 from collidecli.storage.process_activity import reading
+from collidecli.storage.regular_files import require_regular_file
 
 MAP_FORMAT = "collide-contact-map"
 FIX = "give a file of collide probe --vertices-of PATTERN -o FILE.h5"
@@ -72,6 +73,7 @@ class ContactMap:
 def opened_contact_map(path: str | os.PathLike[str]) -> Iterator[ContactMap]:
     """A contact map of vertices. Raises InputError for a file that is none."""
     name = os.fspath(path)
+    require_regular_file(name, fix=FIX)
     with reading("contact map", name):
         file = open_h5(name)
     with file:

@@ -184,7 +184,7 @@ def clearance(
         raise InputError(
             f"model is a {type(model).__name__}",
             "clearance",
-            "give a result of ModelBuilder.finalize()",
+            "give a result of ModelBuilder.finalize(); the command collide clearance takes files",
         )
     engine = options.EngineOptions(
         device=device, threads=threads, cache_dir=cache_dir, cache_limit=cache_limit

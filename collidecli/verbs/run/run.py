@@ -66,11 +66,12 @@ class RunResult(ContactCounts, Result, schema="collide.run/1"):
     """Result of a run. Lengths [m], times [s].
 
     shapes, bodies: counts, of all templates. worlds, frames: counts. pair_gap, pair_margin: least
-    and greatest gap and margin of two shapes of which one moves [m]. candidates: pairs that the
-    broad phase found, over all cells. false_positive_ratio: fraction of them without a contact.
-    groups: counts of each table beside /rigid_contacts; None without them. sweep, soft_sweep,
-    self_sweep: of contacts between frames, of shapes, of particles with shapes, and of cloths and
-    soft bodies with themselves; None without them.
+    and greatest gap and margin of two shapes of which one moves [m]. gap_rule: max or sum, of the
+    gaps of a pair. candidates: pairs that the broad phase found, over all cells.
+    false_positive_ratio: fraction of them without a contact. groups: counts of each table beside
+    /rigid_contacts; None without them. sweep, soft_sweep, self_sweep: of contacts between frames,
+    of shapes, of particles with shapes, and of cloths and soft bodies with themselves; None without
+    them.
     """
 
     OPTIONAL: ClassVar[tuple[str, ...]] = (
@@ -94,6 +95,7 @@ class RunResult(ContactCounts, Result, schema="collide.run/1"):
     threads: int
     chunk_cells: int
     pair_gap: tuple[float, float]
+    gap_rule: str
     pair_margin: tuple[float, float]
     broad_phase: str
     broad_phase_reason: str
@@ -313,6 +315,7 @@ def _result(
         pair_gap=pair_range(
             applied.shapes.gap, applied.shapes.body, applied.forced_gap, applied.gap_rule
         ),
+        gap_rule=applied.gap_rule,
         pair_margin=pair_range(
             applied.shapes.margin, applied.shapes.body, applied.forced_margin, "sum"
         ),

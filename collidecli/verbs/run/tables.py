@@ -44,6 +44,13 @@ def sweep_text(sweep: ResultDict) -> str:
     return text + (f"; {count(sweep['undecided'])} undecided" if sweep["undecided"] else "")
 
 
+def _gap_text(result: ResultDict) -> str:
+    """The gaps of pairs, and the rule where they are sums of gaps."""
+    ends = gap_range_text(result["pair_gap"])
+    are_sums = result["gap_rule"] == "sum" and result["pair_gap"][1] > 0.0
+    return f"{ends}, the sum of both shapes' gaps" if are_sums else ends
+
+
 def _overview(result: ResultDict) -> list[tuple[str, str]]:
     templates = f" in {count(result['templates'])} templates" if result["templates"] > 1 else ""
     shapes = plural(result["shapes"], "shape") + templates
@@ -55,7 +62,7 @@ def _overview(result: ResultDict) -> list[tuple[str, str]]:
         ("", f"{shapes}, {plural(result['worlds'], 'world')}, {plural(result['frames'], 'frame')}"),
         ("device", f"{result['device']}, {plural(result['threads'], 'thread')}"),
         ("broad phase", f"{result['broad_phase']}: {result['broad_phase_reason']}"),
-        ("gap", f"{gap_range_text(result['pair_gap'])}; farther shapes have no contact"),
+        ("gap", f"{_gap_text(result)}; farther shapes have no contact"),
         *margin_rows(result["pair_margin"]),
         ("candidates", candidates),
         ("contacts", contact_text(result)),
