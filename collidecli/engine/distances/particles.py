@@ -200,11 +200,9 @@ class ParticleDistances:
                 pair with a particle that the filters let touch.
         """
         count = len(cell)
-        result = ParticleDistanceRows(
-            *(np.full((count, *more), np.nan) for more in ((), (3,), (3,), (3,), ())),
-            np.full((count, 3), -1, np.int32),
-            np.zeros((count, 3)),
-        )
+        numbers = [np.full((count, *more), np.nan) for more in ((), (3,), (3,), (3,), ())]
+        elements = [np.full((count, 3), -1, np.int32), np.zeros((count, 3))]
+        result = ParticleDistanceRows(*[*numbers, *elements])
         workspace = getattr(self._local, "workspace", None)
         if workspace is None:
             workspace = self._local.workspace = Workspace(self.device_model.device, MEMORY_LIMIT)
