@@ -314,6 +314,7 @@ def test_bins_of_sensors_over_time(sensed, collide, monkeypatch):
     assert few == series["labelled"][:2]
 
 
+@pytest.mark.rest
 def test_a_chart_and_a_report_of_sensors(sensed, collide):
     result = collide.result(COMMAND, "--sensors", "scene", "--chart", "sensors.svg")
     assert result["chart"] == "sensors.svg"

@@ -64,6 +64,7 @@ def unpacked(packed: dict) -> dict[str, np.ndarray]:
     return found
 
 
+@pytest.mark.rest
 @pytest.mark.usefixtures("box")
 def test_triangles_have_the_colour_of_the_nearest_point(collide):
     """Of all frames and worlds; the nearest point by brute force over those of the shape, and the

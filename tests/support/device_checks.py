@@ -70,9 +70,10 @@ class Scratch:
         copy = wp.copy
         collide = CollisionPipeline.collide
 
-        def filled(workspace, target, value):
-            fill(workspace, target, value)
-            checks.set_state(target.ptr, _bytes(target), checks.HAS_VALUE)
+        def filled(workspace, target, value, count=None):
+            fill(workspace, target, value, count)
+            size = _bytes(target) if count is None else _bytes(target) // target.size * count
+            checks.set_state(target.ptr, size, checks.HAS_VALUE)
 
         def sorted_(workspace, key, value, count, bits):
             sort(workspace, key, value, count, bits)

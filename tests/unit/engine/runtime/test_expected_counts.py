@@ -32,6 +32,8 @@ from tests.unit.engine.runtime.test_chunk_counts import (  # noqa: F401
     forget_arrays,
 )
 
+pytestmark = pytest.mark.rest
+
 SPREADS = (2.0, 0.4, 0.5, 4.0, 0.4)
 """Of each chunk: the second has several times the sub-pairs of the first."""
 OPTIONS: dict[str, dict[str, Any]] = {
