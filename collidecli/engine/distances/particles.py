@@ -12,16 +12,17 @@ import math
 import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 import warp as wp
 
-from collidecli.engine.cells import PoseBatch, transform_chunk, transform_shapes
+from collidecli.engine.cells import Chunk, PoseBatch, transform_chunk, transform_shapes
 from collidecli.engine.device_model import bounding_radius, upload_model
 from collidecli.engine.distances.object_parts import ObjectParts, PartsOfObjects, longest_side
 from collidecli.engine.geometry.real import Real
-from collidecli.engine.particles.cloud import upload_cloud, upload_positions
+from collidecli.engine.particles.cloud import CloudCells, upload_cloud, upload_positions
 from collidecli.engine.particles.shape_tree import NodeBoxes
 from collidecli.engine.particles.soft_contacts import (
     MINIMIZERS,
@@ -415,6 +416,14 @@ class _Launches:
         self._batch = batch
         self._workspace = workspace
 
+    @cached_property
+    def _placed(self) -> tuple[Chunk, CloudCells, tuple[np.ndarray, ...]]:
+        """Poses of shapes and positions of particles in the batch, of all launches, and host arrays
+        that must live until these are complete."""
+        device_model = self._measures.device_model
+        chunk = transform_chunk(device_model, self._batch, self._workspace)
+        return chunk, *upload_positions(device_model, self._batch, self._workspace)
+
     def measured(self, stage: int, jobs: list[_Job], parts: _Parts, gap: float) -> _Measured:
         """Values of particles, stage 0, or of edges and faces, stage 1, below a gap [m].
 
@@ -461,8 +470,7 @@ class _Launches:
         records = workspace.array("soft_record", count, SoftRecord)
         kept = workspace.array("soft_kept", count, wp.int32)
         workspace.fill(kept, 0, count)
-        chunk = transform_chunk(measures.device_model, self._batch, workspace)
-        cells, host = upload_positions(measures.device_model, self._batch, workspace)
+        chunk, cells, _ = self._placed
         scene = SoftScene()
         scene.rows = measures.device_model.rows
         scene.layout = measures.device_model.layout
@@ -478,7 +486,6 @@ class _Launches:
         found = workspace.host(kept, count) != 0
         record[:] = workspace.host(records, count)
         value[:] = np.where(found, record["distance"], np.inf)
-        del host  # all launches are complete
 
 
 def _kernels_of(surfaces: list[Any], types: np.ndarray, with_elements: bool) -> list[Kernels]:
