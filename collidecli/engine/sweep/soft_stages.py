@@ -125,14 +125,12 @@ class PointSweepStage:
         self, chunk: Chunk, batch: PoseBatch, workspace: Workspace, begin: int, end: int
     ) -> Callable[[], GroupRows]:
         """A function that returns the rows of the steps that begin in the cells of a batch."""
-        rows, _ = self.collide_part(chunk, batch, workspace, begin, end)
+        rows = self._rows(batch, workspace)
         return lambda: rows
 
-    def collide_part(
-        self, chunk: Chunk, batch: PoseBatch, workspace: Workspace, begin: int, end: int
-    ) -> tuple[GroupRows, int]:
-        """The rows of the steps that begin in the cells of a batch, and the number of pairs whose
-        swept boxes overlap; not of the triangles that the rows of a particle tell.
+    def _rows(self, batch: PoseBatch, workspace: Workspace) -> GroupRows:
+        """The rows of the steps that begin in the cells of a batch, but for those of triangles that
+        the rows of a particle tell.
 
         Raises InputError for a rotation of half a turn in one step; ChunkTooLarge if the scratch
         memory is too small.
@@ -141,25 +139,20 @@ class PointSweepStage:
         bodies = body_steps(model, batch)
         positions = Positions(model, batch, bodies)
         parts = []
-        count = 0
         for pairs in pairs_in_blocks(self.points[0], bodies, positions):
-            count += len(pairs)
             parts.append(self._touches_of_points(bodies, pairs, workspace))
         if self.triangles is not None:
             told = RowKeys(parts, len(model.particles), len(model.shapes))
             candidates, sweepers = self.triangles
             for pairs in pairs_in_blocks(candidates, bodies, positions, told):
-                count += len(pairs)
                 parts.append(self._touches_of_triangles(bodies, pairs, sweepers, workspace))
         if not parts:
-            return no_rows(SOFT_SWEEP, batch.cell_count, self.float_type), count
+            return no_rows(SOFT_SWEEP, batch.cell_count, self.float_type)
         cell = np.concatenate([bodies.cell[step] for step, _ in parts])
         columns = {name: np.concatenate([part[name] for _, part in parts]) for name in parts[0][1]}
         order = np.lexsort((columns["shape"], *columns["indices"].T[::-1], columns["kind"], cell))
         columns = {name: values[order] for name, values in columns.items()}
-        return GroupRows(
-            np.bincount(cell, minlength=batch.cell_count).astype(np.int64), columns
-        ), count
+        return GroupRows(np.bincount(cell, minlength=batch.cell_count).astype(np.int64), columns)
 
     def _touches_of_points(
         self, bodies: BodySteps, pairs: ItemPairs, workspace: Workspace

@@ -61,28 +61,24 @@ class SweepStage:
         self, chunk: Chunk, batch: PoseBatch, workspace: Workspace, begin: int, end: int
     ) -> Callable[[], GroupRows]:
         """A function that returns the rows of the steps that begin in the cells of a batch."""
-        rows, _ = self.collide_part(chunk, batch, workspace, begin, end)
+        rows = self._rows(batch)
         return lambda: rows
 
-    def collide_part(
-        self, chunk: Chunk, batch: PoseBatch, workspace: Workspace, begin: int, end: int
-    ) -> tuple[GroupRows, int]:
-        """The rows of the steps that begin in the cells of a batch, and the number of pairs whose
-        swept boxes overlap. Raises InputError for a rotation of half a turn in one step."""
+    def _rows(self, batch: PoseBatch) -> GroupRows:
+        """The rows of the steps that begin in the cells of a batch. Raises InputError for a
+        rotation of half a turn in one step."""
         bodies = body_steps(self.model, batch)
         cells = []
         parts = []
-        count = 0
         for step, rows in in_blocks(self.candidates.find(bodies, self.inflation), ROWS_AT_ONCE):
-            count += len(step)
             kept, columns = self._touches(bodies, step, rows)
             cells.append(bodies.cell[step[kept]])
             parts.append(columns)
         if not parts:
-            return no_rows(SWEEP, batch.cell_count, self.float_type), count
+            return no_rows(SWEEP, batch.cell_count, self.float_type)
         columns = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
         counts = np.bincount(np.concatenate(cells), minlength=batch.cell_count).astype(np.int64)
-        return GroupRows(counts, columns), count
+        return GroupRows(counts, columns)
 
     def _touches(
         self, bodies: BodySteps, step: np.ndarray, rows: np.ndarray
