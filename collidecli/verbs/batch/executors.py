@@ -14,9 +14,10 @@ import pickle
 import queue
 import signal
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
 from dataclasses import replace
+from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection
 from typing import Any
 
@@ -149,7 +150,8 @@ class Slot:
                 context = multiprocessing.get_context("spawn")
                 pipe, theirs = context.Pipe()
                 process = context.Process(target=_serve, args=(theirs,), daemon=True)
-                process.start()
+                with _interrupts_blocked():
+                    process.start()
                 self._pipe = pipe
                 self._process = process
                 theirs.close()
@@ -161,6 +163,18 @@ class Slot:
             self._closed = True
             if self._process is not None:
                 self._process.kill()
+
+
+@contextlib.contextmanager
+def _interrupts_blocked() -> Iterator[None]:
+    """A process that is started in the block has SIGINT blocked, so that it is silent where the
+    terminal interrupts it before it ignores the signal."""
+    resource_tracker.ensure_running()  # its start, which is the first process's too, unblocks SIGINT
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGINT,))
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def expired(limit: float, ended: Callable[[float], object]) -> bool:
@@ -190,6 +204,7 @@ def _serve(pipe: Connection) -> None:
     IDLE_SECONDS."""
     # the parent, which the terminal signals too, ends this process
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, (signal.SIGINT,))
     with contextlib.suppress(OSError), open("/proc/self/oom_score_adj", "w") as score:
         score.write(str(KILL_FIRST))
     if (parent := multiprocessing.parent_process()) is not None:
