@@ -14,7 +14,11 @@ from collidecli.scene import contact_columns
 from collidecli.scene.options import recorded_number
 from collidecli.scene.patterns import Sides, matching_paths
 from collidecli.storage.contact_sets.reader import ContactSet
-from collidecli.storage.contact_sets.row_rules import gap_range, has_unknown_touches
+from collidecli.storage.contact_sets.row_rules import (
+    check_has_touches,
+    gap_range,
+    has_unknown_touches,
+)
 from collidecli.storage.contact_sets.selected import named_items
 from collidecli.storage.contact_sets.spans import BLOCK_ROWS
 
@@ -54,11 +58,12 @@ class EventOptions:
 
 def check_known_touches(contacts: ContactSet, threshold: float, option: str) -> None:
     """Raises InputError for a set of touches and a threshold at which it does not tell which pairs
-    touch.
+    touch, and for a set of candidates at any.
 
     A row of such a set is a pair nearer than its gap: it touches at any threshold if every contact
     does, infinity, and at the gap of all pairs. Without rows every distance is known.
     """
+    check_has_touches(contacts)
     if not has_unknown_touches(contacts) or math.isinf(threshold):
         return
     least, most = gap_range(contacts)

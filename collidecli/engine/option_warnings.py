@@ -36,4 +36,7 @@ def no_effect_notes(model: Model, options: ContactOptions, hydro: HydroShapes) -
     particles = model.particles
     if options.self_contacts and all(kind == LOOSE for kind in particles.kind):
         notes.append(("self_contacts", "the scene has no cloth and no soft body"))
-    return tuple(f"{name} has no effect: {why}" for name, why in notes)
+    texts = [f"{name} has no effect: {why}" for name, why in notes]
+    if options.candidates_only and len(particles):
+        texts.append("particles have no candidates: /candidates has pairs of shapes alone")
+    return tuple(texts)

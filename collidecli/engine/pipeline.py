@@ -15,7 +15,9 @@ import warp as wp
 
 from collidecli.engine.block_pairs import BlockPairs
 from collidecli.engine.broadphase.choice import BroadPhase
-from collidecli.engine.candidates import KERNELS as CANDIDATES
+from collidecli.engine.candidate_rows import KERNELS as CANDIDATE_ROWS
+from collidecli.engine.candidate_rows import candidate_rows
+from collidecli.engine.candidates import KERNELS as EXPANSION
 from collidecli.engine.candidates import CandidateList, counts_of_cells, expand
 from collidecli.engine.cells import (
     Chunk,
@@ -49,6 +51,7 @@ from collidecli.engine.touching_pairs import KERNELS as TOUCHING
 from collidecli.engine.touching_pairs import touching_pairs
 from collidecli.scene.contact_columns import (
     HYDRO_PATCHES,
+    PAIR_TABLES,
     TOUCHES,
     ContactBlock,
     ContactGroup,
@@ -61,7 +64,7 @@ if TYPE_CHECKING:
     from collidecli.engine.hydroelastic.stage import HydroStage
     from collidecli.engine.reduction import Reduction
 
-ALWAYS = (count_cells, list_contacts, bound_blocks, *CANDIDATES, transform_shapes)
+ALWAYS = (count_cells, list_contacts, bound_blocks, *EXPANSION, transform_shapes)
 """Kernels of every pipeline; on the CPU also `execute_steps`."""
 STAGES = ("transforms", "broad_phase", "narrow_phase", "reduction", "order")
 
@@ -106,7 +109,8 @@ class ChunkReport:
     time.perf_counter, and thread: the name of its thread; its stages follow each other. compiling:
     begin and end of each time in which it waited for its colliders' kernels [s], in no stage.
     parts: the reports of which this is the sum, empty if it is of one chunk. cell_candidates:
-    int64[cells], None unless the pipeline counts them.
+    int64[cells], None unless the pipeline counts them. has_narrow_phase: false where the candidates
+    are the result, of which none is tested.
     """
 
     cell_count: int = 0
@@ -125,6 +129,7 @@ class ChunkReport:
     compiling: tuple[tuple[float, float], ...] = field(default=(), compare=False)
     parts: tuple[ChunkReport, ...] = field(default=(), compare=False)
     cell_candidates: np.ndarray | None = field(default=None, compare=False)
+    has_narrow_phase: bool = True
 
     def plus(self, other: ChunkReport) -> ChunkReport:
         """Sum of both reports; the cells of `other` follow those of this one."""
@@ -148,6 +153,7 @@ class ChunkReport:
             ),
             parts=(*(self.parts or (self,)), *(other.parts or (other,))),
             cell_candidates=np.concatenate(counts_of_cells) if counts_of_cells else None,
+            has_narrow_phase=self.has_narrow_phase and other.has_narrow_phase,
         )
 
 
@@ -253,6 +259,7 @@ class CollisionPipeline:
     None for none. notes: warnings about the scene. group_stages: of groups beside the rigid
     contacts. on_demand: the kernel of a collider without sub-pairs is compiled when the collider
     first has a candidate, in no stage's time. touch_only: the group `touches` in place of contacts.
+    candidates_only: the group `candidates` in place of them, without a narrow phase.
     listing_seconds: time of listing the pairs that may touch [s]. destination: of the columns of
     contacts. counts_cells: the reports have the number of candidates of each cell.
     """
@@ -270,13 +277,15 @@ class CollisionPipeline:
     listing_seconds: float = 0.0
     destination: ColumnDestination = EVERYTHING
     counts_cells: bool = False
+    candidates_only: bool = False
 
     @property
     def groups(self) -> tuple[ContactGroup, ...]:
         """The groups that the blocks have."""
         hydro = () if self.hydro is None else self.hydro.written
-        touches = (TOUCHES,) if self.touch_only else ()
-        return (*hydro, *touches, *(stage.group for stage in self.group_stages))
+        alone = {"touch_only": self.touch_only, "candidates_only": self.candidates_only}
+        pairs = (PAIR_TABLES[name] for name, is_given in alone.items() if is_given)
+        return (*hydro, *pairs, *(stage.group for stage in self.group_stages))
 
     @property
     def cell_width(self) -> int:
@@ -349,7 +358,7 @@ class CollisionPipeline:
         of the whole cell, when the broad phase, a single candidate or the contacts do not fit.
         """
         pairs, report = self._host_pairs(batch, memory_limit)
-        with_groups = self.hydro is not None
+        with_groups = self.hydro is not None or self.candidates_only
         result_bytes = 0
         workspace = None
 
@@ -428,6 +437,8 @@ class CollisionPipeline:
         table = self.narrow_phase.table
         buckets = table.of_kinds, table.kind_count, max(1, len(table.colliders))
         listed = expand(self.device_model, chunk, pairs, buckets, "candidate", workspace)
+        if self.candidates_only:
+            return self._issue_candidates(chunk, listed, workspace, report, clock)
         if self.on_demand:
             clock.end("narrow_phase")
             if listed.is_known:
@@ -499,12 +510,34 @@ class CollisionPipeline:
 
         return contacts
 
+    def _issue_candidates(
+        self,
+        chunk: Chunk,
+        listed: CandidateList,
+        workspace: Workspace,
+        report: ChunkReport,
+        clock: StageClock,
+    ) -> Callable[[], ContactBlock]:
+        """Issues the copy of the candidates of a chunk; the function returned waits for them and
+        completes the report."""
+        rows = candidate_rows(chunk, listed, self.float_type, workspace, self.destination)
+        clock.end("order")
+
+        def block() -> ContactBlock:
+            found = rows()
+            report.candidate_count += candidate_count(listed, workspace)
+            report.has_narrow_phase = False
+            return found
+
+        return block
+
     def kernels(self) -> list[wp.Kernel]:
         """All kernels of this pipeline, by increasing compile time."""
         on_device = has_own_memory(self.device_model.device)
         kernels = [count_touching, bound_count, send_sections] if on_device else [execute_steps]
         kernels += [*ALWAYS, CONTACT_ROWS[np.dtype(self.float_type)].kernel]
         kernels += [*TOUCHING] if self.touch_only else []
+        kernels += [*CANDIDATE_ROWS] if self.candidates_only else []
         kernels += [keep_deepest] if self.narrow_phase.max_contacts_per_pair else []
         kernels += [] if self.reduction is None else self.reduction.kernels()
         kernels += [] if self.hydro is None else self.hydro.kernels()

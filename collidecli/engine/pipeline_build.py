@@ -100,7 +100,8 @@ def build_pipeline(
         choice = choose_broad_phase(model, options, pair_counts)
         hydro = hydro_shapes(device_model.model, contact_options)
         method = "touch" if contact_options.touch_only else contact_options.narrow_phase
-        kind_pairs = _kind_pairs(device_model, template_pairs, hydro)
+        no_narrow_phase = contact_options.candidates_only
+        kind_pairs = set() if no_narrow_phase else _kind_pairs(device_model, template_pairs, hydro)
         table = needed_colliders(kind_pairs, method, device)
         pipeline = CollisionPipeline(
             device_model,
@@ -114,6 +115,7 @@ def build_pipeline(
             on_demand and not has_own_memory(device),
             contact_options.touch_only,
             listing_seconds,
+            candidates_only=no_narrow_phase,
         )
     # Colliders, last in the list, compile longest: they start first, so that no core is idle at the
     # end.
@@ -135,9 +137,9 @@ def _group_stages(
     float_type: np.dtype,
     store: FieldStore | None,
 ) -> tuple[GroupStage, ...]:
-    """The stages of the groups that the model and the options have."""
+    """The stages of the groups that the model and the options have; none with candidates alone."""
     stages: list[GroupStage] = []
-    if len(device_model.model.particles):
+    if len(device_model.model.particles) and not options.candidates_only:
         from collidecli.engine.particles.nearest_contacts import NearestSoftContacts
         from collidecli.engine.particles.soft_contacts import soft_contacts_of
 

@@ -45,9 +45,9 @@ GRADIENT = "distance_grad1"
 
 def check_no_columns(names: Sequence[str], contact: ContactOptions) -> None:
     """Raises InputError for columns of a run that finds no contacts."""
-    if names and contact.touch_only:
+    if names and contact.finds_pairs_alone:
         raise InputError(
-            "touch_only finds pairs alone, which have no columns",
+            f"{contact.finds_pairs_alone} finds pairs alone, which have no columns",
             "--columns",
             "leave one of the two out",
         )
@@ -213,6 +213,6 @@ def run_columns(
 ) -> RunColumns:
     """The columns `names` of a run of these options; of one that finds no contacts, none."""
     model = contact.apply(model)
-    if contact.touch_only:
+    if contact.finds_pairs_alone:
         model = replace(model, triangle_materials=TriangleMaterialTable())
     return RunColumns(model, motion, names, device)

@@ -161,8 +161,16 @@ class TimingReport:
         return sum(self.seconds[stage] for stage in STAGES)
 
     @property
-    def false_positive_ratio(self) -> float:
-        """Fraction of the candidates without a contact; 0 without candidates."""
+    def has_narrow_phase(self) -> bool:
+        """Whether the candidates were tested; true without chunks."""
+        return all(chunk.has_narrow_phase for chunk in self.chunks)
+
+    @property
+    def false_positive_ratio(self) -> float | None:
+        """Fraction of the candidates without a contact; 0 without candidates, None if they were not
+        tested."""
+        if not self.has_narrow_phase:
+            return None
         return 1.0 - self.touching_count / self.candidate_count if self.candidate_count else 0.0
 
     def as_tables(self) -> dict[str, object]:
@@ -182,7 +190,12 @@ class TimingReport:
             chunk[f"{stage}_processor_seconds"] = np.array(
                 [c.processor_seconds[stage] for c in self.chunks]
             )
+        tested: dict[str, object] = {
+            "touching_pair_count": self.touching_count,
+            "false_positive_ratio": self.false_positive_ratio,
+        }
         return {
+            **(tested if self.has_narrow_phase else {}),
             "stage": list(RUN_STAGES),
             "seconds": np.array([self.seconds[s] for s in RUN_STAGES]),
             "processor_seconds": np.array([self.processor_seconds[s] for s in RUN_STAGES]),
@@ -190,11 +203,9 @@ class TimingReport:
             "chunk": chunk,
             "wall_seconds": self.wall_seconds,
             "candidate_count": self.candidate_count,
-            "touching_pair_count": self.touching_count,
             "contact_count": self.contact_count,
             "inexact_pair_count": self.inexact_count,
             "missed_surface_count": self.missed_count,
-            "false_positive_ratio": self.false_positive_ratio,
             "peak_memory_bytes": peak_memory(),
         }
 

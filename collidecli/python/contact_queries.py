@@ -66,9 +66,11 @@ class ContactQueries:
         of contacts.
 
         Columns: shape0, shape1 (paths, as in `to_pandas`), row0, row1 (rows of `shapes`), contacts,
-        cells (number of cells with contacts), least_distance [m], negative is penetration.
+        cells (number of cells with contacts), least_distance [m], negative is penetration. Raises
+        InputError for a set of pairs in place of contacts, as `touch_only` finds.
         """
         contacts = self._set
+        check_has_contacts(contacts)
         totals = PairTotals.none()
         count = len(contacts.shapes)
         for block in contacts.blocks(names=("shape0", "shape1", "distance")):

@@ -28,8 +28,8 @@ from collidecli.results.result import Progress
 from collidecli.scene import contact_columns
 from collidecli.scene.arguments import FLAG, python_call
 from collidecli.scene.contact_columns import (
+    PAIR_TABLES,
     RIGID_COLUMNS,
-    TOUCHES,
     Column,
     ContactBlock,
     ContactGroup,
@@ -120,7 +120,8 @@ def collide(
             (docs/howto/find-missed-contacts.md). sweep_tolerance: they touch at this distance or
             less [m].
         touch_only: the pairs of shapes that have a contact, as the group `touches`, in place of
-            their contacts.
+            their contacts. candidates_only: the pairs that the broad phase finds, as the group
+            `candidates`, without a narrow phase (docs/howto/list-candidates.md).
         progress: show a bar, or a function of the frames done and of all.
         columns: names of optional columns, such as ["friction"], or one name; see
         docs/reference/file-formats.md.
@@ -193,12 +194,12 @@ def contacts_in_memory(
 def contacts_of_columns(
     model: Model, collision: Collision, counts: np.ndarray, values: Mapping[str, np.ndarray]
 ) -> Contacts:
-    """The contacts of a collision of a model from the values of their columns, or with `touch_only`
-    from those of its pairs. counts: int64[cells], rows of each."""
+    """The contacts of a collision of a model from the values of their columns, or of the columns of
+    its pairs where these are found alone. counts: int64[cells], rows of each."""
     columns = dict(values)
     groups = {}
-    if collision.contact.touch_only:
-        groups[TOUCHES.name] = GroupRows(counts, columns)
+    if found := collision.contact.finds_pairs_alone:
+        groups[PAIR_TABLES[found].name] = GroupRows(counts, columns)
         columns = no_columns(RIGID_COLUMNS, collision.motion.float_type)
         counts = np.zeros_like(counts)
     block = ContactBlock(0, counts, columns, groups)

@@ -22,7 +22,7 @@ from collidecli.motions.timing import TimingReport
 from collidecli.python.progress import reported_blocks
 from collidecli.results.result import Progress
 from collidecli.scene.arguments import FLAG
-from collidecli.scene.contact_columns import RIGID_COLUMNS, TOUCHES, ContactBlock, group_words
+from collidecli.scene.contact_columns import PAIR_TABLES, RIGID_COLUMNS, ContactBlock, group_words
 from collidecli.scene.motion import Motion, episodes_in
 from collidecli.scene.shape_switches import switches_of
 from collidecli.wording import did_you_mean, numbered
@@ -46,7 +46,8 @@ class DeviceContacts(Generic[OnHost]):
         rows from cell_start[c] to cell_start[c + 1], where c = f * world_count + w.
     columns: name to array, [n] or [n] of vectors: those of `Contacts`, or the ones that were named,
         and "friction_scale" where moments are matched. Each is an attribute too. With `touch_only`
-        the rows are pairs of shapes that touch, shape0 and shape1.
+        the rows are pairs of shapes that touch, shape0 and shape1; with `candidates_only` those
+        that the broad phase finds.
     device: its name, such as "cuda:0". shape_path: paths of the model's shapes. time:
         float64[frame_count] on the host, see `Contacts`.
 
@@ -113,7 +114,7 @@ class DeviceContacts(Generic[OnHost]):
 
         Raises InputError where columns were named, as the others are not there."""
         missing = [column.name for column in RIGID_COLUMNS if column.name not in self.columns]
-        if self._on_host is None or (missing and tuple(self.columns) != _names_of(TOUCHES.columns)):
+        if self._on_host is None or (missing and tuple(self.columns) != PAIR):
             raise InputError(
                 f"there are no columns {', '.join(missing)}", "contacts", f"give {OPTION}=True"
             )
@@ -147,7 +148,7 @@ def contacts_on_device(
     collision = prepare_collision(
         model, motion, contact, engine, device, timing, reads=names, kept=kept
     )
-    groups = [group.name for group in collision.pipeline.groups if group is not TOUCHES]
+    groups = [group.name for group in collision.pipeline.groups if group not in PAIRS_ALONE]
     if groups:
         listed = " and ".join(map(group_words, groups))
         raise InputError(f"the host completes the rows of {listed}", OPTION, TO_HOST)
@@ -175,13 +176,18 @@ def contacts_on_device(
 
 
 def _row_counts(block: ContactBlock) -> np.ndarray:
-    """int64[cells]: contacts of each cell, or with `touch_only` pairs."""
-    touches = block.groups.get(TOUCHES.name)
-    return block.cell_counts if touches is None else touches.cell_counts
+    """int64[cells]: contacts of each cell, or pairs where these are found alone."""
+    pairs = [block.groups[table.name] for table in PAIRS_ALONE if table.name in block.groups]
+    return pairs[0].cell_counts if pairs else block.cell_counts
 
 
 def _names_of(columns: Sequence[Any]) -> tuple[str, ...]:
     return tuple(column.name for column in columns)
+
+
+PAIRS_ALONE = tuple(PAIR_TABLES.values())
+PAIR = _names_of(PAIRS_ALONE[0].columns)
+"""Columns of a table of pairs in place of contacts."""
 
 
 def _kept_names(
@@ -196,8 +202,9 @@ def _kept_names(
         raise InputError(
             f"{wanted!r} is neither True nor names of columns", OPTION, 'give True, or ["distance"]'
         )
-    if contact.touch_only:
-        raise InputError("touch_only has the columns shape0 and shape1", OPTION, "give True")
+    if contact.finds_pairs_alone:
+        what = f"{contact.finds_pairs_alone} has the columns shape0 and shape1"
+        raise InputError(what, OPTION, "give True")
     known = _names_of((*RIGID_COLUMNS, *contact.columns))
     if not names:
         raise InputError("it names no column", OPTION, f"give True, or some of {', '.join(known)}")

@@ -496,6 +496,14 @@ undecided."""
 TOUCHES = ContactGroup("touches", _PAIR, keys=("shape0", "shape1"), shapes=("shape0", "shape1"))
 """Pairs of shapes nearer than their gap, in place of their contacts."""
 
+CANDIDATES = ContactGroup(
+    "candidates", _PAIR, keys=("shape0", "shape1"), shapes=("shape0", "shape1")
+)
+"""Pairs of shapes that the broad phase finds, in place of their contacts."""
+
+PAIR_TABLES = {"touch_only": TOUCHES, "candidates_only": CANDIDATES}
+"""Tables of pairs of shapes in place of contacts, by the option that finds them."""
+
 GROUPS = (
     HYDRO_PATCHES,
     HYDRO_FACES,
@@ -505,6 +513,7 @@ GROUPS = (
     SOFT_SWEEP,
     SELF_SWEEP,
     TOUCHES,
+    CANDIDATES,
 )
 """The tables beside the rigid contacts, which a contact set has or not; one follows those that it
 refers to."""

@@ -59,7 +59,7 @@ def hydro_shapes(model: Model, options: ContactOptions) -> HydroShapes:
     shapes = model.shapes
     marked = (
         np.zeros(len(shapes), bool)
-        if options.hydro == "off" or options.touch_only
+        if options.hydro == "off" or options.finds_pairs_alone
         else shapes.is_hydroelastic
     )
     if options.hydro == "all":

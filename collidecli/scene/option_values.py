@@ -29,6 +29,7 @@ GROUP_NAMES = (
     "soft_sweep",
     "self_sweep",
     "touches",
+    "candidates",
 )
 """Tables of a contact set beside /rigid_contacts."""
 SELF_COLLISIONS = ("on", "off")

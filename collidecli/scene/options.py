@@ -99,6 +99,23 @@ def declared_options(kind: type) -> dict[str, Option]:
     }
 
 
+OF_CONTACTS = (
+    "narrow_phase",
+    "max_contacts_per_pair",
+    "reduce_contacts",
+    "sticky_contacts",
+    "contact_ids",
+    "contact_id_angle",
+    "hydro",
+    "hydro_surface",
+    "hydro_reduce",
+    "sweep",
+)
+"""Options of contacts of shapes, which do not go with those that find pairs alone."""
+OF_PARTICLES = ("soft_gap", "soft_elements", "self_contacts")
+"""Options of contacts of particles, which do not go with `candidates_only`."""
+
+
 def _check_length(name: str, value: float) -> None:
     from collidecli.scene.shape_config import check_length
 
@@ -136,6 +153,7 @@ class ContactOptions:
     self_contact_rest: None is self_contacts. sticky_contacts: 0 disables; it adds ids too.
     contact_id_angle: degrees, None is any.
     touch_only: the pairs are the group `touches`; hydroelastic shapes are tested as others.
+    candidates_only: the pairs are the group `candidates`; no contact is computed.
     """
 
     gap: float | None = _stored(
@@ -202,6 +220,9 @@ class ContactOptions:
         0.0, "Keep the previous position of contacts that moved less than this.", kind="length"
     )
     touch_only: bool = _contact(False, "Find which pairs of shapes touch, without their contacts.")
+    candidates_only: bool = _contact(
+        False, "Write the pairs of shapes that the broad phase finds, without a narrow phase."
+    )
     contact_ids: bool = _stored(False, "Add a column of ids that persist from frame to frame.")
     contact_id_angle: float | None = _contact(
         None,
@@ -267,7 +288,7 @@ class ContactOptions:
         self._check_hydro()
         self._check_particles()
         self._check_sweep()
-        self._check_touches()
+        self._check_pairs()
         self._check_tracking()
         return self
 
@@ -299,24 +320,25 @@ class ContactOptions:
             fix = "give --contact-ids or --sticky-contacts (in Python contact_ids=True) too"
             raise InputError(what, "options", fix)
 
-    def _check_touches(self) -> None:
-        if not self.touch_only:
+    @property
+    def finds_pairs_alone(self) -> str:
+        """The option by which pairs of shapes are found in place of their contacts, or ""."""
+        if self.touch_only:
+            return "touch_only"
+        return "candidates_only" if self.candidates_only else ""
+
+    def _check_pairs(self) -> None:
+        """Raises InputError for an option of contacts where pairs alone are found."""
+        given = self.finds_pairs_alone
+        if not given:
             return
-        excluded = (
-            "narrow_phase",
-            "max_contacts_per_pair",
-            "reduce_contacts",
-            "sticky_contacts",
-            "contact_ids",
-            "contact_id_angle",
-            "hydro",
-            "hydro_surface",
-            "hydro_reduce",
-            "sweep",
-        )
-        for name in excluded:
+        if self.touch_only and self.candidates_only:
+            what = "touch_only tests the candidates, and candidates_only does not"
+            raise InputError(what, "options", "leave one of the two out")
+        of_particles = OF_PARTICLES if self.candidates_only else ()
+        for name in (*OF_CONTACTS, *of_particles):
             if getattr(self, name) != getattr(ContactOptions, name):
-                what = f"{name} applies to contacts, and touch_only finds pairs alone"
+                what = f"{name} applies to contacts, and {given} finds pairs alone"
                 raise InputError(what, "options", "leave one of the two out")
 
     def _check_particles(self) -> None:

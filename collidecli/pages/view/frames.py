@@ -25,7 +25,11 @@ from collidecli.scene.contact_columns import RIGID_CONTACTS
 from collidecli.scene.model import GLOBAL_TEMPLATE, Model
 from collidecli.scene.motion import Motion, recorded_particles
 from collidecli.storage.contact_sets.reader import ContactSet
-from collidecli.storage.contact_sets.row_rules import check_shape_rows, is_touch_set
+from collidecli.storage.contact_sets.row_rules import (
+    check_has_touches,
+    check_shape_rows,
+    is_touch_set,
+)
 from collidecli.storage.process_activity import reading
 
 if TYPE_CHECKING:
@@ -67,6 +71,8 @@ class ViewFrames:
         """picked: frames of the set. frame_of: frame of the motion for each of the set. second: a
         set of the same shapes and cells, named `against`.
         """
+        for one in filter(None, (contacts, second)):
+            check_has_touches(one)
         self.against = against
         self._second = second
         self.number = np.arange(picked.start, picked.stop, picked.step)

@@ -11,6 +11,7 @@ import numpy as np
 from collidecli.errors import InputError
 from collidecli.scene.allowed_pairs import pair_range
 from collidecli.scene.contact_columns import (
+    CANDIDATES,
     CONTACT_ID,
     FRICTION_SCALE,
     KIND_UNKNOWN,
@@ -395,13 +396,34 @@ def is_touch_set(contacts: ContactSet) -> bool:
     return bool(contacts.config.get("touch_only")) and TOUCHES.name in contacts.groups
 
 
+def is_candidate_set(contacts: ContactSet) -> bool:
+    """Whether a set is of a run with --candidates-only: pairs that the broad phase found in place
+    of contacts of shapes."""
+    return bool(contacts.config.get("candidates_only")) and CANDIDATES.name in contacts.groups
+
+
 def has_unknown_touches(contacts: ContactSet) -> bool:
     """Whether a set is one of touches with a row: a pair whose distance is not known."""
     return is_touch_set(contacts) and contacts.groups[TOUCHES.name].row_count > 0
 
 
+def check_has_touches(contacts: ContactSet) -> None:
+    """Raises InputError for a set of candidates, which do not tell which pairs touch."""
+    if is_candidate_set(contacts):
+        what = (
+            "the contact set is of a run with --candidates-only: it has the pairs that the broad"
+            " phase found, and does not tell which of them touch"
+        )
+        fix = (
+            "run without --candidates-only, or read its pairs with collide export --to csv --group"
+            " candidates"
+        )
+        raise InputError(what, contacts.path, fix)
+
+
 def check_has_contacts(contacts: ContactSet) -> None:
-    """Raises InputError for a set of pairs that touch, which has no contacts of shapes."""
+    """Raises InputError for a set of pairs in place of contacts of shapes."""
+    check_has_touches(contacts)
     if is_touch_set(contacts):
         what = (
             "the contact set is of a run with --touch-only: it has pairs of shapes and no distances"

@@ -44,6 +44,7 @@ from collidecli.storage.contact_sets.reader import ContactSet
 from collidecli.storage.contact_sets.row_rules import (
     check_body_rows,
     check_group_rows,
+    check_has_touches,
     gap_range,
     has_unknown_touches,
     is_touch_set,
@@ -152,7 +153,8 @@ class AuditSource:
 
 def _check_touches(contacts: ContactSet) -> None:
     """Raises InputError for a set of touches with pairs that may not touch, as they are within a
-    gap."""
+    gap, and for one of candidates."""
+    check_has_touches(contacts)
     if not has_unknown_touches(contacts):
         return
     largest = gap_range(contacts)[1]

@@ -25,12 +25,12 @@ from collidecli.importers.recordings.kinds import open_recording
 from collidecli.importers.recordings.refused_formats import refuse_format
 from collidecli.motions.scenes import MUJOCO_ENDINGS
 from collidecli.results.result import Result
-from collidecli.scene.contact_columns import TOUCHES
+from collidecli.scene.contact_columns import PAIR_TABLES
 from collidecli.scene.options import SceneOptions
 from collidecli.storage.contact_sets.contact_table import ContactTable
 from collidecli.storage.contact_sets.header import FORMAT
 from collidecli.storage.contact_sets.reader import ContactSet
-from collidecli.storage.contact_sets.row_rules import check_shape_rows
+from collidecli.storage.contact_sets.row_rules import check_has_contacts, check_shape_rows
 from collidecli.storage.formats import file_format, refuse_profile
 from collidecli.storage.input_files import bag_format, recording_path
 from collidecli.storage.storage_formats import HDF5, UNKNOWN, USD, storage_of
@@ -39,6 +39,9 @@ from collidecli.verbs.inspect.scene import inspect_scene
 
 if TYPE_CHECKING:
     from collidecli.verbs.inspect.scene import Why
+
+PAIR_NAMES = {table.name for table in PAIR_TABLES.values()}
+"""Names of the tables of pairs in place of contacts."""
 
 
 @dataclass(frozen=True)
@@ -236,12 +239,7 @@ def inspect_contact_set(path: str, size_margin: float | None = None) -> ContactS
         worlds = WorldTotals(contacts.world_count, trigger=contacts.shapes.is_trigger)
         counts = None
         if size_margin is not None:
-            if TOUCHES.name in contacts.groups:
-                raise InputError(
-                    "has touching pairs in place of contacts, which --sizes counts",
-                    path,
-                    "run without --touch-only",
-                )
+            check_has_contacts(contacts)
             types = [str(label) for label in contacts.shapes.type]
             counts = BufferCounts(contacts.shapes.path, types, contacts.world_count)
         for block in contacts.blocks(
@@ -272,7 +270,7 @@ def inspect_contact_set(path: str, size_margin: float | None = None) -> ContactS
             timing=read_timing(path),
             by_world=(
                 None
-                if contacts.world_count < 2 or TOUCHES.name in contacts.groups
+                if contacts.world_count < 2 or contacts.groups.keys() & PAIR_NAMES
                 else worlds.rows(contacts.world_template)
             ),
             templates=_templates(contacts, body),

@@ -48,8 +48,9 @@ def _merged_timing(timings: Sequence[Any]) -> dict[str, Any]:
     for name in names:
         merged[name] = _merged(name, [group.attrs[name] for group in groups if name in group.attrs])
     candidates = merged.get("candidate_count", 0)
-    touching = merged.get("touching_pair_count", 0)
-    merged["false_positive_ratio"] = 1.0 - touching / candidates if candidates else 0.0
+    if "touching_pair_count" in merged or not candidates:  # else they were not tested
+        touching = merged.get("touching_pair_count", 0)
+        merged["false_positive_ratio"] = 1.0 - touching / candidates if candidates else 0.0
     chunks = [group["chunk"] for group in groups if "chunk" in group]
     shared = sorted(set.intersection(*(set(map(str, chunk)) for chunk in chunks))) if chunks else []
     merged["chunk"] = {

@@ -34,7 +34,12 @@ from collidecli.motions.scenes import MotionResult, scene_in_motion
 from collidecli.motions.timing import TimingReport
 from collidecli.motions.trace import write_trace
 from collidecli.results.result import Progress
-from collidecli.scene.contact_columns import RIGID_COLUMNS, ContactBlock
+from collidecli.scene.contact_columns import (
+    PAIR_TABLES,
+    RIGID_CONTACTS,
+    ContactBlock,
+    ContactGroup,
+)
 from collidecli.scene.model import Model
 from collidecli.scene.motion import Motion
 from collidecli.scene.option_values import BROAD_PHASES
@@ -77,9 +82,10 @@ class ProfileResult(MotionResult, schema="collide.profile/1", rows="phases"):
     extremes and repeats.
 
     phases: of each of PHASES its name, `skipped` (reason or None), times, counts and hash of
-    contacts. identical: every broad phase found the same contacts, bit for bit. repeats: passes of
-    each broad phase. fastest: the one with the least median compute time; is_clear: whether its
-    times lie apart from those of all others, by quartiles. auto: what `--broad-phase auto` chooses,
+    contacts, or of pairs that are found alone. identical: every broad phase found the same of
+    these, bit for bit. repeats: passes of each broad phase. fastest: the one with the least median
+    compute time; is_clear: whether its times lie apart from those of all others, by quartiles.
+    auto: what `--broad-phase auto` chooses,
     its reason, and whether no other is clearly faster. With several devices all this is of the
     first; identical is of each device by itself; devices has the times of the fastest broad phase
     and the phases of each device, device_advice the fastest. engines: of this engine and of others
@@ -313,7 +319,7 @@ def _measure(
             if repeat == request.repeats + 1:
                 extra_since = time.perf_counter()
             for phase in running if repeat % 2 else running[::-1]:
-                digest = ContactDigest(motion.float_type) if repeat == 0 else None
+                digest = digest_of(request.contact, motion.float_type) if repeat == 0 else None
                 model = pipelines[phase.name].device_model.model
                 report = _one_pass(pools[phase.name], motion, model, cells, request.contact, digest)
                 if digest is not None:
@@ -361,27 +367,34 @@ def _one_pass(
     return report
 
 
-class ContactDigest:
-    """One hash of all contacts, computed from the columns as the content hash of a contact set
-    is."""
+def digest_of(contact: ContactOptions, float_type: np.dtype) -> ContactDigest:
+    """An empty hash of the table that a run of these options has: of contacts, or of pairs."""
+    return ContactDigest(float_type, PAIR_TABLES.get(contact.finds_pairs_alone, RIGID_CONTACTS))
 
-    def __init__(self, float_type: np.dtype) -> None:
-        self._start = StreamDigest("/rigid_contacts/cell_start", np.dtype(np.int64))
+
+class ContactDigest:
+    """One hash of all rows of a table, by default the contacts, computed from the columns as the
+    content hash of a contact set is."""
+
+    def __init__(self, float_type: np.dtype, table: ContactGroup = RIGID_CONTACTS) -> None:
+        self._table = table.name
+        self._start = StreamDigest(f"/{table.name}/cell_start", np.dtype(np.int64))
         self._start.update(np.zeros(1, np.int64))
         self._rows = 0
         self._columns = {
             column.name: StreamDigest(
-                f"/rigid_contacts/{column.name}", column.dtype_for(float_type), row_shape(column)
+                f"/{table.name}/{column.name}", column.dtype_for(float_type), row_shape(column)
             )
-            for column in RIGID_COLUMNS
+            for column in table.columns
         }
 
     def add(self, block: ContactBlock) -> None:
         """Adds the next block, in the order of cells."""
-        self._start.update(self._rows + np.cumsum(block.cell_counts, dtype=np.int64))
-        self._rows += block.contact_count
+        rows = block.tables[self._table]
+        self._start.update(self._rows + np.cumsum(rows.cell_counts, dtype=np.int64))
+        self._rows += rows.row_count
         for name, digest in self._columns.items():
-            digest.update(block.columns[name])
+            digest.update(rows.columns[name])
 
     def value(self) -> str:
         return content_hash((self._start, *self._columns.values()))

@@ -46,10 +46,9 @@ def buffer_sizes(
     counted. None if they are not requested."""
     if not request.sizes:
         return None
-    if request.contact.touch_only:
-        raise InputError(
-            "--sizes counts contacts", "--touch-only", "leave it out, or give no --sizes"
-        )
+    if found := request.contact.finds_pairs_alone:
+        option = f"--{found.replace('_', '-')}"
+        raise InputError("--sizes counts contacts", option, "leave it out, or give no --sizes")
     model = scene.model
     samples = cache(partial(sample_poses, motion))
     with scene.named():

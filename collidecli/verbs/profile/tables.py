@@ -31,7 +31,8 @@ def profile_table(result: ResultDict) -> RenderableType:
     identical = f"bit-identical from {', '.join(phase['name'] for phase in run)}"
     if not result["identical"]:
         identical = "DIFFER between broad phases: this is a bug of collide, please report it"
-    ending = [("contacts", identical), ("advice", result["advice"])]
+    compared = "contacts" if _are_tested(run) else "candidates"
+    ending = [(compared, identical), ("advice", result["advice"])]
     devices = result.get("devices") or []
     for index, timed in enumerate(devices):
         time = (
@@ -70,6 +71,11 @@ ENGINE_COLUMNS: list[Column] = [
 """Of `engines` of collide.profile/1."""
 
 
+def _are_tested(run: list[ResultDict]) -> bool:
+    """Whether the broad phases' candidates went through a narrow phase."""
+    return all(phase["false_positive_ratio"] is not None for phase in run)
+
+
 def _side_by_side(result: ResultDict, run: list[ResultDict], narrow: int) -> Listing:
     spread = result["repeats"] > 1 and not narrow
     table = listing(("", "left"), *((phase["name"], "right") for phase in run))
@@ -99,9 +105,13 @@ def _side_by_side(result: ResultDict, run: list[ResultDict], narrow: int) -> Lis
             "list of pairs, once",
             *(seconds(spent) if spent else "none" for spent in listing_seconds),
         )
-    table.add_row("pairs tested", *(count(phase["candidates"]) for phase in run))
-    table.add_row("without contact", *(percent(phase["false_positive_ratio"]) for phase in run))
-    table.add_row("contacts", *(count(phase["contacts"]) for phase in run))
+    table.add_row(
+        "pairs tested" if _are_tested(run) else "pairs",
+        *(count(phase["candidates"]) for phase in run),
+    )
+    if _are_tested(run):
+        table.add_row("without contact", *(percent(phase["false_positive_ratio"]) for phase in run))
+        table.add_row("contacts", *(count(phase["contacts"]) for phase in run))
     return table
 
 

@@ -35,7 +35,11 @@ from collidecli.scene.contact_columns import RIGID_CONTACTS, SWEEP, TOUCHES
 from collidecli.scene.motion import check_seconds
 from collidecli.storage.contact_sets.header import TIME
 from collidecli.storage.contact_sets.reader import ContactSet
-from collidecli.storage.contact_sets.row_rules import check_body_rows, is_touch_set
+from collidecli.storage.contact_sets.row_rules import (
+    check_body_rows,
+    check_has_touches,
+    is_touch_set,
+)
 from collidecli.storage.contact_sets.selected import (
     SelectedContacts,
     chosen_worlds,
@@ -354,6 +358,7 @@ def _is_amount(value: Any) -> bool:
 
 
 def _selected(contacts: ContactSet, request: ReportRequest) -> SelectedContacts:
+    check_has_touches(contacts)
     kept = kept_items(contacts, request.include, request.exclude)
     if request.bodies:
         check_body_rows(contacts)

@@ -68,10 +68,10 @@ class RunResult(ContactCounts, Result, schema="collide.run/1"):
     shapes, bodies: counts, of all templates. worlds, frames: counts. pair_gap, pair_margin: least
     and greatest gap and margin of two shapes of which one moves [m]. gap_rule: max or sum, of the
     gaps of a pair. candidates: pairs that the broad phase found, over all cells.
-    false_positive_ratio: fraction of them without a contact. groups: counts of each table beside
-    /rigid_contacts; None without them. sweep, soft_sweep, self_sweep: of contacts between frames,
-    of shapes, of particles with shapes, and of cloths and soft bodies with themselves; None without
-    them.
+    false_positive_ratio: fraction of them without a contact; None if they are not tested. groups:
+    counts of each table beside /rigid_contacts; None without them. sweep, soft_sweep, self_sweep:
+    of contacts between frames, of shapes, of particles with shapes, and of cloths and soft bodies
+    with themselves; None without them.
     """
 
     OPTIONAL: ClassVar[tuple[str, ...]] = (
@@ -100,7 +100,7 @@ class RunResult(ContactCounts, Result, schema="collide.run/1"):
     broad_phase: str
     broad_phase_reason: str
     candidates: int
-    false_positive_ratio: float
+    false_positive_ratio: float | None
     stages: list[StageTime]
     wall_seconds: float
     frames_per_second: float

@@ -54,9 +54,10 @@ def _gap_text(result: ResultDict) -> str:
 def _overview(result: ResultDict) -> list[tuple[str, str]]:
     templates = f" in {count(result['templates'])} templates" if result["templates"] > 1 else ""
     shapes = plural(result["shapes"], "shape") + templates
-    candidates = f"{plural(result['candidates'], 'pair')} tested"
-    if result["candidates"]:
-        candidates += f", {percent(result['false_positive_ratio'])} without contact"
+    ratio = result["false_positive_ratio"]
+    candidates = f"{plural(result['candidates'], 'pair')}{', not' if ratio is None else ''} tested"
+    if result["candidates"] and ratio is not None:
+        candidates += f", {percent(ratio)} without contact"
     rows = [
         ("scene", result["scene"]),
         ("", f"{shapes}, {plural(result['worlds'], 'world')}, {plural(result['frames'], 'frame')}"),
@@ -65,10 +66,11 @@ def _overview(result: ResultDict) -> list[tuple[str, str]]:
         ("gap", f"{_gap_text(result)}; farther shapes have no contact"),
         *margin_rows(result["pair_margin"]),
         ("candidates", candidates),
-        ("contacts", contact_text(result)),
-        *trigger_rows(result),
-        ("deepest", deepest_text(result["deepest"])),
     ]
+    if ratio is not None:
+        rows.append(("contacts", contact_text(result)))
+        rows += trigger_rows(result)
+        rows.append(("deepest", deepest_text(result["deepest"])))
     for name, of_group in (result.get("groups") or {}).items():
         text = (
             f"{count(of_group['rows'])} in {plural(of_group['cells'], 'cell')}"
