@@ -10,7 +10,6 @@ from collidecli.engine.candidates import CandidateList
 from collidecli.engine.cells import Chunk
 from collidecli.engine.column_destination import EVERYTHING, ColumnDestination
 from collidecli.engine.ordered_contacts import RowWriter, finished_columns, new_columns
-from collidecli.engine.runtime.chunk_counts import ElementCount
 from collidecli.engine.runtime.kernel import kernel
 from collidecli.engine.runtime.workspace import Workspace
 from collidecli.scene.contact_columns import (
@@ -39,10 +38,15 @@ def end_cells(
 
 def _candidates_kernel(columns_type: Any, _: Any) -> wp.Kernel:
     @kernel
-    def list_candidates(row: wp.array[wp.vec2i], bound: wp.array[wp.int32], columns: columns_type):
-        """One thread per candidate, as many as the bound: its shapes."""
+    def list_candidates(
+        row: wp.array[wp.vec2i],
+        row_bound: wp.array[wp.int32],
+        bound: wp.array[wp.int32],
+        columns: columns_type,
+    ):
+        """One thread per candidate, as many as both bounds: its shapes."""
         thread = wp.tid()
-        if thread >= bound[0]:
+        if thread >= row_bound[0] or thread >= bound[0]:
             return
         columns.shape0[thread] = row[thread][0]
         columns.shape1[thread] = row[thread][1]
@@ -66,17 +70,19 @@ def candidate_rows(
     """Issues the copy of the candidates of a chunk; the function returned waits for a block without
     contacts, whose group `candidates` has them in canonical order.
 
-    listed: those of a table without colliders, which have one bucket. destination: where columns
-    stay on the device the group has none. The function raises CountsExceeded as `Workspace.send`
-    does.
+    destination: where columns stay on the device the group has none. The function raises
+    CountsExceeded as `Workspace.send` does.
     """
-    total = ElementCount(listed.count, listed.bound, "candidate_bucket")
+    ends = listed.parts * chunk.cell_count
+    total = workspace.counts.of("listed_candidate", listed.part_end, ends)
     every = ColumnDestination(None, destination.kept)
     columns, wanted, arrays = new_columns(CANDIDATE_ROWS, total.most, chunk, every, workspace)
     cell_end = arrays["cell_end"]
-    ends = [listed.part_end, listed.parts, listed.bound, cell_end]
-    workspace.launch(end_cells, chunk.cell_count, ends)
-    workspace.launch(CANDIDATE_ROWS.kernel, total.most, [listed.row, listed.bound, columns])
+    workspace.launch(
+        end_cells, chunk.cell_count, [listed.part_end, listed.parts, total.bound, cell_end]
+    )
+    arguments = [listed.row, listed.bound, total.bound, columns]
+    workspace.launch(CANDIDATE_ROWS.kernel, total.most, arguments)
     finished = finished_columns(wanted, cell_end, total, chunk, every, workspace)
 
     def block() -> ContactBlock:

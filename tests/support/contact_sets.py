@@ -336,6 +336,7 @@ def made_up_groups(
     soft_rows = _keys(rng, cell_count, soft, 5)
     self_rows = _keys(rng, cell_count, self_keys, 2)
     touches = _keys(np.random.default_rng(seed), cell_count, pairs, 3)
+    candidates = _keys(np.random.default_rng(seed + 1), cell_count, pairs, 4)
     shapes = np.concatenate(patches)
     soft_key = np.concatenate(soft_rows)
     self_key = np.concatenate(self_rows)
@@ -354,6 +355,7 @@ def made_up_groups(
         },
         "self_contacts": {"kind": self_key[:, 0], "indices": self_key[:, 1:5]},
         "touches": dict(zip(("shape0", "shape1"), np.concatenate(touches).T, strict=True)),
+        "candidates": dict(zip(("shape0", "shape1"), np.concatenate(candidates).T, strict=True)),
     }
 
     given_steps, steps = _between_frames(model, cell_count, seed, pairs, soft, self_keys)
@@ -363,6 +365,7 @@ def made_up_groups(
         "soft_contacts": soft_rows,
         "self_contacts": self_rows,
         "touches": touches,
+        "candidates": candidates,
     }
     rows |= steps
     counts = {name: list(map(len, cells)) for name, cells in rows.items()}

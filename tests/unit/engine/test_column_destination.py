@@ -16,7 +16,7 @@ from collidecli.engine.runtime import device_stream
 from collidecli.engine.runtime.workspace import ALIGNMENT, Workspace
 from collidecli.engine.scheduler import Workers
 from collidecli.errors import InputError
-from collidecli.scene.contact_columns import FRICTION_SCALE, RIGID_COLUMNS, TOUCHES
+from collidecli.scene.contact_columns import FRICTION_SCALE, PAIR_TABLES, RIGID_COLUMNS, TOUCHES
 from collidecli.scene.options import ContactOptions
 from tests.support.device_scenes import REDUCED, SCENES, Scene, scene_blocks, scene_pipeline
 from tests.support.engine_runs import MEMORY
@@ -126,7 +126,10 @@ def test_touching_pairs_are_copied_alone(own_memory):
         assert size < traffic.downloaded_bytes < size + SIZES_READ + 3 * ALIGNMENT
 
 
-@pytest.mark.parametrize("options", [*OPTIONS.values(), ContactOptions(touch_only=True)])
+PAIRS_ALONE = [ContactOptions(touch_only=True), ContactOptions(candidates_only=True)]
+
+
+@pytest.mark.parametrize("options", [*OPTIONS.values(), *PAIRS_ALONE])
 @pytest.mark.parametrize(("chunk", "threads"), [(0, 1), (1, 3), (2, 1)])
 def test_kept_columns_are_those_of_the_host(own_memory, options, chunk, threads):
     scene = scene_of(options)
@@ -135,8 +138,9 @@ def test_kept_columns_are_those_of_the_host(own_memory, options, chunk, threads)
     kept = KeptColumns(wp.get_device("cpu"))
     pipeline = replace(pipeline, destination=ColumnDestination(None, kept))
     blocks = scene_blocks(pipeline, scene, chunk, threads)
-    tables = [block.groups.get(TOUCHES.name, block) for block in blocks]
-    of_host = whole.groups.get(TOUCHES.name, whole)
+    table = PAIR_TABLES[options.finds_pairs_alone].name if options.finds_pairs_alone else ""
+    tables = [block.groups.get(table, block) for block in blocks]
+    of_host = whole.groups.get(table, whole)
     np.testing.assert_array_equal(
         np.concatenate([table.cell_counts for table in tables]), of_host.cell_counts
     )

@@ -12,7 +12,7 @@ import collidecli
 from collidecli import InputError, ModelBuilder
 from collidecli.engine.pipeline_build import find_device
 from collidecli.motions.pose_arrays import PoseArray
-from collidecli.scene.contact_columns import RIGID_COLUMNS
+from collidecli.scene.contact_columns import PAIR_TABLES, RIGID_COLUMNS
 from collidecli.scene.episodes import Episodes
 from collidecli.scene.options import ContactOptions
 from tests.support.device_scenes import SCENES, Scene
@@ -113,14 +113,16 @@ def test_named_columns_are_kept_alone(scene):
     assert "columns=shape1,distance,normal" in repr(copy.copy(kept))
 
 
-def test_touching_pairs_stay(scene):
-    here = collidecli.collide(scene.model, scene.poses, touch_only=True)
-    kept = kept_of(scene, touch_only=True, chunk_cells=2)
-    touches = here.groups["touches"]
+@pytest.mark.parametrize("option", PAIR_TABLES)
+def test_pairs_alone_stay(scene, option):
+    here = collidecli.collide(scene.model, scene.poses, **{option: True})
+    kept = kept_of(scene, chunk_cells=2, **{option: True})
+    pairs = here.groups[PAIR_TABLES[option].name]
     assert list(kept.columns) == ["shape0", "shape1"]
-    np.testing.assert_array_equal(np.diff(kept.cell_start.numpy()), touches.cell_counts)
+    assert len(kept) > 50
+    np.testing.assert_array_equal(np.diff(kept.cell_start.numpy()), pairs.cell_counts)
     for name, array in kept.columns.items():
-        np.testing.assert_array_equal(array.numpy(), touches.columns[name])
+        np.testing.assert_array_equal(array.numpy(), pairs.columns[name])
     host = kept.to_host()
     assert host.contact_set.content_sha256 == here.contact_set.content_sha256
 
@@ -149,6 +151,7 @@ def test_contacts_of_a_device_are_not_copied(scene):
         ({"keep_on_device": [1]}, "there is no column 1"),
         ({"keep_on_device": []}, "it names no column"),
         ({"keep_on_device": "shape0", "touch_only": True}, "has the columns shape0 and shape1"),
+        ({"keep_on_device": "shape0", "candidates_only": True}, "candidates_only has the columns"),
         ({"keep_on_device": 1}, "1 is neither True nor names of columns"),
         ({"keep_on_device": None}, "None is neither True nor names of columns"),
         ({"sweep": True}, "the host completes the rows of sweep"),

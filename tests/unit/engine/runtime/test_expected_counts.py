@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import warp as wp
 
+from collidecli.engine.candidate_rows import CANDIDATE_ROWS, end_cells
 from collidecli.engine.contact_record import Candidates
 from collidecli.engine.narrowphase.collider import Bucket
 from collidecli.engine.narrowphase.sub_pairs import FEW, copy_sub_pairs
@@ -41,6 +42,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "reduced": vars(REDUCED),
     "limited": {"max_contacts_per_pair": 2},
     "touch": {"touch_only": True},
+    "candidates": {"candidates_only": True},
 }
 
 
@@ -81,8 +83,12 @@ def motion_of(kind: str, name: str) -> Motion:
 MESHES = ("meshes", "heightfields", "terrains", "fields")
 PARTICLES = ("particles", "elements")
 CASES = [
-    *((kind, name, "explicit") for kind in MESHES for name in OPTIONS),
-    *(("primitives", "touch", phase) for phase in ("explicit", "nxn", "sap")),
+    *((kind, name, "explicit") for kind in MESHES for name in OPTIONS if name != "candidates"),
+    *(
+        ("primitives", name, phase)
+        for name in ("touch", "candidates")
+        for phase in ("explicit", "nxn", "sap")
+    ),
     *((kind, "all", phase) for kind in MESHES for phase in ("nxn", "sap")),
     *((kind, "all", phase) for kind in PARTICLES for phase in ("explicit", "nxn", "sap")),
 ]
@@ -113,6 +119,8 @@ def test_a_chunk_with_more_than_expected_is_computed_again(
 
 NAMES = [
     ("primitives", "touch", "touching"),
+    ("primitives", "candidates", "candidate_bucket"),
+    ("primitives", "candidates", "listed_candidate"),
     ("meshes", "all", "candidate_bucket"),
     ("meshes", "all", "mesh_mesh_sub_pair"),
     ("meshes", "all", "mesh_mesh_row"),
@@ -179,6 +187,7 @@ def test_each_number_beyond_its_capacity_is_found(
 CEILINGS = {
     ("primitives", "all"): (33, 7, 1, 1),
     ("primitives", "touch"): (32, 7, 1, 1),
+    ("primitives", "candidates"): (14, 6, 1, 1),
     ("meshes", "all"): (60, 12, 1, 1),
     ("meshes", "touch"): (57, 15, 1, 1),
     ("heightfields", "all"): (68, 14, 1, 1),
@@ -322,6 +331,23 @@ def test_touches_beyond_a_bound_are_not_listed(candidates, touches):
     counts = ints(9, 9, 9, 9)
     wp.launch(mark_touching, 4, [ints(3, 0, 1, 2), ints(candidates), counts], device="cpu")
     assert counts.numpy().tolist() == [1, 0, 1, 1][:candidates] + [9] * (4 - candidates)
+
+
+@pytest.mark.parametrize(("rows", "listed"), [(4, 4), (3, 3), (0, 3), (3, 0)])
+def test_candidates_beyond_a_bound_are_not_listed(rows, listed):
+    """Those of a bucket and those of the table have a capacity each. The cells have two parts."""
+    find_device("cpu")
+    columns = CANDIDATE_ROWS.struct()
+    columns.shape0 = ints(-1, -1, -1, -1)
+    columns.shape1 = ints(-1, -1, -1, -1)
+    arguments = [pairs((1, 2), (3, 4), (5, 6), (7, 8)), ints(rows), ints(listed), columns]
+    wp.launch(CANDIDATE_ROWS.kernel, 4, arguments, device="cpu")
+    both = min(rows, listed)
+    assert columns.shape0.numpy().tolist() == [1, 3, 5, 7][:both] + [-1] * (4 - both)
+    assert columns.shape1.numpy().tolist() == [2, 4, 6, 8][:both] + [-1] * (4 - both)
+    ends = ints(9, 9)
+    wp.launch(end_cells, 2, [ints(1, 1, 2, 4), 2, ints(listed), ends], device="cpu")
+    assert ends.numpy().tolist() == ([1, 4] if listed else [0, 0])
 
 
 @pytest.mark.parametrize("bound", [0, 3])
