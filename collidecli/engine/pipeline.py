@@ -28,6 +28,7 @@ from collidecli.engine.cells import (
 )
 from collidecli.engine.column_destination import EVERYTHING, ColumnDestination
 from collidecli.engine.contact_record import (
+    Candidates,
     count_touching,
     new_candidates,
     scan_counts,
@@ -454,18 +455,7 @@ class CollisionPipeline:
         emitted, inexact = self.narrow_phase.collide(chunk, candidates, listed, workspace)
         if self.touch_only:
             clock.end("narrow_phase")
-            touching = touching_pairs(
-                chunk, candidates, listed, self.float_type, workspace, self.destination
-            )
-            clock.end("order")
-
-            def touches() -> ContactBlock:
-                block = touching()
-                report.candidate_count += candidate_count(listed, workspace)
-                report.touching_count = block.groups[TOUCHES.name].row_count
-                return block
-
-            return touches
+            return self._issue_touches(chunk, candidates, listed, workspace, report, clock)
         scale = None
         if self.reduction is not None:
             clock.end("narrow_phase")
@@ -509,6 +499,30 @@ class CollisionPipeline:
             return block
 
         return contacts
+
+    def _issue_touches(
+        self,
+        chunk: Chunk,
+        candidates: Candidates,
+        listed: CandidateList,
+        workspace: Workspace,
+        report: ChunkReport,
+        clock: StageClock,
+    ) -> Callable[[], ContactBlock]:
+        """Issues the search for the candidates that touch; the function returned waits for them and
+        completes the report."""
+        rows = touching_pairs(
+            chunk, candidates, listed, self.float_type, workspace, self.destination
+        )
+        clock.end("order")
+
+        def block() -> ContactBlock:
+            found = rows()
+            report.candidate_count += candidate_count(listed, workspace)
+            report.touching_count = found.groups[TOUCHES.name].row_count
+            return found
+
+        return block
 
     def _issue_candidates(
         self,

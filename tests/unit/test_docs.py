@@ -254,7 +254,9 @@ def test_every_sample_is_listed():
 
 WITH_PYTHON = ["README.md", "docs/explanation/sdf.md"]
 WITH_PYTHON += [f"docs/reference/{name}.md" for name in ("python", "materials")]
-WITH_PYTHON += [f"docs/howto/{name}.md" for name in ("reduce-contacts", "follow-contacts")]
+WITH_PYTHON += [
+    f"docs/howto/{name}.md" for name in ("reduce-contacts", "follow-contacts", "list-candidates")
+]
 
 
 @pytest.mark.rest

@@ -108,6 +108,7 @@ def profile(
     self_contact_rest: float | str | None = None,
     sticky_contacts: float | str = 0.0,
     touch_only: bool = False,
+    candidates_only: bool = False,
     contact_ids: bool = False,
     contact_id_angle: float | None = None,
     narrow_phase: Literal["gjk", "mpr"] = "gjk",
