@@ -145,7 +145,7 @@ def test_a_group_of_one_set_is_a_difference(differences):
 
 def test_sets_of_different_groups_are_not_merged(made, collide):
     write_contact_set(made / "b.h5", MODEL, made_up_block(MODEL, GROUP_FRAMES))
-    told = "groups: /hydro_faces, /hydro_patches, /self_contacts, /soft_contacts"
+    told = "groups: /candidates, /hydro_faces, /hydro_patches, /self_contacts, /soft_contacts"
     collide.refused("merge a.h5 b.h5 --worlds -o ab.h5", told=told)
 
 
@@ -283,7 +283,7 @@ def test_shapes_in_another_order_are_matched_by_path(differences, block):
     soft = groups["soft_contacts"]
     sign = np.where(order[patches["shape0"]] > order[patches["shape1"]], -1.0, 1.0)
     assert (sign < 0.0).any()
-    for columns in (patches, groups["touches"]):
+    for columns in (patches, groups["touches"], groups["candidates"]):
         pair = order[np.stack([columns[name] for name in ("shape0", "shape1")])]
         columns |= dict(
             zip(("shape0", "shape1"), np.sort(pair, axis=0).astype(np.int32), strict=True)

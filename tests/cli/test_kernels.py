@@ -170,6 +170,7 @@ RUNS = (
         "all",
     ),
     ("run", *PILE, "--touch-only", "--broad-phase", "explicit"),
+    ("run", *PILE, "--candidates-only"),
     ("run", *HUMANOID, "--worlds", "3"),
     ("run", *HUMANOID, "--sweep"),
     ("run", *MESHES),
