@@ -35,7 +35,7 @@ def import_contacts(
     scene: PathLike | Sequence[PathLike] | None,
     recording: PathLike | None = None,
     *,
-    layout: Literal["rows", "mujoco", "newton", "dart", "genesis", "raisim"] = IMPORT_SOURCES[0],
+    layout: Literal["rows", "mujoco", "newton", "dart", "genesis", "raisim"] = "rows",
     compression: Literal["gzip", "none", "lzf", "zstd"] = "gzip",
     format: int = CONTACT_FORMATS[0],
     force: bool = False,
