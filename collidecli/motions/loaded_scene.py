@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 class LoadedScene:
     """One or several scene files as a model.
 
-    name: file names, joined with a space. sha256: of every file of the scene, in order. imports:
-    importer's result of each scene. world_import: index of each world's scene in `imports`.
+    name: file names, joined with a space; "" of a model that was given. sha256: of every file of
+    the scene, in order. imports: importer's result of each scene. world_import: index of each world's scene in `imports`.
     recording: open recording, which the motion closes; None for the scene's own animation or
     resting pose. ignores_particles: the scene has particles, which were taken from the model on
     request.
@@ -88,7 +88,7 @@ class LoadedScene:
         try:
             yield
         except InputError as error:
-            if not error.where.startswith(("shape ", "body ")):
+            if not self.name or not error.where.startswith(("shape ", "body ")):
                 raise
             raise InputError(error.what, f"{self.name}: {error.where}", error.fix) from error
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from collidecli.importers.convex_parts_cache import parts_kept_in
 from collidecli.scene.options import (
@@ -16,13 +16,16 @@ from collidecli.scene.options import (
 )
 from collidecli.storage.reading_limit import limited_reading
 
+if TYPE_CHECKING:
+    from collidecli.motions.given_scenes import GivenScene
+
 Options = TypeVar("Options", SceneOptions, RecordingOptions)
 
 
 @dataclass(frozen=True, kw_only=True)
 class SceneRequest:
     """A scene and its motion. scenes: files. trajectory: a recording. frames: a slice A:B:S; empty
-    is all."""
+    is all. given: a model and its motion in place of files, or None."""
 
     scenes: Sequence[str]
     trajectory: str | None = None
@@ -31,6 +34,7 @@ class SceneRequest:
     contact: ContactOptions = field(default_factory=ContactOptions)
     scene_options: SceneOptions = field(default_factory=SceneOptions)
     recording: RecordingOptions = field(default_factory=RecordingOptions)
+    given: GivenScene | None = field(default=None, repr=False, compare=False)
 
     @contextmanager
     def limits(self) -> Iterator[None]:

@@ -12,6 +12,7 @@ from collidecli.analysis.frame_texts import parse_frames
 from collidecli.errors import InputError
 from collidecli.motions.chosen_pairs import unfiltered_notes, with_chosen_pairs
 from collidecli.motions.derived import SlicedMotion
+from collidecli.motions.given_scenes import given_scene
 from collidecli.motions.loaded_scene import LoadedScene
 from collidecli.motions.requests import SceneRequest
 from collidecli.motions.scene_cache import file_state
@@ -128,6 +129,8 @@ def load_scene(
 def load_with(request: SceneRequest, cache: SceneCache | None = None) -> LoadedScene:
     """The scene of a request. cache: keeps the recording and the imported scene; None keeps
     nothing."""
+    if request.given is not None:
+        return given_scene(request.given)
     recording = None
     if request.trajectory is not None:
         from collidecli.importers.recordings.kinds import open_recording

@@ -9,7 +9,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import replace
 from functools import partial
-from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast, overload
 
 import numpy as np
@@ -18,6 +17,7 @@ from collidecli.engine.pipeline_build import find_device
 from collidecli.errors import InputError
 from collidecli.motions.collision import Collision, contact_writer, prepare_collision
 from collidecli.motions.columns import check_no_columns, run_columns
+from collidecli.motions.given_scenes import model_sha256
 from collidecli.motions.pose_arrays import PoseArray, checked_particles, frame_times
 from collidecli.motions.scenes import check_worlds
 from collidecli.motions.timing import TimingReport
@@ -217,18 +217,13 @@ def of_collision(
     """The contacts of a collision of a model, with the names of its shapes and objects, and what
     `contact_set` writes. optional: optional columns that they have besides those of options.
     groups: their further tables; None is those of the pipeline."""
-    shapes = model.shapes
     motion = collision.motion
     contact = collision.contact
-    content = (
-        json.dumps(shapes.path).encode(),
-        *(array.tobytes() for array in (shapes.type, shapes.size, shapes.pose)),
-    )
     writer = partial(
         contact_writer,
         model=collision.pipeline.device_model.model,
         motion=motion,
-        scene=("", sha256(b"".join(content)).hexdigest()),
+        scene=("", model_sha256(model)),
         config=json.dumps(contact.stored),
         columns=(*RIGID_COLUMNS, *optional, *contact.columns),
         groups=collision.pipeline.groups if groups is None else groups,
@@ -246,7 +241,7 @@ def _check_model(model: object) -> None:
         raise InputError(
             f"model is a {type(model).__name__}",
             "collide",
-            "give a result of ModelBuilder.finalize()",
+            "give a result of ModelBuilder.finalize(); collidecli.run takes files",
         )
 
 

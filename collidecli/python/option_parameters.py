@@ -101,6 +101,10 @@ def keyword(name: str, annotation: str, default: Any) -> Parameter:
     return Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
 
 
+POSES = "np.ndarray | None"
+TIMES = "str | Sequence[float] | np.ndarray"
+"""Types of the positions of particles of a model, and of `time`: of a recording the name of its
+times, of an array of poses the times [s]."""
 MOTION_PARAMETERS: Parameters = {
     "worlds": keyword("worlds", "int | None", None),
     "frames": keyword("frames", FRAMES, ""),
@@ -109,9 +113,15 @@ SOURCE_PARAMETERS: Parameters = {
     **MOTION_PARAMETERS,
     **option_parameters(RecordingOptions, SceneOptions),
 }
-"""Options of a scene and its recording."""
-RUN_PARAMETERS: Parameters = {
+"""Options of scene files and a recording."""
+SCENE_PARAMETERS: Parameters = {
     **SOURCE_PARAMETERS,
+    "particle_q": keyword("particle_q", POSES, None),
+    "time": keyword("time", TIMES, ""),
+}
+"""Options of a scene and its motion: of files, or of a model and an array of poses."""
+RUN_PARAMETERS: Parameters = {
+    **SCENE_PARAMETERS,
     "columns": keyword("columns", NAMES, ()),
     **option_parameters(ContactOptions, EngineOptions),
 }

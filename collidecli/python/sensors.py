@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Sequence
 from dataclasses import dataclass, fields
-from inspect import signature
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from collidecli.motions.requests import EngineRequest
-from collidecli.python.scenes import scene_request
+from collidecli.python.option_parameters import (
+    SCENE_PARAMETERS,
+    option_parameters,
+    with_options,
+)
+from collidecli.python.scenes import MotionSource, SceneSource, source_request
 from collidecli.results.result import PathLike, html_table
-from collidecli.scene.arguments import checked_metres, python_call, unknown_argument
-from collidecli.scene.options import OPTION_GROUPS, ContactOptions, declared_options
+from collidecli.scene.arguments import checked_metres, python_call
+from collidecli.scene.options import ContactOptions, EngineOptions
 from collidecli.verbs.label.sensor_labels import SensorBlock, SensorLabels
 from collidecli.verbs.label.sensors import SensorRequest, evaluated
 
@@ -24,12 +26,11 @@ if TYPE_CHECKING:
 
     from collidecli.exporters.dense_columns import NamedColumns
 
-OF_SENSORS = {
-    name
-    for kind in OPTION_GROUPS.values()
-    if kind is not ContactOptions
-    for name in declared_options(kind)
-} | {"worlds", "frames", "gap", "margin", "gap_rule", "static_pairs"}
+OPTIONS = {
+    **SCENE_PARAMETERS,
+    **option_parameters(ContactOptions, names=["gap", "margin", "gap_rule", "static_pairs"]),
+    **option_parameters(EngineOptions),
+}
 """Options of `run` that have an effect on sensors."""
 
 
@@ -128,9 +129,10 @@ class Sensors:
 
 
 @python_call
+@with_options(OPTIONS)
 def label_sensors(
-    scene: PathLike | Sequence[PathLike] | None,
-    recording: PathLike | None = None,
+    scene: SceneSource,
+    recording: MotionSource = None,
     *,
     sensors: PathLike = "scene",
     enter: float | str = 0.0,
@@ -159,13 +161,11 @@ def label_sensors(
     Raises:
         InputError: as `collide label --sensors` does.
     """
-    for name in options.keys() - OF_SENSORS:
-        known = OF_SENSORS | signature(label_sensors).parameters.keys()
-        raise unknown_argument(name, "label_sensors", known)
-    run = scene_request(scene, recording, options)
-    given = {member.name: getattr(run, member.name) for member in fields(EngineRequest)}
-    request = SensorRequest(
-        **given,
+    request = source_request(
+        SensorRequest,
+        scene,
+        recording,
+        options,
         sensors=os.fspath(sensors),
         enter=checked_metres(enter, "enter"),
         leave=None if leave is None else checked_metres(leave, "leave"),

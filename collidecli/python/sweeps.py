@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from contextlib import closing
 from dataclasses import dataclass, field, fields, replace
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
@@ -12,12 +12,21 @@ from collidecli.analysis.totals import TOUCHES
 from collidecli.engine.device_model import DeviceModel, upload_model
 from collidecli.engine.pipeline import rows_within
 from collidecli.engine.pipeline_build import find_device, load_stages, sweep_stages
-from collidecli.errors import InputError
 from collidecli.exporters.dense_columns import AXES, NamedColumns
 from collidecli.motions.collision import check_frames, pose_batches
 from collidecli.motions.timing import TimingReport
-from collidecli.python.contacts import contact_options, motion_of
-from collidecli.scene import option_values, options
+from collidecli.motions.requests import EngineRequest
+from collidecli.python.option_parameters import (
+    SCENE_PARAMETERS,
+    option_parameters,
+    with_options,
+)
+from collidecli.python.scenes import (
+    MotionSource,
+    SceneSource,
+    loaded_with_warnings,
+    source_request,
+)
 from collidecli.scene.arguments import checked_metres, python_call
 from collidecli.scene.contact_columns import (
     SELF_SWEEP,
@@ -28,6 +37,8 @@ from collidecli.scene.contact_columns import (
 )
 from collidecli.scene.model import Model
 from collidecli.scene.motion import Motion
+from collidecli.scene.option_values import DEFAULT_SWEEP_TOLERANCE
+from collidecli.scene.options import ContactOptions, EngineOptions, check_sweep_tolerance
 from collidecli.storage.field_cache import FieldCache
 
 if TYPE_CHECKING:
@@ -35,6 +46,7 @@ if TYPE_CHECKING:
     import xarray
 
 CELLS_AT_ONCE = 4096
+OF_ELEMENTS = ("self_contacts", "self_contact_rings", "self_contact_rest")
 MEMORY_LIMIT = 1 << 32
 """Scratch memory and rows of a batch [bytes]."""
 
@@ -170,7 +182,7 @@ def _swept_groups(
     device_model: DeviceModel,
     model: Model,
     motion: Motion,
-    contact: options.ContactOptions,
+    contact: ContactOptions,
     tolerance: float,
     store: FieldCache,
 ) -> dict[str, GroupRows]:
@@ -188,67 +200,55 @@ def _swept_groups(
     )
 
 
+OPTIONS = {
+    **SCENE_PARAMETERS,
+    **option_parameters(ContactOptions, names=["margin", "static_pairs", *OF_ELEMENTS]),
+    **option_parameters(EngineOptions, names=["device", "cache_dir", "cache_limit"]),
+}
+
+
 @python_call
+@with_options(OPTIONS)
 def sweep(
-    model: Model,
-    body_q: np.ndarray | Motion | None,
+    scene: SceneSource,
+    recording: MotionSource = None,
     *,
-    particle_q: np.ndarray | None = None,
-    time: Sequence[float] | np.ndarray | None = None,
-    fps: float | None = None,
-    tolerance: float | str = option_values.DEFAULT_SWEEP_TOLERANCE,
-    margin: float | str | None = None,
-    self_contacts: float | str = 0.0,
-    self_contact_rings: int = option_values.DEFAULT_RINGS,
-    self_contact_rest: float | str | None = None,
-    device: str = "",
-    cache_dir: str = "",
-    cache_limit: int = option_values.DEFAULT_CACHE_LIMIT,
+    tolerance: float | str = DEFAULT_SWEEP_TOLERANCE,
+    **options: Any,
 ) -> Sweep:
     """Pairs of shapes, and particles and shapes, that touch between the frames of a motion: the
     rows that `collide run --sweep` writes.
 
     Args:
-        model: a result of `ModelBuilder.finalize`.
-        body_q: poses float32 or float64[frames, worlds, bodies, 7], or a `Motion`, of two frames at
-            least; see `collide`. None: the bodies rest.
-        particle_q: positions of the model's particles [frames, worlds or 1, particles, 3]; see
-            `collide`.
-        time, fps: of the frames of an array; see `collide`.
+        scene, recording: as of `run`, scene files or a model; the motion has two frames at least.
         tolerance: shapes touch at this distance or less, of their surfaces inflated by their
             margins. This and the other lengths are in metres, or texts such as "2mm".
-        margin: in place of every shape's own [m].
-        self_contacts, self_contact_rings, self_contact_rest: of `collide`: elements of cloths and
-            soft bodies touch at `self_contacts` [m]; 0 finds none.
-        device: "cpu", "cuda" or "cuda:1"; "" is the CPU.
-        cache_dir, cache_limit [bytes]: cache of signed distance fields; 0 bytes disables it.
+        options: of `run` for scenes and recordings. margin: in place of every shape's own [m].
+            self_contacts, self_contact_rings, self_contact_rest: elements of cloths and soft
+            bodies touch at `self_contacts` [m]; 0 finds none. device, cache_dir, cache_limit.
     Returns:
         The pairs; between the frames each body moves in a straight line and turns by the shortest
-        rotation, and each
-        particle moves in a straight line.
+        rotation, and each particle moves in a straight line.
     Raises:
-        InputError: a body rotates by half a turn in one step, body_q does not fit the model, or an
-            option is invalid.
+        InputError: a body rotates by half a turn in one step, the motion does not fit the scene, or
+            an option is invalid. Warnings about files are `UserWarning`.
     """
-    if not isinstance(model, Model):
-        raise InputError(
-            f"model is a {type(model).__name__}",
-            "sweep",
-            "give a result of ModelBuilder.finalize()",
-        )
     tolerance = checked_metres(tolerance, "tolerance")
-    options.check_sweep_tolerance(tolerance)
-    motion = motion_of(model, body_q, particle_q, time, fps)
+    check_sweep_tolerance(tolerance)
+    request = source_request(EngineRequest, scene, recording, options)
+    model, motion = loaded_with_warnings(request)
+    with closing(motion):
+        return _swept(model, motion, request, tolerance)
+
+
+def _swept(model: Model, motion: Motion, request: EngineRequest, tolerance: float) -> Sweep:
+    """What touches between the frames of a motion, at the distance `tolerance` [m] or less."""
     check_frames(motion)
-    contact = contact_options(
-        margin=margin,
-        self_contacts=self_contacts,
-        self_contact_rings=self_contact_rings,
-        self_contact_rest=self_contact_rest,
-    )
+    contact = request.contact
+    engine = request.engine
     applied = contact.apply(model)
-    device_model = upload_model(applied, find_device(device))
-    store = FieldCache(cache_dir, cache_limit)
+    device_model = upload_model(applied, find_device(engine.device))
+    store = FieldCache(engine.cache_dir, engine.cache_limit)
     tables = _swept_groups(device_model, applied, motion, contact, tolerance, store)
     particles = (
         _result(ParticleSweep, tables[SOFT_SWEEP.name], model, motion)

@@ -102,6 +102,8 @@ _REPLACED = (
 )
 """Patterns of words of the command line in a message, and the words of Python in their place, in
 this order."""
+_POSES = (r"(?<![\w/])body_q\b", "recording")
+"""The name of the poses of a model, of functions that take them as their recording."""
 
 
 def python_call(function: Callable[Arguments, Returned]) -> Callable[Arguments, Returned]:
@@ -122,7 +124,10 @@ def python_call(function: Callable[Arguments, Returned]) -> Callable[Arguments, 
         except CollideError as error:
             recording = "recording" if "recording" in known else "trajectory"
             texts = [error.what, error.where, error.fix]
-            for pattern, words in ((r"(?<![\w-])-t\b", recording), *_REPLACED):
+            replaced = [(r"(?<![\w-])-t\b", recording), *_REPLACED]
+            if "recording" in known:
+                replaced.append(_POSES)
+            for pattern, words in replaced:
                 texts = [re.sub(pattern, words, text) for text in texts]
             error.what, error.where, error.fix = texts
             error.args = (error.what,)

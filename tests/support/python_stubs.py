@@ -24,6 +24,8 @@ HEAD = "# Made by `python -m tests.support.python_stubs`: do not edit.\n"
 IMPORTS = """import os
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
+
+import numpy as np
 """
 DECORATORS_OF_SOURCE = ("python_call", "with_options")
 

@@ -14,12 +14,12 @@ from collidecli.motions.requests import EngineRequest
 from collidecli.python.contact_set import Contacts, ContactSet
 from collidecli.python.contacts import set_of
 from collidecli.python.option_parameters import (
-    SOURCE_PARAMETERS,
+    SCENE_PARAMETERS,
     option_parameters,
     with_options,
 )
 from collidecli.python.progress import ShowProgress, shown_progress
-from collidecli.python.scenes import source_request
+from collidecli.python.scenes import MotionSource, SceneSource, source_request
 from collidecli.results.result import PathLike
 from collidecli.scene.arguments import checked_metres, python_call
 from collidecli.scene.options import ContactOptions, EngineOptions
@@ -33,7 +33,7 @@ from collidecli.verbs.audit.option_names import OF_SELF_CONTACTS
 from collidecli.verbs.audit.request import AuditRequest
 
 OF_SCENES = {
-    **SOURCE_PARAMETERS,
+    **SCENE_PARAMETERS,
     **option_parameters(
         ContactOptions,
         names=["margin", "static_pairs", *OF_SELF_CONTACTS, "sweep", "sweep_tolerance"],
@@ -76,8 +76,8 @@ def _checked_limits(
 
 def _with_source(
     request: AuditRequest,
-    scene: PathLike | Sequence[PathLike] | ContactSet | Contacts | None,
-    recording: PathLike | None,
+    scene: SceneSource | ContactSet | Contacts,
+    recording: MotionSource,
     options: dict[str, Any],
 ) -> AuditRequest:
     """The request with its contact set, or with its scene in motion. Raises InputError for options
@@ -103,8 +103,8 @@ def _with_source(
 @python_call
 @with_options(OF_SCENES)
 def audit(
-    scene: PathLike | Sequence[PathLike] | ContactSet | Contacts | None,
-    recording: PathLike | None = None,
+    scene: SceneSource | ContactSet | Contacts,
+    recording: MotionSource = None,
     *,
     max_depth: float | str | None = None,
     self: float | str | None = None,

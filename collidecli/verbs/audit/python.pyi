@@ -6,8 +6,11 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
+import numpy as np
+
 from collidecli.python.contact_set import Contacts, ContactSet
 from collidecli.python.progress import ShowProgress
+from collidecli.python.scenes import MotionSource, SceneSource
 from collidecli.results.result import PathLike
 from collidecli.verbs.audit.audit import Audit
 from collidecli.verbs.audit.limits import AuditLimits
@@ -24,13 +27,13 @@ def _checked_limits(
 ) -> AuditLimits: ...
 def _with_source(
     request: AuditRequest,
-    scene: PathLike | Sequence[PathLike] | ContactSet | Contacts | None,
-    recording: PathLike | None,
+    scene: SceneSource | ContactSet | Contacts,
+    recording: MotionSource,
     options: dict[str, Any],
 ) -> AuditRequest: ...
 def audit(
-    scene: PathLike | Sequence[PathLike] | ContactSet | Contacts | None,
-    recording: PathLike | None = None,
+    scene: SceneSource | ContactSet | Contacts,
+    recording: MotionSource = None,
     *,
     max_depth: float | str | None = None,
     self: float | str | None = None,
@@ -52,7 +55,7 @@ def audit(
     uneven_demos: Literal["cut", "hold", ""] = "",
     state: str = "",
     root: str = "",
-    time: str = "",
+    time: str | Sequence[float] | np.ndarray = "",
     joint_names: str | Sequence[str] = (),
     ignore_joints: str | Sequence[str] = (),
     joint_units: Literal["radians", "degrees", "normalised", ""] = "",
@@ -110,6 +113,7 @@ def audit(
     meshes: Mapping[str, str] | str | Sequence[str] = (),
     strict_meshes: bool = False,
     visuals_as_colliders: str | Sequence[str] = (),
+    particle_q: np.ndarray | None = None,
     margin: float | str | None = None,
     static_pairs: bool = False,
     self_contacts: float | str = 0.0,

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
+from contextlib import closing
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from collidecli.analysis.contact_motion import body_poses, distance_gradient, is_differentiable
 from collidecli.engine.device_model import bounding_radius
 from collidecli.engine.pipeline_build import find_device
-from collidecli.errors import InputError
 from collidecli.exporters.dense_columns import (
     NamedColumns,
     dense_dataset,
@@ -21,13 +21,17 @@ from collidecli.exporters.dense_columns import (
 )
 from collidecli.html_tables import html_table
 from collidecli.motions.clearance import ClearanceBlock, MeasuredMotion, shape_poses
-from collidecli.python.contacts import contact_options, motion_of
+from collidecli.motions.scenes import scene_in_motion
+from collidecli.python.option_parameters import (
+    SCENE_PARAMETERS,
+    option_parameters,
+    with_options,
+)
 from collidecli.python.progress import ShowProgress, shown_progress
+from collidecli.python.scenes import MotionSource, SceneSource, source_request
 from collidecli.results.result import Progress
-from collidecli.scene import option_values, options
 from collidecli.scene.arguments import checked_metres, python_call
-from collidecli.scene.model import Model
-from collidecli.scene.motion import Motion
+from collidecli.scene.options import ContactOptions, EngineOptions
 from collidecli.verbs.clearance.clearance import ClearanceRequest, check_clearance
 
 if TYPE_CHECKING:
@@ -140,81 +144,68 @@ class Clearances:
         return dense_intervals(self._axes(["body"] if by_body else ["shape0", "shape1"]), near)
 
 
+OPTIONS = {
+    **SCENE_PARAMETERS,
+    **option_parameters(ContactOptions, names=["margin", "static_pairs"]),
+    **option_parameters(EngineOptions, names=["device", "threads", "cache_dir", "cache_limit"]),
+}
+
+
 @python_call
+@with_options(OPTIONS)
 def clearance(
-    model: Model,
-    body_q: np.ndarray | Motion | None = None,
+    scene: SceneSource,
+    recording: MotionSource = None,
     *,
-    particle_q: np.ndarray | None = None,
-    time: Sequence[float] | np.ndarray | None = None,
-    fps: float | None = None,
-    by: str = "",
+    by: Literal["pair", "body", "all", ""] = "",
     between: Sequence[str] = (),
     top: int = 0,
-    margin: float | str | None = None,
     gradient: bool = False,
-    device: str = "",
-    threads: int = 0,
-    cache_dir: str = "",
-    cache_limit: int = option_values.DEFAULT_CACHE_LIMIT,
     progress: ShowProgress = False,
+    **options: Any,
 ) -> Clearances:
-    """The least distances of a model's shapes, and of particle objects from shapes, in every frame
+    """The least distances of a scene's shapes, and of particle objects from shapes, in every frame
     of a motion, without a cutoff.
 
     Args:
-        model, body_q, particle_q, time, fps: as in `collide`.
+        scene, recording: as of `run`, scene files or a model.
         by: "pair", each pair of shapes, or of a shape and a particle object, that may touch;
             "body", each body, static shape and particle object; "all", all pairs together; "" is
             "all" with `between`, else "pair".
         between: two patterns of paths of shapes, particle objects or bodies; only pairs with one of
             each are measured.
         top: only the pairs that come nearest in the whole motion; 0 is all.
-        margin: in place of every shape's own, in metres or as a text such as "2mm".
         gradient: add the derivatives of the distances over poses; takes twelve more distances for
             each. Pairs with particle objects have none.
-        device, threads, cache_dir, cache_limit: as in `collide`.
         progress: show a bar, or a function of the frames done and of all.
+        options: of `collide clearance` for scenes and recordings, with underscores; margin, in
+            place of every shape's own, in metres or as a text such as "2mm".
     Returns:
         `Clearances`.
     Raises:
-        InputError: as `collide clearance` does.
+        InputError: as `collide clearance` does. Its warnings are `UserWarning`, those about what is
+            measured `RuntimeWarning`.
     """
-    if not isinstance(model, Model):
-        raise InputError(
-            f"model is a {type(model).__name__}",
-            "clearance",
-            "give a result of ModelBuilder.finalize(); the command collide clearance takes files",
-        )
-    engine = options.EngineOptions(
-        device=device, threads=threads, cache_dir=cache_dir, cache_limit=cache_limit
-    )
-    request = ClearanceRequest(
-        scenes=(),
-        contact=contact_options(margin=margin),
-        engine=engine,
-        by=by,
-        between=tuple(between),
-        top=top,
+    request = source_request(
+        ClearanceRequest, scene, recording, options, by=by, between=tuple(between), top=top
     )
     check_clearance(request)
-    motion = motion_of(model, body_q, particle_q, time, fps)
-    measured = MeasuredMotion(
-        request.kind,
-        request.between,
-        request.top,
-        request.engine,
-        request.contact.apply(model),
-        motion,
-        find_device(device),
-    )
-    notes = measured.notes
-    if gradient and measured.has_objects:
-        notes = (*notes, "pairs with particle objects have no gradients")
-    for note in notes:
-        warnings.warn(note, RuntimeWarning, stacklevel=3)
-    with shown_progress(progress, "measuring") as advance:
-        return _all_blocks(measured, request.kind, gradient, motion.time, advance)
+    loaded, motion = scene_in_motion(request)
+    with closing(motion):
+        model = request.contact.apply(loaded.model)
+        device = find_device(request.engine.device)
+        measured = MeasuredMotion(
+            request.kind, request.between, request.top, request.engine, model, motion, device
+        )
+        for note in (*loaded.warnings, *motion.warnings):
+            warnings.warn(note, stacklevel=3)
+        notes = measured.notes
+        if gradient and measured.has_objects:
+            notes = (*notes, "pairs with particle objects have no gradients")
+        for note in notes:
+            warnings.warn(note, RuntimeWarning, stacklevel=3)
+        with shown_progress(progress, "measuring") as advance:
+            return _all_blocks(measured, request.kind, gradient, motion.time, advance)
 
 
 def _all_blocks(

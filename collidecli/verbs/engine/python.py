@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 from collidecli.adapters.problem import Problem, load_problem
 from collidecli.python.option_parameters import RUN_PARAMETERS, with_options
-from collidecli.python.scenes import scene_request
-from collidecli.results.result import PathLike
+from collidecli.python.scenes import MotionSource, SceneSource, scene_request
 from collidecli.scene.arguments import python_call
 
 
 @python_call
 @with_options(RUN_PARAMETERS)
-def problem(
-    scene: PathLike | Sequence[PathLike] | None, recording: PathLike | None = None, **options: Any
-) -> Problem:
+def problem(scene: SceneSource, recording: MotionSource = None, **options: Any) -> Problem:
     """Scene files in a recorded motion for another engine: shapes, poses, the pairs that may touch,
     exact distances.
 

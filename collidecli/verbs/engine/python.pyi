@@ -6,12 +6,14 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import Literal
 
+import numpy as np
+
 from collidecli.adapters.problem import Problem
-from collidecli.results.result import PathLike
+from collidecli.python.scenes import MotionSource, SceneSource
 
 def problem(
-    scene: PathLike | Sequence[PathLike] | None,
-    recording: PathLike | None = None,
+    scene: SceneSource,
+    recording: MotionSource = None,
     *,
     worlds: int | None = None,
     frames: str | int | slice = "",
@@ -19,7 +21,7 @@ def problem(
     uneven_demos: Literal["cut", "hold", ""] = "",
     state: str = "",
     root: str = "",
-    time: str = "",
+    time: str | Sequence[float] | np.ndarray = "",
     joint_names: str | Sequence[str] = (),
     ignore_joints: str | Sequence[str] = (),
     joint_units: Literal["radians", "degrees", "normalised", ""] = "",
@@ -77,6 +79,7 @@ def problem(
     meshes: Mapping[str, str] | str | Sequence[str] = (),
     strict_meshes: bool = False,
     visuals_as_colliders: str | Sequence[str] = (),
+    particle_q: np.ndarray | None = None,
     columns: str | Sequence[str] = (),
     gap: float | str | None = None,
     margin: float | str | None = None,

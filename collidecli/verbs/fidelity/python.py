@@ -8,13 +8,12 @@ from typing import Any
 
 from collidecli.adapters.requested_engines import check_engines
 from collidecli.python.option_parameters import (
-    SOURCE_PARAMETERS,
+    SCENE_PARAMETERS,
     option_parameters,
     with_options,
 )
 from collidecli.python.progress import ShowProgress, shown_progress
-from collidecli.python.scenes import source_request
-from collidecli.results.result import PathLike
+from collidecli.python.scenes import MotionSource, SceneSource, source_request
 from collidecli.scene.arguments import checked_metres, python_call
 from collidecli.scene.options import ContactOptions, EngineOptions
 from collidecli.scene.patterns import listed
@@ -23,7 +22,7 @@ from collidecli.verbs.fidelity.fidelity import fidelity as hold
 from collidecli.verbs.fidelity.request import FidelityRequest
 
 OPTIONS = {
-    **SOURCE_PARAMETERS,
+    **SCENE_PARAMETERS,
     **option_parameters(ContactOptions, names=["gap", "margin", "gap_rule", "static_pairs"]),
     **option_parameters(EngineOptions, names=["device"]),
 }
@@ -32,8 +31,8 @@ OPTIONS = {
 @python_call
 @with_options(OPTIONS)
 def fidelity(
-    scene: PathLike | Sequence[PathLike] | None,
-    recording: PathLike | None = None,
+    scene: SceneSource,
+    recording: MotionSource = None,
     *,
     engines: str | Sequence[str],
     engine_python: str | Sequence[str] = (),

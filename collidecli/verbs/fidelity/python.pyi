@@ -6,15 +6,17 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
+import numpy as np
+
 from collidecli.python.progress import ShowProgress
-from collidecli.results.result import PathLike
+from collidecli.python.scenes import MotionSource, SceneSource
 from collidecli.verbs.fidelity.fidelity import FidelityResult
 
 OPTIONS: Any
 
 def fidelity(
-    scene: PathLike | Sequence[PathLike] | None,
-    recording: PathLike | None = None,
+    scene: SceneSource,
+    recording: MotionSource = None,
     *,
     engines: str | Sequence[str],
     engine_python: str | Sequence[str] = (),
@@ -34,7 +36,7 @@ def fidelity(
     uneven_demos: Literal["cut", "hold", ""] = "",
     state: str = "",
     root: str = "",
-    time: str = "",
+    time: str | Sequence[float] | np.ndarray = "",
     joint_names: str | Sequence[str] = (),
     ignore_joints: str | Sequence[str] = (),
     joint_units: Literal["radians", "degrees", "normalised", ""] = "",
@@ -92,6 +94,7 @@ def fidelity(
     meshes: Mapping[str, str] | str | Sequence[str] = (),
     strict_meshes: bool = False,
     visuals_as_colliders: str | Sequence[str] = (),
+    particle_q: np.ndarray | None = None,
     gap: float | str | None = None,
     margin: float | str | None = None,
     gap_rule: Literal["max", "sum"] | None = None,

@@ -18,7 +18,7 @@ from collidecli.python.progress import ShowProgress, shown_progress
 from collidecli.python.scenes import source_request
 from collidecli.results.result import PathLike
 from collidecli.scene.arguments import python_call
-from collidecli.scene.option_values import CONTACT_FORMATS, IMPORT_SOURCES
+from collidecli.scene.option_values import CONTACT_FORMATS
 from collidecli.scene.options import ContactOptions
 
 OPTIONS = {

@@ -9,7 +9,7 @@ from typing import Any, Literal
 from collidecli.adapters.contact_sets import ImportResult
 from collidecli.python.progress import ShowProgress
 from collidecli.results.result import PathLike
-from collidecli.scene.option_values import CONTACT_FORMATS, IMPORT_SOURCES
+from collidecli.scene.option_values import CONTACT_FORMATS
 
 OPTIONS: Any
 
@@ -19,7 +19,7 @@ def import_contacts(
     scene: PathLike | Sequence[PathLike] | None,
     recording: PathLike | None = None,
     *,
-    layout: Literal["rows", "mujoco", "newton", "dart", "genesis", "raisim"] = IMPORT_SOURCES[0],
+    layout: Literal["rows", "mujoco", "newton", "dart", "genesis", "raisim"] = "rows",
     compression: Literal["gzip", "none", "lzf", "zstd"] = "gzip",
     format: int = CONTACT_FORMATS[0],
     force: bool = False,

@@ -9,12 +9,12 @@ from typing import Any
 
 from collidecli.errors import InputError
 from collidecli.python.option_parameters import (
-    SOURCE_PARAMETERS,
+    SCENE_PARAMETERS,
     option_parameters,
     with_options,
 )
 from collidecli.python.progress import ShowProgress, shown_progress
-from collidecli.python.scenes import source_request
+from collidecli.python.scenes import MotionSource, SceneSource, source_request
 from collidecli.results.result import PathLike
 from collidecli.scene.arguments import checked_metres, is_integer, python_call
 from collidecli.scene.options import ContactOptions, EngineOptions
@@ -23,7 +23,7 @@ from collidecli.verbs.probe.probe import ProbeRequest, ProbeResult
 from collidecli.verbs.probe.probe import probe as measure
 
 OPTIONS = {
-    **SOURCE_PARAMETERS,
+    **SCENE_PARAMETERS,
     **option_parameters(ContactOptions, names=["margin", "static_pairs"]),
     **option_parameters(EngineOptions, names=["device", "threads", "cache_dir", "cache_limit"]),
 }
@@ -32,8 +32,8 @@ OPTIONS = {
 @python_call
 @with_options(OPTIONS)
 def probe(
-    scene: PathLike | Sequence[PathLike] | None,
-    recording: PathLike | None = None,
+    scene: SceneSource,
+    recording: MotionSource = None,
     output: PathLike | None = None,
     *,
     vertices_of: str | Sequence[str] = (),

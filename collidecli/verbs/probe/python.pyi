@@ -6,15 +6,18 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
+import numpy as np
+
 from collidecli.python.progress import ShowProgress
+from collidecli.python.scenes import MotionSource, SceneSource
 from collidecli.results.result import PathLike
 from collidecli.verbs.probe.probe import ProbeResult
 
 OPTIONS: Any
 
 def probe(
-    scene: PathLike | Sequence[PathLike] | None,
-    recording: PathLike | None = None,
+    scene: SceneSource,
+    recording: MotionSource = None,
     output: PathLike | None = None,
     *,
     vertices_of: str | Sequence[str] = (),
@@ -32,7 +35,7 @@ def probe(
     uneven_demos: Literal["cut", "hold", ""] = "",
     state: str = "",
     root: str = "",
-    time: str = "",
+    time: str | Sequence[float] | np.ndarray = "",
     joint_names: str | Sequence[str] = (),
     ignore_joints: str | Sequence[str] = (),
     joint_units: Literal["radians", "degrees", "normalised", ""] = "",
@@ -90,6 +93,7 @@ def probe(
     meshes: Mapping[str, str] | str | Sequence[str] = (),
     strict_meshes: bool = False,
     visuals_as_colliders: str | Sequence[str] = (),
+    particle_q: np.ndarray | None = None,
     margin: float | str | None = None,
     static_pairs: bool = False,
     device: str = "",

@@ -9,13 +9,12 @@ from typing import Any
 from collidecli.analysis.buffer_margin import DEFAULT_MARGIN
 from collidecli.errors import InputError
 from collidecli.python.option_parameters import (
-    SOURCE_PARAMETERS,
+    SCENE_PARAMETERS,
     option_parameters,
     with_options,
 )
 from collidecli.python.progress import ShowProgress, shown_progress
-from collidecli.python.scenes import source_request
-from collidecli.results.result import PathLike
+from collidecli.python.scenes import MotionSource, SceneSource, source_request
 from collidecli.scene.arguments import check_count, python_call
 from collidecli.scene.options import ContactOptions, EngineOptions
 from collidecli.scene.patterns import listed
@@ -24,7 +23,7 @@ from collidecli.verbs.profile.profile import profile as measure
 from collidecli.verbs.profile.request import ProfileRequest
 
 OPTIONS = {
-    **SOURCE_PARAMETERS,
+    **SCENE_PARAMETERS,
     **option_parameters(ContactOptions, without=["sweep", "sweep_tolerance"]),
     **option_parameters(EngineOptions, without=["broad_phase", "pipeline"]),
 }
@@ -33,8 +32,8 @@ OPTIONS = {
 @python_call
 @with_options(OPTIONS)
 def profile(
-    scene: PathLike | Sequence[PathLike] | None,
-    recording: PathLike | None = None,
+    scene: SceneSource,
+    recording: MotionSource = None,
     *,
     repeats: int = 5,
     devices: str | Sequence[str] = (),

@@ -6,16 +6,18 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
+import numpy as np
+
 from collidecli.analysis.buffer_margin import DEFAULT_MARGIN
 from collidecli.python.progress import ShowProgress
-from collidecli.results.result import PathLike
+from collidecli.python.scenes import MotionSource, SceneSource
 from collidecli.verbs.profile.profile import ProfileResult
 
 OPTIONS: Any
 
 def profile(
-    scene: PathLike | Sequence[PathLike] | None,
-    recording: PathLike | None = None,
+    scene: SceneSource,
+    recording: MotionSource = None,
     *,
     repeats: int = 5,
     devices: str | Sequence[str] = (),
@@ -31,7 +33,7 @@ def profile(
     uneven_demos: Literal["cut", "hold", ""] = "",
     state: str = "",
     root: str = "",
-    time: str = "",
+    time: str | Sequence[float] | np.ndarray = "",
     joint_names: str | Sequence[str] = (),
     ignore_joints: str | Sequence[str] = (),
     joint_units: Literal["radians", "degrees", "normalised", ""] = "",
@@ -89,6 +91,7 @@ def profile(
     meshes: Mapping[str, str] | str | Sequence[str] = (),
     strict_meshes: bool = False,
     visuals_as_colliders: str | Sequence[str] = (),
+    particle_q: np.ndarray | None = None,
     gap: float | str | None = None,
     margin: float | str | None = None,
     gap_rule: Literal["max", "sum"] | None = None,

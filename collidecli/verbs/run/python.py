@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import replace
 from typing import Any, overload
@@ -13,7 +12,12 @@ from collidecli.python.contact_set import Contacts
 from collidecli.python.contacts import contacts_in_memory
 from collidecli.python.option_parameters import RUN_PARAMETERS, with_options
 from collidecli.python.progress import ShowProgress, shown_progress
-from collidecli.python.scenes import loaded_with_warnings, scene_request
+from collidecli.python.scenes import (
+    MotionSource,
+    SceneSource,
+    loaded_with_warnings,
+    scene_request,
+)
 from collidecli.results.result import PathLike
 from collidecli.scene.arguments import python_call
 from collidecli.scene.option_values import CONTACT_FORMATS
@@ -22,8 +26,8 @@ from collidecli.verbs.run.run import run as run_to_file
 
 @overload
 def run(
-    scene: PathLike | Sequence[PathLike] | None,
-    recording: PathLike | None = None,
+    scene: SceneSource,
+    recording: MotionSource = None,
     output: None = None,
     *,
     compression: str = "gzip",
@@ -37,8 +41,8 @@ def run(
 
 @overload
 def run(
-    scene: PathLike | Sequence[PathLike] | None,
-    recording: PathLike | None,
+    scene: SceneSource,
+    recording: MotionSource,
     output: PathLike,
     *,
     compression: str = "gzip",
@@ -52,8 +56,8 @@ def run(
 
 @overload
 def run(
-    scene: PathLike | Sequence[PathLike] | None,
-    recording: PathLike | None = None,
+    scene: SceneSource,
+    recording: MotionSource = None,
     *,
     output: PathLike,
     compression: str = "gzip",
@@ -68,8 +72,8 @@ def run(
 @python_call
 @with_options(RUN_PARAMETERS)
 def run(
-    scene: PathLike | Sequence[PathLike] | None,
-    recording: PathLike | None = None,
+    scene: SceneSource,
+    recording: MotionSource = None,
     output: PathLike | None = None,
     *,
     compression: str = "gzip",
@@ -78,11 +82,14 @@ def run(
     progress: ShowProgress = False,
     **options: Any,
 ) -> Contacts | str:
-    """Every contact of scene files in a recorded motion, as `collide run` finds them.
+    """Every contact of a scene in a recorded motion, as `collide run` finds them.
 
     Args:
-        scene: a scene file, several (one world each), or None if the recording contains its scene.
-        recording: a file of any known kind; None is the scene's own motion, else its resting pose.
+        scene: a scene file, several (one world each), or None if the recording contains its scene;
+            or a result of `ModelBuilder.finalize`.
+        recording: a file of any known kind; of a model its poses or motion, with `particle_q`,
+            `time` and `fps`, as `body_q` of `collide`. None is the scene's own motion, else its
+            resting pose.
         output: contact set file to write; None returns the contacts in memory.
         compression, force, format: of the output; format is the major version of the contact set
             format.

@@ -6,15 +6,18 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import Literal, overload
 
+import numpy as np
+
 from collidecli.python.contact_set import Contacts
 from collidecli.python.progress import ShowProgress
+from collidecli.python.scenes import MotionSource, SceneSource
 from collidecli.results.result import PathLike
 from collidecli.scene.option_values import CONTACT_FORMATS
 
 @overload
 def run(
-    scene: PathLike | Sequence[PathLike] | None,
-    recording: PathLike | None = None,
+    scene: SceneSource,
+    recording: MotionSource = None,
     output: None = None,
     *,
     compression: str = "gzip",
@@ -27,7 +30,7 @@ def run(
     uneven_demos: Literal["cut", "hold", ""] = "",
     state: str = "",
     root: str = "",
-    time: str = "",
+    time: str | Sequence[float] | np.ndarray = "",
     joint_names: str | Sequence[str] = (),
     ignore_joints: str | Sequence[str] = (),
     joint_units: Literal["radians", "degrees", "normalised", ""] = "",
@@ -85,6 +88,7 @@ def run(
     meshes: Mapping[str, str] | str | Sequence[str] = (),
     strict_meshes: bool = False,
     visuals_as_colliders: str | Sequence[str] = (),
+    particle_q: np.ndarray | None = None,
     columns: str | Sequence[str] = (),
     gap: float | str | None = None,
     margin: float | str | None = None,
@@ -131,8 +135,8 @@ def run(
 ) -> Contacts: ...
 @overload
 def run(
-    scene: PathLike | Sequence[PathLike] | None,
-    recording: PathLike | None,
+    scene: SceneSource,
+    recording: MotionSource,
     output: PathLike,
     *,
     compression: str = "gzip",
@@ -145,7 +149,7 @@ def run(
     uneven_demos: Literal["cut", "hold", ""] = "",
     state: str = "",
     root: str = "",
-    time: str = "",
+    time: str | Sequence[float] | np.ndarray = "",
     joint_names: str | Sequence[str] = (),
     ignore_joints: str | Sequence[str] = (),
     joint_units: Literal["radians", "degrees", "normalised", ""] = "",
@@ -203,6 +207,7 @@ def run(
     meshes: Mapping[str, str] | str | Sequence[str] = (),
     strict_meshes: bool = False,
     visuals_as_colliders: str | Sequence[str] = (),
+    particle_q: np.ndarray | None = None,
     columns: str | Sequence[str] = (),
     gap: float | str | None = None,
     margin: float | str | None = None,
@@ -249,8 +254,8 @@ def run(
 ) -> str: ...
 @overload
 def run(
-    scene: PathLike | Sequence[PathLike] | None,
-    recording: PathLike | None = None,
+    scene: SceneSource,
+    recording: MotionSource = None,
     *,
     output: PathLike,
     compression: str = "gzip",
@@ -263,7 +268,7 @@ def run(
     uneven_demos: Literal["cut", "hold", ""] = "",
     state: str = "",
     root: str = "",
-    time: str = "",
+    time: str | Sequence[float] | np.ndarray = "",
     joint_names: str | Sequence[str] = (),
     ignore_joints: str | Sequence[str] = (),
     joint_units: Literal["radians", "degrees", "normalised", ""] = "",
@@ -321,6 +326,7 @@ def run(
     meshes: Mapping[str, str] | str | Sequence[str] = (),
     strict_meshes: bool = False,
     visuals_as_colliders: str | Sequence[str] = (),
+    particle_q: np.ndarray | None = None,
     columns: str | Sequence[str] = (),
     gap: float | str | None = None,
     margin: float | str | None = None,

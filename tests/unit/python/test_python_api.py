@@ -553,7 +553,7 @@ def test_environments_of_one_template_move_with_their_static_shapes():
             "2 and 3 poses",
         ),
         (lambda box: collidecli.distance(Shape("plane"), Shape("plane")), "two planes"),
-        (lambda box: collidecli.clearance(3), "model is a int"),
+        (lambda box: collidecli.clearance(3), "scene is a int"),
         (lambda box: collidecli.clearance(ModelBuilder().finalize()), "no pair"),
         (lambda box: collidecli.clearance(box.model, by="pairs"), "by is 'pairs'"),
         (lambda box: collidecli.clearance(box.model, margin=float("nan")), "margin"),

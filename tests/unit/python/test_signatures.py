@@ -15,6 +15,7 @@ import collidecli
 from collidecli.cli.main import group
 from collidecli.cli.settings import verbs_of
 from collidecli.cli.verbs import COMPUTE, ROWS
+from collidecli.python.option_parameters import SCENE_PARAMETERS
 from collidecli.scene.options import OPTION_GROUPS, declared_options
 from tests.support import python_stubs
 
@@ -63,6 +64,7 @@ SHOWN = {"force", "github", "junit_xml", "markdown", "chart", "html", "mask", "f
 OF_PYTHON = {
     "run": {"each", "engine", "engine_options", "engine_python", "skip_existing", "trace"},
     "audit": set(),
+    "clearance": {"bins", "compression", "output"},
     "matrix": set(),
     "probe": set(),
     "profile": {"json_out", "trace", "output"},
@@ -90,7 +92,37 @@ def test_a_function_has_the_options_of_its_verb(verb):
     assert not known & OF_PYTHON[verb] - SHOWN - {"worlds"}
 
 
-@pytest.mark.parametrize("function", [*FUNCTIONS.values(), collidecli.collide, collidecli.sweep])
+FILES_ALONE = {
+    "matrix": "joints are of scene files",
+    "record": "MuJoCo compiles a scene file",
+    "import": "a log has the ids of a scene file",
+}
+"""Functions that take no model, and why."""
+OTHERS = {
+    "collide": collidecli.collide,
+    "sweep": collidecli.sweep,
+    "label_sensors": collidecli.label_sensors,
+}
+"""Functions of no verb alone."""
+
+
+@pytest.mark.parametrize("name", [*FUNCTIONS, "sweep", "label_sensors"])
+def test_a_scene_is_files_or_a_model(name):
+    """Its motion is a recording or poses, with one set of options, in each function that has a
+    scene."""
+    parameters = inspect.signature((FUNCTIONS | OTHERS)[name]).parameters
+    if "scene" not in parameters or name == "export":  # there it is that of the contact set
+        assert name not in FILES_ALONE
+        return
+    takes_a_model = "SceneSource" in str(parameters["scene"].annotation)
+    assert takes_a_model == (name not in FILES_ALONE)
+    if takes_a_model:
+        assert parameters["recording"].annotation == "MotionSource"
+        for option, each in SCENE_PARAMETERS.items():
+            assert parameters[option].annotation == each.annotation, option
+
+
+@pytest.mark.parametrize("function", [*FUNCTIONS.values(), *OTHERS.values()])
 def test_every_argument_is_by_name_with_a_type(function):
     signature = inspect.signature(function)
     for name, each in signature.parameters.items():
