@@ -3,10 +3,15 @@ checkers; and the functions of the verbs."""
 
 import inspect
 import json
+import os
+import re
 import shutil
 import subprocess
 import sys
+import sysconfig
+from dataclasses import dataclass
 from pathlib import Path
+from venv import EnvBuilder
 
 import click
 import pytest
@@ -179,6 +184,25 @@ reveal_type(collidecli.matrix("a.xml", samples=10))
 reveal_type(collidecli.label("o.h5").to_xarray())
 reveal_type(collidecli.open_recording("m.h5").with_scene("a.xml", frames=slice(0, 3)))
 reveal_type(collidecli.diff("a.h5", contacts).equal)
+poses = np.zeros((1, 1, 0, 7))
+reveal_type(collidecli.collide(model, poses, keep_on_device=True))
+reveal_type(collidecli.collide(model, keep_on_device=["shape0"]).to_host())
+reveal_type(collidecli.collide(model, candidates_only=True).groups["candidates"].columns)
+reveal_type(contacts.nominal_forces(1e4, by="pairs"))
+reveal_type(contacts.pairs()["shape0"])
+reveal_type(collidecli.run(model, poses, fps=30.0))
+reveal_type(collidecli.clearance(model, poses, by="body").distance)
+reveal_type(collidecli.clearance("a.xml", "m.h5", worlds=2, top=3).gradient0)
+reveal_type(collidecli.sweep(model, poses, tolerance="1um").touches)
+reveal_type(collidecli.label_sensors("a.xml", "m.h5", sensors="s.toml", times=True).events())
+reveal_type(collidecli.label_sensors(model, poses, sensors="s.toml").nominal_force)
+reveal_type(collidecli.audit(model, poses, self="1mm").usable)
+reveal_type(collidecli.probe(model, poses, vertices_of="hand").listed)
+reveal_type(collidecli.problem("a.xml").arrays)
+reveal_type(collidecli.open_contacts("o.h5"))
+reveal_type(collidecli.ContactSet.open("o.h5").to_xarray())
+reveal_type(collidecli.distance(collidecli.Shape("sphere", radius=1.0), collidecli.Shape("box")))
+reveal_type(collidecli.import_contacts("a.npz", "b.h5", "a.xml", layout="mujoco").output)
 """
 REVEALED = """Contacts
 Contacts
@@ -194,46 +218,149 @@ Audit
 MatrixResult
 Dataset
 tuple[Model, Motion]
-bool"""
+bool
+DeviceContacts[Contacts]
+Contacts
+dict[str, ndarray[tuple[Any, ...], dtype[Any]]]
+NamedColumns
+ndarray[tuple[Any, ...], dtype[Any]]
+Contacts
+ndarray[tuple[Any, ...], dtype[Any]]
+ndarray[tuple[Any, ...], dtype[Any]] | None
+ndarray[tuple[Any, ...], dtype[Any]]
+NamedColumns
+ndarray[tuple[Any, ...], dtype[Any]] | None
+ndarray[tuple[Any, ...], dtype[Any]]
+list[dict[str, Any]]
+Mapping[str, ndarray[tuple[Any, ...], dtype[Any]]]
+ContactSet
+Dataset
+Distances
+str"""
 WRONG = {
-    "collidecli.collide(model, gapp=1.0)": "collide",
-    'collidecli.collide(model, broad_phase="quick")': "broad_phase",
-    'collidecli.run("a.xml", worlds="four")': "worlds",
-    'collidecli.run("a.xml", output="o.h5").distance': "distance",
-    "collidecli.audit()": "scene",
+    "collidecli.collide(model, gapp=1.0)": ("collide",),
+    'collidecli.collide(model, broad_phase="quick")': ("broad_phase", "collide"),
+    'collidecli.run("a.xml", worlds="four")': ("worlds", "run"),
+    'collidecli.run("a.xml", output="o.h5").distance': ("distance",),
+    "collidecli.audit()": ("scene",),
+    'collidecli.clearance("a.xml", tops=3)': ("tops",),
+    "collidecli.clearance(3)": ("clearance",),
+    'collidecli.label_sensors("a.xml", sensor="s.toml")': ("sensor",),
+    "collidecli.matrix(model)": ("matrix",),
 }
+"""Uses, and names of which one is in the message."""
 
 
-def checked(tmp_path: Path, text: str) -> list[dict]:
-    """Diagnostics of pyright about a program of a user."""
+@dataclass(frozen=True)
+class Told:
+    """What a checker tells of a program of a user. revealed: types, in the order of lines, without
+    modules. errors: by line, from 0; of several in one line the first."""
+
+    revealed: list[str]
+    errors: dict[int, str]
+
+
+def without_modules(text: str) -> str:
+    return re.sub(r"\b(?:\w+\.)+(?=\w)", "", text)
+
+
+def program_of(name: str) -> str:
+    """The path of a checker. Skips the test without it: it is in the extra `dev`."""
+    program = shutil.which(name, path=str(Path(sys.executable).parent))
+    if program is None:
+        pytest.skip(f"{name} is not installed: it is in the extra dev")
+    return program
+
+
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory) -> Path:
+    """A folder with an environment in which the package is installed, and the cache of mypy."""
+    folder = tmp_path_factory.mktemp("installed")
+    EnvBuilder().create(folder / "environment")
+    (packages,) = (folder / "environment/lib").glob("*/site-packages")
+    (packages / "collidecli").symlink_to(Path(collidecli.__file__).parent)
+    (packages / "others.pth").write_text(sysconfig.get_path("purelib"))
+    return folder
+
+
+def pyright(tmp_path: Path, text: str, installed: Path) -> Told:
+    program = program_of("pyright")
     (tmp_path / "use.py").write_text(text)
     (tmp_path / "pyrightconfig.json").write_text(
         json.dumps({"extraPaths": [str(Path(collidecli.__file__).parents[1])]})
     )
-    program = shutil.which("pyright", path=str(Path(sys.executable).parent))
-    if program is None:
-        pytest.skip("pyright is not installed")
     done = subprocess.run(
         [program, "--outputjson", "--pythonpath", sys.executable, "use.py"],
         cwd=tmp_path, capture_output=True, text=True,
     )  # fmt: skip
-    return json.loads(done.stdout)["generalDiagnostics"]
+    told = json.loads(done.stdout)["generalDiagnostics"]
+    errors = {
+        one["range"]["start"]["line"]: one["message"]
+        for one in told[::-1]
+        if one["severity"] != "information"
+    }
+    of_types = [one["message"] for one in told if one["severity"] == "information"]
+    return Told([one.split(' is "')[1].removesuffix('"') for one in of_types], errors)
+
+
+MESSAGE = re.compile(r"use\.py:(\d+): (note|error): (.*)")
+
+
+def mypy(tmp_path: Path, text: str, installed: Path) -> Told:
+    """Of a package that is installed, of which mypy reads the types and shows no faults."""
+    program = program_of("mypy")
+    python = installed / "environment/bin/python"
+    (tmp_path / "use.py").write_text(text)
+    done = subprocess.run(
+        [program, "--python-executable", python, "--cache-dir", installed / "cache", "use.py"],
+        cwd=tmp_path, capture_output=True, text=True,
+    )  # fmt: skip
+    found = [match.groups() for match in map(MESSAGE.match, done.stdout.splitlines()) if match]
+    assert found, done.stdout + done.stderr
+    begin = 'Revealed type is "'
+    revealed = [what for _, _, what in found if what.startswith(begin)]
+    errors = {int(line) - 1: what for line, kind, what in found[::-1] if kind == "error"}
+    return Told(
+        [without_modules(what.removeprefix(begin).removesuffix('"')) for what in revealed], errors
+    )
+
+
+CHECKERS = {"pyright": pyright, "mypy": mypy}
+UNTYPED = {"DataFrame": "Any"}
+"""What mypy makes of pandas' types, which it has by another package alone."""
 
 
 @pytest.mark.rest
-def test_types_that_a_checker_reveals(tmp_path):
-    told = checked(tmp_path, USES)
-    assert [one["message"] for one in told if one["severity"] != "information"] == []
-    revealed = [one["message"].split(' is "')[1].removesuffix('"') for one in told]
-    assert revealed == REVEALED.splitlines()
+@pytest.mark.parametrize("checker", CHECKERS)
+def test_types_that_a_checker_reveals(tmp_path, installed, checker):
+    told = CHECKERS[checker](tmp_path, USES, installed)
+    assert told.errors == {}
+    expected = REVEALED.splitlines()
+    assert len(told.revealed) == len(expected)
+    for found, wanted in zip(told.revealed, expected, strict=True):
+        assert found in (wanted, UNTYPED.get(wanted) if checker == "mypy" else wanted)
 
 
 @pytest.mark.rest
-def test_wrong_uses_that_a_checker_refuses(tmp_path):
+@pytest.mark.parametrize("checker", CHECKERS)
+def test_wrong_uses_that_a_checker_refuses(tmp_path, installed, checker):
     lines = "import collidecli\n\nmodel = collidecli.ModelBuilder().finalize()\n" + "\n".join(WRONG)
-    told = [one for one in checked(tmp_path, lines) if one["severity"] == "error"]
+    errors = CHECKERS[checker](tmp_path, lines, installed).errors
     first = 3
-    found = {one["range"]["start"]["line"] - first: one["message"] for one in told}
-    assert found.keys() == set(range(len(WRONG)))
-    for (use, name), line in zip(WRONG.items(), found, strict=True):
-        assert name in found[line], use
+    assert errors.keys() == {first + line for line in range(len(WRONG))}
+    for line, (use, names) in enumerate(WRONG.items(), first):
+        assert any(name in errors[line] for name in names), (use, errors[line])
+
+
+@pytest.mark.rest
+def test_stubs_have_no_fault_that_mypy_finds(tmp_path):
+    """Where the package is installed it hides them."""
+    program = program_of("mypy")
+    stubs = [path.with_suffix(".pyi") for path in python_stubs.modules()]
+    done = subprocess.run(
+        [program, "--python-executable", sys.executable, "--cache-dir", tmp_path / "cache",
+         "--follow-imports", "silent", "--disable-error-code", "import-untyped", *stubs],
+        cwd=tmp_path, capture_output=True, text=True,
+        env=os.environ | {"MYPYPATH": str(Path(collidecli.__file__).parents[1])},
+    )  # fmt: skip
+    assert done.stdout.startswith("Success"), done.stdout
