@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 import click
 
 from collidecli.cli.pipes import unbroken_pipe
+from collidecli.cli.progress_lines import LineBar, LineClock, LineProgress
 from collidecli.errors import CollideError
 from collidecli.escaping import one_line, printable, printable_values
 
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from rich.console import Console, RenderableType
 
     from collidecli.pages.progress import BatchProgress, FrameProgress
-    from collidecli.results.result import Result
+    from collidecli.results.result import Progress, Result
 
 WIDE = 100_000
 """Width of a table that is written to a file or a pipe, unless COLUMNS is exported: nothing is
@@ -40,6 +41,7 @@ class Streams:
         self.is_stopping: Callable[[], bool] = lambda: False
         self._is_json_printed = False
         self._printed_warnings: set[str] = set()
+        self._lines = LineClock()
 
     def prepare(self) -> None:
         """Replaces closed streams by the null device, escapes characters that the encoding of a
@@ -102,19 +104,17 @@ class Streams:
     @contextmanager
     def progress(
         self, doing: str, before: str = "", noun: str = "frames", kernels: bool = False
-    ) -> Iterator[FrameProgress | None]:
-        """A progress bar, as a function of the frames done and of all frames; None if stderr is no
-        terminal.
+    ) -> Iterator[Progress]:
+        """A progress bar, as a function of the frames done and of all frames; lines if stderr is no
+        terminal, None with --quiet.
 
         before: description of the work before the first frame. noun: what is counted. kernels:
         whether it shows the kernels that are compiled.
         """
-        if self.quiet or not sys.stderr.isatty():
+        if self.quiet:
             yield None
             return
-        from collidecli.pages.progress import frame_progress
-
-        with frame_progress(console(sys.stderr), doing, before, noun) as advance:
+        with self._shown_progress(doing, before, noun) as advance:
             if not kernels:
                 yield advance
                 return
@@ -123,15 +123,26 @@ class Streams:
             with reported_compilation(advance.compiling):
                 yield advance
 
+    def _shown_progress(
+        self, doing: str, before: str, noun: str
+    ) -> AbstractContextManager[FrameProgress | LineProgress]:
+        if not sys.stderr.isatty():
+            return nullcontext(LineProgress(doing, noun, self._lines))
+        from collidecli.pages.progress import frame_progress
+
+        return frame_progress(console(sys.stderr), doing, before, noun)
+
     def batch_progress(
         self, episodes: Mapping[int, int]
     ) -> AbstractContextManager[BatchProgress | None]:
-        """A bar of a batch; None if stderr is no terminal. episodes: that are left, of each
-        shard."""
-        if self.quiet or not sys.stderr.isatty():
+        """A bar of a batch; lines if stderr is no terminal, None with --quiet. episodes: that are
+        left, of each shard."""
+        if self.quiet:
             return nullcontext()
-        from collidecli.pages.progress import batch_progress
+        from collidecli.pages.progress import BatchProgress, batch_progress
 
+        if not sys.stderr.isatty():
+            return nullcontext(BatchProgress(LineBar(self._lines), episodes))
         return batch_progress(console(sys.stderr), episodes)
 
     @contextmanager

@@ -28,10 +28,10 @@ class LoadedScene:
     """One or several scene files as a model.
 
     name: file names, joined with a space; "" of a model that was given. sha256: of every file of
-    the scene, in order. imports: importer's result of each scene. world_import: index of each world's scene in `imports`.
-    recording: open recording, which the motion closes; None for the scene's own animation or
-    resting pose. ignores_particles: the scene has particles, which were taken from the model on
-    request.
+    the scene, in order. imports: importer's result of each scene. world_import: index of each
+    world's scene in `imports`. recording: open recording, which the motion closes; None for the
+    scene's own animation or resting pose. ignores_particles: the scene has particles, which were
+    taken from the model on request.
     """
 
     model: Model

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from typing import Any, Protocol
 
 from rich.console import Console
 from rich.progress import (
@@ -110,10 +111,17 @@ def frame_progress(
         yield FrameProgress(progress, doing, before)
 
 
+class Bar(Protocol):
+    """What a batch uses of a bar."""
+
+    def add_task(self, description: str, *, total: float) -> Any: ...
+    def update(self, task: Any, /, *, completed: float, description: str) -> None: ...
+
+
 class BatchProgress:
     """A bar of the episodes of a batch. episodes: of each shard that has any left."""
 
-    def __init__(self, bar: Progress, episodes: Mapping[int, int]) -> None:
+    def __init__(self, bar: Bar, episodes: Mapping[int, int]) -> None:
         self._bar, self._left, self._total = bar, dict(episodes), sum(episodes.values())
         self._begun: Counter[int] = Counter()
         self._failed = 0

@@ -14,8 +14,8 @@ from collidecli.engine.pipeline import rows_within
 from collidecli.engine.pipeline_build import find_device, load_stages, sweep_stages
 from collidecli.exporters.dense_columns import AXES, NamedColumns
 from collidecli.motions.collision import check_frames, pose_batches
-from collidecli.motions.timing import TimingReport
 from collidecli.motions.requests import EngineRequest
+from collidecli.motions.timing import TimingReport
 from collidecli.python.option_parameters import (
     SCENE_PARAMETERS,
     option_parameters,

@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 
     from collidecli.cli.scene_inputs import RunInputs
     from collidecli.motions.scene_cache import SceneCache
-    from collidecli.pages.progress import FrameProgress
+    from collidecli.results.result import Progress
 
 EPILOG = """An environment variable, such as COLLIDE_THREADS=4, or a key in collide.toml, such as
 "threads = 4", can set an option. A flag takes precedence over a variable,
@@ -189,7 +189,7 @@ def _several_runs(streams: Streams, inputs: RunInputs, values: Mapping[str, Any]
     jobs = [Job(file.path, *output) for file, output in zip(files, planned, strict=True)]
     cache = SceneCache()
 
-    def compute(job: Job, progress: FrameProgress | None) -> Result:
+    def compute(job: Job, progress: Progress) -> Result:
         scenes, trajectory = (
             ((job.name,), inputs.trajectory) if inputs.each else (inputs.scenes, job.name)
         )
@@ -210,7 +210,7 @@ def _several_runs(streams: Streams, inputs: RunInputs, values: Mapping[str, Any]
 def _run(
     values: Mapping[str, Any],
     files: dict[str, Any],
-    progress: FrameProgress | None,
+    progress: Progress,
     cache: SceneCache | None = None,
 ) -> Result:
     """The result of one run. files: its scenes, trajectory and output."""

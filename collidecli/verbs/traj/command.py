@@ -28,8 +28,7 @@ from collidecli.wording import plural
 
 if TYPE_CHECKING:
     from collidecli.motions.scene_cache import SceneCache
-    from collidecli.pages.progress import FrameProgress
-    from collidecli.results.result import Result
+    from collidecli.results.result import Progress, Result
 
 EPILOG = """\b
 collide traj convert demos.hdf5 -o motion.h5 --demos demo_3
@@ -109,7 +108,7 @@ def _converted(
     output: str,
     scenes: Sequence[str],
     values: Mapping[str, Any],
-    progress: FrameProgress | None,
+    progress: Progress,
     cache: SceneCache | None = None,
 ) -> Result:
     from collidecli.motions.requests import SceneRequest
@@ -144,7 +143,7 @@ def _convert_several(
     jobs = [Job(file.path, *place) for file, place in zip(files, planned, strict=True)]
     cache = SceneCache()
 
-    def compute(job: Job, progress: FrameProgress | None) -> Result:
+    def compute(job: Job, progress: Progress) -> Result:
         return _converted(job.name, job.output or "", scenes, values, progress, cache)
 
     with output_folders(job.output or "" for job in jobs if not job.is_skipped):
