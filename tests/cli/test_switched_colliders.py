@@ -15,7 +15,7 @@ SAMPLED = "bool physics:collisionEnabled.timeSamples = {{ {} }}\n"
 SWITCHED = {"a": "1: 0, 4: 1, 6: 0", "b": "2: 1, 5: 0", "c": "3: 0, 9: 1"}
 CODES = [0, 1, 2, 3, 4, 5, 6, 9, 10]
 FRAMES = range(9)
-TABLES = ("rigid_contacts", "touches", "hydro_faces", "hydro_patches")
+TABLES = ("rigid_contacts", "touches", "candidates", "hydro_faces", "hydro_patches")
 
 
 def balls(inside=lambda name: ""):
@@ -96,7 +96,7 @@ def test_contacts_are_the_same_however_they_are_found(stages, collide, options):
     assert attributes("a.h5")["content_sha256"] == attributes("b.h5")["content_sha256"]
 
 
-@pytest.mark.parametrize("options", ["--touch-only", "--hydro all --hydro-surface"])
+@pytest.mark.parametrize("options", ["--touch-only", "--candidates-only", "--hydro all --hydro-surface"])
 def test_every_table_is_by_frames(stages, collide, options):
     more = (
         "--device",
@@ -109,7 +109,8 @@ def test_every_table_is_by_frames(stages, collide, options):
         collide.ok(f"run {name}.usda -o {name}.h5", *more)
         found[name] = arrays(f"{name}.h5")
     collide.ok("check sw.h5")
-    table = "touches" if "touch" in options else "hydro_patches"
+    of_pairs = {"--touch-only": "touches", "--candidates-only": "candidates"}
+    table = of_pairs.get(options, "hydro_patches")
     if f"{table}/shape0" not in found["sw"]:
         table = "rigid_contacts"
     counts = {
