@@ -4,7 +4,7 @@ registers and stack."""
 import pytest
 import warp as wp
 
-from collidecli.engine import touching_pairs
+from collidecli.engine import candidate_rows, touching_pairs
 from collidecli.engine.broadphase import all_pairs, explicit, lane_tests, sweep_and_prune
 from collidecli.engine.candidates import count_lanes, write_lanes
 from collidecli.engine.cells import bound_blocks, transform_shapes
@@ -90,6 +90,8 @@ KERNELS = {
     "count_touching": count_touching,
     "mark_touching": touching_pairs.mark_touching,
     "list_touching": touching_pairs.TOUCH_ROWS.kernel,
+    "list_candidates": candidate_rows.CANDIDATE_ROWS.kernel,
+    "end_cells": candidate_rows.end_cells,
     "test_pairs": explicit.test_pairs,
     "test_all": all_pairs.test_all,
     "write_entries": sweep_and_prune.write_entries,
