@@ -96,7 +96,9 @@ def test_contacts_are_the_same_however_they_are_found(stages, collide, options):
     assert attributes("a.h5")["content_sha256"] == attributes("b.h5")["content_sha256"]
 
 
-@pytest.mark.parametrize("options", ["--touch-only", "--candidates-only", "--hydro all --hydro-surface"])
+@pytest.mark.parametrize(
+    "options", ["--touch-only", "--candidates-only", "--hydro all --hydro-surface"]
+)
 def test_every_table_is_by_frames(stages, collide, options):
     more = (
         "--device",

@@ -72,6 +72,29 @@ def excess(model: Model, cell: Placed, pairs: np.ndarray) -> np.ndarray:
     return found
 
 
+def groups_allow(one: int, other: int) -> bool:
+    """The rule of signed groups, docs/reference/filters.md."""
+    if 0 in (one, other):
+        return False
+    if one > 0 and other > 0:
+        return one == other
+    return one != other
+
+
+def filtered_pairs(groups: np.ndarray, planes: int, excluded: tuple[int, int]) -> np.ndarray:
+    """int64[n, 2]: the pairs that the filters leave of shapes with signed groups, of which the
+    first are planes of the world and each other one is of a body."""
+    count = len(groups)
+    return np.array(
+        [
+            (a, b)
+            for a in range(count)
+            for b in range(max(a + 1, planes), count)
+            if groups_allow(groups[a], groups[b]) and (a, b) != excluded
+        ]
+    )
+
+
 @dataclass(frozen=True)
 class Expected:
     """Keys of the pairs that must be candidates, and of those that may be."""
@@ -124,10 +147,13 @@ def check(model: Model, poses: np.ndarray) -> tuple[np.ndarray, Expected]:
 )
 def test_the_pairs_are_those_of_brute_force(rule, gaps, margins):
     """Bounds that touch by less than a rounding apart, no pair is open but few of capsules."""
-    builder = mixed_builder(21, 42, as_of(gaps, margins, groups=(1, 2, -1, 1, 0)))
+    groups = np.array([1, 2, -1, 1, 0, -3])
+    builder = mixed_builder(21, 42, as_of(gaps, margins, groups=groups.tolist()))
     builder.gap_rule = rule
     builder.add_shape_collision_filter_pair(4, 9)
     model = builder.finalize()
+    of_shapes = groups[np.concatenate([[0, 1], np.arange(42)]) % len(groups)]
+    assert np.array_equal(allowed_pairs(model, 0), filtered_pairs(of_shapes, 2, (4, 9)))
     keys, expected = check(model, random_poses(np.random.default_rng(22), (12, 1, 42), 1.0))
     assert len(keys) - np.isin(keys, expected.must).sum() < 0.05 * len(keys)
 
