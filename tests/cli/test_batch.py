@@ -102,6 +102,7 @@ def test_shards_by_slots_give_the_same_data_set(jobs, collide, monkeypatch):
     assert dataset(collide, "A") == dataset(collide, "B")
 
 
+@pytest.mark.rest
 @pytest.mark.usefixtures("in_process")
 def test_the_whole_run_killed_goes_on_where_it_was(jobs, collide):
     running = start(

@@ -104,6 +104,7 @@ def test_an_unknown_step_is_refused(tmp_path, capsys):
     assert not output.exists()
 
 
+@pytest.mark.rest
 def test_an_absent_device_fails_its_step_without_a_traceback(tmp_path, capfd):
     output = tmp_path / "first.json"
     arguments = ["--device", "cuda:99", "--output", str(output), "--steps", "machine"]
