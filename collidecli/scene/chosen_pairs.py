@@ -263,7 +263,8 @@ def _may_be_listed(model: Model, pairs: np.ndarray) -> np.ndarray:
     """bool[n]: pairs of two shapes, int[n, 2], that a list can contain."""
     shapes = model.shapes
     a, b = pairs.T
-    body_a, body_b = shapes.body[a], shapes.body[b]
+    body_a = shapes.body[a]
+    body_b = shapes.body[b]
     both_planes = (shapes.type[pairs] == ShapeType.PLANE).all(axis=1)
     both_static = (body_a == STATIC_BODY) & (body_b == STATIC_BODY)
     on_one_body = (body_a == body_b) & ~both_static

@@ -61,7 +61,8 @@ class BodyMatch:
         self._column_of_row = (
             self._columns[np.argsort(self._rows)] if len(self._rows) == len(paths) else None
         )
-        self._rest, self._rest_in_worlds = model.bodies.pose, model.resting_poses()
+        self._rest = model.bodies.pose
+        self._rest_in_worlds = model.resting_poses()
         self._shift = shift_of_named(names, column_of_body, model)
         # bool[W, B]: bodies that are not in a world's template; None if every world has every body.
         owner = model.bodies.template

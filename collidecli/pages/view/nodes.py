@@ -90,7 +90,9 @@ class GroupNode:
         rows = group.rows
         count = len(group.rows)
         assert frames.model is not None
-        self.name, self.group, self.visual = name, group, bool(rows[0] >= frames.shape_count)
+        self.name = name
+        self.group = group
+        self.visual = bool(rows[0] >= frames.shape_count)
         body = frames.model.shapes.body[rows]
         self.opacity = np.where((body < 0) & (not group.planes), 0.5, 1.0)
         self.colours = shape_colours(body)

@@ -136,7 +136,9 @@ class _World:
         self._recording = recording
         self._stage = stage
         self._world = world
-        self._frames, self._zero, self._deepest = stage.frames, stage.zero(world), touches.deepest
+        self._frames = stage.frames
+        self._zero = stage.zero(world)
+        self._deepest = touches.deepest
         self._pairs = touches.of(world)[:MAX_LISTED]
         self._depths = {pair.shapes: (array("q"), array("d")) for pair in self._pairs}
         self._moving: dict[int, str] = {}

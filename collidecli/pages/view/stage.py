@@ -241,7 +241,9 @@ class Stage:
     """
 
     def __init__(self, frames: ViewFrames, up_axis: str, first: int = 0) -> None:
-        self.frames, self._first, self.up = frames, first, "XYZ".index(up_axis)
+        self.frames = frames
+        self._first = first
+        self.up = "XYZ".index(up_axis)
         self.extent = extent_of(frames, first, self.up)
         self.follows = self.extent.travels
         self._start = np.zeros(3)
