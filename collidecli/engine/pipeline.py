@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import reduce
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
@@ -290,11 +290,9 @@ class CollisionPipeline:
 
     @property
     def expects_counts(self) -> bool:
-        """Whether the numbers of elements of a chunk may be those of the last: not where a stage
-        without capacities, the host, or columns that stay on the device use them."""
-        if self.destination.kept is not None or self.counts_cells:
-            return False
-        return self.hydro is None
+        """Whether the numbers of elements of a chunk may be those of the last: not where the
+        host, or columns that stay on the device use them."""
+        return self.destination.kept is None and not self.counts_cells
 
     @property
     def block_cells(self) -> int:
@@ -424,7 +422,7 @@ class CollisionPipeline:
         hydro = None
         if self.hydro is not None:
             hydro, pairs = self.hydro.split(chunk, pairs, workspace)
-            report.candidate_count += hydro.count
+        lists = [] if hydro is None else [hydro]
         table = self.narrow_phase.table
         buckets = table.of_kinds, table.kind_count, max(1, len(table.colliders))
         listed = expand(self.device_model, chunk, pairs, buckets, "candidate", workspace)
@@ -436,8 +434,7 @@ class CollisionPipeline:
             report.compiling += self.narrow_phase.load_used(listed)
             clock.skip()
         if self.counts_cells:
-            lists = [listed] if hydro is None else [hydro, listed]
-            report.cell_candidates = counts_of_cells(lists, chunk.cell_count, workspace)
+            report.cell_candidates = counts_of_cells([*lists, listed], chunk.cell_count, workspace)
         count = ElementCount(listed.count, listed.bound)
         candidates = new_candidates(workspace, listed.pair, listed.row, listed.count)
         emitted, inexact = self.narrow_phase.collide(chunk, candidates, listed, workspace)
@@ -450,7 +447,7 @@ class CollisionPipeline:
 
             def touches() -> ContactBlock:
                 block = touching()
-                report.candidate_count += candidate_count(listed, workspace)
+                report.candidate_count += candidate_count([*lists, listed], workspace)
                 report.touching_count = block.groups[TOUCHES.name].row_count
                 return block
 
@@ -483,13 +480,17 @@ class CollisionPipeline:
             self.destination,
         )
         clock.end("order")
+        add_surfaces = None
+        if self.hydro is not None and hydro is not None:
+            add_surfaces = self.hydro.issue(chunk, hydro, workspace)
+            clock.end("narrow_phase")
 
         def contacts() -> ContactBlock:
             block = complete_block()
             report.contact_count = total.most
-            _add_counts(report, listed, workspace)
-            if self.hydro is not None and hydro is not None:
-                block, missed = self.hydro.add_to(block, chunk, hydro, workspace)
+            _add_counts(report, [*lists, listed], workspace)
+            if add_surfaces is not None:
+                block, missed = add_surfaces(block)
                 report.missed_count = len(missed)
                 report.missed_pair = min(map(tuple, missed.tolist()), default=None)
                 report.contact_count = block.contact_count
@@ -513,14 +514,16 @@ class CollisionPipeline:
         return list(dict.fromkeys(kernels))
 
 
-def candidate_count(listed: CandidateList, workspace: Workspace) -> int:
-    """Number of the candidates of a chunk that is complete."""
-    if listed.is_known:
-        return listed.count
-    return sum(workspace.counts.numbers["candidate_bucket"][: len(listed.sizes)])
+def candidate_count(lists: Sequence[CandidateList], workspace: Workspace) -> int:
+    """Number of the candidates of a chunk that is complete, in all lists."""
+    numbers = workspace.counts.numbers
+    return sum(
+        listed.count if listed.is_known else sum(numbers[listed.name][: len(listed.sizes)])
+        for listed in lists
+    )
 
 
-def _add_counts(report: ChunkReport, listed: CandidateList, workspace: Workspace) -> None:
+def _add_counts(report: ChunkReport, lists: Sequence[CandidateList], workspace: Workspace) -> None:
     """Adds the numbers of candidates, and of a device those of its kernels, to the report of a
     chunk whose contacts are complete."""
     numbers = workspace.counts.numbers
@@ -528,4 +531,4 @@ def _add_counts(report: ChunkReport, listed: CandidateList, workspace: Workspace
         report.contact_count = numbers.get("contact", [report.contact_count])[0]
         report.touching_count = numbers.get("touching_count", [0])[0]
         report.inexact_count = numbers.get("inexact_count", [0])[0]
-    report.candidate_count += candidate_count(listed, workspace)
+    report.candidate_count += candidate_count(lists, workspace)

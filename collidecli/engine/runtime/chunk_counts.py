@@ -20,8 +20,9 @@ import warp as wp
 from collidecli.engine.runtime.kernel import kernel
 from collidecli.engine.runtime.recorded_launches import INDEX_LIMIT
 
-FOUND_COUNTS = 512
-"""Numbers of a chunk: a few, and two for each collider of a model."""
+FOUND_COUNTS = 1024
+"""Numbers of a chunk: a few, two for each collider of a model, and four for each level of
+hydroelastic voxels."""
 MARGIN = 0.25
 """Part of an expected number that its capacity has more, as scratch arrays have that grow."""
 LEAST_MARGIN = 0.125

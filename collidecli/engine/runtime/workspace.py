@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import accumulate
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import warp as wp
@@ -77,6 +77,15 @@ each array that grows later clears all recorded launches, and the memory of elem
 has is never touched."""
 FIRST_SHARE = 8
 """Part of the memory limit, as its divisor, to which scratch of such capacity may grow."""
+
+
+class Rows(NamedTuple):
+    """Rows of an array, `width` elements each, for the host. count: a number that is known or
+    expected by name."""
+
+    array: wp.array
+    count: ElementCount
+    width: int = 1
 
 
 class Workspace:
@@ -356,18 +365,25 @@ class Workspace:
         self.launch(write, threads if total.most else 0, [*arguments, end, elements])
         return end, elements, total
 
-    def scanned(self, name: str, counts: wp.array, threads: int, most: int) -> ElementCount:
+    def scanned(
+        self,
+        name: str,
+        counts: wp.array,
+        threads: int,
+        most: int,
+        spare_for_none: int | None = None,
+    ) -> ElementCount:
         """Inclusive scan of the numbers of each thread's elements, in place, and the total by
         `name`, which is expected or read. Where it exceeds its capacity, no thread has elements.
 
-        most: see `scan`.
+        most: see `scan`. spare_for_none: see `ChunkCounts.capacity`.
         """
         may_overflow = threads * most > INDEX_LIMIT
         is_expected = self.counts.is_expected(name)
         if may_overflow and not is_expected:
             self._check_total(counts, threads)
         self.launch_scan(counts, threads)
-        total = self.counts.of(name, counts, threads, may_overflow)
+        total = self.counts.of(name, counts, threads, may_overflow, spare_for_none)
         if is_expected:
             self.launch(clear_exceeded, threads, [total.bound, counts])
         return total
@@ -512,6 +528,19 @@ class Workspace:
             copies = self.download(everything)
             return lambda: copies
         return self._sender.send(arrays, others, count)
+
+    def send_each(self, arrays: Sequence[Rows]) -> Callable[[], list[np.ndarray]]:
+        """As `send` of arrays that are not of one table; on the CPU their memory itself."""
+        if self._stream is None or not self.counts.expects:
+            counts = [(rows.array, rows.count.most * rows.width) for rows in arrays]
+            return lambda: self.hosts(counts)
+        largest = max(
+            each.array.size * wp.types.type_size_in_bytes(each.array.dtype) for each in arrays
+        )
+        if largest > INDEX_LIMIT:
+            raise ChunkTooLarge(largest)
+        received = [self._sender.send_rows(*rows) for rows in arrays]
+        return lambda: [columns() for columns in received]
 
     def _finished(self, copies: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
         self.finish()
