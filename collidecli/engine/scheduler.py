@@ -129,7 +129,8 @@ class Workers:
                 while done < batch.cell_count:
                     least = min_cells(self._done_cells, self._done_seconds, self._probe)
                     left = batch.cell_count - done
-                    count = chunk_cells(left, run_left, self._max_cells, least, self._count)
+                    dividing = self._sizes.dividing(self._count)
+                    count = chunk_cells(left, run_left, self._max_cells, least, dividing)
                     if count < left:
                         count = whole_blocks(count, self._pipeline.block_cells)
                     chunk = replace(batch, first_cell=batch.first_cell + done, cell_count=count)
