@@ -104,8 +104,7 @@ def test_a_chunk_with_more_than_expected_is_computed_again(
     monkeypatch.setattr(device_stream, "TREATED_AS_DEVICES", {"cpu"})
     monkeypatch.setattr(device_stream, "keep_freed_memory", lambda device: None)
     monkeypatch.setattr(chunk_counts, "SPARE", 0)
-    guards = Guards()
-    monkeypatch.setattr(Workspace, "_allocated", lambda *arguments: guards.allocated(*arguments))
+    guards = Guards(monkeypatch)
     pipeline = motion.pipeline(phase)
     scratch = Workspace(pipeline.device_model.device, 1 << 40, exact=True)
     assert_equal_blocks(blocks_of(pipeline, motion.poses, scratch, motion.positions), reference)
@@ -180,8 +179,7 @@ def test_each_number_beyond_its_capacity_is_found(
         return most
 
     monkeypatch.setattr(ChunkCounts, "capacities", less)
-    guards = Guards()
-    monkeypatch.setattr(Workspace, "_allocated", lambda *arguments: guards.allocated(*arguments))
+    guards = Guards(monkeypatch)
     scratch = Workspace(pipeline.device_model.device, 1 << 40, exact=True)
     found = blocks_of(pipeline, poses, scratch, positions, forget_arrays)
     assert_equal_blocks(found, reference)
