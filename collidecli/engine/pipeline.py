@@ -419,22 +419,8 @@ class CollisionPipeline:
     ) -> Callable[[], ContactBlock]:
         """Issues the search for the contacts of the candidates of a chunk; the function returned
         waits for them and completes the report."""
-        hydro = None
-        if self.hydro is not None:
-            hydro, pairs = self.hydro.split(chunk, pairs, workspace)
-        lists = [] if hydro is None else [hydro]
-        table = self.narrow_phase.table
-        buckets = table.of_kinds, table.kind_count, max(1, len(table.colliders))
-        listed = expand(self.device_model, chunk, pairs, buckets, "candidate", workspace)
-        if self.on_demand:
-            clock.end("narrow_phase")
-            if listed.is_known:
-                workspace.finish()
-            # Colliders of which earlier chunks had candidates are loaded.
-            report.compiling += self.narrow_phase.load_used(listed)
-            clock.skip()
-        if self.counts_cells:
-            report.cell_candidates = counts_of_cells([*lists, listed], chunk.cell_count, workspace)
+        listed, hydro = self._list_candidates(chunk, pairs, workspace, report, clock)
+        lists = [listed] if hydro is None else [hydro, listed]
         count = ElementCount(listed.count, listed.bound)
         candidates = new_candidates(workspace, listed.pair, listed.row, listed.count)
         emitted, inexact = self.narrow_phase.collide(chunk, candidates, listed, workspace)
@@ -447,7 +433,7 @@ class CollisionPipeline:
 
             def touches() -> ContactBlock:
                 block = touching()
-                report.candidate_count += candidate_count([*lists, listed], workspace)
+                report.candidate_count += candidate_count(lists, workspace)
                 report.touching_count = block.groups[TOUCHES.name].row_count
                 return block
 
@@ -488,7 +474,7 @@ class CollisionPipeline:
         def contacts() -> ContactBlock:
             block = complete_block()
             report.contact_count = total.most
-            _add_counts(report, [*lists, listed], workspace)
+            _add_counts(report, lists, workspace)
             if add_surfaces is not None:
                 block, missed = add_surfaces(block)
                 report.missed_count = len(missed)
@@ -499,6 +485,34 @@ class CollisionPipeline:
             return block
 
         return contacts
+
+    def _list_candidates(
+        self,
+        chunk: Chunk,
+        pairs: BlockPairs,
+        workspace: Workspace,
+        report: ChunkReport,
+        clock: StageClock,
+    ) -> tuple[CandidateList, CandidateList | None]:
+        """The candidates of the colliders, whose kernels are loaded, and the hydroelastic ones,
+        None where no shape is; adds those of each cell to the report, if they are counted."""
+        hydro = None
+        if self.hydro is not None:
+            hydro, pairs = self.hydro.split(chunk, pairs, workspace)
+        table = self.narrow_phase.table
+        buckets = table.of_kinds, table.kind_count, max(1, len(table.colliders))
+        listed = expand(self.device_model, chunk, pairs, buckets, "candidate", workspace)
+        if self.on_demand:
+            clock.end("narrow_phase")
+            if listed.is_known:
+                workspace.finish()
+            # Colliders of which earlier chunks had candidates are loaded.
+            report.compiling += self.narrow_phase.load_used(listed)
+            clock.skip()
+        if self.counts_cells:
+            lists = [listed] if hydro is None else [hydro, listed]
+            report.cell_candidates = counts_of_cells(lists, chunk.cell_count, workspace)
+        return listed, hydro
 
     def kernels(self) -> list[wp.Kernel]:
         """All kernels of this pipeline, by increasing compile time."""

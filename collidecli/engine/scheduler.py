@@ -51,6 +51,11 @@ def worker_count(threads: int, own_memory: bool) -> int:
     return IN_FLIGHT if own_memory else processing_threads(threads)
 
 
+def held_chunks(device: wp.Device) -> int:
+    """Chunks whose poses a device holds at a time; of the CPU 1."""
+    return IN_FLIGHT if has_own_memory(device) else 1
+
+
 def processing_threads(threads: int) -> int:
     """Threads for work of the host, such as compression: `threads`, 0 is one per processor."""
     return threads or processor_count()

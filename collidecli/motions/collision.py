@@ -28,6 +28,7 @@ from collidecli.engine.scheduler import (
     Workers,
     batch_size,
     engine_memory,
+    held_chunks,
     processing_threads,
     worker_count,
 )
@@ -236,14 +237,12 @@ def prepare_collision(
         use_compiled()
     names = copied_columns(reads, contact, motion, model.world_count)
     pipeline = replace(pipeline, destination=ColumnDestination(names, kept))
-    own_memory = has_own_memory(device)
-    workers = worker_count(engine.threads, own_memory)
+    workers = worker_count(engine.threads, has_own_memory(device))
     cells = batch_size(pipeline, len(motion.time) * model.world_count, workers, engine.chunk_cells)
     memory_limit = default_memory_limit()
     chunk_rows = 0
     if engine.memory_limit:
-        in_flight = workers if own_memory else 1
-        shares = shared_out(engine.memory_limit, model, motion, cells, columns, in_flight)
+        shares = shared_out(engine.memory_limit, model, motion, cells, columns, held_chunks(device))
         cells = shares.chunk_cells
         chunk_rows = shares.chunk_rows
         memory_limit = shares.engine_bytes

@@ -20,7 +20,7 @@ import warp as wp
 from collidecli.engine.runtime.kernel import kernel
 from collidecli.engine.runtime.recorded_launches import INDEX_LIMIT
 
-FOUND_COUNTS = 1024
+FOUND_COUNTS = 512
 """Numbers of a chunk: a few, two for each collider of a model, and four for each level of
 hydroelastic voxels."""
 MARGIN = 0.25
