@@ -31,6 +31,7 @@ from collidecli.engine.contact_record import (
     scan_counts,
     touching_count,
 )
+from collidecli.engine.device_kinematics import UNPOSED, pose_configurations
 from collidecli.engine.device_model import DeviceModel
 from collidecli.engine.narrowphase.narrow_phase import NarrowPhase
 from collidecli.engine.ordered_contacts import (
@@ -311,8 +312,9 @@ class CollisionPipeline:
         if counts.expects:
             try:
                 return self._collide(batch, workspace)
-            except CountsExceeded:
-                pass
+            except CountsExceeded as exceeded:
+                if exceeded.name == UNPOSED and batch.joints is not None:
+                    batch.joints.needs_host.set()
             except ChunkTooLarge:
                 counts.refuse()
             counts.begin(batch.cell_count)
@@ -517,7 +519,8 @@ class CollisionPipeline:
     def kernels(self) -> list[wp.Kernel]:
         """All kernels of this pipeline, by increasing compile time."""
         on_device = has_own_memory(self.device_model.device)
-        kernels = [count_touching, bound_count, send_sections] if on_device else [execute_steps]
+        device_kernels = [count_touching, bound_count, send_sections, pose_configurations]
+        kernels = device_kernels if on_device else [execute_steps]
         kernels += [*ALWAYS, CONTACT_ROWS[np.dtype(self.float_type)].kernel]
         kernels += [*TOUCHING] if self.touch_only else []
         kernels += [keep_deepest] if self.narrow_phase.max_contacts_per_pair else []

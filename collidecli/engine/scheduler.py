@@ -37,7 +37,7 @@ from collidecli.engine.runtime.device_stream import (
 from collidecli.engine.runtime.workspace import ChunkTooLarge, Workspace, parts_that_fit
 from collidecli.errors import InputError
 from collidecli.scene.contact_columns import ContactBlock, consecutive_groups
-from collidecli.scene.pose_memory import Allocate
+from collidecli.scene.pose_memory import Allocate, poses_in
 from collidecli.system import processor_count
 from collidecli.wording import memory
 
@@ -183,9 +183,10 @@ class Workers:
     def _collide_one(self, batch: PoseBatch) -> tuple[ContactBlock, ChunkReport]:
         """Collides one chunk; in parts where its scratch exceeds the worker's limit, a single cell
         by itself."""
-        parts = parts_that_fit(
-            batch.cell_count, lambda begin, end: self._collide_cells(batch, begin, end)
-        )
+        with poses_in(self.pose_memory):
+            parts = parts_that_fit(
+                batch.cell_count, lambda begin, end: self._collide_cells(batch, begin, end)
+            )
         return reduce(_concatenated, parts)
 
     def _collide_cells(

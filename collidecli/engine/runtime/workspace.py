@@ -96,7 +96,7 @@ class Workspace:
     requested. Otherwise an array that grows gets a quarter more where that fits, and whether a
     later array fits depends on earlier chunks. cell_layouts: some cell layouts of earlier chunks,
     by key, for later chunks (see cells). counts: numbers of elements that the steps of a chunk
-    find.
+    find. joint_tree: the last tree of joints that was uploaded, and its arrays.
     """
 
     def __init__(self, device: wp.Device, memory_limit: int, exact: bool = False) -> None:
@@ -118,6 +118,7 @@ class Workspace:
         self._packed: dict[str, tuple[wp.array, dict[str, Any], dict[str, wp.array]]] = {}
         self._host: dict[int | None, np.ndarray] = {}
         self.counts = ChunkCounts(self)
+        self.joint_tree: tuple[Any, Any] | None = None
         self._sender = ColumnSender(self, self.counts, self._stream)
 
     @property
@@ -245,6 +246,11 @@ class Workspace:
         else:
             setattr(instance, name, wp.array(values, dtype=dtype, device=self.device, copy=False))
         fields_set[name] = values
+
+    def upload(self, target: wp.array, values: np.ndarray) -> None:
+        """Copies contiguous host values to the beginning of an array of a device."""
+        assert self._stream is not None
+        self._stream.upload(target, values)
 
     def uploaded(self, values: np.ndarray, dtype: Any) -> wp.array:
         """A new array with host values, one row per element; on the CPU the values themselves."""
