@@ -12,6 +12,7 @@ from collidecli.engine.pipeline_build import find_device
 from collidecli.engine.runtime import device_stream
 from collidecli.engine.runtime.device_stream import DeviceStream
 from collidecli.importers.mujoco.scene import add_mjcf
+from collidecli.motions import collision
 from collidecli.motions.collision import pose_batches, prepare_collision
 from collidecli.motions.timing import TimingReport
 from collidecli.numerics.trigonometry import MODERATE
@@ -62,7 +63,7 @@ class Recorded:
         made = prepare_collision(
             self.model, self.motion, options, engine, find_device("cpu"), timing
         )
-        blocks = list(made.blocks(timing))
+        blocks = self.blocks = list(made.blocks(timing))
         assert len(blocks) > 2
         names = blocks[0].columns
         return {name: b"".join(block.columns[name].tobytes() for block in blocks) for name in names}
@@ -120,14 +121,16 @@ def test_one_recorded_world_moves_all_or_is_read_as_poses(tmp_path, qpos, worlds
 def test_an_angle_of_another_reduction_is_computed_by_the_host(
     tmp_path, qpos, uploaded, monkeypatch
 ):
-    """The chunk again, and all later ones that are read."""
-    qpos[20, 1, 1] = 2.5 * MODERATE
+    """The chunk again, and all that are read later; one is read while another is computed."""
+    qpos[10, 1, 1] = 2.5 * MODERATE
+    monkeypatch.setattr(collision, "READ_BYTES", 1)
     recorded = Recorded(tmp_path, qpos)
     reference = recorded.columns()
     as_a_device(monkeypatch)
     assert recorded.columns() == reference
-    poses = 7 * 8 * len(recorded.model.bodies)
-    assert sum(size % poses == 0 and size > poses for size in uploaded) >= 2
+    cells = [len(block.cell_counts) for block in recorded.blocks]
+    assert uploaded[-1] == cells[-1] * 7 * 8 * len(recorded.model.bodies)
+    assert uploaded.count(cells[1] * COORDINATES * 8) >= 1
 
 
 @pytest.mark.parametrize(("place", "value"), [(0, 2.0 * POSITION_LIMIT), (1, np.nan), (0, -np.inf)])
