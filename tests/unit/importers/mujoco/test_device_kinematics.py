@@ -1,6 +1,7 @@
 """Poses that a device computes from joints have the bits of the host's, and need the host where it
 refuses them or computes them in another way."""
 
+import mujoco
 import numpy as np
 import pytest
 
@@ -12,6 +13,7 @@ from collidecli.importers.mujoco.kinematics import MujocoKinematics
 from collidecli.scene.joint_poses import JointPoses
 from collidecli.scene.shape_types import POSITION_LIMIT
 from collidecli.storage.pose_checks import bad_poses, normalize
+from tests.support.mujoco_pairs import load
 from tests.unit.engine.runtime.test_chunk_counts import as_device  # noqa: F401
 from tests.unit.importers.mujoco.test_compiled_kinematics import (
     SCENES,
@@ -36,7 +38,21 @@ def posed(kinematics: MujocoKinematics, qpos: np.ndarray) -> tuple[np.ndarray, i
 
 @pytest.mark.parametrize("name", SCENES)
 def test_poses_have_the_bits_of_the_host(as_device, tmp_path, name):  # noqa: F811
-    kinematics, mj_model = kinematics_of(name, tmp_path)
+    check_bits(*kinematics_of(name, tmp_path))
+
+
+def test_a_long_chain_has_the_bits_of_the_host(as_device, tmp_path):  # noqa: F811
+    """Products of quaternions leave the unit sphere by more than 1e-15, and are divided."""
+    link = "<body pos='0.1 0 0'><joint axis='1 2 3'/><geom size='.1'/>{}</body>"
+    chain = ""
+    for _ in range(40):
+        chain = link.format(chain)
+    scene, _ = load(tmp_path, f"<mujoco><worldbody>{chain}</worldbody></mujoco>")
+    check_bits(scene.kinematics, scene.mj_model)
+
+
+def check_bits(kinematics: MujocoKinematics, mj_model: mujoco.MjModel) -> None:
+    """Compares the poses of random coordinates, as a read of a recording ends."""
     qpos = coordinates_of(mj_model, 1001)
     expected = kinematics.poses(qpos)
     valid = ~bad_poses(expected).any(axis=1)
@@ -68,10 +84,15 @@ def test_what_the_host_must_compute_or_refuse_is_marked(as_device, tmp_path, col
     assert posed(kinematics, qpos)[1] == 1
 
 
+def test_a_quaternion_that_is_not_finite_is_marked(as_device, tmp_path):  # noqa: F811
+    """Of a body whose position is."""
+    text = "<mujoco><worldbody><body><freejoint/><geom size='.1'/></body></worldbody></mujoco>"
+    qpos = np.array([[1.0, 2.0, 3.0, np.nan, 0.0, 0.0, 0.0]])
+    assert posed(load(tmp_path, text)[0].kinematics, qpos)[1] == 1
+
+
 def test_there_may_be_no_coordinates(as_device, tmp_path):  # noqa: F811
     """All bodies rest."""
-    from tests.support.mujoco_pairs import load
-
     text = "<mujoco><worldbody><body pos='1 2 3'><geom size='.1'/></body></worldbody></mujoco>"
     kinematics = load(tmp_path, text)[0].kinematics
     found, unposed = posed(kinematics, np.zeros((3, 0)))
