@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 import warp as wp
 
-from collidecli.engine.device_kinematics import posed_on_device
 from collidecli.engine.device_model import LANES, MOVED_BY_WORLD, DeviceModel, Layout, ShapeRows
 from collidecli.engine.geometry.bounds import INFINITE, OUTWARD
 from collidecli.engine.geometry.lanes import COMPOSITION, EPILOGUE, LANE_STEP, LOAD, PRELUDE
@@ -307,6 +306,8 @@ def _upload_cells(
     joints = None if batch.joints is None else batch.joints.part(skipped, end)
     posed = None
     if joints is not None and workspace.counts.expects:
+        from collidecli.engine.device_kinematics import posed_on_device
+
         posed = posed_on_device(joints, POSES_OF_BODIES, workspace)
     layout = _cell_layout(
         first, batch.cell_count, recorded_worlds, bodies, device_model, shape, workspace

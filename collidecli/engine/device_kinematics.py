@@ -15,15 +15,17 @@ import numpy as np
 import warp as wp
 
 from collidecli.engine.geometry.real import Pose
-from collidecli.engine.joint_kinematics import ONE_TREE, TreeBodies, TreeJoints, tree_structs
+from collidecli.engine.joint_kinematics import (
+    ONE_TREE,
+    UNPOSED,
+    TreeBodies,
+    TreeJoints,
+    tree_structs,
+)
 from collidecli.engine.runtime.kernel import kernel
 from collidecli.engine.runtime.workspace import Workspace
 from collidecli.scene.joint_poses import JointPoses
 from collidecli.scene.joint_tree import JointTree
-
-UNPOSED = "unposed"
-"""Name of the number of configurations that need the host, in `ChunkCounts`; at least 1 if there
-are any."""
 
 
 @wp.func_native(ONE_TREE)

@@ -39,6 +39,9 @@ another."""
 MANY = 1000
 """Number of configurations from which loading the compiled code, some 4 ms, takes less time than
 NumPy saves."""
+UNPOSED = "unposed"
+"""Name of the number of configurations of a device that need the host, in `ChunkCounts`; at least 1
+if there are any."""
 _NUMBERS = 7
 """Of a joint: axis, anchor, coordinate at which it does not move its body."""
 _STATE = 16

@@ -31,8 +31,8 @@ from collidecli.engine.contact_record import (
     scan_counts,
     touching_count,
 )
-from collidecli.engine.device_kinematics import UNPOSED, pose_configurations
 from collidecli.engine.device_model import DeviceModel
+from collidecli.engine.joint_kinematics import UNPOSED
 from collidecli.engine.narrowphase.narrow_phase import NarrowPhase
 from collidecli.engine.ordered_contacts import (
     CONTACT_ROWS,
@@ -519,8 +519,7 @@ class CollisionPipeline:
     def kernels(self) -> list[wp.Kernel]:
         """All kernels of this pipeline, by increasing compile time."""
         on_device = has_own_memory(self.device_model.device)
-        device_kernels = [count_touching, bound_count, send_sections, pose_configurations]
-        kernels = device_kernels if on_device else [execute_steps]
+        kernels = _device_kernels() if on_device else [execute_steps]
         kernels += [*ALWAYS, CONTACT_ROWS[np.dtype(self.float_type)].kernel]
         kernels += [*TOUCHING] if self.touch_only else []
         kernels += [keep_deepest] if self.narrow_phase.max_contacts_per_pair else []
@@ -529,6 +528,13 @@ class CollisionPipeline:
         kernels += [kernel for stage in self.group_stages for kernel in stage.kernels()]
         kernels += [*self.broad_phase.kernels(), *self.narrow_phase.kernels()]
         return list(dict.fromkeys(kernels))
+
+
+def _device_kernels() -> list[wp.Kernel]:
+    """Kernels of every pipeline on a device."""
+    from collidecli.engine.device_kinematics import pose_configurations
+
+    return [count_touching, bound_count, send_sections, pose_configurations]
 
 
 def candidate_count(lists: Sequence[CandidateList], workspace: Workspace) -> int:

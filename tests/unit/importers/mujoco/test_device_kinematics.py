@@ -5,8 +5,8 @@ import mujoco
 import numpy as np
 import pytest
 
-from collidecli.engine.device_kinematics import UNPOSED, posed_on_device
-from collidecli.engine.joint_kinematics import MODERATE
+from collidecli.engine.device_kinematics import posed_on_device
+from collidecli.engine.joint_kinematics import MODERATE, UNPOSED
 from collidecli.engine.pipeline_build import find_device
 from collidecli.engine.runtime.workspace import Workspace
 from collidecli.importers.mujoco.kinematics import MujocoKinematics
