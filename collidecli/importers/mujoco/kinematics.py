@@ -445,6 +445,10 @@ class MujocoKinematics:
                 out[rows, body, 3:] = rotation[WXYZ_TO_XYZW].T
         return out
 
+    def joint_tree(self) -> JointTree:
+        """The tree whose coordinates are qpos; mocap bodies rest."""
+        return self._forward.tree(has_mocap=False)
+
     def first_bad_coordinate(self, qpos: np.ndarray) -> BadRow | None:
         """Row of qpos[n, nq], body, and what is wrong, for the first invalid configuration; else
         None."""
