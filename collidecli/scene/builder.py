@@ -25,6 +25,7 @@ from collidecli.scene.materials import Material, PairMaterial, check_pair_materi
 from collidecli.scene.model import GLOBAL_TEMPLATE, STATIC_BODY, Model
 from collidecli.scene.option_values import DEFAULT_GAP
 from collidecli.scene.particles import (
+    CABLE,
     CLOTH,
     LOOSE,
     SOFT,
@@ -531,6 +532,36 @@ class ModelBuilder(BuilderSummary):
             last[0].count += len(position)
             return first
         record = DeformableRecord(key, self._open_template, LOOSE, cfg, [part], len(position))
+        return self._added(record, bodies, where)
+
+    def add_cable(
+        self,
+        pos: Sequence[float] = (0.0, 0.0, 0.0),
+        rot: Sequence[float] = (0.0, 0.0, 0.0, 1.0),
+        scale: float = 1.0,
+        vel: Any = None,
+        vertices: Any = (),
+        indices: Any = None,
+        density: float = 0.0,
+        particle_radius: Any = None,
+        cfg: Cfg = None,
+        key: str | None = None,
+        bodies: Any = None,
+        **dynamics: Any,
+    ) -> int:
+        """Adds a cable: one particle a vertex, and lines between them, which are round with its
+        radius; returns the index of its first particle.
+
+        indices: two vertices a line; None joins each vertex and the next. Other arguments as of
+        `add_cloth_mesh`. Raises InputError for fewer than two vertices.
+        """
+        record, where = self._deformable(
+            CABLE, (pos, rot, scale), vertices, particle_radius, cfg, key, dynamics
+        )
+        if indices is None:
+            first = np.arange(record.count - 1)
+            indices = np.stack([first, first + 1], axis=1)
+        record.line = checked_corners("lines", indices, 2, record.count, where)
         return self._added(record, bodies, where)
 
     def add_cloth_mesh(

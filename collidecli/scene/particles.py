@@ -1,7 +1,8 @@
 """Particles of a scene and the deformable objects that they form: frozen arrays, and records before
 they are finalized.
 
-A deformable object is a set of loose particles, a cloth of triangles or a soft body of tetrahedra.
+A deformable object is a set of loose particles, a cable of lines, a cloth of triangles or a soft
+body of tetrahedra.
 Its particles are consecutive rows of the model's particles.
 """
 
@@ -23,6 +24,7 @@ EVERY_TEMPLATE = -1
 """Template of the objects that are in every world."""
 PARTICLE_LIMIT = 2**31 - 1
 LOOSE = "particles"
+CABLE = "cable"
 CLOTH = "cloth"
 SOFT = "soft"
 """Kinds of deformable objects."""
@@ -39,14 +41,14 @@ class ParticleFlags(IntFlag):
 class Particles:
     """The particles of every template, and their objects.
 
-    path: of each object, unique within a template. kind: "particles", "cloth" or "soft". template:
-    int32[O]; -1 is in every world. first: int64[O + 1], first particle of each object, and the
+    path: of each object, unique within a template. kind: "particles", "cable", "cloth" or
+    "soft". template: int32[O]; -1 is in every world. first: int64[O + 1], first particle of each object, and the
     number of particles. position: float64[P, 3], rest position in the first world of the object's
     template [m]. radius: float64[P] [m]. active: bool[P], whether the particle has contacts. body:
     int32[P], row of the body that the particle moves with, with whose shapes it has no contact; -1
-    for none. local: float64[P, 3], its position in the body's frame [m]. triangle: int32[T, 3], of
-    cloths and of the surfaces of soft bodies. tetrahedron: int32[K, 4]. Both number particles,
-    those of one object. object_class, shape_class: int32[O], int32[S], filter classes; class_table:
+    for none. local: float64[P, 3], its position in the body's frame [m]. line: int32[L, 2], of
+    cables. triangle: int32[T, 3], of cloths and of the surfaces of soft bodies. tetrahedron:
+    int32[K, 4]. All three number particles, those of one object. object_class, shape_class: int32[O], int32[S], filter classes; class_table:
     bool[classes of objects, classes of shapes], whether a particle of an object may touch a shape.
     """
 
@@ -59,6 +61,7 @@ class Particles:
     active: np.ndarray = field(default_factory=lambda: np.zeros(0, bool))
     body: np.ndarray = field(default_factory=lambda: np.zeros(0, np.int32))
     local: np.ndarray = field(default_factory=lambda: np.zeros((0, 3)))
+    line: np.ndarray = field(default_factory=lambda: np.zeros((0, 2), np.int32))
     triangle: np.ndarray = field(default_factory=lambda: np.zeros((0, 3), np.int32))
     tetrahedron: np.ndarray = field(default_factory=lambda: np.zeros((0, 4), np.int32))
     object_class: np.ndarray = field(default_factory=lambda: np.zeros(0, np.int32))
@@ -70,8 +73,9 @@ class Particles:
 
     @cached_property
     def edge(self) -> np.ndarray:
-        """int32[E, 2]: the sides of the triangles, each once, ascending."""
-        ends = np.concatenate([self.triangle[:, [k, (k + 1) % 3]] for k in range(3)])
+        """int32[E, 2]: the lines and the sides of the triangles, each once, ascending."""
+        sides = [self.triangle[:, [k, (k + 1) % 3]] for k in range(3)]
+        ends = np.concatenate([self.line, *sides])
         return np.unique(np.sort(ends, axis=1), axis=0).astype(np.int32)
 
     @cached_property
@@ -101,7 +105,7 @@ class DeformableRecord:
     UsdPhysics groups.
 
     parts: position float64[n, 3], radius float64[n] and active bool[n] of particles that were added
-    together. count: of all. body: of each particle, int32[count]; None for none. triangle,
+    together. count: of all. body: of each particle, int32[count]; None for none. line, triangle,
     tetrahedron: int32, counted within the object.
     """
 
@@ -112,6 +116,7 @@ class DeformableRecord:
     parts: list[tuple[np.ndarray, np.ndarray, np.ndarray]]
     count: int
     body: np.ndarray | None = None
+    line: np.ndarray = field(default_factory=lambda: np.zeros((0, 2), np.int32))
     triangle: np.ndarray = field(default_factory=lambda: np.zeros((0, 3), np.int32))
     tetrahedron: np.ndarray = field(default_factory=lambda: np.zeros((0, 4), np.int32))
     scope: int = 0
@@ -156,7 +161,7 @@ def checked_radii(radius: object, count: int, where: str) -> np.ndarray:
 
 
 def checked_corners(name: str, corners: object, width: int, count: int, where: str) -> np.ndarray:
-    """int32[n, width]: particles of triangles or tetrahedra, each with `width` different ones of
+    """int32[n, width]: particles of lines, triangles or tetrahedra, each with `width` different ones of
     `count`.
 
     corners: flat, or `width` a row. Raises InputError for indices out of range and for none.
@@ -251,6 +256,7 @@ def particles_of(records: Sequence[DeformableRecord]) -> Particles:
         active=np.concatenate([np.zeros(0, bool), *(part[2] for part in parts)]),
         body=np.concatenate([np.zeros(0), *bodies]).astype(np.int32),
         local=np.zeros((int(first[-1]), 3)),
+        line=elements("line", 2),
         triangle=elements("triangle", 3),
         tetrahedron=elements("tetrahedron", 4),
     )

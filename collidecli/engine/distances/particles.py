@@ -161,7 +161,7 @@ class ParticleDistances:
         chosen = np.zeros(len(shapes), bool)
         chosen[pairs[:, 0]] = True
         types = shapes.type[chosen]
-        with_elements = bool(len(model.particles.triangle))
+        with_elements = bool(len(model.particles.edge))
         is_mesh = shapes.type == ShapeType.MESH
         behind = np.array([mesh.has_front for mesh in model.meshes] + [False])[shapes.mesh]
         closed = np.array([mesh.is_closed for mesh in model.meshes] + [False])[shapes.mesh]

@@ -9,7 +9,7 @@ import numpy as np
 from collidecli.numerics.poses import moved_points
 from collidecli.pages.view.frames import ViewFrames
 from collidecli.scene.model import Model
-from collidecli.scene.particles import LOOSE, Particles
+from collidecli.scene.particles import CABLE, LOOSE, Particles
 from collidecli.scene.shape_types import ShapeType
 
 LEAST_POINT = 0.01
@@ -18,7 +18,7 @@ LEAST_POINT = 0.01
 
 @dataclass(frozen=True)
 class DrawnParticles:
-    """Particles of a world. points: rows of the loose ones. corners: rows of others.
+    """Particles of a world. points: rows of loose ones and of cables. corners: rows of others.
 
     triangle: uint32[T, 3], of corners. diameter: of the points [m], the median one.
     """
@@ -46,9 +46,9 @@ class DrawnParticles:
 def drawn_particles(particles: Particles, template: int, radius: float) -> DrawnParticles:
     """What is drawn of the particles of a world. radius: of the scene [m]."""
     rows = particles.of_template(template)
-    loose = np.array([kind == LOOSE for kind in particles.kind], bool)[particles.owner[rows]]
-    points = rows[loose]
-    corners = rows[~loose]
+    is_point = np.isin(particles.kind, (LOOSE, CABLE))[particles.owner[rows]]
+    points = rows[is_point]
+    corners = rows[~is_point]
     number = np.full(len(particles), -1, np.int64)
     number[corners] = np.arange(len(corners))
     triangle = number[particles.triangle]
