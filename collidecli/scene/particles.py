@@ -50,6 +50,7 @@ class Particles:
     cables. triangle: int32[T, 3], of cloths and of the surfaces of soft bodies. tetrahedron:
     int32[K, 4]. All three number particles, those of one object. object_class, shape_class: int32[O], int32[S], filter classes; class_table:
     bool[classes of objects, classes of shapes], whether a particle of an object may touch a shape.
+    object_table: bool[classes of objects, classes of objects], of two objects.
     """
 
     path: tuple[str, ...] = ()
@@ -67,6 +68,7 @@ class Particles:
     object_class: np.ndarray = field(default_factory=lambda: np.zeros(0, np.int32))
     shape_class: np.ndarray = field(default_factory=lambda: np.zeros(0, np.int32))
     class_table: np.ndarray = field(default_factory=lambda: np.zeros((0, 0), bool))
+    object_table: np.ndarray = field(default_factory=lambda: np.zeros((0, 0), bool))
 
     def __len__(self) -> int:
         return len(self.radius)
@@ -97,6 +99,10 @@ class Particles:
     def may_touch(self, owner: int, shape: int) -> bool:
         """Whether the filters let particles of an object touch a shape."""
         return bool(self.class_table[self.object_class[owner], self.shape_class[shape]])
+
+    def objects_may_touch(self, owner: int, other: int) -> bool:
+        """Whether the filters let two objects touch."""
+        return bool(self.object_table[self.object_class[owner], self.object_class[other]])
 
 
 @dataclass
