@@ -28,10 +28,18 @@ def particle_filter(records: SceneRecords) -> dict[str, np.ndarray]:
     ]
     (objects, object_class), (shapes, shape_class) = map(numbered_classes, (objects, shapes))
     table = first_forbidding((*objects, *shapes), RuleContext(True, frozenset(filtered))) == ALLOWED
-    of_objects, of_shapes = np.split(table[: len(objects)], [len(objects)], axis=1)
     return {
         "object_class": object_class,
         "shape_class": shape_class,
+        **tables_of_objects(table, len(objects)),
+    }
+
+
+def tables_of_objects(table: np.ndarray, count: int) -> dict[str, np.ndarray]:
+    """The arrays `class_table` and `object_table` of `Particles`, from bool[n, n] of `count`
+    classes of objects, then those of shapes."""
+    of_objects, of_shapes = np.split(table[:count], [count], axis=1)
+    return {
         "class_table": np.ascontiguousarray(of_shapes),
         "object_table": np.ascontiguousarray(of_objects),
     }

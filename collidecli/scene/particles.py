@@ -41,16 +41,17 @@ class ParticleFlags(IntFlag):
 class Particles:
     """The particles of every template, and their objects.
 
-    path: of each object, unique within a template. kind: "particles", "cable", "cloth" or
-    "soft". template: int32[O]; -1 is in every world. first: int64[O + 1], first particle of each object, and the
-    number of particles. position: float64[P, 3], rest position in the first world of the object's
-    template [m]. radius: float64[P] [m]. active: bool[P], whether the particle has contacts. body:
-    int32[P], row of the body that the particle moves with, with whose shapes it has no contact; -1
-    for none. local: float64[P, 3], its position in the body's frame [m]. line: int32[L, 2], of
-    cables. triangle: int32[T, 3], of cloths and of the surfaces of soft bodies. tetrahedron:
-    int32[K, 4]. All three number particles, those of one object. object_class, shape_class: int32[O], int32[S], filter classes; class_table:
-    bool[classes of objects, classes of shapes], whether a particle of an object may touch a shape.
-    object_table: bool[classes of objects, classes of objects], of two objects.
+    path: of each object, unique within a template. kind: "particles", "cable", "cloth" or "soft".
+    template: int32[O]; -1 is in every world. first: int64[O + 1], first particle of each object,
+    and the number of particles. position: float64[P, 3], rest position in the first world of the
+    object's template [m]. radius: float64[P] [m]. active: bool[P], whether the particle has
+    contacts. body: int32[P], row of the body that the particle moves with, with whose shapes it has
+    no contact; -1 for none. local: float64[P, 3], its position in the body's frame [m]. line:
+    int32[L, 2], of cables. triangle: int32[T, 3], of cloths and of the surfaces of soft bodies.
+    tetrahedron: int32[K, 4]. All three number particles, those of one object. object_class,
+    shape_class: int32[O], int32[S], filter classes; class_table: bool[classes of objects, classes
+    of shapes], whether a particle of an object may touch a shape; object_table: bool[classes of
+    objects, classes of objects], whether two objects may.
     """
 
     path: tuple[str, ...] = ()
@@ -167,8 +168,8 @@ def checked_radii(radius: object, count: int, where: str) -> np.ndarray:
 
 
 def checked_corners(name: str, corners: object, width: int, count: int, where: str) -> np.ndarray:
-    """int32[n, width]: particles of lines, triangles or tetrahedra, each with `width` different ones of
-    `count`.
+    """int32[n, width]: particles of lines, triangles or tetrahedra, each with `width` different
+    ones of `count`.
 
     corners: flat, or `width` a row. Raises InputError for indices out of range and for none.
     """

@@ -162,7 +162,9 @@ def random_triangles(
     of lines, of which an inner point passes a feature of the solid on it."""
     poses = random_poses(rng, size)
     time, at = random_places(rng, poses, solid, size, count)
-    shape = rng.normal(size=(count, corners, 3)) * size * 10.0 ** rng.uniform(-0.5, 1, (count, 1, 1))
+    shape = (
+        rng.normal(size=(count, corners, 3)) * size * 10.0 ** rng.uniform(-0.5, 1, (count, 1, 1))
+    )
     weights = rng.dirichlet([2.0] * corners, count)
     at = at[:, None] + shape - (weights[..., None] * shape).sum(axis=1)[:, None]
     shift = rng.normal(size=(count, 1, 3)) * size * 10.0 ** rng.uniform(-2, 1, (count, 1, 1))

@@ -42,8 +42,8 @@ class ObjectElements:
     int32[n, 3] of each object, its triangles, lines and particles without either, as of
     `ObjectTrees`. particle: int32[n] of each object, its active ones. spread: float64[O], greatest
     difference of two radii within an element [m]. largest: float64[O], greatest radius [m].
-    is_solid, has_edges, has_triangles: bool[O]. Distances from an object are those from all of its targets, which have every
-    point of its segments.
+    is_solid, has_edges, has_triangles: bool[O]. Distances from an object are those from all of its
+    targets, which have every point of its segments.
     """
 
     def __init__(self, particles: Particles) -> None:
@@ -53,7 +53,9 @@ class ObjectElements:
         self.position = particles.position
         self.is_solid = np.array([kind == SOFT for kind in particles.kind], bool)
         objects = range(len(particles.path))
-        self.particle = [np.flatnonzero(_own(particles, owner)).astype(np.int32) for owner in objects]
+        self.particle = [
+            np.flatnonzero(_own(particles, owner)).astype(np.int32) for owner in objects
+        ]
         self.segment, self.target = [], []
         for owner in objects:
             is_own = _own(particles, owner)

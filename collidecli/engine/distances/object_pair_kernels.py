@@ -76,9 +76,7 @@ class ObjectNearest:
 
 
 @wp.func
-def corner_of(
-    position: wp.array[Vec3], placed: PlacedObject, target: wp.vec3i, k: int
-) -> Vec3:
+def corner_of(position: wp.array[Vec3], placed: PlacedObject, target: wp.vec3i, k: int) -> Vec3:
     """Position of a particle of a target [m]."""
     return position[placed.first_position + target[k]]
 

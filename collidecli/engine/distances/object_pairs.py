@@ -273,7 +273,7 @@ class ObjectPairDistances:
         others = _elements_of(record["target"].astype(np.int32), record["weights"])
         turned = is_turned[:, None]
         result.distance[rows] = distance
-        result.normal[rows] = np.where(turned, -normal, normal)
+        result.normal[rows] = np.where(turned, -normal, normal) + 0.0
         result.point0[rows] = np.where(turned, outer, inner)
         result.point1[rows] = np.where(turned, inner, outer)
         result.indices0[rows] = np.where(turned, others[0], ends[0])
@@ -310,9 +310,7 @@ def _elements_of(corners: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, 
 class _Launches:
     """Kernels on the pairs of a part. entry: int64[n, 2], the placed object of each side."""
 
-    def __init__(
-        self, trees: object, nodes: np.ndarray, part: _Part, workspace: Workspace
-    ) -> None:
+    def __init__(self, trees: object, nodes: np.ndarray, part: _Part, workspace: Workspace) -> None:
         self._workspace = workspace
         self._trees = trees
         self._part = part

@@ -2,9 +2,9 @@
 frames: overlap of the boxes of their motions.
 
 A particle moves in a straight line, so that the box around both its positions contains it; the box
-around the particles of a line or triangle in both frames contains it. Boxes of shapes are those
-of `candidates`. Particles, lines and triangles are sorted along one axis: a shape is compared with those
-that overlap it there.
+around the particles of a line or triangle in both frames contains it. Boxes of shapes are those of
+`candidates`. Particles, lines and triangles are sorted along one axis: a shape is compared with
+those that overlap it there.
 """
 
 from __future__ import annotations

@@ -160,9 +160,7 @@ class PointSweepStage:
         kept = np.flatnonzero(found["status"] != CLEAR)
         names = "status", "enter", "leave", "least", "least_bound", "normal", "point"
         of = {name: found[name][kept] for name in names}
-        return soft_rows(
-            pairs.take(kept), weights[kept], of, motion.take(kept), self.float_type
-        )
+        return soft_rows(pairs.take(kept), weights[kept], of, motion.take(kept), self.float_type)
 
     def _touches_of_elements(
         self, bodies: BodySteps, pairs: ItemPairs, sweepers: Sweepers, workspace: Workspace
@@ -210,8 +208,8 @@ class PointSweepStage:
     ) -> None:
         """Lowers `least` to that of two points of each element, which move in straight lines as
         particles do: that which touches first, and that halfway to the one which touches last. The
-        first has a normal and a point of the shape, too, where the element crosses it at the begin of
-        the step."""
+        first has a normal and a point of the shape, too, where the element crosses it at the begin
+        of the step."""
         first = found["weights"]
         for weights in (first, 0.5 * (first + found["weights_left"])):
             point = self._point_touches(pairs, weights, motion, workspace)

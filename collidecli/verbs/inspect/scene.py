@@ -48,11 +48,11 @@ class SceneResult(
     counted. pair_count: all pairs of shapes that are in a world together, each template once.
     excluded_pairs: of the others by rule, each pair once, under the first that forbids it; empty if
     not counted. kept_attributes: count of shapes with each attribute that is read but affects no
-    contact. pairs, why: if requested. deformables: path, kind, template, particles, lines, triangles
-    and tetrahedra of each object of particles; None without. triggers: number of shapes that are not
-    solid, and of pairs that may touch and have one, None if not counted; None without triggers, and
-    then no shape has the key trigger. template_differences: of a scene of several templates, see
-    `template_rows`.
+    contact. pairs, why: if requested. deformables: path, kind, template, particles, lines,
+    triangles and tetrahedra of each object of particles; None without. triggers: number of shapes
+    that are not solid, and of pairs that may touch and have one, None if not counted; None without
+    triggers, and then no shape has the key trigger. template_differences: of a scene of several
+    templates, see `template_rows`.
     """
 
     file: str

@@ -212,7 +212,9 @@ def swept_line(builder: ModelBuilder, begin, end, radius=0.0) -> collidecli.Part
 def test_a_line_through_a_thin_bar(kind):
     """A cable falls at 100 m/s, recorded at 60 Hz, across a bar along y that is 20 mm high."""
     builder = ModelBuilder()
-    corners = np.array([(x, y, z) for x in (-0.01, 0.01) for y in (-0.5, 0.5) for z in (-0.01, 0.01)])
+    corners = np.array(
+        [(x, y, z) for x in (-0.01, 0.01) for y in (-0.5, 0.5) for z in (-0.01, 0.01)]
+    )
     if kind == "capsule":
         builder.add_shape_capsule(-1, [0, 0, 0, np.sqrt(0.5), 0, 0, np.sqrt(0.5)], 0.01, 0.5)
     elif kind == "box":

@@ -209,8 +209,10 @@ def test_results_do_not_depend_on_blocks_or_samples(monkeypatch):
     for kind in ("points", "cable", "cloth", "soft", "cloth", "soft"):
         add(builder, kind, 1.0, rng)
     model = builder.finalize()
-    positions = model.particles.position + rng.normal(size=(3, 1, 3)) + 0.1 * rng.normal(
-        size=(3, len(model.particles), 3)
+    positions = (
+        model.particles.position
+        + rng.normal(size=(3, 1, 3))
+        + 0.1 * rng.normal(size=(3, len(model.particles), 3))
     )
     one, other = np.array(list(combinations(range(6), 2)) * 3).T
     cell = np.repeat(np.arange(3), 15)
