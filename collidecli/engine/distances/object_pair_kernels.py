@@ -5,20 +5,15 @@ of two elements is that of their nearest points, less the interpolated radii the
 inside a soft body has its distance from the nearest triangle of the surface as a depth.
 """
 
-import math
-
 import warp as wp
 
 from collidecli.engine.distances.object_elements import ObjectTrees
 from collidecli.engine.geometry.bounds import rounded_down, rounded_up
+from collidecli.engine.geometry.mesh_points import edge_crossing
 from collidecli.engine.geometry.meshes import barycentric_of
 from collidecli.engine.geometry.real import Real, Vec3
 from collidecli.engine.geometry.triangle_elements import edge_and_edge, vertex_and_face
 from collidecli.engine.runtime.kernel import kernel
-
-INSIDE = wp.constant(Real(2.0 * math.pi))
-"""Sum of the solid angles of a surface around a point above which the point is inside: half of the
-whole sphere."""
 
 
 @wp.struct
@@ -205,39 +200,63 @@ def gap_to_box(low: Vec3, high: Vec3, lower: wp.vec3f, upper: wp.vec3f) -> Real:
 
 
 @wp.func
-def solid_angle(a: Vec3, b: Vec3, c: Vec3) -> Real:
-    """Signed solid angle of a triangle from the origin.
+def crossing_of(
+    position: wp.array[Vec3], placed: PlacedObject, target: wp.vec3i, point: Vec3
+) -> int:
+    """1 if a ray along +x from a point leaves through a triangle, -1 if it enters, 0 if it misses.
 
-    Source: Van Oosterom, Strackee 1983. Degenerate: 0 of a triangle that has the origin as a
-    corner.
+    Triangles of an edge share its comparison with the point, so that a ray through an edge or a
+    vertex counts once; see `mesh_points.triangle_crossing`.
     """
-    x = wp.length(a)
-    y = wp.length(b)
-    z = wp.length(c)
-    above = wp.dot(a, wp.cross(b, c))
-    below = x * y * z + wp.dot(a, b) * z + wp.dot(b, c) * x + wp.dot(c, a) * y
-    if above == Real(0.0):
-        return Real(0.0)
-    return Real(2.0) * wp.atan2(above, below)
+    crossing = int(0)
+    for k in range(3):
+        first = target[k]
+        second = target[(k + 1) % 3]
+        low = position[placed.first_position + wp.min(first, second)]
+        high = position[placed.first_position + wp.max(first, second)]
+        crossing += edge_crossing(low, high, point, first < second)
+    if crossing == 0:
+        return 0
+    p = corner_of(position, placed, target, 0)
+    q = corner_of(position, placed, target, 1)
+    r = corner_of(position, placed, target, 2)
+    height = wp.dot(point - p, wp.cross(q - p, r - p)) * Real(crossing)
+    if point[0] < wp.min(p[0], wp.min(q[0], r[0])) or height < Real(0.0):
+        return crossing
+    return 0
 
 
 @wp.func(inline=False)
 def is_inside(
-    trees: ObjectTrees, position: wp.array[Vec3], placed: PlacedObject, point: Vec3
+    trees: ObjectTrees,
+    position: wp.array[Vec3],
+    boxes: ObjectBoxes,
+    placed: PlacedObject,
+    point: Vec3,
 ) -> bool:
-    """Whether a point is inside the surface of a soft body, by its winding number in either
-    direction."""
-    total = Real(0.0)
-    first = trees.first_target[placed.owner]
-    for k in range(trees.target_count[placed.owner]):
-        target = trees.target[first + k]
-        if target[1] != target[2]:
-            total += solid_angle(
-                corner_of(position, placed, target, 0) - point,
-                corner_of(position, placed, target, 1) - point,
-                corner_of(position, placed, target, 2) - point,
-            )
-    return wp.abs(total) > INSIDE
+    """Whether a point is inside the surface of a soft body, whose winding number is then not 0.
+
+    Exact except within rounding of the surface. Source: see `scene.mesh_crossings.winding_at`.
+    """
+    number = int(0)
+    first = trees.first_node[placed.owner]
+    node = int(0)
+    while node < trees.node_count[placed.owner]:
+        lower = boxes.lower[placed.first_box + node]
+        upper = boxes.upper[placed.first_box + node]
+        apart = Real(upper[0]) < point[0]
+        for axis in range(1, 3):
+            apart = apart or Real(lower[axis]) > point[axis] or Real(upper[axis]) < point[axis]
+        if apart:
+            node = trees.skip[first + node]
+        else:
+            leaf = trees.leaf[first + node]
+            if leaf >= 0:
+                target = trees.target[trees.first_target[placed.owner] + leaf]
+                if target[1] != target[2]:
+                    number += crossing_of(position, placed, target, point)
+            node += 1
+    return number != 0
 
 
 @wp.func
@@ -291,7 +310,7 @@ def search_nearest(
     if search.is_inside == 1:
         reach = Real(0.0)
         best = Real(wp.inf)
-        if not is_inside(trees, position, placed, p):
+        if not is_inside(trees, position, boxes, placed, p):
             count = 0
     first = trees.first_node[placed.owner]
     while node < count:
