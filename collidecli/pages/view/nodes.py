@@ -177,6 +177,13 @@ def add_scene(server: viser.ViserServer, stage: Stage) -> None:
         }
     if frames.has_particles:
         clouds["/particles/points"] = PARTICLES
+        scene.add_line_segments(
+            "/particles/cables",
+            CORNERS[None, :2],
+            PARTICLES,
+            thickness_units="world",
+            visible=False,
+        )
         sheets["/particles/surfaces"] = PARTICLES
     if frames.contact_map is not None:
         colours = enumerate(level_colours())

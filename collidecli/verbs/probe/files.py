@@ -12,7 +12,7 @@ import numpy as np
 
 from collidecli.exporters.arrays import Array, episode_arrays, held, write_npz
 from collidecli.motions.probes import ProbeBlock, ProbedMotion
-from collidecli.pages.view.map_file import MAP_FORMAT
+from collidecli.pages.view.map_file import ATTRIBUTES, MAP_FORMAT, map_attributes
 from collidecli.results.endings import HDF5_ENDINGS
 from collidecli.storage.array_files import arrays_h5
 from collidecli.storage.atomic_output import AtomicOutput
@@ -68,10 +68,10 @@ def written_map(
         for name, (kind, element, _) in arrays.dense().items()
     }
     tables = _tables(probed)
+    about = {**about, "trajectory_sha256": probed.motion.sha256}
     if path.lower().endswith(HDF5_ENDINGS):
         units = {name: unit for name, (_, _, unit) in arrays.dense().items()}
         units |= {"time": "s", "point": "m"}
-        about = {**about, "trajectory_sha256": probed.motion.sha256}
         with arrays_h5(output, MAP_FORMAT, about, tables, units, dense) as append:
             yield lambda block: append(block.first, arrays.values(block))
         return
@@ -89,6 +89,7 @@ def written_map(
         finally:
             for file in opened.values():
                 file.close()
+        tables[ATTRIBUTES] = np.array(map_attributes(about))
         write_npz(output, [*_stored(files, dense), *(held(*table) for table in tables.items())])
 
 

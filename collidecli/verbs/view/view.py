@@ -186,10 +186,6 @@ def check_map_options(request: ViewRequest) -> None:
         raise InputError(
             "--map colours shapes, and --points-only draws none", "", "leave one of them out"
         )
-    if request.map and request.to == "rerun":
-        raise InputError(
-            "a recording for Rerun has no contact maps", "--map", "leave out --to rerun"
-        )
 
 
 def view_map(
