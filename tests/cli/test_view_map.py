@@ -253,6 +253,11 @@ def test_refusals(collide):
     np.savez("empty.npz", attributes=json.dumps({"format": "collide-contact-map"}))
     new = {"format": "collide-contact-map", "format_version": [10**30, 0]}
     np.savez("new.npz", attributes=json.dumps(new))
+    np.savez("null.npz", attributes="{}", shape_path=np.array(["a\0b"]))
+    with h5py.File("map.h5") as file:
+        about = {name: str(value) for name, value in file.attrs.items()}
+    about |= {"format_version": [1, 0], "scene_sha256": "a\0b"}
+    np.savez("odd.npz", attributes=json.dumps(about))
     Path("bad.npz").write_bytes(b"PK\x03\x04 damaged")
     Path("p.csv").write_text("x,y,z,body\n0,0,1,box\n")
     collide.ok("probe scene.xml -t motion.h5 --points p.csv -o points.h5 --device cpu")
@@ -262,6 +267,8 @@ def test_refusals(collide):
         ("--map list.npz", "list.npz: attributes: is no JSON object"),
         ("--map empty.npz", "empty.npz: the root attribute"),
         ("--map new.npz", "this program reads 1.x"),
+        ("--map null.npz", "null.npz: shape_path: cannot be read"),
+        ("--map odd.npz", "odd.npz: the root attribute scene_sha256"),
         ("--map bad.npz", "bad.npz"),
         ("--map points.h5", "points.h5: has points, not the vertices of shapes"),
         ("--map out.h5", "out.h5: is no contact map"),

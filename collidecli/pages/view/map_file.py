@@ -4,18 +4,12 @@ from __future__ import annotations
 
 import json
 import math
-import os
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
 
 import h5py
 import numpy as np
 
 from collidecli.errors import InputError
-from collidecli.escaping import unicode_text
-from collidecli.importers.recordings.array_files import npz_headers, read_npz
 from collidecli.storage.array_files import VERSION
 from collidecli.storage.attribute_rules import (
     AttributeRule,
@@ -27,10 +21,8 @@ from collidecli.storage.attribute_rules import (
     text,
     version,
 )
-from collidecli.storage.contact_sets.header import creator
-from collidecli.storage.h5_files import exact_texts, format_of, open_h5
+from collidecli.storage.h5_files import exact_texts, format_of
 from collidecli.storage.process_activity import reading
-from collidecli.storage.regular_files import require_regular_file
 
 MAP_FORMAT = "collide-contact-map"
 FIX = "give a file of collide probe --vertices-of PATTERN -o FILE"
@@ -44,8 +36,6 @@ RULES = (
     AttributeRule("", "trajectory_sha256", sha256_or_empty),
     AttributeRule("", "config", json_object),
 )
-LARGEST = 1 << 62
-"""Greatest number of an attribute of an NPZ file, which JSON does not limit."""
 KINDS = {"distance": "f", "point": "f", "point_shape": "i", "time": "f", "step": "i"}
 """Kind of NumPy's type of each array that is read."""
 
@@ -77,56 +67,8 @@ class ContactMap:
             return np.asarray(self._distance[first:last, world], np.float32)
 
 
-@contextmanager
-def opened_contact_map(path: str | os.PathLike[str]) -> Iterator[ContactMap]:
-    """A contact map of vertices. Raises InputError for a file that is none."""
-    name = os.fspath(path)
-    require_regular_file(name, fix=FIX)
-    with reading("contact map", name):
-        file = _of_npz(name) if name.lower().endswith(".npz") else open_h5(name)
-    with file:
-        with reading("contact map", name):
-            found = _read(file, name)
-        yield found
-
-
-def map_attributes(about: Mapping[str, Any]) -> str:
-    """The attributes of a contact map as the text that an NPZ file has. about: further ones."""
-    root = {"format": MAP_FORMAT, "format_version": list(VERSION), "creator": creator()}
-    return json.dumps({**root, **about}, sort_keys=True)
-
-
-def _of_npz(name: str) -> h5py.File:
-    """An NPZ file as an HDF5 file in memory. Raises InputError for one without attributes."""
-    names = npz_headers(name)
-    if ATTRIBUTES not in names:
-        raise InputError(f"is no contact map: it has no array '{ATTRIBUTES}'", name, FIX)
-    try:
-        attributes = json.loads(str(read_npz(name, ATTRIBUTES)))
-    except (ValueError, RecursionError) as error:
-        raise InputError(f"is not JSON: {error}", f"{name}: {ATTRIBUTES}", FIX) from None
-    if not isinstance(attributes, dict):
-        raise InputError("is no JSON object", f"{name}: {ATTRIBUTES}", FIX)
-    file = h5py.File(name, "w", driver="core", backing_store=False)
-    for key in ("format", *(rule.name for rule in RULES)):
-        value = attributes.get(key)
-        if isinstance(value, list) and all(type(each) is int for each in value):
-            file.attrs[key] = np.array(
-                [max(-LARGEST, min(each, LARGEST)) for each in value], np.int64
-            )
-        elif value is not None:
-            text_of = value if isinstance(value, str) else json.dumps(value)
-            file.attrs[key] = unicode_text(text_of)
-    for array in (*KINDS, "shape_path"):
-        if array in names:
-            values = read_npz(name, array)
-            if values.dtype.kind == "U":
-                values = values.astype(h5py.string_dtype())
-            file.create_dataset(array, data=values)
-    return file
-
-
-def _read(file: h5py.File, name: str) -> ContactMap:
+def contact_map_of(file: h5py.File, name: str) -> ContactMap:
+    """The contact map of vertices in an open file. Raises InputError for a file that is none."""
     if format_of(file) != MAP_FORMAT:
         raise InputError("is no contact map", name, FIX)
     refuse_attributes(file, RULES, name, FIX)

@@ -321,7 +321,7 @@ class _World:
             changes = np.ones(len(own), bool)
             changes[1:] = (own[1:] != own[:-1]).any(axis=1)
             pixels = self._mapped[row].pixels(levels[changes])
-            sent = np.flatnonzero(changes) + frames.start
+            sent = (np.flatnonzero(changes) + frames.start).tolist()
             columns = self._rr.Mesh3D.columns(albedo_texture_buffer=list(pixels))
             self._rows(path, sent, columns)
 
