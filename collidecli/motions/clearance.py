@@ -25,6 +25,7 @@ from collidecli.motions.object_distances import (
     ObjectDistances,
     RecordedFrames,
     object_pairs,
+    pairs_of_two_objects,
     recorded_frames,
 )
 from collidecli.numerics.poses import compose_as_kernels
@@ -142,7 +143,8 @@ def _selected_pairs(
     of_objects = [np.zeros((0, 2), np.int32)] * len(of_template)
     objects: tuple[str, ...] = ()
     if with_objects:
-        of_objects = object_pairs(model)
+        kinds = zip(object_pairs(model), pairs_of_two_objects(model), strict=True)
+        of_objects = [np.concatenate(pairs) for pairs in kinds]
         objects = model.particles.path
     pair = np.unique(np.concatenate(of_template), axis=0).astype(np.int32)
     both_planes = np.logical_and.reduce(shapes.type[pair] == ShapeType.PLANE, axis=1)

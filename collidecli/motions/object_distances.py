@@ -15,7 +15,7 @@ from collidecli.numerics.poses import inverse_poses, moved_points
 from collidecli.numerics.products import norm
 from collidecli.scene.model import Model
 from collidecli.scene.motion import Motion, recorded_particles
-from collidecli.scene.particles import EVERY_TEMPLATE, Particles
+from collidecli.scene.particles import EVERY_TEMPLATE
 from collidecli.scene.shape_types import ShapeType
 
 BOUND_ROUNDING = 1e-9
@@ -45,7 +45,7 @@ def recorded_frames(motion: Motion, model: Model, frames: range, moving: bool) -
 
 def object_pairs(model: Model) -> list[np.ndarray]:
     """int32[K, 2] of each template: a shape and an object, counted behind the shapes, of which a
-    particle may touch the shape, then two objects that may touch; without triggers."""
+    particle may touch the shape; without triggers."""
     particles = model.particles
     shapes = model.shapes
     found = []
@@ -68,26 +68,32 @@ def object_pairs(model: Model) -> list[np.ndarray]:
             touched = rows[may & (others > 0)]
             behind = np.full(len(touched), len(shapes) + owner)
             pairs.append(np.stack([touched, behind], axis=1).astype(np.int32))
-        found.append(np.concatenate([*pairs, len(shapes) + _two_objects(particles, template)]))
+        found.append(np.concatenate(pairs))
     return found
 
 
-def _two_objects(particles: Particles, template: int) -> np.ndarray:
-    """int32[K, 2]: the objects of a template with an active particle that may touch each other."""
-    has_active = np.bincount(particles.owner[particles.active], minlength=len(particles.path)) > 0
-    is_present = np.isin(particles.template, (template, EVERY_TEMPLATE)) & has_active
-    present = np.flatnonzero(is_present)
-    one, other = (present[k] for k in np.triu_indices(len(present), 1))
+def pairs_of_two_objects(model: Model) -> list[np.ndarray]:
+    """int32[K, 2] of each template: two objects with active particles that may touch each other,
+    counted behind the shapes."""
+    particles = model.particles
     classes = particles.object_class
-    may = particles.object_table[classes[one], classes[other]]
-    return np.stack([one[may], other[may]], axis=1).astype(np.int32)
+    has_active = np.bincount(particles.owner[particles.active], minlength=len(particles.path)) > 0
+    found = []
+    for template in range(int(model.world_template.max(initial=0)) + 1):
+        is_present = np.isin(particles.template, (template, EVERY_TEMPLATE)) & has_active
+        present = np.flatnonzero(is_present)
+        one, other = (present[k] for k in np.triu_indices(len(present), 1))
+        may = particles.object_table[classes[one], classes[other]]
+        pairs = np.stack([one[may], other[may]], axis=1)
+        found.append((len(model.shapes) + pairs).astype(np.int32))
+    return found
 
 
 class ObjectDistances:
     """Least distances of pairs with a particle object in blocks of a motion's frames.
 
-    pairs: int32[K, 2] of `object_pairs`, those that will be measured. Any number of threads may
-    share it.
+    pairs: int32[K, 2] of `object_pairs` and `pairs_of_two_objects`, those that will be measured.
+    Any number of threads may share it.
     """
 
     def __init__(self, model: Model, device: Any, pairs: np.ndarray) -> None:
