@@ -155,7 +155,8 @@ def test_a_recording_has_the_colours_of_the_map(collide):
             corner = np.array(mesh["vertex_positions"]).reshape(-1, 3, 3)
             np.testing.assert_array_equal(corner, drawn.corner[own])
             (size,) = mesh["albedo_texture_format"]
-            width, height = size["width"], size["height"]
+            width = size["width"]
+            height = size["height"]
             place = np.array(mesh["vertex_texcoords"]).reshape(-1, 3, 2)
             assert (place == place[:, :1]).all()
             column, line = (place[:, 0] * [width, height] - 0.5).T

@@ -56,7 +56,8 @@ class ObjectElements:
         self.particle = [
             np.flatnonzero(_own(particles, owner)).astype(np.int32) for owner in objects
         ]
-        self.segment, self.target = [], []
+        self.segment: list[np.ndarray] = []
+        self.target: list[np.ndarray] = []
         for owner in objects:
             is_own = _own(particles, owner)
             of_object = [each[is_own[each].all(axis=1)] for each in (edges, triangles)]

@@ -237,7 +237,8 @@ class ObjectPairDistances:
         if that is a soft body."""
         position = part.position[part.cell[query]]
         for side in (0, 1):
-            mine, other = part.both[query, side], part.both[query, 1 - side]
+            mine = part.both[query, side]
+            other = part.both[query, 1 - side]
             if not self._elements.is_solid[other]:
                 continue
             particle = self._elements.particle[mine]
@@ -297,13 +298,15 @@ class ObjectPairDistances:
 def _elements_of(corners: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """int32[n, 3] and float64[n, 3]: the particles that have a weight, each once, -1 behind them;
     of a repeated one the sum of its weights."""
-    corners, weights = corners.astype(np.int32), weights.copy()
+    corners = corners.astype(np.int32)
+    weights = weights.copy()
     for k in (2, 1):
         repeated = corners[:, k] == corners[:, k - 1]
         weights[repeated, k - 1] += weights[repeated, k]
         weights[repeated, k] = 0.0
     order = np.argsort(weights == 0.0, axis=1, kind="stable")
-    corners, weights = (np.take_along_axis(each, order, axis=1) for each in (corners, weights))
+    weights = np.take_along_axis(weights, order, axis=1)
+    corners = np.take_along_axis(corners, order, axis=1)
     return np.where(weights == 0.0, -1, corners), weights
 
 

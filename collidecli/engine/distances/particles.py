@@ -1,4 +1,4 @@
-"""Least signed distances of particle objects from shapes: loose particles, cloths and soft bodies.
+"""Least signed distances of particle objects from shapes: particles, cables, cloths, soft bodies.
 
 The kernels are those of soft contacts, for chosen pairs and without a gap. First come particles:
 bounding balls leave out those that are farther from a shape than another one is. An edge or a face

@@ -55,8 +55,7 @@ def least_apart(one: tuple[np.ndarray, ...], other: tuple[np.ndarray, ...]) -> f
     least = np.linalg.norm(one[0][:, None] - other[0], axis=2).min()
     for mine, theirs in ((one, other), (other, one)):
         for start, end in theirs[1]:
-            a, b = mine[0], mine[0]
-            least = min(least, nearest_to_segments(a, b, start, end).min())
+            least = min(least, nearest_to_segments(mine[0], mine[0], start, end).min())
             if len(mine[1]):
                 of_edges = nearest_to_segments(mine[1][:, 0], mine[1][:, 1], start, end)
                 least = min(least, of_edges.min())
