@@ -95,16 +95,15 @@ class _Searches:
 
     @classmethod
     def of(
-        cls, part: _Part, query: int, side: int, segment: np.ndarray, placed: int, inside: bool
+        cls, query: np.ndarray, side: np.ndarray, ends: np.ndarray, placed: np.ndarray, inside: bool
     ) -> _Searches:
-        """Of segments int32[n, 2], or particles int32[n], of an object. placed: entry of the object
-        that is searched."""
-        rows = struct_rows(ObjectSearch, len(segment))
-        ends = segment if segment.ndim == 2 else np.stack([segment, segment], axis=1)
+        """Of segments int32[n, 2], or of particles twice. placed: int64[n], entries of the objects
+        that are searched."""
+        rows = struct_rows(ObjectSearch, len(query))
         for name, values in (("p", ends[:, 0]), ("q", ends[:, 1]), ("placed", placed)):
             rows[name] = values
         rows["is_inside"] = int(inside)
-        return cls(np.full(len(rows), query), np.full(len(rows), side), rows)
+        return cls(query, side, rows)
 
     @classmethod
     def joined(cls, parts: Sequence[_Searches]) -> _Searches:
@@ -170,8 +169,7 @@ class ObjectPairDistances:
 
     def _parts(self, both: np.ndarray) -> Iterator[np.ndarray]:
         """Rows of pairs with SEARCHES_AT_ONCE searches, or of one pair."""
-        segments = np.array([len(segment) for segment in self._elements.segment])
-        before = np.cumsum(segments[both].sum(axis=1))
+        before = np.cumsum(self._elements.segment.count[both].sum(axis=1))
         number = (before - 1) // SEARCHES_AT_ONCE
         yield from np.split(np.arange(len(both)), np.flatnonzero(np.diff(number)) + 1)
 
@@ -181,23 +179,19 @@ class ObjectPairDistances:
         """Sets the results of the pairs of a part."""
         launches = _Launches(self._trees, self._elements.node_count, part, workspace)
         bound = self._first_bound(part)
-        sides = [self._sides(*both) for both in part.both.tolist()]
-        samples = _Searches.joined(
-            [
-                self._of_pair(launches, part, query, of_pair[0], SAMPLES)
-                for query, of_pair in enumerate(sides)
-            ]
-        )
+        has_triangles = self._elements.has_triangles[part.both]
+        # An object without triangles searches the other one alone: all its points are in segments.
+        searches = np.stack([has_triangles[:, 1], has_triangles[:, 0] | ~has_triangles[:, 1]], 1)
+        first = np.argmax(searches, axis=1)
+        samples = self._segments(launches, part, np.arange(len(rows)), first, SAMPLES)
         found = launches.found(samples, bound)
         np.minimum.at(bound, samples.query, found["value"])
-        parts = [
-            self._of_pair(launches, part, query, side)
-            for query, of_pair in enumerate(sides)
-            for side in of_pair
-        ]
-        for query in range(len(rows)):
-            parts += self._inside(launches, part, query)
-        every = _Searches.joined(parts)
+        every = _Searches.joined(
+            [
+                self._segments(launches, part, *np.nonzero(searches)),
+                self._inside(launches, part),
+            ]
+        )
         found = launches.found(every, bound)
         value = found["value"]
         order = np.lexsort((np.arange(len(value)), value, every.query))
@@ -208,46 +202,41 @@ class ObjectPairDistances:
         record = launches.described(nearest, found[best])
         self._keep(part, rows, nearest, record, result)
 
-    def _sides(self, one: int, other: int) -> tuple[int, ...]:
-        """Which objects of a pair search the other one: that without triangles alone, if there is
-        one, as all of its points are in segments."""
-        if not self._elements.has_triangles[other]:
-            return (1,)
-        return (0, 1) if self._elements.has_triangles[one] else (0,)
-
     def _first_bound(self, part: _Part) -> np.ndarray:
         """float64[n]: value of the first particles of both objects of each pair [m]."""
-        particles = [[self._elements.particle[of][0] for of in both] for both in part.both.tolist()]
-        one, other = np.array(particles).T
+        particle = self._elements.particle
+        one, other = particle.rows[particle.first[part.both]].T
         away = norm(part.position[part.cell, one] - part.position[part.cell, other])
         return away - self._elements.radius[one] - self._elements.radius[other]
 
-    def _of_pair(
-        self, launches: _Launches, part: _Part, query: int, side: int, most: int = 0
+    def _segments(
+        self,
+        launches: _Launches,
+        part: _Part,
+        query: np.ndarray,
+        side: np.ndarray,
+        most: int = 0,
     ) -> _Searches:
-        """The searches of the segments of one object of a pair; of `most` of them, if not 0."""
-        segment = self._elements.segment[part.both[query, side]]
-        if most:
-            segment = segment[:: max(1, len(segment) // most)]
-        placed = launches.entry[query, 1 - side]
-        return _Searches.of(part, query, side, segment, placed, False)
+        """The searches of the segments of objects, those of a side of each query; of about `most`
+        segments of each, if not 0."""
+        entry, segment = self._elements.segment.of(part.both[query, side], most)
+        query = query[entry]
+        side = side[entry]
+        return _Searches.of(query, side, segment, launches.entry[query, 1 - side], False)
 
-    def _inside(self, launches: _Launches, part: _Part, query: int) -> Iterator[_Searches]:
-        """The searches of the particles of each object within the box of the other one's surface,
-        if that is a soft body."""
-        position = part.position[part.cell[query]]
-        for side in (0, 1):
-            mine = part.both[query, side]
-            other = part.both[query, 1 - side]
-            if not self._elements.is_solid[other]:
-                continue
-            particle = self._elements.particle[mine]
-            surface = position[self._elements.target[other].ravel()]
-            at = position[particle]
-            is_near = ((at >= surface.min(axis=0)) & (at <= surface.max(axis=0))).all(axis=1)
-            if is_near.any():
-                placed = launches.entry[query, 1 - side]
-                yield _Searches.of(part, query, side, particle[is_near], placed, True)
+    def _inside(self, launches: _Launches, part: _Part) -> _Searches:
+        """The searches of the particles of each object within the box of the other one, if that is
+        a soft body."""
+        query, side = np.nonzero(self._elements.is_solid[part.both[:, ::-1]])
+        entry, particle = self._elements.particle.of(part.both[query, side])
+        query = query[entry]
+        side = side[entry]
+        placed = launches.entry[query, 1 - side]
+        low, high = launches.boxes_of_solids(self._elements)
+        at = part.position[part.cell[query], particle]
+        near = np.flatnonzero(((at >= low[placed]) & (at <= high[placed])).all(axis=1))
+        ends = np.stack([particle[near], particle[near]], axis=1)
+        return _Searches.of(query[near], side[near], ends, placed[near], True)
 
     def _keep(
         self,
@@ -337,6 +326,21 @@ class _Launches:
         ]
         self._boxes = workspace.struct(ObjectBoxes, **boxes)
         workspace.launch(fit_object_boxes, len(objects), [*self._arguments, self._boxes])
+
+    def boxes_of_solids(self, elements: ObjectElements) -> tuple[np.ndarray, np.ndarray]:
+        """float64[n, 3] twice: least and greatest coordinates of the placed soft bodies; NaN of
+        other objects."""
+        objects, position = self._held
+        owner = objects["owner"].astype(np.int64)
+        chosen = np.flatnonzero(elements.is_solid[owner])
+        box = np.full((2, len(owner), 3), np.nan)
+        if len(chosen):
+            entry, particle = elements.particle.of(owner[chosen])
+            at = position[objects["first_position"][chosen][entry] + particle]
+            begins = np.flatnonzero(np.diff(entry, prepend=-1))
+            box[0, chosen] = np.minimum.reduceat(at, begins)
+            box[1, chosen] = np.maximum.reduceat(at, begins)
+        return box[0], box[1]
 
     def found(self, searches: _Searches, bound: np.ndarray) -> np.ndarray:
         """ObjectNearest[n] of searches. bound: float64, greatest value of each pair [m]."""
