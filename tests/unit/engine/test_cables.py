@@ -197,6 +197,66 @@ def test_lines_are_as_near_as_in_mujoco(kind, tmp_path):
     assert compared > 10
 
 
+TWO_ROPES = """<mujoco><worldbody>
+<body name="c"><flexcomp name="a" type="grid" count="8 1 1" spacing="0.15 1 1" dim="1" radius="0.03" mass="1">
+<contact selfcollide="auto" margin="0.01"/></flexcomp></body>
+<body name="d" pos="0 0.1 0.05"><flexcomp name="b" type="grid" count="8 1 1" spacing="0.15 1 1" dim="1"
+ radius="0.02" mass="1"><contact selfcollide="auto" margin="0.01"/></flexcomp></body>
+</worldbody></mujoco>"""
+Lines = tuple[tuple[int, int], tuple[int, int]]
+"""Two lines, each the number of its flex and its own."""
+
+
+def mujocos_line_pairs(data: mujoco.MjData) -> dict[Lines, float]:
+    """Least distance of each two lines in contact."""
+    found: dict[Lines, float] = {}
+    for row in range(data.ncon):
+        contact = data.contact[row]
+        both = zip(contact.flex.tolist(), contact.elem.tolist(), strict=True)
+        key = tuple(sorted((flex, line) for flex, line in both))
+        found[key] = min(found.get(key, np.inf), contact.dist)
+    return found
+
+
+def test_lines_of_cables_touch_each_other_as_in_mujoco(tmp_path):
+    """All pairs of MuJoCo are found, with its distances; those that overlap are in MuJoCo. Lines
+    that share a vertex are in neither."""
+    path = tmp_path / "ropes.xml"
+    path.write_text(TWO_ROPES)
+    builder = ModelBuilder()
+    found = add_compiled(builder, compile_mjcf(str(path)), SceneOptions())
+    model = builder.finalize()
+    data = mujoco.MjData(found.mj_model)
+    rng = np.random.default_rng(0)
+    options = {"self_contacts": 0.1, "self_contact_rings": 0, "self_contact_rest": 0.0}
+    kinds = set()
+    compared = 0
+    for _ in range(40):
+        data.qpos[:] = rng.normal(size=found.mj_model.nq) * 0.1
+        mujoco.mj_forward(found.mj_model, data)
+        theirs = mujocos_line_pairs(data)
+        poses = np.concatenate([data.xpos[1:], data.xquat[1:][:, [1, 2, 3, 0]]], axis=1)
+        contacts = collidecli.collide(model, poses[None, None], **options)
+        rows = contacts.groups["self_contacts"].columns
+        first = rows["indices"][:, [0, 2]]
+        owner = model.particles.owner[first]
+        line = first - model.particles.first[owner]
+        distance = rows["distance"] - np.array([0.03, 0.02])[owner].sum(axis=1)
+        ours = {
+            tuple(sorted(zip(*key, strict=True))): float(value)
+            for key, value in zip(
+                zip(owner.tolist(), line.tolist(), strict=True), distance, strict=True
+            )
+        }
+        for key, value in theirs.items():
+            assert abs(ours[key] - value) < 1e-6, key
+            kinds.add(key[0][0] == key[1][0])
+        assert {key for key, value in ours.items() if value < -1e-6} <= set(theirs)
+        compared += len(theirs)
+    assert kinds == {True, False}
+    assert compared > 100
+
+
 # Between frames.
 
 
