@@ -78,8 +78,7 @@ class Particles:
     def edge(self) -> np.ndarray:
         """int32[E, 2]: the lines and the sides of the triangles, each once, ascending."""
         sides = [self.triangle[:, [k, (k + 1) % 3]] for k in range(3)]
-        ends = np.concatenate([self.line, *sides])
-        return np.unique(np.sort(ends, axis=1), axis=0).astype(np.int32)
+        return canonical_lines(np.concatenate([self.line, *sides]))
 
     @cached_property
     def owner(self) -> np.ndarray:
@@ -213,6 +212,11 @@ def checked_active(flags: object, count: int, where: str) -> np.ndarray:
             f"the particle flags have shape {values.shape}", where, f"give {count} integers"
         )
     return (values.astype(np.int64) & int(ParticleFlags.ACTIVE)) != 0
+
+
+def canonical_lines(line: np.ndarray) -> np.ndarray:
+    """int32[n, 2]: distinct lines from their smaller particle on, in lexical order."""
+    return np.unique(np.sort(line, axis=1), axis=0).astype(np.int32).reshape(-1, 2)
 
 
 def canonical_triangles(triangle: np.ndarray) -> np.ndarray:

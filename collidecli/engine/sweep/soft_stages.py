@@ -39,7 +39,7 @@ from collidecli.engine.sweep.stage import SweepStage
 from collidecli.engine.sweep.supports import Supports
 from collidecli.scene.contact_columns import SOFT_SWEEP, GroupRows, no_rows
 from collidecli.scene.model import Model
-from collidecli.scene.particles import canonical_triangles
+from collidecli.scene.particles import canonical_lines, canonical_triangles
 from collidecli.scene.shape_types import ShapeType
 
 
@@ -264,7 +264,8 @@ def point_sweep_stage(device_model: DeviceModel, shapes: SweepStage) -> PointSwe
     kernels = kernels_of(swept_point_kernels.SWEEPERS, surfaces)
     points = (candidates, Sweepers(kernels, tolerance, PointStep, PointTouch))
     elements = []
-    for items in (model.particles.line, canonical_triangles(model.particles.triangle)):
+    particles = model.particles
+    for items in (canonical_lines(particles.line), canonical_triangles(particles.triangle)):
         if not len(items):
             continue
         candidates = PointCandidates(model, shapes.candidates, tolerance, items)

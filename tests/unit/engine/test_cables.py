@@ -315,6 +315,26 @@ def test_a_line_that_touches_with_an_end_has_the_row_of_its_end():
     assert found.indices.tolist() == [[0, -1, -1]]
 
 
+def test_a_line_in_either_direction_has_one_row():
+    """Lines that are given twice, and from the greater particle on, are told once each, from the
+    smaller one on, in the order of their particles."""
+    bar = np.array([[-1.0, 0.0, 1.0], [1.0, 0.0, 1.0], [3.0, 0.0, 1.0]])
+    builder = ModelBuilder()
+    for x in (0.0, 2.0):
+        builder.add_shape_box(-1, [x, 0, 0, 0, 0, 0, 1], hx=0.01, hy=0.5, hz=0.01)
+    builder.add_cable(vertices=bar, indices=[[2, 1], [1, 0], [0, 1], [1, 2]])
+    model = builder.finalize()
+    end = bar - [0.0, 0.0, 2.0]
+    found = collidecli.sweep(model, None, particle_q=moves(bar, end)).particles
+    assert found is not None
+    assert found.indices.tolist() == [[0, 1, -1], [1, 2, -1]]
+    assert found.shape.tolist() == [0, 1]
+    rows = collidecli.collide(model, None, particle_q=moves(bar, end)[:1], soft_gap=2.0)
+    rows = rows.groups["soft_contacts"].columns
+    edges = rows["indices"][rows["kind"] == 1]
+    assert {tuple(edge) for edge in edges.tolist()} == {(0, 1, -1), (1, 2, -1)}
+
+
 def apart(solid: Solid, size: float, poses, ends, inflation, time, share) -> np.ndarray:
     """float64[times, shares]: distances of points of a line, with the inflation of each end."""
     inside = np.stack([in_shape(poses, ends[:, k], time) for k in range(2)], axis=1)
