@@ -8,6 +8,8 @@ import pytest
 
 import collidecli
 from tests.cli.conftest import write_poses
+from tests.cli.test_view import recorded
+from tests.cli.test_view_map import page_data
 
 SCENE = """<mujoco><worldbody>
 <geom name="floor" type="plane" size="0 0 1" pos="0 0 -2"/>
@@ -85,9 +87,19 @@ def test_inspect_counts_the_lines(collide):
 
 
 @pytest.mark.usefixtures("rope")
-def test_a_recording_has_the_lines(collide):
-    from tests.cli.test_view import recorded
+def test_a_page_has_the_lines(collide):
+    pytest.importorskip("viser")
+    collide.ok("run scene.xml -t motion.h5 -o out.h5 -q")
+    collide.ok("view out.h5 --scene scene.xml -t motion.h5 --export page.html")
+    (drawn,) = page_data("page.html")["particles"].values()
+    assert drawn["lines"] == [0, 1, 1, 2, 2, 3]
+    assert drawn["triangles"] == []
+    assert drawn["points"] == 0
+    assert drawn["thickness"] == pytest.approx(2.0 * RADIUS)
 
+
+@pytest.mark.usefixtures("rope")
+def test_a_recording_has_the_lines(collide):
     collide.ok("run scene.xml -t motion.h5 -o out.h5 -q")
     found = recorded(collide, "out.h5", "--scene", "scene.xml", "-t", "motion.h5")
     strips = found.columns("/world_0/particles/cables")["strips"]
