@@ -35,5 +35,5 @@ def no_effect_notes(model: Model, options: ContactOptions, hydro: HydroShapes) -
         notes += [(name, why) for name, is_given in given.items() if is_given]
     particles = model.particles
     if options.self_contacts and all(kind == LOOSE for kind in particles.kind):
-        notes.append(("self_contacts", "the scene has no cloth and no soft body"))
+        notes.append(("self_contacts", "the scene has no cable, no cloth and no soft body"))
     return tuple(f"{name} has no effect: {why}" for name, why in notes)
