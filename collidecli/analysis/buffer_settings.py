@@ -217,7 +217,8 @@ def _of_isaac_lab(counts: BufferCounts, margin: float) -> Iterator[Setting]:
 
 def _of_genesis(counts: BufferCounts, facts: SceneFacts, margin: float) -> Setting:
     rule = f"pairs that touch; {GENESIS_BROAD_PHASE} candidates for each; of one world"
-    name, engine = "max_collision_pairs", "Genesis"
+    name = "max_collision_pairs"
+    engine = "Genesis"
     ours = counts.peaks[PAIRS].of_a_world.count
     if facts.broad_phases is None:
         reason = facts.no_broad_phases

@@ -238,8 +238,6 @@ def _strip(
     if velocity:
         relative = velocity[1] - velocity[0]
         along = dot(relative, normal)
-        of_strip["normal_velocity"], of_strip["slip"] = (
-            along,
-            norm(relative - along[:, None] * normal),
-        )
+        of_strip["normal_velocity"] = along
+        of_strip["slip"] = norm(relative - along[:, None] * normal)
     return {name: values for name, values in of_strip.items() if name in names}

@@ -78,7 +78,9 @@ class TableDifferences:
         shallow: float = -1.0,
         by_pair: bool = True,
     ) -> None:
-        self.name, self.fields, self.by_pair = name, list(fields), by_pair
+        self.name = name
+        self.fields = list(fields)
+        self.by_pair = by_pair
         self.pairs: dict[tuple[int, int], PairTally] = {}
         self.by_object: dict[tuple[int, ...], dict[str, int]] = {}
         self.differences: list[Difference] = []

@@ -191,7 +191,10 @@ class _BlockReader:
         rank = np.arange(len(row)) - start[group]
         kept = np.flatnonzero(rank < column.slots)
         kept = kept[np.lexsort((cell[kept], rank[kept]))]
-        row, is_reversed, group, rank = row[kept], is_reversed[kept], group[kept], rank[kept]
+        row = row[kept]
+        is_reversed = is_reversed[kept]
+        group = group[kept]
+        rank = rank[kept]
         sides = [np.asarray(self._columns[name][row], np.int64) for name in ("shape0", "shape1")]
         points = [each[row] for each in self._points]
         normal = np.asarray(self._columns["normal"][row], np.float64)

@@ -61,7 +61,8 @@ class WorldTotals:
         if self._trigger is not None:
             solid &= ~(self._trigger[touches.shape0] | self._trigger[touches.shape1])
         distance = touches.distance[solid].astype(np.float64)
-        frame, world = frame[solid], world[solid]
+        frame = frame[solid]
+        world = world[solid]
         # Of each world the row of the least distance, the first of equal ones.
         order = np.lexsort((frame, distance, world))
         first = order[np.flatnonzero(np.diff(world[order], prepend=-1))]

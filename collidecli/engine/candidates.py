@@ -180,7 +180,8 @@ class CandidateList:
     `order`, one more at the end; then as many of the pairs of slots in `lanes.order`. bound: see
     `ElementCount`. sizes, pair_sizes: candidates and pairs of each bucket, or their capacities
     where the host has not read them (`is_known`). part_end: inclusive scan of the candidates of
-    each of `parts` parts of each cell. lanes: the pairs of slots.
+    each of `parts` parts of each cell. lanes: the pairs of slots. name: of the sizes in
+    `ChunkCounts`.
     """
 
     pair: wp.array
@@ -194,6 +195,7 @@ class CandidateList:
     part_end: wp.array
     parts: int
     lanes: PairLanes
+    name: str = ""
 
     @property
     def count(self) -> int:
@@ -284,6 +286,7 @@ def expand(
         part_end,
         parts,
         pairs,
+        f"{prefix}_bucket",
     )
 
 

@@ -19,6 +19,7 @@ from collidecli.engine.geometry.real import CONE, PLANE, Pose
 from collidecli.engine.runtime.kernel import kernel
 from collidecli.engine.runtime.native_code import native
 from collidecli.engine.runtime.workspace import Workspace
+from collidecli.scene.joint_poses import JointPoses
 from collidecli.scene.model import Model
 from collidecli.scene.shape_types import ShapeType
 
@@ -225,6 +226,8 @@ class PoseBatch:
         by their origins.
     particle_position: float64[frames, recorded worlds, P, 3], or [1, 1, P, 3] of particles that
         rest; None where the model has none.
+    joints: of a device's batch, coordinates that it computes the poses from; body_pose then has
+        the shape of the poses, and no numbers.
     has_step: bool[frames, worlds], whether the step from a frame to the next is in one episode;
         None where all are. For a sweep the poses have one frame more than the cells, where there is
         one.
@@ -236,6 +239,7 @@ class PoseBatch:
     body_pose: np.ndarray
     particle_position: np.ndarray | None = None
     has_step: np.ndarray | None = None
+    joints: JointPoses | None = None
 
 
 def has_step(model: Model, batch: PoseBatch) -> np.ndarray:
@@ -298,7 +302,13 @@ def _upload_cells(
     # From the frame of the first cell on, so that all chunks of whole frames have one layout.
     skipped, first = divmod(batch.first_cell - batch.first_frame * worlds, worlds)
     end = skipped + -(-(first + batch.cell_count) // worlds)
-    poses = np.ascontiguousarray(batch.body_pose[skipped:end], np.float64).reshape(-1, 7)
+    frames = slice(skipped, end)
+    joints = None if batch.joints is None else batch.joints.part(skipped, end)
+    posed = None
+    if joints is not None and workspace.counts.expects:
+        from collidecli.engine.device_kinematics import posed_on_device
+
+        posed = posed_on_device(joints, POSES_OF_BODIES, workspace)
     layout = _cell_layout(
         first, batch.cell_count, recorded_worlds, bodies, device_model, shape, workspace
     )
@@ -313,12 +323,18 @@ def _upload_cells(
     if not workspace.has_own_memory:
         for name, values in layout.arrays.items():
             workspace.bind_host_array(ChunkCells, name, values, wp.int32)
-    workspace.bind_host_array(
-        ChunkCells, "body_pose", poses if len(poses) else np.zeros((1, 7)), Pose
-    )
+    if posed is not None:
+        workspace.struct(ChunkCells, body_pose=posed)
+    else:
+        given = batch.body_pose[frames] if joints is None else joints.poses()
+        poses = np.ascontiguousarray(given, np.float64).reshape(-1, 7)
+        poses = poses if len(poses) else np.zeros((1, 7))
+        workspace.bind_host_array(ChunkCells, "body_pose", poses, Pose)
     return cells, layout.block_count(batch.cell_count)
 
 
+POSES_OF_BODIES = f"{ChunkCells.__name__}_body_pose"
+"""Name of the array of a device that uploaded poses are in, and those of joints."""
 HELD_LAYOUTS = 4
 """Of a workspace: whole blocks, a batch's last chunk, and chunks of a run's end."""
 

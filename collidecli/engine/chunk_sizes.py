@@ -25,12 +25,18 @@ class ChunkSizes:
     instances: in a chunk. probe_instances: in the first chunks of a run, which measure the bytes of
     contacts and the seconds per cell. block_bytes: upper bound of the contacts of a chunk; several
     blocks are in memory at a time. chunks_per_worker: a short run is cut into at least this many.
+    one_at_a_time: each chunk occupies the whole device, so that a run is not divided among workers.
     """
 
     instances: int
     probe_instances: int
     block_bytes: int
     chunks_per_worker: int
+    one_at_a_time: bool = False
+
+    def dividing(self, worker_count: int) -> int:
+        """Number of workers among which the cells of a run are divided."""
+        return 1 if self.one_at_a_time else worker_count
 
 
 ON_CPU = ChunkSizes(
@@ -38,13 +44,19 @@ ON_CPU = ChunkSizes(
 )
 """Enough instances to hide the cost of launches, few enough to stay near a core's cache."""
 ON_DEVICE = ChunkSizes(
-    instances=1 << 20, probe_instances=1 << 17, block_bytes=256 << 20, chunks_per_worker=1
+    instances=1 << 20,
+    probe_instances=1 << 17,
+    block_bytes=256 << 20,
+    chunks_per_worker=1,
+    one_at_a_time=True,
 )
 """Enough instances to occupy all of a device's processors, and few read-backs of sizes per
 second."""
-IN_FLIGHT = 1
-"""Chunks of a device at a time. On an H200 a robot in 1024 worlds took 63 ms with three, which are
-smaller, in place of 22 ms; that workers contend for Python's lock at each launch is a guess."""
+IN_FLIGHT = 2
+"""Chunks of a device at a time, each of a worker with a stream, scratch and page-locked memory: the
+host issues one while another is computed and copied back. They are as large as one at a time would
+be. Before chunks waited once, a robot in 1024 worlds took 63 ms on an H200 with three, which were
+smaller and waited four times, in place of 22 ms; two of equal size were not measured."""
 WAITING_BLOCKS = 6
 """Blocks that may be complete but not written, besides one per worker: in transfer, in the queue,
 being written."""
@@ -87,7 +99,8 @@ def batch_cells(
 
     cell_count: of the run. width: instances per cell. block: cells that fill a block.
     """
-    per_worker = -(-cell_count // (sizes.chunks_per_worker * worker_count))
+    parts = sizes.chunks_per_worker * sizes.dividing(worker_count)
+    per_worker = -(-cell_count // parts)
     cells = max(1, min(cells_within(sizes.instances / width, block), per_worker))
     return cells if cells < world_count else cells // world_count * world_count
 

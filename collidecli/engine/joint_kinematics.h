@@ -1,10 +1,35 @@
 // C++ of joint_kinematics.py, by section. The compiler of a kernel reads it: ${NAME} is a value of the module.
+// == vectors
+    typedef double Many __attribute__((ext_vector_type(${LANES}), aligned(8)));
+    typedef long long Whole __attribute__((ext_vector_type(${LANES})));
+    typedef int Short __attribute__((ext_vector_type(${LANES})));
+    const auto all = [](const auto holds) { return __builtin_reduce_and(holds) != 0; };
+    const auto any = [](const auto holds) { return __builtin_reduce_or(holds) != 0; };
+    const auto absolute = [](const Many x) { return __builtin_elementwise_abs(x); };
+    const auto root = [](const Many x) { return __builtin_elementwise_sqrt(x); };
+    const auto rounded = [](const Many x) { return __builtin_elementwise_rint(x); };
+    const auto whole = [](const Many x) { return __builtin_convertvector(__builtin_convertvector(x, Short), Whole); };
+// == numbers
+    typedef double Many;
+    typedef int Whole;
+    const auto all = [](const bool holds) { return holds; };
+    const auto any = all;
+#if defined(__CUDA_ARCH__)
+    const auto absolute = [](const Many x) { return fabs(x); };
+    const auto root = [](const Many x) { return sqrt(x); };
+    const auto rounded = [](const Many x) { return rint(x); };
+#else
+    const auto absolute = [](const Many x) { return __builtin_elementwise_abs(x); };
+    const auto root = [](const Many x) { return __builtin_elementwise_sqrt(x); };
+    const auto rounded = [](const Many x) { return __builtin_elementwise_rint(x); };
+#endif
+    const auto whole = [](const Many x) { return (Whole)x; };
 // == sincos
     // Sine and cosine of numerics, whose order of operations this is; false beyond MODERATE.
-    const auto sincos = [](const Many angle, Many& sine, Many& cosine) {
-        if (__builtin_reduce_and(__builtin_elementwise_abs(angle) <= ${MODERATE}) == 0)
+    const auto sincos = [&](const Many angle, Many& sine, Many& cosine) {
+        if (!all(absolute(angle) <= ${MODERATE}))
             return false;
-        const Many number = __builtin_elementwise_rint(angle * ${TWO_OVER_PI});
+        const Many number = rounded(angle * ${TWO_OVER_PI});
         const Many first = angle - number * ${HALF_PI_PARTS[0]}, second = -(number * ${HALF_PI_PARTS[1]});
         Many high = first + second;
         Many part = high - first;
@@ -24,7 +49,7 @@
         const Many half = 0.5 * z;
         const Many lead = 1.0 - half;
         const Many plain_cosine = lead + (((1.0 - lead) - half) + (z * tail - r * r_low));
-        const Whole quadrant = __builtin_convertvector(__builtin_convertvector(number, Short), Whole);
+        const Whole quadrant = whole(number);
         const auto swapped = (quadrant & 1) == 1;
         sine = swapped ? plain_cosine : plain_sine;
         cosine = swapped ? plain_sine : plain_cosine;
@@ -34,10 +59,10 @@
         return true;
     };
 // == quaternions
-    const auto normalize = [](Many* q) {
-        const Many length = __builtin_elementwise_sqrt(q[0] * q[0] + q[1] * q[1] + q[2] * q[2] + q[3] * q[3]);
-        const auto off = __builtin_elementwise_abs(length - 1.0) > ${UNIT};
-        if (__builtin_reduce_or(off) == 0)
+    const auto normalize = [&](Many* q) {
+        const Many length = root(q[0] * q[0] + q[1] * q[1] + q[2] * q[2] + q[3] * q[3]);
+        const auto off = absolute(length - 1.0) > ${UNIT};
+        if (!any(off))
             return;
         const Many inverse = 1.0 / length;
         const auto is_short = length < ${SHORTEST};
@@ -80,15 +105,10 @@
         r[8] = ww - xx - yy + zz;
     };
 // == move
-    const auto move = [&](int joint, const double* const* row, Many* pose) {
+    const auto move = [&](int joint, const auto& coordinate_at, Many* pose) {
         const double* number = joints.numbers.data + ${_NUMBERS} * joint;
         const int kind = joints.kind.data[joint], address = joints.address.data[joint];
-        const auto coordinate = [&](int k) {
-            Many out;
-            for (int lane = 0; lane < ${LANES}; ++lane)
-                out[lane] = row[lane][address + k];
-            return out;
-        };
+        const auto coordinate = [&](int k) { return coordinate_at(address + k); };
         Many* q = pose + 3;
         Many turned[3];
         if (kind == ${SLIDE}) {
@@ -140,14 +160,19 @@
             row[lane] = coordinates.data + at * coordinate_count;
             to[lane] = poses.data + at * 7 * (width - 1);
         }
+        const auto coordinate_at = [&](int k) {
+            Many out;
+            for (int lane = 0; lane < ${LANES}; ++lane)
+                out[lane] = row[lane][k];
+            return out;
+        };
         for (int body = 1; body < width; ++body) {
             Many* pose = state_of(body);
             Many* q = pose + 3;
             const int kind = bodies.kind.data[body], joint = bodies.first.data[body];
             if (kind == ${FREE}) {
                 for (int k = 0; k < 7; ++k)
-                    for (int lane = 0; lane < ${LANES}; ++lane)
-                        pose[k][lane] = row[lane][joint + k];
+                    pose[k] = coordinate_at(joint + k);
                 normalize(q);
             } else if (kind == ${JOINTED}) {
                 for (int k = 0; k < 7; ++k)
@@ -162,7 +187,7 @@
                     multiply(of_parent + 3, q);
                 }
                 for (int k = 0; k < bodies.count.data[body]; ++k)
-                    if (!move(joint + k, row, pose))
+                    if (!move(joint + k, coordinate_at, pose))
                         return false;
             }
             if (kind != ${FIXED}) {
@@ -177,3 +202,50 @@
         }
     }
     return true;
+// == configuration
+    const int width = bodies.kind.shape[0];
+    const double* row = coordinates.data + (long long)number * coordinate_count;
+    double* out = (double*)(poses.data + (long long)number * (width - 1));
+    const auto coordinate_at = [&](int k) { return row[k]; };
+    for (int body = 1; body < width; ++body) {
+        double pose[7];
+        double* q = pose + 3;
+        const int kind = bodies.kind.data[body], joint = bodies.first.data[body];
+        for (int k = 0; k < 7; ++k)
+            pose[k] = kind == ${FREE} ? row[joint + k] : bodies.pose.data[7 * body + k];
+        if (kind == ${FREE})
+            normalize(q);
+        const int parent = bodies.parent.data[body];
+        if (kind == ${JOINTED} && parent) {
+            const double* from = out + 7 * (parent - 1);
+            const double of_parent[4] = {from[6], from[3], from[4], from[5]};
+            double r[9];
+            write_matrix(of_parent, r);
+            const double x = pose[0], y = pose[1], z = pose[2];
+            for (int k = 0; k < 3; ++k)
+                pose[k] = (r[3 * k] * x + r[3 * k + 1] * y + r[3 * k + 2] * z) + from[k];
+            multiply(of_parent, q);
+        }
+        if (kind == ${JOINTED})
+            for (int k = 0; k < bodies.count.data[body]; ++k)
+                if (!move(joint + k, coordinate_at, pose))
+                    return false;
+        if (kind != ${FIXED})
+            normalize(q);
+        const double xyzw[7] = {pose[0], pose[1], pose[2], q[1], q[2], q[3], q[0]};
+        for (int k = 0; k < 7; ++k)
+            out[7 * (body - 1) + k] = xyzw[k];
+    }
+    // As storage.array_loops.normalize, which reads of a recording end with.
+    bool is_valid = true;
+    for (int body = 1; body < width; ++body) {
+        double* pose = out + 7 * (body - 1);
+        double* q = pose + 3;
+        const double norm = root(q[0] * q[0] + q[1] * q[1] + q[2] * q[2] + q[3] * q[3]);
+        is_valid = is_valid && absolute(norm - 1.0) <= ${TOLERANCE};
+        for (int k = 0; k < 3; ++k)
+            is_valid = is_valid && absolute(pose[k]) <= ${LIMIT};
+        for (int k = 0; k < 4; ++k)
+            q[k] = q[k] / norm;
+    }
+    return is_valid;

@@ -7,6 +7,7 @@ beyond MODERATE: NumPy computes configurations with such an angle.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -29,6 +30,8 @@ from collidecli.scene.joint_tree import (
 )
 from collidecli.scene.motion import Motion, has_joint_tree
 from collidecli.scene.pose_memory import empty_poses
+from collidecli.scene.poses import QUATERNION_TOLERANCE
+from collidecli.scene.shape_types import POSITION_LIMIT
 
 LANES = 8
 """Configurations of a vector: two registers of AVX2, so that one square root does not wait for
@@ -36,24 +39,42 @@ another."""
 MANY = 1000
 """Number of configurations from which loading the compiled code, some 4 ms, takes less time than
 NumPy saves."""
+UNPOSED = "unposed"
+"""Name of the number of configurations of a device that need the host, in `ChunkCounts`; at least 1
+if there are any."""
 _NUMBERS = 7
 """Of a joint: axis, anchor, coordinate at which it does not move its body."""
 _STATE = 16
 """Numbers of a body: position, quaternion wxyz, rotation matrix by rows."""
 
-_TYPES = f"""
-    typedef double Many __attribute__((ext_vector_type({LANES}), aligned(8)));
-    typedef long long Whole __attribute__((ext_vector_type({LANES})));
-    typedef int Short __attribute__((ext_vector_type({LANES})));
-"""
-
+_TYPES = native(__file__, "vectors", LANES=LANES)
 _ANGLES = {"MODERATE": MODERATE, "TWO_OVER_PI": TWO_OVER_PI, "HALF_PI_PARTS": HALF_PI_PARTS}
 _SINCOS = native(__file__, "sincos", SINE=SINE, COSINE=COSINE, **_ANGLES)
 _QUATERNIONS = native(__file__, "quaternions", UNIT=UNIT, SHORTEST=SHORTEST)
-_MOVE = native(__file__, "move", _NUMBERS=_NUMBERS, LANES=LANES, SLIDE=SLIDE, BALL=BALL)
+_MOVE = native(__file__, "move", _NUMBERS=_NUMBERS, SLIDE=SLIDE, BALL=BALL)
 _BODIES = native(
     __file__, "bodies", _STATE=_STATE, FIXED=FIXED, LANES=LANES, FREE=FREE, JOINTED=JOINTED
 )
+
+
+ONE_TREE = "".join(
+    (
+        native(__file__, "numbers"),
+        _SINCOS,
+        _QUATERNIONS,
+        _MOVE,
+        native(
+            __file__,
+            "configuration",
+            FIXED=FIXED,
+            FREE=FREE,
+            JOINTED=JOINTED,
+            TOLERANCE=QUATERNION_TOLERANCE,
+            LIMIT=POSITION_LIMIT,
+        ),
+    )
+)
+"""C++ of one configuration, without vectors, for a thread of a device."""
 
 
 @wp.struct
@@ -112,24 +133,32 @@ def pose_tree(
     )
 
 
+def tree_structs(
+    tree: JointTree, array_of: Callable[[Any], wp.array]
+) -> tuple[TreeBodies, TreeJoints]:
+    """A tree with arrays made by a function of lists, int32, and arrays, float64, which are flat
+    there."""
+    parents = {
+        p for p, kind in zip(tree.body_parent, tree.body_kind, strict=True) if kind == JOINTED
+    }
+    structs = TreeBodies(), TreeJoints()
+    bodies = {
+        name: getattr(tree, f"body_{name}") for name in ("kind", "parent", "first", "count", "pose")
+    }
+    bodies["is_parent"] = [int(body in parents) for body in range(len(tree.body_kind))]
+    joints = {name: getattr(tree, f"joint_{name}") for name in ("kind", "address", "numbers")}
+    for struct, arrays in zip(structs, (bodies, joints), strict=True):
+        for name, values in arrays.items():
+            setattr(struct, name, array_of(values))
+    return structs
+
+
 class CompiledTree:
     """Forward kinematics of a tree by `pose_tree`, which must be loaded."""
 
     def __init__(self, tree: JointTree) -> None:
-        parents = {
-            p for p, kind in zip(tree.body_parent, tree.body_kind, strict=True) if kind == JOINTED
-        }
-        self._bodies, self._joints = TreeBodies(), TreeJoints()
         self._width = len(tree.body_kind)
-        bodies = {
-            name: getattr(tree, f"body_{name}")
-            for name in ("kind", "parent", "first", "count", "pose")
-        }
-        bodies["is_parent"] = [int(body in parents) for body in range(self._width)]
-        joints = {name: getattr(tree, f"joint_{name}") for name in ("kind", "address", "numbers")}
-        for struct, arrays in ((self._bodies, bodies), (self._joints, joints)):
-            for name, values in arrays.items():
-                setattr(struct, name, _array(values))
+        self._bodies, self._joints = tree_structs(tree, _array)
 
     def poses(self, coordinates: np.ndarray) -> np.ndarray | None:
         """float64[n, B - 1, 7], xyzw, of contiguous coordinates float64[n, k]; None for an angle

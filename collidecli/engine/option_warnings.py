@@ -35,7 +35,7 @@ def no_effect_notes(model: Model, options: ContactOptions, hydro: HydroShapes) -
         notes += [(name, why) for name, is_given in given.items() if is_given]
     particles = model.particles
     if options.self_contacts and all(kind == LOOSE for kind in particles.kind):
-        notes.append(("self_contacts", "the scene has no cloth and no soft body"))
+        notes.append(("self_contacts", "the scene has no cable, no cloth and no soft body"))
     texts = [f"{name} has no effect: {why}" for name, why in notes]
     if options.candidates_only and len(particles):
         texts.append("particles have no candidates: /candidates has pairs of shapes alone")

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import reduce
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
@@ -35,6 +35,7 @@ from collidecli.engine.contact_record import (
     touching_count,
 )
 from collidecli.engine.device_model import DeviceModel
+from collidecli.engine.joint_kinematics import UNPOSED
 from collidecli.engine.narrowphase.narrow_phase import NarrowPhase
 from collidecli.engine.ordered_contacts import (
     CONTACT_ROWS,
@@ -300,11 +301,9 @@ class CollisionPipeline:
 
     @property
     def expects_counts(self) -> bool:
-        """Whether the numbers of elements of a chunk may be those of the last: not where a stage
-        without capacities, the host, or columns that stay on the device use them."""
-        if self.destination.kept is not None or self.counts_cells:
-            return False
-        return self.hydro is None
+        """Whether the numbers of elements of a chunk may be those of the last: not where the
+        host, or columns that stay on the device use them."""
+        return self.destination.kept is None and not self.counts_cells
 
     @property
     def block_cells(self) -> int:
@@ -323,8 +322,9 @@ class CollisionPipeline:
         if counts.expects:
             try:
                 return self._collide(batch, workspace)
-            except CountsExceeded:
-                pass
+            except CountsExceeded as exceeded:
+                if exceeded.name == UNPOSED and batch.joints is not None:
+                    batch.joints.needs_host.set()
             except ChunkTooLarge:
                 counts.refuse()
             counts.begin(batch.cell_count)
@@ -431,31 +431,16 @@ class CollisionPipeline:
     ) -> Callable[[], ContactBlock]:
         """Issues the search for the contacts of the candidates of a chunk; the function returned
         waits for them and completes the report."""
-        hydro = None
-        if self.hydro is not None:
-            hydro, pairs = self.hydro.split(chunk, pairs, workspace)
-            report.candidate_count += hydro.count
-        table = self.narrow_phase.table
-        buckets = table.of_kinds, table.kind_count, max(1, len(table.colliders))
-        listed = expand(self.device_model, chunk, pairs, buckets, "candidate", workspace)
+        listed, hydro = self._list_candidates(chunk, pairs, workspace, report, clock)
+        lists = [listed] if hydro is None else [hydro, listed]
         if self.candidates_only:
             return self._issue_candidates(chunk, listed, workspace, report, clock)
-        if self.on_demand:
-            clock.end("narrow_phase")
-            if listed.is_known:
-                workspace.finish()
-            # Colliders of which earlier chunks had candidates are loaded.
-            report.compiling += self.narrow_phase.load_used(listed)
-            clock.skip()
-        if self.counts_cells:
-            lists = [listed] if hydro is None else [hydro, listed]
-            report.cell_candidates = counts_of_cells(lists, chunk.cell_count, workspace)
         count = ElementCount(listed.count, listed.bound)
         candidates = new_candidates(workspace, listed.pair, listed.row, listed.count)
         emitted, inexact = self.narrow_phase.collide(chunk, candidates, listed, workspace)
         if self.touch_only:
             clock.end("narrow_phase")
-            return self._issue_touches(chunk, candidates, listed, workspace, report, clock)
+            return self._issue_touches(chunk, candidates, lists, workspace, report, clock)
         scale = None
         if self.reduction is not None:
             clock.end("narrow_phase")
@@ -484,13 +469,17 @@ class CollisionPipeline:
             self.destination,
         )
         clock.end("order")
+        add_surfaces = None
+        if self.hydro is not None and hydro is not None:
+            add_surfaces = self.hydro.issue(chunk, hydro, workspace)
+            clock.end("narrow_phase")
 
         def contacts() -> ContactBlock:
             block = complete_block()
             report.contact_count = total.most
-            _add_counts(report, listed, workspace)
-            if self.hydro is not None and hydro is not None:
-                block, missed = self.hydro.add_to(block, chunk, hydro, workspace)
+            _add_counts(report, lists, workspace)
+            if add_surfaces is not None:
+                block, missed = add_surfaces(block)
                 report.missed_count = len(missed)
                 report.missed_pair = min(map(tuple, missed.tolist()), default=None)
                 report.contact_count = block.contact_count
@@ -504,21 +493,21 @@ class CollisionPipeline:
         self,
         chunk: Chunk,
         candidates: Candidates,
-        listed: CandidateList,
+        lists: list[CandidateList],
         workspace: Workspace,
         report: ChunkReport,
         clock: StageClock,
     ) -> Callable[[], ContactBlock]:
         """Issues the search for the candidates that touch; the function returned waits for them and
-        completes the report."""
+        completes the report. lists: those of the colliders first."""
         rows = touching_pairs(
-            chunk, candidates, listed, self.float_type, workspace, self.destination
+            chunk, candidates, lists[0], self.float_type, workspace, self.destination
         )
         clock.end("order")
 
         def block() -> ContactBlock:
             found = rows()
-            report.candidate_count += candidate_count(listed, workspace)
+            report.candidate_count += candidate_count(lists, workspace)
             report.touching_count = found.groups[TOUCHES.name].row_count
             return found
 
@@ -539,16 +528,44 @@ class CollisionPipeline:
 
         def block() -> ContactBlock:
             found = rows()
-            report.candidate_count += candidate_count(listed, workspace)
+            report.candidate_count += candidate_count([listed], workspace)
             report.has_narrow_phase = False
             return found
 
         return block
 
+    def _list_candidates(
+        self,
+        chunk: Chunk,
+        pairs: BlockPairs,
+        workspace: Workspace,
+        report: ChunkReport,
+        clock: StageClock,
+    ) -> tuple[CandidateList, CandidateList | None]:
+        """The candidates of the colliders, whose kernels are loaded, and the hydroelastic ones,
+        None where no shape is; adds those of each cell to the report, if they are counted."""
+        hydro = None
+        if self.hydro is not None:
+            hydro, pairs = self.hydro.split(chunk, pairs, workspace)
+        table = self.narrow_phase.table
+        buckets = table.of_kinds, table.kind_count, max(1, len(table.colliders))
+        listed = expand(self.device_model, chunk, pairs, buckets, "candidate", workspace)
+        if self.on_demand:
+            clock.end("narrow_phase")
+            if listed.is_known:
+                workspace.finish()
+            # Colliders of which earlier chunks had candidates are loaded.
+            report.compiling += self.narrow_phase.load_used(listed)
+            clock.skip()
+        if self.counts_cells:
+            lists = [listed] if hydro is None else [hydro, listed]
+            report.cell_candidates = counts_of_cells(lists, chunk.cell_count, workspace)
+        return listed, hydro
+
     def kernels(self) -> list[wp.Kernel]:
         """All kernels of this pipeline, by increasing compile time."""
         on_device = has_own_memory(self.device_model.device)
-        kernels = [count_touching, bound_count, send_sections] if on_device else [execute_steps]
+        kernels = _device_kernels() if on_device else [execute_steps]
         kernels += [*ALWAYS, CONTACT_ROWS[np.dtype(self.float_type)].kernel]
         kernels += [*TOUCHING] if self.touch_only else []
         kernels += [*CANDIDATE_ROWS] if self.candidates_only else []
@@ -560,14 +577,23 @@ class CollisionPipeline:
         return list(dict.fromkeys(kernels))
 
 
-def candidate_count(listed: CandidateList, workspace: Workspace) -> int:
-    """Number of the candidates of a chunk that is complete."""
-    if listed.is_known:
-        return listed.count
-    return sum(workspace.counts.numbers["candidate_bucket"][: len(listed.sizes)])
+def _device_kernels() -> list[wp.Kernel]:
+    """Kernels of every pipeline on a device."""
+    from collidecli.engine.device_kinematics import pose_configurations
+
+    return [count_touching, bound_count, send_sections, pose_configurations]
 
 
-def _add_counts(report: ChunkReport, listed: CandidateList, workspace: Workspace) -> None:
+def candidate_count(lists: Sequence[CandidateList], workspace: Workspace) -> int:
+    """Number of the candidates of a chunk that is complete, in all lists."""
+    numbers = workspace.counts.numbers
+    return sum(
+        listed.count if listed.is_known else sum(numbers[listed.name][: len(listed.sizes)])
+        for listed in lists
+    )
+
+
+def _add_counts(report: ChunkReport, lists: Sequence[CandidateList], workspace: Workspace) -> None:
     """Adds the numbers of candidates, and of a device those of its kernels, to the report of a
     chunk whose contacts are complete."""
     numbers = workspace.counts.numbers
@@ -575,4 +601,4 @@ def _add_counts(report: ChunkReport, listed: CandidateList, workspace: Workspace
         report.contact_count = numbers.get("contact", [report.contact_count])[0]
         report.touching_count = numbers.get("touching_count", [0])[0]
         report.inexact_count = numbers.get("inexact_count", [0])[0]
-    report.candidate_count += candidate_count(listed, workspace)
+    report.candidate_count += candidate_count(lists, workspace)

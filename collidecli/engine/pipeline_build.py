@@ -112,7 +112,7 @@ def build_pipeline(
             _hydro_stage(hydro, device_model, contact_options),
             (*no_effect_notes(device_model.model, contact_options, hydro), *hydro.notes),
             _group_stages(device_model, contact_options, sample_poses, float_type, store),
-            on_demand and not has_own_memory(device),
+            on_demand and not no_narrow_phase and not has_own_memory(device),
             contact_options.touch_only,
             listing_seconds,
             candidates_only=no_narrow_phase,

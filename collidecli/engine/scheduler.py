@@ -37,7 +37,7 @@ from collidecli.engine.runtime.device_stream import (
 from collidecli.engine.runtime.workspace import ChunkTooLarge, Workspace, parts_that_fit
 from collidecli.errors import InputError
 from collidecli.scene.contact_columns import ContactBlock, consecutive_groups
-from collidecli.scene.pose_memory import Allocate
+from collidecli.scene.pose_memory import Allocate, poses_in
 from collidecli.system import processor_count
 from collidecli.wording import memory
 
@@ -49,6 +49,11 @@ def worker_count(threads: int, own_memory: bool) -> int:
     """Threads that collide chunks: on the CPU `threads`, 0 is one per processor; on a device one a
     chunk in flight."""
     return IN_FLIGHT if own_memory else processing_threads(threads)
+
+
+def held_chunks(device: wp.Device) -> int:
+    """Chunks whose poses a device holds at a time; of the CPU 1."""
+    return IN_FLIGHT if has_own_memory(device) else 1
 
 
 def processing_threads(threads: int) -> int:
@@ -129,7 +134,8 @@ class Workers:
                 while done < batch.cell_count:
                     least = min_cells(self._done_cells, self._done_seconds, self._probe)
                     left = batch.cell_count - done
-                    count = chunk_cells(left, run_left, self._max_cells, least, self._count)
+                    dividing = self._sizes.dividing(self._count)
+                    count = chunk_cells(left, run_left, self._max_cells, least, dividing)
                     if count < left:
                         count = whole_blocks(count, self._pipeline.block_cells)
                     chunk = replace(batch, first_cell=batch.first_cell + done, cell_count=count)
@@ -177,9 +183,10 @@ class Workers:
     def _collide_one(self, batch: PoseBatch) -> tuple[ContactBlock, ChunkReport]:
         """Collides one chunk; in parts where its scratch exceeds the worker's limit, a single cell
         by itself."""
-        parts = parts_that_fit(
-            batch.cell_count, lambda begin, end: self._collide_cells(batch, begin, end)
-        )
+        with poses_in(self.pose_memory):
+            parts = parts_that_fit(
+                batch.cell_count, lambda begin, end: self._collide_cells(batch, begin, end)
+            )
         return reduce(_concatenated, parts)
 
     def _collide_cells(

@@ -137,7 +137,7 @@ class NamedColumns(Mapping[str, np.ndarray]):
 
 
 AXES = ("x", "y", "z")
-OF_PARTICLES = ("indices", "barycentric")
+OF_PARTICLES = ("indices", "barycentric", "indices0", "barycentric0")
 """Arrays of three numbers that are of three particles, not along three axes."""
 Axes = Sequence[Mapping[str, np.ndarray]]
 """Named values along each dimension of dense arrays."""

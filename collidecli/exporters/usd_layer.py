@@ -205,7 +205,8 @@ class _Drawn:
         for prim, width in ((points, normal_length / 5.0), (normals, normal_length / 25.0)):
             prim.CreateWidthsAttr(Vt.FloatArray([width]))
             prim.SetWidthsInterpolation(UsdGeom.Tokens.constant)
-        self._points, self._ends = points.CreatePointsAttr(), normals.CreatePointsAttr()
+        self._points = points.CreatePointsAttr()
+        self._ends = normals.CreatePointsAttr()
         self._counts = normals.CreateCurveVertexCountsAttr()
         self._extents = (points.CreateExtentAttr(), normals.CreateExtentAttr())
         kinds = {"distance": "FloatArray", **ARRAY_SHAPES, "normal": "Vector3fArray"}

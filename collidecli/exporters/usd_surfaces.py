@@ -68,11 +68,10 @@ class _Faces:
         mesh.CreateSubdivisionSchemeAttr(UsdGeom.Tokens.none)
         mesh.CreateDoubleSidedAttr(True)
         self._scale = 1.0 / metres_per_unit
-        self._points, self._extent = mesh.CreatePointsAttr(), mesh.CreateExtentAttr()
-        self._counts, self._indices = (
-            mesh.CreateFaceVertexCountsAttr(),
-            mesh.CreateFaceVertexIndicesAttr(),
-        )
+        self._points = mesh.CreatePointsAttr()
+        self._extent = mesh.CreateExtentAttr()
+        self._counts = mesh.CreateFaceVertexCountsAttr()
+        self._indices = mesh.CreateFaceVertexIndicesAttr()
         self._primvars = Primvars(mesh, UsdGeom.Tokens.uniform, _FACES)
         self._colour = mesh.CreateDisplayColorPrimvar(UsdGeom.Tokens.uniform)
 
@@ -96,7 +95,8 @@ class _Patches:
     def __init__(self, stage: Usd.Stage, path: str, metres_per_unit: float) -> None:
         points = UsdGeom.Points.Define(stage, path)
         self._scale = 1.0 / metres_per_unit
-        self._points, self._extent = points.CreatePointsAttr(), points.CreateExtentAttr()
+        self._points = points.CreatePointsAttr()
+        self._extent = points.CreateExtentAttr()
         self._primvars = Primvars(points, UsdGeom.Tokens.vertex, _PATCHES)
 
     def add(self, code: float, columns: Mapping[str, np.ndarray]) -> None:

@@ -13,6 +13,7 @@ import numpy as np
 
 from collidecli.analysis.touch_intervals import Names, PairKeys
 from collidecli.engine.device_model import bounding_radius
+from collidecli.engine.distances.object_pairs import ObjectPairRows
 from collidecli.engine.distances.pairs import PairDistanceRows, PairDistances
 from collidecli.engine.distances.particles import ParticleDistanceRows
 from collidecli.engine.joint_kinematics import begin_loading_kinematics
@@ -24,6 +25,7 @@ from collidecli.motions.object_distances import (
     ObjectDistances,
     RecordedFrames,
     object_pairs,
+    pairs_of_two_objects,
     recorded_frames,
 )
 from collidecli.numerics.poses import compose_as_kernels
@@ -34,7 +36,7 @@ from collidecli.scene.model import GLOBAL_TEMPLATE, STATIC_BODY, Model
 from collidecli.scene.motion import Motion, episodes_in
 from collidecli.scene.options import EngineOptions
 from collidecli.scene.particle_objects import ParticleObjects
-from collidecli.scene.particles import LOOSE, Particles
+from collidecli.scene.particles import Particles
 from collidecli.scene.patterns import NamedItems
 from collidecli.scene.shape_types import ShapeType
 from collidecli.storage.field_cache import FieldCache
@@ -113,7 +115,7 @@ class ClearanceBlock:
     int32[F, W, I], index of the nearest pair in `Items.pair`, -1 for none. measured: number of
     distances that were computed. indices, barycentric: int32, float64[F, W, I, 3], particles of the
     nearest vertex, edge or face of a particle object, -1 none, and their weights; None without
-    objects.
+    objects. indices0, barycentric0: of the first of two objects; None without pairs of two.
     """
 
     first: int
@@ -126,6 +128,8 @@ class ClearanceBlock:
     measured: int
     indices: np.ndarray | None = None
     barycentric: np.ndarray | None = None
+    indices0: np.ndarray | None = None
+    barycentric0: np.ndarray | None = None
 
 
 def _selected_pairs(
@@ -139,7 +143,8 @@ def _selected_pairs(
     of_objects = [np.zeros((0, 2), np.int32)] * len(of_template)
     objects: tuple[str, ...] = ()
     if with_objects:
-        of_objects = object_pairs(model)
+        kinds = zip(object_pairs(model), pairs_of_two_objects(model), strict=True)
+        of_objects = [np.concatenate(pairs) for pairs in kinds]
         objects = model.particles.path
     pair = np.unique(np.concatenate(of_template), axis=0).astype(np.int32)
     both_planes = np.logical_and.reduce(shapes.type[pair] == ShapeType.PLANE, axis=1)
@@ -157,7 +162,7 @@ def _selected_pairs(
 def _refuse_no_pair(model: Model, between: Sequence[str]) -> NoReturn:
     """Raises InputError for a model of which no pair is left; names its triggers where each of the
     pairs has one."""
-    kinds = "shapes, or of a shape and a particle object," if len(model.particles) else "shapes"
+    kinds = "shapes or particle objects" if len(model.particles) else "shapes"
     what = f"no pair of {kinds} may touch" + (
         " of which one is in each selection" if between else ""
     )
@@ -177,8 +182,8 @@ def selected_items(
     model: Model, by: str, between: Sequence[str], with_objects: bool = False
 ) -> Items:
     """The items of a model, without its triggers. by: one of CLEARANCE_THINGS. between: two
-    patterns of shapes or bodies, or none. with_objects: with pairs of a shape and a particle
-    object, which is an item by itself as a static shape is.
+    patterns of shapes or bodies, or none. with_objects: with pairs of particle objects, each of
+    which is an item by itself as a static shape is.
 
     Raises InputError for a pattern without a match, and where no pair is left.
     """
@@ -219,7 +224,8 @@ def selected_items(
     is_object = pair[:, 1] >= len(model.shapes)
     margin = np.zeros(len(pair))
     margin[~is_object] = pair_lengths(model, pair[~is_object], "margin")
-    margin[is_object] = model.shapes.margin[pair[is_object, 0]]
+    has_shape = is_object & (pair[:, 0] < len(model.shapes))
+    margin[has_shape] = model.shapes.margin[pair[has_shape, 0]]
     return Items(
         pair,
         margin,
@@ -333,8 +339,7 @@ class Clearance:
         the next block."""
         queries = len(self._items.pair)
         if self._objects is not None:
-            owner = self._items.pair[:, 1] - len(self._model.shapes)
-            queries += int(self._objects.weight[owner[owner >= 0]].sum())
+            queries += self._objects.weight(self._items.pair)
         size = max(1, QUERIES_AT_ONCE // max(1, self._model.world_count * queries))
         yield from blocks_in_order(self._motion, size, self._workers, compute_now, self._read)
 
@@ -440,6 +445,19 @@ def _limit(least: np.ndarray, number: int) -> np.ndarray:
     return np.minimum(least, np.partition(least, number - 1)[number - 1])
 
 
+_COLUMNS = (
+    ("error", 1, np.nan),
+    ("normal", 3, np.nan),
+    ("point0", 3, np.nan),
+    ("point1", 3, np.nan),
+    ("indices", 3, -1.0),
+    ("barycentric", 3, 0.0),
+    ("indices0", 3, -1.0),
+    ("barycentric0", 3, 0.0),
+)
+"""Arrays of a block beside the distance, their widths, and the value where a pair has none."""
+
+
 class _Measured:
     """Distances of some pairs in some cells of a block, less margins.
 
@@ -461,7 +479,8 @@ class _Measured:
         self._poses = poses
         self._with_points = with_points
         self._objects, self._recorded = objects
-        self._width = 10 if self._objects is None else 16
+        has_two = self._objects is not None and self._objects.has_two
+        self._columns = _COLUMNS[: 8 if has_two else 6 if self._objects else 4]
         shape = (*poses.shape[:2], len(items.pair))
         self.distance, self.done, self.count = np.full(shape, np.nan), np.zeros(shape, bool), 0
         self._row = np.zeros(shape, np.int64)
@@ -473,11 +492,13 @@ class _Measured:
         if not len(pair):
             return
         self.done |= chosen
-        is_object = self._items.pair[pair, 1] >= self._poses.shape[2]
-        for of_objects in (False, True):
-            at = tuple(each[is_object == of_objects] for each in (frame, world, pair))
+        objects = (self._items.pair[pair] >= self._poses.shape[2]).sum(axis=1)
+        for count, measure in enumerate(
+            (self._measure_shapes, self._measure_objects, self._measure_two)
+        ):
+            at = tuple(each[objects == count] for each in (frame, world, pair))
             if len(at[0]):
-                (self._measure_objects if of_objects else self._measure_shapes)(*at)
+                measure(*at)
 
     def _measure_shapes(self, frame: np.ndarray, world: np.ndarray, pair: np.ndarray) -> None:
         """Measures pairs of two shapes."""
@@ -495,24 +516,29 @@ class _Measured:
         assert self._objects is not None
         rows = self._items.pair[pair]
         found = self._objects.measure(self._recorded, self._poses, frame, world, rows)
-        self._keep((frame, world, pair), found, [found.indices, found.barycentric])
+        self._keep((frame, world, pair), found)
+
+    def _measure_two(self, frame: np.ndarray, world: np.ndarray, pair: np.ndarray) -> None:
+        """Measures pairs of two particle objects."""
+        assert self._objects is not None
+        rows = self._items.pair[pair]
+        found = self._objects.measure_two(self._recorded, frame, world, rows)
+        self._keep((frame, world, pair), found)
 
     def _keep(
         self,
         at: tuple[np.ndarray, np.ndarray, np.ndarray],
-        found: PairDistanceRows | ParticleDistanceRows,
-        more: Sequence[np.ndarray] = (),
+        found: PairDistanceRows | ParticleDistanceRows | ObjectPairRows,
     ) -> None:
         """Keeps the results of pairs in cells."""
         count = len(at[0])
         self.distance[at] = found.distance - self._items.margin[at[2]]
         self._row[at] = self.count + np.arange(count)
-        vectors = np.full((count, self._width), -1.0)
-        columns = [found.error, found.normal, found.point0, found.point1, *more]
-        stacked = np.column_stack(columns)
-        vectors[:, : stacked.shape[1]] = stacked
-        vectors[:, max(13, stacked.shape[1]) :] = 0.0
-        self._vectors.append(vectors)
+        columns = [
+            getattr(found, name, np.full((count, width), missing))
+            for name, width, missing in self._columns
+        ]
+        self._vectors.append(np.column_stack(columns))
         self.count += count
 
     def block(self, first: int, nearest: np.ndarray) -> ClearanceBlock:
@@ -520,25 +546,26 @@ class _Measured:
         has_pair = nearest >= 0
         index = np.maximum(nearest, 0)
         distance = np.where(has_pair, np.take_along_axis(self.distance, index, axis=2), np.nan)
-        vectors = np.full((*nearest.shape, self._width), np.nan)
+        missing = np.concatenate([np.full(width, value) for _, width, value in self._columns])
+        vectors = np.tile(missing, (*nearest.shape, 1))
         if self._vectors:
             vectors[has_pair] = np.concatenate(self._vectors)[
                 np.take_along_axis(self._row, index, axis=2)[has_pair]
             ]
-        vectors[..., 10:][~has_pair] = (-1.0, -1.0, -1.0, 0.0, 0.0, 0.0)[: self._width - 10]
-        error, normal, point0, point1, *more = np.split(
-            vectors, (1, 4, 7, 10, 13)[: 3 if self._objects is None else 5], axis=3
-        )
+        ends = np.cumsum([width for _, width, _ in self._columns])
+        arrays = {
+            name: part.astype(np.int32) if name.startswith("indices") else part
+            for (name, _, _), part in zip(
+                self._columns, np.split(vectors, ends[:-1], axis=3), strict=True
+            )
+        }
+        arrays["error"] = arrays["error"][..., 0]
         return ClearanceBlock(
-            first,
-            distance,
-            error[..., 0],
-            normal,
-            point0,
-            point1,
-            nearest.astype(np.int32),
-            self.count,
-            *([more[0].astype(np.int32), more[1]] if more else []),
+            first=first,
+            distance=distance,
+            pair=nearest.astype(np.int32),
+            measured=self.count,
+            **arrays,
         )
 
 
@@ -546,9 +573,10 @@ class MeasuredMotion:
     """The items of a model in motion and their least distances.
 
     blocks: function that returns an iterator of the least distances of all frames, in order.
-    has_objects: whether a pair has a particle object. paths: of the shapes, and behind them of the
-    objects if there are such pairs. search_count, search_seconds: distances measured to find the
-    nearest pairs, and its time [s]. notes: warnings. distances: of pairs of shapes.
+    has_objects, has_two: whether a pair has a particle object, and whether one has two. paths: of
+    the shapes, and behind them of the objects if there are such pairs. search_count,
+    search_seconds: distances measured to find the nearest pairs, and its time [s]. notes: warnings.
+    distances: of pairs of shapes.
     """
 
     def __init__(
@@ -584,9 +612,8 @@ class MeasuredMotion:
             self.search_count = search.measured
         self.search_seconds = time.perf_counter() - start
         self.blocks = Clearance(model, motion, self.items, distances, threads, of_objects).blocks
-        several = sum(kind != LOOSE for kind in objects.kind) > 1
-        unmeasured = ("distances of cloths and soft bodies from each other are not measured",)
-        self.notes = (*fields.notes, *(unmeasured if several else ()))
+        self.has_two = bool((pair[:, 0] >= len(model.shapes)).any())
+        self.notes = tuple(fields.notes)
 
     @property
     def episodes(self) -> Episodes | None:

@@ -8,6 +8,7 @@ from collections import deque
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from threading import Event
 from typing import Any
 
 import numpy as np
@@ -28,6 +29,7 @@ from collidecli.engine.scheduler import (
     Workers,
     batch_size,
     engine_memory,
+    held_chunks,
     processing_threads,
     worker_count,
 )
@@ -43,6 +45,7 @@ from collidecli.motions.memory_shares import (
 from collidecli.motions.scene_cache import SceneCache
 from collidecli.motions.timing import TimingReport
 from collidecli.scene.contact_columns import RIGID_COLUMNS, Column, ContactBlock
+from collidecli.scene.joint_poses import HasJointPoses, JointPoses
 from collidecli.scene.model import Model
 from collidecli.scene.motion import Motion, episodes_in, recorded_particles, time_unit
 from collidecli.scene.options import ContactOptions, EngineOptions
@@ -94,6 +97,7 @@ class Collision:
             tracker = ContactTracker(
                 model, self.contact.sticky_contacts, episodes, self.contact.contact_id_angle
             )
+        wanted = tracker is not None or self.contact.reduces_bodies
         with Workers(self.pipeline, self.workers, self.memory_limit) as pool:
             batches = pose_batches(
                 self.motion,
@@ -102,8 +106,8 @@ class Collision:
                 timing,
                 self.contact.sweep,
                 pool.pose_memory,
+                needs_host=self._needs_host(wanted),
             )
-            wanted = tracker is not None or self.contact.reduces_bodies
             waiting = WaitingPoses(batches, wanted)
             results = pool.collide(waiting.kept, len(self.motion.time) * world_count)
             results = within_episodes(results, self.motion, world_count)
@@ -114,6 +118,13 @@ class Collision:
                         batch = waiting.of(block)
                         block = tracker.follow(block, batch.first_frame, batch.body_pose)
                 yield block
+
+    def _needs_host(self, wanted: bool) -> Event | None:
+        """None where the host needs the poses: for what it computes itself, for sweeps and
+        particles. wanted: it needs those of the blocks."""
+        device_model = self.pipeline.device_model
+        host_reads = wanted or self.contact.sweep or len(device_model.model.particles) > 0
+        return None if host_reads or not has_own_memory(device_model.device) else Event()
 
 
 def within_episodes(
@@ -241,7 +252,7 @@ def prepare_collision(
     memory_limit = default_memory_limit()
     chunk_rows = 0
     if engine.memory_limit:
-        shares = shared_out(engine.memory_limit, model, motion, cells, columns)
+        shares = shared_out(engine.memory_limit, model, motion, cells, columns, held_chunks(device))
         cells = shares.chunk_cells
         chunk_rows = shares.chunk_rows
         memory_limit = shares.engine_bytes
@@ -304,12 +315,14 @@ def pose_batches(
     timing: TimingReport,
     with_next: bool = False,
     allocate: Allocate = np.empty,
+    needs_host: Event | None = None,
 ) -> Iterator[PoseBatch]:
     """The motion in chunks of `cells` consecutive cells. A frame of many worlds is read once for
     all its chunks.
 
     with_next: a chunk has the frame after its last too, and says which frames have a next one in
-    their episode. allocate: memory of the poses.
+    their episode. allocate: memory of the poses. needs_host: a device computes them from joints
+    until this is set; None where the host computes all.
 
     The first chunk has a quarter of the cells, in whole frames, as the workers are idle until it is
     read. Frames of a small scene are read together for several chunks.
@@ -321,6 +334,7 @@ def pose_batches(
     )
     least = READ_BYTES // max(1, frame_bytes)
     loaded = range(0)
+    joints = None
     poses = np.zeros(0)
     positions = None
     resting = model.particles.position[None, None] if len(model.particles) else None
@@ -337,7 +351,8 @@ def pose_batches(
                 frames.start, max(frames.stop, min(frames.start + least, len(motion.time)))
             )
             with timing.stage("read"), reading("motion"), poses_in(allocate):
-                poses = motion.read(loaded)
+                joints = joints_for_device(motion, loaded, needs_host)
+                poses = motion.read(loaded) if joints is None else joints.placeholder()
                 if resting is not None:
                     recorded = recorded_particles(motion, loaded)
                     positions = model.with_attached_particles(
@@ -352,7 +367,17 @@ def pose_batches(
             poses[of_loaded],
             None if positions is None else positions[of_loaded],
             has_step,
+            None if joints is None else joints.part(of_loaded.start, of_loaded.stop),
         )
+
+
+def joints_for_device(motion: Motion, frames: range, needs_host: Event | None) -> JointPoses | None:
+    """The coordinates from which a device computes the poses of frames; None where the host
+    computes them. needs_host: see `pose_batches`."""
+    if needs_host is None or needs_host.is_set() or not isinstance(motion, HasJointPoses):
+        return None
+    joints = motion.read_joints(frames)
+    return None if joints is None else replace(joints, needs_host=needs_host)
 
 
 def _has_step(motion: Motion, frames: range, world_count: int) -> np.ndarray | None:

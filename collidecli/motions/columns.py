@@ -65,7 +65,9 @@ class RunColumns:
     def __init__(
         self, model: Model, motion: Motion, names: Sequence[str], device: wp.Device
     ) -> None:
-        self._model, self._motion, self._surfaces = model, motion, OptionalColumns.of(model, names)
+        self._model = model
+        self._motion = motion
+        self._surfaces = OptionalColumns.of(model, names)
         self.columns: tuple[Column, ...] = self._surfaces.columns
         self._exact = ExactGradients(model, device) if EXACT in names else None
         # Of the motion in the model's worlds; a velocity never spans two of them.

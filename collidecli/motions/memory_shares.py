@@ -17,7 +17,8 @@ from collidecli.storage.h5_chunks import CHUNK_ROWS
 from collidecli.wording import memory
 
 HELD_BATCHES = 3
-"""Number of chunks of poses in memory: one is read, one waits, one is computed."""
+"""Number of chunks of poses in memory: one is read, one waits, one is computed. On a device one
+more for each further chunk in flight."""
 POSE_BYTES = 7 * 8
 POSITION_BYTES = 3 * 8
 READ_BYTES = 256 << 10
@@ -49,10 +50,12 @@ def shared_out(
     motion: Motion,
     chunk_cells: int,
     columns: Sequence[Column] = RIGID_COLUMNS,
+    in_flight: int = 1,
 ) -> MemoryShares:
     """Shares of `limit` bytes, at least half for the engine; chunks of poses and of columns are
     reduced to fit.
 
+    in_flight: chunks of poses that a device computes at a time; 1 for the CPU.
     Raises InputError if one frame of all worlds and the smallest chunks of columns need more than
     half.
     """
@@ -62,8 +65,9 @@ def shared_out(
     row_bytes = sum(
         column.width * column.dtype_for(np.dtype(motion.float_type)).itemsize for column in columns
     )
-    frames = max(1, min(-(-chunk_cells // worlds), limit // 8 // (HELD_BATCHES * frame_bytes)))
-    reading = HELD_BATCHES * frames * frame_bytes
+    held = HELD_BATCHES + in_flight - 1
+    frames = max(1, min(-(-chunk_cells // worlds), limit // 8 // (held * frame_bytes)))
+    reading = held * frames * frame_bytes
     rows = CHUNK_ROWS
     while rows > LEAST_CHUNK_ROWS and 2 * (reading + _writing_bytes(rows, row_bytes)) > limit:
         rows //= 2

@@ -1,4 +1,4 @@
-"""Pairs of a shape and a particle object of a model in motion, and their least distances."""
+"""Pairs of a model in motion that have a particle object, and their least distances."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import numpy as np
 
 from collidecli.engine.cells import PoseBatch
 from collidecli.engine.device_model import bounding_radius
+from collidecli.engine.distances.object_pairs import ObjectPairDistances, ObjectPairRows
 from collidecli.engine.distances.particles import ParticleDistanceRows, ParticleDistances
 from collidecli.numerics.poses import inverse_poses, moved_points
 from collidecli.numerics.products import norm
@@ -71,28 +72,65 @@ def object_pairs(model: Model) -> list[np.ndarray]:
     return found
 
 
-class ObjectDistances:
-    """Least distances of pairs of a shape and a particle object in blocks of a motion's frames.
+def pairs_of_two_objects(model: Model) -> list[np.ndarray]:
+    """int32[K, 2] of each template: two objects with active particles that may touch each other,
+    counted behind the shapes."""
+    particles = model.particles
+    classes = particles.object_class
+    has_active = np.bincount(particles.owner[particles.active], minlength=len(particles.path)) > 0
+    found = []
+    for template in range(int(model.world_template.max(initial=0)) + 1):
+        is_present = np.isin(particles.template, (template, EVERY_TEMPLATE)) & has_active
+        present = np.flatnonzero(is_present)
+        one, other = (present[k] for k in np.triu_indices(len(present), 1))
+        may = particles.object_table[classes[one], classes[other]]
+        pairs = np.stack([one[may], other[may]], axis=1)
+        found.append((len(model.shapes) + pairs).astype(np.int32))
+    return found
 
-    pairs: int32[K, 2] of `object_pairs`, those that will be measured. Any number of threads may
-    share it.
+
+class ObjectDistances:
+    """Least distances of pairs with a particle object in blocks of a motion's frames.
+
+    pairs: int32[K, 2] of `object_pairs` and `pairs_of_two_objects`, those that will be measured.
+    Any number of threads may share it.
     """
 
     def __init__(self, model: Model, device: Any, pairs: np.ndarray) -> None:
         self._model = model
-        self._distances = ParticleDistances(model, device, pairs - [0, len(model.shapes)])
+        shapes = len(model.shapes)
+        of_shapes = pairs[pairs[:, 0] < shapes]
+        if len(of_shapes):
+            self._distances = ParticleDistances(model, device, of_shapes - [0, shapes])
+        self.has_two = len(of_shapes) < len(pairs)
+        """Whether a pair is of two objects."""
+        if self.has_two:
+            self._of_two = ObjectPairDistances(model, device)
 
-    @property
-    def weight(self) -> np.ndarray:
-        """int64[O]: particles of each object."""
-        return np.diff(self._model.particles.first)
+    def weight(self, pairs: np.ndarray) -> int:
+        """Particles of the objects of pairs int32[K, 2], each as often as it is in a pair."""
+        owner = pairs - len(self._model.shapes)
+        return int(np.diff(self._model.particles.first)[owner[owner >= 0]].sum())
 
     def bounds(self, pairs: np.ndarray, poses: np.ndarray, recorded: RecordedFrames) -> np.ndarray:
         """float64[F, W, K]: lower bounds of the distances of pairs, less radii, without margins, by
         bounding balls [m]; a plane by itself. poses: float64[F, W, S, 7]."""
-        model = self._model
-        shapes = model.shapes
         ball, inflated = self._balls(recorded)
+        bounds = np.empty((*poses.shape[:2], len(pairs)))
+        has_shape = pairs[:, 0] < len(self._model.shapes)
+        bounds[..., has_shape] = self._bounds_of_shapes(pairs[has_shape], poses, ball, inflated)
+        one, other = pairs[~has_shape].T - len(self._model.shapes)
+        radii = inflated[:, :, one] + inflated[:, :, other]
+        scale = np.abs(ball[:, :, one]).max(-1) + np.abs(ball[:, :, other]).max(-1) + radii
+        away = norm(ball[:, :, one] - ball[:, :, other])
+        bounds[..., ~has_shape] = away - radii - BOUND_ROUNDING * scale
+        return bounds
+
+    def _bounds_of_shapes(
+        self, pairs: np.ndarray, poses: np.ndarray, ball: np.ndarray, inflated: np.ndarray
+    ) -> np.ndarray:
+        """float64[F, W, K]: as `bounds`, of pairs of a shape and an object."""
+        shapes = self._model.shapes
         shape, owner = pairs.T
         owner = owner - len(shapes)
         away = ball[:, :, owner, :3]
@@ -111,10 +149,7 @@ class ObjectDistances:
         of each object [m]."""
         model = self._model
         particles = model.particles
-        assert recorded.positions is not None
-        positions = recorded.positions
-        if positions.shape[1] == 1:
-            positions = model.particles_moved_with_worlds(positions)
+        positions = self._positions(recorded)
         shape = (*positions.shape[:2], len(particles.path))
         middle = np.zeros((*shape, 3))
         radius = np.zeros(shape)
@@ -141,8 +176,8 @@ class ObjectDistances:
         world: np.ndarray,
         pairs: np.ndarray,
     ) -> ParticleDistanceRows:
-        """Distances without margins of pairs int32[N, 2] in cells of a block. poses: float64[F, W,
-        S, 7]."""
+        """Distances without margins of pairs of a shape and an object int32[N, 2] in cells of a
+        block. poses: float64[F, W, S, 7]."""
         frames, worlds, shapes = poses.shape[:3]
         batch = PoseBatch(
             recorded.first * worlds,
@@ -154,3 +189,23 @@ class ObjectDistances:
         shape, owner = pairs.T
         placed = poses.reshape(-1, shapes, 7)
         return self._distances.measure(batch, placed, frame * worlds + world, shape, owner - shapes)
+
+    def measure_two(
+        self, recorded: RecordedFrames, frame: np.ndarray, world: np.ndarray, pairs: np.ndarray
+    ) -> ObjectPairRows:
+        """Distances of pairs of two objects int32[N, 2] in cells of a block."""
+        positions = self._positions(recorded)
+        frame = frame if len(positions) > 1 else np.zeros_like(frame)
+        world = world if positions.shape[1] > 1 else np.zeros_like(world)
+        cell = frame * positions.shape[1] + world
+        one, other = pairs.T - len(self._model.shapes)
+        placed = positions.reshape(-1, *positions.shape[2:])
+        return self._of_two.measure(placed, cell, one, other)
+
+    def _positions(self, recorded: RecordedFrames) -> np.ndarray:
+        """float64[F or 1, 1 or W, P, 3]: positions of the particles in their worlds [m]."""
+        positions = recorded.positions
+        assert positions is not None
+        if positions.shape[1] == 1:
+            positions = self._model.particles_moved_with_worlds(positions)
+        return np.asarray(positions, np.float64)

@@ -207,7 +207,9 @@ class ProbedMotion:
     def __init__(
         self, engine: EngineOptions, model: Model, motion: Motion, probes: Probes, device: Any
     ) -> None:
-        self.model, self.motion, self.probes = model, motion, probes
+        self.model = model
+        self.motion = motion
+        self.probes = probes
         begin_loading_kinematics(motion)
         self._workers = processing_threads(engine.threads)
         self._caster: PointDistances | RayCaster

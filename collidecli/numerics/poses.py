@@ -56,6 +56,16 @@ def compose_as_kernels(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     return out
 
 
+def points_in_frames_as_kernels(poses: np.ndarray, points: np.ndarray) -> np.ndarray:
+    """float64[..., 3]: points in the frames `poses`, both given in one frame, with the bits of
+    Warp's `quat_rotate_inv` of their offsets from the frames' origins."""
+    offset = points - poses[..., :3]
+    q = poses[..., 3:6]
+    w = poses[..., 6:]
+    along = 2.0 * sum(q[..., k : k + 1] * offset[..., k : k + 1] for k in range(3))
+    return offset * (2.0 * w * w - 1.0) + q * along - cross(q, offset) * w * 2.0
+
+
 def inverse_poses(a: np.ndarray) -> np.ndarray:
     """float64[..., 7]: inverse transforms."""
     out = np.concatenate([a[..., :3], -a[..., 3:6], a[..., 6:]], axis=-1)

@@ -78,7 +78,8 @@ def _scale(axes: Axes, canvas: Canvas, most: float, words: str) -> None:
     from matplotlib.offsetbox import AnchoredOffsetbox, HPacker, OffsetImage, TextArea
 
     strip = np.ones((8, 64, 4))
-    strip[..., :3], strip[..., 3] = MAP_COLOUR, np.linspace(LEAST_OPACITY, 1.0, 64)
+    strip[..., :3] = MAP_COLOUR
+    strip[..., 3] = np.linspace(LEAST_OPACITY, 1.0, 64)
     style = {"color": canvas.colours["muted"], "fontsize": canvas.font - 1.0}
     texts = [TextArea(text, textprops=style) for text in ("0", f"{plain(most, 3)} {words}")]
     child = HPacker(

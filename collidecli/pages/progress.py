@@ -122,7 +122,9 @@ class BatchProgress:
     """A bar of the episodes of a batch. episodes: of each shard that has any left."""
 
     def __init__(self, bar: Bar, episodes: Mapping[int, int]) -> None:
-        self._bar, self._left, self._total = bar, dict(episodes), sum(episodes.values())
+        self._bar = bar
+        self._left = dict(episodes)
+        self._total = sum(episodes.values())
         self._begun: Counter[int] = Counter()
         self._failed = 0
         self._task = bar.add_task("", total=self._total)

@@ -116,15 +116,15 @@ class SweepRows:
 
 @dataclass(frozen=True, repr=False)
 class ParticleSweep(SweepRows):
-    """Particles that touch a shape, and triangles of particles that do where none of their
-    particles does.
+    """Particles that touch a shape, and lines of cables and triangles of particles that do where
+    none of their particles does.
 
-    kind: uint8[n], 0 of a particle, 2 of a triangle. indices: int32[n, 3], rows of the model's
-        particles; -1 none. particle: int32[n], the first of them. barycentric: float32[n, 3],
-        weights of the particles of a triangle at the point that touches at `enter`. shape:
-        int32[n], rows of the model's shapes. Rows are ordered by frame, world, kind, indices and
-        shape. point: [n, 3], point of the shape's surface at `enter`, in world [m]. The normal is
-        from the shape to the particle; distances are less the shape's margin and the particle's
+    kind: uint8[n], 0 of a particle, 1 of a line, 2 of a triangle. indices: int32[n, 3], rows of the
+        model's particles; -1 none. particle: int32[n], the first of them. barycentric: float32[n,
+        3], weights of the particles of a line or triangle at the point that touches at `enter`.
+        shape: int32[n], rows of the model's shapes. Rows are ordered by frame, world, kind, indices
+        and shape. point: [n, 3], point of the shape's surface at `enter`, in world [m]. The normal
+        is from the shape to the particle; distances are less the shape's margin and the particle's
         radius.
     """
 

@@ -24,6 +24,7 @@ from collidecli.scene.filter_rules import (
 from collidecli.scene.materials import PairMaterials
 from collidecli.scene.mixing import pair_rows
 from collidecli.scene.model import STATIC_BODY, Model, PairFilter
+from collidecli.scene.particle_filter import tables_of_objects
 from collidecli.scene.particles import Particles
 from collidecli.scene.patterns import NamedItems, Sides
 from collidecli.scene.records import may_share_world
@@ -263,7 +264,8 @@ def _may_be_listed(model: Model, pairs: np.ndarray) -> np.ndarray:
     """bool[n]: pairs of two shapes, int[n, 2], that a list can contain."""
     shapes = model.shapes
     a, b = pairs.T
-    body_a, body_b = shapes.body[a], shapes.body[b]
+    body_a = shapes.body[a]
+    body_b = shapes.body[b]
     both_planes = (shapes.type[pairs] == ShapeType.PLANE).all(axis=1)
     both_static = (body_a == STATIC_BODY) & (body_b == STATIC_BODY)
     on_one_body = (body_a == body_b) & ~both_static
@@ -360,28 +362,22 @@ def _filtered_particles(
     if context.include:
         allowed &= matched_pairs([key[1] for key in (*objects, *shapes)], len(context.include))
     allowed &= ~matched_pairs([key[2] for key in (*objects, *shapes)], len(context.exclude))
-    old = np.ix_([key[0] for key in objects], [key[0] for key in shapes])
-    table = particles.class_table[old] & allowed[: len(objects), len(objects) :]
-    return replace(
-        particles,
-        object_class=object_class,
-        shape_class=shape_class,
-        class_table=np.ascontiguousarray(table),
-    )
+    old_objects, old_shapes = ([key[0] for key in classes] for classes in (objects, shapes))
+    chosen = tables_of_objects(allowed, len(objects))
+    chosen["class_table"] &= particles.class_table[np.ix_(old_objects, old_shapes)]
+    chosen["object_table"] &= particles.object_table[np.ix_(old_objects, old_objects)]
+    return replace(particles, object_class=object_class, shape_class=shape_class, **chosen)
 
 
 def _listed_particles(particles: Particles, sides: Sequence[Sides]) -> Particles:
-    """The particles of which exactly the listed pairs of an object and a shape may touch."""
+    """The particles of which exactly the listed pairs, of an object and a shape or of two objects,
+    may touch."""
     shape_count = len(particles.shape_class)
     count = shape_count + len(particles.path)
     everything = [
         _pattern_sides(sides, rows) for rows in (range(shape_count, count), range(shape_count))
     ]
     (objects, object_class), (shapes, shape_class) = map(numbered_classes, everything)
-    table = matched_pairs([*objects, *shapes], len(sides))[: len(objects), len(objects) :]
-    return replace(
-        particles,
-        object_class=object_class,
-        shape_class=shape_class,
-        class_table=np.ascontiguousarray(table),
-    )
+    table = matched_pairs([*objects, *shapes], len(sides))
+    tables = tables_of_objects(table, len(objects))
+    return replace(particles, object_class=object_class, shape_class=shape_class, **tables)

@@ -234,13 +234,12 @@ def _name_all(records: Sequence[BodyRecord | ShapeRecord | DeformableRecord], no
 def _particles(records: SceneRecords) -> Particles:
     if not records.deformables:
         return Particles()
-    object_class, shape_class, table = particle_filter(records)
     particles = particles_of(records.deformables)
     attached = np.flatnonzero(particles.body >= 0)
     if len(attached):
         poses = _stacked(records.bodies, "pose", 7)[particles.body[attached]]
         particles.local[attached] = moved_points(inverse_poses(poses), particles.position[attached])
-    return replace(particles, object_class=object_class, shape_class=shape_class, class_table=table)
+    return replace(particles, **particle_filter(records))
 
 
 def _shapes(

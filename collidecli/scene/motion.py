@@ -126,7 +126,9 @@ class TimedMotion:
     episodes: Episodes | None = None
 
     def __init__(self, time: np.ndarray, close: Callable[[], None] | None = None) -> None:
-        self.time, self.step, self._close = time, np.arange(len(time), dtype=np.int64), close
+        self.time = time
+        self.step = np.arange(len(time), dtype=np.int64)
+        self._close = close
 
     def close(self) -> None:
         if self._close is not None:

@@ -203,12 +203,12 @@ class ContactOptions:
     )
     soft_elements: str = _contact(
         "all",
-        "Contacts of the vertices of cloths and soft bodies with shapes, or of edges and faces"
-        " too; or the nearest contact of each object and shape alone.",
+        "Contacts of the vertices of cables, cloths and soft bodies with shapes, or of edges and"
+        " faces too; or the nearest contact of each object and shape alone.",
         choices=("vertices", "all", "nearest"),
     )
     self_contacts: float = _contact(
-        0.0, "Find contacts of cloths and soft bodies up to this distance.", kind="length"
+        0.0, "Find contacts of cables, cloths and soft bodies up to this distance.", kind="length"
     )
     self_contact_rings: int = _contact(
         DEFAULT_RINGS, "Skip elements within N edges. [default: 1]", kind="whole"

@@ -1,4 +1,4 @@
-"""The filter of the pairs of shapes and particles."""
+"""The filter of pairs with particles: of a shape and an object, and of two objects."""
 
 from __future__ import annotations
 
@@ -13,9 +13,8 @@ from collidecli.scene.records import SceneRecords, ShapeRecord
 from collidecli.scene.shape_config import mask_bits, resolved_mask_both
 
 
-def particle_filter(records: SceneRecords) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Filter classes of objects and of shapes, int32[O] and int32[S], and bool[classes, classes] of
-    pairs.
+def particle_filter(records: SceneRecords) -> dict[str, np.ndarray]:
+    """The arrays `object_class`, `shape_class`, `class_table` and `object_table` of `Particles`.
 
     Signed groups, masks and UsdPhysics groups apply as to two shapes. `has_shape_collision`,
     bodies, joints and articulations do not: particles have no body.
@@ -29,7 +28,21 @@ def particle_filter(records: SceneRecords) -> tuple[np.ndarray, np.ndarray, np.n
     ]
     (objects, object_class), (shapes, shape_class) = map(numbered_classes, (objects, shapes))
     table = first_forbidding((*objects, *shapes), RuleContext(True, frozenset(filtered))) == ALLOWED
-    return object_class, shape_class, np.ascontiguousarray(table[: len(objects), len(objects) :])
+    return {
+        "object_class": object_class,
+        "shape_class": shape_class,
+        **tables_of_objects(table, len(objects)),
+    }
+
+
+def tables_of_objects(table: np.ndarray, count: int) -> dict[str, np.ndarray]:
+    """The arrays `class_table` and `object_table` of `Particles`, from bool[n, n] of `count`
+    classes of objects, then those of shapes."""
+    of_objects, of_shapes = np.split(table[:count], [count], axis=1)
+    return {
+        "class_table": np.ascontiguousarray(of_shapes),
+        "object_table": np.ascontiguousarray(of_objects),
+    }
 
 
 Class = TypeVar("Class", bound=Hashable)

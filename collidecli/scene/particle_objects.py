@@ -1,4 +1,4 @@
-"""The table of a contact set's particle objects: loose particles, cloths and soft bodies."""
+"""The table of a contact set's particle objects: loose particles, cables, cloths, soft bodies."""
 
 from __future__ import annotations
 
@@ -8,20 +8,20 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from collidecli.scene.particles import CLOTH, EVERY_TEMPLATE, LOOSE, SOFT
+from collidecli.scene.particles import CABLE, CLOTH, EVERY_TEMPLATE, LOOSE, SOFT
 
 if TYPE_CHECKING:
     from collidecli.scene.particles import Particles
 
-OBJECT_KINDS = (LOOSE, CLOTH, SOFT)
+OBJECT_KINDS = (LOOSE, CABLE, CLOTH, SOFT)
 
 
 @dataclass(frozen=True)
 class ParticleObjects:
     """The objects that particles of a contact set belong to, in the order of their particles.
 
-    path: of each object. kind: "particles", "cloth" or "soft". template: int32[O], -1 in every
-    world. first_particle, particle_count: int64[O].
+    path: of each object. kind: "particles", "cable", "cloth" or "soft". template: int32[O], -1 in
+    every world. first_particle, particle_count: int64[O].
     """
 
     path: tuple[str, ...] = ()

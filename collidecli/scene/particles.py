@@ -1,7 +1,8 @@
 """Particles of a scene and the deformable objects that they form: frozen arrays, and records before
 they are finalized.
 
-A deformable object is a set of loose particles, a cloth of triangles or a soft body of tetrahedra.
+A deformable object is a set of loose particles, a cable of lines, a cloth of triangles or a soft
+body of tetrahedra.
 Its particles are consecutive rows of the model's particles.
 """
 
@@ -23,6 +24,7 @@ EVERY_TEMPLATE = -1
 """Template of the objects that are in every world."""
 PARTICLE_LIMIT = 2**31 - 1
 LOOSE = "particles"
+CABLE = "cable"
 CLOTH = "cloth"
 SOFT = "soft"
 """Kinds of deformable objects."""
@@ -39,15 +41,17 @@ class ParticleFlags(IntFlag):
 class Particles:
     """The particles of every template, and their objects.
 
-    path: of each object, unique within a template. kind: "particles", "cloth" or "soft". template:
-    int32[O]; -1 is in every world. first: int64[O + 1], first particle of each object, and the
-    number of particles. position: float64[P, 3], rest position in the first world of the object's
-    template [m]. radius: float64[P] [m]. active: bool[P], whether the particle has contacts. body:
-    int32[P], row of the body that the particle moves with, with whose shapes it has no contact; -1
-    for none. local: float64[P, 3], its position in the body's frame [m]. triangle: int32[T, 3], of
-    cloths and of the surfaces of soft bodies. tetrahedron: int32[K, 4]. Both number particles,
-    those of one object. object_class, shape_class: int32[O], int32[S], filter classes; class_table:
-    bool[classes of objects, classes of shapes], whether a particle of an object may touch a shape.
+    path: of each object, unique within a template. kind: "particles", "cable", "cloth" or "soft".
+    template: int32[O]; -1 is in every world. first: int64[O + 1], first particle of each object,
+    and the number of particles. position: float64[P, 3], rest position in the first world of the
+    object's template [m]. radius: float64[P] [m]. active: bool[P], whether the particle has
+    contacts. body: int32[P], row of the body that the particle moves with, with whose shapes it has
+    no contact; -1 for none. local: float64[P, 3], its position in the body's frame [m]. line:
+    int32[L, 2], of cables. triangle: int32[T, 3], of cloths and of the surfaces of soft bodies.
+    tetrahedron: int32[K, 4]. All three number particles, those of one object. object_class,
+    shape_class: int32[O], int32[S], filter classes; class_table: bool[classes of objects, classes
+    of shapes], whether a particle of an object may touch a shape; object_table: bool[classes of
+    objects, classes of objects], whether two objects may.
     """
 
     path: tuple[str, ...] = ()
@@ -59,20 +63,22 @@ class Particles:
     active: np.ndarray = field(default_factory=lambda: np.zeros(0, bool))
     body: np.ndarray = field(default_factory=lambda: np.zeros(0, np.int32))
     local: np.ndarray = field(default_factory=lambda: np.zeros((0, 3)))
+    line: np.ndarray = field(default_factory=lambda: np.zeros((0, 2), np.int32))
     triangle: np.ndarray = field(default_factory=lambda: np.zeros((0, 3), np.int32))
     tetrahedron: np.ndarray = field(default_factory=lambda: np.zeros((0, 4), np.int32))
     object_class: np.ndarray = field(default_factory=lambda: np.zeros(0, np.int32))
     shape_class: np.ndarray = field(default_factory=lambda: np.zeros(0, np.int32))
     class_table: np.ndarray = field(default_factory=lambda: np.zeros((0, 0), bool))
+    object_table: np.ndarray = field(default_factory=lambda: np.zeros((0, 0), bool))
 
     def __len__(self) -> int:
         return len(self.radius)
 
     @cached_property
     def edge(self) -> np.ndarray:
-        """int32[E, 2]: the sides of the triangles, each once, ascending."""
-        ends = np.concatenate([self.triangle[:, [k, (k + 1) % 3]] for k in range(3)])
-        return np.unique(np.sort(ends, axis=1), axis=0).astype(np.int32)
+        """int32[E, 2]: the lines and the sides of the triangles, each once, ascending."""
+        sides = [self.triangle[:, [k, (k + 1) % 3]] for k in range(3)]
+        return canonical_lines(np.concatenate([self.line, *sides]))
 
     @cached_property
     def owner(self) -> np.ndarray:
@@ -94,6 +100,10 @@ class Particles:
         """Whether the filters let particles of an object touch a shape."""
         return bool(self.class_table[self.object_class[owner], self.shape_class[shape]])
 
+    def objects_may_touch(self, owner: int, other: int) -> bool:
+        """Whether the filters let two objects touch."""
+        return bool(self.object_table[self.object_class[owner], self.object_class[other]])
+
 
 @dataclass
 class DeformableRecord:
@@ -101,7 +111,7 @@ class DeformableRecord:
     UsdPhysics groups.
 
     parts: position float64[n, 3], radius float64[n] and active bool[n] of particles that were added
-    together. count: of all. body: of each particle, int32[count]; None for none. triangle,
+    together. count: of all. body: of each particle, int32[count]; None for none. line, triangle,
     tetrahedron: int32, counted within the object.
     """
 
@@ -112,6 +122,7 @@ class DeformableRecord:
     parts: list[tuple[np.ndarray, np.ndarray, np.ndarray]]
     count: int
     body: np.ndarray | None = None
+    line: np.ndarray = field(default_factory=lambda: np.zeros((0, 2), np.int32))
     triangle: np.ndarray = field(default_factory=lambda: np.zeros((0, 3), np.int32))
     tetrahedron: np.ndarray = field(default_factory=lambda: np.zeros((0, 4), np.int32))
     scope: int = 0
@@ -156,8 +167,8 @@ def checked_radii(radius: object, count: int, where: str) -> np.ndarray:
 
 
 def checked_corners(name: str, corners: object, width: int, count: int, where: str) -> np.ndarray:
-    """int32[n, width]: particles of triangles or tetrahedra, each with `width` different ones of
-    `count`.
+    """int32[n, width]: particles of lines, triangles or tetrahedra, each with `width` different
+    ones of `count`.
 
     corners: flat, or `width` a row. Raises InputError for indices out of range and for none.
     """
@@ -201,6 +212,11 @@ def checked_active(flags: object, count: int, where: str) -> np.ndarray:
             f"the particle flags have shape {values.shape}", where, f"give {count} integers"
         )
     return (values.astype(np.int64) & int(ParticleFlags.ACTIVE)) != 0
+
+
+def canonical_lines(line: np.ndarray) -> np.ndarray:
+    """int32[n, 2]: distinct lines from their smaller particle on, in lexical order."""
+    return np.unique(np.sort(line, axis=1), axis=0).astype(np.int32).reshape(-1, 2)
 
 
 def canonical_triangles(triangle: np.ndarray) -> np.ndarray:
@@ -251,6 +267,7 @@ def particles_of(records: Sequence[DeformableRecord]) -> Particles:
         active=np.concatenate([np.zeros(0, bool), *(part[2] for part in parts)]),
         body=np.concatenate([np.zeros(0), *bodies]).astype(np.int32),
         local=np.zeros((int(first[-1]), 3)),
+        line=elements("line", 2),
         triangle=elements("triangle", 3),
         tetrahedron=elements("tetrahedron", 4),
     )

@@ -117,7 +117,8 @@ def _line(begin: tuple[float, float], end: tuple[float, float], step: float) -> 
 def _profile(kind: ShapeType, size: np.ndarray, step: float) -> np.ndarray:
     """float64[n, 2]: points of the half plane through the axis, from the upper pole to the lower
     one."""
-    radius, half = float(size[0]), float(size[1])
+    radius = float(size[0])
+    half = float(size[1])
     if kind == ShapeType.SPHERE:
         return _arc(radius, 0.0, 0.0, math.pi, step)
     if kind == ShapeType.CAPSULE:

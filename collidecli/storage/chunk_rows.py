@@ -93,7 +93,8 @@ class ChunkRows:
     """The rows of one dataset; thread-safe, and decoding releases the GIL."""
 
     def __init__(self, dataset: h5py.Dataset) -> None:
-        self._dataset, self._packing = dataset, Packing.of(dataset)
+        self._dataset = dataset
+        self._packing = Packing.of(dataset)
         self._edge: tuple[int, np.ndarray] | None = None
         self._lock = threading.Lock()
 

@@ -12,6 +12,8 @@ from collidecli.elapsed import now, since
 from collidecli.errors import InputError
 from collidecli.numerics.poses import compose_poses
 from collidecli.scene.body_names import find_bodies, shift_of_named
+from collidecli.scene.joint_poses import HasTree, JointPoses
+from collidecli.scene.joint_tree import JointTree
 from collidecli.scene.kinematics import Kinematics
 from collidecli.scene.model import GLOBAL_TEMPLATE, STATIC_BODY, Model
 from collidecli.scene.motion import TimedMotion
@@ -61,7 +63,8 @@ class BodyMatch:
         self._column_of_row = (
             self._columns[np.argsort(self._rows)] if len(self._rows) == len(paths) else None
         )
-        self._rest, self._rest_in_worlds = model.bodies.pose, model.resting_poses()
+        self._rest = model.bodies.pose
+        self._rest_in_worlds = model.resting_poses()
         self._shift = shift_of_named(names, column_of_body, model)
         # bool[W, B]: bodies that are not in a world's template; None if every world has every body.
         owner = model.bodies.template
@@ -327,6 +330,34 @@ class TrajectoryMotion(RecordedInFile):
             recorded = self._rows(self._data, piece, part if straight else None)
             self._match.check_into(part, recorded, piece, self._path, name)
         return out
+
+    def read_joints(self, frames: range) -> JointPoses | None:
+        """See `HasJointPoses`: of coordinates of a scene whose bodies are the model's, in order,
+        without recorded mocap bodies."""
+        tree = self._joint_tree
+        if tree is None:
+            return None
+        joint_q = self._rows(self._data, frames).astype(np.float64)
+        flat = joint_q.reshape(-1, joint_q.shape[2])
+        assert self._kinematics is not None
+        bad = self._kinematics.first_bad_coordinate(flat) if len(flat) else None
+        self._refuse(bad, "joint_q", frames)
+        return JointPoses(tree, joint_q, frames.start, self._poses_of)
+
+    @cached_property
+    def _joint_tree(self) -> JointTree | None:
+        """The tree of joints from which all poses follow; None where they do not."""
+        straight = self._match.is_straight(self.world_count)
+        if self.header.kind != "joint_q" or self._mocap is not None or not straight:
+            return None
+        return self._kinematics.joint_tree() if isinstance(self._kinematics, HasTree) else None
+
+    def _poses_of(self, joint_q: np.ndarray, frames: range) -> np.ndarray:
+        """float64[n, W, B, 7] of joint_q[n, W, nq], checked."""
+        assert self._kinematics is not None
+        poses = self._kinematics.poses(joint_q.reshape(-1, joint_q.shape[2]))
+        shaped = poses.reshape(*joint_q.shape[:2], -1, 7)
+        return self._match.checked(shaped, frames, self._path, f"/{self.header.kind}")
 
     def read_particles(self, frames: range) -> np.ndarray | None:
         """float64[len(frames), W, P, 3], see `recorded_particles`; None for a recording without

@@ -47,6 +47,7 @@ from tests.cli.test_recordings import falling, write_demos
 from tests.support.batches import (
     JOBS,
     KillsOn,
+    command_line,
     compute,
     dataset,
     environment,
@@ -54,7 +55,7 @@ from tests.support.batches import (
     result_count,
     start,
 )
-from tests.support.waits import PATIENCE
+from tests.support.waits import PATIENCE, until
 
 LENGTHS = (12, 5, 20, 9, 16, 7)
 
@@ -101,6 +102,7 @@ def test_shards_by_slots_give_the_same_data_set(jobs, collide, monkeypatch):
     assert dataset(collide, "A") == dataset(collide, "B")
 
 
+@pytest.mark.rest
 @pytest.mark.usefixtures("in_process")
 def test_the_whole_run_killed_goes_on_where_it_was(jobs, collide):
     running = start(
@@ -117,6 +119,25 @@ def test_the_whole_run_killed_goes_on_where_it_was(jobs, collide):
     assert collide.result("batch status B")["done"] == 6
     compute(collide, "A")
     assert dataset(collide, "A") == dataset(collide, "B")
+
+
+@pytest.mark.rest
+@pytest.mark.parametrize("delay", [0.0, 0.05, 0.2])
+def test_workers_that_are_interrupted_while_they_start_are_silent(jobs, delay):
+    running = start("batch", "run", "jobs.toml", "-o", "B", "--workers", "2")
+
+    def has_worker() -> bool:
+        children = psutil.Process(running.pid).children(recursive=True)
+        return any("spawn_main" in command_line(child) for child in children)
+
+    until(lambda: running.poll() is not None or has_worker())
+    time.sleep(delay)
+    os.killpg(running.pid, signal.SIGINT)
+    _, told = running.communicate(timeout=PATIENCE)
+    said = told.decode()
+    assert running.returncode == 130, said
+    assert "Traceback" not in said
+    assert said.count("error: interrupted") == 1
 
 
 @pytest.mark.rest

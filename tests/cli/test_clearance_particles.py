@@ -1,5 +1,5 @@
-"""collide clearance of particles, cloths and soft bodies: distances by brute force in float64,
-items, files, and what is not measured."""
+"""collide clearance of particles, cables, cloths and soft bodies: distances by brute force in
+float64, items, files, and what is not measured."""
 
 import h5py
 import numpy as np
@@ -7,13 +7,14 @@ import pandas
 import pytest
 
 import collidecli
-from collidecli import ModelBuilder
+from collidecli import ModelBuilder, ShapeConfig
 from tests.cli.test_audit_particles import BALL, DROP, FRAMES, GROUND, THICK, write_scene
 from tests.support.meshes import every_distance, grid
 
 CLOTH = "/World/cloth"
 DROPS = "/World/drops"
 SHAPES = ("/World/ball", "/World/ground")
+ELEMENT = ("indices", "barycentric")
 
 
 @pytest.fixture
@@ -43,22 +44,32 @@ def expected(points: dict[str, np.ndarray]) -> dict[tuple[str, str], np.ndarray]
         (SHAPES[0], DROPS): np.linalg.norm(drops, axis=2).min(axis=1) - BALL - DROP,
         (SHAPES[1], CLOTH): cloth[..., 2].min(axis=1) - GROUND - THICK,
         (SHAPES[1], DROPS): drops[..., 2].min(axis=1) - GROUND - DROP,
+        (CLOTH, DROPS): np.array(
+            [
+                every_distance(points_at, at[points["faces"]]).min()
+                for points_at, at in zip(drops, cloth, strict=True)
+            ]
+        )
+        - THICK
+        - DROP,
     }
 
 
 def test_distances_are_those_of_brute_force(points, collide):
     """In the table and in both files, with a margin too."""
     result = collide.result("clearance scene.usda --margin 0.03 -o near.h5")
-    values = {pair: of_pair - 0.03 for pair, of_pair in expected(points).items()}
+    margin = {pair: 0.03 if pair[0] in SHAPES else 0.0 for pair in expected(points)}
+    values = {pair: of_pair - margin[pair] for pair, of_pair in expected(points).items()}
     listed = {(row["shape0"], row["shape1"]): row for row in result["listed"]}
     assert listed.keys() == values.keys()
-    assert result["pairs"] == result["items"] == 4
-    assert result["measured"] == 4 * FRAMES
+    assert result["pairs"] == result["items"] == 5
+    assert result["measured"] == 5 * FRAMES
     with h5py.File("near.h5") as file:
         paths = file["shape_path"].asstr()[:]
         assert paths.tolist() == [*SHAPES, CLOTH, DROPS]
-        assert file["pair_margin"][:] == pytest.approx(0.03)
-        arrays = {name: file[name][:, 0] for name in ("distance", "pair", "indices", "barycentric")}
+        assert file["pair_margin"][:].tolist() == [0.03] * 4 + [0.0]
+        names = ("distance", "pair", *(f"{of}{side}" for of in ELEMENT for side in ("", "0")))
+        arrays = {name: file[name][:, 0] for name in names}
         arrays |= {name: file[name][:, 0] for name in ("point0", "point1", "normal", "error")}
         pairs = [tuple(pair) for pair in paths[file["pair_shape"][:]].tolist()]
     positions = np.concatenate([points["cloth"], points["drops"]], axis=1).astype(np.float64)
@@ -71,24 +82,29 @@ def test_distances_are_those_of_brute_force(points, collide):
         assert row["frame"] == of_pair.argmin()
         indices = arrays["indices"][:, item]
         assert row["indices"] == [k for k in indices[row["frame"]].tolist() if k >= 0]
-        weights = arrays["barycentric"][:, item]
-        frame = np.arange(FRAMES)[:, None]
-        middle = (weights[..., None] * positions[frame, indices.clip(0)]).sum(axis=1)
         normal = arrays["normal"][:, item]
-        surface = middle - (weights * radius[indices.clip(0)]).sum(axis=1)[:, None] * normal
-        assert arrays["point1"][:, item] == pytest.approx(surface, abs=1e-7)
+        of_two = pair[0] not in SHAPES
+        assert ("indices0" in row) == of_two
+        assert (arrays["indices0"][:, item, 0] >= 0).all() == of_two
+        for side, sign in (("", -1.0), *([("0", 1.0)] if of_two else [])):
+            indices, weights = (arrays[f"{name}{side}"][:, item] for name in ELEMENT)
+            frame = np.arange(FRAMES)[:, None]
+            middle = (weights[..., None] * positions[frame, indices.clip(0)]).sum(axis=1)
+            reach = (weights * radius[indices.clip(0)]).sum(axis=1)[:, None]
+            point = arrays["point0" if side else "point1"][:, item]
+            assert point == pytest.approx(middle + sign * reach * normal, abs=1e-7)
         along = ((arrays["point1"] - arrays["point0"])[:, item] * normal).sum(axis=1)
-        assert along == pytest.approx(of_pair + 0.03, abs=1e-7)
+        assert along == pytest.approx(of_pair + margin[pair], abs=1e-7)
     assert np.isfinite(arrays["error"]).all()
     collide.ok("clearance scene.usda --margin 0.03 -o near.csv -q")
     collide.ok("clearance scene.usda --margin 0.03 -o near.parquet -q")
     table = pandas.read_csv("near.csv")
     parquet = pandas.read_parquet("near.parquet")
-    assert len(table) == len(parquet) == 4 * FRAMES
+    assert len(table) == len(parquet) == 5 * FRAMES
     for pair, rows in table.groupby(["shape0", "shape1"]):
         assert rows["distance"].to_numpy() == pytest.approx(values[pair], abs=1e-7)
-    names = [f"{name}_{k}" for name in ("indices", "barycentric") for k in range(3)]
-    assert table.columns.tolist()[-6:] == parquet.columns.tolist()[-6:] == names
+    names = [f"{name}{side}_{k}" for side in ("", "0") for name in ELEMENT for k in range(3)]
+    assert table.columns.tolist()[-12:] == parquet.columns.tolist()[-12:] == names
     for k in range(3):
         of_file = arrays["indices"][..., k].reshape(-1)
         assert (
@@ -102,7 +118,9 @@ def test_contacts_have_these_distances(points, collide):
     with collidecli.ContactSet.open("set.h5") as contacts:
         rows = contacts.to_pandas(group="soft_contacts")
     least = rows.groupby(["shape", "object"], observed=True)["distance"].min()
-    for row in result["listed"]:
+    of_shapes = [row for row in result["listed"] if row["shape0"] in SHAPES]
+    assert len(of_shapes) == 4
+    for row in of_shapes:
         found = least[row["shape0"], row["shape1"]]
         assert row["least_distance"] == pytest.approx(found, abs=1e-6)
 
@@ -132,25 +150,49 @@ def test_selections_name_particle_objects(points, collide):
     values = expected(points)
     (row,) = collide.result("clearance", "scene.usda", "--between", "*cloth,*ground")["listed"]
     assert row["least_distance"] == pytest.approx(values[SHAPES[1], CLOTH].min(), abs=1e-7)
-    told = "no pair of shapes, or of a shape and a particle object, may touch"
-    collide.refused("clearance", "scene.usda", "--between", "*cloth,*drops", told=told)
+    (row,) = collide.result("clearance", "scene.usda", "--between", "*cloth,*drops")["listed"]
+    assert row["least_distance"] == pytest.approx(values[CLOTH, DROPS].min(), abs=1e-7)
+    told = "no pair of shapes or particle objects may touch"
+    collide.refused("clearance", "scene.usda", "--between", "*ball,*ground", told=told)
     told = "matches no shape, particle object"
     collide.refused("clearance", "scene.usda", "--between", "*cloth,*water", told=told)
     words = ("clearance", "scene.usda", "--exclude", "*cloth,*")
     result = collide.result(*words)
     assert {row["shape1"] for row in result["listed"]} == {DROPS}
+    words = ("clearance", "scene.usda", "--include", "*cloth,*drops")
+    (row,) = collide.result(*words)["listed"]
+    assert row["least_distance"] == pytest.approx(values[CLOTH, DROPS].min(), abs=1e-7)
 
 
-def test_what_is_not_measured_is_named(points, collide):
-    """Contacts with themselves and each other have cloths and soft bodies alone."""
+def test_two_cloths_without_a_shape(points, collide):
     assert collide.result("clearance scene.usda")["warnings"] == []
     builder = ModelBuilder()
-    builder.add_shape_plane(-1)
     vertices, faces = grid(1)
-    for _ in range(2):
-        builder.add_cloth_mesh(vertices=vertices, indices=faces, particle_radius=0.0)
-    with pytest.warns(RuntimeWarning, match="cloths and soft bodies from each other are not"):
-        collidecli.clearance(builder.finalize(), device="cpu")
+    for height in (0.0, 0.5):
+        builder.add_cloth_mesh(
+            (0.0, 0.0, height), vertices=vertices, indices=faces, particle_radius=0.1
+        )
+    found = collidecli.clearance(builder.finalize(), device="cpu")
+    assert found.distance[0, 0] == pytest.approx([0.3], abs=1e-12)
+    assert found.to_pandas()["indices0_0"].tolist() == found.indices0[0, 0, :, 0].tolist()
+
+
+def test_filters_are_those_of_two_shapes():
+    """Masks and groups decide which objects have a distance, as for objects and shapes."""
+    masks = {"a": (1, 1), "b": (2, 2), "c": (3, 3)}
+    builder = ModelBuilder()
+    for name, mask in masks.items():
+        cfg = ShapeConfig(mask_either=mask)
+        builder.add_particles([[len(name), mask[0], 0.0]], radius=0.1, cfg=cfg, key=name)
+    builder.add_particles(
+        [[9.0, 0.0, 0.0]], radius=0.1, key="none", cfg=ShapeConfig(has_particle_collision=False)
+    )
+    builder.add_particles([[8.0, 0.0, 0.0]], radius=0.1, key="off", flags=0)
+    found = collidecli.clearance(builder.finalize(), device="cpu")
+    assert found.items == (("a", "c"), ("b", "c"))
+
+
+def test_pairs_with_objects_have_no_gradients():
     with pytest.warns(RuntimeWarning, match="have no gradients"):
         found = collidecli.clearance(falling()[0], gradient=True, device="cpu")
     of_object = found.shape1[0, 0] >= 2
@@ -206,8 +248,8 @@ def test_worlds_have_the_distances_of_their_own_positions():
     builder.add_particles([[4.0, 0.0, 0.0]], radius=0.0, key="sun")
     model = builder.finalize()
     found = collidecli.clearance(model, device="cpu")
-    assert found.items == (("post", "sun"), ("post", "rain"))
-    assert found.distance[0] == pytest.approx(np.array([[3.5, 0.5], [5.5, 0.5]]), abs=1e-12)
+    assert found.items == (("post", "sun"), ("post", "rain"), ("sun", "rain"))
+    assert found.distance[0, :, :2] == pytest.approx(np.array([[3.5, 0.5], [5.5, 0.5]]), abs=1e-12)
     assert found.point1[0, 1, 1] == pytest.approx([10.0, -1.0, 0.0], abs=1e-12)
     by_ball = collidecli.clearance(model, by="all", device="cpu")
     assert by_ball.distance[0, :, 0] == pytest.approx([0.5, 0.5], abs=1e-12)

@@ -1,5 +1,6 @@
 """collide probe: contact maps, distances of points and rays of a scene in motion."""
 
+import json
 from pathlib import Path
 
 import h5py
@@ -105,7 +106,12 @@ def test_both_files_have_the_same_arrays(probed, collide):
         for ending in ("h5", "npz"):
             collide.ok(f"{COMMAND} {options} --force -o same.{ending}")
         with h5py.File("same.h5") as one, np.load("same.npz") as other:
-            assert set(one) == set(other)
+            assert {*one, "attributes"} == set(other)
+            attributes = json.loads(str(other["attributes"]))
+            assert attributes.pop("format_version") == one.attrs["format_version"].tolist()
+            assert attributes.pop("config") == json.loads(one.attrs["config"])
+            assert attributes == {name: one.attrs[name] for name in attributes}
+            assert {*attributes, "format_version", "config"} == set(one.attrs)
             for name in one:
                 values = one[name].asstr()[()] if one[name].dtype == object else one[name][()]
                 assert np.array_equal(values, other[name], equal_nan=values.dtype.kind == "f")

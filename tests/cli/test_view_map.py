@@ -15,6 +15,7 @@ from collidecli.errors import InputError
 from collidecli.pages.view.contact_map import LEVELS, STEPS, level_colours, levels, refined
 from collidecli.verbs.view.view import ViewRequest, opened_view
 from tests.cli.conftest import arrays, write_poses
+from tests.cli.test_view import Recorded, recorded
 
 BOX = """<mujoco>
   <worldbody>
@@ -117,6 +118,86 @@ def test_triangles_have_the_colour_of_the_nearest_point(collide):
         assert deep.sum() > 100
 
 
+@pytest.mark.usefixtures("box")
+def test_an_npz_file_has_the_colours_of_the_hdf5_file(collide):
+    words = "probe scene.xml -t motion.h5 --vertices-of box,ball --spacing 3cm --device cpu"
+    collide.ok(f"{words} -o map.npz")
+    before = Path("map.npz").read_bytes()
+    pages = []
+    for ending in ("h5", "npz"):
+        collide.ok(f"view out.h5 --map map.{ending} --export {ending}.html")
+        data = page_data(f"{ending}.html")
+        pages.append([unpacked(world)["map_level"] for world in data["worlds"]])
+    np.testing.assert_array_equal(*pages)
+    assert Path("map.npz").read_bytes() == before, "it is read, not written"
+
+
+@pytest.mark.usefixtures("box")
+def test_a_recording_has_the_colours_of_the_map(collide):
+    """Each corner of a triangle is in the middle of the pixel of the nearest point, whose colour is
+    that of its level in each frame; the measured shapes have no other geometry."""
+    found = recorded(collide, "out.h5", "--map", "map.h5", "--map-range", str(REACH))
+    held = arrays("map.h5")
+    palette = np.array(level_colours(), np.uint8)
+    with opened_view(ViewRequest("out.h5", map="map.h5", map_range=REACH)) as view:
+        model = view.frames.model
+        drawn = view.frames.contact_map.of_template(0)
+        deepest = view.touches.deepest
+    for world in (0, 1):
+        for name in ("box", "ball"):
+            row = model.shapes.path.index(name)
+            path = f"/world_{world}/shapes/{name}/shape"
+            fixed = found.fixed(path)
+            assert {"Mesh3D:vertex_texcoords", "Mesh3D:albedo_texture_format"} <= fixed
+            assert not any("half_sizes" in component for component in fixed)
+            mesh = fixed_values(found, path)
+            own = drawn.row == row
+            corner = np.array(mesh["vertex_positions"]).reshape(-1, 3, 3)
+            np.testing.assert_array_equal(corner, drawn.corner[own])
+            (size,) = mesh["albedo_texture_format"]
+            width = size["width"]
+            height = size["height"]
+            place = np.array(mesh["vertex_texcoords"]).reshape(-1, 3, 2)
+            assert (place == place[:, :1]).all()
+            column, line = (place[:, 0] * [width, height] - 0.5).T
+            np.testing.assert_allclose(column, np.rint(column), atol=1e-3)
+            pixel = np.rint(line).astype(int) * width + np.rint(column).astype(int)
+            textures = textures_of(found, path)
+            assert len(textures) == 1 if name == "ball" else 10 < len(textures) <= FRAMES
+            shown = None
+            for frame in range(FRAMES):
+                if frame in textures:
+                    shown = textures[frame].reshape(-1, 3)
+                distance = held["distance"][frame, world][drawn.points[drawn.point[own]]]
+                expected = palette[levels(distance, REACH, deepest)]
+                np.testing.assert_array_equal(shown[pixel], expected)
+    assert "Boxes3D:half_sizes" not in {c for p in found.chunks for c in found.fixed(p)}
+
+
+def textures_of(found: Recorded, path: str) -> dict[int, np.ndarray]:
+    """uint8: bytes of the texture of an entity, by the frames in which it changes."""
+    textures = {}
+    for each in found.chunks[path]:
+        rows = each.to_record_batch().to_pydict()
+        buffers = [rows[name] for name in rows if name.endswith("albedo_texture_buffer")]
+        for frame, (buffer,) in (
+            zip(rows.get("frame", ()), *buffers, strict=True) if buffers else ()
+        ):
+            textures[frame] = np.frombuffer(bytes(buffer), np.uint8)
+    return textures
+
+
+def fixed_values(found: Recorded, path: str) -> dict[str, list]:
+    """Values of an entity in all frames, by the part of the column's name after the last colon."""
+    values = {}
+    for each in found.chunks[path]:
+        if each.is_static:
+            for name, column in each.to_record_batch().to_pydict().items():
+                if column[0] is not None:
+                    values[name.rpartition(":")[2]] = column[0]
+    return values
+
+
 def test_levels():
     found = levels(np.array([np.inf, np.nan, 0.1, 0.0999, 1e-9, 0.0, -0.01, -9.0]), 0.1, 0.02)
     assert found.tolist() == [0, 0, 0, 1, STEPS, STEPS + 1, STEPS + 1 + STEPS // 2, LEVELS - 1]
@@ -167,22 +248,37 @@ def test_the_range_is_the_threshold_of_the_map(collide):
 
 @pytest.mark.usefixtures("box")
 def test_refusals(collide):
-    collide.ok("probe scene.xml -t motion.h5 --vertices-of box -o map.npz --device cpu")
+    np.savez("plain.npz", distance=np.zeros((1, 1, 1)))
+    np.savez("text.npz", attributes="{")
+    np.savez("list.npz", attributes="[]")
+    np.savez("empty.npz", attributes=json.dumps({"format": "collide-contact-map"}))
+    new = {"format": "collide-contact-map", "format_version": [10**30, 0]}
+    np.savez("new.npz", attributes=json.dumps(new))
+    np.savez("null.npz", attributes="{}", shape_path=np.array(["a\0b"]))
+    with h5py.File("map.h5") as file:
+        about = {name: str(value) for name, value in file.attrs.items()}
+    about |= {"format_version": [1, 0], "scene_sha256": "a\0b"}
+    np.savez("odd.npz", attributes=json.dumps(about))
+    Path("bad.npz").write_bytes(b"PK\x03\x04 damaged")
     Path("p.csv").write_text("x,y,z,body\n0,0,1,box\n")
     collide.ok("probe scene.xml -t motion.h5 --points p.csv -o points.h5 --device cpu")
     for words, told in (
-        ("--map map.npz", "map.npz: this is not an HDF5 file"),
+        ("--map plain.npz", "is no contact map: it has no array 'attributes'"),
+        ("--map text.npz", "text.npz: attributes: is not JSON"),
+        ("--map list.npz", "list.npz: attributes: is no JSON object"),
+        ("--map empty.npz", "empty.npz: the root attribute"),
+        ("--map new.npz", "this program reads 1.x"),
+        ("--map null.npz", "null.npz: shape_path: cannot be read"),
+        ("--map odd.npz", "odd.npz: the root attribute scene_sha256"),
+        ("--map bad.npz", "bad.npz"),
         ("--map points.h5", "points.h5: has points, not the vertices of shapes"),
         ("--map out.h5", "out.h5: is no contact map"),
         ("--map none.h5", "none.h5: there is no such file"),
         ("--map-range 2cm", "the range is that of a contact map"),
         ("--map map.h5 --map-range 0", "the range is not above 0"),
         ("--map map.h5 --points-only", "--points-only draws none"),
-        ("--map map.h5 --to rerun --export p.rrd", "no contact maps"),
     ):
-        collide.refused(
-            f"view out.h5 {words}" + ("" if "rrd" in words else " --export p.html"), told=told
-        )
+        collide.refused(f"view out.h5 {words} --export p.html", told=told)
     collide.refused(
         "view out.h5 --map map.h5 --export map.h5 --force", told="also an input", code=3
     )

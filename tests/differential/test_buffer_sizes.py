@@ -95,6 +95,7 @@ def newton_counts(model, qpos, **limits):
     return most
 
 
+@pytest.mark.rest
 def test_newton_overflows_below_the_advised_size(pile):
     model, qpos, sizes, kinds = pile
     named = settings(sizes)

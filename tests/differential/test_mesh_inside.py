@@ -555,6 +555,7 @@ def installed(ends: str) -> Path:
     pytest.skip(f"{ends} is not installed; {FOLDERS} may name its folder")
 
 
+@pytest.mark.rest
 @pytest.mark.share(4, 2)
 @pytest.mark.parametrize("ends", [ELBOW, ARM, PALM, SHOULDER], ids=lambda ends: Path(ends).stem)
 def test_meshes_that_cross_themselves(ends):

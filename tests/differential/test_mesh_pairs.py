@@ -566,7 +566,10 @@ def check_pairs(seed: int, mesh_count: int, pairs: int, frames: int) -> tuple[in
 
 @pytest.mark.parametrize(
     ("draws", "least"),
-    [((3, 8, 8, 6), 10), pytest.param((4, 120, 250, 8), 500, marks=pytest.mark.slow)],
+    [
+        pytest.param((3, 8, 8, 6), 10, marks=pytest.mark.rest),
+        pytest.param((4, 120, 250, 8), 500, marks=pytest.mark.slow),
+    ],
 )
 def test_pairs_of_real_meshes(draws, least):
     assert min(check_pairs(*draws)) > least

@@ -41,6 +41,8 @@ FOUND_COUNT_OF_COPY = 5
 DESTINATIONS = ("stay", "host", "file")
 """Where the contacts of a pass are at its end: on the device, in the host's memory, in a file. In all
 three the poses come from the host's memory, and the host reads the sizes of each chunk."""
+ONE_AT_A_TIME = "one_at_a_time"
+"""As "host", with one chunk in flight: what two of them gain."""
 
 
 def copies(run: Run) -> dict[str, Any]:
@@ -122,7 +124,7 @@ def _measured(scene: Scene, device: str, as_device: bool, passes: int) -> dict[s
         device_stream.TREATED_AS_DEVICES.clear()
     try:
         pipeline = pipeline_of(scene.model, scene.poses[:16], scene.options, device=device)
-        destinations = DESTINATIONS if as_device else DESTINATIONS[1:]
+        destinations = (*DESTINATIONS, ONE_AT_A_TIME) if as_device else DESTINATIONS[1:]
         return {
             "broad_phase": pipeline.broad_phase.name,
             **{name: median_pass(pipeline, scene, name, passes) for name in destinations},
@@ -137,7 +139,7 @@ def median_pass(
     """The median of the passes over a scene after a first one, by workers that keep their scratch
     memory."""
     device = pipeline.device_model.device
-    workers = worker_count(0, has_own_memory(device))
+    workers = 1 if destination == ONE_AT_A_TIME else worker_count(0, has_own_memory(device))
     with ExitStack() as stack:
         pool = stack.enter_context(
             Workers(pipeline, workers, engine_memory(default_memory_limit(), device))

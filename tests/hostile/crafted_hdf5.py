@@ -1,6 +1,7 @@
 """HDF5 files that lie about their sizes, lead elsewhere, or hold what no recording holds."""
 
 import io
+import math
 from collections.abc import Callable, Iterator
 from functools import partial
 
@@ -113,11 +114,11 @@ def one_vast_chunk(file: h5py.File, name: str) -> None:
     if kept.dtype.kind == "O" or not kept.shape:
         return
     axis = 1 if len(kept.shape) == 3 and kept.shape[0] == 1 else 0
-    row = kept.nbytes // max(1, kept.shape[axis])
-    shape = (*kept.shape[:axis], (1 << 28) // max(1, row), *kept.shape[axis + 1 :])
+    shape = [size or 1 for size in kept.shape]
+    row = kept.dtype.itemsize * math.prod(shape) // shape[axis]
+    shape[axis] = (1 << 28) // row
     values = np.zeros(shape, kept.dtype)
-    chunks = tuple(max(1, size) for size in shape)  # a data set without rows has chunks too
-    put(file, name, data=values, chunks=chunks, compression="gzip", compression_opts=1)
+    put(file, name, data=values, chunks=values.shape, compression="gzip", compression_opts=1)
 
 
 def unknown_filter(file: h5py.File, name: str) -> None:

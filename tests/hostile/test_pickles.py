@@ -134,6 +134,7 @@ def mutated(data: bytes, rng: random.Random) -> bytes:
 CALLS = [data[2:-1] for name, data in crafted_pickles.calls() if "REDUCE" in name]
 
 
+@pytest.mark.share(4)
 @pytest.mark.parametrize("seed", range(4))
 def test_nothing_of_a_damaged_file_is_executed(tmp_path, capfd, seed):
     """A quarter of the mutations each; protocols 0 to 5, and files of joblib and torch."""

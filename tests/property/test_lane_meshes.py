@@ -91,6 +91,7 @@ def launched(monkeypatch) -> list[wp.Kernel]:
     return found
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("name", SCENES)
 def test_lanes_in_any_order_have_the_bits_of_one_thread(name, launched, monkeypatch):
     find_device("cpu")

@@ -96,7 +96,7 @@ def result_count(folder: str) -> int:
     return sum(not path.name.startswith(".") for path in Path(folder, "results").rglob("*.h5"))
 
 
-def _command(process: psutil.Process) -> str:
+def command_line(process: psutil.Process) -> str:
     """Command line of a process; "" for one that has ended."""
     try:
         return " ".join(process.cmdline())
@@ -163,7 +163,7 @@ class Cluster:
         for worker in self.workers:
             with suppress(psutil.NoSuchProcess):
                 found += psutil.Process(worker.pid).children(recursive=True)
-        return [child for child in found if "spawn_main" in _command(child)]
+        return [child for child in found if "spawn_main" in command_line(child)]
 
     def close(self) -> None:
         """Ends everything that was started."""

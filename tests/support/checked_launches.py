@@ -16,6 +16,7 @@ It uses private names of Warp, of the version that it is checked against (KNOWN_
 """
 
 import ctypes
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -242,6 +243,8 @@ def install() -> None:
         )
     if LOOP not in codegen.cpu_module_template_forward:
         raise RuntimeError("Warp's loop over the threads of a launch has another form")
+    if "collidecli.engine.runtime.kernel" in sys.modules:
+        raise RuntimeError("kernels declared before now would not record their accesses")
     from collidecli.engine.narrowphase.convex.slot_pool import SLOT_BYTES
 
     added = PREAMBLE + 'extern "C" {' + CALLS + SLOTS.replace("SLOT_BYTES", str(SLOT_BYTES)) + "}\n"

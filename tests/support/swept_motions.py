@@ -155,16 +155,20 @@ def random_places(
     )
 
 
-def random_triangles(rng: np.random.Generator, solid: Solid, size: float, count: int):
-    """Poses float64[2, 1, 1, 7] of a body, and positions float64[2, n, 3, 3] of triangles of which
-    an inner point passes a feature of the solid on it."""
+def random_triangles(
+    rng: np.random.Generator, solid: Solid, size: float, count: int, corners: int = 3
+):
+    """Poses float64[2, 1, 1, 7] of a body, and positions float64[2, n, corners, 3] of triangles, or
+    of lines, of which an inner point passes a feature of the solid on it."""
     poses = random_poses(rng, size)
     time, at = random_places(rng, poses, solid, size, count)
-    shape = rng.normal(size=(count, 3, 3)) * size * 10.0 ** rng.uniform(-0.5, 1, (count, 1, 1))
-    weights = rng.dirichlet([2.0, 2.0, 2.0], count)
+    shape = (
+        rng.normal(size=(count, corners, 3)) * size * 10.0 ** rng.uniform(-0.5, 1, (count, 1, 1))
+    )
+    weights = rng.dirichlet([2.0] * corners, count)
     at = at[:, None] + shape - (weights[..., None] * shape).sum(axis=1)[:, None]
     shift = rng.normal(size=(count, 1, 3)) * size * 10.0 ** rng.uniform(-2, 1, (count, 1, 1))
-    shift = shift + 0.3 * rng.normal(size=(count, 3, 3)) * size
+    shift = shift + 0.3 * rng.normal(size=(count, corners, 3)) * size
     time = time[:, None, None]
     return poses, np.stack([at - time * shift, at + (1.0 - time) * shift])
 

@@ -675,10 +675,11 @@ def write_contacts(path: Path, rule: str, major: int = 1) -> None:
 
 
 def write_drops(folder: Path) -> None:
-    """Distances of loose particles, drops.h5."""
+    """Distances of two cables from a shape and from each other, drops.h5."""
+    cable = '<flexcomp name="{}" type="grid" count="2 1 1" spacing="3 1 1" dim="1" mass="1"/>'
+    bodies = [f'<body name="{name}">{cable.format(name)}</body>' for name in ("b", "c")]
     (folder / "drops.xml").write_text(
-        '<mujoco><worldbody><geom size="1"/><body name="b"><flexcomp name="drops" type="grid" '
-        'count="2 1 1" spacing="3 1 1" dim="1" mass="1"/></body></worldbody></mujoco>'
+        f'<mujoco><worldbody><geom size="1"/>{"".join(bodies)}</worldbody></mujoco>'
     )
     clearance(ClearanceRequest(scenes=[str(folder / "drops.xml")], output=str(folder / "drops.h5")))
 

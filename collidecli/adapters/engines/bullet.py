@@ -19,7 +19,8 @@ import pybullet
 
 def shape_of(problem, k):
     """The shape's number, or None, and how it is treated."""
-    kind, size = problem.kinds[k], problem.sizes[k]
+    kind = problem.kinds[k]
+    size = problem.sizes[k]
     if kind == "plane":
         return (
             pybullet.createCollisionShape(pybullet.GEOM_PLANE, planeNormal=[0.0, 0.0, 1.0]),
@@ -71,7 +72,8 @@ def collider(problem):
         if kind == "heightfield":
             heights, _ = problem.heights(k)
             lift[k, 2] = 0.5 * (heights.min() + heights.max())
-    near, stateful = problem.near_pairs(), is_stateful(problem)
+    near = problem.near_pairs()
+    stateful = is_stateful(problem)
 
     def collide(pose):
         for body, placed, up in zip(bodies, pose.tolist(), lift, strict=True):
@@ -100,8 +102,6 @@ def is_stateful(problem):
 
 if __name__ == "__main__":
     pybullet.connect(pybullet.DIRECT)
-    version, rules = (
-        importlib.metadata.version("pybullet"),
-        {"stateful": is_stateful, "reports_gap": True},
-    )
+    version = importlib.metadata.version("pybullet")
+    rules = {"stateful": is_stateful, "reports_gap": True}
     run("bullet", version, shape_of, collider, python_loop="pairs", least="3.2.7", **rules)

@@ -15,7 +15,8 @@ MOST_CONTACTS = 1000
 
 def shape_of(problem, k):
     """The shape, or None, and how it is treated."""
-    kind, size = problem.kinds[k], problem.sizes[k]
+    kind = problem.kinds[k]
+    size = problem.sizes[k]
     if (shape := fcl_shape(coal, kind, size)) is not None:
         return shape, "exact", ""
     if kind == "heightfield":
@@ -25,7 +26,8 @@ def shape_of(problem, k):
             "exact",
             "",
         )
-    points, triangles = coal.StdVec_Vec3s(), coal.StdVec_Triangle()
+    points = coal.StdVec_Vec3s()
+    triangles = coal.StdVec_Triangle()
     vertices, faces = problem.triangles(k)
     points.extend(list(vertices))
     triangles.extend([coal.Triangle(*face) for face in faces.tolist()])
@@ -40,8 +42,11 @@ def shape_of(problem, k):
 
 def collider(problem):
     """Contacts of each near pair."""
-    near, result, request = problem.near_pairs(), coal.CollisionResult(), coal.CollisionRequest()
-    request.num_max_contacts, request.enable_contact = MOST_CONTACTS, True
+    near = problem.near_pairs()
+    result = coal.CollisionResult()
+    request = coal.CollisionRequest()
+    request.num_max_contacts = MOST_CONTACTS
+    request.enable_contact = True
 
     def collide(pose):
         placed = [

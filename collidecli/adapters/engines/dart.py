@@ -26,7 +26,9 @@ def detector_of(problem):
 
 def shape_of(problem, k):
     """The shape, or None, and how it is treated."""
-    shapes, kind, size = dartpy.dynamics, problem.kinds[k], problem.sizes[k]
+    shapes = dartpy.dynamics
+    kind = problem.kinds[k]
+    size = problem.sizes[k]
     is_replaced = (detector_of(problem), kind) in REPLACED
     treated = ("approximated", f"a sphere in place of the {kind}") if is_replaced else ("exact", "")
     if kind == "plane":
@@ -43,17 +45,16 @@ def shape_of(problem, k):
 def collider(problem):
     """Contacts of each near pair."""
     detector = getattr(dartpy.collision, f"{DETECTORS[detector_of(problem)]}CollisionDetector")()
-    frames, groups = [], []
+    frames = []
+    groups = []
     for k, shape in enumerate(problem.shapes):
         frames.append(dartpy.dynamics.SimpleFrame(dartpy.dynamics.Frame.World(), str(k)))
         groups.append(detector.createCollisionGroup())
         if shape is not None:
             frames[k].setShape(shape)
             groups[k].addShapeFrame(frames[k])
-    option, result = (
-        dartpy.collision.CollisionOption(True, MOST_CONTACTS),
-        dartpy.collision.CollisionResult(),
-    )
+    option = dartpy.collision.CollisionOption(True, MOST_CONTACTS)
+    result = dartpy.collision.CollisionResult()
     near = problem.near_pairs()
 
     def collide(pose):

@@ -20,7 +20,8 @@ from pydrake.math import RigidTransform
 
 def shape_of(problem, k):
     """The shape, or None, and how it is treated."""
-    kind, size = problem.kinds[k], problem.sizes[k]
+    kind = problem.kinds[k]
+    size = problem.sizes[k]
     if kind == "plane" and np.ptp(problem.poses[:, k], axis=0).any():
         return None, "skipped", "Drake crashes with planes that move"
     if kind == "plane":
@@ -50,7 +51,9 @@ def placed(pose):
 
 def collider(problem):
     """Contacts of a scene graph in which all pairs but the allowed ones are filtered."""
-    scene, frames, ids = geometry.SceneGraph(), {}, {}
+    scene = geometry.SceneGraph()
+    frames = {}
+    ids = {}
     owner = scene.RegisterSource("problem")
     for k, shape in enumerate(problem.shapes):
         if (
@@ -64,12 +67,14 @@ def collider(problem):
             ids[k] = scene.RegisterGeometry(owner, frames[k], instance)
         if shape is not None:
             scene.AssignRole(owner, ids[k], geometry.ProximityProperties())
-    filters, every = scene.collision_filter_manager(), geometry.GeometrySet(list(ids.values()))
+    filters = scene.collision_filter_manager()
+    every = geometry.GeometrySet(list(ids.values()))
     filters.Apply(geometry.CollisionFilterDeclaration().ExcludeWithin(every))
     for a, b in problem.pair[problem.held].tolist():
         pair = geometry.GeometrySet(ids[a]), geometry.GeometrySet(ids[b])
         filters.Apply(geometry.CollisionFilterDeclaration().AllowBetween(*pair))
-    context, poses = scene.CreateDefaultContext(), geometry.FramePoseVector()
+    context = scene.CreateDefaultContext()
+    poses = geometry.FramePoseVector()
     shape_of_id = {identifier: k for k, identifier in ids.items()}
 
     def collide(pose):

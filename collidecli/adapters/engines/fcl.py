@@ -38,10 +38,8 @@ def collider(problem):
         None if shape is None else fcl.CollisionObject(shape, fcl.Transform())
         for shape in problem.shapes
     ]
-    near, request = (
-        problem.near_pairs(),
-        fcl.CollisionRequest(num_max_contacts=MOST_CONTACTS, enable_contact=True),
-    )
+    near = problem.near_pairs()
+    request = fcl.CollisionRequest(num_max_contacts=MOST_CONTACTS, enable_contact=True)
 
     def collide(pose):
         for k, item in enumerate(objects):

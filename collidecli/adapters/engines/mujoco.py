@@ -56,7 +56,8 @@ def collider(problem):
     spec = mujoco.MjSpec()
     shape = np.array([k for k, item in enumerate(problem.shapes) if item is not None], int)
     for k in shape.tolist():
-        kind, size = problem.kinds[k], problem.sizes[k]
+        kind = problem.kinds[k]
+        size = problem.sizes[k]
         geom = spec.worldbody.add_body(mocap=True).add_geom(name=f"s{k}", type=problem.shapes[k])
         geom.contype = geom.conaffinity = 0
         if GEOMS[kind] == "MESH":
@@ -64,13 +65,15 @@ def collider(problem):
             geom.meshname = f"m{k}"
         elif kind == "heightfield":
             heights, bottom = problem.heights(k)
-            low, span = heights.min(), max(np.ptp(heights), 1e-9)
+            low = heights.min()
+            span = max(np.ptp(heights), 1e-9)
             values = (heights - low).ravel() / span
             extents = [*size[:2], span, low - bottom]
             spec.add_hfield(
                 name=f"h{k}", size=extents, nrow=len(heights), ncol=len(heights.T), userdata=values
             )
-            geom.hfieldname, geom.pos = f"h{k}", (0.0, 0.0, low)
+            geom.hfieldname = f"h{k}"
+            geom.pos = (0.0, 0.0, low)
         else:
             geom.size = (1.0, 1.0, 1.0) if kind == "plane" else size
     for (a, b), gap in zip(
@@ -83,7 +86,8 @@ def collider(problem):
     mujoco.mj_forward(model, data)
 
     def collide(pose):
-        data.mocap_pos, data.mocap_quat = pose[shape, :3], pose[shape][:, [6, 3, 4, 5]]
+        data.mocap_pos = pose[shape, :3]
+        data.mocap_quat = pose[shape][:, [6, 3, 4, 5]]
         mujoco.mj_kinematics(model, data)
         mujoco.mj_comPos(model, data)
         mujoco.mj_collision(model, data)

@@ -51,7 +51,8 @@ def turned(pose, local):
 
 def collider(problem):
     """Contacts of a model with a body for each shape."""
-    builder, gap = newton.ModelBuilder(), 0.5 * float(problem.gap.max(initial=0.0))
+    builder = newton.ModelBuilder()
+    gap = 0.5 * float(problem.gap.max(initial=0.0))
     for add in problem.shapes:
         config = newton.ModelBuilder.ShapeConfig(gap=gap, margin=0.0)
         add(builder, body=builder.add_body(), cfg=config)
@@ -64,7 +65,8 @@ def collider(problem):
             shape_pairs_filtered=wp.array(problem.pair[problem.held], dtype=wp.vec2i),
             rigid_contact_max=MOST_CONTACTS,
         )
-        contacts, state = pipeline.contacts(), model.state()
+        contacts = pipeline.contacts()
+        state = model.state()
 
     def collide(pose):
         state.body_q.assign(pose.astype(np.float32))

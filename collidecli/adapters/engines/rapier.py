@@ -19,7 +19,9 @@ UPRIGHT = rapier3d.Isometry3(
 
 def shape_of(problem, k):
     """The shape, or None, and how it is treated."""
-    kind, size, make = problem.kinds[k], problem.sizes[k], rapier3d.Collider
+    kind = problem.kinds[k]
+    size = problem.sizes[k]
+    make = rapier3d.Collider
     if kind == "plane":
         return make.halfspace((0.0, 0.0, 1.0)), "exact", ""
     if kind == "sphere":
@@ -39,9 +41,12 @@ def shape_of(problem, k):
 
 def collider(problem):
     """Contacts of all pairs with near boxes, of which `run` keeps the allowed ones."""
-    bodies, colliders = rapier3d.RigidBodySet(), rapier3d.ColliderSet()
-    islands, pipeline = rapier3d.IslandManager(), rapier3d.CollisionPipeline()
-    number, handles = {}, {}
+    bodies = rapier3d.RigidBodySet()
+    colliders = rapier3d.ColliderSet()
+    islands = rapier3d.IslandManager()
+    pipeline = rapier3d.CollisionPipeline()
+    number = {}
+    handles = {}
     for k, shape in enumerate(problem.shapes):
         if shape is not None:
             handles[k] = colliders.insert(shape)

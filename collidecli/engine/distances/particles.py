@@ -1,4 +1,4 @@
-"""Least signed distances of particle objects from shapes: loose particles, cloths and soft bodies.
+"""Least signed distances of particle objects from shapes: particles, cables, cloths, soft bodies.
 
 The kernels are those of soft contacts, for chosen pairs and without a gap. First come particles:
 bounding balls leave out those that are farther from a shape than another one is. An edge or a face
@@ -161,7 +161,7 @@ class ParticleDistances:
         chosen = np.zeros(len(shapes), bool)
         chosen[pairs[:, 0]] = True
         types = shapes.type[chosen]
-        with_elements = bool(len(model.particles.triangle))
+        with_elements = bool(len(model.particles.edge))
         is_mesh = shapes.type == ShapeType.MESH
         behind = np.array([mesh.has_front for mesh in model.meshes] + [False])[shapes.mesh]
         closed = np.array([mesh.is_closed for mesh in model.meshes] + [False])[shapes.mesh]

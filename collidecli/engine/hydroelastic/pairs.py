@@ -6,7 +6,6 @@ import warp as wp
 
 from collidecli.engine.cells import ChunkCells, Instances, row_of, row_of_slot
 from collidecli.engine.collider_query import relative_pose
-from collidecli.engine.contact_record import start_of
 from collidecli.engine.device_model import Layout, Margins, ShapeRows
 from collidecli.engine.geometry.bounds import local_half_extents
 from collidecli.engine.geometry.real import PLANE, UP, Pose, Real, Vec3
@@ -62,42 +61,27 @@ class HydroPair:
 
 
 @kernel
-def mark_hydro_pairs(
+def split_masks(
     layout: Layout,
     chunk: ChunkCells,
     fields: PressureFields,
     slots: wp.array[wp.vec2i],
-    end: wp.array[wp.int32],
+    mask: wp.array[wp.uint32],
+    bound: wp.array[wp.int32],
+    hydro_mask: wp.array[wp.uint32],
+    other_mask: wp.array[wp.uint32],
 ):
-    """One thread a pair of slots: 1 where both shapes have a pressure field and one of them is
-    compliant, else 0."""
+    """One thread per pair of slots, as many as the bound: its lanes go to `hydro_mask` where both
+    shapes have a pressure field and one of them is compliant, else to `other_mask`."""
     thread = wp.tid()
+    if thread >= bound[0]:
+        return
     stiffness0 = fields.stiffness[row_of_slot(chunk, layout, slots[thread][0])]
     stiffness1 = fields.stiffness[row_of_slot(chunk, layout, slots[thread][1])]
     least = wp.min(stiffness0, stiffness1)
-    end[thread] = wp.where(least > Real(0.0) and wp.isfinite(least), 1, 0)
-
-
-@kernel
-def split_pairs(
-    slots: wp.array[wp.vec2i],
-    mask: wp.array[wp.uint32],
-    end: wp.array[wp.int32],
-    hydro: wp.array[wp.vec2i],
-    hydro_mask: wp.array[wp.uint32],
-    others: wp.array[wp.vec2i],
-    other_mask: wp.array[wp.uint32],
-):
-    """One thread a pair of slots: writes it and its lanes to one of two lists. end: inclusive scan
-    of the marks."""
-    thread = wp.tid()
-    before = start_of(end, thread)
-    if end[thread] > before:
-        hydro[before] = slots[thread]
-        hydro_mask[before] = mask[thread]
-    else:
-        others[thread - before] = slots[thread]
-        other_mask[thread - before] = mask[thread]
+    is_hydro = least > Real(0.0) and wp.isfinite(least)
+    hydro_mask[thread] = wp.where(is_hydro, mask[thread], wp.uint32(0))
+    other_mask[thread] = wp.where(is_hydro, wp.uint32(0), mask[thread])
 
 
 @wp.func
@@ -174,10 +158,15 @@ def prepare_pairs(
     instances: Instances,
     fields: PressureFields,
     pair: wp.array[wp.vec2i],
+    bound: wp.array[wp.int32],
     hydro: wp.array[HydroPair],
 ):
-    """One thread a hydroelastic pair: its frame, weights, method and bounds."""
+    """One thread a hydroelastic pair: its frame, weights, method and bounds. Beyond the bound are
+    pairs that do not overlap."""
     thread = wp.tid()
+    if thread >= bound[0]:
+        hydro[thread] = HydroPair()
+        return
     row0 = row_of(chunk, layout, pair[thread][0])
     row1 = row_of(chunk, layout, pair[thread][1])
     result = stiffness_of_pair(HydroPair(), fields.stiffness[row0], fields.stiffness[row1])

@@ -41,10 +41,16 @@ def patch_of(pair: HydroPair, sums: PatchSums) -> HydroPatch:
 
 @kernel
 def sum_faces(
-    hydro: wp.array[HydroPair], face: wp.array[HydroFace], count: int, patch: wp.array[HydroPatch]
+    hydro: wp.array[HydroPair],
+    face: wp.array[HydroFace],
+    most: int,
+    bound: wp.array[wp.int32],
+    patch: wp.array[HydroPatch],
 ):
-    """One thread a pair: its patch, by sums in the order of the faces."""
+    """One thread a pair: its patch, by sums in the order of the faces. There are as many faces as
+    the lesser of `most` and the bound."""
     thread = wp.tid()
+    count = wp.min(most, bound[0])
     sums = PatchSums()
     for k in range(first_of_pair(face, count, thread), first_of_pair(face, count, thread + 1)):
         sums = with_face(sums, face[k])
@@ -53,10 +59,16 @@ def sum_faces(
 
 @kernel
 def sum_parts(
-    hydro: wp.array[HydroPair], part: wp.array[PatchSums], count: int, patch: wp.array[HydroPatch]
+    hydro: wp.array[HydroPair],
+    part: wp.array[PatchSums],
+    most: int,
+    bound: wp.array[wp.int32],
+    patch: wp.array[HydroPatch],
 ):
-    """One thread a pair: its patch, by sums in the order of its parts; unchanged if it has none."""
+    """One thread a pair: its patch, by sums in the order of its parts; unchanged if it has none.
+    There are as many parts as the lesser of `most` and the bound."""
     thread = wp.tid()
+    count = wp.min(most, bound[0])
     first = first_of_pair(part, count, thread)
     end = first_of_pair(part, count, thread + 1)
     if first == end:
@@ -68,10 +80,12 @@ def sum_parts(
 
 
 @kernel
-def move_faces(hydro: wp.array[HydroPair], face: wp.array[HydroFace]):
-    """One thread a face: its normal in the world, and in `area_moment` its centroid in the
-    world."""
+def move_faces(hydro: wp.array[HydroPair], face: wp.array[HydroFace], bound: wp.array[wp.int32]):
+    """One thread per face, as many as the bound: its normal in the world, and in `area_moment` its
+    centroid in the world."""
     thread = wp.tid()
+    if thread >= bound[0]:
+        return
     if face[thread].count > 0:
         world = hydro[face[thread].pair].world
         face[thread].area_moment = wp.transform_point(

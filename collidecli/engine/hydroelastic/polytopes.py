@@ -24,8 +24,9 @@ from collidecli.engine.hydroelastic.polygon_faces import (
     face_of_polygon,
 )
 from collidecli.engine.hydroelastic.pressure_fields import PressureFields, UploadedFields
+from collidecli.engine.runtime.chunk_counts import ElementCount
 from collidecli.engine.runtime.kernel import counted_kernels, kernel
-from collidecli.engine.runtime.workspace import Workspace
+from collidecli.engine.runtime.workspace import Rows, Workspace
 
 PARALLEL = wp.constant(Real(1.0e-12))
 """Weighted difference of two unit normals below which two faces have equal pressure everywhere or
@@ -118,6 +119,10 @@ def _finding_cells(writes: bool) -> Callable[..., None]:
     ):
         thread = wp.tid()
         pair = range_with(face_end, pair_count, thread)
+        if pair >= pair_count:  # beyond the last face
+            if wp.static(not writes):
+                cell_end[thread] = 0
+            return
         number = thread - start_of(face_end, pair)
         faces0 = face_range(fields, hydro[pair].row0)
         faces1 = face_range(fields, hydro[pair].row1)
@@ -138,7 +143,8 @@ def _finding_cells(writes: bool) -> Callable[..., None]:
 
 
 def _finding_cell_pairs(writes: bool) -> Callable[..., None]:
-    """One thread a cell of shape 0: the cells of shape 1 whose boxes overlap its own."""
+    """One thread per cell of shape 0, as many as `cell_bound`: the cells of shape 1 whose boxes
+    overlap its own."""
 
     def find_cell_pairs(
         fields: PressureFields,
@@ -146,10 +152,15 @@ def _finding_cell_pairs(writes: bool) -> Callable[..., None]:
         face_end: wp.array[wp.int32],
         cell_end: wp.array[wp.int32],
         cell: wp.array[CellBox],
+        cell_bound: wp.array[wp.int32],
         end: wp.array[wp.int32],
         cell_pair: wp.array[wp.vec2i],
     ):
         thread = wp.tid()
+        if thread >= cell_bound[0]:
+            if wp.static(not writes):
+                end[thread] = 0
+            return
         own_cell = cell[thread]
         count = int(0)
         if own_cell.side == 0:
@@ -264,6 +275,7 @@ def clip_cells(
     hydro: wp.array[HydroPair],
     cell: wp.array[CellBox],
     cell_pair: wp.array[wp.vec2i],
+    bound: wp.array[wp.int32],
     start: int,
     stride: int,
     corner: wp.array[Vec3],
@@ -272,14 +284,18 @@ def clip_cells(
     vertex: wp.array[Vec3],
     writes: int,
 ):
-    """One thread a pair of cells, from `start` on: the face of the surface; in the second pass, its
-    vertices.
+    """One thread per pair of cells, from `start` on and as many as the bound: the face of the
+    surface; in the second pass, its vertices.
 
     corner: scratch, `stride` corners a thread.
     """
     thread = wp.tid()
     number = start + thread
-    if writes == 1 and face[number].count == 0:
+    if writes == 1:
+        if vertex_end[number] == start_of(vertex_end, number):
+            return
+    elif number >= bound[0]:
+        vertex_end[number] = 0
         return
     cells = cell_pair[number]
     polygon = Clipped(0, 0, thread * stride, thread * stride + stride / 2)
@@ -308,21 +324,23 @@ POLYTOPE_KERNELS = (count_faces, *CELLS, *CELL_PAIRS, clip_cells)
 class FaceList:
     """Faces ordered by pair. count: of faces, with those that do not exist.
 
-    vertex: corners of the faces, if requested. slots: places for the corners of each face; 0 where
-    they are contiguous.
+    vertex: corners of the faces, if requested. vertex_count: of contiguous corners; None where each
+    face has `slots` places.
     """
 
     face: wp.array
-    count: int
+    count: ElementCount
     vertex: wp.array | None = None
-    vertex_count: int = 0
-    slots: int = 0
+    vertex_count: ElementCount | None = None
+    slots: int = 1
 
     @property
-    def arrays(self) -> list[tuple[wp.array, int]]:
-        """What the host reads, and how many of each."""
-        faces = [(self.face, self.count)]
-        return faces if self.vertex is None else [*faces, (self.vertex, self.vertex_count)]
+    def arrays(self) -> list[Rows]:
+        """What the host reads."""
+        faces = [Rows(self.face, self.count)]
+        if self.vertex is None:
+            return faces
+        return [*faces, Rows(self.vertex, self.vertex_count or self.count, self.slots)]
 
     def on_host(self, read: Iterator[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
         """`HydroFace` of each face, and the corners of those that exist. read: `arrays` on the
@@ -331,7 +349,7 @@ class FaceList:
         if self.vertex is None:
             return face, np.zeros((0, 3))
         vertex = next(read)
-        if self.slots:
+        if self.vertex_count is None:
             vertex = vertex.reshape(-1, self.slots, 3)[
                 np.arange(self.slots) < face["count"][:, None]
             ]
@@ -341,16 +359,17 @@ class FaceList:
 def clip_polytopes(
     uploaded: UploadedFields, hydro: wp.array, count: int, surface: bool, workspace: Workspace
 ) -> FaceList:
-    """Faces of the pairs of polytopes."""
+    """Faces of the pairs of polytopes, among `count` pairs or their capacity."""
     fields = uploaded.fields
     face_end = workspace.array("hydro_face_end", count, wp.int32)
     workspace.launch(count_faces, count, [fields, hydro, face_end])
-    face_count = workspace.scan(face_end, count)
+    most = 2 * uploaded.most_faces
+    face_count = workspace.scanned("hydro_face", face_end, count, most, spare_for_none=0).most
     arguments = [fields, hydro, count, face_end]
     cell_end, cell, cells = workspace.counted(
         "hydro_cell", CellBox, CELLS, face_count, arguments, 1
     )
-    arguments = [fields, hydro, face_end, cell_end, cell]
+    arguments = [fields, hydro, face_end, cell_end, cell, cells.bound]
     _, cell_pair, cell_pairs = workspace.counted(
         "hydro_cell_pair", wp.vec2i, CELL_PAIRS, cells.most, arguments, cells.most
     )
@@ -371,6 +390,7 @@ def clip_polytopes(
                 hydro,
                 cell,
                 cell_pair,
+                cell_pairs.bound,
                 start,
                 stride,
                 corner,
@@ -383,8 +403,8 @@ def clip_polytopes(
 
     clip(0)
     if not surface:
-        return FaceList(face, total)
-    vertex_count = workspace.scan(vertex_end, total)
-    vertex = workspace.array("hydro_polytope_vertex", vertex_count, Vec3)
+        return FaceList(face, cell_pairs)
+    vertex_count = workspace.scanned("hydro_vertex", vertex_end, total, stride // 2)
+    vertex = workspace.array("hydro_polytope_vertex", vertex_count.most, Vec3)
     clip(1)
-    return FaceList(face, total, vertex, vertex_count)
+    return FaceList(face, cell_pairs, vertex, vertex_count)

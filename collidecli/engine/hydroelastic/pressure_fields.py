@@ -38,12 +38,13 @@ class PressureFields:
 
 @dataclass(frozen=True)
 class UploadedFields:
-    """most_neighbors: largest number of neighbours of a cell. polytope: int32[S], see
-    `PressureFields`."""
+    """most_neighbors: largest number of neighbours of a cell. most_faces: largest number of faces
+    of a polytope. polytope: int32[S], see `PressureFields`."""
 
     fields: PressureFields
     polytope: np.ndarray
     most_neighbors: int
+    most_faces: int
 
     @property
     def has_polytope_pairs(self) -> bool:
@@ -70,7 +71,8 @@ def upload_fields(device_model: DeviceModel, shapes: HydroShapes) -> UploadedFie
     start = np.concatenate([[0], np.cumsum(neighbor_count)]).astype(np.int32)
     fields.neighbor_start = wp.array(start, dtype=int, device=device)
     fields.neighbor = wp.array(np.append(neighbor, 0).astype(np.int32), dtype=int, device=device)
-    return UploadedFields(fields, polytope, int(neighbor_count.max()))
+    most_neighbors = int(neighbor_count.max())
+    return UploadedFields(fields, polytope, most_neighbors, int(np.diff(first).max()))
 
 
 def _polytopes(model: Model, stiffness: np.ndarray) -> tuple[list[PressureCells], np.ndarray]:

@@ -21,6 +21,8 @@ SIDE = wp.constant(4)
 """Voxels along a block's side."""
 CORNER_SIDE = wp.constant(5)
 CORNER_COUNT = wp.constant(125)
+CHILDREN = wp.constant(8)
+"""Blocks of the next level in a block."""
 PATCH_SHARE = wp.constant(2)
 """A patch has a PATCH_SHARE-th of the resolution in voxels, or more, along its longest side."""
 WIDTH_SHARE = wp.constant(4)
@@ -113,11 +115,14 @@ def end_levels(
     hydro: wp.array[HydroPair],
     level: Level,
     block: wp.array[Block],
-    count: int,
+    most: int,
+    bound: wp.array[wp.int32],
     final_level: wp.array[wp.int32],
 ):
-    """One thread a pair: whether this level's voxels are small enough for its patch."""
+    """One thread a pair: whether this level's voxels are small enough for its patch. There are as
+    many blocks as the lesser of `most` and the bound."""
     thread = wp.tid()
+    count = wp.min(most, bound[0])
     if level.number < 0 or final_level[thread] != ENDED:
         return
     first = first_of_pair(block, count, thread)
@@ -155,26 +160,34 @@ def end_levels(
 
 @kernel
 def count_final(
-    level: Level, block: wp.array[Block], final_level: wp.array[wp.int32], end: wp.array[wp.int32]
+    level: Level,
+    block: wp.array[Block],
+    bound: wp.array[wp.int32],
+    final_level: wp.array[wp.int32],
+    end: wp.array[wp.int32],
 ):
-    """One thread a block: 1 where its pair ends at this level."""
+    """One thread a block: 1 where its pair ends at this level, 0 beyond the bound."""
     thread = wp.tid()
-    end[thread] = wp.where(final_level[block[thread].pair] == level.number, 1, 0)
+    end[thread] = 0
+    if thread < bound[0]:
+        end[thread] = wp.where(final_level[block[thread].pair] == level.number, 1, 0)
 
 
 @kernel
 def reopen_pairs(
     level: Level,
     block: wp.array[Block],
-    count: int,
+    most: int,
+    bound: wp.array[wp.int32],
     patch: wp.array[HydroPatch],
     overlaps: wp.array[wp.int32],
     final_level: wp.array[wp.int32],
     missed: wp.array[wp.int32],
 ):
     """One thread a pair: one that overlaps and has no faces goes on, or is marked in `missed` at
-    the limits."""
+    the limits. There are as many blocks as the lesser of `most` and the bound."""
     thread = wp.tid()
+    count = wp.min(most, bound[0])
     if final_level[thread] != level.number or overlaps[thread] == 0 or patch[thread].face_count > 0:
         return
     overlaps[thread] = 0
@@ -187,11 +200,16 @@ def reopen_pairs(
 
 @kernel
 def count_children(
-    block: wp.array[Block], final_level: wp.array[wp.int32], end: wp.array[wp.int32]
+    block: wp.array[Block],
+    bound: wp.array[wp.int32],
+    final_level: wp.array[wp.int32],
+    end: wp.array[wp.int32],
 ):
-    """One thread a block: 8 children where its pair goes on."""
+    """One thread a block: CHILDREN where its pair goes on, 0 beyond the bound."""
     thread = wp.tid()
-    end[thread] = wp.where(final_level[block[thread].pair] == ENDED, 8, 0)
+    end[thread] = 0
+    if thread < bound[0]:
+        end[thread] = wp.where(final_level[block[thread].pair] == ENDED, CHILDREN, 0)
 
 
 @kernel
@@ -201,7 +219,7 @@ def write_children(block: wp.array[Block], end: wp.array[wp.int32], children: wp
     first = start_of(end, thread)
     if end[thread] > first:
         parent = block[thread]
-        for k in range(8):
+        for k in range(CHILDREN):
             index = 2 * parent.index + wp.vec3i((k >> 2) & 1, (k >> 1) & 1, k & 1)
             children[first + k] = Block(parent.pair, index, 0)
 
@@ -284,15 +302,21 @@ def _block_kernel(distance_at: Any) -> wp.Kernel:
         hydro: wp.array[HydroPair],
         level: Level,
         block: wp.array[Block],
+        bound: wp.array[wp.int32],
         patch: wp.array[HydroPatch],
         result: wp.array[wp.int32],
         searches: int,
     ):
-        """One thread a block: 1 in `result` where it may contain some of the surface.
+        """One thread a block: 1 in `result` where it may contain some of the surface, 0 beyond the
+        bound.
 
         searches: 1 to set it for a pair instead, one without faces that overlaps near the block.
         """
         thread = wp.tid()
+        if thread >= bound[0]:
+            if searches == 0:
+                result[thread] = 0
+            return
         number = block[thread].pair
         pair = hydro[number]
         side = Real(SIDE) * voxel_side(pair, level)
@@ -371,13 +395,17 @@ def _part_kernel(distance_at: Any, with_meshes: bool) -> wp.Kernel:
         hydro: wp.array[HydroPair],
         level: Level,
         block: wp.array[Block],
+        bound: wp.array[wp.int32],
         part: wp.array[int],
         value: wp.array[Vec2],
         feature: wp.array[wp.vec2i],
     ):
-        """One thread a block: sets the bits in `part` of those of its eight parts that may contain
-        some of the surface. Writes the values of the corners at the parts' centres."""
+        """One thread per block, as many as the bound: sets the bits in `part` of those of its eight
+        parts that may contain some of the surface. Writes the values of the corners at the parts'
+        centres."""
         thread = wp.tid()
+        if thread >= bound[0]:
+            return
         own_block = block[thread]
         pair = hydro[own_block.pair]
         side = voxel_side(pair, level)
@@ -409,18 +437,21 @@ def _corner_kernel(distance_at: Any, with_meshes: bool) -> wp.Kernel:
         hydro: wp.array[HydroPair],
         level: Level,
         block: wp.array[Block],
+        bound: wp.array[wp.int32],
         part: wp.array[int],
         value: wp.array[Vec2],
         feature: wp.array[wp.vec2i],
     ):
-        """One thread a corner of a block's voxels: both distances, less the margins, and the
-        nearest features.
+        """One thread a corner of the voxels of a block, of as many as the bound: both distances,
+        less the margins, and the nearest features.
 
         Left out are the centres of the block's parts, which are known, and the corners of parts
         without surface alone, which nothing reads. feature: set only with meshes.
         """
         thread = wp.tid()
         number = thread / CORNER_COUNT
+        if number >= bound[0]:
+            return
         offset = corner_offset(thread % CORNER_COUNT)
         if is_centre(offset) or (part[number] & parts_at(offset)) == 0:
             return

@@ -208,13 +208,17 @@ def sum_blocks(
     hydro: wp.array[HydroPair],
     level: Level,
     block: wp.array[Block],
+    bound: wp.array[wp.int32],
     part: wp.array[int],
     value: wp.array[Vec2],
     feature: wp.array[wp.vec2i],
     sums: wp.array[PatchSums],
 ):
-    """One thread a block: sums over its faces, in the order of voxels and tetrahedra."""
+    """One thread per block, as many as the bound: sums over its faces, in the order of voxels and
+    tetrahedra."""
     thread = wp.tid()
+    if thread >= bound[0]:
+        return
     own_block = block[thread]
     pair = hydro[own_block.pair]
     first = thread * CORNER_COUNT
@@ -259,6 +263,7 @@ def cut_voxels(
     hydro: wp.array[HydroPair],
     level: Level,
     block: wp.array[Block],
+    bound: wp.array[wp.int32],
     part: wp.array[int],
     value: wp.array[Vec2],
     feature: wp.array[wp.vec2i],
@@ -267,12 +272,16 @@ def cut_voxels(
     vertex: wp.array[Vec3],
     writes: int,
 ):
-    """One thread a voxel: counts its faces; in the second pass writes them and their corners."""
+    """One thread a voxel of a block, of as many as the bound: counts its faces; in the second pass
+    writes them and their corners."""
     thread = wp.tid()
     number = thread / VOXEL_COUNT
     within = thread % VOXEL_COUNT
     voxel = wp.vec3i(within / (SIDE * SIDE), (within / SIDE) % SIDE, within % SIDE)
     if writes > 0 and end[thread] == start_of(end, thread):
+        return
+    if number >= bound[0]:
+        end[thread] = 0
         return
     own_block = block[number]
     pair = hydro[own_block.pair]

@@ -24,6 +24,7 @@ from collidecli.engine.hydroelastic.solids import Solids, upload_solids
 from collidecli.engine.hydroelastic.tetrahedra import FACE_CORNERS
 from collidecli.engine.hydroelastic.voxel_blocks import (
     BLOCK_KERNELS,
+    CHILDREN,
     CORNER_COUNT,
     SIDE,
     Block,
@@ -40,15 +41,30 @@ from collidecli.engine.hydroelastic.voxel_blocks import (
     write_roots,
 )
 from collidecli.engine.hydroelastic.voxel_surface import VOXEL_COUNT, cut_voxels, sum_blocks
+from collidecli.engine.runtime.chunk_counts import ElementCount
 from collidecli.engine.runtime.warp_internals import set_field
 from collidecli.engine.runtime.workspace import Workspace
 from collidecli.scene.hydroelastic import HALVINGS_OF_MESHES, HydroShapes
 from collidecli.scene.options import ContactOptions
 from collidecli.scene.shape_types import ShapeType
 
+MOST_FACES = 54
+"""Most faces of a voxel: of six tetrahedra, each cut by three sides of both shapes."""
 LEVELS_BELOW = 20
 """Halvings of a voxel for small patches of convex shapes, whose bounds are tight; of others see
 HALVINGS_OF_MESHES."""
+
+
+@dataclass(frozen=True)
+class PairMarks:
+    """What the levels find of `count` pairs. final_level: see `end_levels`. overlaps: 1 for a pair
+    that overlaps and has no face yet. missed: 1 where none was found. patch: `HydroPatch`."""
+
+    count: int
+    final_level: wp.array
+    overlaps: wp.array
+    missed: wp.array
+    patch: wp.array
 
 
 @dataclass(frozen=True)
@@ -77,67 +93,83 @@ class Sampler:
         """
         end = workspace.array("hydro_root_end", count, wp.int32)
         workspace.launch(count_roots, count, [hydro, end])
-        left = workspace.scan(end, count)
-        block = workspace.array("hydro_block_0", left, Block)
+        left = workspace.scanned("hydro_root", end, count, 1, spare_for_none=0)
+        block = workspace.array("hydro_block_0", left.most, Block)
         names = "hydro_final_level", "hydro_overlaps", "hydro_missed"
-        final_level, overlaps, missed = (workspace.array(name, count, wp.int32) for name in names)
-        workspace.launch(write_roots, count, [end, block, final_level, overlaps, missed])
+        marks = PairMarks(count, *(workspace.array(name, count, wp.int32) for name in names), patch)
+        arguments = [end, block, marks.final_level, marks.overlaps, marks.missed]
+        workspace.launch(write_roots, count, arguments)
         number = 0
         while int(SIDE) << -number < self.resolution:
             number -= 1
         lists = []
-        shared = [self.solids, hydro]
-        while left:
-            level = Level()
-            set_field(level, "scale", math.ldexp(1.0, -number))
-            level.resolution = self.resolution
-            level.number = number
-            level.last = LEVELS_BELOW
-            level.last_other = HALVINGS_OF_MESHES
-            end = workspace.array("hydro_block_end", left, wp.int32)
-            workspace.launch(
-                self.compiled.test_blocks, left, [*shared, level, block, patch, end, 0]
-            )
-            block, left = _selected("hydro_block_1", block, left, end, workspace)
-            workspace.launch(
-                end_levels, count, [self.solids, hydro, level, block, left, final_level]
-            )
-            end = workspace.array("hydro_final_end", left, wp.int32)
-            workspace.launch(count_final, left, [level, block, final_level, end])
-            final, final_count = _selected("hydro_block_2", block, left, end, workspace)
-            if final_count:
-                last = final, final_count
-                lists += self._cut(hydro, count, level, last, patch, len(lists), workspace)
-                workspace.launch(
-                    self.compiled.test_blocks,
-                    final_count,
-                    [*shared, level, final, patch, overlaps, 1],
-                )
-                marked = [patch, overlaps, final_level, missed]
-                workspace.launch(reopen_pairs, count, [level, final, final_count, *marked])
-            end = workspace.array("hydro_child_end", left, wp.int32)
-            workspace.launch(count_children, left, [block, final_level, end])
-            child_count = workspace.scan(end, left, most=8)
-            children = workspace.array("hydro_block_0", child_count, Block)
-            workspace.launch(write_children, left, [block, end, children])
-            block = children
-            left = child_count
+        while left.most:
+            block, left = self._divide(hydro, number, block, left, marks, lists, workspace)
             number += 1
-        return lists, missed
+        return lists, marks.missed
+
+    def _divide(
+        self,
+        hydro: wp.array,
+        number: int,
+        block: wp.array,
+        left: ElementCount,
+        marks: PairMarks,
+        lists: list[FaceList],
+        workspace: Workspace,
+    ) -> tuple[wp.array, ElementCount]:
+        """The blocks of the next level, and how many. Those of level `number` are tested, and the
+        surface of the pairs that end there is cut; its faces are appended to `lists`.
+
+        Where numbers are expected, a level ends the search that no earlier chunk divided further.
+        """
+        level = Level()
+        set_field(level, "scale", math.ldexp(1.0, -number))
+        level.resolution = self.resolution
+        level.number = number
+        level.last = LEVELS_BELOW
+        level.last_other = HALVINGS_OF_MESHES
+        shared = [self.solids, hydro, level]
+        test_blocks = self.compiled.test_blocks
+        end = workspace.array("hydro_block_end", left.most, wp.int32)
+        arguments = [*shared, block, left.bound, marks.patch, end, 0]
+        workspace.launch(test_blocks, left.most, arguments)
+        names = "hydro_block_1", f"hydro_left_{number}"
+        block, left = _selected(*names, block, left.most, end, workspace)
+        arguments = [*shared, block, left.most, left.bound, marks.final_level]
+        workspace.launch(end_levels, marks.count, arguments)
+        end = workspace.array("hydro_final_end", left.most, wp.int32)
+        counted = [block, left.bound, marks.final_level, end]
+        workspace.launch(count_final, left.most, [level, *counted])
+        names = "hydro_block_2", f"hydro_final_{number}"
+        final, final_count = _selected(*names, block, left.most, end, workspace)
+        if final_count.most:
+            lists += self._cut(hydro, level, final, final_count, marks, workspace)
+            arguments = [*shared, final, final_count.bound, marks.patch, marks.overlaps, 1]
+            workspace.launch(test_blocks, final_count.most, arguments)
+            arguments = [level, final, final_count.most, final_count.bound, marks.patch]
+            arguments += [marks.overlaps, marks.final_level, marks.missed]
+            workspace.launch(reopen_pairs, marks.count, arguments)
+        end = workspace.array("hydro_child_end", left.most, wp.int32)
+        workspace.launch(count_children, left.most, [block, left.bound, marks.final_level, end])
+        name = f"hydro_child_{number}"
+        child_count = workspace.scanned(name, end, left.most, int(CHILDREN), spare_for_none=0)
+        children = workspace.array("hydro_block_0", child_count.most, Block)
+        workspace.launch(write_children, left.most, [block, end, children])
+        return children, child_count
 
     def _cut(
         self,
         hydro: wp.array,
-        pair_count: int,
         level: Level,
-        blocks_of_level: tuple[wp.array, int],
-        patch: wp.array,
-        number: int,
+        block: wp.array,
+        blocks: ElementCount,
+        marks: PairMarks,
         workspace: Workspace,
     ) -> list[FaceList]:
         """Sets the patches of the pairs whose last blocks these are; returns the faces if corners
         are needed."""
-        block, count = blocks_of_level
+        count = blocks.most
         corner_count = count * int(CORNER_COUNT)
         voxel_count = count * int(VOXEL_COUNT)
         value = workspace.array("hydro_corner_value", corner_count, Vec2)
@@ -145,32 +177,33 @@ class Sampler:
             "hydro_corner_feature", corner_count if self.has_meshes else 1, wp.vec2i
         )
         part = workspace.array("hydro_part", count, wp.int32)
-        shared = [self.solids, hydro, level, block, part, value, feature]
+        shared = [self.solids, hydro, level, block, blocks.bound, part, value, feature]
         workspace.launch(self.compiled.test_parts, count, shared)
         workspace.launch(self.compiled.sample_corners, corner_count, shared)
         sums = workspace.array("hydro_block_sums", count, PatchSums)
         workspace.launch(sum_blocks, count, [*shared, sums])
-        workspace.launch(sum_parts, pair_count, [hydro, sums, count, patch])
+        workspace.launch(sum_parts, marks.count, [hydro, sums, count, blocks.bound, marks.patch])
         if not self.corners:
             return []
         end = workspace.array("hydro_voxel_end", voxel_count, wp.int32)
+        number = level.number
         face = workspace.array(f"hydro_face_{number}", 1, HydroFace)
         vertex = workspace.array(f"hydro_vertex_{number}", 1, Vec3)
         workspace.launch(cut_voxels, voxel_count, [*shared, end, face, vertex, 0])
-        face_count = workspace.scan(end, voxel_count)
-        face = workspace.array(f"hydro_face_{number}", face_count, HydroFace)
+        face_count = workspace.scanned(f"hydro_face_{number}", end, voxel_count, MOST_FACES)
+        face = workspace.array(f"hydro_face_{number}", face_count.most, HydroFace)
         slots = int(FACE_CORNERS)
-        vertex = workspace.array(f"hydro_vertex_{number}", slots * face_count, Vec3)
+        vertex = workspace.array(f"hydro_vertex_{number}", slots * face_count.most, Vec3)
         workspace.launch(cut_voxels, voxel_count, [*shared, end, face, vertex, 1])
-        return [FaceList(face, face_count, vertex, slots * face_count, slots)]
+        return [FaceList(face, face_count, vertex, slots=slots)]
 
 
 def _selected(
-    name: str, block: wp.array, count: int, end: wp.array, workspace: Workspace
-) -> tuple[wp.array, int]:
-    """The blocks that are marked in `end`, as array `name`, and their number."""
-    kept_count = workspace.scan(end, count)
-    kept = workspace.array(name, kept_count, Block)
+    name: str, number: str, block: wp.array, count: int, end: wp.array, workspace: Workspace
+) -> tuple[wp.array, ElementCount]:
+    """The blocks that are marked in `end`, as array `name`, and how many, by the name `number`."""
+    kept_count = workspace.scanned(number, end, count, 1, spare_for_none=0)
+    kept = workspace.array(name, kept_count.most, Block)
     workspace.launch(compact_blocks, count, [end, block, kept])
     return kept, kept_count
 

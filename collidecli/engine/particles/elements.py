@@ -34,11 +34,11 @@ class ElementHeader:
 class Elements:
     """Elements of all templates, in the order of their particles.
 
-    vertex: particles of triangles. triangle: from the smallest particle on, in their direction.
-    edge: smaller particle first. skip: the node after a node's descendants, from the tree's first.
-    leaf: triangle or edge of a leaf, counted within the template; -1 for inner nodes. ring_start,
-    ring: particles within the given number of edges of each particle, ascending. rest: rest
-    positions. owner: object of each particle.
+    vertex: particles of triangles and lines. triangle: from the smallest particle on, in their
+    direction. edge: smaller particle first. skip: the node after a node's descendants, from the
+    tree's first. leaf: triangle or edge of a leaf, counted within the template; -1 for inner nodes.
+    ring_start, ring: particles within the given number of edges of each particle, ascending. rest:
+    rest positions. owner: object of each particle.
     """
 
     header: wp.array[ElementHeader]
@@ -98,7 +98,8 @@ def upload_elements(device_model: DeviceModel, rings: int) -> tuple[Elements, in
             "triangle": triangles[is_present[triangles[:, 0]]],
             "edge": edges[is_present[edges[:, 0]]],
         }
-        of_template["vertex"] = np.unique(of_template["triangle"])
+        ends = particles.line[is_present[particles.line[:, 0]]]
+        of_template["vertex"] = np.unique(np.append(of_template["triangle"], ends))
         middles = (
             particles.position[of_template[name]].mean(axis=1) for name in ("triangle", "edge")
         )

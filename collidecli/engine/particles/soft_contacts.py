@@ -442,7 +442,7 @@ def soft_contacts_of(
     types = shapes.type[touched]
     surfaces = surfaces_of(device_model, shapes.type[touched])
     samplers = list(zip(SAMPLERS.values(), surfaces, strict=True))
-    if with_elements and len(particles.triangle):
+    if with_elements and len(particles.edge):
         hulls, meshes = (
             surfaces[1] if surface in types else None
             for surface in (ShapeType.CONVEX_MESH, ShapeType.MESH)

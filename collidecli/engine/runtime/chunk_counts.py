@@ -21,7 +21,8 @@ from collidecli.engine.runtime.kernel import kernel
 from collidecli.engine.runtime.recorded_launches import INDEX_LIMIT
 
 FOUND_COUNTS = 512
-"""Numbers of a chunk: a few, and two for each collider of a model."""
+"""Numbers of a chunk: a few, two for each collider of a model, and four for each level of
+hydroelastic voxels."""
 MARGIN = 0.25
 """Part of an expected number that its capacity has more, as scratch arrays have that grow."""
 LEAST_MARGIN = 0.125
@@ -52,7 +53,11 @@ class Scratch(Protocol):
 
 
 class CountsExceeded(Exception):
-    """A number is larger than the capacity that was expected for it."""
+    """A number is larger than the capacity that was expected for it. name: of the number."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(name)
+        self.name = name
 
 
 @dataclass(frozen=True)
@@ -130,6 +135,7 @@ class ChunkCounts:
         self._views: dict[tuple[str, int], wp.array] = {}
         self._unbounded: wp.array | None = None
         self._refused = False
+        self._flags: set[str] = set()
 
     def begin(self, cells: int, expected: bool = False) -> None:
         """Begins a chunk of `cells` cells. expected: its numbers are, where the last chunk had
@@ -250,6 +256,11 @@ class ChunkCounts:
         workspace.fill(counter, 0)
         return counter
 
+    def flag(self, name: str) -> wp.array:
+        """As `counter`, of a device; where it is not 0, `complete` raises CountsExceeded."""
+        self._flags.add(name)
+        return self.counter(name)
+
     def reset(self, name: str) -> None:
         """Sets a counter to 0."""
         self._workspace.fill(self.counter(name), 0)
@@ -272,9 +283,13 @@ class ChunkCounts:
     def complete(self, values: np.ndarray) -> dict[str, list[int]]:
         """The chunk's numbers by name, from the beginning of `found`.
 
-        Raises CountsExceeded where a number exceeds the capacity that was expected for it.
+        Raises CountsExceeded where a number exceeds the capacity that was expected for it, or a
+        flag is set.
         """
         found = self._by_name(values)
+        for name in self._flags:
+            if any(found[name]):
+                raise CountsExceeded(name)
         for name, numbers in found.items():
             most = self._most.get(name)
             if self.is_expected(name) and most is not None:

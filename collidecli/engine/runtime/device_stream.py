@@ -3,8 +3,8 @@ and what they cost.
 
 A worker issues its launches and copies in a stream of its own. Warp has one current stream per
 device, not per thread, so workers issue by turns: a worker has the turn until it waits for a
-result. The device then executes the streams of several workers side by side, and one worker's chunk
-is copied while another's is computed. Runs have one worker, which is faster (scheduler.IN_FLIGHT).
+result, once a chunk. So the host issues one worker's chunk while another's is computed and copied
+back. A run has IN_FLIGHT workers (chunk_sizes).
 
 On the CPU arrays are in the host's memory, and nothing here is used, except in tests
 (TREATED_AS_DEVICES).
@@ -189,11 +189,15 @@ class DeviceStream:
         complete = None if self._stream is None else self._stream.record_event()
         self._give()
         try:
-            if complete is not None:
-                wp.synchronize_event(complete)
+            self._synchronize(complete)
         finally:
             self._take()
         self._uploading.clear()
+
+    def _synchronize(self, complete: wp.Event | None) -> None:
+        """Waits for an event; other workers have the turn."""
+        if complete is not None:
+            wp.synchronize_event(complete)
 
     def upload(self, target: wp.array, values: np.ndarray) -> None:
         """Copies host values to the beginning of an array of the device; they may change

@@ -27,8 +27,9 @@ WORD = wp.constant(16)
 COUNTED = wp.constant(-1)
 """Rows of a column that has as many as were found."""
 
-KEPT_SECTIONS = 8
-"""Lists of sections that are kept: a chunk has a few tables, whose lists change when they grow."""
+KEPT_SECTIONS = 32
+"""Lists of sections that are kept: a chunk has a few tables, whose lists change when they grow, and
+with hydroelastic pairs seven arrays more."""
 
 
 class Section(NamedTuple):
@@ -116,42 +117,74 @@ class ColumnSender:
     ) -> Callable[[], dict[str, np.ndarray]]:
         """See `Workspace.send`; all are parts of one packed array. The host waits once for all
         columns that were sent before, and checks the numbers that came with the last."""
-        workspace = self._workspace
-        stream = self._stream
-        assert stream is not None
         columns = {name: array for name, (array, _) in (*arrays.items(), *others.items())}
         whole: wp.array = vars(next(iter(columns.values())))["held"]
         sizes = {name: wp.types.type_size_in_bytes(each.dtype) for name, each in columns.items()}
-        starts = {name: _distance(whole, array) for name, array in columns.items()}
         rows = dict.fromkeys(arrays, int(COUNTED)) | {name: n for name, (_, n) in others.items()}
-        sections = self._uploaded(
-            tuple(sorted(Section(starts[name], sizes[name], rows[name]) for name in columns))
-        )
+        sections = {
+            name: Section(_distance(whole, array), sizes[name], rows[name])
+            for name, array in columns.items()
+        }
+        received = self._sent(whole, sections, count)
+
+        def typed() -> dict[str, np.ndarray]:
+            memory, found = received()
+            lengths = {**rows, **dict.fromkeys(arrays, found)}
+            return {
+                name: rows_of_bytes(memory, sections[name].start, array.dtype, lengths[name])
+                for name, array in columns.items()
+            }
+
+        return typed
+
+    def send_rows(
+        self, array: wp.array, count: ElementCount, width: int
+    ) -> Callable[[], np.ndarray]:
+        """As `send` of the rows of one array, of `width` elements each; of a count without a name
+        the number is `most`."""
+        size = width * wp.types.type_size_in_bytes(array.dtype)
+        section = Section(0, size, int(COUNTED) if count.name else count.most)
+        received = self._sent(array, {"": section}, count)
+
+        def typed() -> np.ndarray:
+            memory, found = received()
+            return rows_of_bytes(memory, 0, array.dtype, found * width)
+
+        return typed
+
+    def _sent(
+        self, whole: wp.array, sections: Mapping[str, Section], count: ElementCount
+    ) -> Callable[[], tuple[np.ndarray, int]]:
+        """Launches the copy of the sections of an array; the function returned waits for it, and
+        gives the memory of the host, uint8, and the number of rows."""
+        workspace = self._workspace
+        stream = self._stream
+        assert stream is not None
+        uploaded = self._uploaded(tuple(sorted(sections.values())))
         counts = self._counts
         numbers = counts.used
-        words = -(-whole.size // WORD)
+        words = -(-_size(whole) // WORD)
         target, memory = stream.result_memory(words * WORD + 4 * numbers)
         found_target = _part(target, words * WORD, numbers, wp.int32)
         sides = [_bytes_of(whole, words), _bytes_of(target, words)]
-        arguments = [sections, count.bound, *sides, counts.found, numbers, found_target]
+        arguments = [uploaded, count.bound, *sides, counts.found, numbers, found_target]
         workspace.launch(send_sections, max(words, numbers), arguments)
 
         self._numbers = memory[words * WORD :][: 4 * numbers].view(np.int32)
         self._is_complete = False
 
-        def received() -> dict[str, np.ndarray]:
+        def received() -> tuple[np.ndarray, int]:
             if not self._is_complete:
                 stream.wait()
                 self._is_complete = True
             found = counts.complete(self._numbers)
-            lengths = {**rows, **dict.fromkeys(arrays, found[count.name][0])}
-            stream.count_download(
-                sum(lengths[name] * sizes[name] for name in columns) + 4 * numbers
-            )
-            return {
-                name: rows_of_bytes(memory, starts[name], array.dtype, lengths[name])
-                for name, array in columns.items()
-            }
+            length = found[count.name][0] if count.name else count.most
+            sent = 4 * numbers
+            for section in sections.values():
+                rows = length if section.rows == int(COUNTED) else section.rows
+                sent += rows * section.row_bytes
+            stream.count_download(sent)
+            return memory, length
 
         return received
 
@@ -163,6 +196,11 @@ class ColumnSender:
             values = np.array(sections, np.int32)
             self._sections[sections] = self._workspace.uploaded(values, wp.vec3i)
         return self._sections[sections]
+
+
+def _size(array: wp.array) -> int:
+    """Size of an array [bytes]."""
+    return array.size * wp.types.type_size_in_bytes(array.dtype)
 
 
 def _distance(whole: wp.array, part: wp.array) -> int:

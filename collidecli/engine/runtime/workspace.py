@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import accumulate
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import warp as wp
@@ -79,6 +79,15 @@ FIRST_SHARE = 8
 """Part of the memory limit, as its divisor, to which scratch of such capacity may grow."""
 
 
+class Rows(NamedTuple):
+    """Rows of an array, `width` elements each, for the host. count: a number that is known or
+    expected by name."""
+
+    array: wp.array
+    count: ElementCount
+    width: int = 1
+
+
 class Workspace:
     """Named scratch arrays on one device, with the structs and recorded launches that refer to
     them.
@@ -87,7 +96,7 @@ class Workspace:
     requested. Otherwise an array that grows gets a quarter more where that fits, and whether a
     later array fits depends on earlier chunks. cell_layouts: some cell layouts of earlier chunks,
     by key, for later chunks (see cells). counts: numbers of elements that the steps of a chunk
-    find.
+    find. joint_tree: the last tree of joints that was uploaded, and its arrays.
     """
 
     def __init__(self, device: wp.Device, memory_limit: int, exact: bool = False) -> None:
@@ -109,6 +118,7 @@ class Workspace:
         self._packed: dict[str, tuple[wp.array, dict[str, Any], dict[str, wp.array]]] = {}
         self._host: dict[int | None, np.ndarray] = {}
         self.counts = ChunkCounts(self)
+        self.joint_tree: tuple[Any, Any] | None = None
         self._sender = ColumnSender(self, self.counts, self._stream)
 
     @property
@@ -237,6 +247,11 @@ class Workspace:
             setattr(instance, name, wp.array(values, dtype=dtype, device=self.device, copy=False))
         fields_set[name] = values
 
+    def upload(self, target: wp.array, values: np.ndarray) -> None:
+        """Copies contiguous host values to the beginning of an array of a device."""
+        assert self._stream is not None
+        self._stream.upload(target, values)
+
     def uploaded(self, values: np.ndarray, dtype: Any) -> wp.array:
         """A new array with host values, one row per element; on the CPU the values themselves."""
         if self._stream is None:
@@ -356,18 +371,25 @@ class Workspace:
         self.launch(write, threads if total.most else 0, [*arguments, end, elements])
         return end, elements, total
 
-    def scanned(self, name: str, counts: wp.array, threads: int, most: int) -> ElementCount:
+    def scanned(
+        self,
+        name: str,
+        counts: wp.array,
+        threads: int,
+        most: int,
+        spare_for_none: int | None = None,
+    ) -> ElementCount:
         """Inclusive scan of the numbers of each thread's elements, in place, and the total by
         `name`, which is expected or read. Where it exceeds its capacity, no thread has elements.
 
-        most: see `scan`.
+        most: see `scan`. spare_for_none: see `ChunkCounts.capacity`.
         """
         may_overflow = threads * most > INDEX_LIMIT
         is_expected = self.counts.is_expected(name)
         if may_overflow and not is_expected:
             self._check_total(counts, threads)
         self.launch_scan(counts, threads)
-        total = self.counts.of(name, counts, threads, may_overflow)
+        total = self.counts.of(name, counts, threads, may_overflow, spare_for_none)
         if is_expected:
             self.launch(clear_exceeded, threads, [total.bound, counts])
         return total
@@ -512,6 +534,19 @@ class Workspace:
             copies = self.download(everything)
             return lambda: copies
         return self._sender.send(arrays, others, count)
+
+    def send_each(self, arrays: Sequence[Rows]) -> Callable[[], list[np.ndarray]]:
+        """As `send` of arrays that are not of one table; on the CPU their memory itself."""
+        if self._stream is None or not self.counts.expects:
+            counts = [(rows.array, rows.count.most * rows.width) for rows in arrays]
+            return lambda: self.hosts(counts)
+        largest = max(
+            each.array.size * wp.types.type_size_in_bytes(each.array.dtype) for each in arrays
+        )
+        if largest > INDEX_LIMIT:
+            raise ChunkTooLarge(largest)
+        received = [self._sender.send_rows(*rows) for rows in arrays]
+        return lambda: [columns() for columns in received]
 
     def _finished(self, copies: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
         self.finish()

@@ -1,10 +1,10 @@
-"""Pairs of a particle, or a triangle of particles, and a shape that may touch between two frames:
-overlap of the boxes of their motions.
+"""Pairs of a particle, or a line or triangle of particles, and a shape that may touch between two
+frames: overlap of the boxes of their motions.
 
 A particle moves in a straight line, so that the box around both its positions contains it; the box
-around the particles of a triangle in both frames contains the triangle. Boxes of shapes are those
-of `candidates`. Particles and triangles are sorted along one axis: a shape is compared with those
-that overlap it there.
+around the particles of a line or triangle in both frames contains it. Boxes of shapes are those of
+`candidates`. Particles, lines and triangles are sorted along one axis: a shape is compared with
+those that overlap it there.
 """
 
 from __future__ import annotations
@@ -24,42 +24,47 @@ from collidecli.engine.sweep.supports import ROUNDING
 from collidecli.numerics.poses import rotated
 from collidecli.numerics.products import dot, norm
 from collidecli.scene.model import STATIC_BODY, Model
-from collidecli.scene.particles import canonical_triangles
 from collidecli.scene.shape_types import ShapeType
 
 HELD_ITEMS = 1 << 15
-"""Particles or triangles that are compared with a shape at a time."""
+"""Particles, lines or triangles that are compared with a shape at a time."""
 
 
 class PointCandidates:
-    """The pairs of particles and shapes of a model whose swept boxes overlap; or of triangles and
-    shapes.
+    """The pairs of particles and shapes of a model whose swept boxes overlap; or of lines or
+    triangles and shapes.
 
-    tolerance: they touch at this distance or less [m]. A triangle touches a shape only if each of
-    its particles may, and a plane nowhere before one of them does.
+    tolerance: they touch at this distance or less [m]. elements: int32[n, k], lines or triangles;
+    None for the particles. An element touches a shape only if each of its particles may, and a
+    plane nowhere before one of them does.
     """
 
     def __init__(
-        self, model: Model, shapes: SweptCandidates, tolerance: float, triangles: bool = False
+        self,
+        model: Model,
+        shapes: SweptCandidates,
+        tolerance: float,
+        elements: np.ndarray | None = None,
     ) -> None:
         self._model = model
         self._shapes = shapes
         particles = model.particles
         touched = model.particles.touched_shapes
-        self.touched = touched & (model.shapes.type != ShapeType.PLANE) if triangles else touched
-        """bool[S]: shapes that may touch a particle, or a triangle."""
+        if elements is not None:
+            touched = touched & (model.shapes.type != ShapeType.PLANE)
+        self.touched = touched
+        """bool[S]: shapes that may touch a particle, or an element."""
         self._inflation = model.shapes.margin + 0.5 * tolerance
         self._reach = particles.radius + 0.5 * tolerance
         templates = range(int(model.world_template.max()) + 1)
-        triangle_items = canonical_triangles(particles.triangle) if triangles else None
-        self._items = [active_items(particles, template, triangle_items) for template in templates]
+        self._items = [active_items(particles, template, elements) for template in templates]
         self._rows = [rows[self.touched[rows]] for rows in map(model.template_shapes, templates)]
 
     def find(
         self, bodies: BodySteps, positions: Positions, step: int
     ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-        """Particles int32[n, 1] or triangles int32[n, 3], and shapes int32[n], of candidates in a
-        step, an entry of `bodies`, in blocks."""
+        """Particles, lines or triangles int32[n, k], and shapes int32[n], of candidates in a step,
+        an entry of `bodies`, in blocks."""
         template = int(self._model.world_template[bodies.world[step]])
         items = self._items[template]
         rows = self._rows[template]
@@ -151,7 +156,7 @@ class Positions:
 
 @dataclass(frozen=True)
 class ItemPairs(Rows):
-    """Particles or triangles, and shapes, in steps, a row each. step: int64[n], entries of
+    """Particles, lines or triangles, and shapes, in steps, a row each. step: int64[n], entries of
     `BodySteps`. items: int32[n, k], their particles. shape: int32[n]. begin, end: float64[n, k, 3],
     positions of the particles [m].
     """

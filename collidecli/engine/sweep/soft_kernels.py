@@ -1,4 +1,4 @@
-"""Launches of the kernels that sweep particles and triangles against shapes: one for each family of
+"""Launches of the kernels that sweep particles and elements against shapes: one for each family of
 shape types."""
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""Contacts of particles and their triangles with shapes between recorded frames: the rows of the
+"""Contacts of particles, lines and triangles with shapes between recorded frames: the rows of the
 group `soft_sweep` of a batch of cells.
 
-A triangle that touches a shape with a particle is told by the rows of its particles: it has no row
-of its own. So every touch of a cloth or soft body with a shape has a row of a particle or of a
-triangle. Triangles cover their sides.
+A line or triangle that touches a shape with a particle is told by the rows of its particles: it has
+no row of its own. So every touch of a cable, cloth or soft body with a shape has a row of a
+particle, of a line or of a triangle. Triangles cover their sides.
 """
 
 from __future__ import annotations
@@ -39,29 +39,30 @@ from collidecli.engine.sweep.stage import SweepStage
 from collidecli.engine.sweep.supports import Supports
 from collidecli.scene.contact_columns import SOFT_SWEEP, GroupRows, no_rows
 from collidecli.scene.model import Model
+from collidecli.scene.particles import canonical_lines, canonical_triangles
 from collidecli.scene.shape_types import ShapeType
 
 
 def soft_rows(
     pairs: ItemPairs,
-    kind: int,
     weights: np.ndarray,
     swept: dict[str, np.ndarray],
     motion: ShapeSteps,
     float_type: np.dtype,
 ) -> SoftRows:
-    """The rows of touches of particles or triangles with shapes in steps.
+    """The rows of touches of particles, lines or triangles with shapes in steps.
 
     weights: float64[n, 3], of the particles at `enter`. swept: status, enter, leave, least,
     least_bound, normal, and point from the origin of the shape's body, by name. motion: of the
     shapes.
     """
     enter = swept["enter"]
+    width = pairs.items.shape[1]
     indices = np.full((len(pairs), 3), -1, np.int32)
-    indices[:, : pairs.items.shape[1]] = pairs.items
+    indices[:, :width] = pairs.items
     values = {
         **swept,
-        "kind": np.full(len(pairs), kind),
+        "kind": np.full(len(pairs), width - 1),
         "indices": indices,
         "barycentric": weights,
         "shape": pairs.shape,
@@ -73,11 +74,6 @@ def soft_rows(
         + column.dtype.type(0)
         for column in SOFT_SWEEP.columns
     }
-
-
-VERTEX = 0
-FACE = 2
-"""The kinds of a particle and of a triangle in `soft_sweep`."""
 
 
 def lowest_distance(model: Model, supports: Supports) -> tuple[np.ndarray, np.ndarray]:
@@ -99,17 +95,17 @@ def lowest_distance(model: Model, supports: Supports) -> tuple[np.ndarray, np.nd
 
 @dataclass(frozen=True)
 class PointSweepStage:
-    """Finds the particles that touch shapes between frames, and the triangles that do where no
-    particle of theirs does.
+    """Finds the particles that touch shapes between frames, and the lines and triangles that do
+    where no particle of theirs does.
 
-    points, triangles: candidates, and kernels of their touches; None of a model without triangles.
-    lowest: see `lowest_distance`.
+    points, elements: candidates, and kernels of their touches; elements of each kind that the model
+    has. lowest: see `lowest_distance`.
     """
 
     device_model: DeviceModel
     supports: Supports
     points: tuple[PointCandidates, Sweepers]
-    triangles: tuple[PointCandidates, Sweepers] | None
+    elements: tuple[tuple[PointCandidates, Sweepers], ...]
     lowest: tuple[np.ndarray, np.ndarray]
     float_type: np.dtype
 
@@ -118,8 +114,9 @@ class PointSweepStage:
     """The particles of a cell are found together."""
 
     def kernels(self) -> list[wp.Kernel]:
-        used = [self.points] + ([self.triangles] if self.triangles else [])
-        return [kernel for _, sweepers in used for kernel, _ in sweepers.kernels]
+        used = (self.points, *self.elements)
+        kernels = [kernel for _, sweepers in used for kernel, _ in sweepers.kernels]
+        return list(dict.fromkeys(kernels))
 
     def issue_part(
         self, chunk: Chunk, batch: PoseBatch, workspace: Workspace, begin: int, end: int
@@ -129,8 +126,8 @@ class PointSweepStage:
         return lambda: rows
 
     def _rows(self, batch: PoseBatch, workspace: Workspace) -> GroupRows:
-        """The rows of the steps that begin in the cells of a batch, but for those of triangles that
-        the rows of a particle tell.
+        """The rows of the steps that begin in the cells of a batch, but for those of lines and
+        triangles that the rows of a particle tell.
 
         Raises InputError for a rotation of half a turn in one step; ChunkTooLarge if the scratch
         memory is too small.
@@ -141,11 +138,10 @@ class PointSweepStage:
         parts = []
         for pairs in pairs_in_blocks(self.points[0], bodies, positions):
             parts.append(self._touches_of_points(bodies, pairs, workspace))
-        if self.triangles is not None:
-            told = RowKeys(parts, len(model.particles), len(model.shapes))
-            candidates, sweepers = self.triangles
+        told = RowKeys(parts, len(model.particles), len(model.shapes)) if self.elements else None
+        for candidates, sweepers in self.elements:
             for pairs in pairs_in_blocks(candidates, bodies, positions, told):
-                parts.append(self._touches_of_triangles(bodies, pairs, sweepers, workspace))
+                parts.append(self._touches_of_elements(bodies, pairs, sweepers, workspace))
         if not parts:
             return no_rows(SOFT_SWEEP, batch.cell_count, self.float_type)
         cell = np.concatenate([bodies.cell[step] for step, _ in parts])
@@ -164,18 +160,19 @@ class PointSweepStage:
         kept = np.flatnonzero(found["status"] != CLEAR)
         names = "status", "enter", "leave", "least", "least_bound", "normal", "point"
         of = {name: found[name][kept] for name in names}
-        return soft_rows(
-            pairs.take(kept), VERTEX, weights[kept], of, motion.take(kept), self.float_type
-        )
+        return soft_rows(pairs.take(kept), weights[kept], of, motion.take(kept), self.float_type)
 
-    def _touches_of_triangles(
+    def _touches_of_elements(
         self, bodies: BodySteps, pairs: ItemPairs, sweepers: Sweepers, workspace: Workspace
     ) -> SoftRows:
-        """The rows of the triangles that touch in their step or are undecided."""
+        """The rows of the lines or triangles that touch in their step or are undecided."""
         model = self.device_model.model
         motion = shape_steps(model, bodies, pairs.step, pairs.shape)
-        inflation = model.particles.radius[pairs.items] + model.shapes.margin[pairs.shape][:, None]
-        moved = [PointMotion.of(motion, pairs.begin[:, k], pairs.end[:, k]) for k in range(3)]
+        # A line has its second particle twice, of which the second time never has a weight.
+        corners = np.minimum(np.arange(3), pairs.items.shape[1] - 1)
+        radius = model.particles.radius[pairs.items[:, corners]]
+        inflation = radius + model.shapes.margin[pairs.shape][:, None]
+        moved = [PointMotion.of(motion, pairs.begin[:, k], pairs.end[:, k]) for k in corners]
         size = np.maximum.reduce([part.size for part in moved]) + inflation.max(axis=1)
         values = step_rows(ElementStep, self.supports, pairs.shape, motion, size)
         values["inflation"] = inflation
@@ -199,7 +196,7 @@ class PointSweepStage:
         of["status"] = np.where(touches, TOUCH, of["status"])
         bound = np.minimum(self._bound(pairs, found, values), 0.5 * sweepers.tolerance)
         of["least_bound"] = np.minimum(bound, of["least"])
-        return soft_rows(pairs, FACE, found["weights"], of, motion, self.float_type)
+        return soft_rows(pairs, found["weights"], of, motion, self.float_type)
 
     def _measure(
         self,
@@ -209,9 +206,9 @@ class PointSweepStage:
         of: dict[str, np.ndarray],
         workspace: Workspace,
     ) -> None:
-        """Lowers `least` to that of two points of each triangle, which move in straight lines as
+        """Lowers `least` to that of two points of each element, which move in straight lines as
         particles do: that which touches first, and that halfway to the one which touches last. The
-        first has a normal and a point of the shape, too, where the triangle crosses it at the begin
+        first has a normal and a point of the shape, too, where the element crosses it at the begin
         of the step."""
         first = found["weights"]
         for weights in (first, 0.5 * (first + found["weights_left"])):
@@ -226,7 +223,7 @@ class PointSweepStage:
     def _point_touches(
         self, pairs: ItemPairs, weights: np.ndarray, motion: ShapeSteps, workspace: Workspace
     ) -> np.ndarray:
-        """PointTouch[n]: the touches of particles, or of points of triangles. weights: float64[n,
+        """PointTouch[n]: the touches of particles, or of points of elements. weights: float64[n,
         3], of the first particles of a row."""
         model = self.device_model.model
         w = weights.T
@@ -248,7 +245,7 @@ class PointSweepStage:
         return self.points[1].touches(steps, workspace)
 
     def _bound(self, pairs: ItemPairs, found: np.ndarray, values: np.ndarray) -> np.ndarray:
-        """float64[n]: lower bound of the distances of triangles while they touch [m]: between its
+        """float64[n]: lower bound of the distances of elements while they touch [m]: between its
         ends the distance falls by the speed at most, where the signed distance has no jumps."""
         lowest, jumps = self.lowest
         radius = self.device_model.model.particles.radius[pairs.items].max(axis=1)
@@ -257,7 +254,7 @@ class PointSweepStage:
 
 
 def point_sweep_stage(device_model: DeviceModel, shapes: SweepStage) -> PointSweepStage:
-    """The sweep of the particles and triangles of a model, with the tolerance of that of its
+    """The sweep of the particles, lines and triangles of a model, with the tolerance of that of its
     shapes."""
     model = device_model.model
     supports = shapes.sweeper.supports
@@ -266,12 +263,17 @@ def point_sweep_stage(device_model: DeviceModel, shapes: SweepStage) -> PointSwe
     surfaces = surfaces_of(device_model, model.shapes.type[candidates.touched])
     kernels = kernels_of(swept_point_kernels.SWEEPERS, surfaces)
     points = (candidates, Sweepers(kernels, tolerance, PointStep, PointTouch))
-    triangles = None
-    if len(model.particles.triangle):
-        candidates = PointCandidates(model, shapes.candidates, tolerance, triangles=True)
+    elements = []
+    particles = model.particles
+    for items in (canonical_lines(particles.line), canonical_triangles(particles.triangle)):
+        if not len(items):
+            continue
+        candidates = PointCandidates(model, shapes.candidates, tolerance, items)
         used = families(model.shapes.type[candidates.touched])
         surfaces = [surface if uses else None for surface, uses in zip(surfaces, used, strict=True)]
         kernels = kernels_of(swept_element_kernels.SWEEPERS, surfaces)
-        triangles = candidates, Sweepers(kernels, tolerance, ElementStep, ElementTouch)
+        elements.append((candidates, Sweepers(kernels, tolerance, ElementStep, ElementTouch)))
     lowest = lowest_distance(model, supports)
-    return PointSweepStage(device_model, supports, points, triangles, lowest, shapes.float_type)
+    return PointSweepStage(
+        device_model, supports, points, tuple(elements), lowest, shapes.float_type
+    )

@@ -62,6 +62,8 @@ _WITHOUT_HULL = re.compile("cannot compute convex hull|at least 4 vertices|qhull
 """MuJoCo's errors about the mesh of a colliding geom without volume."""
 _QHULL = re.compile(rb"QH\d+ ")
 """Begin of what Qhull writes of a mesh; more lines follow."""
+_ABOUT_SAVING = "Attaching a spec with an empty prefix"
+"""Begin of MuJoCo's warning about scenes that are saved, which none is here."""
 _VISUAL = re.compile(r"/visual#\d+$")
 """End of the names of visual elements of a URDF that collide."""
 _HEAD_BYTES = 1 << 16
@@ -177,7 +179,7 @@ def collected_messages() -> Iterator[list[str]]:
 
     def collect(message: str) -> None:
         text = "; ".join(message.strip().splitlines())
-        if text not in messages:
+        if text not in messages and not text.startswith(_ABOUT_SAVING):
             messages.append(text)
 
     def without_qhull(lines: list[bytes]) -> list[bytes]:

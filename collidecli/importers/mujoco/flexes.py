@@ -1,4 +1,4 @@
-"""Flexes of an MJCF scene as particles, cloths and soft bodies, whose vertices move with their
+"""Flexes of an MJCF scene as cables, cloths and soft bodies, whose vertices move with their
 bodies."""
 
 from __future__ import annotations
@@ -11,11 +11,10 @@ from collidecli.numerics.pose_columns import WXYZ_TO_XYZW
 from collidecli.numerics.poses import moved_points
 from collidecli.scene.builder import ModelBuilder
 from collidecli.scene.shape_config import ShapeConfig
-from collidecli.wording import plural
 
+LINES = 1
 TRIANGLES = 2
-TETRAHEDRA = 3
-"""Dimensions of a flex; one of lines has dimension 1."""
+"""Dimensions of a flex; one of tetrahedra has dimension 3."""
 
 
 def may_collide(mj_model: mujoco.MjModel, flex: int) -> bool:
@@ -29,20 +28,6 @@ def flex_name(mj_model: mujoco.MjModel, flex: int) -> str:
     return mujoco.mj_id2name(mj_model, mujoco.mjtObj.mjOBJ_FLEX, flex) or f"flex#{flex}"
 
 
-def cable_notes(mj_model: mujoco.MjModel) -> list[str]:
-    """The warning about flexes of lines that may collide, whose edges are left out."""
-    names = [
-        flex_name(mj_model, flex)
-        for flex in range(mj_model.nflex)
-        if int(mj_model.flex_dim[flex]) < TRIANGLES and may_collide(mj_model, flex)
-    ]
-    if not names:
-        return []
-    more = f" and {plural(len(names) - 1, 'other')}" if len(names) > 1 else ""
-    what = "the vertices are particles, the edges between them touch nothing"
-    return [f"flex '{names[0]}'{more} of lines: {what}"]
-
-
 def add_flexes(
     builder: ModelBuilder,
     mj_model: mujoco.MjModel,
@@ -54,8 +39,7 @@ def add_flexes(
     radius and masks.
 
     data: poses of the bodies at rest. body_row: the builder's body of each body of the model; the
-    static world is -1. A flex of lines has particles alone. Raises InputError for a flex whose
-    vertices are interpolated between nodes.
+    static world is -1. Raises InputError for a flex whose vertices are interpolated between nodes.
     """
     for flex in range(mj_model.nflex):
         if not may_collide(mj_model, flex):
@@ -79,16 +63,11 @@ def add_flexes(
         place = {"cfg": ShapeConfig(mask_either=masks), "key": name, "bodies": bodies}
         radius = float(mj_model.flex_radius[flex])
         dimension = int(mj_model.flex_dim[flex])
-        if dimension in (TRIANGLES, TETRAHEDRA):
-            add = builder.add_cloth_mesh if dimension == TRIANGLES else builder.add_soft_mesh
-            add(
-                vertices=position,
-                indices=_elements(mj_model, flex),
-                particle_radius=radius,
-                **place,
-            )
+        if dimension == LINES:
+            add = builder.add_cable
         else:
-            builder.add_particles(position, radius=radius, **place)
+            add = builder.add_cloth_mesh if dimension == TRIANGLES else builder.add_soft_mesh
+        add(vertices=position, indices=_elements(mj_model, flex), particle_radius=radius, **place)
 
 
 def _positions(

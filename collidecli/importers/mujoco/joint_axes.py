@@ -82,7 +82,8 @@ class JointAxes:
                 _turn_about(axes, dof, pose[3:], anchor)
                 turn = qpos[start : start + 4][WXYZ_TO_XYZW]
             else:
-                axes[0, dof], axes[1, dof] = axis, np.cross(anchor, axis, axis=0)
+                axes[0, dof] = axis
+                axes[1, dof] = np.cross(anchor, axis, axis=0)
                 sine, cosine = sincos(0.5 * (qpos[start] - model.qpos0[start]))
                 turn = np.concatenate([_column(model.jnt_axis[joint]) * sine, cosine[None]])
             rotation = multiply(rotation, turn)
@@ -92,7 +93,8 @@ class JointAxes:
 def _turn_about(axes: np.ndarray, dof: int, rotation: np.ndarray, center: np.ndarray) -> None:
     for k, unit in enumerate(np.eye(3)):
         axis = rotate(rotation, _column(unit))
-        axes[0, dof + k], axes[1, dof + k] = axis, np.cross(center, axis, axis=0)
+        axes[0, dof + k] = axis
+        axes[1, dof + k] = np.cross(center, axis, axis=0)
 
 
 def _column(values: np.ndarray) -> np.ndarray:

@@ -214,12 +214,17 @@ class ForwardKinematics:
 
     def __init__(self, mj_model: mujoco.MjModel) -> None:
         self._model = mj_model
-        self._position, self._quaternion = np.array(mj_model.body_pos), np.array(mj_model.body_quat)
-        self._axis, self._anchor = np.array(mj_model.jnt_axis), np.array(mj_model.jnt_pos)
-        self._kind, self._address = mj_model.jnt_type.tolist(), mj_model.jnt_qposadr.tolist()
-        self._parent, self._mocap = mj_model.body_parentid.tolist(), mj_model.body_mocapid.tolist()
+        self._position = np.array(mj_model.body_pos)
+        self._quaternion = np.array(mj_model.body_quat)
+        self._axis = np.array(mj_model.jnt_axis)
+        self._anchor = np.array(mj_model.jnt_pos)
+        self._kind = mj_model.jnt_type.tolist()
+        self._address = mj_model.jnt_qposadr.tolist()
+        self._parent = mj_model.body_parentid.tolist()
+        self._mocap = mj_model.body_mocapid.tolist()
         self._parents = set(self._parent)
-        self._first, self._count = mj_model.body_jntadr.tolist(), mj_model.body_jntnum.tolist()
+        self._first = mj_model.body_jntadr.tolist()
+        self._count = mj_model.body_jntnum.tolist()
         self._zero = np.array(mj_model.qpos0)
 
     def poses(
@@ -254,7 +259,8 @@ class ForwardKinematics:
         first = list(self._first)
         for body, (position, quaternion) in enumerate(body_poses, 1):
             if has_mocap and self._mocap[body] >= 0:
-                kind[body], first[body] = FREE, len(self._zero) + 7 * self._mocap[body]
+                kind[body] = FREE
+                first[body] = len(self._zero) + 7 * self._mocap[body]
             elif self._count[body] == 1 and self._kind[first[body]] == FREE_JOINT:
                 kind[body] = FREE
                 first[body] = self._address[first[body]]
@@ -438,6 +444,10 @@ class MujocoKinematics:
                 out[rows, body, :3] = position.T
                 out[rows, body, 3:] = rotation[WXYZ_TO_XYZW].T
         return out
+
+    def joint_tree(self) -> JointTree:
+        """The tree whose coordinates are qpos; mocap bodies rest."""
+        return self._forward.tree(has_mocap=False)
 
     def first_bad_coordinate(self, qpos: np.ndarray) -> BadRow | None:
         """Row of qpos[n, nq], body, and what is wrong, for the first invalid configuration; else

@@ -30,7 +30,8 @@ def shrink_textures(spec: mujoco.MjSpec) -> None:
     """
     for texture in spec.textures:
         if texture.builtin != mujoco.mjtBuiltin.mjBUILTIN_NONE:
-            texture.width, texture.height = min(texture.width, 1), min(texture.height, 1)
+            texture.width = min(texture.width, 1)
+            texture.height = min(texture.height, 1)
 
 
 def partition_geoms(spec: mujoco.MjSpec) -> tuple[list, list]:

@@ -13,7 +13,7 @@ import numpy as np
 from collidecli.errors import InputError, located_errors
 from collidecli.importers.mujoco.compile import CompiledScene, compile_mjcf
 from collidecli.importers.mujoco.filters import add_pair_rules, filter_self_collisions
-from collidecli.importers.mujoco.flexes import add_flexes, cable_notes
+from collidecli.importers.mujoco.flexes import add_flexes
 from collidecli.importers.mujoco.geoms import (
     LEFT_OUT,
     GeomShapes,
@@ -154,7 +154,7 @@ def add_compiled(
         if body and static[body]
         for shape in meshes.shapes_of.get(name, [name])
     }
-    about = tuple(dict.fromkeys([*warnings, *cable_notes(mj_model)])), compiled.files, compiled.text
+    about = tuple(dict.fromkeys(warnings)), compiled.files, compiled.text
     return MjcfImport(
         location,
         mj_model,

@@ -77,6 +77,7 @@ class BvhRecording(Recording):
     def world_count(self, options: RecordingOptions) -> int | None:
         return 1
 
+    @np.errstate(over="ignore", invalid="ignore")  # poses beyond floats are refused when read
     def motion(self, target: Target, options: RecordingOptions) -> Motion:
         """Poses of the scene's bodies by name; see `skeleton_rest` for the axes of their frames.
 

@@ -4,6 +4,7 @@ scene."""
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import cached_property
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
@@ -14,6 +15,8 @@ from collidecli.importers.recordings.joint_limits import coordinate_warnings
 from collidecli.importers.recordings.recording import Target
 from collidecli.importers.scene_import import SceneImport
 from collidecli.scene.episodes import Episodes
+from collidecli.scene.joint_poses import HasTree, JointPoses
+from collidecli.scene.joint_tree import JointTree
 from collidecli.scene.kinematics import Kinematics
 from collidecli.storage.trajectory_motion import BodyMatch, RecordedInFile
 
@@ -132,6 +135,33 @@ class CoordinateMotion(RecordedInFile):
                 )
         return self._match.checked(recorded, frames, self._path, "states")
 
+    def read_joints(self, frames: range) -> JointPoses | None:
+        """See `HasJointPoses`: of one scene whose bodies are the model's, in order, without
+        recorded mocap bodies."""
+        tree = self._joint_tree
+        if tree is None:
+            return None
+        qpos, _ = self._recorded.read(self._scenes[0][1], frames)
+        coordinates = np.ascontiguousarray(qpos, np.float64)
+        self._check(*self._scenes[0][:2], coordinates, None, frames)
+        return JointPoses(tree, coordinates, frames.start, self._poses_of)
+
+    @cached_property
+    def _joint_tree(self) -> JointTree | None:
+        """The tree of joints from which all poses follow; None where they do not."""
+        kinematics, worlds, _ = self._scenes[0]
+        has_mocap = self._recorded.has_mocap(worlds[0])
+        if len(self._scenes) > 1 or has_mocap or not self._match.is_straight(self.world_count):
+            return None
+        return kinematics.joint_tree() if isinstance(kinematics, HasTree) else None
+
+    def _poses_of(self, qpos: np.ndarray, frames: range) -> np.ndarray:
+        """float64[n, W, B, 7] of qpos[n, W, nq] of one scene, checked."""
+        kinematics = self._scenes[0][0]
+        poses = kinematics.poses(qpos.reshape(-1, qpos.shape[2]), None)
+        shaped = poses.reshape(*qpos.shape[:2], -1, 7)
+        return self._match.checked(shaped, frames, self._path, "states")
+
     def read_coordinates(self, frames: range) -> tuple[np.ndarray, np.ndarray | None] | None:
         """qpos and poses of mocap bodies, see `RecordsCoordinates`; None for worlds of several
         scenes."""
@@ -146,18 +176,33 @@ class CoordinateMotion(RecordedInFile):
         counts = qpos.shape[:2]
         flat = qpos.reshape(counts[0] * counts[1], qpos.shape[2])
         mocap = None if mocap is None else mocap.reshape(len(flat), -1, 7)
-        bad = kinematics.first_bad_coordinate(flat) if len(flat) else None
-        if bad is None and mocap is not None and len(flat):
+        self._check(kinematics, worlds, qpos, mocap, frames)
+        poses = kinematics.poses(flat, mocap).reshape(*counts, len(rows), 7)
+        self.kinematics_time = self.kinematics_time.plus(since(start))
+        return poses
+
+    def _check(
+        self,
+        kinematics: Kinematics,
+        worlds: list[int],
+        qpos: np.ndarray,
+        mocap: np.ndarray | None,
+        frames: range,
+    ) -> None:
+        """Raises InputError for the first of qpos[n, worlds, nq] and of mocap[n * worlds, nmocap,
+        7] that is no configuration."""
+        flat = qpos.reshape(-1, qpos.shape[2])
+        if not len(flat):
+            return
+        bad = kinematics.first_bad_coordinate(flat)
+        if bad is None and mocap is not None:
             bad = kinematics.first_bad_mocap(mocap)
         if bad is not None:
-            frame, world = divmod(bad[0], counts[1])
+            frame, world = divmod(bad[0], qpos.shape[1])
             where = (
                 f"{self._recorded.location(worlds[world])}, frame {frames[frame]}, body '{bad[1]}'"
             )
             raise InputError(bad[2], where, AGAIN)
-        poses = kinematics.poses(flat, mocap).reshape(*counts, len(rows), 7)
-        self.kinematics_time = self.kinematics_time.plus(since(start))
-        return poses
 
 
 def check_world_count(count: int, target: Target, where: str) -> None:

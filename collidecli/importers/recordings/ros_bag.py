@@ -76,12 +76,10 @@ class RosBagRecording(Recording):
     OPTIONS += ("rate", "on_message", "clock", "max_gap", "from_time", "to_time")
 
     def __init__(self, content: Content) -> None:
-        self.content, self._path, self._bag, self._is_open = (
-            content,
-            content.path,
-            Bag(content.path),
-            True,
-        )
+        self.content = content
+        self._path = content.path
+        self._bag = Bag(content.path)
+        self._is_open = True
 
     @staticmethod
     def recognise(content: Content) -> bool:

@@ -140,7 +140,9 @@ class Bag:
 
     def __init__(self, path: str) -> None:
         """Raises InputError for a damaged bag, and where rosbags is not installed."""
-        self.path, form, readers = path, bag_format(path), _readers()
+        self.path = path
+        form = bag_format(path)
+        readers = _readers()
         for name in os.listdir(path) if form == BAG_METADATA else ():
             refuse_special_file(os.path.join(path, name), path)
         self.is_ros1 = form == ".bag"

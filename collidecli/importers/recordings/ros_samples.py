@@ -119,7 +119,8 @@ def _with_neighbours(time: np.ndarray, values: np.ndarray, first: int, last: int
     inside = (time >= first) & (time <= last)
     rows = np.flatnonzero(inside)
     if len(rows):
-        before, after = rows[0] - 1, rows[-1] + 1
+        before = rows[0] - 1
+        after = rows[-1] + 1
     else:
         before = int(np.searchsorted(np.maximum.accumulate(time), first)) - 1
         after = before + 1

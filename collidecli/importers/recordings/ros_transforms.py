@@ -38,7 +38,10 @@ class Transforms:
     """
 
     def __init__(self, path: str) -> None:
-        self._path, self.moved, self.start, self._size = path, "", MOST_TIME, count(1)
+        self._path = path
+        self.moved = ""
+        self.start = MOST_TIME
+        self._size = count(1)
         self.parent: dict[str, str] = {}
         self.samples: dict[str, Samples] = {}
         self._rows: dict[str, tuple[str, array, array]] = {}

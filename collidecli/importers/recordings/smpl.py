@@ -233,6 +233,7 @@ class SmplRecording(Recording):
             raise InputError(what, self._path, "use a scene of that rest pose, as SMPLSim writes")
         return turn
 
+    @np.errstate(over="ignore", invalid="ignore")  # poses beyond floats are refused when read
     def _poses(
         self, bodies: Sequence[_Body], turn: np.ndarray, options: RecordingOptions
     ) -> np.ndarray:

@@ -222,7 +222,9 @@ class MeshReader:
         self._physics = physics
         self._transforms = transforms
         self._metres_per_unit = metres_per_unit
-        self._kept, self._cooking, self._strict = kept, Cooking(kept), strict
+        self._kept = kept
+        self._cooking = Cooking(kept)
+        self._strict = strict
         self._contents = MeshContents()
         self._fitted: dict[tuple, Fit] = {}
         self._noted = Notes()

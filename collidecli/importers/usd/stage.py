@@ -261,7 +261,9 @@ def _colliders_without_geometry(physics: Physics, prims: Sequence[Usd.Prim]) -> 
 
     Raises InputError for a geometric prim of a type that is not handled.
     """
-    outside, covering, without = [], [], []
+    outside = []
+    covering = []
+    without = []
     for prim in prims:
         path = f"<{prim.GetPath()}>"
         if _is_below_instancer(prim):

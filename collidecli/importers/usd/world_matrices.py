@@ -476,7 +476,8 @@ class WorldTransforms:
     def __init__(self, transforms: PrimTransforms, prims: Mapping[str, Usd.Prim]) -> None:
         self._row = {path: row for row, path in enumerate(prims)}
         matrix = transforms.matrices(list(prims.values()))
-        self.position, self.columns = matrix[:, 3, :3], columns_of(matrix)
+        self.position = matrix[:, 3, :3]
+        self.columns = columns_of(matrix)
         self._reordered: dict[str, ReorderedAxes] = {}
         try:
             check_columns(self.columns)

@@ -1,4 +1,4 @@
-"""A contact map on a page: the triangles of the measured shapes, coloured by the distance of the
+"""A contact map in a view: the triangles of the measured shapes, coloured by the distance of the
 measured point that is nearest."""
 
 from __future__ import annotations
@@ -86,12 +86,16 @@ class ViewMap:
             self._triangles[template] = self._coloured(template)
         return self._triangles[template]
 
-    def levels(self, world: int, deepest: float) -> np.ndarray:
-        """uint8[n, K]: numbers of the colours of a world's points in the frames of the view."""
+    def levels(self, world: int, deepest: float, frames: range | None = None) -> np.ndarray:
+        """uint8[n, K]: numbers of the colours of a world's points in frames of the view; None is
+        all."""
         points = self.of_template(int(self._model.world_template[world])).points
-        found = np.empty((len(points), len(self._frame_of)), np.uint8)
-        for begin in range(0, len(self._frame_of), BLOCK):
-            wanted = self._frame_of[begin : begin + BLOCK]
+        frame_of = self._frame_of
+        if frames is not None:
+            frame_of = frame_of[frames.start : frames.stop]
+        found = np.empty((len(points), len(frame_of)), np.uint8)
+        for begin in range(0, len(frame_of), BLOCK):
+            wanted = frame_of[begin : begin + BLOCK]
             first = int(wanted.min())
             distance = self._map.distance(first, int(wanted.max()) + 1, world)
             values = distance[wanted - first][:, points]

@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import os
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 
 import h5py
@@ -24,12 +21,13 @@ from collidecli.storage.attribute_rules import (
     text,
     version,
 )
-from collidecli.storage.h5_files import exact_texts, format_of, open_h5
+from collidecli.storage.h5_files import exact_texts, format_of
 from collidecli.storage.process_activity import reading
-from collidecli.storage.regular_files import require_regular_file
 
 MAP_FORMAT = "collide-contact-map"
-FIX = "give a file of collide probe --vertices-of PATTERN -o FILE.h5"
+FIX = "give a file of collide probe --vertices-of PATTERN -o FILE"
+ATTRIBUTES = "attributes"
+"""Array of an NPZ file with the attributes of the HDF5 file, as JSON."""
 RULES = (
     AttributeRule("", "format_version", version(VERSION[0])),
     AttributeRule("", "creator", text),
@@ -69,20 +67,8 @@ class ContactMap:
             return np.asarray(self._distance[first:last, world], np.float32)
 
 
-@contextmanager
-def opened_contact_map(path: str | os.PathLike[str]) -> Iterator[ContactMap]:
-    """A contact map of vertices. Raises InputError for a file that is none."""
-    name = os.fspath(path)
-    require_regular_file(name, fix=FIX)
-    with reading("contact map", name):
-        file = open_h5(name)
-    with file:
-        with reading("contact map", name):
-            found = _read(file, name)
-        yield found
-
-
-def _read(file: h5py.File, name: str) -> ContactMap:
+def contact_map_of(file: h5py.File, name: str) -> ContactMap:
+    """The contact map of vertices in an open file. Raises InputError for a file that is none."""
     if format_of(file) != MAP_FORMAT:
         raise InputError("is no contact map", name, FIX)
     refuse_attributes(file, RULES, name, FIX)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
@@ -90,7 +90,9 @@ class GroupNode:
         rows = group.rows
         count = len(group.rows)
         assert frames.model is not None
-        self.name, self.group, self.visual = name, group, bool(rows[0] >= frames.shape_count)
+        self.name = name
+        self.group = group
+        self.visual = bool(rows[0] >= frames.shape_count)
         body = frames.model.shapes.body[rows]
         self.opacity = np.where((body < 0) & (not group.planes), 0.5, 1.0)
         self.colours = shape_colours(body)
@@ -181,6 +183,14 @@ def add_scene(server: viser.ViserServer, stage: Stage) -> None:
     if frames.contact_map is not None:
         colours = enumerate(level_colours())
         sheets |= {f"/map/{number:02d}": colour for number, colour in colours}
+    _add_empty(scene, clouds, sheets, frames.has_particles)
+
+
+Colours = Mapping[str, tuple[int, int, int]]
+
+
+def _add_empty(scene: viser.SceneApi, clouds: Colours, sheets: Colours, cables: bool) -> None:
+    """Adds invisible nodes of points and of triangles by name, and of lines of cables."""
     for name, colour in clouds.items():
         scene.add_point_cloud(
             name,
@@ -191,6 +201,8 @@ def add_scene(server: viser.ViserServer, stage: Stage) -> None:
             precision="float32",
             visible=False,
         )
+    if cables:
+        scene.add_line_segments("/particles/cables", CORNERS[None, :2], PARTICLES, visible=False)
     scene.add_arrows("/contacts/normals", NO_ARROW, GAP, visible=False)
     for name, colour in sheets.items():
         scene.add_mesh_simple(

@@ -253,9 +253,13 @@ def _group_constants(stage: Stage, worlds: Sequence[int]) -> dict[str, Any]:
         constants |= {"particles": {}, "sheet_opacity": SHEET_OPACITY, "particle_colour": PARTICLES}
         for world in worlds:
             drawn = stage.particles(world)
-            sizes = {"points": len(drawn.points), "diameter": drawn.diameter}
-            triangles = drawn.triangle.ravel().tolist()
-            constants["particles"][_template(frames, world)] = {**sizes, "triangles": triangles}
+            constants["particles"][_template(frames, world)] = {
+                "points": len(drawn.points),
+                "diameter": drawn.diameter,
+                "thickness": drawn.thickness,
+                "triangles": drawn.triangle.ravel().tolist(),
+                "lines": drawn.line.ravel().tolist(),
+            }
     return constants
 
 

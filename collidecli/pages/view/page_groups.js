@@ -71,7 +71,7 @@ class Surfaces {
   }
 }
 
-// Loose particles as points, cloths and soft bodies as surfaces.
+// Loose particles as points, cables as lines, cloths and soft bodies as surfaces.
 class Particles {
   constructor(scene) {
     this.scene = scene;
@@ -80,7 +80,7 @@ class Particles {
 
   show(world, frame, look, travel) {
     const { held } = world;
-    const { points: loose, diameter, triangles } = this.scene.data.particles[world.template];
+    const { points: loose, diameter, thickness, triangles, lines } = this.scene.data.particles[world.template];
     const values = held.particle;
     const frames = world.particle_frames;
     const count = values.length / 3 / frames;
@@ -90,6 +90,7 @@ class Particles {
     }
     const drawn = look.particles && !world.ended[frame];
     this.scene.visible("/particles/points", drawn && loose > 0);
+    this.scene.visible("/particles/cables", drawn && lines.length > 0);
     this.scene.visible("/particles/surfaces", drawn && triangles.length > 0);
     if (!drawn) return {};
     const places = new Float32Array(3 * count);
@@ -98,6 +99,11 @@ class Particles {
     if (loose > 0) {
       const colors = Uint8Array.from({ length: 3 * loose }, (_, n) => this.scene.data.particle_colour[n % 3]);
       this.scene.update("/particles/points", { points: places.slice(0, 3 * loose), colors, point_size: diameter });
+    }
+    if (lines.length) {
+      const points = new Float32Array(3 * lines.length);
+      lines.forEach((end, n) => points.set(places.subarray(3 * (loose + end), 3 * (loose + end) + 3), 3 * n));
+      this.scene.update("/particles/cables", { points, thickness });
     }
     if (triangles.length)
       this.scene.update("/particles/surfaces", {

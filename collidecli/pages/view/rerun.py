@@ -3,7 +3,8 @@ and `time`.
 
 Entities of world k begin with `world_<k>`: `shapes/<path>/shape`, `visuals/<path>/shape`,
 `contacts/touching`, `/gap`, `/normals` and `/self`, `surfaces/faces` or `/forces`,
-`particles/points` and `/surfaces`, and `depth/<a>/<b>`.
+`particles/points`, `/cables` and `/surfaces`, and `depth/<a>/<b>`. Of a contact map the measured
+shapes have a mesh with a texture, which changes with the frames, in place of their own geometry.
 """
 
 from __future__ import annotations
@@ -31,6 +32,7 @@ from collidecli.pages.view.colours import (
 )
 from collidecli.pages.view.frames import ViewFrames
 from collidecli.pages.view.meshes import DrawnMesh, shape_groups
+from collidecli.pages.view.rerun_map import MappedShape, mapped_shapes
 from collidecli.pages.view.stage import (
     ARROW,
     FORCE_LENGTH,
@@ -120,7 +122,13 @@ def _blueprint(rr: Any, stage: Stage, touches: TouchList, worlds: Sequence[int])
             name=PLOT if touches.has_depths else PLOT_OF_TOUCHES,
             plot_legend=legend,
         )
-        view = rrb.Spatial3DView(origin=_path(rr, world), name=name, eye_controls=eye)
+        hidden = {}
+        if stage.frames.contact_map is not None:
+            # They would hide the colours of the map.
+            hidden = {_path(rr, world, "visuals"): rrb.EntityBehavior(visible=False)}
+        view = rrb.Spatial3DView(
+            origin=_path(rr, world), name=name, eye_controls=eye, overrides=hidden
+        )
         tabs.append(rrb.Horizontal(view, plot, column_shares=[3, 2], name=name))
     both = rrb.Tabs(*tabs) if len(tabs) > 1 else tabs[0]
     return rrb.Blueprint(both, rrb.TimePanel(timeline=TIMELINE), collapse_panels=True)
@@ -136,10 +144,17 @@ class _World:
         self._recording = recording
         self._stage = stage
         self._world = world
-        self._frames, self._zero, self._deepest = stage.frames, stage.zero(world), touches.deepest
+        self._frames = stage.frames
+        self._zero = stage.zero(world)
+        self._deepest = touches.deepest
         self._pairs = touches.of(world)[:MAX_LISTED]
         self._depths = {pair.shapes: (array("q"), array("d")) for pair in self._pairs}
         self._moving: dict[int, str] = {}
+        self._mapped: dict[int, MappedShape] = {}
+        self._map_paths: dict[int, str] = {}
+        if self._frames.contact_map is not None and self._frames.model is not None:
+            template = int(self._frames.model.world_template[world])
+            self._mapped = mapped_shapes(self._frames.contact_map, template)
         self._fixed(getattr(rr.ViewCoordinates, f"RIGHT_HAND_{'XYZ'[stage.up]}_UP"))
         for name, size in (("touching", POINT), ("gap", GAP_POINT), ("self", SELF_POINT)):
             self._fixed(rr.Points3D.from_fields(radii=0.5 * size * stage.unit), "contacts", name)
@@ -151,6 +166,9 @@ class _World:
             look = {"radii": 0.5 * drawn.diameter, "colors": PARTICLES}
             sheet = {"triangle_indices": drawn.triangle, "albedo_factor": PARTICLES}
             self._fixed(rr.Points3D.from_fields(**look), "particles", "points")
+            if len(drawn.line):
+                look["radii"] = 0.5 * drawn.thickness
+                self._fixed(rr.LineStrips3D.from_fields(**look), "particles", "cables")
             self._fixed(rr.Mesh3D.from_fields(**sheet), "particles", "surfaces")
         if self._frames.model is not None:
             self._send_shapes()
@@ -200,10 +218,13 @@ class _World:
                 alpha = 1.0 if row >= count else opacity * (0.5 if static else 1.0)
                 colour = (*colours[row].tolist(), round(255 * alpha))
                 scale = scale * (3.0 * stage.extent.radius if group.planes else 1.0)
-                self._fixed(
-                    _geometry(rr, kind, model.shapes.size[row, :3], group.mesh, scale, colour),
-                    *parts,
-                )
+                if (mapped := self._mapped.get(row)) is not None:
+                    self._map_paths[row] = _path(rr, self._world, *parts)
+                    drawn = mapped.mesh(rr)
+                else:
+                    size = model.shapes.size[row, :3]
+                    drawn = _geometry(rr, kind, size, group.mesh, scale, colour)
+                self._fixed(drawn, *parts)
                 if static:
                     pose = (
                         below(placed[[row]], stage.extent.center)[0]
@@ -233,6 +254,8 @@ class _World:
                 turn = poses[:, row, 3:]
                 self._rows(path, recorded, rr.Transform3D.columns(translation=at, quaternion=turn))
         self._send_contacts(indices, [frames.contacts(index, world) for index in indices])
+        if self._mapped:
+            self._send_map(recorded)
         if frames.surface_scale is not None:
             self._send_surfaces(indices)
         if frames.has_self_contacts:
@@ -249,6 +272,9 @@ class _World:
                 [items[rows] for items in places] for rows in (drawn.points, drawn.corners)
             )
             self._lists(("particles", "points"), indices, rr.Points3D, positions=loose)
+            if len(drawn.line):
+                strips = [items[drawn.line.astype(int)] for items in corners]
+                self._lists(("particles", "cables"), indices, rr.LineStrips3D, strips=strips)
             self._lists(("particles", "surfaces"), indices, rr.Mesh3D, vertex_positions=corners)
 
     def _send_contacts(self, indices: range, cells: Sequence[Mapping[str, np.ndarray]]) -> None:
@@ -282,6 +308,24 @@ class _World:
                     depths[0].append(index)
                     depths[1].append(0.0)
                 depths[1][-1] = max(depths[1][-1], -distance)
+
+    def _send_map(self, indices: Sequence[int]) -> None:
+        """Sends the textures of the measured shapes in the frames of some indices, each where it
+        differs from the one before."""
+        shown = self._frames.contact_map
+        assert shown is not None
+        if not indices:
+            return
+        frames = range(indices[0], indices[-1] + 1)
+        levels = shown.levels(self._world, self._deepest, frames).T
+        for row, path in self._map_paths.items():
+            own = levels[:, self._mapped[row].points]
+            changes = np.ones(len(own), bool)
+            changes[1:] = (own[1:] != own[:-1]).any(axis=1)
+            pixels = self._mapped[row].pixels(levels[changes])
+            sent = (np.flatnonzero(changes) + frames.start).tolist()
+            columns = self._rr.Mesh3D.columns(albedo_texture_buffer=list(pixels))
+            self._rows(path, sent, columns)
 
     def _send_surfaces(self, indices: range) -> None:
         rr = self._rr

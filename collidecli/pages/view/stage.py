@@ -20,13 +20,16 @@ LEAST_POINT = 0.01
 class DrawnParticles:
     """Particles of a world. points: rows of the loose ones. corners: rows of others.
 
-    triangle: uint32[T, 3], of corners. diameter: of the points [m], the median one.
+    triangle, line: uint32[T, 3], uint32[L, 2], of corners. diameter, thickness: of the points and
+    of the lines [m], the median ones.
     """
 
     points: np.ndarray
     corners: np.ndarray
     triangle: np.ndarray
+    line: np.ndarray
     diameter: float
+    thickness: float
 
     @property
     def rows(self) -> np.ndarray:
@@ -49,12 +52,23 @@ def drawn_particles(particles: Particles, template: int, radius: float) -> Drawn
     loose = np.array([kind == LOOSE for kind in particles.kind], bool)[particles.owner[rows]]
     points = rows[loose]
     corners = rows[~loose]
-    number = np.full(len(particles), -1, np.int64)
-    number[corners] = np.arange(len(corners))
-    triangle = number[particles.triangle]
-    triangle = triangle[(triangle >= 0).all(axis=1)].astype(np.uint32)
-    diameter = 2.0 * float(np.median(particles.radius[points])) if len(points) else 0.0
-    return DrawnParticles(points, corners, triangle, diameter or LEAST_POINT * radius)
+    triangle = _numbered(particles.triangle, corners, len(particles))
+    line = _numbered(particles.line, corners, len(particles))
+    diameter, thickness = (
+        2.0 * float(np.median(particles.radius[of])) if len(of) else 0.0
+        for of in (points, corners[line.astype(int)].ravel())
+    )
+    least = LEAST_POINT * radius
+    return DrawnParticles(points, corners, triangle, line, diameter or least, thickness or least)
+
+
+def _numbered(elements: np.ndarray, rows: np.ndarray, count: int) -> np.ndarray:
+    """uint32[n, k]: the elements of particles that are all in `rows`, by entries of it. count: of
+    all particles."""
+    number = np.full(count, -1, np.int64)
+    number[rows] = np.arange(len(rows))
+    found = number[elements]
+    return found[(found >= 0).all(axis=1)].astype(np.uint32)
 
 
 SAMPLED_FRAMES = 9
@@ -241,7 +255,9 @@ class Stage:
     """
 
     def __init__(self, frames: ViewFrames, up_axis: str, first: int = 0) -> None:
-        self.frames, self._first, self.up = frames, first, "XYZ".index(up_axis)
+        self.frames = frames
+        self._first = first
+        self.up = "XYZ".index(up_axis)
         self.extent = extent_of(frames, first, self.up)
         self.follows = self.extent.travels
         self._start = np.zeros(3)

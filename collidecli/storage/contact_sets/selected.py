@@ -60,16 +60,12 @@ class SelectedContacts:
                 f"it has {', '.join(contacts.groups)}" if contacts.groups else "it has none"
             )
             raise InputError(f"there is no group '{table}'", contacts.path, groups_text)
-        self.group, self._kind, rows = (
-            contacts.tables[table].definition,
-            kind,
-            np.asarray(frames, np.intp),
-        )
-        self.frame_count, self.world_count, self.cell_count = (
-            len(frames),
-            len(worlds),
-            len(frames) * len(worlds),
-        )
+        self.group = contacts.tables[table].definition
+        self._kind = kind
+        rows = np.asarray(frames, np.intp)
+        self.frame_count = len(frames)
+        self.world_count = len(worlds)
+        self.cell_count = len(frames) * len(worlds)
         self.time = contacts.time[rows]
         self.step = contacts.step[rows]
         self._needed = {

@@ -203,7 +203,8 @@ class PairLimits:
     nothing."""
 
     def __init__(self, limits: AuditLimits, shapes: AuditedShapes, where: str) -> None:
-        self._limits, items = limits, shapes.items(where)
+        self._limits = limits
+        items = shapes.items(where)
         self._ground = shapes.is_ground
         if limits.ground_shapes:
             self._ground = items.matching(limits.ground_shapes, "--ground-shapes")

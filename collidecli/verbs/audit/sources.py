@@ -145,7 +145,8 @@ class AuditSource:
                 if self.trigger is not None:
                     pair = (block.columns[name][kept] for name in ("shape0", "shape1"))
                     is_solid = self._is_solid(*pair)
-                    cells, kept = cells[is_solid], kept[is_solid]
+                    cells = cells[is_solid]
+                    kept = kept[is_solid]
                 done = self._selected(np.arange(block.first_cell + len(block.cell_counts)))[0]
                 shape0, shape1, distance = (block.columns[name][kept] for name in TOUCH_COLUMNS)
                 yield len(done) // self.world_count, cells, shape0, shape1, distance

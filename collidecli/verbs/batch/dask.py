@@ -153,7 +153,8 @@ def _work(folder: str, shard: int, timeout: float | None, version: str) -> Shard
         fix = "mount it on all workers under one path"
         raise InputError(f"is not visible to the worker on {host}", folder, fix) from error
     if getattr(_own, "batch", None) != (folder, timeout):
-        _own.batch, _own.slot = (folder, timeout), Slot(folder, timeout)
+        _own.batch = (folder, timeout)
+        _own.slot = Slot(folder, timeout)
     return _own.slot.work(shard)
 
 

@@ -169,7 +169,7 @@ class Slot:
 def _interrupts_blocked() -> Iterator[None]:
     """A process that is started in the block has SIGINT blocked, so that it is silent where the
     terminal interrupts it before it ignores the signal."""
-    resource_tracker.ensure_running()  # its start, which is the first process's too, unblocks SIGINT
+    resource_tracker.ensure_running()  # else the first process starts it, which unblocks SIGINT
     before = signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGINT,))
     try:
         yield

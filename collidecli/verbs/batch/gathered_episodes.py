@@ -71,7 +71,8 @@ class Gathered:
         if job and job not in plan.requests:
             fix = f"its jobs: {', '.join(plan.requests)}"
             raise InputError(f"the batch {store.location} has no job '{job}'", "--job", fix)
-        self.sizes, failures = store.results(), store.failures()
+        self.sizes = store.results()
+        failures = store.failures()
         done = []
         chosen = (episode for episode in plan.episodes if job in ("", episode.job))
         ordered = sorted(chosen, key=lambda item: (item.job, item.motion, number_parts(item.demo)))

@@ -83,7 +83,8 @@ class ShardLog:
         self._store.log(
             self._name, *self._lines, {"event": "start", "key": key}, at_once=self._at_once
         )
-        self._lines, self._began = [], time.perf_counter()
+        self._lines = []
+        self._began = time.perf_counter()
 
     def end(
         self, episode: Episode, result: RunResult | None, size: int, counts: Mapping[str, int]

@@ -55,7 +55,8 @@ def _write_recording(
     file: h5py.File, episodes: Sequence[DoneEpisode], gathered: Gathered, pairs: NamedPairs
 ) -> None:
     first = episodes[0].episode
-    file.attrs["format"], file.attrs["format_version"] = FORMAT, np.array((1, 0), np.int32)
+    file.attrs["format"] = FORMAT
+    file.attrs["format_version"] = np.array((1, 0), np.int32)
     file.attrs["recording"] = first.motion
     file.attrs["recording_sha256"] = first.motion_sha256
     for done in episodes:

@@ -241,16 +241,18 @@ class _Tally:
 
 
 def _element(block: ClearanceBlock, at: tuple[int, int, int]) -> dict[str, Any]:
-    """The nearest vertex, edge or face of an item whose nearest pair has a particle object; else
-    nothing."""
-    if block.indices is None or block.barycentric is None or block.indices[at][0] < 0:
-        return {}
-    indices = block.indices[at]
-    count = int((indices >= 0).sum())
-    return {
-        "indices": indices[:count].tolist(),
-        "barycentric": block.barycentric[at][:count].tolist(),
-    }
+    """The nearest vertex, edge or face of each particle object of an item's nearest pair, without
+    those of shapes."""
+    found: dict[str, Any] = {}
+    for side in ("", "0"):
+        of_items = getattr(block, f"indices{side}")
+        if of_items is None or of_items[at][0] < 0:
+            continue
+        indices = of_items[at]
+        count = int((indices >= 0).sum())
+        found[f"indices{side}"] = indices[:count].tolist()
+        found[f"barycentric{side}"] = getattr(block, f"barycentric{side}")[at][:count].tolist()
+    return found
 
 
 @contextmanager
@@ -266,7 +268,7 @@ def _written(
     with AtomicOutput(request.output, request.force) as output:
         if request.output.lower().endswith(HDF5_ENDINGS):
             about |= {"trajectory_sha256": measured.motion.sha256, "config": _config(request)}
-            arrays = ARRAYS | (ELEMENT_ARRAYS if measured.has_objects else {})
+            arrays = ARRAYS | element_arrays(measured)
             units = {"time": "s", **{name: unit for name, (*_, unit) in arrays.items()}}
             dense = {
                 name: (np.dtype(kind), (*measured.shape, *element))
@@ -318,6 +320,14 @@ ELEMENT_ARRAYS = {
     "barycentric": (np.float64, (3,), ""),
 }
 """Further arrays where pairs have particle objects."""
+FIRST_ARRAYS = {f"{name}0": kind for name, kind in ELEMENT_ARRAYS.items()}
+"""Further arrays where pairs have two of them."""
+
+
+def element_arrays(measured: MeasuredMotion) -> dict[str, tuple[Any, tuple[int, ...], str]]:
+    """The arrays of particle objects that an output has."""
+    of_first = FIRST_ARRAYS if measured.has_two else {}
+    return (ELEMENT_ARRAYS if measured.has_objects else {}) | of_first
 
 
 def _config(request: ClearanceRequest) -> dict[str, object]:
@@ -348,16 +358,12 @@ def table_columns(measured: MeasuredMotion, kind: str) -> tuple[TableColumn, ...
         TableColumn("distance", real, "m"),
         TableColumn("error", real, "m"),
         *(TableColumn(name, real, unit) for name, unit in vectors),
-        *(_element_columns() if measured.has_objects else ()),
+        *(
+            TableColumn(f"{name}_{k}", np.dtype(element))
+            for name, (element, _, _) in element_arrays(measured).items()
+            for k in range(3)
+        ),
     )
-
-
-def _element_columns() -> list[TableColumn]:
-    return [
-        TableColumn(f"{name}_{k}", np.dtype(kind))
-        for name, (kind, _, _) in ELEMENT_ARRAYS.items()
-        for k in range(3)
-    ]
 
 
 _VECTORS = {"normal": "", "point0": "m", "point1": "m"}
@@ -387,6 +393,6 @@ def _append_rows(
         rows["episode"] = measured.episodes.row(world, number) + 1
     for name in _VECTORS:
         rows |= {f"{name}_{axis}": getattr(block, name)[at][:, k] for k, axis in enumerate("xyz")}
-    for name in ELEMENT_ARRAYS if measured.has_objects else ():
+    for name in element_arrays(measured):
         rows |= {f"{name}_{k}": getattr(block, name)[at][:, k] for k in range(3)}
     append({column.name: rows[column.name] for column in columns})

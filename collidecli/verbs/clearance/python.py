@@ -32,7 +32,11 @@ from collidecli.python.scenes import MotionSource, SceneSource, source_request
 from collidecli.results.result import Progress
 from collidecli.scene.arguments import checked_metres, python_call
 from collidecli.scene.options import ContactOptions, EngineOptions
-from collidecli.verbs.clearance.clearance import ClearanceRequest, check_clearance
+from collidecli.verbs.clearance.clearance import (
+    ClearanceRequest,
+    check_clearance,
+    element_arrays,
+)
 
 if TYPE_CHECKING:
     import pandas
@@ -51,9 +55,10 @@ class Clearances:
     or names of bodies, or the two patterns. time: float64[F] [s], or numbers of frames for an array
     of poses without times. shape_path: of the model's shapes. `len` is the number of distances.
 
-    A particle object is behind the shapes in shape_path, and shape1 of its pairs. indices: int32[F,
-    W, I, 3], rows of the particles of its nearest vertex, edge or face, -1 for none. barycentric:
-    float64[F, W, I, 3], their weights. Both are None where no pair has an object.
+    A particle object is behind the shapes in shape_path, and shape1 of its pairs with shapes.
+    indices: int32[F, W, I, 3], rows of the particles of its nearest vertex, edge or face, -1 for
+    none. barycentric: float64[F, W, I, 3], their weights. Both are None where no pair has an
+    object. indices0, barycentric0: of the first of two objects; None where no pair has two.
 
     With gradient=True, else None: gradient0, gradient1: float64[F, W, I, 6], derivatives of the
     distance of the nearest pair over the positions of both bodies [1], then over their rotation
@@ -77,6 +82,8 @@ class Clearances:
     gradient_exact: np.ndarray | None = None
     indices: np.ndarray | None = None
     barycentric: np.ndarray | None = None
+    indices0: np.ndarray | None = None
+    barycentric0: np.ndarray | None = None
 
     def __repr__(self) -> str:
         frames, worlds, items = self.distance.shape
@@ -95,7 +102,8 @@ class Clearances:
     @property
     def _of_elements(self) -> tuple[str, ...]:
         """Names of the arrays of particle objects that there are."""
-        return () if self.indices is None else ("indices", "barycentric")
+        names = ("indices", "barycentric", "indices0", "barycentric0")
+        return tuple(name for name in names if getattr(self, name) is not None)
 
     def _axes(self, names: Sequence[str]) -> list[dict[str, np.ndarray]]:
         """names: of the columns of an item's paths."""
@@ -164,14 +172,14 @@ def clearance(
     progress: ShowProgress = False,
     **options: Any,
 ) -> Clearances:
-    """The least distances of a scene's shapes, and of particle objects from shapes, in every frame
-    of a motion, without a cutoff.
+    """The least distances of a scene's shapes and particle objects in every frame of a motion,
+    without a cutoff.
 
     Args:
         scene, recording: as of `run`, scene files or a model.
-        by: "pair", each pair of shapes, or of a shape and a particle object, that may touch;
-            "body", each body, static shape and particle object; "all", all pairs together; "" is
-            "all" with `between`, else "pair".
+        by: "pair", each pair of shapes or particle objects that may touch; "body", each body,
+            static shape and particle object; "all", all pairs together; "" is "all" with `between`,
+            else "pair".
         between: two patterns of paths of shapes, particle objects or bodies; only pairs with one of
             each are measured.
         top: only the pairs that come nearest in the whole motion; 0 is all.
@@ -216,9 +224,7 @@ def _all_blocks(
     progress: Progress,
 ) -> Clearances:
     """The clearances of all blocks of a motion, measured one after another."""
-    names = ("distance", "normal", "point0", "point1", "error", "pair")
-    if measured.has_objects:
-        names = (*names, "indices", "barycentric")
+    names = ("distance", "normal", "point0", "point1", "error", "pair", *element_arrays(measured))
     blocks = []
     for block in measured.blocks():
         arrays = {name: getattr(block, name) for name in names}

@@ -48,11 +48,11 @@ class SceneResult(
     counted. pair_count: all pairs of shapes that are in a world together, each template once.
     excluded_pairs: of the others by rule, each pair once, under the first that forbids it; empty if
     not counted. kept_attributes: count of shapes with each attribute that is read but affects no
-    contact. pairs, why: if requested. deformables: path, kind, template, particles, triangles and
-    tetrahedra of each object of particles; None without. triggers: number of shapes that are not
-    solid, and of pairs that may touch and have one, None if not counted; None without triggers, and
-    then no shape has the key trigger. template_differences: of a scene of several templates, see
-    `template_rows`.
+    contact. pairs, why: if requested. deformables: path, kind, template, particles, lines,
+    triangles and tetrahedra of each object of particles; None without. triggers: number of shapes
+    that are not solid, and of pairs that may touch and have one, None if not counted; None without
+    triggers, and then no shape has the key trigger. template_differences: of a scene of several
+    templates, see `template_rows`.
     """
 
     file: str
@@ -82,11 +82,9 @@ class SceneResult(
 
 
 def _deformables(particles: Particles) -> list[dict[str, Any]]:
-    triangles = np.bincount(
-        particles.owner[particles.triangle[:, 0]], minlength=len(particles.path)
-    )
-    tetrahedra = np.bincount(
-        particles.owner[particles.tetrahedron[:, 0]], minlength=len(particles.path)
+    lines, triangles, tetrahedra = (
+        np.bincount(particles.owner[element[:, 0]], minlength=len(particles.path))
+        for element in (particles.line, particles.triangle, particles.tetrahedron)
     )
     return [
         {
@@ -94,6 +92,7 @@ def _deformables(particles: Particles) -> list[dict[str, Any]]:
             "kind": particles.kind[row],
             "template": int(particles.template[row]),
             "particles": int(particles.first[row + 1] - particles.first[row]),
+            "lines": int(lines[row]),
             "triangles": int(triangles[row]),
             "tetrahedra": int(tetrahedra[row]),
         }

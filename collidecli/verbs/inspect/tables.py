@@ -91,8 +91,12 @@ def _particle_rows(objects: list[ResultDict]) -> list[tuple[str, str]]:
     """One row an object of particles, the first five; none without particles."""
     shown = []
     for item in objects[:5]:
-        triangles = f", {plural(item['triangles'], 'triangle')}" if item["triangles"] else ""
-        shown.append(f"{count(item['particles'])}: {item['kind']} {item['path']}{triangles}")
+        parts = [
+            f", {plural(item[name], name.removesuffix('s'))}"
+            for name in ("lines", "triangles")
+            if item.get(name)
+        ]
+        shown.append(f"{count(item['particles'])}: {item['kind']} {item['path']}{''.join(parts)}")
     shown += [f"and {plural(len(objects) - 5, 'more object')}"] if len(objects) > 5 else []
     return [("particles" if row == 0 else "", text) for row, text in enumerate(shown)]
 

@@ -129,7 +129,8 @@ def _listed(tally: LabelTally, first: int) -> list[dict[str, Any]]:
     rows = []
     for row in order[:first]:
         at = sensor[row], partner[row]
-        slipping, force = int(tally.slipping[at]), tally.force[at]
+        slipping = int(tally.slipping[at])
+        force = tally.force[at]
         rows.append(
             {
                 "sensor": labels.sensors[at[0]],

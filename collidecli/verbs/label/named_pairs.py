@@ -31,7 +31,9 @@ class NamedPairs:
     """
 
     def __init__(self, pairs: Sequence[tuple[str, str]], rule: LabelRule) -> None:
-        self._patterns, self.names, self._rule = pairs, tuple(map(" ".join, pairs)), rule
+        self._patterns = pairs
+        self.names = tuple(map(" ".join, pairs))
+        self._rule = rule
         self._missing = set(self.names)
         for text in self.names:
             if self.names.count(text) > 1:

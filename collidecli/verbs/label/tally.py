@@ -32,8 +32,10 @@ class LabelTally:
         self._bin_ends = set((self.bins.start + self.bins.lengths).tolist())
         self._progress = progress
         shape = labels.shape[2:]
-        self.cells, self.slipping = np.zeros(shape, np.int64), np.zeros(shape, np.int64)
-        self.distance, self.slip = np.full(shape, np.inf, np.float32), np.zeros(shape)
+        self.cells = np.zeros(shape, np.int64)
+        self.slipping = np.zeros(shape, np.int64)
+        self.distance = np.full(shape, np.inf, np.float32)
+        self.slip = np.zeros(shape)
         self.force = np.full(shape, np.nan)
         self._binned: list[tuple[np.ndarray, np.ndarray]] = []
 

@@ -66,5 +66,6 @@ def _of_frames(
             raise InputError(
                 f"the frames of demonstration '{name}' have a gap", files, SAME_EPISODES
             )
-        begin[row], count[row] = (frames[0] if len(frames) else 0), len(frames)
+        begin[row] = frames[0] if len(frames) else 0
+        count[row] = len(frames)
     return Episodes(first.name, first.world, begin, count)

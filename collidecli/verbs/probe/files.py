@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -12,10 +13,11 @@ import numpy as np
 
 from collidecli.exporters.arrays import Array, episode_arrays, held, write_npz
 from collidecli.motions.probes import ProbeBlock, ProbedMotion
-from collidecli.pages.view.map_file import MAP_FORMAT
+from collidecli.pages.view.map_file import ATTRIBUTES, MAP_FORMAT
 from collidecli.results.endings import HDF5_ENDINGS
-from collidecli.storage.array_files import arrays_h5
+from collidecli.storage.array_files import VERSION, arrays_h5
 from collidecli.storage.atomic_output import AtomicOutput
+from collidecli.storage.contact_sets.header import creator
 from collidecli.storage.regular_files import open_input
 from collidecli.temporary_folders import TemporaryFolder
 
@@ -68,10 +70,10 @@ def written_map(
         for name, (kind, element, _) in arrays.dense().items()
     }
     tables = _tables(probed)
+    about = {**about, "trajectory_sha256": probed.motion.sha256}
     if path.lower().endswith(HDF5_ENDINGS):
         units = {name: unit for name, (_, _, unit) in arrays.dense().items()}
         units |= {"time": "s", "point": "m"}
-        about = {**about, "trajectory_sha256": probed.motion.sha256}
         with arrays_h5(output, MAP_FORMAT, about, tables, units, dense) as append:
             yield lambda block: append(block.first, arrays.values(block))
         return
@@ -89,6 +91,7 @@ def written_map(
         finally:
             for file in opened.values():
                 file.close()
+        tables[ATTRIBUTES] = np.array(_attributes(about))
         write_npz(output, [*_stored(files, dense), *(held(*table) for table in tables.items())])
 
 
@@ -108,6 +111,12 @@ def _stored(
                     yield np.frombuffer(content, kind).reshape(1, *shape[1:])
 
         yield Array(name, kind, shape, pieces)
+
+
+def _attributes(about: Mapping[str, Any]) -> str:
+    """The attributes of a contact map as the text that an NPZ file has. about: further ones."""
+    root = {"format": MAP_FORMAT, "format_version": list(VERSION), "creator": creator()}
+    return json.dumps({**root, **about}, sort_keys=True)
 
 
 def _tables(probed: ProbedMotion) -> dict[str, np.ndarray]:

@@ -99,9 +99,11 @@ class TriangleCounts:
         """float64[n, 3]: least and greatest corners of the other shapes' boxes [m]."""
         shapes = self._model.shapes
         in_mesh = compose_poses(inverse_poses(placed.pose[row, mesh]), placed.pose[row, other])
-        meshes, others = placed.rows[mesh], placed.rows[other]
+        meshes = placed.rows[mesh]
+        others = placed.rows[other]
         apart = sum(shapes.margin[rows] + shapes.gap[rows] for rows in (meshes, others))
-        kinds, sizes = shapes.type[others], shapes.size[others]
+        kinds = shapes.type[others]
+        sizes = shapes.size[others]
         ends = []
         for sign in (-1.0, 1.0):
             height = np.empty((len(row), 3))

@@ -49,7 +49,8 @@ def read_verb_result(name: str, path: str) -> dict[str, Any] | None:
         return None
     schema, layout, is_whole, fix = VERB_RESULTS[name]
     if name == "labels" and is_sensors(path):
-        schema, layout = SensorResult.SCHEMA, SENSORS
+        schema = SensorResult.SCHEMA
+        layout = SENSORS
     result = read_result(path, schema, layout)
     if not is_whole(result):
         raise InputError("lacks values, or has damaged ones", path, fix)

@@ -22,7 +22,7 @@ from collidecli.motions.sources import ANYWAY, find_sources
 from collidecli.pages.view.colours import NO_COLOURS
 from collidecli.pages.view.contact_map import DEFAULT_RANGE, ViewMap, frames_in_map
 from collidecli.pages.view.frames import ViewFrames
-from collidecli.pages.view.map_file import ContactMap, opened_contact_map
+from collidecli.pages.view.map_file import ContactMap
 from collidecli.pages.view.meshes import coarse_heightfields
 from collidecli.pages.view.page import first_worlds, view_page
 from collidecli.pages.view.touches import TouchList, touches_of
@@ -32,6 +32,7 @@ from collidecli.storage.atomic_output import AtomicOutput
 from collidecli.storage.contact_sets.reader import ContactSet
 from collidecli.storage.field_cache import cache_folder
 from collidecli.storage.process_activity import reading
+from collidecli.verbs.view.map_source import opened_contact_map
 from collidecli.wording import numbered
 
 FORMATS = {"page": (".html", ".htm"), "rerun": (".rrd",)}
@@ -185,10 +186,6 @@ def check_map_options(request: ViewRequest) -> None:
     if request.map and request.points_only:
         raise InputError(
             "--map colours shapes, and --points-only draws none", "", "leave one of them out"
-        )
-    if request.map and request.to == "rerun":
-        raise InputError(
-            "a recording for Rerun has no contact maps", "--map", "leave out --to rerun"
         )
 
 

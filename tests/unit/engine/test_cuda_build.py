@@ -10,6 +10,7 @@ from collidecli.engine.candidates import count_lanes, write_lanes
 from collidecli.engine.cells import bound_blocks, transform_shapes
 from collidecli.engine.collider_query import hull_of, primitive_of
 from collidecli.engine.contact_record import count_touching
+from collidecli.engine.device_kinematics import pose_configurations
 from collidecli.engine.distances import surfaces
 from collidecli.engine.distances.points import point_kernel
 from collidecli.engine.distances.queries import copy_distances, least_of_contacts, mark_apart
@@ -18,6 +19,7 @@ from collidecli.engine.geometry.distance_rows import fill_rows_of_mesh
 from collidecli.engine.geometry.mesh_clearance import measure_grid
 from collidecli.engine.hydroelastic.pairs import prepare_pairs
 from collidecli.engine.hydroelastic.polytopes import clip_cells
+from collidecli.engine.hydroelastic.stage import write_body_poses
 from collidecli.engine.hydroelastic.voxel_blocks import voxel_kernels
 from collidecli.engine.hydroelastic.voxel_surface import cut_voxels
 from collidecli.engine.narrowphase.collider_factory import WITH_EPA, collider
@@ -136,6 +138,8 @@ KERNELS = {
     "touch_of_meshes": surfaces_kernel(),
     "list_undecided": list_undecided,
     "prepare_pairs": prepare_pairs,
+    "pose_configurations": pose_configurations,
+    "write_body_poses": write_body_poses,
     "clip_cells": clip_cells,
     "cut_voxels": cut_voxels,
     "sample_corners": voxel_kernels(True, True).sample_corners,

@@ -395,7 +395,7 @@ def all_pairs(
     joined = np.eye(len(particles), dtype=bool)
     joined[edges[:, 0], edges[:, 1]] = joined[edges[:, 1], edges[:, 0]] = True
     near = np.linalg.matrix_power(joined.astype(int), rings) > 0
-    vertices = np.unique(particles.triangle)[:, None]
+    vertices = np.unique([*particles.triangle.ravel(), *particles.line.ravel()])[:, None]
     triangles = np.array([np.roll(corners, -corners.argmin()) for corners in particles.triangle])
     found = {}
 
@@ -425,7 +425,7 @@ def all_pairs(
 
 
 def crumpled(size: float, seed: int):
-    """Two cloths and a soft body, crumpled at random."""
+    """Two cloths, a soft body and a cable, crumpled at random."""
     rng = np.random.default_rng(seed)
     vertices, faces = grid(4)
     builder = ModelBuilder()
@@ -439,6 +439,7 @@ def crumpled(size: float, seed: int):
     tetrahedra = [[0, 1, 3, 5], [0, 3, 2, 6], [0, 5, 4, 6], [3, 5, 6, 7], [0, 3, 5, 6]]
     builder.add_soft_mesh(vertices=cube, indices=tetrahedra)
     builder.add_particles([[0.0, 0.0, 0.0]])
+    builder.add_cable(vertices=np.linspace([-0.5, 0.0, 0.2], [0.5, 0.3, 0.2], 9) * size)
     model = builder.finalize()
     return model, model.particles.position + rng.normal(
         size=(len(model.particles), 3)
@@ -460,6 +461,10 @@ def test_contacts_are_those_of_all_pairs(size, rings, rest):
     assert keys == sorted(expected)
     assert sum(key[0] == 0 for key in keys) > 20
     assert sum(key[0] == 1 for key in keys) > 20
+    cable = model.particles.first[-2]
+    assert any(key[0] == 0 and key[1] >= cable for key in keys)
+    assert any(key[0] == 1 and key[-1] >= cable for key in keys)
+    assert rings > 1 or any(key[0] == 1 and key[1] >= cable for key in keys)
     np.testing.assert_allclose(
         columns["distance"], [expected[key] for key in keys], atol=1e-6 * size
     )

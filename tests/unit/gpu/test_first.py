@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 
 from collidecli.engine.cells import PoseBatch
+from collidecli.engine.chunk_sizes import IN_FLIGHT
 from collidecli.engine.runtime import device_stream
 from collidecli.engine.runtime.workspace import Workspace
 from tests.gpu import answers, first, sanitizer
@@ -31,7 +32,7 @@ from tests.gpu.benchmark_scenes import (
     robot_poses,
 )
 from tests.gpu.first import NotRun, Run, Step, StepFailed
-from tests.gpu.timings import DESTINATIONS, contacts_stay
+from tests.gpu.timings import DESTINATIONS, ONE_AT_A_TIME, contacts_stay
 from tests.support.device_scenes import RECORDED, SCENES, Difference, scene_blocks, scene_pipeline
 
 ROOT = Path(__file__).parents[3]
@@ -94,6 +95,8 @@ def test_rehearsal_needs_neither_usd_nor_mujoco(tmp_path):
         there = row["device"]["stay"]
         assert there["contacts"] == row["device"]["host"]["contacts"]
         assert there["stage_seconds"]["narrow_phase"] > 0.0
+        workers = {name: row["device"][name]["workers"] for name in (*DESTINATIONS, ONE_AT_A_TIME)}
+        assert workers == {**dict.fromkeys(DESTINATIONS, IN_FLIGHT), ONE_AT_A_TIME: 1}
         assert there["frames_per_second"] == pytest.approx(row["frames"] / there["seconds"])
 
 
@@ -104,6 +107,7 @@ def test_an_unknown_step_is_refused(tmp_path, capsys):
     assert not output.exists()
 
 
+@pytest.mark.rest
 def test_an_absent_device_fails_its_step_without_a_traceback(tmp_path, capfd):
     output = tmp_path / "first.json"
     arguments = ["--device", "cuda:99", "--output", str(output), "--steps", "machine"]

@@ -23,14 +23,15 @@ def model_and_motion(bodies: int, worlds: int = 1, recorded: int = 1):
 
 
 @pytest.mark.parametrize("limit", [8 * MIB, 64 * MIB, 256 * MIB])
+@pytest.mark.parametrize("in_flight", [1, 2])
 @pytest.mark.parametrize(("bodies", "worlds", "recorded"), [(3, 1, 1), (50, 64, 64), (50, 64, 1)])
-def test_the_shares_add_up_to_the_limit(limit, bodies, worlds, recorded):
-    shares = memory_shares.shared_out(
-        limit, *model_and_motion(bodies, worlds, recorded), 10_000 * worlds
-    )
+def test_the_shares_add_up_to_the_limit(limit, bodies, worlds, recorded, in_flight):
+    """in_flight: chunks whose poses a device reads at a time."""
+    given = model_and_motion(bodies, worlds, recorded)
+    shares = memory_shares.shared_out(limit, *given, 10_000 * worlds, in_flight=in_flight)
     row_bytes = sum(c.width * c.dtype_for(np.dtype(np.float64)).itemsize for c in RIGID_COLUMNS)
     poses = (
-        memory_shares.HELD_BATCHES
+        (memory_shares.HELD_BATCHES + in_flight - 1)
         * -(-shares.chunk_cells // worlds)
         * memory_shares.POSE_BYTES
         * bodies

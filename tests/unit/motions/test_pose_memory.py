@@ -85,6 +85,7 @@ def test_a_device_copies_poses_from_where_they_are_read(motion, scene, monkeypat
             pose_bytes.append((values.nbytes, stream.traffic.host_copied_bytes - before))
 
     monkeypatch.setattr(DeviceStream, "upload", recorded)
+    monkeypatch.setattr(motion, "read_joints", lambda frames: None)
     assert columns() == reference
     assert len(reference["shape0"]) > 0
     assert sum(size for size, _ in pose_bytes) == FRAMES * WORLDS * len(scene[1].bodies) * 56

@@ -83,7 +83,8 @@ def _add_bodies(spec: mujoco.MjSpec, links: Sequence[Link]) -> dict[str, mujoco.
             bodies[link.name] = spec.worldbody
             continue
         parent = spec.worldbody if link.parent is None else bodies[link.parent.name]
-        position, quaternion = ([0.0, 0.0, 0.0], IDENTITY)
+        position = [0.0, 0.0, 0.0]
+        quaternion = IDENTITY
         if link.joint is not None:
             position, quaternion = origin_of(link.joint)
         bodies[link.name] = parent.add_body(name=link.name, pos=position, quat=quaternion)

@@ -43,9 +43,12 @@ def worlds_chart(result: ResultDict, canvas: Canvas) -> Figure:
     x = np.linspace(0.0, FILL, points) if points > 1 else np.array([0.0, FILL])
     median = np.median(series, axis=0)
     colours = canvas.colours
-    lines, roles, medians = [], [], []
+    lines = []
+    roles = []
+    medians = []
     for number, row in enumerate(listed):
-        left, bottom = number % columns, -(number // columns) - 1.0
+        left = number % columns
+        bottom = -(number // columns) - 1.0
         for values, kept in ((median, medians), (series[number], lines)):
             y = bottom + LINE_HEIGHT * (values if points > 1 else np.repeat(values, 2)) / top
             kept.append(np.column_stack([left + x, y]))

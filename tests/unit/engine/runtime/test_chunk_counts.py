@@ -34,10 +34,22 @@ OPTIONS = {
 
 
 class Guards:
-    """Scratch arrays exactly as long as requested, between bytes that no kernel may change."""
+    """Scratch arrays exactly as long as requested, between bytes that no kernel may change, as are
+    those between the columns of a table."""
 
-    def __init__(self) -> None:
+    def __init__(self, patch: pytest.MonkeyPatch) -> None:
         self._held: list[tuple[np.ndarray, int, int]] = []
+        self._between: dict[str, tuple[wp.array, np.ndarray]] = {}
+        packed = Workspace.packed_table
+
+        def packed_table(workspace: Workspace, name: str, *arguments):
+            self._assert_untouched_between(name)
+            struct, arrays = packed(workspace, name, *arguments)
+            self._guard_between(name, list(arrays.values()))
+            return struct, arrays
+
+        patch.setattr(Workspace, "_allocated", lambda *arguments: self.allocated(*arguments))
+        patch.setattr(Workspace, "packed_table", packed_table)
 
     def allocated(self, workspace: Workspace, count: int, dtype, needed: int) -> wp.array:
         size = count * wp.types.type_size_in_bytes(dtype)
@@ -47,7 +59,25 @@ class Guards:
         self._held.append((block, begin, size))
         return wp.array(ptr=first + begin, shape=count, dtype=dtype, device="cpu")
 
+    def _guard_between(self, name: str, columns: list[wp.array]) -> None:
+        """Sets the bytes of a table that are of no column."""
+        whole: wp.array = vars(columns[0])["held"]
+        is_between = np.ones(whole.size, bool)
+        for column in columns:
+            begin = column.ptr - whole.ptr
+            size = column.size * wp.types.type_size_in_bytes(column.dtype)
+            is_between[begin : begin + size] = False
+        whole.numpy()[is_between] = 0xCD
+        self._between[name] = whole, is_between
+
+    def _assert_untouched_between(self, name: str) -> None:
+        if name in self._between:
+            whole, is_between = self._between.pop(name)
+            assert (whole.numpy()[is_between] == 0xCD).all(), name
+
     def assert_untouched(self) -> None:
+        for name in list(self._between):
+            self._assert_untouched_between(name)
         for block, begin, size in self._held:
             assert (block[:begin] == 0xCD).all()
             assert (block[begin + size :] == 0xCD).all()
@@ -135,8 +165,7 @@ def test_a_chunk_with_more_than_expected_is_computed_again(
     monkeypatch.setattr(device_stream, "TREATED_AS_DEVICES", {"cpu"})
     monkeypatch.setattr(device_stream, "keep_freed_memory", lambda device: None)
     monkeypatch.setattr(chunk_counts, "SPARE", 0)
-    guards = Guards()
-    monkeypatch.setattr(Workspace, "_allocated", lambda *arguments: guards.allocated(*arguments))
+    guards = Guards(monkeypatch)
     pipeline = pipeline_of(model, poses, OPTIONS[name], broad_phase=phase)
     scratch = Workspace(pipeline.device_model.device, 1 << 40, exact=True)
     assert_equal_blocks(blocks_of(pipeline, poses, scratch), reference)
@@ -178,8 +207,7 @@ def test_each_number_beyond_its_capacity_is_found(
         return most
 
     monkeypatch.setattr(ChunkCounts, "capacities", less)
-    guards = Guards()
-    monkeypatch.setattr(Workspace, "_allocated", lambda *arguments: guards.allocated(*arguments))
+    guards = Guards(monkeypatch)
     scratch = Workspace(pipeline.device_model.device, 1 << 40, exact=True)
     found = blocks_of(pipeline, same, scratch, begin=forget_arrays)
     assert_equal_blocks(found, reference)

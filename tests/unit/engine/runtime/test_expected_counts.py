@@ -91,6 +91,8 @@ CASES = [
     ),
     *((kind, "all", phase) for kind in MESHES for phase in ("nxn", "sap")),
     *((kind, "all", phase) for kind in PARTICLES for phase in ("explicit", "nxn", "sap")),
+    *(("hydroelastic", "all", phase) for phase in ("explicit", "nxn", "sap")),
+    ("hydroelastic", "reduced", "explicit"),
 ]
 
 
@@ -108,8 +110,7 @@ def test_a_chunk_with_more_than_expected_is_computed_again(
     monkeypatch.setattr(device_stream, "TREATED_AS_DEVICES", {"cpu"})
     monkeypatch.setattr(device_stream, "keep_freed_memory", lambda device: None)
     monkeypatch.setattr(chunk_counts, "SPARE", 0)
-    guards = Guards()
-    monkeypatch.setattr(Workspace, "_allocated", lambda *arguments: guards.allocated(*arguments))
+    guards = Guards(monkeypatch)
     pipeline = motion.pipeline(phase)
     scratch = Workspace(pipeline.device_model.device, 1 << 40, exact=True)
     assert_equal_blocks(blocks_of(pipeline, motion.poses, scratch, motion.positions), reference)
@@ -140,6 +141,17 @@ NAMES = [
     ("particles", "all", "soft_contacts_row"),
     ("elements", "all", "soft_contacts_row"),
     ("particles", "all", "self_contacts_pair"),
+    ("hydroelastic", "all", "hydro_candidate_bucket"),
+    ("hydroelastic", "all", "hydro_face"),
+    ("hydroelastic", "all", "hydro_cell"),
+    ("hydroelastic", "all", "hydro_cell_pair"),
+    ("hydroelastic", "all", "hydro_vertex"),
+    ("hydroelastic", "all", "hydro_root"),
+    ("hydroelastic", "all", "hydro_left_-1"),
+    ("hydroelastic", "all", "hydro_left_1"),
+    ("hydroelastic", "all", "hydro_final_1"),
+    ("hydroelastic", "all", "hydro_child_0"),
+    ("hydroelastic", "all", "hydro_face_1"),
 ]
 
 
@@ -175,8 +187,7 @@ def test_each_number_beyond_its_capacity_is_found(
         return most
 
     monkeypatch.setattr(ChunkCounts, "capacities", less)
-    guards = Guards()
-    monkeypatch.setattr(Workspace, "_allocated", lambda *arguments: guards.allocated(*arguments))
+    guards = Guards(monkeypatch)
     scratch = Workspace(pipeline.device_model.device, 1 << 40, exact=True)
     found = blocks_of(pipeline, poses, scratch, positions, forget_arrays)
     assert_equal_blocks(found, reference)
@@ -195,6 +206,8 @@ CEILINGS = {
     ("fields", "all"): (38, 10, 1, 1),
     ("particles", "all"): (46, 15, 5, 3),
     ("elements", "all"): (48, 15, 5, 3),
+    ("hydroelastic", "all"): (264, 55, 1, 16),
+    ("hydroelastic", "reduced"): (262, 56, 1, 15),
 }
 """Launches; scans, fills and copies; uploads; downloads of an expected chunk with broad phase
 `explicit`. The host waits once."""
@@ -223,7 +236,7 @@ def issued(monkeypatch) -> list[str]:
 @pytest.mark.parametrize(("kind", "name"), CEILINGS)
 def test_a_chunk_waits_once(as_device, issued, kind, name):  # noqa: F811
     """Whatever its shapes and frames; the launches of undecided touches depend on whether there were
-    any."""
+    any, those of voxels on how far they were divided."""
     motion = motion_of(kind, name)
     pipeline = motion.pipeline("explicit")
     found = []
@@ -241,7 +254,8 @@ def test_a_chunk_waits_once(as_device, issued, kind, name):  # noqa: F811
         others = len(issued) - launches
         found.append((launches, others, traffic.uploads, traffic.downloads))
     assert tuple(np.max(found, axis=0)) == CEILINGS[kind, name]
-    assert len(set(found)) == (2 if (kind, name) == ("meshes", "touch") else 1)
+    differs = kind == "hydroelastic" or (kind, name) == ("meshes", "touch")
+    assert len(set(found)) == (2 if differs else 1)
 
 
 def test_colliders_compiled_on_demand_are_expected(as_device, exceeded):  # noqa: F811

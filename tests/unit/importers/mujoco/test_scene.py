@@ -517,7 +517,7 @@ def positions_of(found, model, qpos: np.ndarray) -> tuple[np.ndarray, np.ndarray
 def test_vertices_move_as_in_mujoco(tmp_path):
     found, model = load(tmp_path, SCENE)
     assert model.particles.path == ("sheet", "cube", "rope")
-    assert model.particles.kind == ("cloth", "soft", "particles")
+    assert model.particles.kind == ("cloth", "soft", "cable")
     np.testing.assert_allclose(model.particles.radius, [0.01] * (25 + 27) + [0.02] * 4)
     assert len(model.particles.triangle) == 32 + 48
     qpos = shaken(found.mj_model, 5)
@@ -549,20 +549,24 @@ def test_a_pinned_vertex_does_not_touch_the_shapes_of_its_body(tmp_path):
     columns = block.groups["soft_contacts"].columns
     arm = int(np.flatnonzero(model.shapes.body == model.bodies.path.index("arm"))[0])
     assert model.particles.body[52] == model.bodies.path.index("arm")
-    assert columns["indices"][columns["shape"] == arm, 0].tolist() == [53, 54, 55]
+    rows = columns["indices"][columns["shape"] == arm]
+    assert rows[rows[:, 1] < 0, 0].tolist() == [53, 54, 55]
+    assert (rows[:, 1] >= 0).sum() > 0
+    assert not (rows == 52).any()  # nor do the lines that end at it
 
 
-def test_edges_of_a_cable_are_named(tmp_path):
-    """They are in no contact, in frames or between them."""
-    told = "of lines: the vertices are particles, the edges between them touch nothing"
-    assert load(tmp_path, SCENE)[0].warnings[-1] == f"flex 'rope' {told}"
-    rope = '<flexcomp type="grid" count="2 1 1" spacing="1 1 1" dim="1" mass="1" name="b"/>'
-    more = SCENE.replace('<body name="arm"', f'<body name="post">{rope}</body><body name="arm"')
-    last = load(tmp_path, more)[0].warnings[-1]
-    assert last.startswith("flex '")
-    assert last.endswith(f"' and 1 other {told}")
-    silent = SCENE.replace('selfcollide="none"', 'selfcollide="none" contype="0" conaffinity="0"')
-    assert not any(told in warning for warning in load(tmp_path, silent)[0].warnings)
+def test_a_flex_of_lines_is_a_cable(tmp_path):
+    """Its lines are elements, and nothing of it is left out with a warning."""
+    found, model = load(tmp_path, SCENE)
+    assert not any("rope" in warning and "lines" in warning for warning in found.warnings)
+    assert (model.particles.line - model.particles.first[2]).tolist() == [[0, 1], [1, 2], [2, 3]]
+    circle = '<flexcomp type="circle" count="5 1 1" spacing="0.1 1 1" dim="1" mass="1" name="b"/>'
+    more = SCENE.replace('<body name="arm"', f'<body name="post">{circle}</body><body name="arm"')
+    found, model = load(tmp_path, more)
+    row = model.particles.path.index("b")
+    of_circle = model.particles.owner[model.particles.line[:, 0]] == row
+    ends = model.particles.line[of_circle] - model.particles.first[row]
+    assert sorted(map(sorted, ends.tolist())) == [[0, 1], [0, 3], [1, 2], [2, 3]]
 
 
 def test_a_flex_that_does_not_collide_is_left_out(tmp_path):

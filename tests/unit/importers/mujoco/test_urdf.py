@@ -451,3 +451,22 @@ def test_named_folders_of_packages_come_before_those_of_variables(tmp_path, monk
     assert package_file(*names) == str(tmp_path / "ros" / "arm" / "hull.stl")
     mine = str(tmp_path / "mine")
     assert package_file(*names, (mine,)) == f"{mine}/arm/hull.stl"
+
+
+def test_an_mjcf_attaches_a_robot_beside_other_bodies(tmp_path):
+    (tmp_path / "robot.urdf").write_text(ARM)
+    alone = load(tmp_path, tmp_path / "robot.urdf")[0].mj_model
+    text = """<mujoco>
+      <asset><model name="arm" file="robot.urdf"/></asset>
+      <worldbody>
+        <geom name="table" type="box" size="1 1 .1"/>
+        <attach model="arm" body="base" prefix=""/>
+      </worldbody>
+    </mujoco>"""
+    imported, model = mujoco_pairs.load(tmp_path, text)
+    attached = imported.mj_model
+    assert imported.warnings == ()
+    assert "table" in model.shapes.path
+    assert attached.ngeom == alone.ngeom + 1
+    names = [alone.joint(k).name for k in range(alone.njnt)]
+    assert names == [attached.joint(k).name for k in range(attached.njnt)]

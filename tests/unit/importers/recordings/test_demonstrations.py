@@ -90,6 +90,18 @@ def test_poses_are_mujocos(tmp_path, act, on, dtype):
     motion.close()
 
 
+def test_states_are_read_as_joints_for_a_device(tmp_path):
+    """Of one scene; the mocap body rests. Worlds of several scenes are read as poses."""
+    demos = {"demo_0": states_of()[0], "demo_1": states_of(lift=0.3)[0]}
+    _, motion = opened(write(tmp_path / "a", demos))
+    joints = motion.read_joints(range(1, 5))
+    assert joints.shape == (4, 2, 3, 7)
+    np.testing.assert_array_equal(joints.poses(), motion.read(range(1, 5)))
+    other = SCENE.replace("0.05", "0.06")
+    _, motion = opened(write(tmp_path / "b", demos, {"demo_0": SCENE, "demo_1": other}))
+    assert motion.read_joints(range(1, 5)) is None
+
+
 def test_a_slice_of_frames_reads_as_the_whole(tmp_path):
     states, _ = states_of()
     path = write(tmp_path / "a", {"demo_0": states, "demo_1": states[:4]})

@@ -1,0 +1,111 @@
+"""The lines of a cable of MJCF from the scene's file to contacts, touches between frames, distances
+and views."""
+
+import re
+
+import numpy as np
+import pytest
+
+import collidecli
+from tests.cli.conftest import write_poses
+from tests.cli.test_view import recorded
+from tests.cli.test_view_map import page_data
+
+SCENE = """<mujoco><worldbody>
+<geom name="floor" type="plane" size="0 0 1" pos="0 0 -2"/>
+<geom name="peg" type="box" size="0.01 0.2 0.01"/>
+<geom name="side" type="sphere" size="0.1" pos="0.2 0.25 0"/>
+<body name="rope"><flexcomp name="rope" type="grid" count="4 1 1" spacing="0.4 1 1" dim="1"
+ radius="0.005" mass="1"><contact selfcollide="none"/></flexcomp></body>
+</worldbody></mujoco>
+"""
+SPACING = 0.4
+RADIUS = 0.005
+HEIGHTS = np.array([0.3, 0.05, 0.012, -0.05, -0.3])
+"""Of the cable in each frame: above the peg, near it, in contact, and below it."""
+
+
+@pytest.fixture
+def rope(here):
+    """A cable along x that falls past a peg between two of its vertices: scene.xml, motion.h5."""
+    (here / "scene.xml").write_text(SCENE)
+    poses = np.zeros((len(HEIGHTS), 1, 4, 7))
+    poses[..., 6] = 1.0
+    poses[..., 0] = SPACING * (np.arange(4) - 1.5)
+    poses[..., 2] = HEIGHTS[:, None, None]
+    write_poses(here / "motion.h5", poses, [f"rope_{k}" for k in range(4)])
+
+
+def of_lines(path: str, group: str):
+    with collidecli.ContactSet.open(path) as contacts:
+        return contacts.to_pandas(group=group)
+
+
+@pytest.mark.usefixtures("rope")
+def test_the_middle_line_touches_the_peg(collide):
+    result = collide.result("run scene.xml -t motion.h5 --sweep --soft-gap 5cm -o out.h5")
+    assert not any("lines" in warning for warning in result["warnings"])
+    rows = of_lines("out.h5", "soft_contacts")
+    on_peg = rows[rows["shape"] == "peg"]
+    assert (on_peg["kind"] == "edge").all()
+    assert on_peg["object"].tolist() == ["rope"] * 3
+    expected = np.abs(HEIGHTS[1:4]) - 0.01 - RADIUS
+    assert on_peg["distance"].to_numpy() == pytest.approx(expected, abs=1e-7)
+    swept = of_lines("out.h5", "soft_sweep")
+    on_peg = swept[swept["shape"] == "peg"]
+    assert on_peg["kind"].tolist() == ["edge"] * 2
+    assert on_peg["tunnel"].tolist() == [0, 0]
+    collide.ok("check out.h5")
+    collide.ok("run scene.xml -t motion.h5 --sweep --frames ::4 -o fast.h5 -q")
+    swept = of_lines("fast.h5", "soft_sweep")
+    assert swept["tunnel"].tolist() == [1]
+    assert swept["kind"].tolist() == ["edge"]
+    assert swept["enter"].to_numpy() == pytest.approx([(0.3 - 0.015) / 0.6], abs=1e-5)
+    events = collide.ok("events fast.h5 --sweep").out
+    assert re.search(r" peg +rope$", events, re.M)
+    collide.ok("check fast.h5")
+
+
+@pytest.mark.usefixtures("rope")
+def test_distances_are_those_of_the_lines(collide):
+    result = collide.result("clearance scene.xml -t motion.h5")
+    found = {row["shape0"]: row for row in result["listed"]}
+    assert found["peg"]["least_distance"] == pytest.approx(0.012 - 0.01 - RADIUS, abs=1e-9)
+    assert found["peg"]["indices"] == [1, 2]
+    # The sphere's middle is 0.25 beside the end of the line at x = 0.2.
+    assert found["side"]["least_distance"] == pytest.approx(
+        np.hypot(0.25, 0.012) - 0.1 - RADIUS, abs=1e-9
+    )
+    assert found["floor"]["least_distance"] == pytest.approx(2.0 - 0.3 - RADIUS, abs=1e-9)
+
+
+@pytest.mark.usefixtures("rope")
+def test_inspect_counts_the_lines(collide):
+    result = collide.result("inspect scene.xml")
+    assert [(row["kind"], row["lines"]) for row in result["deformables"]] == [("cable", 3)]
+    assert "4: cable rope, 3 lines" in collide.ok("inspect scene.xml").out
+
+
+@pytest.mark.usefixtures("rope")
+def test_a_page_has_the_lines(collide):
+    pytest.importorskip("viser")
+    collide.ok("run scene.xml -t motion.h5 -o out.h5 -q")
+    collide.ok("view out.h5 --scene scene.xml -t motion.h5 --export page.html")
+    (drawn,) = page_data("page.html")["particles"].values()
+    assert drawn["lines"] == [0, 1, 1, 2, 2, 3]
+    assert drawn["triangles"] == []
+    assert drawn["points"] == 0
+    assert drawn["thickness"] == pytest.approx(2.0 * RADIUS)
+
+
+@pytest.mark.usefixtures("rope")
+def test_a_recording_has_the_lines(collide):
+    collide.ok("run scene.xml -t motion.h5 -o out.h5 -q")
+    found = recorded(collide, "out.h5", "--scene", "scene.xml", "-t", "motion.h5")
+    strips = found.columns("/world_0/particles/cables")["strips"]
+    assert [len(each) for each in strips] == [3] * len(HEIGHTS)
+    at = np.array(strips)
+    assert at[:, :, :, 0] == pytest.approx(
+        np.tile([[-0.6, -0.2], [-0.2, 0.2], [0.2, 0.6]], (len(HEIGHTS), 1, 1)), abs=1e-6
+    )
+    assert at[:, 0, 0, 2] == pytest.approx(HEIGHTS, abs=1e-6)
