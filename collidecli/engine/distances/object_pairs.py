@@ -186,9 +186,10 @@ class ObjectPairDistances:
         samples = self._segments(launches, part, np.arange(len(rows)), first, SAMPLES)
         found = launches.found(samples, bound)
         np.minimum.at(bound, samples.query, found["value"])
+        query, side = np.nonzero(searches)
         every = _Searches.joined(
             [
-                self._segments(launches, part, *np.nonzero(searches)),
+                self._segments(launches, part, query, side),
                 self._inside(launches, part),
             ]
         )

@@ -95,8 +95,13 @@ class Sampler:
         workspace.launch(count_roots, count, [hydro, end])
         left = workspace.scanned("hydro_root", end, count, 1, spare_for_none=0)
         block = workspace.array("hydro_block_0", left.most, Block)
-        names = "hydro_final_level", "hydro_overlaps", "hydro_missed"
-        marks = PairMarks(count, *(workspace.array(name, count, wp.int32) for name in names), patch)
+        marks = PairMarks(
+            count,
+            final_level=workspace.array("hydro_final_level", count, wp.int32),
+            overlaps=workspace.array("hydro_overlaps", count, wp.int32),
+            missed=workspace.array("hydro_missed", count, wp.int32),
+            patch=patch,
+        )
         arguments = [end, block, marks.final_level, marks.overlaps, marks.missed]
         workspace.launch(write_roots, count, arguments)
         number = 0
