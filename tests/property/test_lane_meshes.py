@@ -91,8 +91,13 @@ def launched(monkeypatch) -> list[wp.Kernel]:
     return found
 
 
-@pytest.mark.share(2)
-@pytest.mark.parametrize("name", SCENES)
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=pytest.mark.rest) if name == "finely divided" else name
+        for name in SCENES
+    ],
+)
 def test_lanes_in_any_order_have_the_bits_of_one_thread(name, launched, monkeypatch):
     find_device("cpu")
     scene = SCENES[name]()

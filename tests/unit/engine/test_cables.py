@@ -55,6 +55,7 @@ def sampled_lines(solid: Solid, rng: np.random.Generator, count: int) -> np.ndar
     return np.stack([middles - share * along, middles + (1.0 - share) * along], axis=1)
 
 
+@pytest.mark.share(6)
 @pytest.mark.parametrize("size", [1e-3, 1.0, 1e3])
 @pytest.mark.parametrize("name", SOLIDS)
 def test_lines_are_as_near_as_brute_force_finds(name, size):

@@ -104,6 +104,7 @@ def check_rows(model: Model, position: np.ndarray, rows: ObjectPairRows, size: f
         np.testing.assert_allclose(surface, point, atol=1e-10 * size)
 
 
+@pytest.mark.share(9)
 @pytest.mark.parametrize("size", [1e-3, 1.0, 1e3])
 @pytest.mark.parametrize("reach", [3.0, 0.8, 0.15])
 def test_distances_are_those_of_brute_force(size, reach):
