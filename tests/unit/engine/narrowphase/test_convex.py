@@ -409,7 +409,14 @@ def _kernel() -> wp.Kernel:
         )
         minimum = minimum_on_disc(difference, start[i])
         if minimum.found == 0:
-            minimum = descend(difference, start[i], 0, scale, Vec3())
+            minimum = descend(
+                difference,
+                start[i],
+                0,
+                scale,
+                Vec3(),
+                difference_support(difference, start[i]),
+            )
         radii = difference.radius_a + difference.radius_b
         height[i] = minimum.height + radii
         if (
