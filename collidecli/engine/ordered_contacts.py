@@ -1,7 +1,7 @@
 """Compaction of a chunk's emitted contacts to the columns of the contact set, in canonical order
 and world frame."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -283,7 +283,7 @@ def new_columns(
     destination: ColumnDestination,
     workspace: Workspace,
     scaled: bool = False,
-) -> tuple[Any, dict[str, wp.array], dict[str, wp.array]]:
+) -> tuple[Any, dict[str, wp.array | np.ndarray], dict[str, wp.array]]:
     """The struct of a writer for `total` rows, the arrays of the columns that are wanted, by name,
     and all arrays, with "cell_end" int32[cells]; without values.
 
@@ -297,6 +297,12 @@ def new_columns(
     sizes = map(wp.types.type_size_in_bytes, map(writer.elements.__getitem__, names))
     workspace.check(total * sum(sizes))
     kept = destination.kept
+    if kept is None and not (workspace.has_own_memory or scaled) and len(names) == len(
+        writer.elements
+    ):
+        columns, results = workspace.result_table(writer.struct, total, writer.elements)
+        cell_end = workspace.array(f"{writer.name}_cell_end", chunk.cell_count, wp.int32)
+        return columns, results, {"cell_end": cell_end}
     if kept is None:
         lengths = {name: (total, element) for name, element in others.items()}
         lengths["cell_end"] = (chunk.cell_count, wp.int32)
@@ -313,7 +319,7 @@ def new_columns(
 
 
 def finished_columns(
-    wanted: dict[str, wp.array],
+    wanted: Mapping[str, wp.array | np.ndarray],
     cell_end: wp.array,
     total: ElementCount,
     chunk: Chunk,
