@@ -66,16 +66,19 @@ PER_THREAD = 64
 
 
 @wp.func_native("""
+#if defined(__CUDA_ARCH__)
+    return false;  // a thread of a device has one candidate
+#else
     const double* one = (const double*)&first;
     const double* other = (const double*)&second;
     bool equal = true;
     for (int k = 0; k < 7; ++k)
         equal = equal && one[k] == other[k] && (one[k] != 0.0 || 1.0 / one[k] == 1.0 / other[k]);
     return equal;
+#endif
 """)
 def is_repeated(first: Pose, second: Pose) -> bool:
-    """Whether two poses have the same bits, but for NaN: 0 and -0 differ, since signs select
-    features."""
+    """Whether two poses have the same bits: 0 and -0 differ, as a sign may select a feature."""
     ...
 
 

@@ -246,6 +246,7 @@ class Workspace:
         elements: element type of each field.
         """
         struct = self.struct(kind)
+        self._tables.pop(kind, None)  # whose arrays the struct has no longer
         arrays = {}
         for name, element in elements.items():
             row_type, row_shape = rows_like(element)
