@@ -168,8 +168,8 @@ def convex_kernel(
         candidate = candidate_of(bucket, first)
         if candidate < 0:
             return
-        of_rows = candidates.row[candidate]
-        shapes = row_pair(rows, margins, of_rows)
+        rows_before = candidates.row[candidate]
+        shapes = row_pair(rows, margins, rows_before)
         a = shape_a(rows, shapes.row_a)
         b = shape_b(rows, shapes.row_b)
         pose_before = Pose()
@@ -178,9 +178,10 @@ def convex_kernel(
         last = wp.min(first + per_thread, bucket.start[bucket.index + 1] - begin)
         for index in range(first, last):
             candidate = bucket.order[begin + index]
-            if not candidates.row[candidate] == of_rows:
-                of_rows = candidates.row[candidate]
-                shapes = row_pair(rows, margins, of_rows)
+            pair_rows = candidates.row[candidate]
+            if pair_rows[0] != rows_before[0] or pair_rows[1] != rows_before[1]:
+                rows_before = pair_rows
+                shapes = row_pair(rows, margins, rows_before)
                 a = shape_a(rows, shapes.row_a)
                 b = shape_b(rows, shapes.row_b)
                 count = -1

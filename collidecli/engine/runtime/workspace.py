@@ -511,7 +511,7 @@ class Workspace:
 
     def send(
         self,
-        arrays: Mapping[str, tuple[wp.array | np.ndarray, int]],
+        arrays: Mapping[str, tuple[Any, int]],
         others: Mapping[str, tuple[wp.array, int]],
         count: ElementCount,
     ) -> Callable[[], dict[str, np.ndarray]]:

@@ -7,7 +7,7 @@ import pytest
 import warp as wp
 
 from collidecli.engine.cells import PoseBatch
-from collidecli.engine.geometry.primitives import primitive
+from collidecli.engine.geometry.primitives import difference_support, primitive
 from collidecli.engine.geometry.real import Pose, Real, Vec3
 from collidecli.engine.narrowphase.convex.convex_convex import MAX_CONTACTS
 from collidecli.engine.narrowphase.convex.depth_certificate import is_least_depth

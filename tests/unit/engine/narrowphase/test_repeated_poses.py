@@ -8,6 +8,7 @@ import warp as wp
 
 from collidecli.engine.geometry.real import Pose
 from collidecli.engine.narrowphase.collider import is_repeated
+from collidecli.engine.runtime.kernel import kernel
 from collidecli.python.contact_set import Contacts
 from collidecli.scene.builder import ModelBuilder
 from collidecli.scene.model import Model
@@ -75,7 +76,7 @@ def collided(model: Model, poses: np.ndarray) -> Contacts:
     return contacts_of(pipeline_of(model, poses), poses)
 
 
-@wp.kernel
+@kernel
 def compare(first: wp.array[Pose], second: wp.array[Pose], same: wp.array[wp.bool]):
     """One thread per pair of poses."""
     same[wp.tid()] = is_repeated(first[wp.tid()], second[wp.tid()])

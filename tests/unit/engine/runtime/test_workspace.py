@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import warp as wp
 
+from collidecli.engine.runtime.kernel import kernel
 from collidecli.engine.runtime.workspace import (
     FIRST_CAPACITY,
     FIRST_SHARE,
@@ -85,7 +86,7 @@ class Numbers:
     place: wp.array[wp.vec3d]
 
 
-@wp.kernel
+@kernel
 def fill(start: int, numbers: Numbers):
     """One thread per row."""
     row = wp.tid()
