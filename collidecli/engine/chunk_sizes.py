@@ -24,7 +24,8 @@ class ChunkSizes:
 
     instances: in a chunk. probe_instances: in the first chunks of a run, which measure the bytes of
     contacts and the seconds per cell. block_bytes: upper bound of the contacts of a chunk; several
-    blocks are in memory at a time. chunks_per_worker: a short run is cut into at least this many.
+    blocks are in memory at a time. chunks_per_worker: a short run is cut into at least this many,
+    and into `short_chunks` where each has `short_instances` and a block of cells.
     one_at_a_time: each chunk occupies the whole device, so that a run is not divided among workers.
     """
 
@@ -32,6 +33,8 @@ class ChunkSizes:
     probe_instances: int
     block_bytes: int
     chunks_per_worker: int
+    short_chunks: int
+    short_instances: int
     one_at_a_time: bool = False
 
     def dividing(self, worker_count: int) -> int:
@@ -40,14 +43,23 @@ class ChunkSizes:
 
 
 ON_CPU = ChunkSizes(
-    instances=98304, probe_instances=18432, block_bytes=4 << 20, chunks_per_worker=2
+    instances=98304,
+    probe_instances=18432,
+    block_bytes=4 << 20,
+    chunks_per_worker=2,
+    short_chunks=8,
+    short_instances=7168,
 )
-"""Enough instances to hide the cost of launches, few enough to stay near a core's cache."""
+"""Enough instances to hide the cost of launches, few enough to stay near a core's cache. In a short
+run all scratch is touched for the first time, at a page fault for each 4 KiB: smaller chunks touch
+less of it."""
 ON_DEVICE = ChunkSizes(
     instances=1 << 20,
     probe_instances=1 << 17,
     block_bytes=256 << 20,
     chunks_per_worker=1,
+    short_chunks=1,
+    short_instances=0,
     one_at_a_time=True,
 )
 """Enough instances to occupy all of a device's processors, and few read-backs of sizes per
@@ -99,8 +111,10 @@ def batch_cells(
 
     cell_count: of the run. width: instances per cell. block: cells that fill a block.
     """
-    parts = sizes.chunks_per_worker * sizes.dividing(worker_count)
-    per_worker = -(-cell_count // parts)
+    workers = sizes.dividing(worker_count)
+    per_worker = -(-cell_count // (sizes.chunks_per_worker * workers))
+    short = -(-cell_count // (sizes.short_chunks * workers))
+    per_worker = min(per_worker, max(short, sizes.short_instances // width, block))
     cells = max(1, min(cells_within(sizes.instances / width, block), per_worker))
     return cells if cells < world_count else cells // world_count * world_count
 

@@ -61,6 +61,14 @@ def row_pair(rows: ShapeRows, margins: Margins, row: wp.vec2i) -> RowPair:
 
 
 @wp.func
+def pose_of_pair(instances: Instances, pair: wp.vec2i, swapped: bool) -> Pose:
+    """Pose of shape b of a pair of instances in the frame of a, in float64."""
+    if swapped:
+        return relative_pose(instances.pose[pair[1]], instances.pose[pair[0]])
+    return relative_pose(instances.pose[pair[0]], instances.pose[pair[1]])
+
+
+@wp.func
 def query_of(
     rows: ShapeRows, margins: Margins, instances: Instances, pair: wp.vec2i, row: wp.vec2i
 ) -> Query:
@@ -70,10 +78,7 @@ def query_of(
     query.row_a = of_rows.row_a
     query.row_b = of_rows.row_b
     query.max_separation = of_rows.max_separation
-    if of_rows.swapped:
-        query.pose_b_to_a = relative_pose(instances.pose[pair[1]], instances.pose[pair[0]])
-    else:
-        query.pose_b_to_a = relative_pose(instances.pose[pair[0]], instances.pose[pair[1]])
+    query.pose_b_to_a = pose_of_pair(instances, pair, of_rows.swapped)
     return query
 
 

@@ -1,7 +1,7 @@
 """Compaction of a chunk's emitted contacts to the columns of the contact set, in canonical order
 and world frame."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -69,19 +69,6 @@ class RowWriter:
         self.struct: Any = struct_type(self.name, fields, __name__)
         self.row_bytes = sum(width * dtype.itemsize for dtype, width in types.values())
         self.kernel = kernel_of(self.struct, _VECTORS[float_type, 3])
-
-    def write(
-        self, threads: int, arguments: list[Any], count: int, workspace: Workspace
-    ) -> dict[str, np.ndarray]:
-        """The columns of `count` rows, filled when `workspace.finish` returns.
-
-        Raises ChunkTooLarge where they exceed the limit.
-        """
-        workspace.check(count * self.row_bytes)
-        columns, arrays = workspace.table(self.name, self.struct, count, self.elements)
-        workspace.launch(self.kernel, threads if count else 0, [*arguments, columns])
-        # Copies, since the next chunk reuses the scratch.
-        return {key: workspace.copied(array, count) for key, array in arrays.items()}
 
 
 def row_writers(
@@ -283,12 +270,13 @@ def new_columns(
     destination: ColumnDestination,
     workspace: Workspace,
     scaled: bool = False,
-) -> tuple[Any, dict[str, wp.array], dict[str, wp.array]]:
+) -> tuple[Any, dict[str, Any], dict[str, wp.array]]:
     """The struct of a writer for `total` rows, the arrays of the columns that are wanted, by name,
     and all arrays, with "cell_end" int32[cells]; without values.
 
     scaled: with the friction scales, if these are wanted, and the features that they depend on.
-    On a device, and where columns are kept, the struct has no arrays of other columns. Raises
+    On a device, and where columns are kept, the struct has no arrays of other columns. On the CPU,
+    where all columns are wanted, the arrays are those of the result, of NumPy. Raises
     ChunkTooLarge where the wanted columns exceed the limit.
     """
     names = [name for name in writer.elements if destination.has(name)]
@@ -297,6 +285,11 @@ def new_columns(
     sizes = map(wp.types.type_size_in_bytes, map(writer.elements.__getitem__, names))
     workspace.check(total * sum(sizes))
     kept = destination.kept
+    is_whole = len(names) == len(writer.elements) and not scaled
+    if is_whole and kept is None and not workspace.has_own_memory:
+        columns, results = workspace.result_table(writer.struct, total, writer.elements)
+        cell_end = workspace.array(f"{writer.name}_cell_end", chunk.cell_count, wp.int32)
+        return columns, results, {"cell_end": cell_end}
     if kept is None:
         lengths = {name: (total, element) for name, element in others.items()}
         lengths["cell_end"] = (chunk.cell_count, wp.int32)
@@ -313,7 +306,7 @@ def new_columns(
 
 
 def finished_columns(
-    wanted: dict[str, wp.array],
+    wanted: Mapping[str, Any],
     cell_end: wp.array,
     total: ElementCount,
     chunk: Chunk,

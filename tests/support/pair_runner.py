@@ -97,8 +97,8 @@ def launch_collider(
             _beside(np.array([0, 0, 0, 0, 0, 0, 1.0]), pose, pairs), dtype=Pose
         )
         shared = [rows, margins, instances, candidates]
-        if len(kernel.adj.args) > len([*shared, bucket, out]):
-            shared += [_lanes(pairs), 0, 1]
+        names = [argument.label for argument in kernel.adj.args]
+        shared += [_lanes(pairs), 0, 1] if "pairs" in names else [1]
         wp.launch(kernel, dim=pairs, inputs=[*shared, bucket, out])
         contact = out.contact.numpy().reshape(max_contacts, pairs).T
         return PairContacts(

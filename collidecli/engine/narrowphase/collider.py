@@ -11,9 +11,10 @@ import warp as wp
 
 from collidecli.engine.block_pairs import PairLanes, first_lane, lanes_below
 from collidecli.engine.cells import Instances
-from collidecli.engine.collider_query import query_of, relative_pose, row_pair
+from collidecli.engine.collider_query import pose_of_pair, relative_pose, row_pair
 from collidecli.engine.contact_record import Candidates, ContactBuffer, memory_row
 from collidecli.engine.device_model import Margins, ShapeRows
+from collidecli.engine.geometry.real import Pose
 from collidecli.engine.runtime.kernel import Occupancy, kernel
 from collidecli.engine.runtime.workspace import Workspace
 
@@ -60,6 +61,35 @@ def record_counts(
     candidates.stride[candidate] = out.pair_count
 
 
+PER_THREAD = 64
+"""Candidates of a convex collider of one thread on the CPU: two blocks of frames of a pair."""
+
+
+@wp.func_native("""
+#if defined(__CUDA_ARCH__)
+    return false;  // a thread of a device has one candidate
+#else
+    const double* one = (const double*)&first;
+    const double* other = (const double*)&second;
+    bool equal = true;
+    for (int k = 0; k < 7; ++k)
+        equal = equal && one[k] == other[k] && (one[k] != 0.0 || 1.0 / one[k] == 1.0 / other[k]);
+    return equal;
+#endif
+""")
+def is_repeated(first: Pose, second: Pose) -> bool:
+    """Whether two poses have the same bits: 0 and -0 differ, as a sign may select a feature."""
+    ...
+
+
+@wp.func
+def repeat_contacts(out: ContactBuffer, row: int, count: int):
+    """Copies the contacts of the pair before the one with first row `row`, which has `count` of
+    them."""
+    for k in range(count):
+        out.contact[memory_row(out, row + k)] = out.contact[memory_row(out, row - out.most + k)]
+
+
 def closed_form_kernel(collide: Callable[..., Any]) -> wp.Kernel:
     """Kernel of a collider `collide_<a>_<b>`, in a module of its own so that a scene compiles only
     what it needs."""
@@ -89,6 +119,8 @@ def closed_form_kernel(collide: Callable[..., Any]) -> wp.Kernel:
         size_b = rows.size[shapes.row_b]
         slot_a = wp.where(shapes.swapped, pairs.slots[pair][1], pairs.slots[pair][0])
         slot_b = wp.where(shapes.swapped, pairs.slots[pair][0], pairs.slots[pair][1])
+        pose_before = Pose()
+        count = int(-1)
         left = mask
         if parts > 1:  # one lane a part
             left = mask & (wp.uint32(1) << wp.uint32(thread - number * parts))
@@ -100,7 +132,11 @@ def closed_form_kernel(collide: Callable[..., Any]) -> wp.Kernel:
                 instances.pose[(slot_a << shift) + lane], instances.pose[(slot_b << shift) + lane]
             )
             row = (index - bucket.start[bucket.index]) * out.most
-            count = collide(size_a, size_b, pose_b_to_a, shapes.max_separation, out, row)
+            if count >= 0 and is_repeated(pose_b_to_a, pose_before):
+                repeat_contacts(out, row, count)
+            else:
+                count = collide(size_a, size_b, pose_b_to_a, shapes.max_separation, out, row)
+            pose_before = pose_b_to_a
             record_counts(candidates, bucket, out, bucket.order[index], row, count)
 
     return narrow_phase
@@ -123,24 +159,42 @@ def convex_kernel(
         margins: Margins,
         instances: Instances,
         candidates: Candidates,
+        per_thread: int,
         bucket: Bucket,
         out: ContactBuffer,
     ):
-        thread = wp.tid()
-        candidate = candidate_of(bucket, thread)
+        """One thread per `per_thread` candidates."""
+        first = wp.tid() * per_thread
+        candidate = candidate_of(bucket, first)
         if candidate < 0:
             return
-        query = query_of(
-            rows, margins, instances, candidates.pair[candidate], candidates.row[candidate]
-        )
-        row = thread * out.most
-        a = shape_a(rows, query.row_a)
-        b = shape_b(rows, query.row_b)
-        count = collide(a, b, query.pose_b_to_a, query.max_separation, out, row)
-        if count >= INEXACT:
-            count -= INEXACT
-            wp.atomic_add(bucket.inexact, 0, 1)
-        record_counts(candidates, bucket, out, candidate, row, count)
+        rows_before = candidates.row[candidate]
+        shapes = row_pair(rows, margins, rows_before)
+        a = shape_a(rows, shapes.row_a)
+        b = shape_b(rows, shapes.row_b)
+        pose_before = Pose()
+        count = int(-1)
+        begin = bucket.start[bucket.index]
+        last = wp.min(first + per_thread, bucket.start[bucket.index + 1] - begin)
+        for index in range(first, last):
+            candidate = bucket.order[begin + index]
+            pair_rows = candidates.row[candidate]
+            if pair_rows[0] != rows_before[0] or pair_rows[1] != rows_before[1]:
+                rows_before = pair_rows
+                shapes = row_pair(rows, margins, rows_before)
+                a = shape_a(rows, shapes.row_a)
+                b = shape_b(rows, shapes.row_b)
+                count = -1
+            pose_b_to_a = pose_of_pair(instances, candidates.pair[candidate], shapes.swapped)
+            row = index * out.most
+            if count >= 0 and is_repeated(pose_b_to_a, pose_before):
+                repeat_contacts(out, row, count % INEXACT)
+            else:
+                count = collide(a, b, pose_b_to_a, shapes.max_separation, out, row)
+            pose_before = pose_b_to_a
+            if count >= INEXACT:
+                wp.atomic_add(bucket.inexact, 0, 1)
+            record_counts(candidates, bucket, out, candidate, row, count % INEXACT)
 
     return kernel(narrow_phase, occupancy)
 

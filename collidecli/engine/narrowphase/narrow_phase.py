@@ -17,6 +17,7 @@ from collidecli.engine.cells import Chunk
 from collidecli.engine.contact_record import Candidates, ContactBuffer, ContactRecord
 from collidecli.engine.device_model import DeviceModel
 from collidecli.engine.narrowphase.collider import (
+    PER_THREAD,
     Bucket,
     ColliderBatch,
     ColliderTable,
@@ -179,7 +180,9 @@ class NarrowPhase:
                     collider.kernel, count * parts, [*shared, *of_lanes, bucket, emitted]
                 )
                 continue
-            workspace.launch(collider.kernel, size, [*shared, bucket, emitted])
+            per_thread = 1 if workspace.has_own_memory else PER_THREAD
+            threads = -(-size // per_thread)
+            workspace.launch(collider.kernel, threads, [*shared, per_thread, bucket, emitted])
             if collider.feature_remapping is not None:
                 workspace.launch(
                     collider.feature_remapping,

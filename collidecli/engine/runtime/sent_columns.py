@@ -84,12 +84,12 @@ def rows_of_bytes(memory: np.ndarray, start: int, dtype: Any, count: int) -> np.
     """`count` elements of a Warp type from byte `start` of host memory on, uint8, without a
     copy."""
     part = memory[start : start + count * wp.types.type_size_in_bytes(dtype)]
-    row_type, row_shape = _rows_like(dtype)
+    row_type, row_shape = rows_like(dtype)
     return part.view(row_type).reshape(count, *row_shape)
 
 
 @cache
-def _rows_like(dtype: Any) -> tuple[np.dtype, tuple[int, ...]]:
+def rows_like(dtype: Any) -> tuple[np.dtype, tuple[int, ...]]:
     """Type and shape of an element of a Warp type in an array of NumPy."""
     like = wp.zeros(1, dtype=dtype, device="cpu").numpy()
     return like.dtype, like.shape[1:]

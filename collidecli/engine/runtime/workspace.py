@@ -30,7 +30,7 @@ from collidecli.engine.runtime.device_stream import (
 from collidecli.engine.runtime.launch_queue import LaunchQueue
 from collidecli.engine.runtime.moments import Moment
 from collidecli.engine.runtime.recorded_launches import INDEX_LIMIT, RecordedLaunches
-from collidecli.engine.runtime.sent_columns import ColumnSender, rows_of_bytes
+from collidecli.engine.runtime.sent_columns import ColumnSender, rows_like, rows_of_bytes
 from collidecli.engine.runtime.warp_internals import is_known_warp, rebind_host_array, set_field
 
 T = TypeVar("T")
@@ -251,6 +251,23 @@ class Workspace:
         """Copies contiguous host values to the beginning of an array of a device."""
         assert self._stream is not None
         self._stream.upload(target, values)
+
+    def result_table(
+        self, kind: type[T], count: int, elements: Mapping[str, Any]
+    ) -> tuple[T, dict[str, np.ndarray]]:
+        """On the CPU: this workspace's only instance of a Warp struct, its fields bound to new
+        arrays of the host, which kernels fill without a copy: valid when `finish` returns.
+
+        elements: element type of each field.
+        """
+        struct = self.struct(kind)
+        self._tables.pop(kind, None)  # whose arrays the struct has no longer
+        arrays = {}
+        for name, element in elements.items():
+            row_type, row_shape = rows_like(element)
+            arrays[name] = np.empty((count, *row_shape), row_type)
+            self.bind_host_array(kind, name, arrays[name], element)
+        return struct, arrays
 
     def uploaded(self, values: np.ndarray, dtype: Any) -> wp.array:
         """A new array with host values, one row per element; on the CPU the values themselves."""
@@ -516,19 +533,22 @@ class Workspace:
 
     def send(
         self,
-        arrays: Mapping[str, tuple[wp.array, int]],
+        arrays: Mapping[str, tuple[Any, int]],
         others: Mapping[str, tuple[wp.array, int]],
         count: ElementCount,
     ) -> Callable[[], dict[str, np.ndarray]]:
         """As `download` of the first `count` rows of `arrays`, and of `others`; the function
-        returned waits for the copies.
+        returned waits for the copies. Arrays of a `result_table` are not copied.
 
         Where the number of rows is expected, the device copies as many as there are; the function
         then raises CountsExceeded if a number of the chunk exceeds its capacity.
         """
         everything = {**arrays, **others}
         if self._stream is None:
-            copies = {name: self.copied(array, rows) for name, (array, rows) in everything.items()}
+            copies = {
+                name: array if isinstance(array, np.ndarray) else self.copied(array, rows)
+                for name, (array, rows) in everything.items()
+            }
             return lambda: self._finished(copies)
         if not self.counts.expects:
             copies = self.download(everything)

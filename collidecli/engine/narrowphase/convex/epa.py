@@ -160,7 +160,13 @@ def is_thin(vertices: wp.array[Vertex]) -> bool:
 
 @wp.func
 def minimum_below_face(
-    difference: Any, vertices: wp.array[Vertex], face: Face, limit: Real, scale: Real, earlier: Vec3
+    difference: Any,
+    vertices: wp.array[Vertex],
+    face: Face,
+    limit: Real,
+    scale: Real,
+    earlier: Vec3,
+    along: Vertex,
 ) -> Descent:
     """Not found: faces of a difference with a hull or triangle are expanded, see
     `gjk.newton_nearest`."""
@@ -175,9 +181,11 @@ def minimum_below_face(
     limit: Real,
     scale: Real,
     earlier: Vec3,
+    along: Vertex,
 ) -> Descent:
     """Local minimum of the support height, up to `limit`, below a face close to the surface; found
     = 0 if the face must be expanded instead. earlier: normal of a minimum found before, or zero.
+    along: support point along the face's normal.
 
     The descent is monotone, so that it stays in the face's basin; a higher end point proves
     nothing.
@@ -186,7 +194,7 @@ def minimum_below_face(
     discontinuities = (patch ^ vertices[face.corner[1]].patch) | (
         patch ^ vertices[face.corner[2]].patch
     )
-    minimum = descend(difference, face.normal, discontinuities, scale, earlier)
+    minimum = descend(difference, face.normal, discontinuities, scale, earlier, along)
     if minimum.found == DUPLICATE:
         return minimum
     if minimum.found == 0 or minimum.missed > MISS * scale:
@@ -245,7 +253,7 @@ def expand_polytope(
             result.has_witness = 0
         if is_curved and not is_closed and height - face.key <= close * (height + SHALLOW * scale):
             minimum = minimum_below_face(
-                difference, vertices, face, height + tolerance, scale, found_normal
+                difference, vertices, face, height + tolerance, scale, found_normal, w
             )
             is_closed = minimum.found != 0
             if minimum.found == 1 and minimum.height < result.depth:

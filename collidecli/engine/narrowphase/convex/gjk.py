@@ -307,7 +307,10 @@ def newton_nearest(
     # it.
     minimum = minimum_on_disc(difference, normal)
     if minimum.found == 0 or not is_nearest(minimum, scale):
-        minimum = descend(difference, normal, patches, scale, Vec3())
+        along = Vertex()
+        if patches == 0:
+            along = difference_support(difference, normal)
+        minimum = descend(difference, normal, patches, scale, Vec3(), along)
     return minimum if is_nearest(minimum, scale) else Descent()
 
 

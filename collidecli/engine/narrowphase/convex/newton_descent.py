@@ -248,6 +248,7 @@ def descend(
     discontinuities: int,
     scale: Real,
     found_normal: Vec3,
+    at_start: Vertex,
 ) -> Descent:
     """Local minimum of the support function to which Newton's method converges from `start`.
 
@@ -258,6 +259,8 @@ def descend(
         scale: size of the difference [m].
         found_normal: normal of a minimum already found, or zero; a descent that comes close to it
             ends there, with found = DUPLICATE.
+        at_start: support point along `start`; not read where `discontinuities` is not 0, as the
+            descent then starts at another direction, on a discontinuity.
     """
     result = Descent()
     discontinuity = SupportDiscontinuity()
@@ -280,7 +283,9 @@ def descend(
             normal = depth_certificate.project_on_discontinuity(discontinuity, normal)
             if normal == Vec3():
                 return result
-        w = difference_support(difference, normal)
+        w = at_start
+        if step > 0 or discontinuities != 0:
+            w = difference_support(difference, normal)
         height = wp.dot(w.point, normal)
         if step == 0:
             patch = w.patch

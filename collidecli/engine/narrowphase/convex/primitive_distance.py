@@ -17,6 +17,7 @@ import warp as wp
 from collidecli.engine.geometry.primitives import (
     MinkowskiDifference,
     Support,
+    Vertex,
     core_support,
     difference_support,
 )
@@ -219,14 +220,15 @@ def is_depth(difference: MinkowskiDifference, minimum: Descent, scale: Real) -> 
 
 @wp.func(inline=False)
 def minimum_from(
-    difference: MinkowskiDifference, guess: Guess, discontinuities: int, scale: Real
+    difference: MinkowskiDifference, guess: Guess, discontinuities: int, scale: Real, along: Vertex
 ) -> Descent:
-    """Local minimum of the support function by Newton's method from a guess."""
+    """Local minimum of the support function by Newton's method from a guess. along: support point
+    along its normal."""
     # A flat end first: around its axis the support point jumps, and a descent would only return to
     # it.
     minimum = minimum_on_disc(difference, guess.normal)
     if minimum.found == 0:
-        minimum = descend(difference, guess.normal, discontinuities, scale, Vec3())
+        minimum = descend(difference, guess.normal, discontinuities, scale, Vec3(), along)
     return minimum
 
 
@@ -256,14 +258,16 @@ def by_newton(difference: MinkowskiDifference, max_separation: Real) -> EarlyOut
     attempt = wp.where(difference.radius_a + difference.radius_b > Real(0.0), 0, 1)
     while attempt < ATTEMPTS:
         guess = guess_by_inset(difference, INSET * Real(wp.where(attempt < 3, attempt, 1)))
+        along = Vertex()
         height = Real(0.0)
         if guess.is_valid == 1:
-            height = wp.dot(difference_support(difference, guess.normal).point, guess.normal)
+            along = difference_support(difference, guess.normal)
+            height = wp.dot(along.point, guess.normal)
         if height < Real(0.0) and -height >= max_separation:
             return EarlyOut(FAR, -height, guess.normal, Vec3())
         discontinuities = discontinuities_of(guess.discontinuities, attempt)
         if guess.is_valid == 1 and (attempt > 0 or height < Real(0.0)) and discontinuities >= 0:
-            minimum = minimum_from(difference, guess, discontinuities, scale)
+            minimum = minimum_from(difference, guess, discontinuities, scale, along)
             if is_nearest(minimum, scale) or is_depth(difference, minimum, scale):
                 return EarlyOut(DECIDED, -minimum.height, minimum.normal, minimum.on_a)
         attempt += 1

@@ -7,7 +7,7 @@ import pytest
 import warp as wp
 
 from collidecli.engine.cells import PoseBatch
-from collidecli.engine.geometry.primitives import primitive
+from collidecli.engine.geometry.primitives import difference_support, primitive
 from collidecli.engine.geometry.real import Pose, Real, Vec3
 from collidecli.engine.narrowphase.convex.convex_convex import MAX_CONTACTS
 from collidecli.engine.narrowphase.convex.depth_certificate import is_least_depth
@@ -409,7 +409,14 @@ def _kernel() -> wp.Kernel:
         )
         minimum = minimum_on_disc(difference, start[i])
         if minimum.found == 0:
-            minimum = descend(difference, start[i], 0, scale, Vec3())
+            minimum = descend(
+                difference,
+                start[i],
+                0,
+                scale,
+                Vec3(),
+                difference_support(difference, start[i]),
+            )
         radii = difference.radius_a + difference.radius_b
         height[i] = minimum.height + radii
         if (

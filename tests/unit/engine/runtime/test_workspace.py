@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 import warp as wp
 
+from collidecli.engine.runtime.kernel import kernel
 from collidecli.engine.runtime.workspace import (
     FIRST_CAPACITY,
     FIRST_SHARE,
@@ -74,3 +76,52 @@ def test_a_part_of_an_array_is_filled():
     scratch.fill(array, 5, 0)
     values = array.numpy()
     assert (set(values[:10]), set(values[10:])) == ({3}, {7})
+
+
+@wp.struct
+class Numbers:
+    """Columns of a table."""
+
+    index: wp.array[wp.int32]
+    place: wp.array[wp.vec3d]
+
+
+@kernel
+def fill(start: int, numbers: Numbers):
+    """One thread per row."""
+    row = wp.tid()
+    numbers.index[row] = start + row
+    numbers.place[row] = wp.vec3d(wp.float64(start), wp.float64(row), wp.float64(1.0))
+
+
+def test_a_result_table_has_new_arrays_for_each_chunk_in_place_of_scratch():
+    scratch = workspace(1 << 20)
+    results = []
+    for start, count in ((10, 3), (20, 70), (30, 0), (40, 2)):
+        numbers, arrays = scratch.result_table(
+            Numbers, count, {"index": wp.int32, "place": wp.vec3d}
+        )
+        scratch.launch(fill, count, [start, numbers])
+        scratch.finish()
+        results.append((start, count, arrays))
+    assert scratch.bytes == 0
+    for start, count, arrays in results:
+        assert arrays["index"].dtype == np.int32
+        assert arrays["index"].tolist() == list(range(start, start + count))
+        assert arrays["place"].tolist() == [[start, row, 1.0] for row in range(count)]
+
+
+def test_a_result_table_and_a_table_of_scratch_of_one_struct_take_turns():
+    elements = {"index": wp.int32, "place": wp.vec3d}
+    scratch = workspace(1 << 20)
+    found = []
+    for start in (10, 20, 30, 40):
+        if start in (10, 30):
+            numbers, kept = scratch.table("numbers", Numbers, 2, elements)
+        else:
+            numbers, kept = scratch.result_table(Numbers, 2, elements)
+        scratch.launch(fill, 2, [start, numbers])
+        index = kept["index"]
+        found.append(scratch.copied(index, 2) if isinstance(index, wp.array) else index)
+    scratch.finish()
+    assert [each.tolist() for each in found] == [[10, 11], [20, 21], [30, 31], [40, 41]]
