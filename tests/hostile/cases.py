@@ -54,6 +54,8 @@ _ASKED: dict[str, tuple[tuple[str, ...], ...]] = {
 }
 
 
+NOT_KEPT = ("sweep", "soft_sweep", "self_sweep", "touches", "candidates")
+"""Groups that no kept file has."""
 _ASKED_OF_GROUPS: dict[str, tuple[tuple[str, ...], ...]] = {
     "when": (
         (
@@ -71,7 +73,7 @@ _ASKED_OF_GROUPS: dict[str, tuple[tuple[str, ...], ...]] = {
     "written": tuple(
         ("export", "{}", "--to", to, "--group", name, "-o", f"{name}.{to}")
         for name in GROUP_NAMES
-        if name not in ("sweep", "soft_sweep", "self_sweep", "touches")  # which no kept file has
+        if name not in NOT_KEPT
         for to in ("csv", "npz")
     ),
     "drawn": tuple(

@@ -12,6 +12,7 @@ every kernel hashed by Warp. The contacts are equal to the bit.
 from __future__ import annotations
 
 import ctypes
+import math
 import os
 import platform
 import sys
@@ -286,11 +287,16 @@ def set_field(struct: Any, name: str, value: Any) -> None:
 
 
 def rebind_host_array(struct: Any, name: str, values: np.ndarray) -> None:
-    """Sets address and length of an array field, which holds an array of this element type, of a
-    Warp struct on the CPU to a host array. Construction of a new `wp.array` takes longer than the
-    kernels of a small chunk."""
+    """Sets address, length and stride of an array field, which holds an array of this element type,
+    of a Warp struct on the CPU to a host array, one contiguous row per element. Construction of a
+    new `wp.array` takes longer than the kernels of a small chunk.
+
+    The array that the field holds has the stride 0 where it is empty.
+    """
     array = getattr(struct.__ctype__(), name)
-    array.data, array.shape[0] = values.__array_interface__["data"][0], len(values)
+    array.data = values.__array_interface__["data"][0]
+    array.shape[0] = len(values)
+    array.strides[0] = values.itemsize * math.prod(values.shape[1:])
 
 
 @cache

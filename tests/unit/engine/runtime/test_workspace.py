@@ -94,10 +94,13 @@ def fill(start: int, numbers: Numbers):
     numbers.place[row] = wp.vec3d(wp.float64(start), wp.float64(row), wp.float64(1.0))
 
 
-def test_a_result_table_has_new_arrays_for_each_chunk_in_place_of_scratch():
+@pytest.mark.parametrize("counts", [(3, 70, 0, 2), (0, 3, 70)])
+def test_a_result_table_has_new_arrays_for_each_chunk_in_place_of_scratch(counts):
+    """An array of a struct that begins empty has the stride 0 in Warp."""
     scratch = workspace(1 << 20)
     results = []
-    for start, count in ((10, 3), (20, 70), (30, 0), (40, 2)):
+    for number, count in enumerate(counts):
+        start = 100 * number
         numbers, arrays = scratch.result_table(
             Numbers, count, {"index": wp.int32, "place": wp.vec3d}
         )
