@@ -178,16 +178,7 @@ def swept_touches(stream: EventStream) -> SweptTouches:
     tunnel = columns["tunnel"][order] == 1
     of_particles = columns["shape1"][order] >= len(contacts.shapes)
     least = columns["least"][order]
-    # Rows are ordered by key, then begin. A later row belongs to a touch that has not ended before
-    # it begins.
-    first = []
-    latest = -np.inf
-    for row, (begins, ends) in enumerate(zip(begin.tolist(), end.tolist(), strict=True)):
-        if row == 0 or key[row] != key[row - 1] or begins > latest:
-            first.append(row)
-            latest = ends
-        latest = max(latest, ends)
-    start = np.array(first, np.int64)
+    start = _first_rows(key, begin, end)
     if len(start):
         end = np.maximum.reduceat(end, start)
         least = np.minimum.reduceat(least, start)
@@ -202,6 +193,19 @@ def swept_touches(stream: EventStream) -> SweptTouches:
         of_particles[start],
         undecided,
     )
+
+
+def _first_rows(key: np.ndarray, begin: np.ndarray, end: np.ndarray) -> np.ndarray:
+    """int64[t]: the first row of each touch, of rows ordered by key, then begin. A later row
+    belongs to a touch that has not ended before it begins."""
+    first = []
+    latest = -np.inf
+    for row, (begins, ends) in enumerate(zip(begin.tolist(), end.tolist(), strict=True)):
+        if row == 0 or key[row] != key[row - 1] or begins > latest:
+            first.append(row)
+            latest = ends
+        latest = max(latest, ends)
+    return np.array(first, np.int64)
 
 
 def swept_events(swept: SweptTouches, stream: EventStream, first: int) -> dict[str, Any]:
