@@ -107,7 +107,8 @@ def test_a_touch_between_frames_is_as_deep_as_in_its_frames(here, collide):
     swept = of_lines("out.h5", "soft_sweep")
     assert touch["least_distance"] <= interval["least_distance"]
     assert interval["least_distance"] < swept[swept["shape"] == "peg"]["least"].min() - 1e-4
-    collide.ok("report out.h5 -o page.html")
+    listed = collide.result("report out.h5 -o page.html")["between_frames"]["listed"]
+    assert touch in listed
 
 
 @pytest.mark.usefixtures("rope")

@@ -222,3 +222,24 @@ def test_a_rope_that_slides_over_a_cylinder_touches_all_the_time():
         assert (found.enter[order][1:] <= reached[:-1]).all()
         assert reached[-1] == 1.0
     assert found.least.min() == pytest.approx(-0.003, abs=1e-9)
+
+
+def test_a_line_that_touches_before_and_after_its_particle_has_one_row():
+    """A line passes a ball across, with its end 5 cm beside the middle: the end touches later than
+    the line, and leaves earlier."""
+    builder = ModelBuilder()
+    builder.add_shape_sphere(-1, radius=0.1)
+    begin = np.array([[0.05, -0.2, 0.0], [-0.5, -0.2, 0.0]])
+    builder.add_cable(vertices=begin, particle_radius=0.01)
+    end = begin * np.array([1.0, -1.0, 1.0])
+    found = collidecli.sweep(builder.finalize(), particle_q=moves(begin, end)).particles
+    assert found is not None
+    assert found.indices.tolist() == [[0, -1, -1], [0, 1, -1]]
+    assert found.touches.all()
+    assert found.tunnel.all()
+    half = np.array([np.sqrt(0.11**2 - 0.05**2), 0.11]) / 0.4
+    np.testing.assert_allclose(found.enter, 0.5 - half, atol=1e-5)
+    np.testing.assert_allclose(found.leave, 0.5 + half, atol=1e-5)
+    np.testing.assert_allclose(found.point[1], [0.0, -0.1, 0.0], atol=1e-3)
+    np.testing.assert_allclose(found.normal[1], [0.0, -1.0, 0.0], atol=1e-2)
+    assert found.least_bound[1] <= -0.11 <= found.least[1]
