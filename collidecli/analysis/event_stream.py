@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -119,10 +119,14 @@ class EventStream:
             for name, values in self.rows(Intervals.none()).items()
         )
 
-    def batches(self, progress: Progress = None) -> Iterator[Intervals]:
-        """Intervals in the order in which they end; to be called once. Raises InputError for a
-        damaged file."""
+    def batches(
+        self, progress: Progress = None, each: Callable[[Intervals], None] | None = None
+    ) -> Iterator[Intervals]:
+        """Intervals in the order in which they end; to be called once. each: called with every
+        result of `touches_of`. Raises InputError for a damaged file."""
         for following, touches_of_frame in self.frame_touches(progress):
+            if each is not None:
+                each(touches_of_frame)
             yield self._tracker.add(touches_of_frame, following)
         yield self._tracker.finish()
 

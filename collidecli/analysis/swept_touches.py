@@ -22,6 +22,7 @@ from collidecli.storage.flat_tables import TableColumn
 
 if TYPE_CHECKING:
     from collidecli.analysis.event_stream import EventStream
+    from collidecli.analysis.touch_intervals import Intervals
 
 TIMES = ("enter_time", "leave_time")
 """Columns of a table of intervals: when a pair begins and ends to touch, between frames too [s]."""
@@ -33,7 +34,8 @@ class SweptTouches:
     """Touches of selected pairs, worlds and frames, joined over steps; ordered by key, then begin.
 
     key: of `EventStream.keys`. frame: of the first step. begin, end: times [s]. missed: in no
-    frame. least: least distance [m]. undecided: rows of pairs that may touch.
+    frame. least: least distance [m]. of_particles: of particles, lines and triangles. undecided:
+    rows of pairs that may touch.
     """
 
     key: np.ndarray
@@ -42,7 +44,26 @@ class SweptTouches:
     end: np.ndarray
     missed: np.ndarray
     least: np.ndarray
+    of_particles: np.ndarray
     undecided: int
+
+    def lower_least(self, touches: Intervals, time: np.ndarray) -> None:
+        """Lowers `least` of the touches of particles, lines and triangles to their distances in
+        frames. Between frames it is that of some points of a line or triangle. touches: of one
+        frame each. time: of the frames [s]."""
+        if not self.of_particles.any() or not len(touches.key):
+            return
+        at = time[touches.first]
+        order = np.unique(np.concatenate([self.begin, self.end, at]), return_inverse=True)[1]
+        n = len(self.key)
+        count = int(order.max()) + 1
+        numbered = np.unique(np.concatenate([self.key, touches.key]), return_inverse=True)[1]
+        begins, ends = (numbered[:n] * count + order[part : part + n] for part in (0, n))
+        wanted = numbered[n:] * count + order[2 * n :]
+        touch = np.searchsorted(begins, wanted, side="right") - 1
+        inside = (touch >= 0) & (wanted <= ends[touch]) & self.of_particles[touch]
+        distance = touches.distance[inside].astype(np.float64)
+        np.minimum.at(self.least, touch[inside], distance)
 
     def times(self, key: np.ndarray, first: np.ndarray, last: np.ndarray) -> dict[str, np.ndarray]:
         """TIMES of touches in frames, of pairs `key` from time `first` to `last` [s]: the begin of
@@ -155,9 +176,28 @@ def swept_touches(stream: EventStream) -> SweptTouches:
     end = end[order]
     frame = frame[order]
     tunnel = columns["tunnel"][order] == 1
+    of_particles = columns["shape1"][order] >= len(contacts.shapes)
     least = columns["least"][order]
-    # Rows are ordered by key, then begin. A later row belongs to a touch that has not ended before
-    # it begins.
+    start = _first_rows(key, begin, end)
+    if len(start):
+        end = np.maximum.reduceat(end, start)
+        least = np.minimum.reduceat(least, start)
+        tunnel = np.logical_and.reduceat(tunnel, start)
+    return SweptTouches(
+        key[start],
+        frame[start],
+        begin[start],
+        end,
+        tunnel,
+        least,
+        of_particles[start],
+        undecided,
+    )
+
+
+def _first_rows(key: np.ndarray, begin: np.ndarray, end: np.ndarray) -> np.ndarray:
+    """int64[t]: the first row of each touch, of rows ordered by key, then begin. A later row
+    belongs to a touch that has not ended before it begins."""
     first = []
     latest = -np.inf
     for row, (begins, ends) in enumerate(zip(begin.tolist(), end.tolist(), strict=True)):
@@ -165,12 +205,7 @@ def swept_touches(stream: EventStream) -> SweptTouches:
             first.append(row)
             latest = ends
         latest = max(latest, ends)
-    start = np.array(first, np.int64)
-    if len(start):
-        end = np.maximum.reduceat(end, start)
-        least = np.minimum.reduceat(least, start)
-        tunnel = np.logical_and.reduceat(tunnel, start)
-    return SweptTouches(key[start], frame[start], begin[start], end, tunnel, least, undecided)
+    return np.array(first, np.int64)
 
 
 def swept_events(swept: SweptTouches, stream: EventStream, first: int) -> dict[str, Any]:

@@ -116,8 +116,8 @@ class SweepRows:
 
 @dataclass(frozen=True, repr=False)
 class ParticleSweep(SweepRows):
-    """Particles that touch a shape, and lines of cables and triangles of particles that do where
-    none of their particles does.
+    """Particles that touch a shape, and lines of cables and triangles of particles that do while
+    none of their particles does, in a part of the step.
 
     kind: uint8[n], 0 of a particle, 1 of a line, 2 of a triangle. indices: int32[n, 3], rows of the
         model's particles; -1 none. particle: int32[n], the first of them. barycentric: float32[n,

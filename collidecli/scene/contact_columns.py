@@ -458,7 +458,7 @@ SOFT_SWEEP = ContactGroup(
     kinds=("vertex", "edge", "face"),
 )
 """Particles that touch shapes between a frame and the next, or of which that is undecided, and
-lines and triangles of particles that do where none of their particles does."""
+lines and triangles of particles that do while none of their particles does."""
 
 SELF_SWEEP = ContactGroup(
     "self_sweep",

@@ -67,6 +67,51 @@ def test_the_middle_line_touches_the_peg(collide):
 
 
 @pytest.mark.usefixtures("rope")
+def test_a_rope_that_slides_over_the_peg_is_one_touch(here, collide):
+    """At a constant depth of 3 mm, while its particles pass the peg one after the other."""
+    poses = np.zeros((13, 1, 4, 7))
+    poses[..., 6] = 1.0
+    poses[..., 0] = SPACING * (np.arange(4) - 1.5) + 0.05 * np.arange(13)[:, None, None]
+    poses[..., 2] = 0.012
+    write_poses(here / "slide.h5", poses, [f"rope_{k}" for k in range(4)])
+    collide.ok("run scene.xml -t slide.h5 --sweep -o out.h5 -q")
+    collide.ok("check out.h5")
+    rows = of_lines("out.h5", "soft_sweep")
+    on_peg = rows[rows["shape"] == "peg"]
+    assert set(on_peg["kind"]) == {"vertex", "edge"}
+    assert set(on_peg["tunnel"]) == {0}
+    (touch,) = (
+        row
+        for row in collide.result("events out.h5 --sweep")["between_frames"]["listed"]
+        if row["shape0"] == "peg"
+    )
+    assert (touch["begin_time"], touch["missed"]) == (0.0, False)
+    assert touch["end_time"] == of_lines("out.h5", "soft_contacts")["time"].max()
+    assert touch["least_distance"] == pytest.approx(-0.003, abs=1e-7)
+
+
+@pytest.mark.usefixtures("rope")
+def test_a_touch_between_frames_is_as_deep_as_in_its_frames(here, collide):
+    """A slanting line sinks into a box: the points whose depths between frames are known are not
+    the deepest."""
+    (here / "scene.xml").write_text(SCENE.replace("0.01 0.2 0.01", "0.1 0.2 0.1"))
+    poses = np.zeros((4, 1, 4, 7))
+    poses[..., 6] = 1.0
+    poses[..., 0] = SPACING * (np.arange(4) - 1.5)
+    poses[..., 2] = np.array([0.3, 0.09, 0.05, 0.045])[:, None, None] + [0.3, 0.1, -0.1, -0.3]
+    write_poses(here / "sink.h5", poses, [f"rope_{k}" for k in range(4)])
+    collide.ok("run scene.xml -t sink.h5 --sweep -o out.h5 -q")
+    result = collide.result("events out.h5 --sweep")
+    (interval,) = (row for row in result["listed"] if row["shape0"] == "peg")
+    (touch,) = (row for row in result["between_frames"]["listed"] if row["shape0"] == "peg")
+    swept = of_lines("out.h5", "soft_sweep")
+    assert touch["least_distance"] <= interval["least_distance"]
+    assert interval["least_distance"] < swept[swept["shape"] == "peg"]["least"].min() - 1e-4
+    listed = collide.result("report out.h5 -o page.html")["between_frames"]["listed"]
+    assert touch in listed
+
+
+@pytest.mark.usefixtures("rope")
 def test_distances_are_those_of_the_lines(collide):
     result = collide.result("clearance scene.xml -t motion.h5")
     found = {row["shape0"]: row for row in result["listed"]}

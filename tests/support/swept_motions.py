@@ -4,7 +4,7 @@ import fcl
 import numpy as np
 from scipy.spatial.transform import Rotation, Slerp
 
-from collidecli import ModelBuilder
+from collidecli import ModelBuilder, ParticleSweep
 from collidecli.scene.model import Model
 from tests.support.mesh_pairs import bvh
 from tests.support.meshes import hull_mesh
@@ -171,6 +171,11 @@ def random_triangles(
     shift = shift + 0.3 * rng.normal(size=(count, corners, 3)) * size
     time = time[:, None, None]
     return poses, np.stack([at - time * shift, at + (1.0 - time) * shift])
+
+
+def covered(found: ParticleSweep, rows: np.ndarray, time: np.ndarray) -> np.ndarray:
+    """bool[times]: whether times are from `enter` to `leave` of one of some rows."""
+    return ((found.enter[rows] <= time[:, None]) & (time[:, None] <= found.leave[rows])).any(axis=1)
 
 
 def in_shape(poses: np.ndarray, points: np.ndarray, time: np.ndarray) -> np.ndarray:

@@ -103,6 +103,20 @@ class ShapeSteps(Rows):
         )
         return compose_poses(turned, np.concatenate([self.arm, self.quat], axis=1))
 
+    def part(self, since: np.ndarray, until: np.ndarray) -> ShapeSteps:
+        """The parts of the steps between two times of each, float64[n]; a whole step keeps its
+        bits."""
+        is_cut = (since > 0.0) | (until < 1.0)
+        if not is_cut.any():
+            return self
+        length = (until - since)[:, None]
+        turned = np.concatenate([np.zeros((len(since), 3)), rotations(self.turn, since)], axis=1)
+        placed = compose_poses(turned, np.concatenate([self.arm, self.quat], axis=1))
+        origin = self.origin + since[:, None] * self.shift
+        cut = origin, placed[:, :3], placed[:, 3:], length * self.shift, length * self.turn
+        fields = zip(cut, vars(self).values(), strict=True)
+        return ShapeSteps(*(np.where(is_cut[:, None], part, own) for part, own in fields))
+
     def reversed(self) -> ShapeSteps:
         """The steps backwards in time."""
         end = self.at(np.ones(len(self.shift)))

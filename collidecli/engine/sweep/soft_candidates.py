@@ -10,7 +10,7 @@ those that overlap it there.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -18,7 +18,7 @@ from collidecli.engine.cells import PoseBatch
 from collidecli.engine.particles.cloud import active_items
 from collidecli.engine.sweep.candidates import SweptCandidates
 from collidecli.engine.sweep.motion import BodySteps, Rows, in_blocks, shape_steps
-from collidecli.engine.sweep.row_keys import RowKeys
+from collidecli.engine.sweep.row_keys import RowKeys, StepParts
 from collidecli.engine.sweep.stage import ROWS_AT_ONCE
 from collidecli.engine.sweep.supports import ROUNDING
 from collidecli.numerics.poses import rotated
@@ -158,7 +158,7 @@ class Positions:
 class ItemPairs(Rows):
     """Particles, lines or triangles, and shapes, in steps, a row each. step: int64[n], entries of
     `BodySteps`. items: int32[n, k], their particles. shape: int32[n]. begin, end: float64[n, k, 3],
-    positions of the particles [m].
+    positions of the particles [m]. parts: of the steps, in which they are swept.
     """
 
     step: np.ndarray
@@ -166,9 +166,19 @@ class ItemPairs(Rows):
     shape: np.ndarray
     begin: np.ndarray
     end: np.ndarray
+    parts: StepParts
 
     def __len__(self) -> int:
         return len(self.step)
+
+    def cut(self) -> ItemPairs:
+        """The pairs with the positions of their particles at the ends of their parts of steps."""
+        since = self.parts.since[:, None, None]
+        until = self.parts.until[:, None, None]
+        change = self.end - self.begin
+        begin = np.where(since == 0.0, self.begin, self.begin + since * change)
+        end = np.where(until == 1.0, self.end, self.begin + until * change)
+        return replace(self, begin=begin, end=end)
 
 
 def pairs_in_blocks(
@@ -177,17 +187,20 @@ def pairs_in_blocks(
     positions: Positions,
     told: RowKeys | None = None,
 ) -> Iterator[ItemPairs]:
-    """The candidates in blocks, without those of which a particle has a row in `told`."""
+    """The candidates in blocks, each in the parts of its step that the touches of its particles in
+    `told` do not cover."""
 
     def parts() -> Iterator[tuple[np.ndarray, ...]]:
         for step in range(len(bodies.cell)):
             for items, shape in candidates.find(bodies, positions, step):
+                of_step = StepParts.whole(len(items))
                 if told is not None:
-                    new = ~told.any_of(step, items, shape)
-                    items = items[new]
-                    shape = shape[new]
+                    row, of_step = told.uncovered(step, items, shape)
+                    items = items[row]
+                    shape = shape[row]
                 begin, end = (ends[items] for ends in positions.of(step))
-                yield np.full(len(items), step), items, shape, begin, end
+                pairs = np.full(len(items), step), items, shape, begin, end
+                yield *pairs, *vars(of_step).values()
 
-    for block in in_blocks(parts(), ROWS_AT_ONCE):
-        yield ItemPairs(*block)
+    for *pairs, since, until, is_told, in_frame in in_blocks(parts(), ROWS_AT_ONCE):
+        yield ItemPairs(*pairs, StepParts(since, until, is_told, in_frame))

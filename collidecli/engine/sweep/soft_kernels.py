@@ -23,10 +23,13 @@ class Sweepers:
     step: Any
     touch: Any
 
-    def touches(self, steps: np.ndarray, workspace: Workspace) -> np.ndarray:
-        """Results of steps, a row each; valid until the next call."""
+    def touches(
+        self, steps: np.ndarray, workspace: Workspace, tolerance: np.ndarray | None = None
+    ) -> np.ndarray:
+        """Results of steps, a row each; valid until the next call. tolerance: float64[n], of each
+        row; None is that of all [m]."""
         count = len(steps)
-        steps["tolerance"] = self.tolerance
+        steps["tolerance"] = self.tolerance if tolerance is None else tolerance
         result = workspace.array(f"swept_{self.touch.__name__}", count, self.touch)
         given = workspace.uploaded(steps, self.step)
         for sweeper, surfaces in self.kernels:

@@ -1,9 +1,10 @@
 """Contacts of particles, lines and triangles with shapes between recorded frames: the rows of the
 group `soft_sweep` of a batch of cells.
 
-A line or triangle that touches a shape with a particle is told by the rows of its particles: it has
-no row of its own. So every touch of a cable, cloth or soft body with a shape has a row of a
-particle, of a line or of a triangle. Triangles cover their sides.
+While a particle of a line or triangle touches a shape, the line or triangle does. It has a row of
+its own if it touches the shape in the parts of the step in which none of its particles does. So
+every time at which a cable, cloth or soft body touches a shape is in a row of a particle, of a line
+or of a triangle. Triangles cover their sides.
 """
 
 from __future__ import annotations
@@ -53,10 +54,12 @@ def soft_rows(
     """The rows of touches of particles, lines or triangles with shapes in steps.
 
     weights: float64[n, 3], of the particles at `enter`. swept: status, enter, leave, least,
-    least_bound, normal, and point from the origin of the shape's body, by name. motion: of the
-    shapes.
+    least_bound, normal, and point from the origin of the shape's body, by name; times and motion,
+    of the shapes, are those of the parts of the steps.
     """
-    enter = swept["enter"]
+    enter = pairs.parts.times(swept["enter"])
+    leave = pairs.parts.times(swept["leave"])
+    is_between = (swept["status"] == TOUCH) & (enter > 0.0) & (leave < 1.0)
     width = pairs.items.shape[1]
     indices = np.full((len(pairs), 3), -1, np.int32)
     indices[:, :width] = pairs.items
@@ -66,14 +69,38 @@ def soft_rows(
         "indices": indices,
         "barycentric": weights,
         "shape": pairs.shape,
-        "tunnel": (swept["status"] == TOUCH) & (enter > 0.0) & (swept["leave"] < 1.0),
-        "point_world": swept["point"] + motion.origin + enter[:, None] * motion.shift,
+        "tunnel": is_between & ~pairs.parts.in_frame,
+        "enter": enter,
+        "leave": leave,
+        "point_world": swept["point"] + motion.origin + swept["enter"][:, None] * motion.shift,
     }
     return pairs.step, {
         column.name: np.ascontiguousarray(values[column.name], column.dtype_for(float_type))
         + column.dtype.type(0)
         for column in SOFT_SWEEP.columns
     }
+
+
+def merged_parts(cell: np.ndarray, columns: dict[str, np.ndarray], cell_count: int) -> GroupRows:
+    """Rows of parts of steps, in the cells int64[n], with those of one element, shape and step as
+    one, in the order of their keys. The first part has the point of touch."""
+    keys = cell, columns["kind"], *columns["indices"].T, columns["shape"]
+    order = np.lexsort((columns["enter"], *keys[::-1]))
+    columns = {name: values[order] for name, values in columns.items()}
+    is_new = np.ones(len(order), bool)
+    is_new[1:] = np.any([key[order][1:] != key[order][:-1] for key in keys], axis=0)
+    start = np.flatnonzero(is_new)
+    if len(start) < len(order):
+        merged = {name: values[start] for name, values in columns.items()}
+        for name in ("status", "least", "least_bound"):
+            merged[name] = np.minimum.reduceat(columns[name], start)
+        for name in ("leave", "tunnel"):
+            merged[name] = np.maximum.reduceat(columns[name], start)
+        is_between = (merged["enter"] > 0.0) & (merged["leave"] < 1.0)
+        merged["tunnel"] *= is_between.astype(merged["tunnel"].dtype)
+        columns = merged
+    counts = np.bincount(cell[order][start], minlength=cell_count).astype(np.int64)
+    return GroupRows(counts, columns)
 
 
 def lowest_distance(model: Model, supports: Supports) -> tuple[np.ndarray, np.ndarray]:
@@ -96,7 +123,7 @@ def lowest_distance(model: Model, supports: Supports) -> tuple[np.ndarray, np.nd
 @dataclass(frozen=True)
 class PointSweepStage:
     """Finds the particles that touch shapes between frames, and the lines and triangles that do
-    where no particle of theirs does.
+    while no particle of theirs does.
 
     points, elements: candidates, and kernels of their touches; elements of each kind that the model
     has. lowest: see `lowest_distance`.
@@ -127,7 +154,7 @@ class PointSweepStage:
 
     def _rows(self, batch: PoseBatch, workspace: Workspace) -> GroupRows:
         """The rows of the steps that begin in the cells of a batch, but for those of lines and
-        triangles that the rows of a particle tell.
+        triangles whose touches those of their particles cover.
 
         Raises InputError for a rotation of half a turn in one step; ChunkTooLarge if the scratch
         memory is too small.
@@ -146,9 +173,7 @@ class PointSweepStage:
             return no_rows(SOFT_SWEEP, batch.cell_count, self.float_type)
         cell = np.concatenate([bodies.cell[step] for step, _ in parts])
         columns = {name: np.concatenate([part[name] for _, part in parts]) for name in parts[0][1]}
-        order = np.lexsort((columns["shape"], *columns["indices"].T[::-1], columns["kind"], cell))
-        columns = {name: values[order] for name, values in columns.items()}
-        return GroupRows(np.bincount(cell, minlength=batch.cell_count).astype(np.int64), columns)
+        return merged_parts(cell, columns, batch.cell_count)
 
     def _touches_of_points(
         self, bodies: BodySteps, pairs: ItemPairs, workspace: Workspace
@@ -165,38 +190,57 @@ class PointSweepStage:
     def _touches_of_elements(
         self, bodies: BodySteps, pairs: ItemPairs, sweepers: Sweepers, workspace: Workspace
     ) -> SoftRows:
-        """The rows of the lines or triangles that touch in their step or are undecided."""
-        model = self.device_model.model
-        motion = shape_steps(model, bodies, pairs.step, pairs.shape)
-        # A line has its second particle twice, of which the second time never has a weight.
-        corners = np.minimum(np.arange(3), pairs.items.shape[1] - 1)
-        radius = model.particles.radius[pairs.items[:, corners]]
-        inflation = radius + model.shapes.margin[pairs.shape][:, None]
-        moved = [PointMotion.of(motion, pairs.begin[:, k], pairs.end[:, k]) for k in corners]
-        size = np.maximum.reduce([part.size for part in moved]) + inflation.max(axis=1)
-        values = step_rows(ElementStep, self.supports, pairs.shape, motion, size)
-        values["inflation"] = inflation
-        for name in ("between", "shift"):
-            values[name] = np.stack([getattr(part, name) for part in moved], axis=1)
-        for name in ("speed", "curvature"):
-            values[name] = np.maximum.reduce([getattr(part, name) for part in moved])
-        found = sweepers.touches(values, workspace)
+        """The rows of the lines or triangles that touch in their part of a step or are undecided.
+
+        Those of which a particle has a row have half the tolerance: before and after its touch a
+        particle is above that, so that only a point nearer than the particle touches.
+        """
+        motion = shape_steps(self.device_model.model, bodies, pairs.step, pairs.shape)
+        values, speed = self._element_steps(pairs, motion)
+        tolerance = np.where(pairs.parts.told, 0.5, 1.0) * sweepers.tolerance
+        found = sweepers.touches(values, workspace, tolerance)
         kept = np.flatnonzero(found["status"] != CLEAR)
         found = found[kept]
         values = values[kept]
-        pairs = pairs.take(kept)
-        motion = motion.take(kept)
+        tolerance = tolerance[kept]
+        pairs = pairs.take(kept).cut()
+        motion = motion.take(kept).part(pairs.parts.since, pairs.parts.until)
         of = {
             name: found[name].copy()
             for name in ("status", "enter", "leave", "least", "normal", "point")
         }
         if len(kept):
             self._measure(pairs, found, motion, of, workspace)
-        touches = of["least"] + values["rounding"] <= sweepers.tolerance
-        of["status"] = np.where(touches, TOUCH, of["status"])
-        bound = np.minimum(self._bound(pairs, found, values), 0.5 * sweepers.tolerance)
+        of["status"] = np.where(of["least"] + values["rounding"] <= tolerance, TOUCH, of["status"])
+        # In the rest of the step the distance falls by the speed at most.
+        fall = speed[kept] * (1.0 - (pairs.parts.until - pairs.parts.since))
+        lower = np.minimum(found["bound"], 0.5 * tolerance) - fall
+        bound = np.minimum(self._bound(pairs, lower, values), 0.5 * tolerance)
         of["least_bound"] = np.minimum(bound, of["least"])
         return soft_rows(pairs, found["weights"], of, motion, self.float_type)
+
+    def _element_steps(self, pairs: ItemPairs, motion: ShapeSteps) -> tuple[np.ndarray, np.ndarray]:
+        """ElementStep[n] of the parts of steps in which lines or triangles are swept, and bounds of
+        their speed in the whole steps, float64[n] [m]. motion: of the shapes in whole steps."""
+        model = self.device_model.model
+        # A line has its second particle twice, of which the second time never has a weight.
+        corners = np.minimum(np.arange(3), pairs.items.shape[1] - 1)
+        inflation = model.particles.radius[pairs.items[:, corners]]
+        inflation = inflation + model.shapes.margin[pairs.shape][:, None]
+        moved = [PointMotion.of(motion, pairs.begin[:, k], pairs.end[:, k]) for k in corners]
+        size = np.maximum.reduce([each.size for each in moved]) + inflation.max(axis=1)
+        speed = np.maximum.reduce([each.speed for each in moved])
+        part = motion.part(pairs.parts.since, pairs.parts.until)
+        if part is not motion:
+            cut = pairs.cut()
+            moved = [PointMotion.of(part, cut.begin[:, k], cut.end[:, k]) for k in corners]
+        values = step_rows(ElementStep, self.supports, pairs.shape, part, size)
+        values["inflation"] = inflation
+        for name in ("between", "shift"):
+            values[name] = np.stack([getattr(each, name) for each in moved], axis=1)
+        for name in ("speed", "curvature"):
+            values[name] = np.maximum.reduce([getattr(each, name) for each in moved])
+        return values, speed
 
     def _measure(
         self,
@@ -244,13 +288,13 @@ class PointSweepStage:
         steps["curvature"] = moved.curvature
         return self.points[1].touches(steps, workspace)
 
-    def _bound(self, pairs: ItemPairs, found: np.ndarray, values: np.ndarray) -> np.ndarray:
-        """float64[n]: lower bound of the distances of elements while they touch [m]: between its
-        ends the distance falls by the speed at most, where the signed distance has no jumps."""
+    def _bound(self, pairs: ItemPairs, lower: np.ndarray, values: np.ndarray) -> np.ndarray:
+        """float64[n]: lower bound of the distances of elements [m]. lower: by their speed from the
+        times at which they begin and end to touch, where the signed distance has no jumps."""
         lowest, jumps = self.lowest
         radius = self.device_model.model.particles.radius[pairs.items].max(axis=1)
         floor = lowest[pairs.shape] - values["inflation"].max(axis=1) - values["rounding"]
-        return np.where(jumps[pairs.shape], floor - radius, np.maximum(found["bound"], floor))
+        return np.where(jumps[pairs.shape], floor - radius, np.maximum(lower, floor))
 
 
 def point_sweep_stage(device_model: DeviceModel, shapes: SweepStage) -> PointSweepStage:

@@ -536,7 +536,7 @@ def _rules(
     if name in (SOFT_CONTACTS.name, SOFT_SWEEP.name):
         yield from _soft_rules(rows)
     if name in OF_STEPS:
-        yield from _step_rules(contacts, rows, cell)
+        yield from _step_rules(contacts, name, rows, cell)
     yield from _list_rules(definition, rows, len(cell))
     if name == "hydro_patches" and "hydro_faces" in groups:
         faces = np.bincount(groups["hydro_faces"].columns["patch"], minlength=len(cell))
@@ -560,7 +560,7 @@ def _soft_rules(rows: GroupRows) -> Iterator[tuple[str, Any]]:
 
 
 def _step_rules(
-    contacts: ContactSet, rows: GroupRows, cell: np.ndarray
+    contacts: ContactSet, name: str, rows: GroupRows, cell: np.ndarray
 ) -> Iterator[tuple[str, Any]]:
     """Rules of contacts between a frame and the next one."""
     yield (
@@ -570,7 +570,11 @@ def _step_rules(
     of = rows.columns
     yield "status is not 1 or 2", (of["status"] < 1) | (of["status"] > 2)
     is_between = (of["enter"] > 0.0) & (of["leave"] < 1.0) & (of["status"] == 1)
-    yield "tunnel does not follow from enter, leave and status", of["tunnel"] != is_between
+    wrong = of["tunnel"] != is_between
+    if name == SOFT_SWEEP.name:
+        # A line or triangle of which a particle touches in a frame does not tunnel.
+        wrong &= ~(is_between & (of["tunnel"] == 0) & (of["kind"] > 0))
+    yield "tunnel does not follow from enter, leave and status", wrong
     yield (
         "enter and leave are not ascending in 0 to 1",
         (of["enter"] > of["leave"]) | (of["leave"] > 1.0),

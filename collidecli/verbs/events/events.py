@@ -165,7 +165,11 @@ def events(
                 for append in tables:
                     append({FILE: np.zeros(len(rows[WORLD]), np.int64), **rows})
 
-            for intervals in stream.batches(progress):
+            def lower_least(touches: Intervals) -> None:
+                if swept is not None:
+                    swept.lower_least(touches, stream.frames.time)
+
+            for intervals in stream.batches(progress, lower_least):
                 totals.add(intervals)
                 rows = stream.rows(intervals) if tables or keep else {}
                 if tables and swept is not None:

@@ -332,7 +332,11 @@ def _between_frames(contacts: ContactSet, request: ReportRequest) -> dict[str, A
         return None
     given = {name: getattr(request, name) for name in ("include", "exclude", "bodies", "worlds")}
     stream = EventStream(contacts, EventOptions(**given))
-    return swept_events(swept_touches(stream), stream, MAX_LISTED)
+    swept = swept_touches(stream)
+    if swept.of_particles.any():
+        for _, touches in stream.frame_touches():
+            swept.lower_least(touches, stream.frames.time)
+    return swept_events(swept, stream, MAX_LISTED)
 
 
 def _timing(path: str) -> tuple[dict[str, Any], list[str]]:
