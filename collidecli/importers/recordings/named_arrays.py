@@ -25,7 +25,9 @@ from collidecli.importers.recordings.articulations import (
 from collidecli.importers.recordings.content import Content, h5_damage
 from collidecli.importers.recordings.coordinates import check_world_count
 from collidecli.importers.recordings.joint_states import (
+    BODY_FROM,
     JOINT_OPTIONS,
+    ROOT,
     JointStates,
     joint_state_motion,
 )
@@ -109,7 +111,7 @@ class ArraysRecording(DemonstrationRecording):
 
     NAME = "arrays"
     LABEL = "arrays of joint positions in HDF5, npz or a pickle, which --state names"
-    OPTIONS = (*JOINT_OPTIONS, "root", "time", "quaternion_order")
+    OPTIONS = (*JOINT_OPTIONS, "root", "body_from", "time", "quaternion_order")
 
     def __init__(self, content: Content) -> None:
         self.content = content
@@ -206,7 +208,9 @@ class ArraysRecording(DemonstrationRecording):
             stored = self._stored_names(next(iter(chosen.values())))
             names = names_of_columns(stored, options.joint_names, "--joint-names", where)
             states, roots = self._roots(states, names, options)
-            order = ORDERS[quaternion_order("", options, self._path)] if roots else []
+            bodies = self._bodies(states, options)
+            has_poses = bool(roots or bodies)
+            order = ORDERS[quaternion_order("", options, self._path)] if has_poses else []
             time, warnings = self._time(chosen, frames, options)
             if self._layout is not None and self._layout.note and not options.state:
                 warnings = (*warnings, f"{where}: {self._layout.note}")
@@ -217,6 +221,10 @@ class ArraysRecording(DemonstrationRecording):
             states,
             time,
             {name: root[:, order] for name, root in roots.items()},
+            bodies={
+                body: {name: poses[:, order] for name, poses in of_demonstrations.items()}
+                for body, of_demonstrations in bodies.items()
+            },
         )
         return joint_state_motion(recorded, target, options, self.close, warnings)
 
@@ -292,18 +300,40 @@ class ArraysRecording(DemonstrationRecording):
         before the joints where there are as many more columns than names."""
         width = next(iter(states.values())).shape[1]
         if options.root:
-            arrays = self._of_demonstrations(options.root, list(states), "--root")
-            roots = {name: self._read(array) for name, array in arrays.items()}
-            for name, root in roots.items():
-                if root.shape != (len(states[name]), ROOT_COLUMNS):
-                    what = f"is {list(root.shape)}, not [{len(states[name])}, {ROOT_COLUMNS}]"
-                    fix = "name x, y, z and the quaternion of each frame"
-                    raise InputError(what, f"{self._path}: {arrays[name]}", fix)
-            return states, roots
+            return states, self._poses(options.root, states, ROOT)
         if names and width == ROOT_COLUMNS + len(names):
             roots = {name: state[:, :ROOT_COLUMNS] for name, state in states.items()}
             return {name: state[:, ROOT_COLUMNS:] for name, state in states.items()}, roots
         return states, {}
+
+    def _bodies(
+        self, states: Mapping[str, np.ndarray], options: RecordingOptions
+    ) -> dict[str, dict[str, np.ndarray]]:
+        """Poses as they are recorded by the name of a body, of --body-from. Raises InputError for
+        an entry that is no BODY=ARRAY, and for two of a body."""
+        bodies: dict[str, dict[str, np.ndarray]] = {}
+        for entry in options.body_from:
+            name, _, array = entry.rpartition("=")
+            if not (name and array):
+                raise InputError(f"'{entry}' is no BODY=ARRAY", BODY_FROM, NAMES_FIX)
+            if name in bodies:
+                raise InputError(f"'{name}' is named twice", BODY_FROM, "name each body once")
+            bodies[name] = self._poses(array, states, BODY_FROM)
+        return bodies
+
+    def _poses(
+        self, pattern: str, states: Mapping[str, np.ndarray], option: str
+    ) -> dict[str, np.ndarray]:
+        """float64[F, 7] of each demonstration, in an array that an option names. Raises InputError
+        for another shape."""
+        arrays = self._of_demonstrations(pattern, list(states), option)
+        poses = {name: self._read(array) for name, array in arrays.items()}
+        for name, pose in poses.items():
+            if pose.shape != (len(states[name]), ROOT_COLUMNS):
+                what = f"is {list(pose.shape)}, not [{len(states[name])}, {ROOT_COLUMNS}]"
+                fix = "name x, y, z and the quaternion of each frame"
+                raise InputError(what, f"{self._path}: {arrays[name]}", fix)
+        return poses
 
     def _of_demonstrations(
         self, pattern: str, demonstrations: Sequence[str], option: str
