@@ -43,9 +43,7 @@ def check_free(target: Target, body: ArticulationKinematics, option: str) -> Non
         raise InputError(f"'{body.path}' is fixed to the world in this scene", option, fix)
 
 
-def check_once(
-    body: ArticulationKinematics, taken: Mapping[str, object], option: str
-) -> None:
+def check_once(body: ArticulationKinematics, taken: Mapping[str, object], option: str) -> None:
     """Raises InputError at an option for a body whose path is in `taken`."""
     if body.path in taken:
         raise InputError(f"'{body.path}' has a source already", option, "name each body once")
