@@ -172,21 +172,28 @@ class ArraysRecording(DemonstrationRecording):
         rest = f" and {len(shown) - SHOWN} more" if len(shown) > SHOWN else ""
         return ", ".join(shown[:SHOWN]) + rest
 
+    def describe_state(self, state: str) -> RecordingDescription:
+        self._state = state
+        return self.describe()
+
     def describe(self) -> RecordingDescription:
-        """The frames of the known layout; without one no frames, and the arrays."""
+        """The frames of the state; without one no frames, and what every array that may be the
+        state needs."""
         arrays = self._arrays(self._state) if self._state else {}
-        lengths = [self._headers[name].shape[0] for name in arrays.values()]
+        lengths = [self._table(name).shape[0] for name in arrays.values()]
         needs = [] if arrays else ["--state"]
         first = next(iter(arrays.values()), "")
-        needs += [] if first and self._has_times(first) else ["--time or --fps"]
-        needs += [] if self._stored_names(first) else ["--joint-names"]
+        tables = [name for name, header in self._headers.items() if _is_table(header)]
+        may_be = [first] if first else tables
+        needs += [] if all(map(self._has_times, may_be)) else ["--time or --fps"]
+        needs += [] if all(map(self._stored_names, may_be)) else ["--joint-names"]
         needs += [UNEVEN] if len(set(lengths)) > 1 else []
         details = [("layout", self._layout.name)] if self._layout else []
         details += [("state", self._state)] if self._state else []
         return RecordingDescription(
             frames=max(lengths, default=0),
             worlds=len(lengths),
-            coordinates=self._headers[first].shape[1] if first else 0,
+            coordinates=self._table(first).shape[1] if first else 0,
             needs=tuple(needs),
             details=(*details, ("arrays", self._shown())),
         )
