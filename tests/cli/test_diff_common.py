@@ -111,7 +111,8 @@ def test_scenes_that_are_gone_are_not_compared(differences, here, collide):
     Path("scene.xml").unlink()
     common = collide.verdict("diff a/out.h5 b/out.h5")["common"]
     assert common["items"][0]["differences"] == []
-    assert common["scenes"] == "the scene of A, scene.xml, is not beside out.h5"
+    missing = "the scene of A, scene.xml, is not beside out.h5; --scene-a names it"
+    assert common["scenes"] == missing
 
 
 def test_equal_sets_have_nothing_in_common(differences, collide):
