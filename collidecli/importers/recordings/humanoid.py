@@ -322,7 +322,7 @@ def _articulated(
     ]
     warnings = (*scene.warnings, *left_out, *table.notes, *poses.notes)
     world = [recorded, *bodies]
-    advice = f"'{articulation.path}' is the root of the recorded joints{ROOT_ADVICE}"
+    advice = f"'{articulation.path}' is the root of the joints{ROOT_ADVICE}"
     return ArticulationMotion(
         table.path, target, [world], np.zeros((1, 3)), time, warnings, root_advice=advice
     )

@@ -51,11 +51,11 @@ JOINT_OPTIONS = (
     "fps",
 )
 """Fields of `RecordingOptions` that every kind of recording by `JointStates` has."""
+Poses = Mapping[str, Mapping[str, np.ndarray]]
+"""float64[F, 7] xyzw by body and by demonstration."""
 ROOT = "--root"
 BODY_FROM = "--body-from"
 ROOT_ADVICE = f"; {BODY_FROM} BODY=ARRAY is for the poses of another body"
-Poses = Mapping[str, Mapping[str, np.ndarray]]
-"""float64[F, 7] xyzw by body and by demonstration."""
 LARGE = 4.0 * np.pi
 """A warning is given of a joint position beyond this: it is no angle in radians [rad]."""
 
@@ -67,8 +67,9 @@ class JointStates:
     path: of the recording. where: its array, for messages. names: of the columns. states:
     float64[F, k] of each demonstration by name, in the units of the file. time: float64[F] [s].
     roots: float64[F, 7] xyzw of each demonstration; without them the root keeps its pose in the
-    scene. bodies: float64[F, 7] xyzw of each demonstration by the name of a further body. unit: of
-    the positions by the file, "" where it has none: radians and metres. percent:
+    scene. bodies: float64[F, 7] xyzw of each demonstration by the name of a further body, and
+    body_option, what names these, for messages. root_advice: of a root that is fixed, after a
+    message. unit: of the positions by the file, "" where it has none: radians and metres. percent:
     columns that are normalised to 0 to 100 of their joint's range where the unit is no radian.
     units: of columns whose unit the file names, by name.
     """
@@ -83,6 +84,8 @@ class JointStates:
     percent: tuple[int, ...] = ()
     units: Mapping[str, str] = field(default_factory=dict)
     bodies: Mapping[str, Mapping[str, np.ndarray]] = field(default_factory=dict)
+    body_option: str = BODY_FROM
+    root_advice: str = ROOT_ADVICE
 
 
 def coordinates_of_scene(scene: ArticulatedScene) -> list[str]:
@@ -160,7 +163,7 @@ def joint_state_motion(
         close,
         Episodes.of_demonstrations(lengths, len(recorded.time)),
         advice=BY_NAME,
-        root_advice=f"'{articulation.path}' is the root of the recorded joints{ROOT_ADVICE}",
+        root_advice=f"'{articulation.path}' is the root of the joints{recorded.root_advice}",
     )
 
 
@@ -194,13 +197,14 @@ def _poses_by_path(
     """`poses` with those of the robot's root and of named bodies. Raises InputError for a body with
     two, one that the scene lacks, and one that is fixed to the world."""
     found = dict(poses)
+    option = recorded.body_option
     if recorded.roots:
         check_once(robot, found, ROOT)
         found[robot.path] = recorded.roots
     for name, of_demonstrations in recorded.bodies.items():
-        body = named_body(scene, name, f"{recorded.path}: {BODY_FROM}")
-        check_once(body, found, BODY_FROM)
-        check_free(target, body, BODY_FROM)
+        body = named_body(scene, name, option)
+        check_once(body, found, option)
+        check_free(target, body, option)
         found[body.path] = of_demonstrations
     return found
 

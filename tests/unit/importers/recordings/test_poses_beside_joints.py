@@ -138,7 +138,7 @@ def test_body_from_of_each_demonstration(fixed, tmp_path):
         ({"body_from": ("palm=egg",)}, "'palm' is fixed to the world in this scene"),
         (
             {"root": "egg"},
-            "'palm' is the root of the recorded joints; --body-from BODY=ARRAY is for the poses",
+            "'palm' is the root of the joints; --body-from BODY=ARRAY is for the poses",
         ),
     ],
 )
@@ -228,3 +228,39 @@ def test_an_option_of_bodies_has_no_effect_on_a_motion(fixed, tmp_path):
     path = npz(tmp_path, **bodies(egg=drawn_poses(1)), **joints())
     with pytest.raises(InputError, match="--body-from has no effect on humanoid motions"):
         check(fixed, path, {"body_from": ("egg=body_pos_w",)})
+
+
+def table(tmp_path, *groups, order=("x", "y", "z", "qx", "qy", "qz", "qw")):
+    """A csv of ANGLES and of poses by the text before their axes."""
+    titles = ["time", *NAMES, *(f"{name}_{axis}" for name, _ in groups for axis in order)]
+    rows = np.concatenate([TIME[:, None], ANGLES, *(pose for _, pose in groups)], axis=1)
+    path = tmp_path / "log.csv"
+    np.savetxt(path, rows, delimiter=",", header=",".join(titles), comments="", fmt="%.17g")
+    return path
+
+
+@pytest.mark.parametrize("name", ["egg", "egg:joint"])
+def test_columns_of_a_table_are_poses_of_bodies(scene, tmp_path, name):
+    """They moved the root of the robot, as each body of the scene is a root."""
+    egg, cup = drawn_poses(1), drawn_poses(2)
+    assert not check(scene, table(tmp_path, (name, egg), ("cup", cup)), {}, egg=egg, cup=cup)
+
+
+@pytest.mark.parametrize("name", ["base", "palm"])
+def test_columns_of_a_table_are_a_root_and_bodies(floating, tmp_path, name):
+    base, egg = drawn_poses(1), drawn_poses(2)
+    check(floating, table(tmp_path, ("egg", egg), (name, base)), {}, palm=base, egg=egg)
+
+
+@pytest.mark.parametrize(
+    ("names", "words"),
+    [
+        (("spoon",), "'spoon' are a pose that no title says to be the root's or a body's"),
+        (("egg", "egg:joint"), "'egg.joint' are a pose that no title"),
+        (("base", "palm"), "the columns 'base', 'palm' may be the root's"),
+    ],
+)
+def test_columns_of_poses_of_no_body_are_refused(floating, tmp_path, names, words):
+    path = table(tmp_path, *((name, drawn_poses(1)) for name in names))
+    with pytest.raises(InputError, match=words):
+        check(floating, path, {})
