@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -97,6 +98,13 @@ def holds_motion(arrays: dict[str, ArrayHeader]) -> bool:
     return bodies or (
         _first(arrays, ROOT_POSITION) is not None and _rotation_key(arrays) is not None
     )
+
+
+def pose_arrays(headers: Mapping[str, ArrayHeader]) -> tuple[str, ...]:
+    """The arrays of poses of bodies and of a root that are recognised by name."""
+    root = (_first(headers, ROOT_POSITION), _rotation_key(headers))
+    pairs = [pair for pair in (*BODY_KEYS, root) if all(name in headers for name in pair)]
+    return tuple(name for pair in pairs for name in pair if name)
 
 
 def _keys_of_fields(headers: dict[str, ArrayHeader]) -> dict[str, str | None]:
@@ -343,7 +351,7 @@ def _names_of_columns(names: tuple[str, ...], width: int, where: str) -> tuple[s
     raise InputError(what, where, fix)
 
 
-def _rotation_key(arrays: dict[str, ArrayHeader]) -> str | None:
+def _rotation_key(arrays: Mapping[str, ArrayHeader]) -> str | None:
     return _first(
         arrays,
         tuple(
@@ -352,7 +360,7 @@ def _rotation_key(arrays: dict[str, ArrayHeader]) -> str | None:
     )
 
 
-def _first(arrays: dict[str, ArrayHeader], keys: tuple[str, ...]) -> str | None:
+def _first(arrays: Mapping[str, ArrayHeader], keys: tuple[str, ...]) -> str | None:
     return next((key for key in keys if key in arrays), None)
 
 

@@ -35,6 +35,7 @@ from collidecli.importers.recordings.motion_tables import (
     JOINT_NAMES,
     RATES,
     ROOT_COLUMNS,
+    pose_arrays,
     stored_rate,
 )
 from collidecli.importers.recordings.recording import RecordingDescription, Target
@@ -221,6 +222,10 @@ class ArraysRecording(DemonstrationRecording):
             time, warnings = self._time(chosen, frames, options)
             if self._layout is not None and self._layout.note and not options.state:
                 warnings = (*warnings, f"{where}: {self._layout.note}")
+            unused = pose_arrays(self._headers)
+            if unused:
+                words = f"not used, as {self._state} is the state: {some_names(unused)}"
+                warnings = (*warnings, f"{self._path}: {words}")
         recorded = JointStates(
             self._path,
             where,

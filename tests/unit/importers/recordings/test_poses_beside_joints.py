@@ -264,3 +264,26 @@ def test_columns_of_poses_of_no_body_are_refused(floating, tmp_path, names, word
     path = table(tmp_path, *((name, drawn_poses(1)) for name in names))
     with pytest.raises(InputError, match=words):
         check(floating, path, {})
+
+
+def test_poses_that_the_state_replaces_are_named(fixed, tmp_path):
+    path = npz(tmp_path, **bodies(egg=drawn_poses(1)), **joints())
+    warnings = check(fixed, path, {"state": "joint_pos"})
+    words = "not used, as joint_pos is the state: 'body_pos_w', 'body_quat_w'"
+    assert f"{path}: {words}" in warnings
+
+
+def test_a_mocap_body_has_a_source(tmp_path):
+    scene = tmp_path / "mocap.xml"
+    still = '<body name="cup" mocap="true" pos="2 0 0"><geom size="0.02"/></body>'
+    free = '<body name="cup" pos="2 0 0"><freejoint/><geom size="0.02"/></body>'
+    text = HAND.format(joint="")
+    assert free in text
+    scene.write_text(text.replace(free, still))
+    cup = drawn_poses(1)
+    path = npz(tmp_path, q=ANGLES, joint_names=np.array(NAMES), cup_pose=cup)
+    options = {"state": "q", "body_from": ("cup=cup_pose",), "quaternion_order": "xyzw"}
+    loaded, motion = loaded_motion(scene, path, **options)
+    row = list(loaded.model.bodies.path).index("cup")
+    assert poses_apart(motion.read(range(FRAMES))[:, 0, row], cup) < 1e-12
+    motion.close()
