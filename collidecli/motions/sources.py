@@ -83,17 +83,31 @@ def find_sources(
     )
 
 
-def found_scene(contacts: ContactSet) -> LoadedScene | None:
-    """The scene of a contact set, from files of its name where `find_sources` searches.
+def found_scene(contacts: ContactSet, given: str = "") -> tuple[LoadedScene | None, str]:
+    """The scene of a contact set, from files of its name where `find_sources` searches, and why
+    there is none.
 
-    None if there are none, or others than the run's. A scene that the recording carries is not
-    searched for. Raises InputError for a scene that cannot be loaded.
+    given: a file or a folder in which the scene is searched instead, "" for none. Of the reasons
+    that files of this name are not the scene, the first one is returned. A scene that the recording
+    carries is not searched for.
     """
-    files = _named(contacts.scene, _scene_folders(contacts))
-    if not files:
-        return None
-    scene = load_scene(files, None, options=recorded_options(contacts, SceneOptions))
-    return scene if scene.sha256 == contacts.scene_sha256 else None
+    shown = contacts.scene
+    folders = [Path(given)] if os.path.isdir(given) else _scene_folders(contacts)
+    reason = f"{shown} is not in {given}" if given else ""
+    is_file = bool(given) and not os.path.isdir(given)
+    candidates = [(given,)] if is_file else [_named(shown, [folder]) for folder in folders]
+    reasons = []
+    for files in filter(None, candidates):
+        where = " ".join(files)
+        try:
+            scene = load_scene(files, None, options=recorded_options(contacts, SceneOptions))
+        except InputError as error:
+            reasons.append(f"{where} cannot be read: {error.what}")
+            continue
+        if scene.sha256 == contacts.scene_sha256:
+            return scene, ""
+        reasons.append(f"{where}, or a file that it names, has another content")
+    return None, reasons[0] if reasons else reason
 
 
 def _without(

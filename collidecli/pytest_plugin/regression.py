@@ -86,7 +86,8 @@ class ContactsRegression:
             ) from None
         for text in result.warnings:
             warnings.warn(ContactsWarning(text), stacklevel=2)
-        self._compare(name, obtained, allowed)
+        is_one = isinstance(scene, (str, os.PathLike))
+        self._compare(name, obtained, allowed, str(self._here.parent / scene) if is_one else "")
 
     def check_file(self, contacts: PathLike, *, basename: str | None = None) -> None:
         """Fails the test if a contact set file differs from the baseline.
@@ -133,7 +134,11 @@ class ContactsRegression:
     def _baseline(self, name: str) -> Path:
         return self._here.with_suffix("") / f"{name}.h5"
 
-    def _compare(self, name: str, obtained: Path, allowed: Mapping[str, Any]) -> None:
+    def _compare(
+        self, name: str, obtained: Path, allowed: Mapping[str, Any], scene: str = ""
+    ) -> None:
+        """Fails the test if a contact set differs from the baseline. scene: of the set, "" where it
+        is searched for."""
         __tracebackhide__ = True
         baseline = self._baseline(name)
         if not baseline.exists() and self._written(obtained, baseline):
@@ -150,7 +155,7 @@ class ContactsRegression:
             return
         force = self._asked("--force-regen")
         try:
-            compared = diff(DiffRequest(str(baseline), str(obtained), **allowed))
+            compared = diff(DiffRequest(str(baseline), str(obtained), **allowed, scene_b=scene))
         except CollideError as error:
             if not (force or self._asked("--regen-all")) or str(baseline) not in error.where:
                 raise pytest.fail.Exception(str(error), pytrace=False) from None

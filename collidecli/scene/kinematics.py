@@ -84,6 +84,7 @@ class ArticulationKinematics(Protocol):
     path: its name. aliases: its short names. body_path: its bodies, the root first. body_parent:
     index in body_path of the body to which each is joined or fixed, -1 for none. joints: those with
     coordinates. root_is_jointed: joints connect the root to the world and determine its pose.
+    free_joint: name of the free joint of the root, "" without one or where it has no name.
     """
 
     path: str
@@ -92,6 +93,7 @@ class ArticulationKinematics(Protocol):
     body_parent: tuple[int, ...]
     joints: tuple[NamedJoint, ...]
     root_is_jointed: bool
+    free_joint: str
 
     def poses(
         self, root_pose: np.ndarray | None, columns: JointColumns, joint_position: np.ndarray

@@ -717,7 +717,8 @@ class RecordingOptions:
     )
     body_from: tuple[str, ...] = _recording(
         (),
-        "Poses of other bodies in a ROS bag: BODY=tf:FRAME or BODY=pose:TOPIC.",
+        "Poses of other bodies: BODY=ARRAY, where --state is used; in a ROS bag BODY=tf:FRAME or"
+        " BODY=pose:TOPIC.",
         kind="names",
         metavar="BODY=SOURCE,...",
     )

@@ -45,14 +45,21 @@ class BodyMatch:
         where: the dataset of the names, for messages.
         welded: names of bodies that are part of the static world, whose recorded pose must be the
             scene's.
+        advice: what else to do about a recorded pose of these that differs, "" for nothing.
     Raises:
         InputError: names that `find_bodies` refuses.
     """
 
     def __init__(
-        self, names: list[str], model: Model, where: str, welded: frozenset[str] = frozenset()
+        self,
+        names: list[str],
+        model: Model,
+        where: str,
+        welded: frozenset[str] = frozenset(),
+        advice: str = "",
     ) -> None:
         self.names = names
+        self._advice = advice
         self.warnings: list[str] = []
         paths = model.bodies.path
         column_of_body = find_bodies(names, model, where)
@@ -176,9 +183,8 @@ class BodyMatch:
             what = "the body is welded to the world in the scene, but has another recorded pose"
             where = self._where(path, dataset, frames, cell, int(np.flatnonzero(self._welded)[at]))
             joint = "give the body a joint (--floating-base for the root of a URDF)"
-            raise InputError(
-                what, where, f"{joint}, make it mocap, or leave it out of the recording"
-            )
+            fix = f"{joint}, make it mocap, or leave it out of the recording"
+            raise InputError(what, where, f"{fix}{self._advice and f'; {self._advice}'}")
 
     def _where(self, path: str, dataset: str, frames: range, cell: list[int], row: int) -> str:
         column = self._columns[list(self._rows).index(row)]

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+import trimesh
 
 from tests.cli.conftest import write_poses
 from tests.cli.test_touch_sets import SCENE, motion
@@ -111,7 +112,64 @@ def test_scenes_that_are_gone_are_not_compared(differences, here, collide):
     Path("scene.xml").unlink()
     common = collide.verdict("diff a/out.h5 b/out.h5")["common"]
     assert common["items"][0]["differences"] == []
-    assert common["scenes"] == "the scene of A, scene.xml, is not beside out.h5"
+    missing = "the scene of A, scene.xml, is not beside out.h5; --scene-a names it"
+    assert common["scenes"] == missing
+
+
+def test_a_scene_that_has_replaced_that_of_the_baseline_is_named(differences, collide):
+    """As in a repository: the edited scene has the name of the old one, and the place."""
+    larger = ITEM.replace(".15 .1", ".17 .1")
+    differences(ITEM, larger)
+    Path("was").mkdir()
+    Path("a/scene.xml").rename("was/scene.xml")
+    Path("a/scene.xml").write_text(SCENE.replace(ITEM, larger))
+    common = collide.verdict("diff a/out.h5 b/out.h5")["common"]
+    reason = "a/scene.xml, or a file that it names, has another content"
+    words = f"the scene of A, scene.xml, is not found: {reason}; --scene-a names it"
+    assert common["scenes"] == words
+    for given in ("was/scene.xml", "was"):
+        common = collide.verdict("diff a/out.h5 b/out.h5 --scene-a", given)["common"]
+        assert (common["scenes"], len(common["items"][0]["differences"])) == ("", 1)
+    Path("b/scene.xml").rename("b/moved.xml")
+    both = ("--scene-a", "was", "--scene-b", "b/moved.xml")
+    common = collide.verdict("diff a/out.h5 b/out.h5", *both)["common"]
+    assert (common["scenes"], len(common["items"][0]["differences"])) == ("", 1)
+    common = collide.verdict("diff a/out.h5 b/out.h5 --scene-a b/moved.xml")["common"]
+    assert common["scenes"] == (
+        "the scene of A is not what --scene-a names: b/moved.xml, or a file that it names, has"
+        " another content"
+    )
+
+
+def test_a_scene_whose_assets_are_missing_is_named(here, collide):
+    """The file itself is that of the run, byte by byte."""
+    trimesh.creation.box((0.1, 0.1, 0.1)).export("hull.stl")
+    mesh = '<asset><mesh name="hull" file="hull.stl"/></asset><worldbody>'
+    scene = SCENE.replace("<worldbody>", mesh, 1).replace(
+        ITEM, '<geom name="b" type="mesh" mesh="hull"/>'
+    )
+    write_poses("motion.h5", motion(2), ["a", "b", "c"])
+    for folder, scale in (("a", 0.3), ("b", 0.34)):
+        Path(folder).mkdir()
+        Path(folder, "scene.xml").write_text(scene)
+        trimesh.creation.box((scale, 0.2, 0.2)).export(f"{folder}/hull.stl")
+        run = ("run", f"{folder}/scene.xml", "-t", "motion.h5", "--device", "cpu", "-q")
+        collide.ok(*run, "-o", f"{folder}/out.h5")
+    Path("a/hull.stl").unlink()
+    Path("hull.stl").unlink()
+    common = collide.verdict("diff a/out.h5 b/out.h5")["common"]
+    assert common["scenes"].startswith(
+        "the scene of A, scene.xml, is not found: a/scene.xml cannot be read: geom 'b' collides,"
+        " and its file 'hull.stl' cannot be used"
+    )
+
+
+def test_scenes_that_cannot_be_named_are_refused(differences, collide):
+    differences(ITEM, ITEM)
+    refused = collide.refused("diff a/out.h5 b/out.h5 --scene-a none.xml")
+    assert "none.xml: there is no such file or folder" in refused
+    refused = collide.refused("diff a/out.h5 b/out.h5 --by-pair --scene-b b")
+    assert "--scene-b has no effect with --by-pair" in refused
 
 
 def test_equal_sets_have_nothing_in_common(differences, collide):

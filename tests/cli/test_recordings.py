@@ -346,6 +346,26 @@ def test_inspect(recordings, collide, name, kind, frames, worlds, words):
     assert words in collide("inspect", name).out
 
 
+def test_inspect_says_what_a_named_array_needs(here, collide):
+    arrays = {"q": np.zeros((7, 2)), "p": np.zeros((4, 7)), "time": np.arange(7.0)}
+    np.savez("log.npz", **arrays, joint_names=np.array(["a", "b"]))
+    result = collide.result("inspect log.npz")
+    assert (result["frames"], result["needs"]) == (0, ["--state"])
+    assert "those of the array that --state names" in collide("inspect log.npz").out
+    result = collide.result("inspect log.npz --state q")
+    assert (result["frames"], result["worlds"], result["coordinates"]) == (7, 1, 2)
+    assert result["needs"] == []
+    np.savez("bare.npz", q=arrays["q"], p=arrays["p"])
+    needs = ["--time or --fps", "--joint-names"]
+    assert collide.result("inspect bare.npz")["needs"] == ["--state", *needs]
+    assert collide.result("inspect bare.npz --state q")["needs"] == needs
+    collide.refused("inspect log.npz --state none", told="there is no array 'none'")
+    collide.refused("inspect log.npz --state time", told="not floats [frames, numbers]")
+    collide.refused("inspect motion.h5 --state q", told="--state is for recordings of arrays")
+    np.savetxt("log.csv", arrays["q"], delimiter=",", header="a,b", comments="")
+    collide.refused("inspect log.csv --state q", told="--state changes nothing")
+
+
 def test_why_in_the_scene_of_a_recording(recordings, collide):
     (pair,) = collide.result("inspect demos.hdf5 --why base ball")["why"]["pairs"]
     assert (pair["shape0"], pair["shape1"], pair["may_touch"]) == ("base", "ball", True)

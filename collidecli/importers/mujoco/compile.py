@@ -276,7 +276,9 @@ class _Attempts:
         self._choose(list(spec.geoms))
         self.notes[:] = [
             *read_notes,
-            *relocate_assets(spec, self._options, self._folder, self.location, self.urdf),
+            *relocate_assets(
+                spec, self._options, self._folder, self.location, self.urdf, self.included
+            ),
         ]
         check_assets(spec, self.included, self.location)
         self._meshes.insert(spec, self.included, self.location)

@@ -71,6 +71,7 @@ class MujocoArticulation:
         self.path = self.body_path[0]
         self.aliases: tuple[str, ...] = (last_element(self.path),)
         self.joints, self._qpos_start, self._free = _joints(mj_model, root)
+        self.free_joint = _free_joint(mj_model, root) if self._free >= 0 else ""
         self._initial = np.array(mj_model.qpos0, np.float64)
         self.root_is_jointed = self._free < 0 and int(mj_model.body_jntnum[root]) > 0
         self._rest = rest[self._bodies - 1]
@@ -183,6 +184,11 @@ def _joints(mj_model: mujoco.MjModel, root: int) -> tuple[tuple[NamedJoint, ...]
         )
         starts.append(start)
     return tuple(joints), starts, free
+
+
+def _free_joint(mj_model: mujoco.MjModel, root: int) -> str:
+    """The name of the free joint of a body, its only joint; "" without a name."""
+    return mj_model.joint(int(mj_model.body_jntadr[root])).name
 
 
 def _mimic(mj_model: mujoco.MjModel, joint: int) -> tuple[str, tuple[float, ...]] | None:

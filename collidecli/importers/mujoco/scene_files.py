@@ -10,7 +10,12 @@ import mujoco
 
 from collidecli.importers.asset_map import AssetMap
 from collidecli.importers.mujoco.left_out import partition_geoms
-from collidecli.importers.mujoco.ros_packages import PACKAGE_URI, file_of_urdf, package_file
+from collidecli.importers.mujoco.ros_packages import (
+    FILE_URI,
+    PACKAGE_URI,
+    file_of_urdf,
+    package_file,
+)
 from collidecli.importers.mujoco.xml_elements import elements_of, values_of
 from collidecli.scene.options import SceneOptions
 from collidecli.storage.regular_files import open_input, refuse_special_file
@@ -20,7 +25,12 @@ FILE_ELEMENTS = (b"include", b"model")
 
 
 def relocate_assets(
-    spec: mujoco.MjSpec, options: SceneOptions, folder: str | None, location: str, urdf: bool
+    spec: mujoco.MjSpec,
+    options: SceneOptions,
+    folder: str | None,
+    location: str,
+    urdf: bool,
+    included: Sequence[str] = (),
 ) -> list[str]:
     """Replaces the paths of a spec's asset files by `asset_map`, and those that MuJoCo does not
     find; returns warnings.
@@ -30,16 +40,23 @@ def relocate_assets(
     `package://` path of a mesh is that of `package_file`, and a path of a URDF that of
     `file_of_urdf`, if there is such a file. options: asset_map has entries `OLD=NEW`, package_path
     folders of packages. folder: base of the relative paths of a scene given as text; None for a
-    file.
+    file. included: files of the scene; a package is searched for beside each of them too, after the
+    scene's folder, as an attached URDF names it from its own.
     """
     entries = AssetMap(options.asset_map, location)
     assets = (*spec.meshes, *spec.hfields, *spec.skins)
     scene_folder = os.path.dirname(location) if folder is None else folder
-    found = {
-        asset.file: package_file(asset.file, scene_folder, options.package_path)
-        or (file_of_urdf(asset.file, scene_folder, asset.compiler.meshdir) if urdf else None)
-        for asset in assets
-    }
+    folders = tuple(dict.fromkeys((scene_folder, *map(os.path.dirname, included))))
+
+    def existing(file: str, mesh_folder: str) -> str | None:
+        if urdf:
+            of_urdf = file_of_urdf(file, scene_folder, mesh_folder)
+        else:  # of an attached one, if it is absolute
+            of_urdf = file_of_urdf(file, "", "") if file.startswith(FILE_URI) else None
+        packages = (package_file(file, each, options.package_path) for each in folders)
+        return next(filter(None, packages), of_urdf)
+
+    found = {asset.file: existing(asset.file, asset.compiler.meshdir) for asset in assets}
     located = {file: existing for file, existing in found.items() if existing}
     # MuJoCo would also strip the folder of a mapped path; the original paths are therefore stripped
     # here.

@@ -65,7 +65,8 @@ class ArticulationMotion(RecordedInFile):
     The hash is that of all files of the recording. worlds: the articulations of each recorded
     world; a single recorded world moves every world of the scene. origins: float64[W, 3] [m], the
     recorded worlds' origins in the world frame, to which root poses are relative. time: float64[F]
-    [s]. advice: of joints beyond their limits. Raises InputError as `check_world_count`.
+    [s]. advice: of joints beyond their limits. root_advice: of a recorded root that the scene
+    welds to the world. Raises InputError as `check_world_count`.
     """
 
     def __init__(
@@ -80,6 +81,7 @@ class ArticulationMotion(RecordedInFile):
         episodes: Episodes | None = None,
         particles: DeformableStates | None = None,
         advice: str = BY_ORDER,
+        root_advice: str = "",
     ) -> None:
         check_world_count(len(worlds), target, path)
         super().__init__(time, close)
@@ -107,7 +109,8 @@ class ArticulationMotion(RecordedInFile):
         items = [item for world in worlds for item in world]
         self.has_joint_tree = kinematics is not None and any(item.joint_position for item in items)
         still = () if kinematics is None else np.array(kinematics.body_path)[kinematics.welded]
-        self._match = BodyMatch(list(bodies), target.model, path, frozenset(map(str, still)))
+        welded = frozenset(map(str, still))
+        self._match = BodyMatch(list(bodies), target.model, path, welded, root_advice)
         unused = [
             f"{item.root_location}: not used: joints position '{item.articulation.path}' in the"
             " scene"

@@ -9,9 +9,10 @@ import numpy as np
 from collidecli.errors import InputError
 from collidecli.importers.recordings.bvh_text import BvhFile, BvhJoint, read_bvh
 from collidecli.importers.recordings.content import Content
-from collidecli.importers.recordings.humanoid import BodyPoseMotion, body_path
+from collidecli.importers.recordings.humanoid import BodyPoseMotion
 from collidecli.importers.recordings.joint_units import LENGTH_UNITS
 from collidecli.importers.recordings.motion_tables import MotionTable
+from collidecli.importers.recordings.poses_beside_joints import body_path
 from collidecli.importers.recordings.recording import Recording, RecordingDescription, Target
 from collidecli.importers.recordings.skeleton_rest import OTHER_REST, UP_TURN, resting_turn
 from collidecli.importers.recordings.times import rate_time

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
@@ -30,6 +30,15 @@ from collidecli.importers.recordings.motion_tables import (
     holds_motion,
     root_columns,
 )
+from collidecli.importers.recordings.moved_bodies import moved_body
+from collidecli.importers.recordings.poses_beside_joints import (
+    PosesBesideJoints,
+    all_poses,
+    body_path,
+    left_out_bodies,
+    poses_of_bodies,
+    with_free_joints,
+)
 from collidecli.importers.recordings.recording import Recording, RecordingDescription, Target
 from collidecli.importers.recordings.stored_names import names_of_columns
 from collidecli.importers.recordings.times import (
@@ -39,17 +48,17 @@ from collidecli.importers.recordings.times import (
     rate_time,
 )
 from collidecli.scene.followed_joints import joint_columns
-from collidecli.scene.kinematics import last_element
 from collidecli.scene.model import Model
 from collidecli.scene.motion import Motion
 from collidecli.scene.options import RecordingOptions
 from collidecli.storage.storage_formats import NPZ, PICKLE
 from collidecli.storage.trajectory_motion import BodyMatch, RecordedInFile
-from collidecli.wording import plural, some_names
+from collidecli.wording import some_names
 
 if TYPE_CHECKING:
     from collidecli.importers.recordings.motion_tables import MotionTable
 
+ROOT_ADVICE = "; name the bodies of other poses by body_names, or by their free joints"
 ORDER_HINT = (
     "; Unitree's LAFAN1 retargeting files and those of GMR are xyzw, those of Isaac Lab 2 are wxyz,"
     " of Isaac Lab 3 xyzw"
@@ -136,45 +145,86 @@ class HumanoidRecording(Recording):
             if len(options.joint_names) == len(text.titles):
                 return JointTableRecording(self.content).motion(target, options)
             _require_order(options, len(text.titles), path)
-        order = (
-            ORDERS[articulations.quaternion_order(table.order, options, path, ORDER_HINT)]
-            if table.has_rotations
-            else []
-        )
         time, slow = _time(table, options)
         table = replace(table, notes=(*table.notes, *slow))
-        by_joints = options.prefer == "joints" and table.joints is not None
-        positions = table.body_position
-        rotations = table.body_rotation
-        if (
-            positions is not None
-            and rotations is not None
-            and not (by_joints and table.root_position is not None)
-        ):
-            where = table.locations["body_position"]
-            names = names_of_columns(table.body_names, options.body_names, "--body-names", where)
-            no_joints = table.joints is None or not (table.joint_names or options.joint_names)
-            if no_joints or (names and not by_joints):
-                poses = np.concatenate([positions, rotations], axis=2)
-                return BodyPoseMotion(
-                    table, target.model, names, poses[..., order], time, options.strict_bodies
-                )
-            paths = [body_path(name, target.model) for name in names]
-            first = next(
-                (row for row, path in enumerate(paths) if path in target.model.bodies.path), 0
-            )
-            what = f"its body {names[first]}" if names else "its bodies have no names; the first"
-            root = np.concatenate([positions[:, first], rotations[:, first]], axis=1)
-            notes = (f"{where}: {what} is taken as the root",)
-        else:
-            root = None
-            notes = ()
-            where = table.locations.get("root_position", table.locations["joints"])
-            if table.root_position is not None and table.root_rotation is not None:
-                root = np.concatenate([table.root_position, table.root_rotation], axis=1)
-        return _articulated(
-            table, target, options, None if root is None else root[:, order], time, where, notes
+        table, poses = with_free_joints(table, target)
+        has_rotations = table.has_rotations or poses is not None
+        order = (
+            ORDERS[articulations.quaternion_order(table.order, options, path, ORDER_HINT)]
+            if has_rotations
+            else []
         )
+        if table.body_position is not None:
+            names = names_of_columns(
+                table.body_names,
+                options.body_names,
+                "--body-names",
+                table.locations["body_position"],
+            )
+            poses = _poses_of_bodies(table, names, target, options)
+            if poses is None:
+                recorded = all_poses(table)[..., order]
+                table = replace(table, notes=(*table.notes, *_not_used(table, options)))
+                return BodyPoseMotion(
+                    table, target.model, names, recorded, time, options.strict_bodies
+                )
+        return _articulated(table, target, options, poses or _root_poses(table), order, time)
+
+
+def _poses_of_bodies(
+    table: MotionTable, names: Sequence[str], target: Target, options: RecordingOptions
+) -> PosesBesideJoints | None:
+    """The poses that are used beside joint positions; None where poses of bodies are used alone.
+
+    names: of the recorded bodies.
+    """
+    by_joints = options.prefer == "joints" and table.joints is not None
+    where = table.locations["body_position"]
+    has_root = table.root_position is not None
+    joints = _joint_names(table, options)
+    beside = None
+    if names and joints:
+        strict = options.strict_bodies
+        beside = poses_of_bodies(table, names, joints, target, by_joints, strict)
+    if by_joints and has_root:
+        root = _root_poses(table)
+        if beside is None:
+            return root
+        return replace(root, bodies=beside.bodies, location=beside.location)
+    if beside is not None or not joints or (names and not by_joints):
+        return beside
+    what = f"its body {names[0]}" if names else "its bodies have no names; the first"
+    note = f"{where}: {what} is taken as the root"
+    return PosesBesideJoints(all_poses(table)[:, 0], where, notes=(note,))
+
+
+def _joint_names(table: MotionTable, options: RecordingOptions) -> tuple[str, ...]:
+    """Names of the recorded joints without those that are left out; () without names."""
+    if table.joints is None or not (table.joint_names or options.joint_names):
+        return ()
+    where = table.locations["joints"]
+    names = names_of_columns(table.joint_names, options.joint_names, "--joint-names", where)
+    return kept_columns(names, options, where)[1]
+
+
+def _root_poses(table: MotionTable) -> PosesBesideJoints:
+    """The recorded poses of the root, or none."""
+    where = table.locations.get("root_position", table.locations["joints"])
+    if table.root_position is None or table.root_rotation is None:
+        return PosesBesideJoints(None, where)
+    return PosesBesideJoints(
+        np.concatenate([table.root_position, table.root_rotation], axis=1), where
+    )
+
+
+def _not_used(table: MotionTable, options: RecordingOptions) -> tuple[str, ...]:
+    """A warning of the joint positions beside poses of bodies that are used alone."""
+    if table.joints is None:
+        return ()
+    has_names = bool(table.joint_names or options.joint_names)
+    fix = "--prefer joints uses them" if has_names else "--joint-names and --prefer joints use them"
+    where = table.locations["joints"]
+    return (f"{where}: not used, as the poses of the bodies are; {fix}",)
 
 
 class BodyPoseMotion(RecordedInFile):
@@ -211,13 +261,7 @@ class BodyPoseMotion(RecordedInFile):
         self._match = BodyMatch(paths, model, self._where)
         self.warnings = (*table.notes, *self._match.warnings)
         if len(paths) < len(names):
-            left_out = plural(len(unknown), "recorded body", "recorded bodies")
-            self.warnings += (
-                (
-                    f"{left_out} not in the scene left out:"
-                    f" {some_names([names[row] for row in unknown])}"
-                ),
-            )
+            self.warnings += (left_out_bodies([names[row] for row in unknown]),)
 
     def read(self, frames: range) -> np.ndarray:
         """float64[len(frames), 1, B, 7], see `Motion.read`."""
@@ -244,12 +288,13 @@ def _articulated(
     table: MotionTable,
     target: Target,
     options: RecordingOptions,
-    root: np.ndarray | None,
+    poses: PosesBesideJoints,
+    order: Sequence[int],
     time: np.ndarray,
-    root_location: str,
-    notes: tuple[str, ...],
 ) -> ArticulationMotion:
-    where = table.locations.get("joints", root_location)
+    """The motion of a robot by its joints, of its root and of other bodies by poses. order: of
+    their columns."""
+    where = table.locations.get("joints", poses.root_location)
     joints = (
         np.zeros((table.frames, 0))
         if table.joints is None
@@ -264,14 +309,28 @@ def _articulated(
     kept, names, left_out = kept_columns(names, options, where)
     joints = joints[:, kept]
     articulation = moved_articulation(scene, names, where)
-    roots_at = None if root is None else partial(_rows, np.asarray(root, np.float64))
+    roots_at = None if poses.root is None else _pose_rows(poses.root, order)
     with naming_options(where):
         columns, joints_at = joint_columns(articulation, names, partial(_rows, joints), where)
     recorded = RecordedArticulation(
-        articulation, columns, roots_at, joints_at, root_location, where
+        articulation, columns, roots_at, joints_at, poses.root_location, where
     )
-    warnings = (*scene.warnings, *left_out, *table.notes, *notes)
-    return ArticulationMotion(table.path, target, [[recorded]], np.zeros((1, 3)), time, warnings)
+    by_path = {each.path: each for each in scene.articulations}
+    bodies = [
+        moved_body(by_path[path], _pose_rows(body, order), poses.location)
+        for path, body in poses.bodies.items()
+    ]
+    warnings = (*scene.warnings, *left_out, *table.notes, *poses.notes)
+    world = [recorded, *bodies]
+    advice = f"'{articulation.path}' is the root of the joints{ROOT_ADVICE}"
+    return ArticulationMotion(
+        table.path, target, [world], np.zeros((1, 3)), time, warnings, root_advice=advice
+    )
+
+
+def _pose_rows(poses: np.ndarray, order: Sequence[int]) -> Callable[[range], np.ndarray]:
+    """A function of frames that returns float64[n, 7] xyzw. order: of the recorded columns."""
+    return partial(_rows, np.asarray(poses, np.float64)[:, order])
 
 
 def _require_order(options: RecordingOptions, width: int, where: str) -> None:
@@ -292,11 +351,3 @@ def _require_order(options: RecordingOptions, width: int, where: str) -> None:
 
 def _rows(array: np.ndarray, frames: range) -> np.ndarray:
     return array[frames.start : max(frames.start, frames.stop) : frames.step]
-
-
-def body_path(name: str, model: Model) -> str:
-    """The path of the scene's body of this name, or of the only one whose path ends in it; else the
-    name itself."""
-    paths = list(dict.fromkeys(model.bodies.path))
-    ending = [path for path in paths if last_element(path) == name]
-    return ending[0] if name not in paths and len(ending) == 1 else name

@@ -9,19 +9,30 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from collidecli.importers.recordings.articulations import (
+    ORDERS,
     ArticulationMotion,
     RecordedArticulation,
     check_name_count,
     moved_articulation,
+    quaternion_order,
 )
 from collidecli.importers.recordings.joint_limits import BY_NAME, ranges_of
 from collidecli.importers.recordings.joint_units import DEGREES, NORMALISED, JointUnits
 from collidecli.importers.recordings.left_out_columns import kept_columns, naming_options
+from collidecli.importers.recordings.moved_bodies import (
+    check_free,
+    check_once,
+    free_joint_columns,
+    moved_body,
+    named_body,
+    names_of_each_column,
+)
 from collidecli.importers.recordings.recording import Target
 from collidecli.scene.episodes import Episodes
 from collidecli.scene.followed_joints import FollowedJoints
 from collidecli.scene.kinematics import (
     ArticulatedScene,
+    ArticulationKinematics,
     JointColumns,
     coordinate_names,
     last_element,
@@ -40,6 +51,11 @@ JOINT_OPTIONS = (
     "fps",
 )
 """Fields of `RecordingOptions` that every kind of recording by `JointStates` has."""
+Poses = Mapping[str, Mapping[str, np.ndarray]]
+"""float64[F, 7] xyzw by body and by demonstration."""
+ROOT = "--root"
+BODY_FROM = "--body-from"
+ROOT_ADVICE = f"; {BODY_FROM} BODY=ARRAY is for the poses of another body"
 LARGE = 4.0 * np.pi
 """A warning is given of a joint position beyond this: it is no angle in radians [rad]."""
 
@@ -51,7 +67,9 @@ class JointStates:
     path: of the recording. where: its array, for messages. names: of the columns. states:
     float64[F, k] of each demonstration by name, in the units of the file. time: float64[F] [s].
     roots: float64[F, 7] xyzw of each demonstration; without them the root keeps its pose in the
-    scene. unit: of the positions by the file, "" where it has none: radians and metres. percent:
+    scene. bodies: float64[F, 7] xyzw of each demonstration by the name of a further body, and
+    body_option, what names these, for messages. root_advice: of a root that is fixed, after a
+    message. unit: of the positions by the file, "" where it has none: radians and metres. percent:
     columns that are normalised to 0 to 100 of their joint's range where the unit is no radian.
     units: of columns whose unit the file names, by name.
     """
@@ -65,6 +83,9 @@ class JointStates:
     unit: str = ""
     percent: tuple[int, ...] = ()
     units: Mapping[str, str] = field(default_factory=dict)
+    bodies: Mapping[str, Mapping[str, np.ndarray]] = field(default_factory=dict)
+    body_option: str = BODY_FROM
+    root_advice: str = ROOT_ADVICE
 
 
 def coordinates_of_scene(scene: ArticulatedScene) -> list[str]:
@@ -97,10 +118,16 @@ def joint_state_motion(
     width = next(iter(recorded.states.values())).shape[1]
     scene = target.articulated(recorded.path)
     known = coordinates_of_scene(scene)
-    check_name_count(width, recorded.names, "numbers", known, where)
-    kept, names, left_out = kept_columns(recorded.names, options, where)
+    named = names_of_each_column(scene, recorded.names, width)
+    check_name_count(width, named, "numbers", known, where)
+    kept, names, left_out = kept_columns(named, options, where)
+    free, joints = free_joint_columns(scene, names)
+    poses = _free_joint_poses(recorded, free, kept, options)
+    kept = [kept[column] for column in joints]
+    names = tuple(names[column] for column in joints)
     states = {name: state[:, kept] for name, state in recorded.states.items()}
     articulation = moved_articulation(scene, names, where)
+    poses = _poses_by_path(recorded, poses, scene, articulation, target)
     followed = FollowedJoints(articulation, names)
     with naming_options(where):
         columns = JointColumns(articulation, followed.names, where)
@@ -112,28 +139,74 @@ def joint_state_motion(
     )
     units.convert(states.values(), columns, limits)
     unit_warnings = _large_positions(states, limits, unit, where)
+    roots = poses.pop(articulation.path, {})
+    bodies = {each.path: each for each in scene.articulations if each.path in poses}
     worlds = []
     for name, state in states.items():
         positions = rows_of(followed.completed(state))
-        root = rows_of(recorded.roots[name]) if recorded.roots else None
+        root = rows_of(roots[name]) if roots else None
         moved = RecordedArticulation(
             articulation, columns, root, positions, where, f"{where}, {name}"
         )
-        worlds.append([moved])
-    lengths = {name: len(state) for name, state in states.items()}
-    # Root poses that are recorded are in the world.
+        others = [moved_body(bodies[path], rows_of(poses[path][name]), where) for path in poses]
+        worlds.append([moved, *others])
+    # Poses that are recorded are in the world.
     origins = target.model.world_pose[: len(worlds), :3]
+    lengths = {name: len(state) for name, state in states.items()}
     return ArticulationMotion(
         recorded.path,
         target,
         worlds,
-        np.zeros_like(origins) if recorded.roots else origins,
+        np.zeros_like(origins) if roots or poses else origins,
         recorded.time,
         [*scene.warnings, *warnings, *left_out, *unit_warnings],
         close,
         Episodes.of_demonstrations(lengths, len(recorded.time)),
         advice=BY_NAME,
+        root_advice=f"'{articulation.path}' is the root of the joints{recorded.root_advice}",
     )
+
+
+def _free_joint_poses(
+    recorded: JointStates,
+    free: Mapping[str, Sequence[int]],
+    kept: Sequence[int],
+    options: RecordingOptions,
+) -> Poses:
+    """Poses in columns of free joints. free: numbers of columns in `kept`. Raises InputError where
+    the order of the quaternions is not given."""
+    if not free:
+        return {}
+    order = ORDERS[quaternion_order("", options, recorded.where)]
+    return {
+        path: {
+            name: state[:, [kept[columns[place]] for place in order]]
+            for name, state in recorded.states.items()
+        }
+        for path, columns in free.items()
+    }
+
+
+def _poses_by_path(
+    recorded: JointStates,
+    poses: Poses,
+    scene: ArticulatedScene,
+    robot: ArticulationKinematics,
+    target: Target,
+) -> dict[str, Mapping[str, np.ndarray]]:
+    """`poses` with those of the robot's root and of named bodies. Raises InputError for a body with
+    two, one that the scene lacks, and one that is fixed to the world."""
+    found = dict(poses)
+    option = recorded.body_option
+    if recorded.roots:
+        check_once(robot, found, ROOT)
+        found[robot.path] = recorded.roots
+    for name, of_demonstrations in recorded.bodies.items():
+        body = named_body(scene, name, option)
+        check_once(body, found, option)
+        check_free(target, body, option)
+        found[body.path] = of_demonstrations
+    return found
 
 
 def rows_of(states: np.ndarray) -> Callable[[range], np.ndarray]:

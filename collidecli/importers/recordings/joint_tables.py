@@ -9,6 +9,7 @@ from itertools import permutations
 import numpy as np
 
 from collidecli.errors import InputError
+from collidecli.importers.recordings.articulations import moved_articulation
 from collidecli.importers.recordings.column_titles import (
     COMMAND,
     OTHER,
@@ -31,7 +32,11 @@ from collidecli.importers.recordings.left_out_columns import LEFT_OUT, ignored_c
 from collidecli.importers.recordings.recording import Recording, RecordingDescription, Target
 from collidecli.importers.recordings.root_columns import RootColumns, root_groups, root_poses
 from collidecli.importers.recordings.times import checked_time, long_step_warnings, rate_time
-from collidecli.scene.kinematics import last_element
+from collidecli.scene.kinematics import (
+    ArticulatedScene,
+    ArticulationKinematics,
+    last_element,
+)
 from collidecli.scene.motion import Motion
 from collidecli.scene.name_patterns import matcher
 from collidecli.scene.options import RecordingOptions
@@ -90,11 +95,13 @@ LAYOUTS = (
 @dataclass
 class _Columns:
     """What the columns of a table are, by number. joints: of the positions. root: None for none.
-    unused: titles of columns that are known and not read. time: -1 for none. time_part: of what a
-    clock has beyond the whole seconds of `time`, -1 for none."""
+    bodies: by the path of a further body. unused: titles of columns that are known and not read.
+    time: -1 for none. time_part: of what a clock has beyond the whole seconds of `time`, -1 for
+    none."""
 
     joints: dict[int, JointTitle] = field(default_factory=dict)
     root: RootColumns | None = None
+    bodies: dict[str, RootColumns] = field(default_factory=dict)
     unused: list[str] = field(default_factory=list)
     time: int = -1
     time_part: int = -1
@@ -161,13 +168,9 @@ class JointTableRecording(Recording):
         scene = target.articulated(self._path)
         known = coordinates_of_scene(scene)
         names = {*known, *(name for name in map(last_element, known) if name not in known)}
-        roots = [
-            name
-            for each in scene.articulations
-            for name in (*each.aliases, last_element(each.path), last_element(each.body_path[0]))
-        ]
-        columns = self._columns(names, roots, options)
-        used = [*columns.joints, *(columns.root.columns if columns.root else ())]
+        columns = self._columns(names, scene, options)
+        poses = [*([columns.root] if columns.root else []), *columns.bodies.values()]
+        used = [*columns.joints, *(column for pose in poses for column in pose.columns)]
         used += [column for column in (columns.time, columns.time_part) if column >= 0]
         rows = dict(zip(used, self._table.rows(used).T, strict=True))
         options = self._with_layout(options)
@@ -182,9 +185,22 @@ class JointTableRecording(Recording):
         roots = {}
         if columns.root is not None:
             roots = {DEMO: root_poses(columns.root, rows, options, self._path)}
+        bodies = {
+            path: {DEMO: root_poses(pose, rows, options, self._path)}
+            for path, pose in columns.bodies.items()
+        }
         units = {title.name: title.unit for title in columns.joints.values() if title.unit}
         recorded = JointStates(
-            self._path, self._path, tuple(joints.values()), {DEMO: states}, time, roots, units=units
+            self._path,
+            self._path,
+            tuple(joints.values()),
+            {DEMO: states},
+            time,
+            roots,
+            units=units,
+            bodies=bodies,
+            body_option=self._path,
+            root_advice="",
         )
         left = replace(options, ignore_joints=(), joint_names=(), state="")
         return joint_state_motion(recorded, target, left, self.close, warnings)
@@ -203,10 +219,10 @@ class JointTableRecording(Recording):
         )
 
     def _columns(
-        self, names: set[str], root_names: Sequence[str], options: RecordingOptions
+        self, names: set[str], scene: ArticulatedScene, options: RecordingOptions
     ) -> _Columns:
         """What each column is. Raises InputError: columns of nothing, two of one joint, none of a
-        joint's position, a pose that is not said to be the root's."""
+        joint's position, a pose that is not said to be the root's or a body's."""
         titles = self._titles(options)
         ignored = ignored_columns(tuple(titles.values()), options.ignore_joints, self._path)
         columns = _Columns(unused=list(ignored))
@@ -222,26 +238,49 @@ class JointTableRecording(Recording):
                 found[column] = joint
             elif time_factor(title) is None and not is_index(title):
                 rest[column] = title
-        roots = root_groups(rest)
+        groups = root_groups(rest)
+        self._assign_poses(columns, groups, [joint.name for joint in found.values()], scene)
+        of_poses = {column for group in groups for column in group.columns}
+        unknown = [title for column, title in rest.items() if column not in of_poses]
+        if unknown:
+            raise self._unknown(unknown, names)
+        columns.joints = self._positions(found, titles, columns.unused, options)
+        if not columns.joints and columns.root is None and not columns.bodies:
+            what = "no column is the position of a joint of the scene"
+            raise InputError(what, self._path, f"its columns: {some_names([*titles.values()])}")
+        return columns
+
+    def _assign_poses(
+        self,
+        columns: _Columns,
+        groups: Sequence[RootColumns],
+        joints: Sequence[str],
+        scene: ArticulatedScene,
+    ) -> None:
+        """Assigns poses to the root of the robot that has the joints, and to bodies by their names.
+        Raises InputError for a pose of neither, and for two of one."""
+        if not groups:
+            return
+        robot = moved_articulation(scene, joints, self._path)
+        roots = []
+        for group in groups:
+            named = [each for each in scene.articulations if is_of_root(group.prefix, _names(each))]
+            if is_of_root(group.prefix, _names(robot)):
+                roots.append(group)
+            elif len(named) == 1 and named[0].path not in columns.bodies:
+                columns.bodies[named[0].path] = group
+            else:
+                prefix = group.prefix
+                what = f"the columns '{prefix}' are a pose that no title says to be the root's"
+                what += " or a body's"
+                fix = f"leave them out with --ignore-joints '{prefix}*', or name them base_x,"
+                fix += " base_y, …, or as a body of the scene"
+                raise InputError(what, self._path, fix)
         if len(roots) > 1:
             what = f"the columns {some_names([root.title for root in roots])} may be the root's"
             fix = "leave those of others out, such as --ignore-joints 'hand_*'"
             raise InputError(what, self._path, fix)
         columns.root = roots[0] if roots else None
-        if columns.root is not None and not is_of_root(columns.root.prefix, root_names):
-            prefix = columns.root.prefix
-            what = f"the columns '{prefix}' are a pose that no title says to be the root's"
-            fix = f"leave them out with --ignore-joints '{prefix}*', or name them base_x, base_y, …"
-            raise InputError(what, self._path, fix)
-        of_root = columns.root.columns if columns.root else ()
-        unknown = [title for column, title in rest.items() if column not in of_root]
-        if unknown:
-            raise self._unknown(unknown, names)
-        columns.joints = self._positions(found, titles, columns.unused, options)
-        if not columns.joints and columns.root is None:
-            what = "no column is the position of a joint of the scene"
-            raise InputError(what, self._path, f"its columns: {some_names([*titles.values()])}")
-        return columns
 
     def _titles(self, options: RecordingOptions) -> dict[int, str]:
         """The titles of the columns by number; of a table without titles, or with --joint-names,
@@ -369,3 +408,9 @@ class JointTableRecording(Recording):
         if factor in (None, 1.0):
             warnings = long_step_warnings(time, where, "a title such as time [ms] names the unit")
         return time, warnings
+
+
+def _names(body: ArticulationKinematics) -> tuple[str, ...]:
+    """The names by which columns may be the pose of an articulation or free body."""
+    free = (body.free_joint,) if body.free_joint else ()
+    return (*body.aliases, last_element(body.path), last_element(body.body_path[0]), *free)

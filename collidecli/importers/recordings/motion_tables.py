@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -33,9 +34,10 @@ class MotionTable:
 
     body_position: float[F, B, 3], body_rotation: float[F, B, 4] of body_names, in the world.
     root_position: float[F, 3], root_rotation: float[F, 4]. joints: float[F, k] of joint_names.
-    order: of the quaternions, "" where the file does not define it. fps: frames per second. time:
-    float64[F] [s], in a damaged file of another length. notes: warnings. locations: file and array
-    of each field, for messages.
+    coordinates: float[F, n] of MuJoCo's coordinates with names beside them, coordinate_names, as
+    they are stored. order: of the quaternions, "" where the file does not define it. fps: frames
+    per second. time: float64[F] [s], in a damaged file of another length. notes: warnings.
+    locations: file and array of each field, for messages.
     """
 
     path: str
@@ -47,6 +49,8 @@ class MotionTable:
     joints: np.ndarray | None = None
     body_names: tuple[str, ...] = ()
     joint_names: tuple[str, ...] = ()
+    coordinates: np.ndarray | None = None
+    coordinate_names: tuple[str, ...] = ()
     order: str = ""
     fps: float | None = None
     time: np.ndarray | None = None
@@ -94,6 +98,13 @@ def holds_motion(arrays: dict[str, ArrayHeader]) -> bool:
     return bodies or (
         _first(arrays, ROOT_POSITION) is not None and _rotation_key(arrays) is not None
     )
+
+
+def pose_arrays(headers: Mapping[str, ArrayHeader]) -> tuple[str, ...]:
+    """The arrays of poses of bodies and of a root that are recognised by name."""
+    root = (_first(headers, ROOT_POSITION), _rotation_key(headers))
+    pairs = [pair for pair in (*BODY_KEYS, root) if all(name in headers for name in pair)]
+    return tuple(name for pair in pairs for name in pair if name)
 
 
 def _keys_of_fields(headers: dict[str, ArrayHeader]) -> dict[str, str | None]:
@@ -181,10 +192,12 @@ def array_table(content: Content) -> MotionTable:
     count = _checked_frame_count(path, fields, locations)
     arrays = {name: content.array(str(keys[name])) for name in fields}
     names = _texts(content, JOINT_NAMES)
+    stored_names = names
     is_mujoco = keys["joints"] == COORDINATES and "root_position" not in arrays
     if is_mujoco:
         names = _names_of_columns(names, arrays["joints"].shape[1], locations["joints"])
     joints = arrays.get("joints")
+    joints_as_stored = joints
     has_root = (
         joints is not None
         and "root_position" not in arrays
@@ -211,6 +224,8 @@ def array_table(content: Content) -> MotionTable:
         **arrays,
         body_names=_texts(content, BODY_NAMES),
         joint_names=names,
+        coordinates=joints_as_stored if is_mujoco else None,
+        coordinate_names=stored_names if is_mujoco else (),
         order=order[0]
         if order
         else "wxyz"
@@ -318,13 +333,16 @@ def _joints_key(headers: dict[str, ArrayHeader]) -> str | None:
 def _names_of_columns(names: tuple[str, ...], width: int, where: str) -> tuple[str, ...]:
     """The names of the coordinates after a free joint's, or of all where there is no free joint.
 
-    The free joint's own name may be the first. Raises InputError where there are other numbers of
+    The free joint's own name may be the first. The names themselves where several free joints may
+    be among them, which only the scene tells. Raises InputError where there are other numbers of
     names and coordinates.
     """
     if width in (len(names), len(names) + ROOT_COLUMNS):
         return names
     if names and width == len(names) + FREE_JOINT_COLUMNS:
         return names[1:]
+    if names and width > len(names) and (width - len(names)) % FREE_JOINT_COLUMNS == 0:
+        return names
     what = f"a frame has {width} coordinates, and {len(names)} joints are named"
     fix = (
         "save a name for each coordinate, after the seven of a free joint, or remove the names if"
@@ -333,7 +351,7 @@ def _names_of_columns(names: tuple[str, ...], width: int, where: str) -> tuple[s
     raise InputError(what, where, fix)
 
 
-def _rotation_key(arrays: dict[str, ArrayHeader]) -> str | None:
+def _rotation_key(arrays: Mapping[str, ArrayHeader]) -> str | None:
     return _first(
         arrays,
         tuple(
@@ -342,7 +360,7 @@ def _rotation_key(arrays: dict[str, ArrayHeader]) -> str | None:
     )
 
 
-def _first(arrays: dict[str, ArrayHeader], keys: tuple[str, ...]) -> str | None:
+def _first(arrays: Mapping[str, ArrayHeader], keys: tuple[str, ...]) -> str | None:
     return next((key for key in keys if key in arrays), None)
 
 

@@ -25,7 +25,9 @@ from collidecli.importers.recordings.articulations import (
 from collidecli.importers.recordings.content import Content, h5_damage
 from collidecli.importers.recordings.coordinates import check_world_count
 from collidecli.importers.recordings.joint_states import (
+    BODY_FROM,
     JOINT_OPTIONS,
+    ROOT,
     JointStates,
     joint_state_motion,
 )
@@ -33,6 +35,7 @@ from collidecli.importers.recordings.motion_tables import (
     JOINT_NAMES,
     RATES,
     ROOT_COLUMNS,
+    pose_arrays,
     stored_rate,
 )
 from collidecli.importers.recordings.recording import RecordingDescription, Target
@@ -109,7 +112,7 @@ class ArraysRecording(DemonstrationRecording):
 
     NAME = "arrays"
     LABEL = "arrays of joint positions in HDF5, npz or a pickle, which --state names"
-    OPTIONS = (*JOINT_OPTIONS, "root", "time", "quaternion_order")
+    OPTIONS = (*JOINT_OPTIONS, "root", "body_from", "time", "quaternion_order")
 
     def __init__(self, content: Content) -> None:
         self.content = content
@@ -170,21 +173,28 @@ class ArraysRecording(DemonstrationRecording):
         rest = f" and {len(shown) - SHOWN} more" if len(shown) > SHOWN else ""
         return ", ".join(shown[:SHOWN]) + rest
 
+    def describe_state(self, state: str) -> RecordingDescription:
+        self._state = state
+        return self.describe()
+
     def describe(self) -> RecordingDescription:
-        """The frames of the known layout; without one no frames, and the arrays."""
+        """The frames of the state; without one no frames, and what every array that may be the
+        state needs."""
         arrays = self._arrays(self._state) if self._state else {}
-        lengths = [self._headers[name].shape[0] for name in arrays.values()]
+        lengths = [self._table(name).shape[0] for name in arrays.values()]
         needs = [] if arrays else ["--state"]
         first = next(iter(arrays.values()), "")
-        needs += [] if first and self._has_times(first) else ["--time or --fps"]
-        needs += [] if self._stored_names(first) else ["--joint-names"]
+        tables = [name for name, header in self._headers.items() if _is_table(header)]
+        may_be = [first] if first else tables
+        needs += [] if all(map(self._has_times, may_be)) else ["--time or --fps"]
+        needs += [] if all(map(self._stored_names, may_be)) else ["--joint-names"]
         needs += [UNEVEN] if len(set(lengths)) > 1 else []
         details = [("layout", self._layout.name)] if self._layout else []
         details += [("state", self._state)] if self._state else []
         return RecordingDescription(
             frames=max(lengths, default=0),
             worlds=len(lengths),
-            coordinates=self._headers[first].shape[1] if first else 0,
+            coordinates=self._table(first).shape[1] if first else 0,
             needs=tuple(needs),
             details=(*details, ("arrays", self._shown())),
         )
@@ -206,10 +216,16 @@ class ArraysRecording(DemonstrationRecording):
             stored = self._stored_names(next(iter(chosen.values())))
             names = names_of_columns(stored, options.joint_names, "--joint-names", where)
             states, roots = self._roots(states, names, options)
-            order = ORDERS[quaternion_order("", options, self._path)] if roots else []
+            bodies = self._bodies(states, options)
+            has_poses = bool(roots or bodies)
+            order = ORDERS[quaternion_order("", options, self._path)] if has_poses else []
             time, warnings = self._time(chosen, frames, options)
             if self._layout is not None and self._layout.note and not options.state:
                 warnings = (*warnings, f"{where}: {self._layout.note}")
+            unused = pose_arrays(self._headers)
+            if unused:
+                words = f"not used, as {self._state} is the state: {some_names(unused)}"
+                warnings = (*warnings, f"{self._path}: {words}")
         recorded = JointStates(
             self._path,
             where,
@@ -217,6 +233,10 @@ class ArraysRecording(DemonstrationRecording):
             states,
             time,
             {name: root[:, order] for name, root in roots.items()},
+            bodies={
+                body: {name: poses[:, order] for name, poses in of_demonstrations.items()}
+                for body, of_demonstrations in bodies.items()
+            },
         )
         return joint_state_motion(recorded, target, options, self.close, warnings)
 
@@ -292,18 +312,40 @@ class ArraysRecording(DemonstrationRecording):
         before the joints where there are as many more columns than names."""
         width = next(iter(states.values())).shape[1]
         if options.root:
-            arrays = self._of_demonstrations(options.root, list(states), "--root")
-            roots = {name: self._read(array) for name, array in arrays.items()}
-            for name, root in roots.items():
-                if root.shape != (len(states[name]), ROOT_COLUMNS):
-                    what = f"is {list(root.shape)}, not [{len(states[name])}, {ROOT_COLUMNS}]"
-                    fix = "name x, y, z and the quaternion of each frame"
-                    raise InputError(what, f"{self._path}: {arrays[name]}", fix)
-            return states, roots
+            return states, self._poses(options.root, states, ROOT)
         if names and width == ROOT_COLUMNS + len(names):
             roots = {name: state[:, :ROOT_COLUMNS] for name, state in states.items()}
             return {name: state[:, ROOT_COLUMNS:] for name, state in states.items()}, roots
         return states, {}
+
+    def _bodies(
+        self, states: Mapping[str, np.ndarray], options: RecordingOptions
+    ) -> dict[str, dict[str, np.ndarray]]:
+        """Poses as they are recorded by the name of a body, of --body-from. Raises InputError for
+        an entry that is no BODY=ARRAY, and for two of a body."""
+        bodies: dict[str, dict[str, np.ndarray]] = {}
+        for entry in options.body_from:
+            name, _, array = entry.rpartition("=")
+            if not (name and array):
+                raise InputError(f"'{entry}' is no BODY=ARRAY", BODY_FROM, NAMES_FIX)
+            if name in bodies:
+                raise InputError(f"'{name}' is named twice", BODY_FROM, "name each body once")
+            bodies[name] = self._poses(array, states, BODY_FROM)
+        return bodies
+
+    def _poses(
+        self, pattern: str, states: Mapping[str, np.ndarray], option: str
+    ) -> dict[str, np.ndarray]:
+        """float64[F, 7] of each demonstration, in an array that an option names. Raises InputError
+        for another shape."""
+        arrays = self._of_demonstrations(pattern, list(states), option)
+        poses = {name: self._read(array) for name, array in arrays.items()}
+        for name, pose in poses.items():
+            if pose.shape != (len(states[name]), ROOT_COLUMNS):
+                what = f"is {list(pose.shape)}, not [{len(states[name])}, {ROOT_COLUMNS}]"
+                fix = "name x, y, z and the quaternion of each frame"
+                raise InputError(what, f"{self._path}: {arrays[name]}", fix)
+        return poses
 
     def _of_demonstrations(
         self, pattern: str, demonstrations: Sequence[str], option: str

@@ -118,6 +118,12 @@ class Recording(Protocol):
         """The content without a scene. Raises InputError for a malformed file."""
         ...
 
+    def describe_state(self, state: str) -> RecordingDescription:
+        """The content with the array of joint positions that --state names. Raises InputError for
+        a kind whose description needs none."""
+        what = f"--state changes nothing about the description of {self.LABEL}"
+        raise InputError(what, self.content.path, "leave it out")
+
     def world_count(self, options: RecordingOptions) -> int | None:
         """Number of recorded worlds; None where the recording moves whichever worlds the scene
         has."""

@@ -21,6 +21,7 @@ from collidecli.importers.recordings.articulations import (
     moved_articulation,
 )
 from collidecli.importers.recordings.content import Content
+from collidecli.importers.recordings.moved_bodies import check_free, check_once, named_body
 from collidecli.importers.recordings.recording import (
     EmbeddedScene,
     EmbeddedScenes,
@@ -285,7 +286,7 @@ class _MovedRobots:
         """The poses over time of the root of a robot, whose frame may be named with its
         namespace."""
         transforms = self._transforms
-        _check_free(self._target, robot, base.option)
+        check_free(self._target, robot, base.option)
         named = [f"{space}/{last_element(robot.path)}".lstrip("/"), last_element(robot.path)]
         child = base.child or next((name for name in named if name in transforms.parent), named[-1])
         self._chains.append(
@@ -299,12 +300,9 @@ class _MovedRobots:
         where = f"{self._path}: --body-from"
         world = _world(base, bodies, transforms) if bodies else ""
         for body in bodies:
-            robot = find_articulation(self._scene.articulations, body.name, where)
-            if robot.path in self._moved:
-                raise InputError(
-                    f"'{robot.path}' has a source already", "--body-from", "name each body once"
-                )
-            _check_free(self._target, robot, body.option)
+            robot = named_body(self._scene, body.name, where)
+            check_once(robot, self._moved, body.option)
+            check_free(self._target, robot, body.option)
             self._chains.append(transforms.chain(world, body.child, where))
             pose_at = partial(transforms.poses, self._chains[-1])
             self._moved[robot.path] = robot, JointColumns(robot, [], self._where), pose_at, None
@@ -348,14 +346,6 @@ def _world(base: PoseSource | None, bodies: Sequence[PoseSource], transforms: Tr
             what, "--body-from", f"name one, as in {bodies[0].name}=tf:FRAME:{bodies[0].child}"
         )
     return frames[0]
-
-
-def _check_free(target: Target, robot: ArticulationKinematics, option: str) -> None:
-    """Raises InputError for a root that is fixed to the world."""
-    kinematics = target.find_kinematics()
-    if kinematics is not None and kinematics.welded[kinematics.body_path.index(robot.body_path[0])]:
-        fix = "give --floating-base for a URDF, or a free joint in MJCF"
-        raise InputError(f"'{robot.path}' is fixed to the world in this scene", option, fix)
 
 
 def _compared(robot: str, recorded: set[str]) -> str:

@@ -92,6 +92,7 @@ class UsdArticulation:
     ) -> None:
         self.path = path
         self.aliases: tuple[str, ...] = ()
+        self.free_joint = ""
         self.body_path = (root, *(child for _, _, child in edges if child != root))
         row = {WORLD: -1} | {body: k for k, body in enumerate(self.body_path)}
         parent_of = {child: row[parent] for _, parent, child in edges}

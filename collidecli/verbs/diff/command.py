@@ -27,8 +27,11 @@ LIST_STATES = (DONE, FAILED, ONLY_A, ONLY_B)
 BY_PAIR = "Compare what each set says about each pair in each frame: sets of other engines too."
 BAND = "With --by-pair, least distances that differ by less are equal. [default: 0.1mm]"
 FRACTION = "Fraction of missing, extra and changed contacts."
+SCENES = ("scene_a", "scene_b")
+SCENE_A = "Scene of A, or a folder with it, to find what changed. [default: searched beside A]"
+SCENE_B = "Scene of B, or a folder with it. [default: searched beside B]"
 OF_PAIRS = ("band", "max_angle")
-NOT_OF_PAIRS = ("fields", "pairs_only", "atol", "rtol", "ignore_shallow")
+NOT_OF_PAIRS = ("fields", "pairs_only", "atol", "rtol", "ignore_shallow", *SCENES)
 """Options with an effect only with --by-pair, and only without it."""
 COMPARED = "Compared data"
 compared = partial(option, section=COMPARED)
@@ -62,6 +65,8 @@ that has no partner or cannot be used; 2 an input that cannot be used.
 @compared("--by-pair", is_flag=True, help=BY_PAIR)
 @repeated("--rename", "renames", metavar="OLD=NEW,...", section=COMPARED, help=RENAMES)
 @compared("--match-frames", type=click.Choice(FRAME_MATCHES), help=MATCHES)
+@compared("--scene-a", default="", metavar="FILE", help=SCENE_A)
+@compared("--scene-b", default="", metavar="FILE", help=SCENE_B)
 @option(
     "--full",
     is_flag=True,
@@ -104,11 +109,16 @@ def verb(ctx: click.Context, a: str, b: str, **values: Any) -> int:
     given = {name: value for name, value in values.items() if value is not None}
     by_pair = given.pop("by_pair")
     for name in NOT_OF_PAIRS if by_pair else OF_PAIRS:
-        if given.get(name) not in (None, ()) and given[name] is not False:
+        if given.get(name) not in (None, (), "") and given[name] is not False:
             raise click.UsageError(
                 f"--{name.replace('_', '-')} has no effect with{'' if by_pair else 'out'}"
                 " --by-pair."
             )
+    for name in SCENES:
+        scene = given.pop(name) if by_pair else given[name]
+        if scene and not os.path.exists(scene):
+            flag = f"--{name.replace('_', '-')}"
+            raise InputError("there is no such file or folder", scene, f"correct {flag}")
     if not by_pair and (os.path.isdir(a) or os.path.isdir(b)):
         return _diff_folders(streams, pages, a, b, given)
     return _diff_files(streams, pages, a, b, given, by_pair)

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from collidecli.analysis.shape_differences import shape_differences
-from collidecli.errors import InputError
 from collidecli.storage.contact_sets.reader import ContactSet
 
 if TYPE_CHECKING:
@@ -31,7 +30,7 @@ def common_of_pairs(compared: Comparison, a: ContactSet, b: ContactSet) -> dict[
     shapes are equal in them; "" where there are differences.
 
     None for fewer than LEAST_PAIRS pairs, or without a common shape or body. The scenes are those
-    next to the sets whose files have the recorded hash.
+    that the request names, or next to the sets, whose files have the recorded hash.
     """
     pairs = list(compared.contacts.pairs)
     if len(pairs) < LEAST_PAIRS:
@@ -40,7 +39,7 @@ def common_of_pairs(compared: Comparison, a: ContactSet, b: ContactSet) -> dict[
     items = _common(pairs, compared.model.shapes.names, owners)
     if not items:
         return None
-    models, words = _scenes(a, b)
+    models, words = _scenes(compared, a, b)
     for item in items:
         item["differences"] = [
             {"path": path, **difference}
@@ -85,7 +84,9 @@ def _common(
     ]
 
 
-def _scenes(a: ContactSet, b: ContactSet) -> tuple[tuple[Model, Model] | None, str]:
+def _scenes(
+    compared: Comparison, a: ContactSet, b: ContactSet
+) -> tuple[tuple[Model, Model] | None, str]:
     """The models of both scenes, or None and why they are not compared."""
     if a.scene_sha256 == b.scene_sha256:
         return None, "the scenes of A and B are equal files"
@@ -93,13 +94,18 @@ def _scenes(a: ContactSet, b: ContactSet) -> tuple[tuple[Model, Model] | None, s
     from collidecli.motions.sources import found_scene
 
     models = []
-    for name, contacts in (("A", a), ("B", b)):
-        try:
-            scene = found_scene(contacts)
-        except InputError:
-            scene = None
+    request = compared.request
+    for name, contacts, given in (("A", a, request.scene_a), ("B", b, request.scene_b)):
+        scene, reason = found_scene(contacts, given)
         if scene is None:
-            return None, f"the scene of {name}, {contacts.scene}, is not beside {_file(contacts)}"
+            option = f"--scene-{name.lower()}"
+            if not reason:
+                words = f"the scene of {name}, {contacts.scene}, is not beside {_file(contacts)}"
+            elif given:
+                words = f"the scene of {name} is not what {option} names: {reason}"
+            else:
+                words = f"the scene of {name}, {contacts.scene}, is not found: {reason}"
+            return None, words if given else f"{words}; {option} names it"
         models.append(scene.model)
     return (models[0], models[1]), ""
 

@@ -34,6 +34,8 @@ def diff(
     pairs_only: bool = False,
     match_frames: str = "",
     first: int = 20,
+    scene_a: PathLike = "",
+    scene_b: PathLike = "",
     progress: ShowProgress = False,
 ) -> DiffResult:
     """Two contact sets compared: what is missing, extra or changed in `b`.
@@ -47,6 +49,8 @@ def diff(
             metres or as a text such as "1mm".
         max_missing, max_extra, allow_fraction: what is allowed. pairs_only: compare only which
             pairs touch. match_frames: "step", "time" or "index"; "" chooses.
+        scene_a, scene_b: file of the scene of each set, or a folder with it, to find what changed;
+            "" searches beside the set.
         first: number of differences that are listed. progress: show a bar, or a function of the
             blocks done and of all.
     Returns:
@@ -71,6 +75,8 @@ def diff(
         pairs_only,
         match_frames,
         first,
+        scene_a=os.fspath(scene_a),
+        scene_b=os.fspath(scene_b),
     )
     with shown_progress(progress, "comparing") as advance:
         return compare(request, advance)

@@ -20,6 +20,8 @@ class DiffRequest:
     of the gap. max_missing, max_extra: allowed number of contacts, or of pairs with pairs_only.
     allow_fraction: allowed fraction of the contacts, for each of missing, extra and changed.
     match_frames: "", "step", "time" or "index". first: number of differences that are listed.
+    scene_a, scene_b: file of the scene of each set, or a folder with it; "" searches beside the
+    set.
     """
 
     a: str
@@ -38,3 +40,5 @@ class DiffRequest:
     match_frames: str = ""
     first: int = 20
     block_rows: int = BLOCK_ROWS
+    scene_a: str = ""
+    scene_b: str = ""

@@ -43,6 +43,12 @@ collide inspect --colliders
     help="List the collider of each pair of kinds of shapes; takes no FILE. --all adds functions.",
 )
 @option("--all", is_flag=True, help="Show every row of long tables. [default: the first ones]")
+@option(
+    "--state",
+    default="",
+    metavar="ARRAY",
+    help="Array of the measured joint positions, of a recording of arrays; * is any text.",
+)
 @size_options("Options")
 @setting("--static-pairs", is_flag=True, help="Count pairs of two static shapes too.")
 @scene_options
@@ -76,7 +82,7 @@ def verb(ctx: click.Context, files: tuple[str, ...], **values: Any) -> int:
     from collidecli.verbs.inspect.list_table import LIST_TABLE
     from collidecli.verbs.inspect.tables import inspect_table
 
-    requested = {name: values[name] for name in ("pairs", "why", "static_pairs")}
+    requested = {name: values[name] for name in ("pairs", "why", "static_pairs", "state")}
     kept = (
         values["cache_dir"] or "",
         DEFAULT_CACHE_LIMIT if values["cache_limit"] is None else values["cache_limit"],

@@ -93,11 +93,11 @@ def is_layer_alone(path: str) -> bool:
         return False
 
 
-def inspect_recording(path: str) -> RecordingResult:
-    """Contents of a recording without its poses. Raises InputError for an unknown kind or malformed
-    content."""
-    with closing(open_recording(path)) as recording:
-        about = recording.describe()
+def inspect_recording(path: str, state: str = "") -> RecordingResult:
+    """Contents of a recording without its poses. state: the array of joint positions, see
+    `describe_state`. Raises InputError for an unknown kind or malformed content."""
+    with closing(open_recording(path, state)) as recording:
+        about = recording.describe_state(state) if state else recording.describe()
     return RecordingResult(
         path,
         recording.NAME,
@@ -167,10 +167,12 @@ def inspect_file(
     why: Why = None,
     static_pairs: bool = False,
     size_margin: float | None = None,
+    state: str = "",
     options: SceneOptions | None = None,
 ) -> Result:
     """Contents of a file. pairs, why, static_pairs, options: of a scene only, see `inspect_scene`.
-    size_margin: of a contact set only; None counts no sizes of buffers.
+    size_margin: of a contact set only; None counts no sizes of buffers. state: of a recording only,
+    see `inspect_recording`.
 
     Raises InputError for a file that is neither a scene, a recording nor a contact set, or is
     damaged.
@@ -183,7 +185,7 @@ def inspect_file(
     refuse_format(path)
     has_content = (os.path.isfile(path) and os.path.getsize(path) > 0) or bool(bag_format(path))
     is_h5 = has_content and h5py.is_hdf5(path)
-    if size_margin is None and not is_h5 and not (has_content and is_recording(path)):
+    if size_margin is None and not state and not is_h5 and not (has_content and is_recording(path)):
         try:
             return inspect_scene(path, pairs, why, static_pairs, options or SceneOptions())
         except InputError:
@@ -205,7 +207,9 @@ def inspect_file(
     }
     kind = file_format(path) if is_h5 else ""
     refuse_profile(kind, path)
-    return by_format.get(kind, inspect_recording)(path)
+    if state and kind in by_format:
+        raise InputError("--state is for recordings of arrays", path, "leave it out")
+    return by_format.get(kind, partial(inspect_recording, state=state))(path)
 
 
 def inspect_trajectory(path: str) -> TrajectoryResult:

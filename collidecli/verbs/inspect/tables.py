@@ -259,9 +259,11 @@ def recording_table(result: ResultDict, limit: int | None) -> RenderableType:
     rows = [
         ("recording", result["file"]),
         ("kind", result["label"]),
-        ("frames", _span(result)),
-        ("worlds", count(result["worlds"])),
     ]
+    if result["frames"] or "--state" not in result["needs"]:
+        rows += [("frames", _span(result)), ("worlds", count(result["worlds"]))]
+    else:
+        rows.append(("frames", "those of the array that --state names"))
     if result["coordinates"]:
         rows.append(("coordinates", f"{count(result['coordinates'])} per world"))
     if result["quaternion_order"] or any("--quaternion-order" in need for need in result["needs"]):

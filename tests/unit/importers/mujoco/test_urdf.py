@@ -4,6 +4,7 @@ from functools import partial
 
 import numpy as np
 import pytest
+import trimesh
 from scipy.spatial.transform import Rotation
 
 from collidecli.errors import InputError
@@ -470,3 +471,29 @@ def test_an_mjcf_attaches_a_robot_beside_other_bodies(tmp_path):
     assert attached.ngeom == alone.ngeom + 1
     names = [alone.joint(k).name for k in range(alone.njnt)]
     assert names == [attached.joint(k).name for k in range(attached.njnt)]
+
+
+@pytest.mark.parametrize("written", ["package://arm/meshes/b.stl", "file://{folder}/b.stl"])
+def test_an_attached_urdf_names_files_from_its_own_folder(tmp_path, written):
+    """The MJCF that attaches it is in a folder of its own."""
+    package = tmp_path / "src" / "arm"
+    meshes = package / "meshes"
+    scene = tmp_path / "scenes" / "world.xml"
+    for folder in (meshes, package / "urdf", scene.parent):
+        folder.mkdir(parents=True)
+    trimesh.creation.box((0.1, 0.2, 0.3)).export(meshes / "b.stl")
+    file = written.format(folder=meshes)
+    collision = f'<collision><geometry><mesh filename="{file}"/></geometry></collision>'
+    urdf = package / "urdf" / "arm.urdf"
+    urdf.write_text(f'<robot name="arm"><link name="base">{collision}</link></robot>')
+    scene.write_text(
+        f'<mujoco><asset><model name="arm" file="{urdf}"/></asset><worldbody>'
+        '<attach model="arm" body="base" prefix=""/></worldbody></mujoco>'
+    )
+    alone = load_scene([str(urdf)], None)
+    attached = load_scene([str(scene)], None)
+    assert len(attached.model.shapes) == len(alone.model.shapes) == 1
+    np.testing.assert_array_equal(attached.model.shapes.pose, alone.model.shapes.pose)
+    sha256 = attached.sha256
+    trimesh.creation.box((0.1, 0.2, 0.4)).export(meshes / "b.stl")
+    assert load_scene([str(scene)], None).sha256 != sha256

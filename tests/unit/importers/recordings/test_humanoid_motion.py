@@ -656,3 +656,16 @@ def test_damaged_files_are_named(data_set, collide, file):
     for text in ("{", "{}", '{"codebase_version": 1, "features": 2, "fps": "x"}', "{" * 9999):
         Path("other/meta/info.json").write_text(text)
         assert "other/meta/info.json: is no description" in collide.refused(*RUN_OTHER)
+
+
+def test_poses_of_the_root_and_of_another_body_beside_joints(tmp_path, demo, target):
+    puck = demo.root[::-1]
+    poses = np.stack([puck, demo.root], axis=1)
+    arrays = {"body_pos_w": poses[..., :3], "body_quat_w": poses[..., 3:]}
+    arrays |= {"body_names": np.array(["puck", "base"]), "fps": 50.0}
+    arrays |= {"joint_pos": demo.joints, "joint_names": np.array(demo.names)}
+    motion = opened(npz(tmp_path / "m.npz", **arrays), target, quaternion_order="xyzw")
+    found = motion.read(range(FRAMES))[:, 0]
+    for k, body in enumerate(target.model.bodies.path):
+        name = body.rsplit("/", 1)[-1]
+        check_poses(found[:, k], puck if name == "puck" else demo.poses[name], 1e-6)

@@ -461,7 +461,7 @@ def test_many_columns_without_titles_are_a_root_or_joints(tmp_path, scene):
         (
             "a_x,a_y,a_z,a_qw,a_qx,a_qy,a_qz,pad_pos,b_x,b_y,b_z,b_rx,b_ry,b_rz",
             {},
-            "'a', 'b' may be",
+            "the columns 'a' are a pose that no title says",
         ),
         ("time,timestamp,pad", {"fps": None}, "'time', 'timestamp' may be the times"),
         ("pad,left_hip_joint", {"fps": None}, "the recording contains no times"),
