@@ -346,8 +346,14 @@ def test_sizes_agree_with_the_contacts_of_the_profile(here, collide):
     sizes = result["sizes"]
     peaks = {peak["name"]: peak for peak in sizes["peaks"]}
     assert sizes["margin"] == 1.5
+    wider = collide.result(
+        *PROFILE, "--repeats", "1", "--sizes", "--gap", "0.02", "--gap-rule", "sum", "--force"
+    )
+    assert (sizes["gap"], wider["sizes"]["gap"]) == ([0.0, 0.0], [0.04, 0.04])
     collide("run", *PROFILE[1:], "-o", "sizes.h5")
     of_set = collide.result("inspect", "sizes.h5", "--sizes")["sizes"]
+    assert of_set["gap"] == sizes["gap"]
+    assert "gap" in collide.ok("inspect", "sizes.h5", "--sizes").out
     for peak in of_set["peaks"]:
         assert peak == peaks[peak["name"]]
     with h5py.File("sizes.h5") as file:
