@@ -74,7 +74,7 @@ def value_chart(result: ResultDict, canvas: Canvas, name: str) -> Figure:
     axes.set_ylim(len(listed) - 0.5, -0.5)
     axes.set_xlabel(label, fontsize=canvas.font - 1.0)
     ends = f"{quantity.text(low)} to {quantity.text(high)}"
-    canvas.title(axes, f"{quantity.words} of a column, {ends} in a row; the grey line is 0")
+    canvas.title(axes, f"{quantity.words}, each row {ends}; the grey line is 0")
     return figure
 
 
