@@ -47,21 +47,22 @@ def _has_particle_rows(result: ResultDict) -> bool:
     return any(one["rows"] for one in _groups(result, "counts").values())
 
 
-def _instead(result: ResultDict) -> str:
-    """Which chart has the contacts of a set that has none of shapes."""
-    return "; --kind particles draws those of particles" if _has_particle_rows(result) else ""
+def _of_shapes(words: str, result: ResultDict) -> str:
+    """Why a set without contacts of shapes has no data: `words`, or that it has those of
+    particles."""
+    if result["contacts"] or not _has_particle_rows(result):
+        return words
+    return "it has no contacts of shapes; --kind particles draws those of particles"
 
 
 def _no_contacts(result: ResultDict) -> str:
-    return "" if result["contacts"] else f"it has no contacts of shapes{_instead(result)}"
+    return "" if result["contacts"] else _of_shapes("it has no contacts", result)
 
 
 def _no_penetration(result: ResultDict) -> str:
     if result.get("touch_only"):
         return "depths are not known in a set of a run with --touch-only"
-    if result["penetrating"]:
-        return ""
-    return "no contact penetrates" if result["contacts"] else _no_contacts(result)
+    return "" if result["penetrating"] else _of_shapes("no contact penetrates", result)
 
 
 def _of_pairs(result: ResultDict) -> str:
