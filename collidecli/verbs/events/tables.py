@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 from functools import partial
 from operator import itemgetter
@@ -12,6 +11,7 @@ from rich.text import Text
 
 from collidecli.escaping import dot_string
 from collidecli.pages import quantities
+from collidecli.pages.between_frames import least_text, time_text
 from collidecli.pages.names import WORLD
 from collidecli.pages.quantities import ResultDict, length, quantity, seconds_text
 from collidecli.pages.tables import (
@@ -29,11 +29,6 @@ from collidecli.wording import count, plural
 BEFORE = "<"
 BEYOND = ">"
 """Marks of the first and last frame, at which the interval may continue outside the recording."""
-PART_OF_STEP = 1000
-"""Parts of a step that times between frames are shown to."""
-MOST_DECIMALS = 9
-LEAST_DECIMALS = 9
-"""Decimals of least distances of sweeps [m]: below them is the rounding of poses."""
 COUNTS_LEFT_OUT = ("contacts", "touching in", "begin")
 """Columns that a narrow terminal lacks, the first first."""
 
@@ -116,13 +111,15 @@ def _between_frames(result: ResultDict) -> RenderableType:
     touches = plural(between["count"], "touch", "touches")
     text = f"{touches} with times between frames, {count(between['missed'])} in no frame"
     text += f"; {count(between['undecided'])} undecided" if between["undecided"] else ""
-    decimals = _time_decimals(result["frames"])
+    frames = result["frames"]
+    steps = (frames["last"] or 0) - (frames["first"] or 0)
+    time = time_text(frames["begin_time"], frames["last_time"], steps)
     columns: list[Column] = [
         ("frame", "right", lambda touch: count(touch["frame"])),
         ("world", "right", lambda touch: count(touch["world"])),
-        ("begin", "right", lambda touch: f"{touch['begin_time']:.{decimals}f} s"),
-        ("end", "right", lambda touch: f"{touch['end_time']:.{decimals}f} s"),
-        ("least", "right", lambda touch: length(round(touch["least_distance"], LEAST_DECIMALS))),
+        ("begin", "right", lambda touch: time(touch["begin_time"])),
+        ("end", "right", lambda touch: time(touch["end_time"])),
+        ("least", "right", lambda touch: least_text(touch["least_distance"])),
         ("in frames", "left", lambda touch: "no" if touch["missed"] else "yes"),
         *((name, "left", itemgetter(name)) for name in names),
     ]
@@ -131,21 +128,6 @@ def _between_frames(result: ResultDict) -> RenderableType:
         Text(text),
         *([rows_table(columns, between["listed"], "", more)] if between["listed"] else []),
     )
-
-
-def _time_decimals(frames: ResultDict) -> int:
-    """Decimals of times between frames [s]: those of a PART_OF_STEP of the mean step.
-
-    A time is as exact as the sweep's tolerance over the speed of the pair, which is not recorded;
-    --json has all digits.
-    """
-    steps = (frames["last"] or 0) - (frames["first"] or 0)
-    if steps < 1:
-        return MOST_DECIMALS
-    step = (frames["last_time"] - frames["begin_time"]) / steps
-    if not step > 0.0:
-        return MOST_DECIMALS
-    return min(max(math.floor(-math.log10(step / PART_OF_STEP)), 0), MOST_DECIMALS)
 
 
 def _intervals(result: ResultDict, narrow: int) -> Listing:
