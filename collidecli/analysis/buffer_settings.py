@@ -233,12 +233,14 @@ def sizes_dict(
     facts: SceneFacts,
     margin: float = DEFAULT_MARGIN,
     groups: Sequence[str] = (),
+    gap: tuple[float, float] = (0.0, 0.0),
 ) -> dict[str, Any]:
     """The entry `sizes` of a result. groups: names of the tables beside the rigid contacts, whose
-    rows are in no count."""
+    rows are in no count. gap: least and greatest of two shapes [m], for which the counts hold."""
     settings = [dict(vars(setting)) for setting in settings_of(counts, facts, margin)]
     return {
         "margin": margin,
+        "gap": list(gap),
         **counts.as_dict(),
         "settings": settings,
         "not_counted": list(groups),

@@ -58,7 +58,7 @@ def interval_rows(
         "world": world,
         **episode,
         **dict(zip(EVENT_COLUMNS[by], keys.items(intervals.key), strict=True)),
-        **_triggers(intervals, keys),
+        **triggers_of(intervals.key, keys),
         "begin_frame": frames.number[intervals.first],
         "last_frame": frames.number[intervals.last],
         "begin_time": frames.time[intervals.first],
@@ -76,9 +76,10 @@ def interval_rows(
     }
 
 
-def _triggers(intervals: Intervals, keys: PairKeys) -> dict[str, np.ndarray]:
+def triggers_of(key: np.ndarray, keys: PairKeys) -> dict[str, np.ndarray]:
+    """The column TRIGGER of pairs: whether one of both is a trigger; none without triggers."""
     is_trigger = np.array([kind == TRIGGER for kind in keys.kinds], bool)
     if not is_trigger.any():
         return {}
-    item0, item1 = keys.items(intervals.key)
+    item0, item1 = keys.items(key)
     return {TRIGGER: is_trigger[item0] | is_trigger[item1]}

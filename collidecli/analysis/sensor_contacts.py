@@ -89,18 +89,22 @@ def contact_rows(
     shape_body: np.ndarray,
     poses: FramePoses,
     forces: np.ndarray | None = None,
+    outside: np.ndarray | None = None,
 ) -> SensorRows:
     """The values of sensors in a block of contacts, ordered by column, then cell.
 
     A contact between two shapes of the sensor's first side has the sensing shape shape0, where both
     orders fit. limit: contacts with a distance of at most this are counted, compared in float32
     [m]. shape_body: int64[S]. poses: of bodies in cells. forces: float64[contacts], sizes of
-    nominal forces [N]; of those the sums are values too.
+    nominal forces [N]; of those the sums are values too. outside: int64[sensors], of `columns`, or
+    None: the contacts of the two sides that touch outside the region of the sensor are added to it.
     """
     reader = _BlockReader(block, shape_body, poses, forces)
     parts = [SensorRows.none(0 if forces is None else NOMINAL_WIDTH)]
-    for column in columns:
+    for number, column in enumerate(columns):
         selected = reader.selected(column)
+        if outside is not None and column.region is not None:
+            outside[number] += reader.count_outside(column, selected, np.float32(limit))
         if len(selected.row):
             parts.append(reader.values(column, selected, np.float32(limit)))
     return SensorRows.chained(*parts)
@@ -126,12 +130,25 @@ class _BlockReader:
         self._points = [np.asarray(block.columns[f"point{k}"], np.float64) for k in (0, 1)]
         self._middle = 0.5 * (self._points[0] + self._points[1])
 
-    def selected(self, column: ContactColumn) -> _Selected:
-        """The contacts of a sensor."""
+    def _of_sides(self, column: ContactColumn) -> tuple[np.ndarray, np.ndarray]:
+        """bool[contacts] each: contacts of both sides of a sensor, in the order of the sides, and
+        in reverse order."""
         shape0 = self._columns["shape0"]
         shape1 = self._columns["shape1"]
         in_order = column.sensing[shape0] & column.other[shape1]
-        reverse = column.sensing[shape1] & column.other[shape0]
+        return in_order, column.sensing[shape1] & column.other[shape0]
+
+    def count_outside(self, column: ContactColumn, selected: _Selected, limit: np.float32) -> int:
+        """The number of contacts of both sides that touch and are not of the sensor."""
+        in_order, reverse = self._of_sides(column)
+        is_left_out = in_order | reverse
+        is_left_out[selected.row] = False
+        distance = np.asarray(self._columns["distance"], np.float32)
+        return int((is_left_out & (distance <= limit)).sum())
+
+    def selected(self, column: ContactColumn) -> _Selected:
+        """The contacts of a sensor."""
+        in_order, reverse = self._of_sides(column)
         if column.region is not None:
             in_order[in_order] = self._in_region(column, np.flatnonzero(in_order), 0)
             reverse[reverse] = self._in_region(column, np.flatnonzero(reverse), 1)

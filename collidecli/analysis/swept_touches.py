@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from collidecli.analysis.interval_rows import triggers_of
 from collidecli.analysis.pair_selection import PARTICLES
 from collidecli.analysis.totals import TOUCHES
 from collidecli.analysis.touching_rows import COLUMNS_OF_GROUP, SWEPT_GROUPS, TouchingItems
@@ -87,6 +88,13 @@ class SweptTouches:
         times["leave_time"][swept] = self.end[until[swept]]
         return times
 
+    def rows(self, stream: EventStream, intervals: Intervals) -> dict[str, np.ndarray]:
+        """Rows of `interval_rows`, TIMES and MISSED for intervals of touches in frames."""
+        rows = stream.rows(intervals)
+        last = stream.frames.time[intervals.last]
+        times = self.times(intervals.key, rows["begin_time"], last)
+        return {**rows, **times, MISSED: np.zeros(len(intervals), bool)}
+
     def missed_rows(self, stream: EventStream) -> dict[str, np.ndarray]:
         """Rows of `interval_rows`, TIMES and MISSED for the touches in no frame, by begin."""
         rows = np.flatnonzero(self.missed)
@@ -104,6 +112,7 @@ class SweptTouches:
             "world": world,
             **({} if episodes is None else {"episode": episodes.row(world, frame - first) + 1}),
             **dict(zip(EVENT_COLUMNS[stream.by], stream.keys.items(key), strict=True)),
+            **triggers_of(key, stream.keys),
             **dict.fromkeys(("begin_frame", "last_frame", "deepest_frame"), frame),
             **dict.fromkeys(("begin_known", "end_known", MISSED), known),
             **dict.fromkeys(("touching_frames", "pauses", "contacts", "most_contacts"), none),
@@ -119,6 +128,20 @@ class SweptTouches:
                 "deepest_time": np.full(len(rows), np.nan),
             },
         }
+
+
+def named_rows(
+    swept: SweptTouches, stream: EventStream, intervals: Intervals
+) -> dict[str, np.ndarray]:
+    """The rows of intervals, then `missed_rows`, with paths and names of episodes as objects of
+    type str in place of their numbers."""
+    parts = [swept.rows(stream, intervals), swept.missed_rows(stream)]
+    joined = {}
+    for column in swept_columns(stream.table()):
+        values = np.concatenate([part[column.name] for part in parts])
+        words = column.words
+        joined[column.name] = values if words is None else np.array(words, object)[values]
+    return joined
 
 
 def swept_columns(columns: Sequence[TableColumn]) -> tuple[TableColumn, ...]:

@@ -17,6 +17,8 @@ NORMAL_DEVIATION = 1.4826
 LEAST_COUNT = 1.0
 LEAST_DEPTH = 1e-6
 """Deviations that are resolved, where most worlds are equal: of counts, and of depths [m]."""
+QUANTITIES = ("contacts", "touches", "depth")
+"""What the deviations of worlds are of."""
 LEAST_WORLDS = 8
 """With fewer worlds none is an outlier: a median deviation of so few is no estimate."""
 
@@ -70,27 +72,42 @@ class WorldTotals:
         self.deepest[world[lower]] = distance[lower]
         self.frame[world[lower]] = frame[lower]
 
-    def scores(self) -> np.ndarray:
-        """float64[W]: of each world the greatest deviation from the median of its contacts, touches
-        and depth, in units of the median absolute deviation of a normal distribution."""
+    @property
+    def _scored(self) -> dict[str, tuple[np.ndarray, float]]:
+        """The values of the worlds by QUANTITIES, and the smallest deviation that is resolved."""
         depth = np.where(np.isfinite(self.deepest), np.maximum(0.0, -self.deepest), 0.0)
-        given = (
-            (self.contacts.astype(float), LEAST_COUNT),
-            (self.touches.astype(float), LEAST_COUNT),
-            (depth, LEAST_DEPTH),
+        values = (self.contacts.astype(float), self.touches.astype(float), depth)
+        return dict(
+            zip(
+                QUANTITIES,
+                zip(values, (LEAST_COUNT, LEAST_COUNT, LEAST_DEPTH), strict=True),
+                strict=True,
+            )
         )
+
+    def scores(self) -> np.ndarray:
+        """float64[3, W]: of each world the deviation of each of QUANTITIES from its median, in
+        units of the median absolute deviation of a normal distribution; 0 for a few worlds."""
         if len(self.contacts) < LEAST_WORLDS:
-            return np.zeros(len(self.contacts))
-        return np.max([_scores(values, least) for values, least in given], axis=0)
+            return np.zeros((len(QUANTITIES), len(self.contacts)))
+        return np.array([_scores(values, least) for values, least in self._scored.values()])
 
     def rows(self, world_template: np.ndarray, worlds: Sequence[int] = ()) -> list[dict[str, Any]]:
         """A row for each world, the greatest score first. world_template: int[W], of all worlds of
-        the set. worlds: their numbers, () is all of them in order."""
+        the set. worlds: their numbers, () is all of them in order.
+
+        score: the greatest of `scores`. score_of: the one of QUANTITIES that it is of, and median:
+        its median over the worlds, a depth in m; both None where no world is scored.
+        """
         numbers = list(worlds) or list(range(len(self.contacts)))
-        scores = self.scores()
+        of_quantities = self.scores()
+        scores = of_quantities.max(axis=0)
+        is_scored = len(self.contacts) >= LEAST_WORLDS
+        medians = {name: float(np.median(values)) for name, (values, _) in self._scored.items()}
         rows = []
         for row in np.lexsort((np.arange(len(scores)), -scores)).tolist():
             deepest = float(self.deepest[row])
+            quantity = QUANTITIES[int(of_quantities[:, row].argmax())]
             rows.append(
                 {
                     "world": int(numbers[row]),
@@ -100,6 +117,8 @@ class WorldTotals:
                     "deepest": deepest if np.isfinite(deepest) else None,
                     "frame": int(self.frame[row]),
                     "score": round(float(scores[row]), 3),
+                    "score_of": quantity if is_scored else None,
+                    "median": medians[quantity] if is_scored else None,
                     "outlier": bool(scores[row] > OUTLIER_SCORE),
                 }
             )

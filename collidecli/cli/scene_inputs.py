@@ -15,7 +15,7 @@ from collidecli.errors import InputError
 from collidecli.results.endings import RECORDING_ENDINGS
 from collidecli.results.inputs import InputFile, input_files, is_pattern, names_several
 from collidecli.storage.input_files import bag_format
-from collidecli.storage.regular_files import open_input
+from collidecli.storage.regular_files import HDF5_SIGNATURE, open_input
 
 
 @dataclass(frozen=True)
@@ -99,9 +99,6 @@ def refuse_scene_options(
         if on_line and (of_scene or name in more):
             what = "is an option for scenes, and a contact set has its motion and its contacts"
             raise InputError(what, f"{parameter.opts[-1]}, {where}", fix)
-
-
-HDF5_SIGNATURE = b"\x89HDF\r\n\x1a\n"
 
 
 def default_output(scenes: Sequence[str], trajectory: str | None, ending: str) -> str:

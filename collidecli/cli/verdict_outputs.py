@@ -33,6 +33,10 @@ class Pages:
             write_output(self.junit_xml, verdict.junit_xml(), self.force)
         if self.markdown is not None:
             write_output(self.markdown, utf8(verdict.markdown), self.force)
+        self.annotate(verdict)
+
+    def annotate(self, verdict: Verdict) -> None:
+        """Prints the requested annotations, and writes no page: for inputs that cannot be used."""
         for line in verdict.annotations() if self.github else ():
             print(line, file=sys.stderr)
 

@@ -47,7 +47,8 @@ NO_CONTACTS = -1
 
 @dataclass
 class SensorValues:
-    """Evaluates sensors of a scene in motion. notes: warnings, complete after `add_rows`.
+    """Evaluates sensors of a scene in motion. notes: warnings, and outside: int64[sensors of
+    contacts], those that touch outside of the region; both complete after `add_rows`.
 
     limit: contacts with a distance of at most this are counted [m]; covered: contacts up to this
     distance must be reported [m]. nominal_stiffness: of nominal forces [N/m]; None computes none.
@@ -62,6 +63,9 @@ class SensorValues:
     covered: float = 0.0
     nominal_stiffness: float | None = None
     notes: list[str] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.outside = np.zeros(len(self.placed.contacts), np.int64)
 
     @cached_property
     def model(self) -> Model:
@@ -133,7 +137,9 @@ class SensorValues:
                 poses = _BlockPoses(model, self.motion, block)
                 body = model.shapes.body
                 forces = self._forces(block)
-                yield contact_rows(block, self.placed.contacts, self.limit, body, poses, forces)
+                yield contact_rows(
+                    block, self.placed.contacts, self.limit, body, poses, forces, self.outside
+                )
                 report((block.first_cell + len(block.cell_counts)) // model.world_count)
         self.notes += search_warnings(timing, model.shapes.path)
 

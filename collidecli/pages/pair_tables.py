@@ -9,6 +9,7 @@ from rich.table import Table
 from collidecli.pages.names import world_text
 from collidecli.pages.quantities import ResultDict, gap_range_text, length
 from collidecli.pages.tables import Column, more_text, pair_columns, rows_table
+from collidecli.scene.contact_columns import OF_PARTICLES
 from collidecli.wording import count, plural
 
 
@@ -37,9 +38,12 @@ def deepest_text(deepest: ResultDict | None) -> str:
 
 
 def contact_text(result: ResultDict) -> str:
-    """Counts of touching and near contacts and of their pairs of shapes, as text."""
+    """Counts of touching and near contacts and of their pairs of shapes, as text; without one, the
+    number of contacts of particles, if there are any."""
     if not result["contacts"]:
-        return "none"
+        groups = result.get("groups") or {}
+        particles = sum(groups[name]["rows"] for name in OF_PARTICLES if name in groups)
+        return f"none of shapes; {count(particles)} of particles" if particles else "none"
     pairs = result["touching_pair_count"]
     near = result["contact_pair_count"] - result["touching_pair_count"]
     text = f"{count(result['contacts'])}: {count(result['touching_contacts'])} touching"

@@ -5,11 +5,12 @@ from __future__ import annotations
 from rich.console import RenderableType
 from rich.text import Text
 
-from collidecli.pages.quantities import ResultDict
+from collidecli.pages.quantities import ResultDict, gap_range_text
 from collidecli.pages.tables import Column, more_text, name_value_table, rows_table
 from collidecli.scene.contact_columns import group_words
 from collidecli.wording import count
 
+NEWTON_GAP = "Newton's default rigid_gap is 0.1 m of a shape: count with the gap of the engine"
 SHOWN_WORLDS = 10
 """Worlds that are listed without --all."""
 
@@ -38,7 +39,10 @@ SETTING_COLUMNS: list[Column] = [
 
 def size_tables(sizes: ResultDict, every: bool = False) -> list[RenderableType]:
     """The tables of the entry `sizes` of a result. every: of all worlds, else of the greatest."""
-    rows = [("margin", f"{sizes['margin']:g} times the bound, rounded up")]
+    rows = [
+        ("gap", f"{gap_range_text(sizes['gap'])}: the counts hold for it. {NEWTON_GAP}"),
+        ("margin", f"{sizes['margin']:g} times the bound, rounded up"),
+    ]
     pair = sizes["contacts_of_a_pair"]
     if pair["contacts"]:
         where = f"{pair['shape0']} and {pair['shape1']}, frame {pair['frame']}"

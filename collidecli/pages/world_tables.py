@@ -17,7 +17,7 @@ WORLD_COLUMNS: list[Column] = [
     ("touches", "right", lambda row: count(row["touches"])),
     ("deepest", "right", lambda row: depth_text(row["deepest"])),
     ("frame", "right", lambda row: str(row["frame"]) if row["frame"] >= 0 else ""),
-    ("outlier", "left", lambda row: score_text(row["score"]) if row["outlier"] else ""),
+    ("outlier", "left", lambda row: outlier_text(row) if row["outlier"] else ""),
 ]
 """Of rows of `WorldTotals`."""
 TEMPLATE_COLUMNS: list[Column] = [
@@ -32,6 +32,13 @@ TEMPLATE_COLUMNS: list[Column] = [
 def score_text(score: float) -> str:
     """A score of `WorldTotals`; where most worlds are equal to rounding, it may be any number."""
     return f"{score:.1f} deviations" if score < MOST_SCORE else f"over {MOST_SCORE} deviations"
+
+
+def outlier_text(row: ResultDict) -> str:
+    """How far an outlier is from the median of all worlds, in what, and that median."""
+    median = row["median"]
+    middle = length(median) if row["score_of"] == "depth" else f"{median:g}"
+    return f"{score_text(row['score'])} in {row['score_of']}, median {middle}"
 
 
 def depth_text(distance: float | None) -> str:

@@ -22,6 +22,7 @@ from collidecli.analysis.nominal_forces import (
 )
 from collidecli.analysis.pair_selection import EventOptions
 from collidecli.analysis.summary import PairTotals, touches_of
+from collidecli.analysis.swept_touches import named_rows, swept_touches
 from collidecli.analysis.touch_intervals import Intervals, MergeGap
 from collidecli.errors import InputError, extra_module
 from collidecli.exporters.contact_rows import ContactRows
@@ -106,6 +107,7 @@ class ContactQueries:
         between: str | Sequence[str] = (),
         worlds: Sequence[int] = (),
         frames: str | int | slice = "",
+        sweep: bool = False,
     ) -> NamedColumns:
         """Intervals in which pairs touch, ordered by begin, world and pair; columns as in
         docs/howto/list-touches.md.
@@ -116,9 +118,11 @@ class ContactQueries:
         contact. merge_gap: number of frames without touch that do not end an interval;
         merge_seconds: in place of it, time between touches [s]. include, exclude, bodies
         (`--body`), exclude_bodies, between: patterns, a sequence or a text with commas. worlds:
-        numbers (`--world`). frames: "A:B:S", a slice or a number. Raises InputError as `collide
-        events` does. Of an array of poses without times, begin_time, end_time and deepest_time are
-        numbers of frames, and `seconds` and merge_seconds raise InputError.
+        numbers (`--world`). frames: "A:B:S", a slice or a number. sweep: of a set made with
+        sweep=True, with the columns enter_time, leave_time and missed, and with the touches in no
+        frame as last rows, as `collide events --sweep --csv` writes them. Raises InputError as
+        `collide events` does. Of an array of poses without times, begin_time, end_time and
+        deepest_time are numbers of frames, and `seconds` and merge_seconds raise InputError.
         """
         threshold = (
             math.inf if threshold in ("any", math.inf) else checked_metres(threshold, "threshold")
@@ -149,7 +153,11 @@ class ContactQueries:
             warnings.warn(note, stacklevel=3)
         intervals = Intervals.chained(*stream.batches())
         first = leading(intervals, stream.frames, "begin")
-        return NamedColumns(stream.columns(first), self._unknown_seconds(DURATION))
+        if sweep:
+            rows = named_rows(swept_touches(stream), stream, first)
+        else:
+            rows = stream.columns(first)
+        return NamedColumns(rows, self._unknown_seconds(DURATION))
 
     @python_call
     def nominal_forces(self, stiffness: float, *, by: str = "contacts") -> NamedColumns:

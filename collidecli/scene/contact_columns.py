@@ -520,6 +520,9 @@ refers to."""
 TABLES = (RIGID_CONTACTS, *GROUPS)
 """All tables, those of rigid contacts first."""
 
+OF_PARTICLES = (SOFT_CONTACTS.name, SELF_CONTACTS.name)
+"""Groups of contacts of particles."""
+
 OF_STEPS = (SWEEP.name, SOFT_SWEEP.name, SELF_SWEEP.name)
 """Groups whose rows are of the step from the frame of their cell to the next."""
 

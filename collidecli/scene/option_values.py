@@ -56,6 +56,8 @@ CHART_KINDS = (
     "differences",
     "deviations",
 )
+SENSOR_CHARTS = ("touching", "count", "distance", "force")
+"""What a chart of sensors shows."""
 CHART_FORMATS = ("png", "svg")
 CHART_THEMES = ("light", "dark")
 HYDRO_CHOICES = ("off", "authored", "all")

@@ -24,7 +24,7 @@ def surface_samples(model: Model, row: int, spacing: float = 0.0) -> np.ndarray:
     """float64[n, 3]: points on the surface of a shape, in its frame [m]; none of a plane.
 
     Of a mesh, a hull, a heightfield's solid and a box the vertices, then with a spacing points
-    inside edges and faces, so that each triangle is divided by a grid whose steps are at most the
+    inside edges and on rows of each triangle, whose steps along and between them are at most the
     spacing. Of a round shape circles about z, whose steps along and between them are at most the
     spacing, its poles, rims and apex included.
 
@@ -78,22 +78,54 @@ def _polygons(model: Model, row: int, kind: ShapeType) -> tuple[np.ndarray, np.n
 
 
 def _inside_triangles(corners: np.ndarray, spacing: float) -> np.ndarray:
-    """float64[n, 3]: grid points of triangles [t, 3, 3] without their corners, each once."""
-    sides = np.roll(corners, -1, axis=1) - corners
-    longest = norm(sides).max(axis=1)
-    parts = np.maximum(np.ceil(longest / spacing).astype(np.int64), 1)
-    found = [np.zeros((0, 3))]
-    for count in np.unique(parts[parts > 1]).tolist():
-        first, second = (axis.ravel() for axis in np.indices((count + 1, count + 1)))
-        third = count - first - second
-        weight = np.stack([first, second, third], axis=1)
-        weight = weight[(third >= 0) & (weight.max(axis=1) < count)] / count
-        of_count = corners[parts == count]
-        terms = weight[None, :, :, None] * of_count[:, None]
-        # Sorted terms have one sum, in whichever order a triangle has its corners.
-        terms = np.sort(terms, axis=2)
-        found.append((terms[:, :, 0] + terms[:, :, 1] + terms[:, :, 2]).reshape(-1, 3))
+    """float64[n, 3]: points inside the sides and the faces of triangles [t, 3, 3], each once."""
+    sides = np.stack([corners, np.roll(corners, -1, axis=1)], axis=2).reshape(-1, 2, 3)
+    found = [_inside_segments(_ordered(sides), spacing), _inside_faces(corners, spacing)]
     return np.unique(np.concatenate(found), axis=0)
+
+
+def _ordered(segments: np.ndarray) -> np.ndarray:
+    """Segments [n, 2, 3] from the lexicographically lower end, each once: a side that two triangles
+    have in opposite directions has the same points in both."""
+    order = np.lexsort(segments.transpose(2, 0, 1)[::-1], axis=-1)
+    return np.unique(np.take_along_axis(segments, order[..., None], axis=1), axis=0)
+
+
+def _inside_segments(segments: np.ndarray, spacing: float) -> np.ndarray:
+    """float64[n, 3]: points between the ends of segments [s, 2, 3], in equal steps of at most the
+    spacing."""
+    row, weight = _divided(norm(segments[:, 1] - segments[:, 0]), spacing)
+    return segments[row, 0] * (1.0 - weight) + segments[row, 1] * weight
+
+
+def _inside_faces(corners: np.ndarray, spacing: float) -> np.ndarray:
+    """float64[n, 3]: points inside triangles [t, 3, 3], on rows parallel to the longest side.
+
+    The rows, and the points of a row, are at most the spacing apart. So a place between two rows is
+    at most half of the spacing from one of them, and within the spacing of a point of that row or
+    of a side: a long thin triangle has points along it, and no more rows than its height needs.
+    """
+    sides = norm(np.roll(corners, -1, axis=1) - corners)
+    longest = sides.argmax(axis=1)
+    turned = (longest[:, None] + np.arange(3)) % 3
+    begin, end, apex = np.take_along_axis(corners, turned[..., None], axis=1).transpose(1, 0, 2)
+    length = sides.max(axis=1)
+    twice_area = norm(np.cross(end - begin, apex - begin))
+    height = np.divide(twice_area, length, out=np.zeros_like(length), where=length > 0.0)
+    face, up = _divided(height, spacing)
+    ends = np.stack([begin[face], end[face]], axis=1)
+    rows = ends * (1.0 - up[..., None]) + apex[face][:, None] * up[..., None]
+    return _inside_segments(rows, spacing)
+
+
+def _divided(lengths: np.ndarray, spacing: float) -> tuple[np.ndarray, np.ndarray]:
+    """Inner points of lengths [n] in equal steps of at most the spacing: int64[p], the row of each,
+    and float64[p, 1], its part of the length."""
+    parts = np.maximum(np.ceil(lengths / spacing - 1e-9).astype(np.int64), 1)
+    row = np.repeat(np.arange(len(parts)), parts - 1)
+    first = np.cumsum(parts - 1) - (parts - 1)
+    step = np.arange(len(row)) - first[row] + 1
+    return row, (step / parts[row])[:, None]
 
 
 def _arc(radius: float, height: float, begin: float, end: float, step: float) -> np.ndarray:

@@ -85,9 +85,8 @@ def read_result(path: str, schema: str, values: object, fix: str = "") -> dict[s
 
     Raises InputError for another file, and for one without these values.
     """
-    fix = (
-        fix or f"give the output of collide {schema.split('/')[0].removeprefix('collide.')} --json"
-    )
+    verb = schema.split("/")[0].removeprefix("collide.")
+    fix = fix or f"give the output of collide {verb} --json, in a file"
     content = read_json(path, fix)
     if not isinstance(content, dict) or content.get("schema") != schema:
         raise InputError(f"is not a result of {schema}", path, fix)

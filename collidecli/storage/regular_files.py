@@ -18,6 +18,8 @@ _KINDS = {
 }
 _LARGEST_POINTER = 1024
 _POINTER = re.compile(rb"version https://git-lfs\.github\.com/spec/v1\n(?:.*\n)*size (\d{1,18})\n")
+HDF5_SIGNATURE = b"\x89HDF\r\n\x1a\n"
+"""First bytes of an HDF5 file."""
 FETCH = "fetch it with git lfs pull"
 REMEDY = "save its content to a file, and give that"
 

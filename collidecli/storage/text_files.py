@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 from collidecli.errors import InputError
-from collidecli.storage.regular_files import open_input
+from collidecli.storage.regular_files import HDF5_SIGNATURE, open_input
 
 
 def read_toml(path: str, fix: str = "") -> dict[str, Any]:
@@ -41,7 +41,9 @@ def read_json(path: str, fix: str = "", what: str = "is not JSON") -> Any:
     try:
         return json.loads(_text(path, fix))
     except (ValueError, RecursionError) as error:
-        raise InputError(what, path, fix) from error
+        with open_input(path, "rb") as file:
+            is_hdf5 = file.read(len(HDF5_SIGNATURE)) == HDF5_SIGNATURE
+        raise InputError("is HDF5, not JSON" if is_hdf5 else what, path, fix) from error
 
 
 def _text(path: str, fix: str) -> str:

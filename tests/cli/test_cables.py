@@ -56,6 +56,12 @@ def test_the_middle_line_touches_the_peg(collide):
     assert on_peg["kind"].tolist() == ["edge"] * 2
     assert on_peg["tunnel"].tolist() == [0, 0]
     collide.ok("check out.h5")
+    words = f"none of shapes; {len(rows)} of particles"
+    assert words in collide.ok("inspect out.h5").out
+    assert words in collide.ok("run scene.xml -t motion.h5 --soft-gap 5cm -o again.h5").out
+    for kind in ("contacts", "pairs", "depth"):
+        told = "has nothing to show: it has no contacts of shapes; --kind particles draws"
+        collide.refused("plot out.h5 -o x.png --kind", kind, told=told)
     collide.ok("run scene.xml -t motion.h5 --sweep --frames ::4 -o fast.h5 -q")
     swept = of_lines("fast.h5", "soft_sweep")
     assert swept["tunnel"].tolist() == [1]

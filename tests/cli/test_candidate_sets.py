@@ -77,6 +77,8 @@ def test_a_run_states_that_nothing_was_tested(candidates, collide):
     assert "not tested" in shown
     assert "without contact" not in shown
     assert "contacts     none" not in shown
+    (line,) = [line for line in shown.splitlines() if line.startswith("candidates")]
+    assert line.endswith("cells, not tested")
     assert "narrow phase" not in shown
 
 
@@ -126,6 +128,12 @@ def test_inspection_and_texts_have_the_table(candidates, collide):
     shown = collide.result("inspect", candidates)
     assert shown["groups"]["candidates"]["rows"] > 100
     assert "by_world" not in shown
+    text = collide.ok("inspect", candidates).out
+    assert "column of candidates" not in text
+    assert "no contact" not in text
+    assert "not computed, by --candidates-only" in text
+    words = "export", candidates, "--to", "parquet", "-o", "x.parquet"
+    collide.refused(*words, told="--group candidates and --to csv or --to parquet")
     assert "candidates, frame 0, world 0" in collide.ok("textconv", candidates).out
     for frames in ("0:15", "15:"):
         name = f"{frames.partition(':')[0]}.h5"

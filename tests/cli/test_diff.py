@@ -650,10 +650,19 @@ def test_reports(here, collide):
     ]
     collide.refused("diff a.h5 b.h5 --markdown d.md", told="--force", code=3)
     assert collide("diff a.h5 b.h5 --markdown d.md --force --quiet").code == 1
-    answer = collide("diff a.h5 none.h5 --force", *pages)
-    (suite,) = ElementTree.parse(here / "d.xml").getroot()
-    assert (answer.code, suite.get("errors"), suite.get("failures")) == (2, "1", "0")
-    assert "cannot be compared" in (here / "d.md").read_text()
+
+
+@pytest.mark.parametrize("by_pair", [[], ["--by-pair"]])
+def test_without_a_comparison_no_report_is_written(here, collide, by_pair):
+    """The repeat, with the right name, then needs no --force; the annotation names the file."""
+    made_up().write(here / "a.h5")
+    pages = (*by_pair, "--junit-xml", "d.xml", "--markdown", "d.md", "--github")
+    answer = collide("diff a.h5 none.h5", *pages)
+    assert (answer.code, answer.err.count("::error")) == (2, 1)
+    assert "none.h5" in answer.err
+    assert not [name for name in ("d.xml", "d.md") if (here / name).exists()]
+    collide.ok("diff a.h5 a.h5", *pages)
+    assert (here / "d.xml").exists()
 
 
 @pytest.fixture

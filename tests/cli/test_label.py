@@ -21,7 +21,7 @@ from collidecli.pages.canvas import PAGE, Canvas, drawing
 from collidecli.scene.episodes import Episodes
 from collidecli.storage import flat_tables
 from collidecli.storage.contact_sets.reader import ContactSet
-from collidecli.verbs.label import contact_labels
+from collidecli.verbs.label import contact_labels, files
 from collidecli.verbs.label.chart import label_chart
 from collidecli.verbs.label.contact_labels import LabelOptions
 from collidecli.verbs.label.label import LabelRequest, label
@@ -570,3 +570,40 @@ def test_nominal_forces(made, collide):
     assert "nominal force" in collide("label", made, "-o", "shown.npz", *options).out
     for value in ("0", "-1", "nan", "inf", "1kg"):
         assert collide("label a.h5 -o no.npz --nominal-stiffness", value).code == 2
+
+
+def test_a_wide_table_of_pairs(made, collide):
+    """A row for each frame and world, with the columns of each pair of two different bodies."""
+    options = ["--sensors", "body0,body1", "--partners", "body1,ground"]
+    collide.ok("label a.h5 -o rows.parquet", *options)
+    collide.ok("label a.h5 -o wide.parquet --wide", *options)
+    rows, wide = (pandas.read_parquet(f"{name}.parquet") for name in ("rows", "wide"))
+    pairs = ["body0|body1", "body0|ground", "body1|ground"]
+    assert [name for name in wide.columns if name.endswith(".touch")] == [
+        f"{pair}.touch" for pair in pairs
+    ]
+    assert len(wide) == 6 * 2
+    for pair in pairs:
+        sensor, partner = pair.split("|")
+        of_pair = rows[(rows["sensor"] == sensor) & (rows["partner"] == partner)]
+        for name in ("touch", "distance"):
+            np.testing.assert_array_equal(wide[f"{pair}.{name}"], of_pair[name])
+    collide.refused("label a.h5 a.h5 -o x.parquet --wide", told="--wide is for one contact set")
+
+
+def test_a_wide_table_of_too_many_columns_is_refused(made, collide, monkeypatch):
+    monkeypatch.setattr(files, "MOST_WIDE", 5)
+    collide.refused("label a.h5 -o x.parquet --wide", told="at most 5 fit")
+
+
+@pytest.mark.parametrize(("rule", "gap"), [("sum", "0.0025"), ("max", "0.005")])
+def test_the_gap_that_a_rule_needs(here, collide, rule, gap):
+    """--leave beyond the gap: the option that gives it by the rule of the set, and no other."""
+    scene = "<geom name='g' type='plane' size='1 1 1'/><body name='b' pos='0 0 1'><freejoint/>"
+    scene = f"{scene}<geom name='s' size='.1'/></body>"
+    (here / "s.xml").write_text(f"<mujoco><worldbody>{scene}</worldbody></mujoco>")
+    collide.ok(f"run s.xml --gap 0 --gap-rule {rule} --device cpu -o s.h5")
+    told = f"run with --gap {gap}, or give at most that"
+    collide.refused("label s.h5 --leave 5mm -o x.npz", told=told)
+    collide.ok(f"run s.xml --gap {gap} --gap-rule {rule} --device cpu -o s.h5 --force")
+    collide.ok("label s.h5 --leave 5mm -o x.npz")

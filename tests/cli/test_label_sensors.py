@@ -377,3 +377,96 @@ def test_times_of_sensors(sensed, collide):
     assert without.air_time is None
     collide.ok("run scene.xml -t motion.h5 -o set.h5 --device cpu -q")
     collide.refused("label set.h5 --times -o x.npz", told="--times is for sensors of a scene")
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_a_wide_table_has_a_row_for_each_frame(sensed, collide, monkeypatch, ending):
+    """The values of the table with a row for each sensor, in columns of the sensors."""
+    monkeypatch.setattr(sensor_labels, "BLOCK_VALUES", 30)
+    collide.ok(COMMAND, "--sensors", "scene", "-o", f"rows.{ending}")
+    collide.ok(COMMAND, "--sensors", "scene", "-o", f"wide.{ending}", "--wide")
+    read = pandas.read_csv if ending == "csv" else pandas.read_parquet
+    rows, wide = read(f"rows.{ending}"), read(f"wide.{ending}")
+    names = rows["sensor"].unique().tolist()
+    assert wide["frame"].tolist() == list(range(FRAMES))
+    arrays = [name for name in rows.columns[4:] if name != "sensor"]
+    assert wide.columns.tolist() == [
+        *("frame", "step", "time", "world"),
+        *(f"{name}.{array}" for name in names for array in arrays),
+    ]
+    for name in names:
+        of_sensor = rows[rows["sensor"] == name].reset_index()
+        for array in arrays:
+            one, other = (
+                values.astype(object).where(values.notna(), None).tolist()
+                for values in (of_sensor[array], wide[f"{name}.{array}"])
+            )
+            assert one == other, (name, array)
+
+
+def test_a_wide_table_is_refused_in_other_files(sensed, collide):
+    for output in ("x.npz", "x.h5"):
+        words = (COMMAND, "--sensors", "scene", "--wide", "-o", output)
+        collide.refused(*words, told="write .parquet or .csv")
+    collide.refused(COMMAND, "--sensors", "scene", "--wide", told="write .parquet or .csv")
+
+
+def test_bins_of_what_sensors_measure(sensed, collide, monkeypatch):
+    """The most contacts, the least distance and the greatest force of each bin of 3 frames."""
+    monkeypatch.setattr(sensors, "MAX_BINS", 7)
+    monkeypatch.setattr(sensor_labels, "BLOCK_VALUES", 30)
+    options = ("--sensors", "scene", "--gap", "2", "--nominal-stiffness", "1e4")
+    series = collide.result(COMMAND, *options)["series"]
+    bins = np.split(np.arange(FRAMES), range(3, FRAMES, 3))
+    depth = np.float32(DEPTH)
+    assert series["count"][0] == [int((depth[of_bin] <= 0.0).any()) for of_bin in bins]
+    assert series["distance"][0] == pytest.approx([DEPTH[of_bin].min() for of_bin in bins])
+    force = [1e4 * max(0.0, -DEPTH[of_bin].min()) for of_bin in bins]
+    assert series["force"][0] == pytest.approx(force, rel=1e-5)
+    assert series["count"][5] == series["force"][6] == series["distance"][6] == [None] * 7
+    assert "force" not in collide.result(COMMAND, "--sensors", "scene")["series"]
+
+
+@pytest.mark.rest
+def test_charts_of_what_sensors_measure(sensed, collide):
+    options = ("--sensors", "scene", "--gap", "2", "--nominal-stiffness", "1e4", "--force")
+    for name, words in (
+        ("distance", "least distance"),
+        ("count", "most contacts"),
+        ("force", "greatest nominal force"),
+    ):
+        collide.ok(COMMAND, *options, "--chart", f"{name}.svg", "--chart-of", name)
+        chart = (sensed / f"{name}.svg").read_text()
+        assert f"ball, frame 0, 0 s: {words}" in chart, name
+    for given, told in (
+        ("--chart-of count", "give --chart too"),
+        ("--chart x.svg --chart-of force", "give --nominal-stiffness"),
+        ("--chart x.svg --chart-of distance", "no listed sensor has a distance"),
+    ):
+        sensor = "scene:low" if "distance" in given else "scene"
+        collide.refused(COMMAND, "--sensors", sensor, *given.split(), told=told)
+
+
+def test_a_file_of_sensors_in_place_of_other_inputs(sensed, collide):
+    collide.ok(COMMAND, "--sensors", "scene", "-o", "l.h5")
+    collide.refused("plot l.h5 -o x.png", told="--chart-of distance")
+    collide.ok("run scene.xml -t motion.h5 --device cpu -o out.h5")
+    told = "give the output of collide label --json, in a file"
+    answer = collide.refused("report out.h5 --labels l.h5 -o x.html", told=told)
+    assert "is HDF5, not JSON" in answer
+
+
+def test_contacts_outside_a_region_are_counted(sensed, collide):
+    """The region on top of the ball, which touches the base below."""
+    touches = int((np.float32(DEPTH) <= 0.0).sum())
+    result = collide.result(COMMAND, "--sensors", "sensors.toml")
+    listed = {entry["sensor"]: entry for entry in result["listed"]}
+    assert touches > 0
+    assert listed["above"]["outside_region"] == touches
+    assert "outside_region" not in listed["apart"]
+    below = listed["below"]
+    assert below["outside_region"] == touches - below["most"] * below["cells"]
+    assert (
+        f"none: {touches} contacts outside the region"
+        in collide.ok(COMMAND, "--sensors", "sensors.toml").out
+    )

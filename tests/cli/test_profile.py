@@ -348,6 +348,8 @@ def test_sizes_agree_with_the_contacts_of_the_profile(here, collide):
     assert sizes["margin"] == 1.5
     collide("run", *PROFILE[1:], "-o", "sizes.h5")
     of_set = collide.result("inspect", "sizes.h5", "--sizes")["sizes"]
+    assert of_set["gap"] == pytest.approx(sizes["gap"])
+    assert "gap" in collide.ok("inspect", "sizes.h5", "--sizes").out
     for peak in of_set["peaks"]:
         assert peak == peaks[peak["name"]]
     with h5py.File("sizes.h5") as file:
@@ -363,6 +365,9 @@ def test_sizes_agree_with_the_contacts_of_the_profile(here, collide):
         assert (setting["advised"] is None) == bool(setting["reason"])
     with h5py.File(result["output"]) as file:
         assert file["world_contacts"][...].tolist() == table.max(axis=0).tolist()
+    options = ("--repeats", "1", "--sizes", "--gap-rule", "max", "--force")
+    nearer = collide.result(*PROFILE, *options)["sizes"]
+    assert (sizes["gap"], nearer["gap"]) == ([0.05, 0.05], [0.025, 0.025])
 
 
 @pytest.mark.parametrize("chunk", ["1", "3", "100"])

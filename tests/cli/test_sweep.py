@@ -1,6 +1,8 @@
 """`collide run --sweep` on the command line, for every table of steps: shapes, particles, cloths,
 self-contacts."""
 
+import math
+import re
 from collections.abc import Callable
 from contextlib import chdir
 from dataclasses import dataclass
@@ -12,6 +14,7 @@ import pandas
 import pytest
 
 import collidecli
+from collidecli.errors import InputError
 from collidecli.storage.contact_sets.check import check_file
 from collidecli.storage.contact_sets.reader import ContactSet
 from collidecli.verbs.view.view import ViewRequest, opened_view
@@ -488,6 +491,57 @@ def test_tables_of_events_have_the_times_between_frames(swept, collide, options)
             continue
         assert row["enter_time"] == min(one["begin_time"] for one in held)
         assert row["leave_time"] == max(one["end_time"] for one in held)
+
+
+@only_shapes
+@pytest.mark.parametrize("options", [{}, {"by": "bodies", "threshold": "any"}])
+def test_python_has_the_table_of_events_with_sweep(swept, collide, options):
+    words = [word for name, value in options.items() for word in (f"--{name}", value)]
+    collide.ok("events swept.h5 --sweep --parquet t.parquet --force", *words)
+    table = pandas.read_parquet("t.parquet").drop(columns="file")
+    with collidecli.ContactSet.open("swept.h5") as contacts:
+        found = contacts.events(sweep=True, **options).to_pandas()
+    assert table["missed"].any()
+    found = found.sort_values("missed", kind="stable").reset_index(drop=True)
+    assert found.columns.tolist() == table.columns.tolist()
+    order = ["missed", "begin_time", *table.columns[1:3], "world"]
+    one, other = (t.astype(dict.fromkeys(table.columns[1:3], str)) for t in (found, table))
+    one, other = (t.sort_values(order).reset_index(drop=True) for t in (one, other))
+    pandas.testing.assert_frame_equal(one, other, check_dtype=False)
+
+
+@only_shapes
+def test_python_refuses_a_sweep_of_a_set_without_one(swept):
+    with (
+        collidecli.ContactSet.open("plain.h5") as contacts,
+        pytest.raises(InputError, match="no contacts between frames"),
+    ):
+        contacts.events(sweep=True)
+
+
+@only_shapes
+def test_triggers_that_the_frames_miss_have_rows(swept, collide):
+    """The column of triggers is in the rows of missed touches too."""
+    collide.ok(swept.case.run, "--sweep", "--triggers", "bullet", "-o", "trigger.h5", "--force")
+    found = collide.result("events trigger.h5 --sweep --csv trigger.csv --force")
+    table = pandas.read_csv("trigger.csv")
+    assert table["missed"].sum() == found["between_frames"]["missed"]
+    has_bullet = (table[["shape0", "shape1"]] == "bullet").any(axis=1)
+    assert table["trigger"].tolist() == has_bullet.tolist()
+    assert (has_bullet & table["missed"]).any()
+
+
+@only_shapes
+def test_times_between_frames_have_the_digits_of_a_thousandth_of_a_step(swept, collide):
+    listed = collide.result("events swept.h5 --sweep")["between_frames"]["listed"]
+    decimals = math.floor(math.log10(RATE * 1000.0))
+    shown = collide.ok("events swept.h5 --sweep").out
+    times = re.findall(r"(\d+\.\d+) s +(\d+\.\d+) s", shown[shown.index("between frames") :])
+    assert len(times) == len(listed)
+    for texts, one in zip(times, listed, strict=True):
+        for text, name in zip(texts, ("begin_time", "end_time"), strict=True):
+            assert len(text.partition(".")[2]) <= decimals
+            assert float(text) == pytest.approx(one[name], abs=0.51 * 10.0**-decimals)
 
 
 @only_shapes

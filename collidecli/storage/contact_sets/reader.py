@@ -29,6 +29,7 @@ from collidecli.scene.materials import MATERIAL_RULES, Materials, PairMaterials
 from collidecli.scene.motion import SECOND
 from collidecli.scene.particle_objects import ParticleObjects
 from collidecli.scene.triangle_materials import TriangleMaterialTable
+from collidecli.storage.array_files import LABELS_FORMAT, SENSORS_FORMAT
 from collidecli.storage.contact_sets import header
 from collidecli.storage.contact_sets.contact_table import (
     AGAIN,
@@ -520,6 +521,16 @@ def refuse_large_chunks(file: h5py.File, path: str) -> None:
         file.visititems(visit)
 
 
+OTHER_FORMATS = {
+    SENSORS_FORMAT: (
+        "give a contact set; collide label --sensors with --chart sensors.svg draws sensors, and"
+        " with --chart-of distance, count or force what they measure"
+    ),
+    LABELS_FORMAT: "give a contact set; collide label with --chart labels.svg draws labels",
+}
+"""What to do with files of other formats, where a contact set is wanted."""
+
+
 def require_version(file: h5py.File, path: str) -> tuple[int, int]:
     """The file's (major, minor). Raises InputError for another format, an unsupported major
     version."""
@@ -528,7 +539,8 @@ def require_version(file: h5py.File, path: str) -> tuple[int, int]:
     if stored_format is None:
         raise InputError("this HDF5 file has no root attribute format", path, known)
     if str(stored_format) != FORMAT:
-        raise InputError(f"the format is {stored_format!s}, not a contact set", path, known)
+        fix = OTHER_FORMATS.get(str(stored_format), known)
+        raise InputError(f"the format is {stored_format!s}, not a contact set", path, fix)
     version = np.atleast_1d(file.attrs.get("format_version", []))
     if version.shape != (2,) or version.dtype.kind not in "iu":
         raise InputError("the root attribute format_version is not two integers", path, known)

@@ -415,8 +415,8 @@ def check_has_touches(contacts: ContactSet) -> None:
             " phase found, and does not tell which of them touch"
         )
         fix = (
-            "run without --candidates-only, or read its pairs with collide export --to csv --group"
-            " candidates"
+            "run without --candidates-only, or read its pairs with collide export --group"
+            " candidates and --to csv or --to parquet"
         )
         raise InputError(what, contacts.path, fix)
 
@@ -429,8 +429,8 @@ def check_has_contacts(contacts: ContactSet) -> None:
             "the contact set is of a run with --touch-only: it has pairs of shapes and no distances"
         )
         fix = (
-            "run without --touch-only, or read its pairs with collide export --to csv --group"
-            " touches"
+            "run without --touch-only, or read its pairs with collide export --group touches"
+            " and --to csv or --to parquet"
         )
         raise InputError(what, contacts.path, fix)
 

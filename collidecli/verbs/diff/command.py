@@ -144,7 +144,7 @@ def _diff_files(
     except InputError as error:
         item = ListedInput(input=b, state=FAILED, error=error_parts(error, error.exit_code))
         made = ResultList(verb="diff", items=[item], states=LIST_STATES)
-        pages.write(diff_list_verdict(made.as_dict(), {}))
+        pages.annotate(diff_list_verdict(made.as_dict(), {}))
         raise
     verdict, table = (pair_diff_verdict, pair_diff_table) if by_pair else (diff_verdict, diff_table)
     pages.write(verdict(result.as_dict(), time.perf_counter() - started))

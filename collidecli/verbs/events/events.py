@@ -15,7 +15,6 @@ from collidecli.analysis.event_stream import EventStream
 from collidecli.analysis.interval_rows import DURATION, OF_DISTANCES, interval_seconds, is_known
 from collidecli.analysis.pair_selection import EventOptions
 from collidecli.analysis.swept_touches import (
-    MISSED,
     SweptTouches,
     swept_columns,
     swept_events,
@@ -171,12 +170,10 @@ def events(
 
             for intervals in stream.batches(progress, lower_least):
                 totals.add(intervals)
-                rows = stream.rows(intervals) if tables or keep else {}
                 if tables and swept is not None:
-                    rows |= swept.times(
-                        intervals.key, rows["begin_time"], stream.frames.time[intervals.last]
-                    )
-                    rows[MISSED] = np.zeros(len(intervals), bool)
+                    rows = swept.rows(stream, intervals)
+                else:
+                    rows = stream.rows(intervals) if tables or keep else {}
                 append_rows(rows)
                 if keep is not None:
                     keep(rows, stream)

@@ -11,6 +11,7 @@ from rich.text import Text
 
 from collidecli.escaping import dot_string
 from collidecli.pages import quantities
+from collidecli.pages.between_frames import least_text, time_text
 from collidecli.pages.names import WORLD
 from collidecli.pages.quantities import ResultDict, length, quantity, seconds_text
 from collidecli.pages.tables import (
@@ -110,12 +111,15 @@ def _between_frames(result: ResultDict) -> RenderableType:
     touches = plural(between["count"], "touch", "touches")
     text = f"{touches} with times between frames, {count(between['missed'])} in no frame"
     text += f"; {count(between['undecided'])} undecided" if between["undecided"] else ""
+    frames = result["frames"]
+    steps = (frames["last"] or 0) - (frames["first"] or 0)
+    time = time_text(frames["begin_time"], frames["last_time"], steps)
     columns: list[Column] = [
         ("frame", "right", lambda touch: count(touch["frame"])),
         ("world", "right", lambda touch: count(touch["world"])),
-        ("begin", "right", lambda touch: f"{touch['begin_time']:.6f} s"),
-        ("end", "right", lambda touch: f"{touch['end_time']:.6f} s"),
-        ("least", "right", lambda touch: length(touch["least_distance"])),
+        ("begin", "right", lambda touch: time(touch["begin_time"])),
+        ("end", "right", lambda touch: time(touch["end_time"])),
+        ("least", "right", lambda touch: least_text(touch["least_distance"])),
         ("in frames", "left", lambda touch: "no" if touch["missed"] else "yes"),
         *((name, "left", itemgetter(name)) for name in names),
     ]

@@ -30,7 +30,11 @@ from collidecli.scene.options import SceneOptions
 from collidecli.storage.contact_sets.contact_table import ContactTable
 from collidecli.storage.contact_sets.header import FORMAT
 from collidecli.storage.contact_sets.reader import ContactSet
-from collidecli.storage.contact_sets.row_rules import check_has_contacts, check_shape_rows
+from collidecli.storage.contact_sets.row_rules import (
+    check_has_contacts,
+    check_shape_rows,
+    gap_range,
+)
 from collidecli.storage.formats import file_format, refuse_profile
 from collidecli.storage.input_files import bag_format, recording_path
 from collidecli.storage.storage_formats import HDF5, UNKNOWN, USD, storage_of
@@ -281,7 +285,13 @@ def inspect_contact_set(path: str, size_margin: float | None = None) -> ContactS
             sizes=(
                 None
                 if counts is None or size_margin is None
-                else sizes_dict(counts, _scene_facts(contacts), size_margin, list(contacts.groups))
+                else sizes_dict(
+                    counts,
+                    _scene_facts(contacts),
+                    size_margin,
+                    list(contacts.groups),
+                    gap_range(contacts),
+                )
             ),
         )
 

@@ -331,9 +331,7 @@ def _contacts_rows(result: ResultDict) -> list[tuple[str, str]]:
             "options",
             ", ".join(f"{name} {value}" for name, value in changed.items()) or "at their defaults",
         ),
-        ("contacts", contact_text(result)),
-        *trigger_rows(result),
-        ("deepest", deepest_text(result["deepest"])),
+        *_contact_rows(result),
     ]
     for name, part in result["groups"].items():
         rows.append(
@@ -341,6 +339,16 @@ def _contacts_rows(result: ResultDict) -> list[tuple[str, str]]:
         )
     rows.append(("content", result["content_sha256"]))
     return rows
+
+
+def _contact_rows(result: ResultDict) -> list[tuple[str, str]]:
+    if result["config"].get("candidates_only"):
+        return [("contacts", "not computed, by --candidates-only"), *trigger_rows(result)]
+    return [
+        ("contacts", contact_text(result)),
+        *trigger_rows(result),
+        ("deepest", deepest_text(result["deepest"])),
+    ]
 
 
 def contacts_table(result: ResultDict, limit: int | None) -> RenderableType:
@@ -371,7 +379,7 @@ def contacts_table(result: ResultDict, limit: int | None) -> RenderableType:
     parts += [
         _ranges_table(part["columns"], name)
         for name, part in result["groups"].items()
-        if part["rows"]
+        if part["rows"] and part["columns"]
     ]
     stages = [stage for stage in result["timing"].get("stages", ()) if stage["calls"]]
     if stages:

@@ -36,7 +36,7 @@ from collidecli.exit_codes import SUCCESS
 from collidecli.results.endings import SCENE_ENDINGS
 from collidecli.results.outputs import check_output, output_folders, planned_outputs
 from collidecli.results.result import Progress, Result
-from collidecli.scene.option_values import LABEL_THINGS
+from collidecli.scene.option_values import LABEL_THINGS, SENSOR_CHARTS
 from collidecli.scene.options import ContactOptions
 from collidecli.verbs.label.sensor_source import is_no_pattern
 
@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from collidecli.verbs.label.label import LabelRequest
     from collidecli.verbs.label.sensors import SensorRequest
 
+TOUCHING, *_, FORCE = SENSOR_CHARTS
 LABELLED = "What is labelled"
 TOUCH = "Definition of a label"
 OUTPUT = "Output"
@@ -67,6 +68,11 @@ collide label nightly/ --between 'gripper*,*cube*' -o labels.parquet
 collide label robot.xml -t motion.h5 --sensors scene -o sensors.parquet
 collide label robot.usda -t motion.h5 --sensors sensors.toml -o sensors.h5
 """
+CHART_OF = (
+    "Of sensors of a scene: when they touch, their contacts, least distances or nominal forces."
+    " [default: touching]"
+)
+WIDE = "A table with a row for each frame and world, and columns for each sensor and partner."
 SENSOR_ENDING = ".sensors.h5"
 OF_SETS = ("partners", "between", "by", "world", "slip")
 """Options that labels of sensors do not have."""
@@ -119,6 +125,8 @@ rule_options = together(
 @option(
     "--chart", metavar="FILE", section=OUTPUT, help="The listed labels over time: .svg or .png."
 )
+@option("--chart-of", type=click.Choice(SENSOR_CHARTS), section=OUTPUT, help=CHART_OF)
+@option("--wide", is_flag=True, section=OUTPUT, help=WIDE)
 @option("--first", type=WholeNumber(0), default=20, section=OUTPUT, help="Number of pairs to list.")
 @force_option
 @source_options
@@ -140,6 +148,11 @@ def verb(ctx: click.Context, inputs: tuple[str, ...], **values: Any) -> int:
     streams = streams_of(ctx)
     if _is_scene(inputs, values):
         return _label_sensors(ctx, streams, inputs, values)
+    if values.pop("chart_of") not in (None, TOUCHING):
+        raise click.UsageError(
+            "--chart-of is for sensors of a scene: labels of a contact set have the chart of"
+            " touching."
+        )
     if values.pop("times"):
         raise click.UsageError(
             "--times is for sensors of a scene: give the scene with --sensors in place of the"
@@ -189,6 +202,8 @@ def _label_sensors(
         )
     found = run_inputs(streams, inputs, [*filter(None, [values["trajectory"]])], False)
     chart = values.pop("chart")
+    chart_of = values.pop("chart_of")
+    _check_chart_of(chart_of, chart, values["nominal_stiffness"])
     if chart is not None:
         if found.several:
             raise click.UsageError("--chart is for one recording, and several are given.")
@@ -206,8 +221,16 @@ def _label_sensors(
     request = requested(trajectory=found.trajectory, output=values["output"] or "")
     with streams.progress("measuring", "loading", kernels=True) as progress:
         result = label_sensors(request, progress)
-    streams.result(with_chart(result, chart, values["force"]), sensor_table)
+    streams.result(with_chart(result, chart, values["force"], chart_of or TOUCHING), sensor_table)
     return SUCCESS
+
+
+def _check_chart_of(chart_of: str | None, chart: str | None, stiffness: float | None) -> None:
+    """Raises UsageError for a quantity of a chart that is not written, or not computed."""
+    if chart_of is not None and chart is None:
+        raise click.UsageError("--chart-of says what --chart FILE shows: give --chart too.")
+    if chart_of == FORCE and stiffness is None:
+        raise click.UsageError("--chart-of force shows nominal forces: give --nominal-stiffness.")
 
 
 def check_listed_chart(
@@ -219,13 +242,15 @@ def check_listed_chart(
         raise click.UsageError(f"--chart shows the listed {listed}, and --first 0 lists none.")
 
 
-def with_chart(result: Any, chart: str | None, force: bool) -> Any:
-    """A result of labels whose chart is written, if one is wanted."""
+def with_chart(result: Any, chart: str | None, force: bool, chart_of: str = TOUCHING) -> Any:
+    """A result of labels whose chart is written, if one is wanted. chart_of: of SENSOR_CHARTS."""
     if chart is None:
         return result
     from collidecli.verbs.label.chart import LABEL_CHART
+    from collidecli.verbs.label.value_chart import VALUE_CHARTS
 
-    write_chart(chart, {"labels": result.as_dict()}, LABEL_CHART, force)
+    kind = LABEL_CHART if chart_of == TOUCHING else VALUE_CHARTS[chart_of]
+    write_chart(chart, {"labels": result.as_dict()}, kind, force)
     return replace(result, chart=chart)
 
 
@@ -258,8 +283,8 @@ def _label_sets(streams: Streams, contact_sets: Sequence[str], values: dict[str,
     from collidecli.verbs.label.label import LabelRequest, label
     from collidecli.verbs.label.tables import label_table
 
-    output, first, force, world = (
-        values.pop(name) for name in ("output", "first", "force", "world")
+    output, first, force, world, wide = (
+        values.pop(name) for name in ("output", "first", "force", "world", "wide")
     )
     if output is None:
         raise click.UsageError(
@@ -280,9 +305,14 @@ def _label_sets(streams: Streams, contact_sets: Sequence[str], values: dict[str,
         check_listed_chart(chart, {"force": force, "first": first}, "pairs", (contacts, output))
     chosen = {name: values[name] for name in OF_LABELS}
     request = LabelRequest(
-        contacts, output, LabelOptions(worlds=world or (), **chosen), first, force
+        contacts, output, LabelOptions(worlds=world or (), **chosen), first, force, wide
     )
     if several is not None:
+        if wide:
+            raise click.UsageError(
+                "--wide is for one contact set, and several are given: their sensors and partners"
+                " may differ."
+            )
         return _write_several(streams, request, several)
     with streams.progress("reading") as progress:
         result = label(request, progress)

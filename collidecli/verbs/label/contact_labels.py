@@ -275,10 +275,8 @@ class ContactLabels:
             if (gap < limit).any():
                 pair = f"{shapes.path[row]} and {shapes.path[int(near[np.argmin(gap)])]}"
                 what = f"contacts of {pair} are reported only up to {gap.min():.6g} m, their gap"
-                fix = (
-                    f"run with --gap {leave:g} (--gap {leave / 2:g} with --gap-rule sum), or give"
-                    " at most that"
-                )
+                of_a_shape = leave / 2 if contacts.gap_rule == "sum" else leave
+                fix = f"run with --gap {of_a_shape:g}, or give at most that"
                 raise InputError(what, f"--leave {leave:g}", fix)
 
     def _is_selected(self, intervals: Intervals) -> np.ndarray:

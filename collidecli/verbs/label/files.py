@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
+from collidecli.errors import InputError
 from collidecli.exporters.arrays import Array, episode_arrays, held, texts, write_npz
 from collidecli.exporters.dense_columns import AXES
 from collidecli.results.endings import HDF5_ENDINGS
@@ -14,8 +17,12 @@ from collidecli.storage.array_files import arrays_h5
 from collidecli.storage.atomic_output import AtomicOutput
 from collidecli.storage.flat_tables import TableColumn, cell_columns, csv_table, parquet_table
 from collidecli.verbs.label.dense import DenseArray, DenseLabels, DenseTally
+from collidecli.wording import count
 
 FILE = "file"
+TABLE_ENDINGS = (".parquet", ".csv")
+MOST_WIDE = 10_000
+"""Columns of a wide table."""
 EPISODE = "episode"
 
 
@@ -59,30 +66,45 @@ def _write_h5(output: AtomicOutput, tally: DenseTally) -> None:
             append(block.first, {name: getattr(block, name) for name in dense})
 
 
-def _write_parquet(output: AtomicOutput, tally: DenseTally) -> None:
+def _write_parquet(output: AtomicOutput, tally: DenseTally, wide: bool = False) -> None:
     labels = tally.labels
     # The hash of the contacts has another name here than in HDF5.
     names = {"contacts_sha256": "content_sha256"}
     texts_about = {key: value for key, value in labels.about.items() if isinstance(value, str)}
     about = {names.get(key, key): value for key, value in texts_about.items()}
-    columns = parquet_columns(labels.dense, labels.items, labels.frames.episodes is not None)
-    with parquet_table(output, columns, about) as append:
-        for block in parquet_rows(tally):
-            append(block, column_words(labels))
+    table = _table(tally, wide)
+    with parquet_table(output, table.columns, about) as append:
+        for block in table.rows:
+            append(block, table.words)
 
 
-def _write_csv(output: AtomicOutput, tally: DenseTally) -> None:
-    labels = tally.labels
-    words = column_words(labels)
+def _write_csv(output: AtomicOutput, tally: DenseTally, wide: bool = False) -> None:
+    table = _table(tally, wide)
+    words = table.words
     columns = [
         replace(column, words=tuple(words[column.name])) if column.name in words else column
-        for column in parquet_columns(
-            labels.dense, labels.items, labels.frames.episodes is not None
-        )
+        for column in table.columns
     ]
     with csv_table(output, columns) as append:
-        for block in parquet_rows(tally):
+        for block in table.rows:
             append(block)
+
+
+@dataclass(frozen=True)
+class _Table:
+    """Columns of a table, its words by column, and its rows block by block."""
+
+    columns: tuple[TableColumn, ...]
+    words: Mapping[str, Sequence[str]]
+    rows: Iterator[dict[str, np.ndarray]]
+
+
+def _table(tally: DenseTally, wide: bool) -> _Table:
+    labels = tally.labels
+    if wide:
+        return _Table(wide_columns(labels), wide_words(labels), wide_rows(tally))
+    columns = parquet_columns(labels.dense, labels.items, labels.frames.episodes is not None)
+    return _Table(columns, column_words(labels), parquet_rows(tally))
 
 
 def parquet_columns(
@@ -97,17 +119,21 @@ def parquet_columns(
             TableColumn(name, word, words=())
             for name in (*[EPISODE] * has_episodes, *map(_singular, items))
         ),
-        *(
-            TableColumn(
-                column,
-                array.dtype,
-                array.unit,
-                words=() if array.words else None,
-                nan_is_none=array.nan_is_none,
-            )
-            for name, array in dense.items()
-            for column in _column_names(name, array)
-        ),
+        *_array_columns(dense),
+    )
+
+
+def _array_columns(dense: Mapping[str, DenseArray]) -> tuple[TableColumn, ...]:
+    return tuple(
+        TableColumn(
+            column,
+            array.dtype,
+            array.unit,
+            words=() if array.words else None,
+            nan_is_none=array.nan_is_none,
+        )
+        for name, array in dense.items()
+        for column in _column_names(name, array)
     )
 
 
@@ -136,36 +162,115 @@ def column_words(labels: DenseLabels) -> dict[str, Sequence[str]]:
 def parquet_rows(tally: DenseTally) -> Iterator[dict[str, np.ndarray]]:
     """Rows of the recorded cells and of the entries `is_row`, block by block."""
     labels = tally.labels
-    episodes = labels.frames.episodes
     more = (None,) * (labels.is_row.ndim - 1)
     for block in tally.blocks():
         recorded = labels.recorded[block.first : block.first + len(block.touch)]
         rows = recorded[(..., *more)] & labels.is_row
         frame, world, *items = np.nonzero(rows)
-        index = frame + block.first
-        number = labels.frames.number[index]
-        values = {
-            "frame": number,
-            "step": labels.step[index],
-            "time": labels.frames.time[index],
-            "world": labels.worlds[world],
-        }
-        if episodes is not None:
-            values[EPISODE] = episodes.row(labels.worlds[world], index) + 1
+        values = _cell_values(labels, frame + block.first, world)
         values |= dict(zip(map(_singular, labels.items), items, strict=True))
         for name, array in labels.dense.items():
-            chosen = getattr(block, name)[rows]
-            if array.words:
-                chosen = chosen + 1  # the first word is that of -1
-            columns = [chosen] if array.width == 1 else list(chosen.T)
-            values |= dict(zip(_column_names(name, array), columns, strict=True))
+            values |= _array_values(name, array, getattr(block, name)[rows])
         yield values
 
 
+def _cell_values(labels: DenseLabels, frame: np.ndarray, world: np.ndarray) -> dict[str, Any]:
+    """The columns of the cells of rows. frame, world: int64[n], indices."""
+    values = {
+        "frame": labels.frames.number[frame],
+        "step": labels.step[frame],
+        "time": labels.frames.time[frame],
+        "world": labels.worlds[world],
+    }
+    episodes = labels.frames.episodes
+    if episodes is not None:
+        values[EPISODE] = episodes.row(labels.worlds[world], frame) + 1
+    return values
+
+
+def _array_values(name: str, array: DenseArray, chosen: np.ndarray) -> dict[str, np.ndarray]:
+    """The columns of an array. chosen: its entries of the rows, [n] or [n, 3]."""
+    if array.words:
+        chosen = chosen + 1  # the first word is that of -1
+    columns = [chosen] if array.width == 1 else list(chosen.T)
+    return dict(zip(_column_names(name, array), columns, strict=True))
+
+
+def wide_columns(labels: DenseLabels) -> tuple[TableColumn, ...]:
+    """The columns of a table with a row for each frame and world: those of the cell, then one for
+    each item that a world has and each array, named `sensor.array` or `sensor|partner.array`.
+
+    Raises InputError for more than MOST_WIDE of them.
+    """
+    columns = tuple(
+        replace(column, name=f"{item}.{column.name}")
+        for item, _ in _wide_items(labels)
+        for column in _array_columns(labels.dense)
+    )
+    if len(columns) > MOST_WIDE:
+        what = f"the table has {count(len(columns))} columns, and at most {count(MOST_WIDE)} fit"
+        fix = "choose fewer with --sensors and --partners, or leave --wide out"
+        raise InputError(what, "--wide", fix)
+    has_episodes = labels.frames.episodes is not None
+    episode = TableColumn(EPISODE, np.dtype(np.int32), words=())
+    return (*cell_columns(None), *[episode] * has_episodes, *columns)
+
+
+def _wide_items(labels: DenseLabels) -> list[tuple[str, tuple[int, ...]]]:
+    """The name and the indices of each item that some world has."""
+    words = list(labels.items.values())
+    found = np.argwhere(labels.is_row.any(axis=0)).tolist()
+    return [("|".join(of[k] for of, k in zip(words, at, strict=True)), (*at,)) for at in found]
+
+
+def wide_words(labels: DenseLabels) -> dict[str, Sequence[str]]:
+    """Words of the columns of `wide_columns` whose values are numbers of words."""
+    words = column_words(labels)
+    of_arrays = {
+        f"{item}.{name}": words[name]
+        for item, _ in _wide_items(labels)
+        for name, array in labels.dense.items()
+        if array.words
+    }
+    return {EPISODE: words[EPISODE], **of_arrays}
+
+
+def wide_rows(tally: DenseTally) -> Iterator[dict[str, np.ndarray]]:
+    """Rows of the recorded cells, block by block. An item that the world of a row lacks has the
+    values of the dense arrays: no touch, and no distance."""
+    labels = tally.labels
+    items = _wide_items(labels)
+    for block in tally.blocks():
+        recorded = labels.recorded[block.first : block.first + len(block.touch)]
+        frame, world = np.nonzero(recorded)
+        values = _cell_values(labels, frame + block.first, world)
+        for item, at in items:
+            for name, array in labels.dense.items():
+                chosen = _array_values(name, array, getattr(block, name)[(frame, world, *at)])
+                values |= {f"{item}.{column}": entry for column, entry in chosen.items()}
+        yield values
+
+
+def check_wide(wide: bool, output: str) -> None:
+    """Raises InputError for a wide table in a file that is no table."""
+    if wide and not output.lower().endswith(TABLE_ENDINGS):
+        what = "--wide is for a table with a row for each frame"
+        raise InputError(what, output or "-o", "write .parquet or .csv")
+
+
+def write_labels(output: AtomicOutput, path: str, tally: DenseTally, wide: bool) -> None:
+    """Writes labels in the format of a path. wide: a table with a row for each frame and world."""
+    ending = os.path.splitext(path)[1].lower()
+    if wide:
+        TABLE_WRITERS[ending](output, tally, True)
+    else:
+        WRITERS[ending](output, tally)
+
+
+TABLE_WRITERS = {".parquet": _write_parquet, ".csv": _write_csv}
 WRITERS = {
     ".npz": _write_npz,
-    ".parquet": _write_parquet,
-    ".csv": _write_csv,
+    **TABLE_WRITERS,
     **dict.fromkeys(HDF5_ENDINGS, _write_h5),
 }
 ENDINGS = (".parquet", ".npz", ".csv", *HDF5_ENDINGS)

@@ -18,19 +18,21 @@ from collidecli.storage.contact_sets.reader import ContactSet
 from collidecli.storage.flat_tables import require_pyarrow
 from collidecli.storage.process_activity import reading
 from collidecli.verbs.label.contact_labels import ContactLabels, LabelOptions, options_dict
-from collidecli.verbs.label.files import ENDINGS, WRITERS
+from collidecli.verbs.label.files import ENDINGS, check_wide, write_labels
 from collidecli.verbs.label.tally import LabelTally
 
 
 @dataclass(frozen=True)
 class LabelRequest:
-    """A contact set, options and the output. first: number of listed pairs; 0 lists none."""
+    """A contact set, options and the output. first: number of listed pairs; 0 lists none. wide: a
+    table with a row for each frame and world."""
 
     path: str
     output: str
     options: LabelOptions = field(default_factory=LabelOptions)
     first: int = 20
     force: bool = False
+    wide: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,6 +74,7 @@ def label(request: LabelRequest, progress: Progress = None) -> LabelResult:
     OutputError; then there is no output.
     """
     check_ending(request.output, ENDINGS, "a file of labels")
+    check_wide(request.wide, request.output)
     check_output(request.output, request.force, (request.path,))
     if request.output.lower().endswith(".parquet"):
         require_pyarrow("Parquet")
@@ -79,7 +82,7 @@ def label(request: LabelRequest, progress: Progress = None) -> LabelResult:
         check_seconds(contacts.time_unit, f"{request.path}: {TIME}")
         tally = LabelTally(ContactLabels(contacts, request.options), progress)
         with AtomicOutput(request.output, request.force) as output:
-            WRITERS[os.path.splitext(request.output)[1].lower()](output, tally)
+            write_labels(output, request.output, tally, request.wide)
             output.commit()
         return label_result(request, tally)
 

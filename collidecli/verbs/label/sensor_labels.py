@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -109,7 +109,8 @@ def contact_tangent(normal: np.ndarray) -> np.ndarray:
 class SensorLabels:
     """Labels of the sensors of a scene in motion; see `DenseLabels`.
 
-    rows: of all sensors. options: for `about`. notes: warnings. times: with TIMES.
+    rows: of all sensors. options: for `about`. notes: warnings. times: with TIMES. outside: of
+    columns with a region, the contacts that touch outside it.
     """
 
     scene: LoadedScene
@@ -120,6 +121,7 @@ class SensorLabels:
     options: dict[str, Any]
     notes: list[str] = field(default_factory=list)
     times: bool = False
+    outside: Mapping[int, int] = field(default_factory=dict)
 
     @property
     def sensors(self) -> tuple[str, ...]:

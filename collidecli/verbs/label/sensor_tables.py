@@ -48,8 +48,16 @@ def sensor_columns(options: ResultDict) -> list[Column]:
         ("contacts", "right", lambda row: "" if row["most"] is None else count(row["most"])),
         ("distance", "right", lambda row: _distance(row["least_distance"])),
         *force_columns(options),
-        ("partner", "left", lambda row: row.get("partner", "")),
+        ("partner", "left", _partner),
     ]
+
+
+def _partner(row: ResultDict) -> str:
+    """The partner of the least distance; for a region without contacts, how many are outside."""
+    outside = row.get("outside_region", 0)
+    if row.get("partner") or not outside:
+        return row.get("partner", "")
+    return f"none: {plural(outside, 'contact')} outside the region"
 
 
 def _distance(value: float | str) -> str:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from collidecli.analysis.nominal_forces import check_nominal_stiffness, nominal_option
+from collidecli.analysis.nominal_forces import FORCE, check_nominal_stiffness, nominal_option
 from collidecli.analysis.summary import TimeBins
 from collidecli.engine.pipeline_build import find_device, load_ahead
 from collidecli.errors import InputError
@@ -27,7 +27,7 @@ from collidecli.scene.sensors import CONTACT
 from collidecli.storage.atomic_output import AtomicOutput
 from collidecli.storage.flat_tables import require_pyarrow
 from collidecli.verbs.label.contact_labels import STIFFNESS, LabelOptions
-from collidecli.verbs.label.files import ENDINGS, WRITERS
+from collidecli.verbs.label.files import ENDINGS, check_wide, write_labels
 from collidecli.verbs.label.sensor_labels import SensorBlock, SensorLabels
 from collidecli.verbs.label.sensor_source import SCENE, SENSORS_SCHEMA, is_sensors_source
 from collidecli.verbs.label.tally import MAX_BINS
@@ -42,6 +42,7 @@ class SensorRequest(EngineRequest):
     sensors: "scene", "scene:PATTERN" or a TOML file. enter, leave [m], min_frames: see `LabelRule`;
     leave None is `enter`. nominal_stiffness: of nominal forces [N/m]; None computes none. times:
     add the times of contact and of air. output: "" writes no file. first: number of listed sensors.
+    wide: the output is a table with a row for each frame and world.
     """
 
     sensors: str = SCENE
@@ -53,6 +54,7 @@ class SensorRequest(EngineRequest):
     output: str = ""
     first: int = 20
     force: bool = False
+    wide: bool = False
 
     @property
     def labelled(self) -> LabelOptions:
@@ -67,9 +69,11 @@ class SensorResult(MotionResult, schema=SENSORS_SCHEMA, optional=("chart",)):
 
     sensors: names of all columns. labelled: labels that are true. listed: the first columns, each
     with the word that declares it, the cells with a label and their share of the recorded cells
-    that have the sensor, the least distance [m], the most contacts of a cell, and the pair and time
-    of the least distance. series: of bins of frames, and `labelled` of each listed column: the
-    fraction of the recorded cells of the bin that have the label. chart: path of the picture.
+    that have the sensor, the least distance [m], the most contacts of a cell, the pair and time of
+    the least distance, and with a region the contacts that touch outside it, of all cells. series:
+    of bins of frames, and of each listed column `labelled`, the fraction of the recorded cells of
+    the bin that have the label, `count`, the most contacts, `distance`, the least [m], and `force`,
+    the greatest nominal one [N]; None without one. chart: path of the picture.
     """
 
     options: dict[str, Any]
@@ -101,6 +105,7 @@ def check_sensor_request(request: SensorRequest) -> None:
             "give scene, scene:PATTERN or a file with the extension .toml; patterns of bodies are"
             " for contact sets",
         )
+    check_wide(request.wide, request.output)
     if request.output:
         check_ending(request.output, ENDINGS, "a file of sensors")
         file = () if request.sensors.startswith(SCENE) else (request.sensors,)
@@ -133,7 +138,17 @@ def evaluated(
             if len(scene.model.particles):
                 notes.append(PARTICLES_LEFT_OUT)
             options = _options(request)
-            labels = SensorLabels(scene, motion, placed, rows, rule, options, notes, request.times)
+            labels = SensorLabels(
+                scene,
+                motion,
+                placed,
+                rows,
+                rule,
+                options,
+                notes,
+                request.times,
+                _outside(placed, values.outside),
+            )
             return use(labels)
     finally:
         motion.close()
@@ -152,7 +167,7 @@ def label_sensors(request: SensorRequest, progress: Progress = None) -> SensorRe
                 pass
             return sensor_result(request, tally)
         with AtomicOutput(request.output, request.force) as output:
-            WRITERS[os.path.splitext(request.output)[1].lower()](output, tally)
+            write_labels(output, request.output, tally, request.wide)
             output.commit()
         return sensor_result(request, tally)
 
@@ -168,6 +183,16 @@ def _placed(request: SensorRequest, scene: LoadedScene) -> PlacedSensors:
     from collidecli.importers.sensors_file import read_sensors_file
 
     return sensors_of_file(scene, read_sensors_file(request.sensors))
+
+
+def _outside(placed: PlacedSensors, counts: np.ndarray) -> dict[int, int]:
+    """Contacts that touch outside the region of a sensor, by column, of sensors with a region."""
+    return {
+        column.first + slot: int(number)
+        for column, number in zip(placed.contacts, counts, strict=True)
+        if column.region is not None
+        for slot in range(column.slots)
+    }
 
 
 def _options(request: SensorRequest) -> dict[str, Any]:
@@ -199,6 +224,9 @@ class SensorTally:
         self.labels = labels
         self.bins = TimeBins(len(labels.frames), MAX_BINS)
         self._binned = np.zeros((len(self.bins.start), min(listed, len(labels.sensors))), np.int64)
+        self._greatest = {
+            name: np.full(self._binned.shape, -np.inf) for name in ("count", "distance", "force")
+        }
         columns = len(labels.sensors)
         self.cells = np.zeros(columns, np.int64)
         self.most = np.full(columns, -1, np.int64)
@@ -217,6 +245,7 @@ class SensorTally:
         self.cells += touching.sum(axis=0)
         bins = self.bins.of[block.first : block.first + len(touching)]
         np.add.at(self._binned, bins, touching[:, : self._binned.shape[1]])
+        self._add_bins(block, bins)
         self.most = np.maximum(self.most, block.count.max(axis=(0, 1), initial=-1))
         columns = len(self.cells)
         if block.nominal_force is not None:
@@ -239,14 +268,40 @@ class SensorTally:
             self.at[column] = {"frame": frame, "time": time, "world": world, **shapes}
         self.least = np.minimum(self.least, least)
 
+    def _add_bins(self, block: SensorBlock, bins: np.ndarray) -> None:
+        """Adds the values of the listed columns to the bins of the frames: number of contacts,
+        negative distance, force."""
+        listed = self._binned.shape[1]
+        values = {
+            "count": np.where(block.count >= 0, block.count, -np.inf),
+            "distance": np.where(np.isnan(block.distance), -np.inf, -block.distance),
+        }
+        if block.nominal_force is not None:
+            force = norm(block.nominal_force)
+            values["force"] = np.where(np.isnan(force), -np.inf, force)
+        for name, of_cells in values.items():
+            of_frames = of_cells[..., :listed].max(axis=1, initial=-np.inf)
+            np.maximum.at(self._greatest[name], bins, of_frames)
+
+    def _of_bins(self, name: str) -> list[list[float | None]]:
+        """The greatest value of each bin of each listed column, of a distance the least; None
+        without one."""
+        values = self._greatest[name].T
+        values = -values if name == "distance" else values
+        return [[x if np.isfinite(x) else None for x in row] for row in values.tolist()]
+
     def series(self, cells: np.ndarray) -> dict[str, Any]:
-        """The bins, and the labelled fraction of the cells of each listed column. cells: int64[F,
-        K], those that have the column."""
+        """The bins; and of each listed column the labelled fraction of the cells, the most
+        contacts, the least distance and the greatest nominal force. cells: int64[F, K], those that
+        have the column."""
         frames = self.labels.frames
         of_bin = np.zeros_like(self._binned)
         np.add.at(of_bin, self.bins.of, cells[:, : of_bin.shape[1]])
         labelled = (self._binned / np.maximum(of_bin, 1)).T.tolist()
-        return {**self.bins.axis(frames.time, frames.number), "labelled": labelled}
+        values = {name: self._of_bins(name) for name in self._greatest}
+        if FORCE not in self.labels.dense:
+            values.pop("force")
+        return {**self.bins.axis(frames.time, frames.number), "labelled": labelled, **values}
 
 
 def sensor_result(request: SensorRequest, tally: SensorTally) -> SensorResult:
@@ -266,6 +321,7 @@ def sensor_result(request: SensorRequest, tally: SensorTally) -> SensorResult:
                 "share": count / max(1, int(of_column[column])),
                 "most": int(tally.most[column]) if sensor.kind == CONTACT else None,
                 "least_distance": float(tally.least[column]),
+                **({"outside_region": labels.outside[column]} if column in labels.outside else {}),
                 **tally.at[column],
                 **(
                     {"greatest_force": float(tally.force[column])}

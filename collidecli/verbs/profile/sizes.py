@@ -27,6 +27,7 @@ from collidecli.motions.collision import (
 )
 from collidecli.motions.loaded_scene import LoadedScene
 from collidecli.motions.timing import TimingReport
+from collidecli.scene.allowed_pairs import pair_range
 from collidecli.scene.motion import Motion
 from collidecli.scene.shape_types import ShapeType
 from collidecli.storage.field_cache import FieldCache
@@ -90,7 +91,9 @@ def buffer_sizes(
         triangles=triangles.peaks if is_counted else None,
     )
     groups = [group.name for group in pipeline.groups]
-    sizes = sizes_dict(counts, facts, request.size_margin, groups)
+    applied = request.contact.apply(model)
+    gap = pair_range(applied.shapes.gap, applied.shapes.body, applied.forced_gap, applied.gap_rule)
+    sizes = sizes_dict(counts, facts, request.size_margin, groups, gap)
     if triangles.has_meshes and is_counted:
         return {**sizes, "triangles": triangles.as_dict()}
     return sizes

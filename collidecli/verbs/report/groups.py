@@ -10,6 +10,7 @@ from collidecli.analysis.event_stream import shape_names
 from collidecli.analysis.group_totals import PairForces, SurfaceSeries
 from collidecli.analysis.summary import TimeBins
 from collidecli.errors import InputError
+from collidecli.scene.contact_columns import OF_PARTICLES
 from collidecli.storage.contact_sets.selected import SelectedContacts, rows_of
 
 MAX_GROUP_PAIRS = 4
@@ -29,7 +30,7 @@ def group_series(selected: SelectedContacts) -> dict[str, Any] | None:
     bins = TimeBins(contacts.frame_count, MAX_POINTS)
     counts = {}
     surfaces = None
-    for name in ("soft_contacts", "self_contacts"):
+    for name in OF_PARTICLES:
         if name in contacts.groups:
             rows = rows_of(selected, name)
             by_frame = np.zeros(rows.frame_count, np.int64)

@@ -60,7 +60,7 @@ def read_verb_result(name: str, path: str) -> dict[str, Any] | None:
 def is_sensors(path: str) -> bool:
     """Whether a file of --json has what sensors measure. Raises InputError for a file that is not
     JSON."""
-    content = read_json(path, "give the output of collide label --json")
+    content = read_json(path, "give the output of collide label --json, in a file")
     return isinstance(content, dict) and content.get("schema") == SensorResult.SCHEMA
 
 

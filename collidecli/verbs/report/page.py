@@ -9,6 +9,7 @@ from typing import Any
 
 from collidecli.analysis.differences import KINDS
 from collidecli.escaping import printable_values
+from collidecli.pages.between_frames import least_text, time_text
 from collidecli.pages.pair_words import pair_words, world_name
 from collidecli.pages.parts import (
     columns_table,
@@ -275,13 +276,14 @@ def _between_frames(result: ResultDict) -> list[dict[str, Any]]:
     )
     if len(touches["listed"]) < touches["count"]:
         lead += f" The first {len(touches['listed'])} are listed."
+    time = time_text(result["start"], result["end"], result["frames"] - 1)
     rows = []
     for touch in touches["listed"]:
-        times = [f"{touch[name]:.6g} s" for name in ("begin_time", "end_time")]
+        times = [time(touch[name]) for name in ("begin_time", "end_time")]
         row = [
             pair_words(touch),
             *times,
-            length(touch["least_distance"]),
+            least_text(touch["least_distance"]),
             "missed" if touch["missed"] else "recorded",
         ]
         rows.append([*row, world_name(result, touch["world"])] if worlds else row)

@@ -13,7 +13,7 @@ from collidecli.pages.pair_tables import (
 )
 from collidecli.pages.quantities import ResultDict, gap_range_text, percent, rate, seconds
 from collidecli.pages.tables import Column, name_value_table, rows_table, stage_columns
-from collidecli.scene.contact_columns import group_words
+from collidecli.scene.contact_columns import CANDIDATES, group_words
 from collidecli.wording import count, memory, plural
 
 OUTSIDE_RUN = ("load", "compile")
@@ -55,7 +55,11 @@ def _overview(result: ResultDict) -> list[tuple[str, str]]:
     templates = f" in {count(result['templates'])} templates" if result["templates"] > 1 else ""
     shapes = plural(result["shapes"], "shape") + templates
     ratio = result["false_positive_ratio"]
-    candidates = f"{plural(result['candidates'], 'pair')}{', not' if ratio is None else ''} tested"
+    groups = dict(result.get("groups") or {})
+    found = groups.pop(CANDIDATES.name, None)
+    cells = f" in {plural(found['cells'], 'cell')}" if found and found["rows"] else ""
+    candidates = f"{plural(result['candidates'], 'pair')}{cells}"
+    candidates += ", not tested" if ratio is None else " tested"
     if result["candidates"] and ratio is not None:
         candidates += f", {percent(ratio)} without contact"
     rows = [
@@ -71,7 +75,7 @@ def _overview(result: ResultDict) -> list[tuple[str, str]]:
         rows.append(("contacts", contact_text(result)))
         rows += trigger_rows(result)
         rows.append(("deepest", deepest_text(result["deepest"])))
-    for name, of_group in (result.get("groups") or {}).items():
+    for name, of_group in groups.items():
         text = (
             f"{count(of_group['rows'])} in {plural(of_group['cells'], 'cell')}"
             if of_group["rows"]

@@ -5,6 +5,7 @@ import pytest
 
 from collidecli.analysis.template_differences import column_differences, template_rows
 from collidecli.analysis.world_totals import WorldTotals
+from collidecli.pages.world_tables import outlier_text
 from collidecli.scene.contact_columns import ContactBlock
 
 
@@ -44,6 +45,21 @@ def test_totals_are_those_of_the_rows(seed):
         for number in range(3):
             of_bin = [row for row in own if row[0] // worlds // 2 == number]
             assert totals.series[number, world] == len(of_bin)
+
+
+def test_an_outlier_names_its_quantity_and_the_median():
+    totals = WorldTotals(12)
+    totals.contacts[:] = [10, 11, 9, 10, 10, 11, 9, 10, 40, 10, 10, 9]
+    totals.deepest[:] = -1e-3
+    totals.deepest[3] = -9e-3
+    first, second, *rest = totals.rows(np.zeros(12, int))
+    assert (first["world"], first["score_of"], first["median"]) == (3, "depth", 1e-3)
+    assert (second["world"], second["score_of"], second["median"]) == (8, "contacts", 10.0)
+    assert outlier_text(first) == "over 100 deviations in depth, median 1 mm"
+    assert outlier_text(second) == f"{second['score']:.1f} deviations in contacts, median 10"
+    assert not any(row["outlier"] for row in rest)
+    few = WorldTotals(3).rows(np.zeros(3, int))
+    assert {(row["score"], row["score_of"], row["median"]) for row in few} == {(0.0, None, None)}
 
 
 def test_outlier_is_first_and_equal_worlds_are_none():

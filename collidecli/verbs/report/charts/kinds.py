@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from functools import partial
-from operator import itemgetter
 from typing import TYPE_CHECKING
 
 from collidecli.pages.chart_kinds import ChartKind, missing_unless
@@ -44,13 +43,26 @@ def missing_unless_compared(
     return missing
 
 
-_NO_CONTACTS = missing_unless("it has no contacts", itemgetter("contacts"))
+def _has_particle_rows(result: ResultDict) -> bool:
+    return any(one["rows"] for one in _groups(result, "counts").values())
+
+
+def _of_shapes(words: str, result: ResultDict) -> str:
+    """Why a set without contacts of shapes has no data: `words`, or that it has those of
+    particles."""
+    if result["contacts"] or not _has_particle_rows(result):
+        return words
+    return "it has no contacts of shapes; --kind particles draws those of particles"
+
+
+def _no_contacts(result: ResultDict) -> str:
+    return "" if result["contacts"] else _of_shapes("it has no contacts", result)
 
 
 def _no_penetration(result: ResultDict) -> str:
     if result.get("touch_only"):
         return "depths are not known in a set of a run with --touch-only"
-    return "" if result["penetrating"] else "no contact penetrates"
+    return "" if result["penetrating"] else _of_shapes("no contact penetrates", result)
 
 
 def _of_pairs(result: ResultDict) -> str:
@@ -106,10 +118,10 @@ KINDS: Kinds = {
             f"Contacts in each of {plural(result['frames'], 'frame')}: {count(result['contacts'])}"
             f" in all, {count(max(result['series']['most'], default=0))} at most."
         ),
-        _NO_CONTACTS,
+        _no_contacts,
     ),
     "depth": ChartKind(depth_chart, _deepest, _no_penetration),
-    "pairs": ChartKind(pairs_chart, _of_pairs, _NO_CONTACTS),
+    "pairs": ChartKind(pairs_chart, _of_pairs, _no_contacts),
     "pair-depths": ChartKind(pair_depths_chart, _of_pairs, _no_penetration),
     "depths": ChartKind(
         depths_chart,
@@ -124,7 +136,7 @@ KINDS: Kinds = {
         _of_particles,
         missing_unless(
             "it has no contacts of particles",
-            lambda r: any(one["rows"] for one in _groups(r, "counts").values()),
+            _has_particle_rows,
         ),
     ),
     "stages": ChartKind(

@@ -346,6 +346,11 @@ def test_what_has_no_data_is_named():
         "phases": "it has no count of candidates",
     }
     assert {kind: KINDS[kind].missing(nothing) for kind in words} == words
+    counts = {"soft_contacts": {"rows": 3, "per_frame": [3.0]}}
+    particles = {**nothing, "groups": {"surfaces": None, "counts": counts}}
+    told = "it has no contacts of shapes; --kind particles draws those of particles"
+    for kind in ("contacts", "pairs", "depth", "depths", "pair-depths"):
+        assert KINDS[kind].missing(particles) == told
     same = {**RESULT, "difference": {"pairs": {"listed": []}, "fields": [{"histogram": []}]}}
     assert KINDS["differences"].missing(same) == "no pair differs"
     assert KINDS["deviations"].missing(same) == "no field differs"
