@@ -202,5 +202,6 @@ def pairs_in_blocks(
                 pairs = np.full(len(items), step), items, shape, begin, end
                 yield *pairs, *vars(of_step).values()
 
-    for *pairs, since, until, is_told, in_frame in in_blocks(parts(), ROWS_AT_ONCE):
-        yield ItemPairs(*pairs, StepParts(since, until, is_told, in_frame))
+    for columns in in_blocks(parts(), ROWS_AT_ONCE):
+        step, items, shape, begin, end = columns[:5]
+        yield ItemPairs(step, items, shape, begin, end, StepParts(*columns[5:]))
