@@ -12,6 +12,8 @@ from collidecli.analysis.touch_intervals import MergeGap
 from collidecli.errors import InputError
 from collidecli.scene import contact_columns
 from collidecli.scene.options import recorded_number
+from collidecli.scene.particle_objects import ParticleObjects
+from collidecli.scene.particles import LOOSE
 from collidecli.scene.patterns import Sides, matching_paths
 from collidecli.storage.contact_sets.reader import ContactSet
 from collidecli.storage.contact_sets.row_rules import (
@@ -102,14 +104,18 @@ def threshold_notes(contacts: ContactSet, threshold: float, particles_only: bool
         return []
     limits = [] if particles_only else [float(np.float32(gap)) for gap in gap_range(contacts)]
     soft_gap = recorded_number(contacts.config, contact_columns.SOFT_CONTACTS.limit)
-    if contact_columns.SOFT_CONTACTS.name in contacts.groups and soft_gap is not None:
+    has_particles = contact_columns.SOFT_CONTACTS.name in contacts.groups and soft_gap is not None
+    if has_particles:
         limits.append(float(np.float32(soft_gap)))
     if limits and np.float32(threshold) > max(limits):
         what = (
             f"the contact set has no contacts beyond {max(limits):.6g} m, the largest gap of a pair"
         )
+        options = [] if particles_only else [f"--gap {threshold:g}"]
+        if has_particles:
+            options.append(f"--soft-gap {threshold:g}")
         fix = (
-            f"give at most that, or 'any'; collide run --gap {threshold:g} reports contacts up to"
+            f"give at most that, or 'any'; collide run {' '.join(options)} reports contacts up to"
             " there"
         )
         raise InputError(what, f"{THRESHOLD} {threshold:g}", fix)
@@ -122,6 +128,12 @@ def threshold_notes(contacts: ContactSet, threshold: float, particles_only: bool
     return [f"{what} ({min(limits):.6g} m)"]
 
 
+def are_several(objects: ParticleObjects) -> bool:
+    """Whether there are two cables, cloths or soft bodies, between which contacts are searched with
+    --self-contacts alone."""
+    return sum(kind != LOOSE for kind in objects.kind) > 1
+
+
 def group_notes(contacts: ContactSet, threshold: float, particles_only: bool) -> list[str]:
     """Warnings about rows of groups, on which a threshold above zero has no effect, and about
     particles that have no rows."""
@@ -130,6 +142,12 @@ def group_notes(contacts: ContactSet, threshold: float, particles_only: bool) ->
         notes.append(
             "the contact set is of a run with --soft-elements nearest: of each object and shape it"
             " has the nearest particles alone"
+        )
+    has_self_contacts = contact_columns.SELF_CONTACTS.name in contacts.groups
+    if are_several(contacts.particle_objects) and not has_self_contacts:
+        notes.append(
+            "contacts of cables, cloths and soft bodies with each other are not in the set: collide"
+            " run --self-contacts finds them"
         )
     if threshold <= 0.0 or math.isinf(threshold):
         return notes

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping
 from dataclasses import fields
 from functools import partial
@@ -11,6 +12,7 @@ import click
 
 from collidecli.cli.settings import option, repeated, repeated_names, repeated_setting, setting
 from collidecli.cli.value_types import KINDS, WORLDS, WholeNumber
+from collidecli.errors import InputError
 from collidecli.scene import option_values
 from collidecli.scene import options as declarations
 from collidecli.scene.options import (
@@ -157,6 +159,26 @@ def pattern_options(section: str) -> Callable:
         repeated("--include", metavar="PATTERN,...", section=section, help=f"Only {matching}"),
         repeated("--exclude", metavar="PATTERN,...", section=section, help=f"No {matching}"),
     )
+
+
+COMPARED_SCENES = ("scene_a", "scene_b")
+
+
+def compared_scene_options(a: str, b: str, section: str) -> Callable:
+    """--scene-a and --scene-b: where the scenes of two contact sets are, by the words `a` and
+    `b`."""
+    of_a = f"Scene of {a}, or a folder with it, to find what changed. [default: searched beside it]"
+    of_b = f"Scene of {b}, or a folder with it. [default: searched beside it]"
+    declared_scene = partial(option, default="", metavar="FILE", section=section)
+    return together(declared_scene("--scene-a", help=of_a), declared_scene("--scene-b", help=of_b))
+
+
+def check_compared_scenes(values: Mapping[str, Any]) -> None:
+    """Raises InputError for --scene-a or --scene-b where nothing is."""
+    for name in COMPARED_SCENES:
+        if values[name] and not os.path.exists(values[name]):
+            what = "there is no such file or folder"
+            raise InputError(what, values[name], f"correct --{name.replace('_', '-')}")
 
 
 def body_option(section: str) -> Callable:

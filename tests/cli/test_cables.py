@@ -160,3 +160,35 @@ def test_a_recording_has_the_lines(collide):
         np.tile([[-0.6, -0.2], [-0.2, 0.2], [0.2, 0.6]], (len(HEIGHTS), 1, 1)), abs=1e-6
     )
     assert at[:, 0, 0, 2] == pytest.approx(HEIGHTS, abs=1e-6)
+
+
+TWO_ROPES = SCENE.replace(
+    "</worldbody>",
+    """<body name="cord"><flexcomp name="cord" type="grid" count="4 1 1" spacing="0.4 1 1" dim="1"
+ radius="0.005" mass="1"><contact selfcollide="none"/></flexcomp></body></worldbody>""",
+)
+
+
+def test_what_is_not_searched_between_objects_is_said(here, collide):
+    (here / "ropes.xml").write_text(TWO_ROPES)
+    found = "with each other are not in the set: collide run --self-contacts finds them"
+    audited = "with each other are not audited: collide clearance measures them"
+    collide.ok("run ropes.xml --soft-gap 1cm -o out.h5")
+    assert found in collide.ok("events out.h5").err
+    assert audited in collide.ok("audit out.h5 --max-depth 1m").err
+    assert audited in collide.ok("audit ropes.xml --max-depth 1m").err
+    collide.ok("run ropes.xml --self-contacts 1cm -o self.h5")
+    assert found not in collide.ok("events self.h5").err
+    (here / "scene.xml").write_text(SCENE)
+    collide.ok("run scene.xml -o one.h5")
+    assert found not in collide.ok("events one.h5").err
+    assert "not audited" not in collide.ok("audit scene.xml --max-depth 1m").err
+
+
+def test_a_threshold_beyond_all_gaps_names_the_option_of_particles(here, collide):
+    (here / "scene.xml").write_text(SCENE)
+    collide.ok("run scene.xml --soft-gap 1cm -o out.h5")
+    refused = collide.refused("events out.h5 --threshold 0.02", told="no contacts beyond 0.01 m")
+    assert "--soft-gap 0.02" in str(refused)
+    collide.ok("run scene.xml --soft-gap 2cm -o far.h5")
+    collide.ok("events far.h5 --threshold 0.02")

@@ -130,6 +130,10 @@ def test_a_scene_that_has_replaced_that_of_the_baseline_is_named(differences, co
     for given in ("was/scene.xml", "was"):
         common = collide.verdict("diff a/out.h5 b/out.h5 --scene-a", given)["common"]
         assert (common["scenes"], len(common["items"][0]["differences"])) == ("", 1)
+    page = collide.result("report b/out.h5 --against a/out.h5 --scene-a was -o page.html")
+    assert page["difference"]["common"]["scenes"] == ""
+    told = "--scene-a and --scene-b need --against"
+    collide.refused("report b/out.h5 --scene-a was -o other.html", told=told)
     Path("b/scene.xml").rename("b/moved.xml")
     both = ("--scene-a", "was", "--scene-b", "b/moved.xml")
     common = collide.verdict("diff a/out.h5 b/out.h5", *both)["common"]

@@ -51,7 +51,7 @@ ELSEWHERE = {
     *("absl", "etils", "importlib_resources", "typing_extensions", "zipp", "websockets"),
     *("adroit_hand/F2.stl", "py3"),
     # Names of the scenes and topics that a page's sentence is about.
-    *("camera/image_raw", "left/hand/palm"),
+    "camera/image_raw",
     *("ee_x", "ee_qw", "cube_qw"),
     *("box_on_plane", "minus3", "__Prototype_1", "p_TX"),
     *("World/Env_0", "World/Env_1"),

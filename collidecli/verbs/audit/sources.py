@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from collidecli.analysis.frame_texts import parse_frames
-from collidecli.analysis.pair_selection import touch_notes
+from collidecli.analysis.pair_selection import are_several, touch_notes
 from collidecli.analysis.summary import TOUCH_COLUMNS
 from collidecli.analysis.totals import TOUCHES
 from collidecli.analysis.touch_intervals import Frames, Names
@@ -61,6 +61,10 @@ SELF_CONTACTS_LEFT_OUT = (
 )
 WITH_DEPTHS = (RIGID_CONTACTS.name, SOFT_CONTACTS.name)
 """Tables of a scene's contacts that have depths."""
+OBJECTS_LEFT_OUT = (
+    "overlaps of cables, cloths and soft bodies with each other are not audited: collide clearance"
+    " measures them"
+)
 SELF_CONTACTS_IGNORED = (
     "--self-contacts has an effect with --sweep alone: contacts of cloths and soft bodies with"
     " themselves and each other have no depth"
@@ -167,6 +171,19 @@ def _check_touches(contacts: ContactSet) -> None:
         raise InputError(what, contacts.path, "run with --gap 0, or without --touch-only")
 
 
+def _notes(contacts: ContactSet) -> list[str]:
+    """What a contact set has that is not audited, or not as in a scene."""
+    notes = [*trigger_notes(contacts.shapes.is_trigger), *touch_notes(contacts)]
+    if HYDRO_PATCHES.name in contacts.groups:
+        what = "depths of hydroelastic pairs are those of their contact surfaces"
+        notes.append(f"{what}: audit the scene for translations")
+    if SELF_CONTACTS.name in contacts.groups:
+        notes.append(SELF_CONTACTS_LEFT_OUT)
+    elif are_several(contacts.particle_objects):
+        notes.append(OBJECTS_LEFT_OUT)
+    return notes
+
+
 def audited_contact_set(
     contacts: ContactSet, frames: str, self_bodies: Sequence[str]
 ) -> AuditSource:
@@ -186,12 +203,7 @@ def audited_contact_set(
     objects = contacts.particle_objects
     audited = audited.with_objects(objects, shapes.template)
     worlds = contacts.world_count
-    notes = [*trigger_notes(shapes.is_trigger), *touch_notes(contacts)]
-    if HYDRO_PATCHES.name in contacts.groups:
-        what = "depths of hydroelastic pairs are those of their contact surfaces"
-        notes.append(f"{what}: audit the scene for translations")
-    if SELF_CONTACTS.name in contacts.groups:
-        notes.append(SELF_CONTACTS_LEFT_OUT)
+    notes = _notes(contacts)
     first, last = (
         (int(number[0]) * worlds, (int(number[-1]) + 1) * worlds) if len(number) else (0, 0)
     )
@@ -268,6 +280,8 @@ def audited_scene(request: EngineRequest, self_bodies: Sequence[str]) -> Iterato
             )
         notes += collision.notes
         objects = ParticleObjects.of_scene(model.particles)
+        if are_several(objects):
+            notes.append(OBJECTS_LEFT_OUT)
         items = TouchingItems(len(model.shapes), objects)
         swept: list[dict[str, np.ndarray]] | None = [] if contact.sweep else None
 

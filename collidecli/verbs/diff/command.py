@@ -12,7 +12,14 @@ import click
 from collidecli.cli.commands import Verb
 from collidecli.cli.settings import option, repeated
 from collidecli.cli.several_inputs import Job, computed, listed, listed_contact_sets
-from collidecli.cli.shared_options import force_option, pattern_options, verdict_options
+from collidecli.cli.shared_options import (
+    COMPARED_SCENES,
+    check_compared_scenes,
+    compared_scene_options,
+    force_option,
+    pattern_options,
+    verdict_options,
+)
 from collidecli.cli.streams import Streams, error_parts, streams_of
 from collidecli.cli.value_types import DEGREES, METRES, SHARE, WholeNumber
 from collidecli.cli.verdict_outputs import Pages, check_outputs
@@ -27,11 +34,8 @@ LIST_STATES = (DONE, FAILED, ONLY_A, ONLY_B)
 BY_PAIR = "Compare what each set says about each pair in each frame: sets of other engines too."
 BAND = "With --by-pair, least distances that differ by less are equal. [default: 0.1mm]"
 FRACTION = "Fraction of missing, extra and changed contacts."
-SCENES = ("scene_a", "scene_b")
-SCENE_A = "Scene of A, or a folder with it, to find what changed. [default: searched beside A]"
-SCENE_B = "Scene of B, or a folder with it. [default: searched beside B]"
 OF_PAIRS = ("band", "max_angle")
-NOT_OF_PAIRS = ("fields", "pairs_only", "atol", "rtol", "ignore_shallow", *SCENES)
+NOT_OF_PAIRS = ("fields", "pairs_only", "atol", "rtol", "ignore_shallow", *COMPARED_SCENES)
 """Options with an effect only with --by-pair, and only without it."""
 COMPARED = "Compared data"
 compared = partial(option, section=COMPARED)
@@ -65,8 +69,7 @@ that has no partner or cannot be used; 2 an input that cannot be used.
 @compared("--by-pair", is_flag=True, help=BY_PAIR)
 @repeated("--rename", "renames", metavar="OLD=NEW,...", section=COMPARED, help=RENAMES)
 @compared("--match-frames", type=click.Choice(FRAME_MATCHES), help=MATCHES)
-@compared("--scene-a", default="", metavar="FILE", help=SCENE_A)
-@compared("--scene-b", default="", metavar="FILE", help=SCENE_B)
+@compared_scene_options("A", "B", COMPARED)
 @option(
     "--full",
     is_flag=True,
@@ -114,11 +117,9 @@ def verb(ctx: click.Context, a: str, b: str, **values: Any) -> int:
                 f"--{name.replace('_', '-')} has no effect with{'' if by_pair else 'out'}"
                 " --by-pair."
             )
-    for name in SCENES:
-        scene = given.pop(name) if by_pair else given[name]
-        if scene and not os.path.exists(scene):
-            flag = f"--{name.replace('_', '-')}"
-            raise InputError("there is no such file or folder", scene, f"correct {flag}")
+    check_compared_scenes(values)
+    for name in COMPARED_SCENES if by_pair else ():
+        given.pop(name)
     if not by_pair and (os.path.isdir(a) or os.path.isdir(b)):
         return _diff_folders(streams, pages, a, b, given)
     return _diff_files(streams, pages, a, b, given, by_pair)

@@ -14,6 +14,8 @@ from collidecli.cli.settings import option, repeated
 from collidecli.cli.several_inputs import Job, computed, listed, listed_contact_sets
 from collidecli.cli.shared_options import (
     body_option,
+    check_compared_scenes,
+    compared_scene_options,
     force_option,
     pattern_options,
     together,
@@ -117,6 +119,7 @@ def requested(file: str, values: dict[str, Any]) -> Any:
     help="Show the differences from this contact set.",
 )
 @tolerance_options
+@compared_scene_options("the baseline", "the contact set", AGAINST)
 @option("-o", "--output", metavar="FILE|FOLDER", section=OUTPUT, help=PAGE)
 @force_option
 @option(
@@ -142,6 +145,9 @@ def verb(ctx: click.Context, files: tuple[str, ...], **values: Any) -> int:
         values["atol"] or values["rtol"] or values["ignore_shallow"] is not None
     ):
         raise click.UsageError("--atol, --rtol and --ignore-shallow need --against.")
+    if not values["against"] and (values["scene_a"] or values["scene_b"]):
+        raise click.UsageError("--scene-a and --scene-b need --against.")
+    check_compared_scenes(values)
     output, force, skip_existing = (
         values.pop(name) for name in ("output", "force", "skip_existing")
     )

@@ -83,6 +83,7 @@ class ReportRequest:
     have, and must not have, a shape whose path matches. bodies: a pair must have a shape of a body
     that matches; with `include`, one shape matches both. subsets: compute single worlds, bodies and
     static shapes too. by: "world" adds a chart of each world; "" does not.
+    scene_a, scene_b: of the baseline and of the contact set, as in DiffRequest.
     """
 
     file: str
@@ -100,6 +101,8 @@ class ReportRequest:
     bodies: Sequence[str] = ()
     subsets: bool = False
     by: str = ""
+    scene_a: str = ""
+    scene_b: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -393,7 +396,7 @@ def _demonstrations(contacts: ContactSet) -> list[str]:
 def _difference(request: ReportRequest) -> dict[str, Any]:
     given = {
         name: getattr(request, name)
-        for name in ("atol", "rtol", "ignore_shallow", "include", "exclude")
+        for name in ("atol", "rtol", "ignore_shallow", "include", "exclude", "scene_a", "scene_b")
     }
     return diff(DiffRequest(request.against, request.file, **given)).as_dict()
 
