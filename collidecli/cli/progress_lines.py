@@ -13,24 +13,19 @@ LINE_SECONDS = 60.0
 
 
 class LineClock:
-    """Tells when a line is due: a minute after the begin of the verb and after each line."""
+    """Prints lines where one is due: a minute after the begin of the verb and after each line."""
 
     def __init__(self) -> None:
         self._last = time.monotonic()
 
-    def is_due(self) -> bool:
-        """Whether a line is due, which is then taken as printed."""
-        now = time.monotonic()
-        if now - self._last < LINE_SECONDS:
-            return False
-        self._last = now
-        return True
-
     def print_if_due(self, text: str) -> None:
         """Prints a line on stderr, if one is due."""
-        if self.is_due():
-            with suppress(OSError):
-                print(text, file=sys.stderr, flush=True)
+        now = time.monotonic()
+        if now - self._last < LINE_SECONDS:
+            return
+        self._last = now
+        with suppress(OSError):
+            print(text, file=sys.stderr, flush=True)
 
 
 class LineProgress:
@@ -40,7 +35,9 @@ class LineProgress:
     """
 
     def __init__(self, doing: str, noun: str, clock: LineClock) -> None:
-        self._doing, self._noun, self._clock = doing, noun, clock
+        self._doing = doing
+        self._noun = noun
+        self._clock = clock
 
     def __call__(self, done: int, total: int) -> None:
         self._line(f"{self._doing}: {count(done)} of {count(total)} {self._noun}")

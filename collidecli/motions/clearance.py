@@ -308,7 +308,8 @@ class Clearance:
         self._motion = motion
         self._items = items
         self._distances = distances
-        self.measured, self._so_far = 0, np.zeros(0)
+        self.measured = 0
+        self._so_far = np.zeros(0)
         self._workers = workers
         worlds = model.world_count
         self._recorded = recorded_cells(episodes_in(motion, worlds), len(motion.time), worlds)
