@@ -128,12 +128,6 @@ def threshold_notes(contacts: ContactSet, threshold: float, particles_only: bool
     return [f"{what} ({min(limits):.6g} m)"]
 
 
-def are_several(objects: ParticleObjects) -> bool:
-    """Whether there are two cables, cloths or soft bodies, between which contacts are searched with
-    --self-contacts alone."""
-    return sum(kind != LOOSE for kind in objects.kind) > 1
-
-
 def group_notes(contacts: ContactSet, threshold: float, particles_only: bool) -> list[str]:
     """Warnings about rows of groups, on which a threshold above zero has no effect, and about
     particles that have no rows."""
@@ -144,7 +138,7 @@ def group_notes(contacts: ContactSet, threshold: float, particles_only: bool) ->
             " has the nearest particles alone"
         )
     has_self_contacts = contact_columns.SELF_CONTACTS.name in contacts.groups
-    if are_several(contacts.particle_objects) and not has_self_contacts:
+    if contacts.particle_objects.meet_each_other and not has_self_contacts:
         notes.append(
             "contacts of cables, cloths and soft bodies with each other are not in the set: collide"
             " run --self-contacts finds them"

@@ -50,6 +50,15 @@ class ParticleObjects:
         """Number of particles of all objects."""
         return int(self.particle_count.sum())
 
+    @property
+    def meet_each_other(self) -> bool:
+        """Whether a world has two cables, cloths or soft bodies. Contacts between them are searched
+        with --self-contacts alone."""
+        templates = self.template[[kind != LOOSE for kind in self.kind]]
+        everywhere = templates == EVERY_TEMPLATE
+        _, counts = np.unique(templates[~everywhere], return_counts=True)
+        return np.count_nonzero(everywhere) + counts.max(initial=0) > 1
+
     def of(self, particle: np.ndarray) -> np.ndarray:
         """int64[n]: the object of each particle, which must be one of `total`."""
         return np.searchsorted(self.first_particle + self.particle_count, particle, side="right")

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from collidecli.analysis.frame_texts import parse_frames
-from collidecli.analysis.pair_selection import are_several, touch_notes
+from collidecli.analysis.pair_selection import touch_notes
 from collidecli.analysis.summary import TOUCH_COLUMNS
 from collidecli.analysis.totals import TOUCHES
 from collidecli.analysis.touch_intervals import Frames, Names
@@ -179,7 +179,7 @@ def _notes(contacts: ContactSet) -> list[str]:
         notes.append(f"{what}: audit the scene for translations")
     if SELF_CONTACTS.name in contacts.groups:
         notes.append(SELF_CONTACTS_LEFT_OUT)
-    elif are_several(contacts.particle_objects):
+    elif contacts.particle_objects.meet_each_other:
         notes.append(OBJECTS_LEFT_OUT)
     return notes
 
@@ -280,7 +280,7 @@ def audited_scene(request: EngineRequest, self_bodies: Sequence[str]) -> Iterato
             )
         notes += collision.notes
         objects = ParticleObjects.of_scene(model.particles)
-        if are_several(objects):
+        if objects.meet_each_other:
             notes.append(OBJECTS_LEFT_OUT)
         items = TouchingItems(len(model.shapes), objects)
         swept: list[dict[str, np.ndarray]] | None = [] if contact.sweep else None
