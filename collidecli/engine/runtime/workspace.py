@@ -401,15 +401,27 @@ class Workspace:
 
         most: see `scan`. spare_for_none: see `ChunkCounts.capacity`.
         """
-        may_overflow = threads * most > INDEX_LIMIT
-        is_expected = self.counts.is_expected(name)
-        if may_overflow and not is_expected:
-            self._check_total(counts, threads)
-        self.launch_scan(counts, threads)
-        total = self.counts.of(name, counts, threads, may_overflow, spare_for_none)
-        if is_expected:
+        [total] = self.scanned_together({name: (counts, most)}, threads, spare_for_none)
+        if self.counts.is_expected(name):
             self.launch(clear_exceeded, threads, [total.bound, counts])
         return total
+
+    def scanned_together(
+        self,
+        numbers: Mapping[str, tuple[wp.array, int]],
+        threads: int,
+        spare_for_none: int | None = None,
+    ) -> list[ElementCount]:
+        """As `scanned` of several numbers of each thread, by name, each with `most`. Where they are
+        read, the host waits once; where one exceeds its capacity, only its bound says so."""
+        ends = {}
+        for name, (counts, most) in numbers.items():
+            may_overflow = threads * most > INDEX_LIMIT
+            if may_overflow and not self.counts.is_expected(name):
+                self._check_total(counts, threads)
+            self.launch_scan(counts, threads)
+            ends[name] = (counts, may_overflow)
+        return self.counts.of_each(ends, threads, spare_for_none)
 
     def _check_total(self, counts: wp.array, count: int) -> None:
         """Raises ChunkTooLarge where the sum of the first `count` int32 exceeds an index."""
