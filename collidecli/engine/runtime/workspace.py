@@ -177,7 +177,7 @@ class Workspace:
                 break
         else:
             raise ChunkTooLarge(needed)
-        self.finish()
+        self._release(existing, capacity * size)
         self._arrays.pop(name, None)
         # No reference to the outgrown array is left, so that it is freed.
         self._structs.clear()
@@ -190,6 +190,20 @@ class Workspace:
         self._arrays[name] = self._allocated(capacity, dtype, needed)
         self.bytes = needed
         return self._arrays[name]
+
+    def _release(self, outgrown: wp.array | None, size: int) -> None:
+        """Lets an array, if there is one, be freed when no launch uses it any more, for one of
+        `size` bytes.
+
+        A device's is kept until the next wait, where the limit has space for both. Otherwise the
+        host waits.
+        """
+        if self._stream is None:
+            self.finish()
+        elif outgrown is not None:
+            kept = self._stream.keep(outgrown)
+            if self.bytes + kept + size > self.memory_limit:
+                self.finish()
 
     def _capacities(self, count: int, is_first: bool) -> list[tuple[int, int]]:
         """Lengths of an array of at least `count` elements, each with the total size of the scratch
@@ -213,6 +227,10 @@ class Workspace:
         except RuntimeError:  # Warp's error when a device has too little memory
             if self._stream is None:
                 raise
+        try:
+            self.finish()  # which frees outgrown arrays
+            return wp.empty(count, dtype=dtype, device=self.device)
+        except RuntimeError:
             raise ChunkTooLarge(needed) from None
 
     def struct(self, kind: type[T], /, **fields: Any) -> T:
