@@ -242,9 +242,7 @@ class ChunkCounts:
                 ElementCount(workspace.last(each, count) if count else 0, self.unbounded, name)
                 for name, (each, _) in ends.items()
             ]
-        found = [
-            self._bounded(name, *each, threads, spare_for_none) for name, each in ends.items()
-        ]
+        found = [self._bounded(name, *each, threads, spare_for_none) for name, each in ends.items()]
         if not count or all(self.is_expected(name) for name in ends):
             return found
         read = self.read()

@@ -94,8 +94,9 @@ class MujocoArticulation:
             out = self._kinematics.poses(qpos)[:, self._bodies - 1]
         else:
             out = np.tile(self._rest, (len(joint_position), 1, 1))
-        is_placed = root_pose is not None and self.is_placed(columns)
-        return self.placed(out, root_pose) if is_placed else out
+        if root_pose is None or not self.is_placed(columns):
+            return out
+        return self.placed(out, root_pose)
 
     def is_placed(self, columns: JointColumns) -> bool:
         """See `InTree`."""

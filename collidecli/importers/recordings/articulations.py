@@ -266,7 +266,8 @@ class ArticulationMotion(RecordedInFile):
             if item.root_pose is None and self._shift is not None and not is_global:
                 return None
             # a recorded root that the scene welds to the world is compared with the scene's
-            if item.root_pose is not None and self._welded.intersection(item.articulation.body_path):
+            bodies_of_item = item.articulation.body_path
+            if item.root_pose is not None and self._welded.intersection(bodies_of_item):
                 return None
         named = {name: int(body) for name, body in zip(self._column, bodies, strict=True)}
         return alike_articulations(items, named, self._target_model)

@@ -354,9 +354,7 @@ def _rests_at_zero(edge: _Edge) -> bool:
 
 def _is_recorded(edge: _Edge, columns: JointColumns) -> bool:
     """Whether the joints of an edge move its child, or are fixed; it rests otherwise."""
-    return any(
-        step.joint < 0 or columns.of_joint[step.joint] is not None for step in edge.steps
-    )
+    return any(step.joint < 0 or columns.of_joint[step.joint] is not None for step in edge.steps)
 
 
 def _moved(
