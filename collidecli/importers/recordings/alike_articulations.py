@@ -13,7 +13,7 @@ from collidecli.scene.joint_poses import HasSteps, HasTree, InTree, RowPlace
 from collidecli.scene.joint_tree import FIXED, FROM_FRAME, STORE, JointTree, PoseSteps
 
 if TYPE_CHECKING:
-    from collidecli.importers.recordings.articulations import RecordedArticulation
+    from collidecli.importers.recordings.recorded_articulation import RecordedArticulation
     from collidecli.scene.model import Model
 
 Recorded = tuple[np.ndarray, np.ndarray | None]

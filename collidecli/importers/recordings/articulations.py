@@ -4,7 +4,6 @@ positions."""
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -19,6 +18,7 @@ from collidecli.importers.recordings.alike_articulations import (
 from collidecli.importers.recordings.coordinates import AGAIN, check_world_count
 from collidecli.importers.recordings.files import recording_files
 from collidecli.importers.recordings.joint_limits import BY_ORDER, limit_warnings, ranges_of
+from collidecli.importers.recordings.recorded_articulation import RecordedArticulation
 from collidecli.importers.recordings.recording import Target
 from collidecli.numerics.poses import compose_poses
 from collidecli.scene.episodes import Episodes
@@ -26,7 +26,6 @@ from collidecli.scene.joint_poses import JointPoses, configurations
 from collidecli.scene.kinematics import (
     ArticulatedScene,
     ArticulationKinematics,
-    JointColumns,
     MujocoCoordinates,
     coordinate_names,
     last_element,
@@ -44,23 +43,6 @@ if TYPE_CHECKING:
 
 ORDERS = {"xyzw": [0, 1, 2, 3, 4, 5, 6], "wxyz": [0, 1, 2, 4, 5, 6, 3]}
 """Columns of x y z qx qy qz qw in a recorded pose, by the order of its quaternion."""
-
-
-@dataclass(frozen=True)
-class RecordedArticulation:
-    """One articulation or free body in one world of a recording.
-
-    root_pose: returns float64[n, 7] xyzw of n frames, as recorded; None where there is none.
-    joint_position: returns float64[n, k] of n frames, or is None. root_location, joint_location:
-    file and dataset, for messages.
-    """
-
-    articulation: ArticulationKinematics
-    columns: JointColumns
-    root_pose: Callable[[range], np.ndarray] | None
-    joint_position: Callable[[range], np.ndarray] | None
-    root_location: str = ""
-    joint_location: str = ""
 
 
 class ArticulationMotion(RecordedInFile):

@@ -11,7 +11,6 @@ import numpy as np
 from collidecli.importers.recordings.articulations import (
     ORDERS,
     ArticulationMotion,
-    RecordedArticulation,
     check_name_count,
     moved_articulation,
     quaternion_order,
@@ -27,6 +26,7 @@ from collidecli.importers.recordings.moved_bodies import (
     named_body,
     names_of_each_column,
 )
+from collidecli.importers.recordings.recorded_articulation import RecordedArticulation
 from collidecli.importers.recordings.recording import Target
 from collidecli.scene.episodes import Episodes
 from collidecli.scene.followed_joints import FollowedJoints

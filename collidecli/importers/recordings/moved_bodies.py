@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 
 from collidecli.errors import InputError
-from collidecli.importers.recordings.articulations import RecordedArticulation
+from collidecli.importers.recordings.recorded_articulation import RecordedArticulation
 from collidecli.importers.recordings.recording import Target
 from collidecli.scene.kinematics import (
     ArticulatedScene,

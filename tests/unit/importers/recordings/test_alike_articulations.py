@@ -10,7 +10,8 @@ from collidecli.engine.joint_kinematics import MODERATE, UNPOSED
 from collidecli.engine.pipeline_build import find_device
 from collidecli.engine.runtime.workspace import Workspace
 from collidecli.errors import InputError
-from collidecli.importers.recordings.articulations import ArticulationMotion, RecordedArticulation
+from collidecli.importers.recordings.articulations import ArticulationMotion
+from collidecli.importers.recordings.recorded_articulation import RecordedArticulation
 from collidecli.importers.recordings.recording import Target
 from collidecli.scene.joint_poses import JointPoses
 from collidecli.scene.kinematics import ArticulationKinematics, JointColumns, coordinate_names
