@@ -1,21 +1,28 @@
 """Poses that a device computes from joints by name have the bits of a read of the recording."""
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
+import warp as wp
 
+from collidecli.engine import device_kinematics, scheduler
 from collidecli.engine.device_kinematics import posed_on_device
 from collidecli.engine.joint_kinematics import MODERATE, UNPOSED
 from collidecli.engine.pipeline_build import find_device
+from collidecli.engine.runtime import device_stream
 from collidecli.engine.runtime.workspace import Workspace
 from collidecli.errors import InputError
 from collidecli.importers.recordings.articulations import ArticulationMotion
 from collidecli.importers.recordings.recorded_articulation import RecordedArticulation
 from collidecli.importers.recordings.recording import Target
+from collidecli.motions.collision import prepare_collision
+from collidecli.motions.timing import TimingReport
 from collidecli.scene.joint_poses import JointPoses
 from collidecli.scene.kinematics import ArticulationKinematics, JointColumns, coordinate_names
-from tests.support.twin_robots import target_of, write_twins
+from collidecli.scene.options import ContactOptions, EngineOptions
+from tests.support.twin_robots import Link, target_of, write_twins
 from tests.unit.engine.runtime.test_chunk_counts import as_device  # noqa: F401
 from tests.unit.importers.mujoco.test_compiled_kinematics import EVERY
 from tests.unit.importers.usd.test_kinematics import random_links, random_roots
@@ -185,8 +192,6 @@ def test_what_the_host_must_compute_is_marked(as_device, tmp_path):  # noqa: F81
 
 def robot_of(folder: Path) -> Target:
     """A scene of USD with one hinge on the world."""
-    from tests.support.twin_robots import Link
-
     links = (Link("l0", "world"), Link("l1", "l0", ("rotX",)))
     return target_of(write_twins(folder, links, 1).usd)
 
@@ -206,3 +211,45 @@ def test_a_fault_is_refused_in_the_words_of_a_read(tmp_path):
         motion.read_joints(range(FRAMES))
     assert str(of_joints.value) == str(of_read.value)
     assert "frame 5, world 1" in str(of_read.value)
+
+
+@pytest.mark.parametrize("kind", ["usd", "mjcf"])
+def test_a_run_on_a_device_has_the_contacts_of_the_cpu(tmp_path, monkeypatch, kind):
+    """Of the frames behind the first chunk the coordinates alone are uploaded."""
+    rng = np.random.default_rng(7)
+    links = tuple(Link(f"l{k}", f"l{k - 1}" if k else "world", ("rotX",)) for k in range(6))
+    target = target_of(getattr(write_twins(tmp_path, links, 7, ground=True), kind))
+    (robot,) = target.articulated("here").articulations
+    columns = JointColumns(robot, coordinate_names(robot), "here")
+    positions = rng.normal(size=(FRAMES, len(columns.names)))
+    item = RecordedArticulation(
+        robot, columns, None, lambda frames: positions[frames.start : frames.stop]
+    )
+    motion = ArticulationMotion("file", target, [[item]], np.zeros((1, 3)), np.arange(FRAMES) * 0.1)
+    posed: list[tuple[int, ...]] = []
+    plain = device_kinematics.posed_on_device
+
+    def noted(joints: JointPoses, *given: Any) -> wp.array:
+        posed.append(joints.coordinates.shape)
+        return plain(joints, *given)
+
+    monkeypatch.setattr(device_kinematics, "posed_on_device", noted)
+
+    def contacts() -> dict[str, bytes]:
+        timing = TimingReport()
+        options = ContactOptions(gap=0.5).checked()
+        engine = EngineOptions(chunk_cells=10)
+        given = target.model, motion, options, engine, find_device("cpu"), timing
+        blocks = list(prepare_collision(*given).blocks(timing))
+        names = blocks[0].columns
+        return {name: b"".join(block.columns[name].tobytes() for block in blocks) for name in names}
+
+    reference = contacts()
+    assert len(reference["shape0"]) > 100
+    assert posed == []
+    monkeypatch.setattr(scheduler, "IN_FLIGHT", 1)
+    monkeypatch.setattr(device_stream, "TREATED_AS_DEVICES", {"cpu"})
+    monkeypatch.setattr(device_stream, "keep_freed_memory", lambda device: None)
+    assert contacts() == reference
+    assert len(posed) > 0
+    assert sum(frames for frames, *_ in posed) < FRAMES
