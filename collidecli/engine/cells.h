@@ -110,7 +110,7 @@ ${EXTENTS}
         const auto distance = ball + MAGNITUDE(center[0]) + MAGNITUDE(center[1]) + MAGNITUDE(center[2]);
         put(${RADIUS}, ball + outward * distance);
         // Of the corners, in float64: shapes that only touch overlap, also where a corner is at 0.
-        const auto error = ${ROUNDING}f * distance;
+        const auto error = type == ${PLANE} ? 0.0f * center[0] : ${ROUNDING}f * distance;
         Many low[3], high[3];
         if (type != ${PLANE})
             extents(pose, low, high);
