@@ -12,6 +12,7 @@ import numpy as np
 from collidecli.errors import InputError
 from collidecli.html_tables import html_table
 from collidecli.python.contact_queries import ContactQueries
+from collidecli.scene.arguments import python_methods
 from collidecli.scene.contact_columns import (
     RIGID_COLUMNS,
     ContactBlock,
@@ -28,6 +29,7 @@ from collidecli.temporary_folders import TemporaryFolder
 from collidecli.wording import count, numbered
 
 
+@python_methods
 @dataclass(frozen=True, repr=False)
 class Contacts(ContactQueries):
     """Every contact of a model in motion as NumPy arrays, ordered by frame, world, shape0, shape1
@@ -173,6 +175,7 @@ def contacts_of_cell(
     )
 
 
+@python_methods
 class ContactSet(reader.ContactSet, ContactQueries):
     """A contact set file, open for reading; a context manager.
 

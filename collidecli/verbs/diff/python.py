@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 
-from collidecli.errors import InputError
 from collidecli.python.contact_set import Contacts, ContactSet
 from collidecli.python.progress import ShowProgress, shown_progress
 from collidecli.results.result import PathLike
@@ -83,15 +82,9 @@ def diff(
 
 
 def _path(contacts: ContactSet | Contacts | PathLike) -> str:
-    """The path of a contact set. Raises InputError for a value that is none."""
+    """The path of a contact set."""
     contacts = contacts.contact_set if isinstance(contacts, Contacts) else contacts
-    if isinstance(contacts, ContactSet):
-        return contacts.path
-    if not isinstance(contacts, (str, os.PathLike)):
-        raise InputError(
-            f"a contact set is a {type(contacts).__name__}", "diff", "give one, or its path"
-        )
-    return os.fspath(contacts)
+    return contacts.path if isinstance(contacts, ContactSet) else os.fspath(contacts)
 
 
 def _texts(tolerances: str | float | Sequence[str | float]) -> tuple[str, ...]:

@@ -96,13 +96,9 @@ def label(
         worlds,
         frames_text(frames),
     )
-    contacts = set_of(contacts, "label")
+    contacts = set_of(contacts)
     if isinstance(contacts, ContactSet):
         return labels_in_memory(contacts, options)
-    if not isinstance(contacts, (str, os.PathLike)):
-        raise InputError(
-            f"contacts is a {type(contacts).__name__}", "label", "give a contact set, or its path"
-        )
     with reading("contact set", os.fspath(contacts)), ContactSet.open(contacts) as opened:
         return labels_in_memory(opened, options)
 

@@ -155,7 +155,7 @@ def test_a_set_without_times_is_refused_by_verbs_that_show_seconds(tmp_path, mon
         ({"time": ["now"] * FRAMES}, "time: time is"),
         ({"fps": 0}, "fps: 0 is no number of frames a second"),
         ({"fps": np.inf}, "fps: inf is no number"),
-        ({"fps": "100"}, "fps: '100' is no number"),
+        ({"fps": "100"}, "fps is '100'"),
     ],
 )
 @pytest.mark.parametrize("function", ["collide", "clearance", "sweep"])

@@ -365,7 +365,7 @@ OF_PACKAGE += [("audit", "max_dept", "max_depth"), ("label", "sensor", "sensors"
         ("events", [], {"by": "worlds"}, "none of shapes, bodies, particles"),
         ("events", [], {"threshold": "all"}, "is not a length"),
         ("events", [], {"merge_gap": "20ms"}, "merge_seconds"),
-        ("to_pandas", [3.0], {}, "frames is a float"),
+        ("to_pandas", [3.0], {}, "frames is 3.0"),
         ("to_pandas", [], {"include": "nothing"}, "matches no shape"),
         ("export", ["xlsx"], {}, r"(?s)no format.*npz"),
         ("export", ["csv"], {"forc": 1}, "(?s)'forc'.*did you mean force"),
