@@ -147,11 +147,14 @@ class Clearances:
         """A row for each run of frames in which an item is at most this far, in metres or as a text
         such as "2mm".
 
-        Columns: world, shape0 and shape1 or body, begin_frame, last_frame, begin_time, last_time.
+        Columns, as of `ContactSet.events`: world, shape0 and shape1 or body, begin_frame,
+        last_frame, begin_time, end_time (NaN if the motion ends within the run), begin_known,
+        end_known, touching_frames, least_distance [m], deepest_frame, deepest_time.
         """
         near = self.distance <= checked_metres(threshold, "threshold")
         by_body = self.items and isinstance(self.items[0], str)
-        return dense_intervals(self._axes(["body"] if by_body else ["shape0", "shape1"]), near)
+        axes = self._axes(["body"] if by_body else ["shape0", "shape1"])
+        return dense_intervals(axes, near, distance=self.distance)
 
 
 OPTIONS = {

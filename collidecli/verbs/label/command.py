@@ -138,6 +138,7 @@ def verb(ctx: click.Context, inputs: tuple[str, ...], **values: Any) -> int:
     """Write which bodies touch which in every frame of every world, as a dense array or a table.
 
     A label begins at a distance of at most --enter and lasts while the distance is at most --leave.
+    Distances are between surfaces inflated by their margins.
 
     Several contact sets, a pattern, a folder or the folder of a batch: one Parquet table of all,
     with a column of the file, and of a batch with job, recording and demonstration.

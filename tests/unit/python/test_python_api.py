@@ -516,9 +516,9 @@ def test_clearance_of_a_model_in_motion():
     )
     touches = found.events("20cm").to_pandas()
     of_ball = touches[touches.shape1 == "ball"][
-        ["world", "begin_frame", "last_frame", "begin_time", "last_time"]
+        ["world", "begin_frame", "last_frame", "begin_time", "touching_frames", "end_known"]
     ]
-    assert of_ball[:2].to_numpy().tolist() == [[0, 1, 2, 1.0, 2.0], [1, 1, 1, 1.0, 1.0]]
+    assert of_ball[:2].to_numpy().tolist() == [[0, 1, 2, 1.0, 2, False], [1, 1, 1, 1.0, 1, True]]
     assert by_body.events().to_pandas().body.tolist() == ["ball", "ground_plane"]
     cells = (
         '<th style="text-align: left">least distance</th><td style="text-align: left">-0.11 m</td>'
