@@ -54,8 +54,8 @@ class EventStream:
     keys: pairs of the intervals' keys. frames: frames of the intervals' indices. worlds: selected
     worlds. contact_count: contacts and hydroelastic surfaces of the selected pairs, worlds and
     frames; touching_count: those that touch, and object_count: of these, those of particle objects
-    with each other, which touch at any distance. without_values: columns of `rows` that are NaN where
-    a pair is of a set of touches. notes: warnings.
+    with each other, which touch at any distance. without_values: columns of `rows` that are NaN
+    where a pair is of a set of touches. notes: warnings.
 
     Raises InputError for a threshold beyond the gap of every pair, for patterns, worlds and frames
     that are not in the set, and for unsorted times if the merge gap depends on them.

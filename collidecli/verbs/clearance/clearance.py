@@ -70,7 +70,8 @@ class ClearanceResult(MotionResult, schema="collide.clearance/1", optional=("ser
     pairs: pairs of names that may touch, of shapes and of particle objects, in any template.
     measured: exact distances that were computed, a part of pairs times cells where bounds suffice.
     items: pairs, bodies, or 1. listed: the nearest of them, each with its least distance and where
-    it is. radii: whether particles are measured, less their radii. series: least distances of the listed items over time, "inf" where there are none.
+    it is. radii: whether particles are measured, less their radii. series: least distances of the
+    listed items over time, "inf" where there are none.
     """
 
     by: str
