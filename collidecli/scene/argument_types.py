@@ -5,6 +5,7 @@ from __future__ import annotations
 import operator
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cache
 from inspect import Parameter, isclass
 from types import NoneType, UnionType
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin
@@ -34,7 +35,6 @@ _SINGLE = {
     Callable: ("a function", ""),
 }
 """Words for one value of a type, and for several."""
-_resolved: dict[tuple[str, str], Any] = {}
 
 
 def is_integer(value: object) -> bool:
@@ -51,29 +51,28 @@ def is_number(value: object) -> bool:
     return isinstance(value, int | float | np.floating | np.integer) and not isinstance(value, bool)
 
 
-def checked_argument(
-    parameter: Parameter, module: Mapping[str, Any], value: object, where: str, fix: str = ""
-) -> Any:
+def checked_argument(name: str, kind: Any, value: object, where: str, fix: str = "") -> Any:
     """The value of an argument as its function takes it: scalars of NumPy as Python's, a sequence
     as a tuple, and a text where a sequence of names is meant as the names between its commas.
 
-    module: the names of the function's module. fix: the remedy in place of the words of the type.
-    Raises InputError for a value of another type than the parameter's annotation, and for an
-    unknown choice.
+    kind: the parameter's type, as of `resolved`. fix: the remedy in place of the words of the type.
+    Raises InputError for a value of another type, and for an unknown choice.
     """
-    kind = resolved(parameter.annotation, module)
     found = converted(kind, value)
     if found is REFUSED and hasattr(value, "to_host"):
         raise InputError("the contacts are on a device", where, "give contacts.to_host()")
     if found is REFUSED:
-        what = f"{parameter.name} is {shown_value(value)}"
-        raise InputError(what, where, fix or f"give {words_of(kind)}")
-    names = choices_of(kind)
-    if names and isinstance(found, str) and found not in names:
-        choices = ", ".join(name for name in names if name)
-        advice = did_you_mean(found, names, f"give one of: {choices}")
-        raise InputError(f"{parameter.name} is {shown_value(value)}", where, advice)
+        raise InputError(f"{name} is {shown_value(value)}", where, fix or f"give {words_of(kind)}")
+    if isinstance(found, str) and kind is not str:
+        _check_choice(name, found, choices_of(kind), where)
     return found
+
+
+def _check_choice(name: str, value: str, choices: tuple[str, ...], where: str) -> None:
+    """Raises InputError for a text that is none of the choices, if there are any."""
+    if choices and value not in choices:
+        advice = f"give one of: {', '.join(filter(None, choices))}"
+        raise InputError(f"{name} is {value!r}", where, did_you_mean(value, choices, advice))
 
 
 def resolved(annotation: Any, module: Mapping[str, Any]) -> Any:
@@ -82,19 +81,20 @@ def resolved(annotation: Any, module: Mapping[str, Any]) -> Any:
         return Any
     if not isinstance(annotation, str):
         return annotation
-    key = annotation, str(module.get("__name__", ""))
-    if key not in _resolved:
-        _resolved[key] = eval(annotation, {**_OF_OPTIONS, **module})
-    return _resolved[key]
+    return eval(annotation, {**_OF_OPTIONS, **module})
 
 
+@cache
 def members_of(kind: Any) -> tuple[Any, ...]:
-    """The alternatives of a type; a type without alternatives is its only one."""
-    if get_origin(kind) in (Union, UnionType):
-        return tuple(member for each in get_args(kind) for member in members_of(each))
-    return (kind,)
+    """The alternatives of a type, sequences last; a type without alternatives is its only one."""
+    if get_origin(kind) not in (Union, UnionType):
+        return (kind,)
+    members = [member for each in get_args(kind) for member in members_of(each)]
+    # A class of contacts can be iterated, and is no sequence of paths.
+    return tuple(sorted(members, key=_is_sequence))
 
 
+@cache
 def choices_of(kind: Any) -> tuple[str, ...]:
     """The texts that a type allows; () for a type that allows any text."""
     members = members_of(kind)
@@ -109,14 +109,25 @@ def choices_of(kind: Any) -> tuple[str, ...]:
     )
 
 
+@cache
+def plain_types(kind: Any) -> frozenset[type]:
+    """The classes whose values a type takes as they are, which is decided at once."""
+    members = members_of(kind)
+    found = {member for member in members if member in (bool, int, float, NoneType)}
+    found |= {int} if float in members else set()
+    found |= {NoneType} if None in members else set()
+    found |= {str} if str in members and Sequence[str] not in members else set()
+    return frozenset(found)
+
+
 def converted(kind: Any, value: object) -> Any:
     """A value as `checked_argument` returns it, or REFUSED."""
+    if type(value) in plain_types(kind):
+        return value
     members = members_of(kind)
     if isinstance(value, str) and str in members:
-        names = any(_is_sequence(member) and get_args(member) == (str,) for member in members)
-        return listed(value) if names else value
-    # A class of contacts can be iterated, and is no sequence of paths.
-    for member in sorted(members, key=_is_sequence):
+        return listed(value) if Sequence[str] in members else value
+    for member in members:
         found = _of_member(member, value)
         if found is not REFUSED:
             return found
@@ -129,12 +140,12 @@ def _is_sequence(kind: Any) -> bool:
 
 def _of_member(kind: Any, value: object) -> Any:
     """See `converted`. kind: a type without alternatives."""
-    origin = get_origin(kind) or kind
-    if kind is Any or isinstance(kind, TypeVar):
-        return value
     if kind in _SCALARS:
         is_kind, python_type = _SCALARS[kind]
         return python_type(value) if is_kind(value) else REFUSED
+    if kind is Any or isinstance(kind, TypeVar):
+        return value
+    origin = get_origin(kind) or kind
     if origin is Literal:
         return value if any(type(value) is type(each) for each in get_args(kind)) else REFUSED
     if origin is tuple:

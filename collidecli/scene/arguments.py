@@ -13,7 +13,7 @@ from typing import Any, ParamSpec, TypeVar
 import numpy as np
 
 from collidecli.errors import CollideError, InputError
-from collidecli.scene.argument_types import FLAG, checked_argument, is_integer
+from collidecli.scene.argument_types import FLAG, checked_argument, is_integer, resolved
 from collidecli.wording import did_you_mean, metres
 
 
@@ -114,15 +114,20 @@ def python_call(function: Callable[Arguments, Returned]) -> Callable[Arguments, 
     module = vars(sys.modules[function.__module__])
     name = function.__name__
 
+    parameters = list(known.values())
+    kinds: dict[str, Any] = {}  # of the arguments that were given before
+
     def positional(count: int) -> list[Parameter]:
         """The parameters of the first arguments."""
-        found = list(known.values())[:count]
+        found = parameters[:count]
         several = found and found[-1].kind is Parameter.VAR_POSITIONAL
         return found + found[-1:] * (count - len(found)) if several else found
 
     def check(parameter: Parameter, value: object) -> Any:
-        fix = _REMEDIES.get(parameter.name, "")
-        return checked_argument(parameter, module, value, name, fix)
+        key = parameter.name
+        if key not in kinds:
+            kinds[key] = resolved(parameter.annotation, module)
+        return checked_argument(key, kinds[key], value, name, _REMEDIES.get(key, ""))
 
     @wraps(function)
     def call(*args: Arguments.args, **given: Arguments.kwargs) -> Returned:
