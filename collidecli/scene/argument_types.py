@@ -216,8 +216,12 @@ def _is_instance(kind: Any, value: object) -> bool:
         own = (name for name in vars(kind) if not name.startswith("_"))
         return all(hasattr(value, name) for name in {*kind.__annotations__, *own})
     if kind is slice:
-        return isinstance(value, slice) and all(
-            each is None or is_integer(each) for each in (value.start, value.stop, value.step)
+        return (
+            isinstance(value, slice)
+            and all(
+                each is None or is_integer(each) for each in (value.start, value.stop, value.step)
+            )
+            and value.step != 0
         )
     return isclass(kind) and isinstance(value, kind)
 

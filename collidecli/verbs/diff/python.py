@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 
+from collidecli.errors import InputError
 from collidecli.python.contact_set import Contacts, ContactSet
 from collidecli.python.progress import ShowProgress, shown_progress
 from collidecli.results.result import PathLike
@@ -58,6 +59,9 @@ def diff(
         InputError: as `collide diff` does.
     """
     shallow = -1.0 if ignore_shallow is None else checked_metres(ignore_shallow, "ignore_shallow")
+    if not 0.0 <= allow_fraction <= 1.0:
+        what = f"allow_fraction is {allow_fraction!r}"
+        raise InputError(what, "diff", "give a fraction of the contacts, from 0 to 1")
     request = DiffRequest(
         _path(a),
         _path(b),

@@ -121,3 +121,52 @@ def test_unknown_choices_are_refused(name):
         if "Literal[" in str(parameter.annotation):
             with pytest.raises(InputError, match=f"{parameter.name} is 'no such'"):
                 function(*[object][: int(is_method)], **{parameter.name: "no such"})
+
+
+def test_values_of_the_right_type_that_are_wrong(tmp_path):
+    """Found by a campaign over every argument; each raised an error of Python."""
+    builder = collidecli.ModelBuilder()
+    builder.add_ground_plane()
+    builder.add_shape_sphere(builder.add_body(), radius=0.5)
+    contacts = collidecli.collide(builder.finalize(), device="cpu").contact_set
+    path = contacts.path
+    for call in (
+        lambda: contacts.column("distance", slice(0, 1, 0)),
+        lambda: list(contacts.blocks(first=-1)),
+        lambda: collidecli.diff(path, path, allow_fraction=float("nan")),
+        lambda: collidecli.diff(path, path, allow_fraction=float("inf")),
+        lambda: collidecli.audit(path, against="\0"),
+    ):
+        with pytest.raises(InputError):
+            call()
+
+
+def test_a_text_of_names_is_split_in_every_function(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    builder = collidecli.ModelBuilder()
+    builder.add_ground_plane(key="floor")
+    builder.add_shape_sphere(builder.add_body(key="ball"), radius=0.5, key="ball")
+    model = builder.finalize()
+    poses = np.zeros((2, 1, 1, 7))
+    poses[..., 2:] = (0.4, 0, 0, 0, 1)
+    columns = ["friction", "restitution"]
+    split = collidecli.collide(model, poses, columns="friction,restitution")
+    assert split.columns.keys() == collidecli.collide(model, poses, columns=columns).columns.keys()
+    assert split.columns.keys() >= set(columns)
+    one = collidecli.clearance(model, poses, between="floor,ball")
+    assert one.items == collidecli.clearance(model, poses, between=["floor", "ball"]).items
+    assert collidecli.audit(split, max_depth=0.01, allow="floor,ball").passed
+    assert collidecli.audit(split, max_depth=0.01, allow=[("floor", "ball")]).passed
+    assert not collidecli.audit(split, max_depth=np.float32(0.01), allow="floor,floor").passed
+    kept = collidecli.collide(model, poses, keep_on_device="distance,shape0")
+    assert kept.columns.keys() == {"distance", "shape0"}
+
+
+def test_scalars_of_numpy_are_numbers():
+    builder = collidecli.ModelBuilder()
+    builder.add_ground_plane()
+    builder.add_shape_sphere(builder.add_body(), radius=np.float32(0.5))
+    model = builder.finalize()
+    contacts = collidecli.collide(model, gap=np.float64(0.1), sweep=np.bool_(False))
+    assert contacts.cell(frame=np.int64(0), world=np.uint8(0)).rigid_contact_count == 1
+    assert not contacts.events(threshold=np.float32(-1.0), worlds=np.array([0])).row_count
