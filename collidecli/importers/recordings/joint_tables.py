@@ -432,5 +432,5 @@ class JointTableRecording(Recording):
 
 def _names(body: ArticulationKinematics) -> tuple[str, ...]:
     """The names by which columns may be the pose of an articulation or free body."""
-    free = (body.free_joint,) if body.free_joint else ()
+    free = (body.free_joint, last_element(body.free_joint)) if body.free_joint else ()
     return (*body.aliases, last_element(body.path), last_element(body.body_path[0]), *free)
