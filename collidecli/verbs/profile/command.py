@@ -121,7 +121,9 @@ def verb(ctx: click.Context, scenes: tuple[str, ...], **values: Any) -> int:
     return SUCCESS if result.identical else DIFFERENCE
 
 
-def _outputs(values: dict[str, Any], scenes: Sequence[str], trajectory: str) -> tuple[str, str]:
+def _outputs(
+    values: dict[str, Any], scenes: Sequence[str], trajectory: str | None
+) -> tuple[str, str]:
     """The paths of the HDF5 and of the JSON file; with --sizes only those that are given. Raises
     InputError for one path of both."""
     output = values["output"] or ""
