@@ -357,6 +357,7 @@ def contacts_table(result: ResultDict, limit: int | None) -> RenderableType:
     if worlds := result.get("by_world"):
         shown = limit if limit is None else min(limit, SHOWN_WORLDS)
         more = more_text(len(worlds) - len(worlds[:shown]), "world")
+        more += ", which --all lists" if more else ""
         parts.append(rows_table(WORLD_COLUMNS, worlds[:shown], *((more,) if more else ())))
     if templates := result.get("templates"):
         parts.append(_limited(TEMPLATE_COLUMNS, templates, limit))

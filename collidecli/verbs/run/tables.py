@@ -34,12 +34,11 @@ def run_table(result: ResultDict) -> RenderableType:
 
 
 def sweep_text(sweep: ResultDict) -> str:
-    """Touches between frames, those that the frames miss, and undecided pairs, as text."""
-    missed = sweep["tunnels"]
-    text = (
-        f"{plural(missed, 'touch', 'touches')} missed by the frame rate, of"
-        f" {count(sweep['touches'])} in steps"
-    )
+    """Rows of touches between frames, those that touch in neither frame, and undecided pairs, as
+    text. A touch may have several rows, which `collide events --sweep` counts once."""
+    rows = plural(sweep["touches"], "row")
+    text = f"{rows} of touches between frames, {count(sweep['tunnels'])} of them in no frame"
+    text += "; collide events --sweep counts each touch once" if sweep["touches"] else ""
     return text + (f"; {count(sweep['undecided'])} undecided" if sweep["undecided"] else "")
 
 

@@ -72,8 +72,11 @@ def _no_penetration(result: ResultDict) -> str:
 
 def _of_pairs(result: ResultDict) -> str:
     listed = len(result["pairs"]["listed"])
-    pairs = plural(result["pairs"]["count"], "pair")
-    return f"When {listed} of {pairs} touch, over {plural(result['frames'], 'frame')}."
+    pairs = plural(result["pairs"]["count"], "pair") + " of shapes"
+    words = f"When {listed} of {pairs} touch, over {plural(result['frames'], 'frame')}."
+    if _has_particle_rows(result):
+        words += " Those of cloths and other particles: --kind particles, and collide events."
+    return words
 
 
 def _deepest(result: ResultDict) -> str:
