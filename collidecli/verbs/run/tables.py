@@ -5,11 +5,10 @@ from __future__ import annotations
 from rich.console import Group, RenderableType
 
 from collidecli.pages.pair_tables import (
-    contact_text,
+    contact_rows,
     deepest_text,
     margin_rows,
     pair_tables,
-    trigger_rows,
 )
 from collidecli.pages.quantities import ResultDict, gap_range_text, percent, rate, seconds
 from collidecli.pages.tables import Column, name_value_table, rows_table, stage_columns
@@ -71,9 +70,7 @@ def _overview(result: ResultDict) -> list[tuple[str, str]]:
         ("candidates", candidates),
     ]
     if ratio is not None:
-        rows.append(("contacts", contact_text(result)))
-        rows += trigger_rows(result)
-        rows.append(("deepest", deepest_text(result["deepest"])))
+        rows += contact_rows(result)
     for name, of_group in groups.items():
         text = (
             f"{count(of_group['rows'])} in {plural(of_group['cells'], 'cell')}"

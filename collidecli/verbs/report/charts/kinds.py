@@ -19,7 +19,12 @@ from collidecli.verbs.report.charts.contacts import (
     pair_depths_chart,
     pairs_chart,
 )
-from collidecli.verbs.report.charts.costs import phases_chart, stages_chart, timed_stages
+from collidecli.verbs.report.charts.costs import (
+    missing_phases,
+    phases_chart,
+    stages_chart,
+    timed_stages,
+)
 from collidecli.verbs.report.charts.differences import deviations_chart, differences_chart
 from collidecli.verbs.report.charts.groups import particles_chart, surfaces_chart
 from collidecli.verbs.report.charts.worlds import WORLDS_CHART
@@ -153,10 +158,7 @@ KINDS: Kinds = {
     "phases": ChartKind(
         phases_chart,
         lambda _: "Candidates, touching pairs and contacts of each broad phase.",
-        missing_unless(
-            "it has no count of candidates",
-            lambda r: r["profile"] or "candidate_count" in r["timing"],
-        ),
+        missing_phases,
     ),
     "differences": ChartKind(
         differences_chart,
