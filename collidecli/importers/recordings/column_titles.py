@@ -212,12 +212,15 @@ def root_title(title: str) -> RootTitle | None:
     return RootTitle("_".join(words), kind, found[2], unit)
 
 
-def is_of_root(prefix: str, names: Iterable[str] = ()) -> bool:
-    """Whether a pose whose columns begin with this text is that of a root: by known words, without
-    any, or by one of the names of roots in the scene."""
-    words = _BREAKS.split(prefix.lower())
-    known = {"_".join(_BREAKS.split(name)) for name in names}
-    return prefix in known or {word for word in words if word} <= _ROOT_WORDS
+def is_named(prefix: str, names: Iterable[str]) -> bool:
+    """Whether the text that the columns of a pose begin with is one of these names."""
+    return prefix in {"_".join(_BREAKS.split(name)) for name in names}
+
+
+def is_of_root(prefix: str) -> bool:
+    """Whether a pose whose columns begin with this text is that of a root: by known words alone, or
+    without any."""
+    return {word for word in _BREAKS.split(prefix.lower()) if word} <= _ROOT_WORDS
 
 
 def _without_brackets(title: str) -> tuple[str, str]:

@@ -16,6 +16,7 @@ from collidecli.importers.recordings.column_titles import (
     JointTitle,
     are_parts_of_a_time,
     is_index,
+    is_named,
     is_of_root,
     is_position,
     joint_title,
@@ -273,8 +274,10 @@ class JointTableRecording(Recording):
         robot = moved_articulation(scene, joints, self._path)
         roots = []
         for group in groups:
-            named = [each for each in scene.articulations if is_of_root(group.prefix, _names(each))]
-            if is_of_root(group.prefix, _names(robot)):
+            # A name of the scene comes before a word for any root, such as "free".
+            named = [each for each in scene.articulations if is_named(group.prefix, _names(each))]
+            is_own = any(each is robot for each in named)
+            if is_own or (not named and is_of_root(group.prefix)):
                 roots.append(group)
             elif len(named) == 1 and named[0].path not in columns.bodies:
                 columns.bodies[named[0].path] = group

@@ -8,6 +8,7 @@ import mujoco
 import numpy as np
 import pytest
 
+import collidecli
 from collidecli.errors import InputError
 from collidecli.importers.recordings.column_titles import joint_title
 from collidecli.importers.recordings.kinds import open_recording
@@ -552,6 +553,26 @@ def test_a_pose_of_which_columns_lack_is_refused_by_their_names(collide, tmp_pat
     table.write_text(f"time,{titles}\n0,{row},0\n1,{row},0\n")
     collide.refused(f"run {scene} -t {table}", told=lacking)
     assert f"cup: {lacking.removesuffix(' lack')}" in collide.ok(f"inspect {table}").out
+
+
+def test_a_name_of_the_scene_comes_before_a_word_for_any_root(collide, tmp_path):
+    """A free joint "free" beside a robot: its pose is not the robot's."""
+    scene = tmp_path / "scene.xml"
+    scene.write_text(
+        '<mujoco><worldbody><geom type="plane" size="1 1 1"/><body name="robot" pos="0 0 9">'
+        '<freejoint name="root"/><geom size="0.1"/><body name="arm"><joint name="hinge"/>'
+        '<geom size="0.1"/></body></body><body name="cup" pos="1 0 9"><freejoint name="free"/>'
+        '<geom size="0.05"/></body></worldbody></mujoco>'
+    )
+    axes = ("x", "y", "z", "qw", "qx", "qy", "qz")
+    table = tmp_path / "table.csv"
+    table.write_text(
+        f"time,hinge,{','.join(f'free_{axis}' for axis in axes)}\n0,0,1,0,0.04,1,0,0,0\n"
+    )
+    collide.ok(f"run {scene} -t {table} -o {tmp_path / 'out.h5'}")
+    with collidecli.open_contacts(tmp_path / "out.h5") as contacts:
+        paths = [contacts.shapes.path[k] for k in contacts.cell(0).columns["shape1"]]
+    assert paths == ["cup/geom#3"]
 
 
 def test_the_bodies_of_the_columns_of_a_table_are_shown(collide, tmp_path):
