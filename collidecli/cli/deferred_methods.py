@@ -46,7 +46,9 @@ class _SpecialType:
         self.is_type = is_type
 
     def __call__(self, annotation: str, cls: type, *of: Any) -> bool:
-        if cls.__module__.startswith("collidecli.") and not any(map(annotation.__contains__, SPECIAL)):
+        if cls.__module__.startswith("collidecli.") and not any(
+            map(annotation.__contains__, SPECIAL)
+        ):
             return False
         return self.is_type(annotation, cls, *of)
 

@@ -172,7 +172,9 @@ def test_annotations_mean_what_they_mean_to_python(
 
 
 def test_no_module_imports_a_special_annotation_by_another_name() -> None:
-    other_name = re.compile(rf"\b({'|'.join(deferred_methods.SPECIAL)}) as\b|^import typing as", re.M)
+    other_name = re.compile(
+        rf"\b({'|'.join(deferred_methods.SPECIAL)}) as\b|^import typing as", re.M
+    )
     package = Path(deferred_methods.__file__).parents[1]
     assert [path for path in package.rglob("*.py") if other_name.search(path.read_text())] == []
 
