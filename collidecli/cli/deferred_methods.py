@@ -112,10 +112,10 @@ def _is_initialized(
     for field in fields:
         if field.name in given:
             value = given[field.name]
-        elif field.default is not MISSING:
-            value = field.default
-        else:
+        elif field.default_factory is not MISSING:
             value = field.default_factory()
+        else:
+            value = field.default
         assign(instance, field.name, value)
     if hasattr(owner, "__post_init__"):
         instance.__post_init__()

@@ -268,14 +268,14 @@ def _unparsed() -> type:
     from warp._src.codegen import Adjoint
 
     class Unparsed(Adjoint):
-        def __getattr__(adj, name: str) -> Any:
+        def __getattr__(self, name: str) -> Any:
             if name not in _OF_SOURCE:
                 raise AttributeError(name)
             with hashing_lock():
-                if name not in vars(adj):
-                    found = vars(Adjoint(adj.func))
-                    vars(adj).update({each: found[each] for each in _OF_SOURCE})
-            return vars(adj)[name]
+                if name not in vars(self):
+                    found = vars(Adjoint(self.func))
+                    vars(self).update({each: found[each] for each in _OF_SOURCE})
+            return vars(self)[name]
 
     return Unparsed
 
