@@ -30,6 +30,9 @@ IN_FLIGHT = 2
 HELD_ROWS = 2048
 """Rows of a piece of a chunk that is kept until the chunk is complete; shorter ones are copied
 together, as each piece of each column takes some microseconds."""
+HELD_PART = 4
+"""A piece is copied if the array of which it is a part, and which it keeps in memory, has more than
+so many times its rows."""
 Pieces = Sequence[np.ndarray]
 """Contiguous rows, one or more, that follow one another in a chunk of a column."""
 Encoded = bytes | bytearray | np.ndarray
@@ -302,7 +305,7 @@ class ChunkedColumns:
 
     A dataset is created when its first chunk is full, or in `finish`; a dataset with fewer rows
     than a chunk has a single chunk of its length. At most IN_FLIGHT + 1 chunks of each column are
-    in memory, with the arrays of which they are pieces.
+    in memory, with the arrays of which they are parts (HELD_PART).
     """
 
     def __init__(self, columns: Sequence[ChunkedColumn], chunk_rows: int = CHUNK_ROWS) -> None:
@@ -341,21 +344,22 @@ class ChunkedColumns:
             taken = min(self._chunk_rows - self._held, count - start)
             pieces = [rows[start : start + taken] for rows in arrays]
             start += taken
-            self._hold(pieces, taken)
+            if taken < self._chunk_rows and (taken < HELD_ROWS or HELD_PART * taken < count):
+                self._copy(pieces, taken)
+            else:
+                self._keep(pieces)
+            self._held += taken
             if self._held == self._chunk_rows:
                 self._start(self._taken(), threads)
 
-    def _hold(self, pieces: Sequence[np.ndarray], count: int) -> None:
-        """Adds pieces of `count` rows to the chunk that is not full."""
-        if count >= min(HELD_ROWS, self._chunk_rows):
-            self._copies = []
-            for pending, piece in zip(self._pending, pieces, strict=True):
-                pending.append(piece)
-        else:
-            self._copy(pieces, count)
-        self._held += count
+    def _keep(self, pieces: Sequence[np.ndarray]) -> None:
+        """Adds pieces to the chunk that is not full."""
+        self._copies = []
+        for pending, piece in zip(self._pending, pieces, strict=True):
+            pending.append(piece)
 
     def _copy(self, pieces: Sequence[np.ndarray], count: int) -> None:
+        """Adds pieces of `count` rows, which are not kept, to the chunk that is not full."""
         if not self._copies:
             left = self._chunk_rows - self._held
             self._copies = [np.empty((left, *rows.shape[1:]), rows.dtype) for rows in pieces]

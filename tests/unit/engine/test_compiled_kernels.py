@@ -273,7 +273,7 @@ def test_a_run_starts_no_other_process_to_name_the_processor(tmp_path):
     uname.chmod(0o755)
     env = os.environ | {"PATH": f"{tmp_path}{os.pathsep}{os.environ['PATH']}"}
     code = "import sys; from collidecli.cli.main import main; main(sys.argv[1:])"
-    args = "run samples/02_humanoid/humanoid.xml --frames 0 --json -o".split()
+    args = ["run", "samples/02_humanoid/humanoid.xml", "--frames", "0", "--json", "-o"]
     done = subprocess.run(
         [sys.executable, "-c", code, *args, f"{tmp_path}/x.contacts.h5"],
         capture_output=True,
