@@ -158,7 +158,7 @@ def test_first_instances_are_those_of_a_compiled_method(index: int, created: lis
 
 
 @pytest.mark.parametrize("annotation", ["ClassVar[int]", "typing.ClassVar", "InitVar[int]", "int"])
-@pytest.mark.parametrize("module", ["collidecli.scene.shapes", "other"])
+@pytest.mark.parametrize("module", ["collidecli.scene.model", "other"])
 def test_annotations_mean_what_they_mean_to_python(
     annotation: str, module: str, created: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
