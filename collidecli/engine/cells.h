@@ -109,6 +109,8 @@ ${EXTENTS}
         // Of a ball around the rounded centre that contains the ball around the exact one.
         const auto distance = ball + MAGNITUDE(center[0]) + MAGNITUDE(center[1]) + MAGNITUDE(center[2]);
         put(${RADIUS}, ball + outward * distance);
+        // Of the corners, in float64: shapes that only touch overlap, also where a corner is at 0.
+        const auto error = type == ${PLANE} ? 0.0f * center[0] : ${ROUNDING}f * distance;
         Many low[3], high[3];
         if (type != ${PLANE})
             extents(pose, low, high);
@@ -126,8 +128,8 @@ ${EXTENTS}
             }
             const ManySingle down = narrow(lower), up = narrow(upper);
             put(${CENTER} + k, center[k]);
-            put(${LOWER} + k, down - outward * MAGNITUDE(down));
-            put(${UPPER} + k, up + outward * MAGNITUDE(up));
+            put(${LOWER} + k, down - outward * MAGNITUDE(down) - error);
+            put(${UPPER} + k, up + outward * MAGNITUDE(up) + error);
         }
     };
     int offset = 0;

@@ -13,7 +13,7 @@ import numpy as np
 import warp as wp
 
 from collidecli.engine.device_model import LANES, MOVED_BY_WORLD, DeviceModel, Layout, ShapeRows
-from collidecli.engine.geometry.bounds import INFINITE, OUTWARD
+from collidecli.engine.geometry.bounds import INFINITE, OUTWARD, ROUNDING
 from collidecli.engine.geometry.lanes import COMPOSITION, EPILOGUE, LANE_STEP, LOAD, PRELUDE
 from collidecli.engine.geometry.real import CONE, PLANE, Pose
 from collidecli.engine.runtime.kernel import kernel
@@ -39,6 +39,7 @@ _VALUES: dict[str, Any] = {
 }
 _VALUES |= {
     "OUTWARD": OUTWARD,
+    "ROUNDING": ROUNDING,
     "INFINITE": INFINITE,
     "MOVED_BY_WORLD": MOVED_BY_WORLD,
     "PLANE": PLANE,

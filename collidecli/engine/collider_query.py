@@ -7,7 +7,7 @@ from collidecli.engine.device_model import Margins, ShapeRows
 from collidecli.engine.geometry.hulls import HullShape, hull_shape
 from collidecli.engine.geometry.primitives import Primitive, primitive_at
 from collidecli.engine.geometry.real import Pose, Real
-from collidecli.engine.pair_limits import pair_limits
+from collidecli.engine.pair_limits import max_separation_of, pair_limits
 
 
 @wp.struct
@@ -53,7 +53,7 @@ def row_pair(rows: ShapeRows, margins: Margins, row: wp.vec2i) -> RowPair:
     """The pair of rows (shape0, shape1)."""
     result = RowPair()
     limits = pair_limits(margins, row[0], row[1])
-    result.max_separation = limits.gap + limits.margin
+    result.max_separation = max_separation_of(limits)
     result.swapped = rows.type[row[0]] > rows.type[row[1]]
     result.row_a = wp.where(result.swapped, row[1], row[0])
     result.row_b = wp.where(result.swapped, row[0], row[1])

@@ -222,7 +222,7 @@ def bounds_inflation(model: Model) -> np.ndarray:
 
     With the rule "max" it is margin + g_i - g_min/2: the sum of two gaps is g_i + g_j - g_min >=
     max(g_i, g_j). Shapes of forced pairs, whose maximum separation may exceed the sum of their own,
-    have at least half of the largest one.
+    have at least half of the largest one. Grown by more than `pair_limits.above` adds to a sum.
     """
     margin = model.shapes.margin
     gap = model.shapes.gap
@@ -237,7 +237,7 @@ def bounds_inflation(model: Model) -> np.ndarray:
         inflation[np.unique(forced)] = np.maximum(
             inflation[np.unique(forced)], 0.5 * (pair_margin + pair_gap).max()
         )
-    return inflation
+    return inflation * (1.0 + 2.0**-23)
 
 
 def size_blocks(size: np.ndarray) -> np.ndarray:

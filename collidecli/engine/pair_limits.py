@@ -75,3 +75,22 @@ def pair_limits(margins: Margins, row0: int, row1: int) -> PairLimits:
         if not wp.isnan(margins.forced_gap[forced]):
             limits.gap = margins.forced_gap[forced]
     return limits
+
+
+@wp.func
+def above(gap: Real, margin: Real) -> Real:
+    """The separation [m] below which a distance, separation - margin, is at most a gap once it is
+    rounded to float32.
+
+    It is above gap + margin by less than half of the gap's last float32 bit, and by no less than
+    the last float64 bit of the sum; of a sum of 0, by a number whose square is not 0.
+    """
+    sum = gap + margin
+    more = wp.max(gap * Real(wp.static(2.0**-25)), wp.abs(sum) * Real(1.2e-16))
+    return sum + wp.max(more, Real(1.5e-45))
+
+
+@wp.func
+def max_separation_of(limits: PairLimits) -> Real:
+    """The separation below which a pair has a contact [m]."""
+    return above(limits.gap, limits.margin)

@@ -31,7 +31,7 @@ from collidecli.engine.device_model import LANES, DeviceModel, Layout, Margins, 
 from collidecli.engine.geometry.bounds import INFINITE
 from collidecli.engine.geometry.lanes import EPILOGUE, LANE_STEP, LOAD, PRELUDE
 from collidecli.engine.geometry.real import CAPSULE, SPHERE, Pose, Real
-from collidecli.engine.pair_limits import pair_limits
+from collidecli.engine.pair_limits import max_separation_of, pair_limits
 from collidecli.engine.runtime.chunk_counts import ElementCount
 from collidecli.engine.runtime.kernel import kernel
 from collidecli.engine.runtime.native_code import native
@@ -177,7 +177,7 @@ def test_lanes(
             limits = pair_limits(margins, row0, row1)
             size0 = rows.size[row0]
             size1 = rows.size[row1]
-            limit = wp.max(Real(0.0), size0[0] + size1[0] + limits.margin + limits.gap)
+            limit = wp.max(Real(0.0), size0[0] + size1[0] + max_separation_of(limits))
             bits = bits & lanes_near(
                 instances.pose, instance0, instance1, count, size0[1], size1[1], limit
             )

@@ -9,6 +9,9 @@ from collidecli.scene.shape_types import ShapeType
 OUTWARD = wp.constant(wp.float32(2.0e-7))
 """Relative widening of a float32 bound: exceeds the rounding of float64 to float32 plus one
 subtraction."""
+ROUNDING = wp.constant(wp.float32(2.0e-15))
+"""Bound of the float64 rounding of a corner, relative to the sum of its shape's extent and
+coordinates."""
 INFINITE = wp.constant(wp.float32(1.0e38))
 
 

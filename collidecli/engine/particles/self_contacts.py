@@ -388,7 +388,8 @@ class SelfStage(ElementStage):
         scene.elements, width, scene.node_width = upload_elements(device_model, rings)
         super().__init__(device_model, width, float_type)
         scene.cloud = upload_cloud(device_model)
-        set_field(scene, "distance", self._limit + tolerance)
+        # As `pair_limits.above`: a distance that float32 rounds to the limit is reported.
+        set_field(scene, "distance", self._limit * (1.0 + 2.0**-25) + tolerance)
         set_field(scene, "rest_distance", rest_distance)
 
     def kernels(self) -> list[wp.Kernel]:

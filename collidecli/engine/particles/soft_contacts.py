@@ -19,6 +19,7 @@ from collidecli.engine.contact_record import start_of
 from collidecli.engine.device_model import DeviceModel, Layout, ShapeRows
 from collidecli.engine.geometry.real import CONVEX_MESH, MESH, PLANE, Pose, Real, Vec3
 from collidecli.engine.ordered_contacts import offset_in_body, row_writers
+from collidecli.engine.pair_limits import above
 from collidecli.engine.particles import element_minimum, surface_minimum
 from collidecli.engine.particles.cloud import (
     Cloud,
@@ -124,7 +125,7 @@ def surroundings_of(
             low = wp.min(low, corner)
             high = wp.max(high, corner)
             radius = wp.max(radius, scene.cloud.radius[element[k]])
-    reach = radius + scene.gap
+    reach = above(scene.gap, radius)
     grown = Vec3(reach, reach, reach)
     return Surroundings(low - grown, high + grown, point, reach)
 
@@ -152,7 +153,7 @@ def is_candidate(
             return False
         pose = instances.pose[instance_of(chunk, scene.layout, cell, slot)]
         height = wp.transform_point(wp.transform_inverse(pose), around.point)[2]
-        return height < around.reach + scene.margin[row]
+        return height <= around.reach + scene.margin[row]
     return True
 
 
@@ -215,7 +216,7 @@ def element_in_shape(
     to_shape = wp.transform_inverse(pose)
     element = element_minimum.DeformableElement()
     element.count = wp.where(corners[2] < 0, 2, 3)
-    element.limit = scene.gap + margin
+    element.limit = above(scene.gap, margin)
     element.p = wp.transform_point(
         to_shape, position_in_cell(scene.cloud, cells, chunk, cell, corners[0])
     )
@@ -300,11 +301,10 @@ def _kernel_of(
                 position_in_cell(scene.cloud, cells, chunk, cell, corners[0]),
             )
         inflation = scene.margin[row] + radius
-        sample = sample_surface(
-            surfaces, row, scene.rows.size[row], point, inflation + scene.gap, radius
-        )
+        limit = above(scene.gap, inflation)
+        sample = sample_surface(surfaces, row, scene.rows.size[row], point, limit, radius)
         distance = sample.distance - inflation
-        if sample.found == 1 and distance < scene.gap:
+        if sample.found == 1 and sample.distance < limit:
             point_world = wp.transform_point(pose, sample.point)
             normal = wp.transform_vector(pose, sample.outward)
             record[index] = SoftRecord(weights, point_world, normal, distance, sample.feature)

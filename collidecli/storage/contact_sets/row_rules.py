@@ -57,10 +57,10 @@ adds 3 units of |R| |n|, whose length is at most sqrt(3): 10.4 units of n.n. A n
 computed in float64 and rounded once is within 2 units.
 """
 EQUATION = "dot(point1 - point0, normal) is not distance + margin0 + margin1"
-BELOW_GAP = "the distance is not less than the pair's gap"
+WITHIN_GAP = "the distance is above the pair's gap"
 UNIT_NORMAL = "the normal has not unit length"
 NOTED = (
-    *(EQUATION, BELOW_GAP, UNIT_NORMAL),
+    *(EQUATION, WITHIN_GAP, UNIT_NORMAL),
     *(f"{column.name} is not finite" for column in RIGID_COLUMNS if column.dtype.kind == "f"),
 )
 """Rules of rows that another engine need not keep."""
@@ -353,7 +353,7 @@ class PairRules:
         distance = columns["distance"].astype(np.float64)
         # The engine compares distance and gap before they are rounded to float32.
         slack = 4 * _UNIT_32 * (np.abs(distance) + np.abs(gap) + margin)
-        yield BELOW_GAP, distance > gap + slack
+        yield WITHIN_GAP, distance > gap + slack
 
 
 def _repeated(cell: np.ndarray, values: np.ndarray) -> np.ndarray:

@@ -10,7 +10,7 @@ import pytest
 from collidecli.cli.main import main
 from collidecli.errors import InputError
 from collidecli.storage.contact_sets.reader import ContactSet
-from collidecli.storage.contact_sets.row_rules import BELOW_GAP, EQUATION
+from collidecli.storage.contact_sets.row_rules import WITHIN_GAP, EQUATION
 from collidecli.verbs.check.check import check
 from collidecli.verbs.fidelity.fidelity import fidelity
 from collidecli.verbs.fidelity.request import FidelityRequest
@@ -36,7 +36,7 @@ def test_import_of_rows(rule: str, falling, rows, saved):
     result = check(path)
     assert result.good, result.findings
     notes = {note.what for note in result.notes or ()}
-    assert f"{BELOW_GAP} (5 rows)" in notes
+    assert f"{WITHIN_GAP} (5 rows)" in notes
     assert any(EQUATION in note for note in notes) == (rule == "unspecified")
     with ContactSet.open(path) as contacts:
         assert contacts.version == (1, 5)

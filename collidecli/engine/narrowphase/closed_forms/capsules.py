@@ -84,7 +84,7 @@ def collide_capsule_box(
     """
     center_b = wp.transform_get_translation(pose_b_to_a)
     bound = size_a[0] + size_a[1] + max_separation + wp.length(size_b)
-    if bound <= Real(0.0) or wp.dot(center_b, center_b) >= bound * bound:
+    if bound <= Real(0.0) or wp.dot(center_b, center_b) > bound * bound:
         return 0
     rotation = wp.quat_to_matrix(wp.transform_get_rotation(pose_b_to_a))
     center = -(center_b * rotation)
@@ -329,7 +329,7 @@ def collide_capsule_capsule(
     half_b = size_b[1]
     radii = size_a[0] + size_b[0]
     bound = radii + max_separation + half_a + half_b
-    if bound <= Real(0.0) or wp.dot(center_b, center_b) >= bound * bound:
+    if bound <= Real(0.0) or wp.dot(center_b, center_b) > bound * bound:
         return 0
     axis_b = wp.quat_rotate(wp.transform_get_rotation(pose_b_to_a), UP)
     nearest = nearest_of_segments(half_a, center_b, axis_b, half_b)

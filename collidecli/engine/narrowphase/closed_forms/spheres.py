@@ -75,7 +75,7 @@ def collide_sphere_capsule(
     center = wp.transform_get_translation(pose_b_to_a)
     radii = size_a[0] + size_b[0]
     bound = radii + max_separation + size_b[1]
-    if bound <= Real(0.0) or wp.dot(center, center) >= bound * bound:
+    if bound <= Real(0.0) or wp.dot(center, center) > bound * bound:
         return 0
     rotation = wp.transform_get_rotation(pose_b_to_a)
     in_b = -wp.quat_rotate_inv(rotation, center)
@@ -120,7 +120,7 @@ def sphere_collider(
         center = wp.transform_get_translation(pose_b_to_a)
         radius = size_a[0]
         bound = radius + max_separation + bounding_radius(size_b)
-        if bound <= Real(0.0) or wp.dot(center, center) >= bound * bound:
+        if bound <= Real(0.0) or wp.dot(center, center) > bound * bound:
             return 0
         rotation = wp.transform_get_rotation(pose_b_to_a)
         nearest = nearest_point(size_b, -wp.quat_rotate_inv(rotation, center))

@@ -355,7 +355,7 @@ def nearest_of_difference(
     while step < GJK_LIMIT:
         w = difference_support(difference, direction)
         along = -wp.dot(direction, w.point)
-        if along >= max_separation and along > Real(0.0):
+        if along > max_separation and along > Real(0.0):
             result.state = BEYOND_MAX_SEPARATION
             result.distance = along
             break

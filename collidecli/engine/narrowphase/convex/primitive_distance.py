@@ -181,7 +181,7 @@ def by_separating_axes(difference: MinkowskiDifference, max_separation: Real) ->
     state = UNDECIDED
     if separation.depth > Real(0.0):
         state = DECIDED if separation.is_proved == 1 else CONDITIONAL
-    elif separation.depth < Real(0.0) and separation.depth <= -max_separation:
+    elif separation.depth < Real(0.0) and separation.depth < -max_separation:
         state = FAR
     return EarlyOut(state, -separation.depth, separation.normal, separation.on_a)
 
@@ -263,7 +263,7 @@ def by_newton(difference: MinkowskiDifference, max_separation: Real) -> EarlyOut
         if guess.is_valid == 1:
             along = difference_support(difference, guess.normal)
             height = wp.dot(along.point, guess.normal)
-        if height < Real(0.0) and -height >= max_separation:
+        if height < Real(0.0) and -height > max_separation:
             return EarlyOut(FAR, -height, guess.normal, Vec3())
         discontinuities = discontinuities_of(guess.discontinuities, attempt)
         if guess.is_valid == 1 and (attempt > 0 or height < Real(0.0)) and discontinuities >= 0:

@@ -352,7 +352,7 @@ def top_sub_pairs(field: Field, bounds: FieldBounds, out: SubPairList, start: in
             if heights.known == 1:
                 square = squared_distance_to_square(field, traversal, bounds.center)
                 passes = bounds.lower[2] > heights.high or bounds.upper[2] < heights.low
-                passes = passes or square >= bounds.ball * bounds.ball
+                passes = passes or square > bounds.ball * bounds.ball
         if passes:
             traversal = skip_square(traversal)
         elif traversal.level > FIRST:

@@ -460,8 +460,8 @@ def test_boxes_with_equal_centres_have_four_contacts():
 
 def test_contacts_of_boxes_end_at_max_separation():
     pose = pose_of((0, 0, 2.1))
-    assert collide(CUBE_SIZE, CUBE_SIZE, pose, 0.1 - 1e-9).count[0] == 0
-    assert collide(CUBE_SIZE, CUBE_SIZE, pose, 0.1 + 1e-9).count[0] == 4
+    assert collide(CUBE_SIZE, CUBE_SIZE, pose, 0.1 - 1e-8).count[0] == 0
+    assert collide(CUBE_SIZE, CUBE_SIZE, pose, 0.1 + 1e-8).count[0] == 4
     tilt = 0.01
     pose = pose_of((0, 0, 2.0), (0, np.sin(tilt / 2), 0, np.cos(tilt / 2)))
     assert collide(CUBE_SIZE, CUBE_SIZE, pose, 0.05).count[0] == 4

@@ -218,7 +218,7 @@ ROW_CASES = {
     "the normal has not unit length": times("normal", 1.00001),
     "is not distance + margin0 + margin1": times("distance", 1.0, 2e-6),
     "dot(point1 - point0, normal)": times("normal", -1.0),
-    "the distance is not less than the pair's gap": times("distance", 1.0, 0.6),
+    "the distance is above the pair's gap": times("distance", 1.0, 0.6),
 }
 
 
