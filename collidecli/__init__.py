@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from collidecli.adapters.problem import Problem
     from collidecli.errors import CollideError, InputError, OutputError
     from collidecli.importers.mesh_files import read_mesh
+    from collidecli.python.bounds import bounding_boxes
     from collidecli.python.builder import ModelBuilder
     from collidecli.python.contact_set import Contacts, ContactSet
     from collidecli.python.contacts import collide, open_contacts
@@ -65,6 +66,7 @@ _HOME = {
     name: f"collidecli.{module}"
     for module, names in {
         "adapters.problem": "Problem",
+        "python.bounds": "bounding_boxes",
         "python.builder": "ModelBuilder",
         "python.contact_set": "Contacts ContactSet",
         "python.contacts": "collide open_contacts",
@@ -135,6 +137,7 @@ __all__ += [
 ]
 __all__ += [
     "audit",
+    "bounding_boxes",
     "check",
     "clearance",
     "collide",

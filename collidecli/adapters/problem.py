@@ -27,6 +27,7 @@ from collidecli.motions.scenes import MotionResult, scene_in_motion
 from collidecli.numerics.poses import compose_poses, inverse_poses, moved_points
 from collidecli.results.result import Progress
 from collidecli.scene.allowed_pairs import pair_lengths
+from collidecli.scene.arguments import python_methods
 from collidecli.scene.chosen_pairs import trigger_notes
 from collidecli.scene.contact_columns import RIGID_COLUMNS, ROW_ORDER, ContactBlock
 from collidecli.scene.mixing import pair_rows
@@ -40,6 +41,7 @@ from collidecli.temporary_folders import TemporaryFolder
 FRAMES_AT_ONCE = 256
 
 
+@python_methods
 @dataclass(frozen=True)
 class Problem:
     """A scene in motion as an adapter of another engine reads it: C cells, a world in a frame each;

@@ -53,8 +53,9 @@ class EventStream:
 
     keys: pairs of the intervals' keys. frames: frames of the intervals' indices. worlds: selected
     worlds. contact_count: contacts and hydroelastic surfaces of the selected pairs, worlds and
-    frames; touching_count: those that touch. without_values: columns of `rows` that are NaN where
-    a pair is of a set of touches. notes: warnings.
+    frames; touching_count: those that touch, and object_count: of these, those of particle objects
+    with each other, which touch at any distance. without_values: columns of `rows` that are NaN
+    where a pair is of a set of touches. notes: warnings.
 
     Raises InputError for a threshold beyond the gap of every pair, for patterns, worlds and frames
     that are not in the set, and for unsorted times if the merge gap depends on them.
@@ -88,7 +89,7 @@ class EventStream:
         self.keys = pair_keys(contacts, options.by, options.by_name)
         self._selection = PairSelection(contacts, options)
         self._tracker = IntervalTracker(self.frames, options.merge_gap)
-        self.contact_count = self.touching_count = 0
+        self.contact_count = self.touching_count = self.object_count = 0
 
     def rows(self, intervals: Intervals) -> dict[str, np.ndarray]:
         """See `interval_rows`."""
@@ -175,11 +176,13 @@ class EventStream:
         # In float32, like the column, so that a distance that was written as 0.001 equals the
         # threshold 0.001.
         near = distance <= np.float32(self._options.threshold)
-        near |= shape0 >= len(self.contacts.shapes)  # contacts of particle objects with each other
+        is_of_objects = shape0 >= len(self.contacts.shapes)  # of two of them, or of one with itself
+        near |= is_of_objects
         if self.without_values:
             near |= distance == UNKNOWN_DISTANCE
         rows = np.flatnonzero(near if selected is None else near & selected)
         self.touching_count += len(rows)
+        self.object_count += int(is_of_objects[rows].sum())
         cell = cell[rows]
         key = self.keys.key(world[cell], shape0[rows], shape1[rows])
         intervals = touches(key, index[cell], distance[rows])

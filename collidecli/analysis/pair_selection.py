@@ -12,8 +12,6 @@ from collidecli.analysis.touch_intervals import MergeGap
 from collidecli.errors import InputError
 from collidecli.scene import contact_columns
 from collidecli.scene.options import recorded_number
-from collidecli.scene.particle_objects import ParticleObjects
-from collidecli.scene.particles import LOOSE
 from collidecli.scene.patterns import Sides, matching_paths
 from collidecli.storage.contact_sets.reader import ContactSet
 from collidecli.storage.contact_sets.row_rules import (

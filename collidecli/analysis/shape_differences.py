@@ -15,13 +15,15 @@ ShapeOfModel = tuple["Model", int]
 """A model and a row of its shapes."""
 
 
-def shape_differences(a: ShapeOfModel, b: ShapeOfModel) -> list[dict[str, Any]]:
+def shape_differences(
+    a: ShapeOfModel, b: ShapeOfModel, pose_of_b: np.ndarray | None = None
+) -> list[dict[str, Any]]:
     """Differences of two shapes, each with `what`, and the values `a` and `b`: type, sizes [m],
     position in the body [m], rotation in the body (quaternion, xyzw), vertices of hulls and meshes,
     heights of heightfields.
 
     Poses are compared to the bit, quaternions up to their sign. A mesh with equal vertices in
-    another order differs.
+    another order differs. pose_of_b: float64[7], of the second shape in place of its own.
     """
     kinds = [ShapeType(int(model.shapes.type[row])) for model, row in (a, b)]
     if kinds[0] != kinds[1]:
@@ -32,6 +34,8 @@ def shape_differences(a: ShapeOfModel, b: ShapeOfModel) -> list[dict[str, Any]]:
     if sizes[0] != sizes[1]:
         differences.append(_difference(f"size ({', '.join(names)})", *sizes))
     poses = [model.shapes.pose[row] for model, row in (a, b)]
+    if pose_of_b is not None:
+        poses[1] = pose_of_b
     if not np.array_equal(poses[0][:3], poses[1][:3]):
         differences.append(
             _difference("position in its body", *(tuple(pose[:3].tolist()) for pose in poses))

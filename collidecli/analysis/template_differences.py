@@ -18,6 +18,7 @@ def template_rows(
     template: np.ndarray,
     world_template: np.ndarray,
     differences: Callable[[int, int], list[Difference]],
+    names: Sequence[str] | None = None,
 ) -> list[dict[str, Any]]:
     """A row for each template, compared with the one of the most worlds, the first of equal ones.
 
@@ -25,13 +26,16 @@ def template_rows(
     rows of shapes with one path. Each row has `template`, `worlds`, `world` (its first),
     `reference` (the template that it is compared with, None for that one), and `differences`: for
     each attribute `what`, the number of `shapes` that differ in it, and `examples` with path, a, b.
-    A shape that only one of the two has is a "missing shape" or an "extra shape".
+    A shape that only one of the two has is a "missing shape" or an "extra shape". names: of each
+    shape, equal for those that are compared, None for `paths`; examples have the path in the
+    reference, and that of an extra shape.
     """
     numbers, worlds = np.unique(world_template, return_counts=True)
     if not len(numbers):
         return []
     reference = int(numbers[np.argmax(worlds)])
-    of_reference = _rows_by_path(paths, template, reference)
+    names = paths if names is None else names
+    of_reference = _rows_by_name(names, template, reference)
     rows = []
     for number, world_count in zip(numbers.tolist(), worlds.tolist(), strict=True):
         rows.append(
@@ -42,28 +46,32 @@ def template_rows(
                 "reference": None if number == reference else reference,
                 "differences": []
                 if number == reference
-                else _grouped(of_reference, _rows_by_path(paths, template, number), differences),
+                else _grouped(
+                    paths, of_reference, _rows_by_name(names, template, number), differences
+                ),
             }
         )
     return rows
 
 
-def _rows_by_path(paths: Sequence[str], template: np.ndarray, number: int) -> dict[str, int]:
-    return {paths[row]: row for row in np.flatnonzero(template == number).tolist()}
+def _rows_by_name(names: Sequence[str], template: np.ndarray, number: int) -> dict[str, int]:
+    return {names[row]: row for row in np.flatnonzero(template == number).tolist()}
 
 
 def _grouped(
+    paths: Sequence[str],
     first: Mapping[str, int],
     second: Mapping[str, int],
     differences: Callable[[int, int], list[Difference]],
 ) -> list[dict[str, Any]]:
     found: dict[str, dict[str, Any]] = {}
-    for path in dict.fromkeys((*first, *second)):
-        if path not in second or path not in first:
-            what = "missing" if path not in second else "extra"
-            listed = [{"what": f"{what} shape", "a": path in first, "b": path in second}]
+    for name in dict.fromkeys((*first, *second)):
+        path = paths[first[name] if name in first else second[name]]
+        if name not in second or name not in first:
+            what = "missing" if name not in second else "extra"
+            listed = [{"what": f"{what} shape", "a": name in first, "b": name in second}]
         else:
-            listed = differences(first[path], second[path])
+            listed = differences(first[name], second[name])
         for one in listed:
             group = found.setdefault(
                 one["what"], {"what": one["what"], "shapes": 0, "examples": []}

@@ -20,6 +20,7 @@ from collidecli.engine.joint_kinematics import (
     UNPOSED,
     TreeBodies,
     TreeJoints,
+    TreeSteps,
     tree_structs,
 )
 from collidecli.engine.runtime.kernel import kernel
@@ -32,6 +33,7 @@ from collidecli.scene.joint_tree import JointTree
 def pose_configuration(
     bodies: TreeBodies,
     joints: TreeJoints,
+    steps: TreeSteps,
     coordinates: wp.array[wp.float64],
     coordinate_count: int,
     number: int,
@@ -46,6 +48,7 @@ def pose_configuration(
 def pose_configurations(
     bodies: TreeBodies,
     joints: TreeJoints,
+    steps: TreeSteps,
     coordinates: wp.array[wp.float64],
     coordinate_count: int,
     poses: wp.array[Pose],
@@ -54,26 +57,26 @@ def pose_configurations(
     """One thread per configuration: world poses xyzw of all bodies but the world. unposed: 1 where
     one needs the host."""
     number = wp.tid()
-    if not pose_configuration(bodies, joints, coordinates, coordinate_count, number, poses):
+    if not pose_configuration(bodies, joints, steps, coordinates, coordinate_count, number, poses):
         wp.atomic_max(unposed, 0, 1)
 
 
 def posed_on_device(joints: JointPoses, name: str, workspace: Workspace) -> wp.array:
     """The poses of the bodies in each configuration, as array `name` of the scratch memory; UNPOSED
     of the chunk is not 0 where they need the host."""
-    bodies, tree_joints = _uploaded(joints.tree, workspace)
+    structs = _uploaded(joints.tree, workspace)
     frames, worlds, width = joints.coordinates.shape
     count = frames * worlds
     coordinates = workspace.array("joint_coordinates", count * width, wp.float64)
     workspace.upload(coordinates, joints.coordinates)
     poses = workspace.array(name, count * (len(joints.tree.body_kind) - 1), Pose)
     unposed = workspace.counts.flag(UNPOSED)
-    arguments = [bodies, tree_joints, coordinates, width, poses, unposed]
+    arguments = [*structs, coordinates, width, poses, unposed]
     workspace.launch(pose_configurations, count, arguments)
     return poses
 
 
-def _uploaded(tree: JointTree, workspace: Workspace) -> tuple[TreeBodies, TreeJoints]:
+def _uploaded(tree: JointTree, workspace: Workspace) -> tuple[TreeBodies, TreeJoints, TreeSteps]:
     """The tree on the device; the last one is kept."""
     if workspace.joint_tree is None or workspace.joint_tree[0] is not tree:
 
@@ -82,5 +85,8 @@ def _uploaded(tree: JointTree, workspace: Workspace) -> tuple[TreeBodies, TreeJo
             kind = wp.int32 if isinstance(values, list) else wp.float64
             return workspace.uploaded(flat, kind)
 
-        workspace.joint_tree = tree, tree_structs(tree, array_of)
+        steps = TreeSteps()
+        steps.numbers = array_of(tree.steps.numbers)
+        steps.frames = array_of(np.array(tree.steps.frames, np.float64))
+        workspace.joint_tree = tree, (*tree_structs(tree, array_of), steps)
     return workspace.joint_tree[1]

@@ -236,6 +236,91 @@
         for (int k = 0; k < 7; ++k)
             out[7 * (body - 1) + k] = xyzw[k];
     }
+// == frames
+    // Products of numerics.pose_columns, xyzw, whose order of operations this is.
+    const auto turn = [](const double* q, const double* v, double* turned) {
+        const double tx = 2.0 * (q[1] * v[2] - q[2] * v[1]);
+        const double ty = 2.0 * (q[2] * v[0] - q[0] * v[2]);
+        const double tz = 2.0 * (q[0] * v[1] - q[1] * v[0]);
+        const double x = v[0] + q[3] * tx + q[1] * tz - q[2] * ty;
+        const double y = v[1] + q[3] * ty + q[2] * tx - q[0] * tz;
+        turned[2] = v[2] + q[3] * tz + q[0] * ty - q[1] * tx;
+        turned[0] = x;
+        turned[1] = y;
+    };
+    const auto turn_by = [](double* p, const double* q) {  // p becomes p q
+        const double x = p[3] * q[0] + p[0] * q[3] + p[1] * q[2] - p[2] * q[1];
+        const double y = p[3] * q[1] - p[0] * q[2] + p[1] * q[3] + p[2] * q[0];
+        const double z = p[3] * q[2] + p[0] * q[1] - p[1] * q[0] + p[2] * q[3];
+        p[3] = p[3] * q[3] - p[0] * q[0] - p[1] * q[1] - p[2] * q[2];
+        p[0] = x;
+        p[1] = y;
+        p[2] = z;
+    };
+    const auto compose = [&](double* a, const double* b) {  // a becomes a b
+        double moved[3];
+        turn(a + 3, b, moved);
+        for (int k = 0; k < 3; ++k)
+            a[k] = a[k] + moved[k];
+        turn_by(a + 3, b + 3);
+    };
+    const auto invert = [&](double* a) {
+        for (int k = 3; k < 6; ++k)
+            a[k] = -a[k];
+        turn(a + 3, a, a);
+        for (int k = 0; k < 3; ++k)
+            a[k] = -a[k];
+    };
+    const auto set_identity = [](double* a) {
+        for (int k = 0; k < 7; ++k)
+            a[k] = k == 6 ? 1.0 : 0.0;
+    };
+    const auto copy = [](double* to, const double* from, int count) {
+        for (int k = 0; k < count; ++k)
+            to[k] = from[k];
+    };
+// == steps
+    double at[7], motion[7];
+    for (int first = 0; first < steps.numbers.shape[0]; first += ${STEP_NUMBERS}) {
+        const int* step = steps.numbers.data + first;
+        const int kind = step[0], index = step[1];
+        if (kind == ${FROM_FRAME})
+            copy(at, steps.frames.data + 7 * index, 7);
+        else if (kind == ${FROM_BODY} && index < 0)
+            set_identity(at);
+        else if (kind == ${FROM_BODY})
+            copy(at, out + 7 * index, 7);
+        else if (kind == ${FROM_COORDINATES})
+            copy(at, row + index, 7);
+        else if (kind == ${BY_FRAME})
+            compose(at, steps.frames.data + 7 * index);
+        else if (kind == ${BY_BODY})
+            compose(at, out + 7 * index);
+        else if (kind == ${AT_REST})
+            set_identity(motion);
+        else if (kind == ${SHIFT})
+            motion[index] = row[step[2]];
+        else if (kind == ${TURN}) {
+            double rotation[4] = {0.0, 0.0, 0.0, 0.0};
+            if (!sincos(0.5 * row[step[2]], rotation[index], rotation[3]))
+                return false;
+            turn_by(motion + 3, rotation);
+        } else if (kind == ${ROTATION}) {
+            double q[4];
+            for (int k = 0; k < 4; ++k)
+                q[k] = row[step[1 + k]];
+            const double norm = root(q[0] * q[0] + q[1] * q[1] + q[2] * q[2] + q[3] * q[3]);
+            for (int k = 0; k < 4; ++k)
+                motion[3 + k] = q[k] / norm;
+        } else if (kind == ${BY_MOTION})
+            compose(at, motion);
+        else if (kind == ${BY_INVERSE}) {
+            invert(motion);
+            compose(at, motion);
+        } else if (kind == ${STORE})
+            copy(out + 7 * index, at, 7);
+    }
+// == checked
     // As storage.array_loops.normalize, which reads of a recording end with.
     bool is_valid = true;
     for (int body = 1; body < width; ++body) {

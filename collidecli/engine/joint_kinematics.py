@@ -17,6 +17,7 @@ from collidecli.engine.runtime.kernel import kernel
 from collidecli.engine.runtime.kernel_loader import begin_loading, is_found, is_loaded
 from collidecli.engine.runtime.native_code import native
 from collidecli.numerics.trigonometry import COSINE, HALF_PI_PARTS, MODERATE, SINE, TWO_OVER_PI
+from collidecli.scene import joint_tree
 from collidecli.scene.joint_tree import (
     BALL,
     FIXED,
@@ -57,21 +58,24 @@ _BODIES = native(
 )
 
 
+_STEP_NAMES = (
+    *("FROM_FRAME", "FROM_BODY", "FROM_COORDINATES", "BY_FRAME", "BY_BODY", "AT_REST", "SHIFT"),
+    *("TURN", "ROTATION", "BY_MOTION", "BY_INVERSE", "STORE", "STEP_NUMBERS"),
+)
 ONE_TREE = "".join(
     (
         native(__file__, "numbers"),
         _SINCOS,
         _QUATERNIONS,
         _MOVE,
+        native(__file__, "frames"),
+        native(__file__, "configuration", FIXED=FIXED, FREE=FREE, JOINTED=JOINTED),
         native(
             __file__,
-            "configuration",
-            FIXED=FIXED,
-            FREE=FREE,
-            JOINTED=JOINTED,
-            TOLERANCE=QUATERNION_TOLERANCE,
-            LIMIT=POSITION_LIMIT,
+            "steps",
+            **{name: getattr(joint_tree, name) for name in _STEP_NAMES},
         ),
+        native(__file__, "checked", TOLERANCE=QUATERNION_TOLERANCE, LIMIT=POSITION_LIMIT),
     )
 )
 """C++ of one configuration, without vectors, for a thread of a device."""
@@ -96,6 +100,14 @@ class TreeJoints:
     kind: wp.array[wp.int32]
     address: wp.array[wp.int32]
     numbers: wp.array[wp.float64]
+
+
+@wp.struct
+class TreeSteps:
+    """Steps of a `JointTree`, its arrays flat."""
+
+    numbers: wp.array[wp.int32]
+    frames: wp.array[wp.float64]
 
 
 @wp.func_native(_TYPES + _SINCOS + _QUATERNIONS + _MOVE + _BODIES)

@@ -196,24 +196,68 @@ def _last_dimension(name: str, width: int) -> str:
     return "axis" if width == len(AXES) and name not in OF_PARTICLES else f"{name}_part"
 
 
-def dense_intervals(axes: Axes, touches: np.ndarray) -> NamedColumns:
-    """A row for each run of frames of an entry that touches, ordered by its begin; bool[F, ...].
+def dense_intervals(
+    axes: Axes,
+    touches: np.ndarray,
+    recorded: np.ndarray | None = None,
+    distance: np.ndarray | None = None,
+) -> NamedColumns:
+    """A row for each run of frames of an entry that touches, ordered by its begin; bool[F, W, ...].
 
-    Columns: those of the other axes, begin_frame, last_frame, begin_time, last_time. axes: the
-    first one has `frame` and `time`.
+    Columns, with the names and meanings of those of `ContactSet.events`: those of the other axes,
+    begin_frame, last_frame, begin_time, end_time, begin_known, end_known, touching_frames; with
+    distances least_distance, deepest_frame and deepest_time. axes: the first one has `frame` and
+    `time`. recorded: bool[F, W], None is all. distance: [F, W, ...] [m].
     """
     step = np.diff(
         np.pad(touches.astype(np.int8), ((1, 1), *((0, 0),) * (touches.ndim - 1))), axis=0
     )
     begin, end = (np.stack(np.nonzero(np.moveaxis(step, 0, -1) == sign)) for sign in (1, -1))
     order = np.argsort(begin[-1], kind="stable")
-    begin = begin[:, order]
-    last = end[-1, order] - 1
+    entry = begin[:-1, order]
+    first = begin[-1, order]
+    following = end[-1, order]
     columns = {
         name: values[row]
-        for of_axis, row in zip(axes[1:], begin, strict=False)
+        for of_axis, row in zip(axes[1:], entry, strict=False)
         for name, values in of_axis.items()
     }
-    for name, values in axes[0].items():
-        columns |= {f"begin_{name}": values[begin[-1]], f"last_{name}": values[last]}
+    known = np.ones(touches.shape[:2], bool) if recorded is None else recorded
+    known = np.pad(known, ((1, 1), (0, 0)))  # no frame before the first and after the last
+    frame = axes[0]["frame"]
+    time = axes[0]["time"]
+    end_known = known[following + 1, entry[0]]
+    next_time = np.append(time, np.nan)[following]
+    columns |= {
+        "begin_frame": frame[first],
+        "last_frame": frame[following - 1],
+        "begin_time": time[first],
+        "end_time": np.where(end_known, next_time, np.nan),
+        "begin_known": known[first, entry[0]],
+        "end_known": end_known,
+        "touching_frames": following - first,
+    }
+    if distance is not None:
+        least, deepest = _least_of_runs(np.moveaxis(distance, 0, -1), entry, first, following)
+        columns |= {
+            "least_distance": least,
+            "deepest_frame": frame[deepest],
+            "deepest_time": time[deepest],
+        }
     return NamedColumns(columns)
+
+
+def _least_of_runs(
+    values: np.ndarray, entry: np.ndarray, first: np.ndarray, following: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """The least value of each run of frames, and the first frame with it. values: [..., F]. entry:
+    int[D, n], the other indices of each run. first, following: int[n], its first frame and the one
+    after its last."""
+    length = following - first
+    run = np.repeat(np.arange(len(first)), length)
+    offset = np.cumsum(length) - length
+    at = np.arange(length.sum()) - offset[run] + first[run]
+    found = values[(*entry[:, run], at)]
+    order = np.lexsort((at, found, run))
+    best = order[offset]
+    return found[best], at[best]

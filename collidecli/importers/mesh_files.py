@@ -14,6 +14,7 @@ from types import ModuleType
 import numpy as np
 
 from collidecli.errors import InputError
+from collidecli.scene.arguments import python_call
 from collidecli.storage.reading_limit import check_size
 from collidecli.storage.regular_files import (
     open_input,
@@ -56,6 +57,7 @@ class MeshFile:
     notes: tuple[str, ...] = ()
 
 
+@python_call
 def read_mesh(path: str | os.PathLike[str], scale: float = 1.0) -> tuple[np.ndarray, np.ndarray]:
     """Vertices float64[n, 3] [m] and triangles int64[m, 3] of a mesh file, with all of its parts.
 

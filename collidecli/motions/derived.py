@@ -10,6 +10,7 @@ import numpy as np
 
 from collidecli.elapsed import NOT_RUN, Elapsed
 from collidecli.scene.episodes import Episodes
+from collidecli.scene.joint_poses import HasJointPoses, JointPoses
 from collidecli.scene.motion import Motion, has_joint_tree, recorded_particles
 from collidecli.scene.shape_switches import switches_of
 
@@ -39,6 +40,13 @@ class SlicedMotion:
             return self._motion.read(picked)
         # Frame by frame, so that the frames between two selected ones are never in memory.
         return np.concatenate([self._motion.read(range(frame, frame + 1)) for frame in picked])
+
+    def read_joints(self, frames: range) -> JointPoses | None:
+        """See `HasJointPoses`: of consecutive frames."""
+        picked = self._frames[frames.start : frames.stop]
+        if self._frames.step != 1 or not isinstance(self._motion, HasJointPoses):
+            return None
+        return self._motion.read_joints(picked)
 
     def read_particles(self, frames: range) -> np.ndarray | None:
         picked = self._frames[frames.start : frames.stop]

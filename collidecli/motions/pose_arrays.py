@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from collidecli.errors import InputError
-from collidecli.scene.arguments import float_array, is_number
+from collidecli.scene.argument_types import is_number
+from collidecli.scene.arguments import float_array
 from collidecli.scene.motion import FRAME, SECOND, TimedMotion
 from collidecli.storage.pose_checks import check_positions, normalize, pose_fault
 

@@ -121,18 +121,22 @@ class Canvas:
         axes.set_axisbelow(True)
 
     def legend(self, axes: Axes, columns: int) -> None:
-        """Adds a legend above the axes at their left; on a phone at the left of the figure, to
-        avoid clipping."""
-        from matplotlib.transforms import blended_transform_factory
-
-        left = axes.figure.transFigure if self.narrow else axes.transAxes
-        place = {
-            "bbox_to_anchor": (0.0, 1.0),
-            "bbox_transform": blended_transform_factory(left, axes.transAxes),
-        }
+        """Adds a legend above the axes; see `above`."""
+        place = self.above(axes)
         space = {"handlelength": 1.0, "columnspacing": 1.2, "borderaxespad": 0.0, "borderpad": 0.3}
         text = {"fontsize": self.font - 0.5, "labelcolor": self.colours["muted"]}
         axes.legend(loc="lower left", ncols=columns, frameon=False, **place, **space, **text)
+
+    def above(self, axes: Axes) -> dict[str, Any]:
+        """Place of a legend's lower left corner: above the axes at their left; on a phone at the
+        left of the figure, to avoid clipping."""
+        from matplotlib.transforms import blended_transform_factory
+
+        left = axes.figure.transFigure if self.narrow else axes.transAxes
+        return {
+            "bbox_to_anchor": (0.0, 1.0),
+            "bbox_transform": blended_transform_factory(left, axes.transAxes),
+        }
 
     def hover(
         self, axes: Axes, x: tuple[float, float] | None, y: tuple[float, float], text: str

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import groupby
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -85,7 +85,7 @@ def _scale(axes: Axes, canvas: Canvas, most: float, words: str) -> None:
     child = HPacker(
         children=[texts[0], OffsetImage(strip, zoom=1.0), texts[1]], align="center", pad=0, sep=6
     )
-    place: dict[str, Any] = {"bbox_to_anchor": (0.0, 1.0), "bbox_transform": axes.transAxes}
+    place = canvas.above(axes)
     axes.add_artist(
         AnchoredOffsetbox("lower left", child=child, frameon=False, pad=0.3, borderpad=0, **place)
     )

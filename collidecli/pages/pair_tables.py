@@ -9,7 +9,7 @@ from rich.table import Table
 from collidecli.pages.names import world_text
 from collidecli.pages.quantities import ResultDict, gap_range_text, length
 from collidecli.pages.tables import Column, more_text, pair_columns, rows_table
-from collidecli.scene.contact_columns import OF_PARTICLES
+from collidecli.scene.contact_columns import OF_PARTICLES, TOUCHES
 from collidecli.wording import count, plural
 
 
@@ -35,6 +35,18 @@ def deepest_text(deepest: ResultDict | None) -> str:
     when = f"frame {deepest['frame']}, world {world_text(deepest['world'], deepest['episode'])}"
     names = " and ".join(filter(None, (deepest["shape0"], deepest["shape1"])))
     return f"{what}, {when}" + (f": {names}" if names else "")
+
+
+def contact_rows(result: ResultDict) -> list[tuple[str, str]]:
+    """Rows of a summary: contacts, triggers and the deepest contact; of a set of touches that they
+    are not computed."""
+    if TOUCHES.name in (result.get("groups") or {}):
+        return [("contacts", "not computed, by --touch-only"), *trigger_rows(result)]
+    return [
+        ("contacts", contact_text(result)),
+        *trigger_rows(result),
+        ("deepest", deepest_text(result["deepest"])),
+    ]
 
 
 def contact_text(result: ResultDict) -> str:

@@ -25,15 +25,20 @@ def seconds(value: float) -> str:
     return "0 s" if value == 0.0 else f"{value * 1e9:.3g} ns"
 
 
+ROUNDING = 1e-12
+"""Lengths below this are rounding, and 0 in tables [m]: coordinates of some kilometres are
+multiples of 1e-12 m in double precision. Files have them as computed."""
+
+
 def length(metres: float) -> str:
-    """A signed length with four significant digits, in m, mm or µm."""
+    """A signed length with four significant digits, in m, mm or µm; 0 below `ROUNDING`."""
     if abs(metres) >= 1e4:
         return f"{metres:.0f} m"
     for factor, unit in ((1.0, "m"), (1e3, "mm"), (1e6, "µm")):
         digits = f"{metres * factor:.4g}"
         if abs(float(digits)) >= 1.0:
             return f"{digits} {unit}"
-    return "0 m" if metres == 0.0 else f"{metres:.3g} m"
+    return "0 m" if abs(metres) < ROUNDING else f"{metres:.3g} m"
 
 
 def length_unit(metres: float) -> tuple[float, str]:

@@ -80,7 +80,7 @@ def _world_tables(sizes: ResultDict, limit: int | None) -> list[RenderableType]:
         return []
     names = [peak["name"] for peak in sizes["peaks"]]
     shown = sorted(worlds, key=lambda row: -row["contacts"]["count"])[:limit]
-    columns: list[Column] = [("world", "right", lambda row: str(row["world"]))]
+    columns: list[Column] = [("world", "left", lambda row: str(row["world"]))]
     for name in names:
         columns += [
             (name, "right", lambda row, name=name: count(row[name]["count"])),

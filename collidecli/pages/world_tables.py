@@ -11,7 +11,7 @@ from collidecli.wording import count, plural
 MOST_SCORE = 100
 """Greatest score that a table states."""
 WORLD_COLUMNS: list[Column] = [
-    ("world", "right", lambda row: str(row["world"])),
+    ("world", "left", lambda row: str(row["world"])),
     ("template", "right", lambda row: str(row["template"])),
     ("contacts", "right", lambda row: count(row["contacts"])),
     ("touches", "right", lambda row: count(row["touches"])),

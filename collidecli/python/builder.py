@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from collidecli.motions.scenes import MUJOCO_ENDINGS, USD_ENDINGS
 from collidecli.python.contacts import check_extension, entry_texts
 from collidecli.scene import builder as model_builder
+from collidecli.scene.arguments import python_methods
 from collidecli.scene.mesh_choices import mesh_choices
 from collidecli.scene.options import SceneOptions
 from collidecli.scene.patterns import listed
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from collidecli.importers.usd.scene import UsdImport
 
 
+@python_methods
 class ModelBuilder(model_builder.ModelBuilder):
     """A builder that also adds scene files."""
 

@@ -6,12 +6,14 @@ import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
 from collidecli.errors import InputError
 from collidecli.html_tables import html_table
 from collidecli.python.contact_queries import ContactQueries
+from collidecli.scene.arguments import python_methods
 from collidecli.scene.contact_columns import (
     RIGID_COLUMNS,
     ContactBlock,
@@ -28,6 +30,7 @@ from collidecli.temporary_folders import TemporaryFolder
 from collidecli.wording import count, numbered
 
 
+@python_methods
 @dataclass(frozen=True, repr=False)
 class Contacts(ContactQueries):
     """Every contact of a model in motion as NumPy arrays, ordered by frame, world, shape0, shape1
@@ -132,6 +135,7 @@ class Contacts(ContactQueries):
         )
         required = {column.name for column in RIGID_COLUMNS}
         optional = [name for name in self.columns if name not in required]
+        size += _group_counts(self.groups)
         return f"<Contacts {size}{' columns=' + ','.join(optional) if optional else ''}>"
 
     def cell(self, frame: int, world: int = 0) -> Contacts:
@@ -155,6 +159,11 @@ class Contacts(ContactQueries):
         return contacts_of_cell(block, self.shape_path, self.particle_objects, time)
 
 
+def _group_counts(groups: Mapping[str, Any]) -> str:
+    """The numbers of rows of further tables, as ` soft_contacts=314`; "" without tables."""
+    return "".join(f" {name}={table.row_count}" for name, table in groups.items())
+
+
 def contacts_of_cell(
     block: ContactBlock, paths: Sequence[str], objects: ParticleObjects, time: np.ndarray
 ) -> Contacts:
@@ -173,6 +182,7 @@ def contacts_of_cell(
     )
 
 
+@python_methods
 class ContactSet(reader.ContactSet, ContactQueries):
     """A contact set file, open for reading; a context manager.
 
@@ -186,7 +196,7 @@ class ContactSet(reader.ContactSet, ContactQueries):
 
     def __repr__(self) -> str:
         size = f"contacts={self.contact_count} frames={self.frame_count} worlds={self.world_count}"
-        return f"<ContactSet {self.path} {size}>"
+        return f"<ContactSet {self.path} {size}{_group_counts(self.groups)}>"
 
     def _repr_html_(self) -> str:
         """The table that a notebook shows: file, scene, counts and options, every text escaped."""

@@ -26,7 +26,7 @@ from collidecli.python.option_parameters import NEWTONS, option_parameters, with
 from collidecli.python.progress import ShowProgress, reported_blocks, shown_progress
 from collidecli.results.result import Progress
 from collidecli.scene import contact_columns
-from collidecli.scene.arguments import FLAG, python_call
+from collidecli.scene.arguments import python_call
 from collidecli.scene.contact_columns import (
     PAIR_TABLES,
     RIGID_COLUMNS,
@@ -81,9 +81,9 @@ def collide(
     particle_q: np.ndarray | None = None,
     time: Sequence[float] | np.ndarray | None = None,
     fps: float | None = None,
-    columns: Sequence[str] | str = (),
+    columns: str | Sequence[str] = (),
     progress: ShowProgress = False,
-    keep_on_device: bool | Sequence[str] | str = False,
+    keep_on_device: bool | str | Sequence[str] = False,
     **options: Any,
 ) -> Contacts | DeviceContacts[Contacts]:
     """Every contact of a model in motion, in memory; bit-identical to the contacts that `collide
@@ -123,7 +123,7 @@ def collide(
             their contacts. candidates_only: the pairs that the broad phase finds, as the group
             `candidates`, without a narrow phase (docs/howto/list-candidates.md).
         progress: show a bar, or a function of the frames done and of all.
-        columns: names of optional columns, such as ["friction"], or one name; see
+        columns: names of optional columns, such as ["friction", "slip"] or "friction,slip"; see
         docs/reference/file-formats.md.
         keep_on_device: return `DeviceContacts`, whose columns stay in the device's memory; names of
             columns, such as ["shape0", "shape1", "distance"], keep these alone.
@@ -148,15 +148,15 @@ def collide(
     engine = EngineOptions(
         **{name: value for name, value in options.items() if name not in of_contacts}
     ).checked()
-    _check_model(model)
     motion = motion_of(model, body_q, particle_q, time, fps)
     with shown_progress(progress, "colliding") as advance:
-        if isinstance(keep_on_device, FLAG) and not keep_on_device:
-            return contacts_in_memory(model, motion, contact, engine, columns, advance)
+        if keep_on_device is False:
+            return contacts_in_memory(model, motion, contact, engine, listed(columns), advance)
         from collidecli.python.device_contacts import contacts_on_device
 
-        kept = keep_on_device, contacts_of_columns
-        return contacts_on_device(model, motion, contact, engine, columns, *kept, advance)
+        names = True if keep_on_device is True else listed(keep_on_device)
+        kept = names, contacts_of_columns
+        return contacts_on_device(model, motion, contact, engine, listed(columns), *kept, advance)
 
 
 def contact_options(**options: Any) -> ContactOptions:
@@ -169,14 +169,13 @@ def contacts_in_memory(
     motion: Motion,
     contact: ContactOptions,
     engine: EngineOptions,
-    columns: Sequence[str] | str,
+    columns: Sequence[str],
     progress: Progress = None,
 ) -> Contacts:
     """See `collide`."""
-    names = (columns,) if isinstance(columns, str) else columns
-    check_no_columns(names, contact)
+    check_no_columns(columns, contact)
     timing = TimingReport()
-    optional = run_columns(contact, model, motion, names, find_device(engine.device))
+    optional = run_columns(contact, model, motion, columns, find_device(engine.device))
     collision = prepare_collision(
         model, motion, contact, engine, find_device(engine.device), timing
     )
@@ -236,20 +235,8 @@ def of_collision(
     )
 
 
-def _check_model(model: object) -> None:
-    if not isinstance(model, Model):
-        raise InputError(
-            f"model is a {type(model).__name__}",
-            "collide",
-            "give a result of ModelBuilder.finalize(); collidecli.run takes files",
-        )
-
-
-def set_of(contacts: Other | Contacts, where: str) -> Other | ContactSet:
-    """The contact set of `Contacts`; another argument as it is. Raises InputError for contacts on a
-    device."""
-    if hasattr(contacts, "to_host"):
-        raise InputError("the contacts are on a device", where, "give contacts.to_host()")
+def set_of(contacts: Other | Contacts) -> Other | ContactSet:
+    """The contact set of `Contacts`; another argument as it is."""
     return contacts.contact_set if isinstance(contacts, Contacts) else contacts
 
 

@@ -29,7 +29,7 @@ def collide(
     particle_q: np.ndarray | None = None,
     time: Sequence[float] | np.ndarray | None = None,
     fps: float | None = None,
-    columns: Sequence[str] | str = (),
+    columns: str | Sequence[str] = (),
     progress: ShowProgress = False,
     gap: float | str | None = None,
     margin: float | str | None = None,
@@ -79,7 +79,7 @@ def collide(
     particle_q: np.ndarray | None = None,
     time: Sequence[float] | np.ndarray | None = None,
     fps: float | None = None,
-    columns: Sequence[str] | str = (),
+    columns: str | Sequence[str] = (),
     progress: ShowProgress = False,
     gap: float | str | None = None,
     margin: float | str | None = None,
@@ -126,7 +126,7 @@ def contacts_in_memory(
     motion: Motion,
     contact: ContactOptions,
     engine: EngineOptions,
-    columns: Sequence[str] | str,
+    columns: Sequence[str],
     progress: Progress = None,
 ) -> Contacts: ...
 def contacts_of_columns(
@@ -139,8 +139,7 @@ def of_collision(
     optional: Sequence[Column] = (),
     groups: Sequence[ContactGroup] | None = None,
 ) -> Contacts: ...
-def _check_model(model: object) -> None: ...
-def set_of(contacts: Other | Contacts, where: str) -> Other | ContactSet: ...
+def set_of(contacts: Other | Contacts) -> Other | ContactSet: ...
 def open_contacts(path: str | os.PathLike[str]) -> ContactSet: ...
 def entry_texts(entries: Mapping[str, str] | Sequence[str]) -> tuple[str, ...]: ...
 def check_extension(

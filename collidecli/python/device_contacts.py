@@ -21,7 +21,7 @@ from collidecli.motions.columns import run_columns
 from collidecli.motions.timing import TimingReport
 from collidecli.python.progress import reported_blocks
 from collidecli.results.result import Progress
-from collidecli.scene.arguments import FLAG
+from collidecli.scene.arguments import python_methods
 from collidecli.scene.contact_columns import PAIR_TABLES, RIGID_COLUMNS, ContactBlock, group_words
 from collidecli.scene.motion import Motion, episodes_in
 from collidecli.scene.shape_switches import switches_of
@@ -37,6 +37,7 @@ OPTION = "keep_on_device"
 TO_HOST = "leave keep_on_device out: the contacts then come to the host"
 
 
+@python_methods
 @dataclass(frozen=True, repr=False)
 class DeviceContacts(Generic[OnHost]):
     """Contacts of a model in motion as arrays in a device's memory, bit-identical to those of
@@ -126,8 +127,8 @@ def contacts_on_device(
     motion: Motion,
     contact: ContactOptions,
     engine: EngineOptions,
-    columns: Sequence[str] | str,
-    wanted: bool | Sequence[str] | str,
+    columns: Sequence[str],
+    wanted: bool | Sequence[str],
     on_host: Callable[[Model, Collision, np.ndarray, Mapping[str, np.ndarray]], OnHost],
     progress: Progress = None,
 ) -> DeviceContacts[OnHost]:
@@ -137,9 +138,8 @@ def contacts_on_device(
     Raises InputError for options and motions whose contacts the host changes or completes."""
     device = find_device(engine.device)
     names = _kept_names(wanted, contact)
-    optional = (columns,) if isinstance(columns, str) else tuple(columns)
-    _refuse_work_of_host(contact, motion, model, optional)
-    materials = run_columns(contact, model, motion, optional, device).columns
+    _refuse_work_of_host(contact, motion, model, columns)
+    materials = run_columns(contact, model, motion, columns, device).columns
     if materials:
         listed = ", ".join(column.name for column in materials)
         raise InputError(f"the host computes the columns {listed}", OPTION, TO_HOST)
@@ -190,18 +190,10 @@ PAIR = _names_of(PAIRS_ALONE[0].columns)
 """Columns of a table of pairs in place of contacts."""
 
 
-def _kept_names(
-    wanted: bool | Sequence[str] | str, contact: ContactOptions
-) -> tuple[str, ...] | None:
-    """The named columns, None for all. Raises InputError for a name that is none, and for another
-    type."""
-    if isinstance(wanted, FLAG):
+def _kept_names(names: bool | Sequence[str], contact: ContactOptions) -> tuple[str, ...] | None:
+    """The named columns, None for all. Raises InputError for a name that is none."""
+    if isinstance(names, bool):
         return None
-    names = (wanted,) if isinstance(wanted, str) else wanted
-    if not isinstance(names, Sequence):
-        raise InputError(
-            f"{wanted!r} is neither True nor names of columns", OPTION, 'give True, or ["distance"]'
-        )
     if contact.finds_pairs_alone:
         what = f"{contact.finds_pairs_alone} has the columns shape0 and shape1"
         raise InputError(what, OPTION, "give True")
@@ -210,7 +202,7 @@ def _kept_names(
         raise InputError("it names no column", OPTION, f"give True, or some of {', '.join(known)}")
     for name in names:
         if name not in known:
-            raise InputError(f"there is no column {name!r}", OPTION, did_you_mean(str(name), known))
+            raise InputError(f"there is no column {name!r}", OPTION, did_you_mean(name, known))
     return tuple(names)
 
 

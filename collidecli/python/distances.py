@@ -16,7 +16,7 @@ from collidecli.engine.distances.points import point_distances
 from collidecli.engine.pipeline_build import find_device
 from collidecli.errors import InputError
 from collidecli.numerics.poses import compose_as_kernels, compose_poses, inverse_poses
-from collidecli.scene.arguments import float_array, python_call
+from collidecli.scene.arguments import float_array, python_call, python_methods
 from collidecli.scene.builder import ModelBuilder
 from collidecli.scene.heightfield_solid import solid_mesh
 from collidecli.scene.poses import IDENTITY_POSE, checked_pose
@@ -26,6 +26,7 @@ KINDS = tuple("convex_hull" if kind == ShapeType.CONVEX_MESH else kind.label for
 """Of `ModelBuilder.add_shape_<kind>`."""
 
 
+@python_methods
 class Shape:
     """A shape for `distance` and `signed_distance`.
 
@@ -114,7 +115,6 @@ def distance(
     Raises:
         InputError: two planes, or invalid poses.
     """
-    _check_shapes("distance", a, b)
     single = all(pose is None or np.ndim(pose) == 1 for pose in (pose_a, pose_b))
     poses = [_poses(pose, name) for pose, name in ((pose_a, "pose_a"), (pose_b, "pose_b"))]
     count = max(map(len, poses))
@@ -172,7 +172,6 @@ def signed_distance(points: np.ndarray, shape: Shape, *, device: str = "") -> An
     Raises:
         InputError: points of another shape, or that are not finite.
     """
-    _check_shapes("signed_distance", shape)
     given = float_array("points", points, "signed_distance")
     if given.shape[-1:] != (3,) or given.ndim > 2 or not np.isfinite(given).all():
         what = (
@@ -195,16 +194,6 @@ def signed_distance(points: np.ndarray, shape: Shape, *, device: str = "") -> An
     local = compose_poses(inverse_poses(compose_poses(shape.pose, offset)), in_world)[:, :3]
     distances = point_distances(model, 0, local, find_device(device))
     return float(distances[0]) if given.ndim == 1 else distances
-
-
-def _check_shapes(where: str, *shapes: object) -> None:
-    for shape in shapes:
-        if not isinstance(shape, Shape):
-            raise InputError(
-                f"a value of type {type(shape).__name__} is no shape",
-                where,
-                "give a collidecli.Shape",
-            )
 
 
 def _poses(pose: np.ndarray | None, name: str) -> np.ndarray:

@@ -64,7 +64,7 @@ def model_request(model: Model, motion: Any, options: Mapping[str, Any]) -> RunR
     return replace(request, given=GivenScene(model, found))
 
 
-def _check_files(scene: Any, recording: Any, options: Mapping[str, Any]) -> None:
+def _check_files(recording: MotionSource, options: Mapping[str, Any]) -> None:
     """Raises InputError for arguments of a model where none is given."""
     fix = "give a result of ModelBuilder.finalize() as the scene, or leave it out"
     is_file = recording is None or isinstance(recording, (str, os.PathLike))
@@ -76,12 +76,6 @@ def _check_files(scene: Any, recording: Any, options: Mapping[str, Any]) -> None
     ):
         if is_given:
             raise InputError("is of the poses of a model, and files are given", name, fix)
-    several = [scene] if scene is None or isinstance(scene, (str, os.PathLike)) else scene
-    if not isinstance(several, Sequence) or not all(
-        each is None or isinstance(each, (str, os.PathLike)) for each in several
-    ):
-        what = f"the scene is a {type(scene).__name__}"
-        raise InputError(what, "scene", "give scene files, or a result of ModelBuilder.finalize()")
 
 
 def scene_request(
@@ -91,13 +85,11 @@ def scene_request(
     arguments that do not go together."""
     if isinstance(scene, Model):
         return model_request(scene, recording, options)
-    _check_files(scene, recording, options)
+    _check_files(recording, options)
     of_poses = {name for name in ("particle_q", "time") if options.get(name) is None}
     given = {name: value for name, value in options.items() if name not in of_poses}
     for name in given.keys() & NAMES:
         given[name] = entry_texts(given[name])
-    if isinstance(given.get("columns"), str):
-        given["columns"] = (given["columns"],)
     if scene is None and recording is None:
         raise InputError(
             "neither a scene nor a recording is given",

@@ -121,11 +121,11 @@ class Sensors:
         return dense_rows(self._axes(step=self.step), arrays, self._rows).to_pandas()
 
     def events(self) -> NamedColumns:
-        """A row for each run of frames with a label: world, sensor, begin_frame, last_frame, and
-        the times."""
+        """A row for each run of frames with a label: world, sensor, and columns as of
+        `Clearances.events` but those of distances."""
         from collidecli.exporters.dense_columns import dense_intervals
 
-        return dense_intervals(self._axes(), self.touch & self._rows)
+        return dense_intervals(self._axes(), self.touch & self._rows, self.recorded)
 
 
 @python_call

@@ -3,19 +3,18 @@ and names."""
 
 from __future__ import annotations
 
-import operator
 import re
+import sys
 from collections.abc import Callable, Iterable
 from functools import wraps
-from inspect import Parameter, signature
+from inspect import Parameter, getattr_static, isfunction, signature
 from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
 
 from collidecli.errors import CollideError, InputError
+from collidecli.scene.argument_types import FLAG, checked_argument, is_integer, resolved
 from collidecli.wording import did_you_mean, metres
-
-FLAG = (bool, np.bool_)
 
 
 def location_of(noun: str, key: str | None, index: int) -> str:
@@ -26,20 +25,6 @@ def location_of(noun: str, key: str | None, index: int) -> str:
     if not isinstance(key, str) or not key:
         raise InputError(f"key is {key!r}", f"{noun} {index}", "give a name that is not empty")
     return f"{noun} '{key}'"
-
-
-def is_integer(value: object) -> bool:
-    """Whether a value is an integer of Python or NumPy, and not a bool."""
-    try:
-        operator.index(value)  # pyright: ignore[reportArgumentType]
-    except TypeError:
-        return False
-    return not isinstance(value, FLAG)
-
-
-def is_number(value: object) -> bool:
-    """Whether a value is a real scalar of Python or NumPy, and not a bool; NaN is one."""
-    return isinstance(value, int | float | np.floating | np.integer) and not isinstance(value, bool)
 
 
 def check_index(index: int, count: int, noun: str, where: str, lowest: int = 0) -> None:
@@ -94,6 +79,9 @@ def float_array(name: str, values: Any, where: str) -> np.ndarray:
 
 Arguments = ParamSpec("Arguments")
 Returned = TypeVar("Returned")
+Kind = TypeVar("Kind")
+CHECKED = "has_checked_arguments"
+"""Attribute of functions that `python_call` has decorated."""
 CONTACTS_IN_MEMORY = "collide_contacts_"
 """Begin of the name of the folder with the temporary file of contacts in memory."""
 _REPLACED = (
@@ -104,36 +92,88 @@ _REPLACED = (
 this order."""
 _POSES = (r"(?<![\w/])body_q\b", "recording")
 """The name of the poses of a model, of functions that take them as their recording."""
+_REMEDIES = {
+    "allow": 'give pairs, such as [("hand*", "cup*")]',
+    "between": 'give two patterns, such as ["hand*", "cup*"]',
+    "keep_on_device": 'give True, or names of columns, such as ["distance"]',
+    "merge_gap": "give an integer, a number of frames; for a time give merge_seconds=0.02",
+    "merge_seconds": "give a number of seconds, such as 0.02, or None",
+    "model": "give a result of ModelBuilder.finalize(); collidecli.run takes files",
+}
+"""Remedies of arguments for which the words of the type do not suffice, by name."""
 
 
 def python_call(function: Callable[Arguments, Returned]) -> Callable[Arguments, Returned]:
-    """Decorator of Python's functions: InputError for an unknown keyword, and errors that name
-    arguments of Python.
+    """Decorator of Python's functions: InputError for an unknown keyword and for a value of another
+    type than the argument's annotation, and errors that name arguments of Python.
 
     A function with **options refuses unknown ones itself, see `unknown_argument`.
     """
     known = signature(function).parameters
     takes_any = any(parameter.kind is Parameter.VAR_KEYWORD for parameter in known.values())
+    module = vars(sys.modules[function.__module__])
+    name = function.__name__
+
+    parameters = list(known.values())
+    kinds: dict[str, Any] = {}  # of the arguments that were given before
+
+    def positional(count: int) -> list[Parameter]:
+        """The parameters of the first arguments."""
+        found = parameters[:count]
+        several = found and found[-1].kind is Parameter.VAR_POSITIONAL
+        return found + found[-1:] * (count - len(found)) if several else found
+
+    def check(parameter: Parameter, value: object) -> Any:
+        key = parameter.name
+        if key not in kinds:
+            kinds[key] = resolved(parameter.annotation, module)
+        return checked_argument(key, kinds[key], value, name, _REMEDIES.get(key, ""))
 
     @wraps(function)
     def call(*args: Arguments.args, **given: Arguments.kwargs) -> Returned:
         try:
-            for name in () if takes_any else given.keys() - known.keys():
-                raise unknown_argument(name, function.__name__, known.keys() - {"self"})
-            return function(*args, **given)
+            for unknown in () if takes_any else given.keys() - known.keys():
+                raise unknown_argument(unknown, name, known.keys() - {"self"})
+            checked = list(map(check, positional(len(args)), args))
+            named = {
+                key: check(known[key], value) if key in known else value
+                for key, value in given.items()
+            }
+            # more positional arguments than there are raise Python's TypeError
+            return function(*checked, *args[len(checked) :], **named)  # pyright: ignore
         except CollideError as error:
-            recording = "recording" if "recording" in known else "trajectory"
-            texts = [error.what, error.where, error.fix]
-            replaced = [(r"(?<![\w-])-t\b", recording), *_REPLACED]
-            if "recording" in known:
-                replaced.append(_POSES)
-            for pattern, words in replaced:
-                texts = [re.sub(pattern, words, text) for text in texts]
-            error.what, error.where, error.fix = texts
-            error.args = (error.what,)
+            _name_python_arguments(error, "recording" in known)
             raise
 
+    vars(call)[CHECKED] = True
     return call
+
+
+def python_methods(kind: type[Kind]) -> type[Kind]:
+    """Decorator of Python's classes: their public methods with arguments are as of `python_call`,
+    those of their base classes too."""
+    for name in dir(kind):
+        found = getattr_static(kind, name)
+        method = getattr(found, "__func__", found)
+        if name.startswith("_") or not isfunction(method) or CHECKED in vars(method):
+            continue
+        if len(signature(method).parameters) > 1:
+            checked = python_call(method)
+            setattr(kind, name, classmethod(checked) if found is not method else checked)
+    return kind
+
+
+def _name_python_arguments(error: CollideError, takes_recording: bool) -> None:
+    """Replaces words of the command line in the texts of an error."""
+    recording = "recording" if takes_recording else "trajectory"
+    texts = [error.what, error.where, error.fix]
+    replaced = [(r"(?<![\w-])-t\b", recording), *_REPLACED]
+    if takes_recording:
+        replaced.append(_POSES)
+    for pattern, words in replaced:
+        texts = [re.sub(pattern, words, text) for text in texts]
+    error.what, error.where, error.fix = texts
+    error.args = (error.what,)
 
 
 def unknown_argument(name: str, function: str, known: Iterable[str]) -> InputError:

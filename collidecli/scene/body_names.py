@@ -7,6 +7,7 @@ from collections import Counter
 import numpy as np
 
 from collidecli.errors import InputError
+from collidecli.scene.environment_names import environment_root, local_path
 from collidecli.scene.model import GLOBAL_TEMPLATE, Model
 from collidecli.scene.poses import first_worlds, is_identity, shift_between
 from collidecli.wording import some_names
@@ -28,11 +29,11 @@ def find_bodies(names: list[str], model: Model, where: str) -> dict[int, int]:
     roots = _roots(model)
     named: dict[str, list[int]] = {}
     for column, name in enumerate(names):
-        named.setdefault(_local(name, roots), []).append(column)
+        named.setdefault(local_path(name, roots), []).append(column)
     column_of_body: dict[int, int] = {}
     locals_known = set()
     for row, path in enumerate(model.bodies.path):
-        local = _local(path, roots)
+        local = local_path(path, roots)
         locals_known.add(local)
         columns = named.get(local, [])
         exact = [column for column in columns if names[column] == path]
@@ -40,7 +41,7 @@ def find_bodies(names: list[str], model: Model, where: str) -> dict[int, int]:
             column_of_body[row] = (exact or columns)[0]
     used = set(column_of_body.values())
     left = [name for column, name in enumerate(names) if column not in used]
-    several = [name for name in left if _local(name, roots) in locals_known]
+    several = [name for name in left if local_path(name, roots) in locals_known]
     if several:
         fix = "name it once and record each environment as a world, or run with --environments none"
         raise InputError(
@@ -71,9 +72,8 @@ def shift_of_named(
     if not column_of_body or not roots:
         return None
     world_of = {path: world for world, path in reversed(list(enumerate(model.world_path)))}
-    start = np.array(
-        [world_of.get(_root(names[column], roots), 0) for column in column_of_body.values()]
-    )
+    recorded = [environment_root(names[column], roots) for column in column_of_body.values()]
+    start = np.array([world_of.get(root, 0) for root in recorded])
     template = model.bodies.template[list(column_of_body)]
     first_of = dict(
         zip(model.world_template.tolist(), first_worlds(model.world_template).tolist(), strict=True)
@@ -90,24 +90,8 @@ def local_names(model: Model) -> tuple[str, ...]:
     """Path of each body from its environment's root, which bodies of other environments of the
     template share."""
     roots = _roots(model)
-    return tuple(_local(path, roots) for path in model.bodies.path)
+    return tuple(local_path(path, roots) for path in model.bodies.path)
 
 
 def _roots(model: Model) -> frozenset[str]:
     return frozenset(model.world_path) - {""}
-
-
-def _root(path: str, roots: frozenset[str]) -> str:
-    """The environment's root at the start of a path; "" for none."""
-    end = len(path) if roots else 0
-    while end > 0:
-        if path[:end] in roots:
-            return path[:end]
-        end = path.rfind("/", 0, end)
-    return ""
-
-
-def _local(path: str, roots: frozenset[str]) -> str:
-    """The path relative to its environment's root; "." for the root itself."""
-    root = _root(path, roots)
-    return (path[len(root) + 1 :] or ".") if root else path

@@ -14,7 +14,7 @@ import numpy as np
 from collidecli.errors import InputError
 from collidecli.numerics.pose_columns import IDENTITY
 from collidecli.numerics.poses import compose_poses
-from collidecli.scene import arguments
+from collidecli.scene import argument_types, arguments
 from collidecli.scene.builder_summary import BuilderSummary
 from collidecli.scene.convex_hull import ConvexHull, convex_hull
 from collidecli.scene.finalize import build_model, rows_by_template
@@ -147,7 +147,7 @@ class ModelBuilder(ParticleBuilder, BuilderSummary):
     def add_shape(
         self,
         body: int,
-        type: ShapeType,
+        type: ShapeType | int,
         size: Sequence[float] = (),
         xform: Xform = None,
         cfg: Cfg = None,
@@ -161,7 +161,7 @@ class ModelBuilder(ParticleBuilder, BuilderSummary):
         a heightfield.
         """
         where = arguments.location_of("shape", key, self.shape_count)
-        if not arguments.is_integer(type) or type not in SIZE_COUNT:
+        if not argument_types.is_integer(type) or type not in SIZE_COUNT:
             raise InputError(f"type is {type!r}", where, "give a ShapeType")
         if type not in SOLIDS:
             fix = "use add_shape_convex_hull, add_shape_mesh or add_shape_heightfield"
@@ -310,7 +310,7 @@ class ModelBuilder(ParticleBuilder, BuilderSummary):
             raise InputError(what, where, "give vertices and faces, or a TriangleMesh alone")
         cfg = self.default_shape_cfg if cfg is None else cfg
         arguments.check_kind("cfg", cfg, ShapeConfig, where)
-        arguments.check_kind("two_sided", two_sided, arguments.FLAG, where)
+        arguments.check_kind("two_sided", two_sided, argument_types.FLAG, where)
         mesh = vertices
         if not isinstance(mesh, TriangleMesh):
             mesh = triangle_mesh(mesh, np.asarray(faces), where, two_sided, cfg.is_solid)
@@ -476,7 +476,7 @@ class ModelBuilder(ParticleBuilder, BuilderSummary):
                 "a joint joins bodies of different worlds", where, "join bodies of one world"
             )
         arguments.check_kind(
-            "collision_filter_parent", collision_filter_parent, arguments.FLAG, where
+            "collision_filter_parent", collision_filter_parent, argument_types.FLAG, where
         )
         if collision_filter_parent:
             self._records.joints.append(JointRecord(int(parent), int(child)))
@@ -488,7 +488,7 @@ class ModelBuilder(ParticleBuilder, BuilderSummary):
             raise InputError(f"bodies is {bodies!r}", "articulation", "give the indices of bodies")
         named = list(bodies)
         where = f"articulation of bodies {', '.join(map(str, named))}"
-        arguments.check_kind("self_collision", self_collision, arguments.FLAG, where)
+        arguments.check_kind("self_collision", self_collision, argument_types.FLAG, where)
         for body in named:
             arguments.check_index(body, self.body_count, "body", where)
             if body in self._articulated:
@@ -652,7 +652,7 @@ class ModelBuilder(ParticleBuilder, BuilderSummary):
         """
         self._check_closed("finalize")
         self._check_names("finalize")
-        arguments.check_kind("static_pairs", static_pairs, arguments.FLAG, "finalize")
+        arguments.check_kind("static_pairs", static_pairs, argument_types.FLAG, "finalize")
         if world_count is not None:
             arguments.check_count("world_count", world_count, "finalize")
         records = self._records

@@ -6,7 +6,6 @@ latter is computed. All readers of recordings by joint name, and `collide matrix
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -16,7 +15,7 @@ from collidecli.scene.kinematics import (
     ArticulationKinematics,
     JointColumns,
     coordinate_names,
-    last_element,
+    paths_by_name,
 )
 
 
@@ -92,10 +91,7 @@ def _columns_by_path(
 ) -> dict[str, int]:
     """The column of each recorded coordinate by its whole name; a recorded name may be a last
     element that is unique."""
-    whole = coordinate_names(articulation)
-    of_last = Counter(map(last_element, whole))
-    path_of = {last_element(path): path for path in whole if of_last[last_element(path)] == 1}
-    path_of |= {path: path for path in whole}
+    path_of = paths_by_name(coordinate_names(articulation))
     return {path_of[name]: column for column, name in enumerate(recorded) if name in path_of}
 
 

@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 
 from collidecli.errors import InputError
-from collidecli.scene.arguments import is_number
+from collidecli.scene.argument_types import is_number
 from collidecli.scene.shape_types import LENGTH_LIMIT
 
 FEATURE_LIMIT = 2**31 - 1

@@ -156,13 +156,9 @@ class JointColumns:
         self.names = tuple(names)
         self._joints = articulation.joints
         self.warnings: list[str] = []
-        known = {name: index for index, name in enumerate(coordinate_names(articulation))}
-        short = Counter(last_element(name) for name in known)
-        known |= {
-            last_element(n): index
-            for n, index in tuple(known.items())
-            if short[last_element(n)] == 1
-        }
+        coordinates = coordinate_names(articulation)
+        row_of = {name: index for index, name in enumerate(coordinates)}
+        known = {name: row_of[path] for name, path in paths_by_name(coordinates).items()}
         column_of: dict[int, int] = {}
         unknown = [name for name in names if name not in known]
         if unknown:
@@ -280,6 +276,14 @@ def find_articulation(
         f"it has {some_names([x.path for x in articulations])}" if articulations else "it has none"
     )
     raise InputError(f"the scene has no articulation or body '{name}'", where, fix)
+
+
+def paths_by_name(paths: Sequence[str]) -> dict[str, str]:
+    """The path that each name selects in any recording: a whole path, or a last element that no
+    other path has."""
+    of_last = Counter(map(last_element, paths))
+    last = {last_element(path): path for path in paths if of_last[last_element(path)] == 1}
+    return last | {path: path for path in paths}
 
 
 def last_element(path: str) -> str:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, fields
 import numpy as np
 
 from collidecli.errors import InputError
-from collidecli.scene.arguments import is_integer, is_number
+from collidecli.scene.argument_types import is_integer, is_number
 
 COMBINE_MODES = ("average", "min", "multiply", "max")
 """Rules for a pair's coefficient from two; of two different modes the later one here applies, as in

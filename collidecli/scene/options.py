@@ -310,7 +310,7 @@ class ContactOptions:
         angle = self.contact_id_angle
         if angle is None:
             return
-        from collidecli.scene.arguments import is_number
+        from collidecli.scene.argument_types import is_number
 
         if not (is_number(angle) and 0.0 <= angle <= 180.0):
             fix = "give a number of degrees from 0 to 180"
@@ -359,7 +359,7 @@ class ContactOptions:
             )
 
     def _check_hydro(self) -> None:
-        from collidecli.scene.arguments import is_integer
+        from collidecli.scene.argument_types import is_integer
         from collidecli.scene.shape_config import check_stiffness
 
         check_stiffness("hydro_stiffness", self.hydro_stiffness, "options")
@@ -588,7 +588,7 @@ class SceneOptions:
                 f"mjcf_margin is {self.mjcf_margin!r}", fix=f"give {' or '.join(MJCF_MARGINS)}"
             )
         for name in ("include", "exclude"):
-            object.__setattr__(self, name, _pair_texts(name, getattr(self, name)))
+            object.__setattr__(self, name, pair_texts(name, getattr(self, name)))
         other = "disabled_pairs" if self.disabled_pairs else "self_collisions"
         if self.pairs_file and getattr(self, other):
             what = f"--{other.replace('_', '-')} changes filters that --pairs-file replaces"
@@ -597,15 +597,15 @@ class SceneOptions:
     @property
     def included(self) -> tuple[tuple[str, str], ...]:
         """The pairs of patterns of `include`."""
-        return _split_pairs(self.include)
+        return split_pairs(self.include)
 
     @property
     def excluded(self) -> tuple[tuple[str, str], ...]:
         """The pairs of patterns of `exclude`."""
-        return _split_pairs(self.exclude)
+        return split_pairs(self.exclude)
 
 
-def _pair_texts(name: str, given: Any) -> tuple[str, ...]:
+def pair_texts(name: str, given: Any) -> tuple[str, ...]:
     """Pairs of patterns as texts "A,B". Raises InputError for another number of patterns."""
     pairs = (given,) if isinstance(given, str) else given
     texts = tuple(pair if isinstance(pair, str) else ",".join(pair) for pair in pairs)
@@ -616,7 +616,8 @@ def _pair_texts(name: str, given: Any) -> tuple[str, ...]:
     return texts
 
 
-def _split_pairs(texts: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
+def split_pairs(texts: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
+    """The pairs of patterns of `pair_texts`."""
     return tuple((first, second) for first, second in map(split_patterns, texts))
 
 

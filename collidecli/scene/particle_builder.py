@@ -10,7 +10,7 @@ import numpy as np
 from collidecli.errors import InputError
 from collidecli.numerics.poses import moved_points
 from collidecli.numerics.products import cross, dot
-from collidecli.scene import arguments
+from collidecli.scene import argument_types, arguments
 from collidecli.scene.materials import Material
 from collidecli.scene.model import GLOBAL_TEMPLATE, STATIC_BODY
 from collidecli.scene.particles import (
@@ -213,7 +213,7 @@ class ParticleBuilder:
             raise InputError(f"there is no argument {unknown[0]}", where, "leave it out")
         pos, rot, scale = place
         pose = checked_pose([*pos, *rot], where)
-        if not arguments.is_number(scale) or not 0.0 < abs(scale) < float("inf"):
+        if not argument_types.is_number(scale) or not 0.0 < abs(scale) < float("inf"):
             raise InputError(f"scale is {scale!r}", where, "give a number that is not zero")
         points = checked_positions(vertices, where) * scale
         points = checked_positions(moved_points(pose, points), where)

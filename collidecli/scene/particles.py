@@ -16,7 +16,8 @@ from functools import cached_property
 import numpy as np
 
 from collidecli.errors import InputError
-from collidecli.scene.arguments import float_array, is_integer
+from collidecli.scene.argument_types import is_integer
+from collidecli.scene.arguments import float_array
 from collidecli.scene.shape_config import ShapeConfig
 from collidecli.scene.shape_types import LENGTH_LIMIT, POSITION_LIMIT
 

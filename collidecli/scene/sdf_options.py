@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from collidecli.errors import InputError
-from collidecli.scene.arguments import is_integer, is_number
+from collidecli.scene.argument_types import is_integer, is_number
 from collidecli.scene.convex_hull import ConvexHull
 from collidecli.scene.shape_types import LENGTH_LIMIT, SHAPE_FORMS, ShapeType
 from collidecli.scene.solids import SOLIDS, check_three_sizes, half_extents, solid_triangles

@@ -8,7 +8,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from collidecli.errors import InputError
-from collidecli.scene.arguments import FLAG, check_kind, is_integer
+from collidecli.scene.argument_types import FLAG, is_integer
+from collidecli.scene.arguments import check_kind
 from collidecli.scene.materials import Material, check_material
 from collidecli.scene.sdf_options import DEFAULT_BAND, DEFAULT_ITERATIONS, SdfOptions
 from collidecli.scene.shape_types import LENGTH_LIMIT

@@ -20,7 +20,11 @@ class OutputFolders:
         path = os.fspath(folder)
         if not path or os.path.isdir(path):
             return
-        self.make(os.path.dirname(path), output)
+        above = os.path.dirname(path)
+        if above and os.path.dirname(above) == above:  # the root, where a misspelt path ends
+            what = f"there is no folder {path}, and none is made at the root of the file system"
+            raise OutputError(what, output or path, "make it first, or choose another path")
+        self.make(above, output)
         try:
             os.mkdir(path)
         except FileExistsError:

@@ -30,6 +30,8 @@ def refuse_special_file(path: str | os.PathLike[str], named_by: str = "") -> Non
     Called before a library opens a file by its name: opening a pipe waits for its writer, and a
     device may have no end. named_by: the file that names this one, for the message.
     """
+    if "\0" in os.fsdecode(path):
+        raise InputError("the path has a null character", "", "correct the path")
     try:
         mode = os.stat(path).st_mode
     except (OSError, ValueError):  # reported when the file is opened

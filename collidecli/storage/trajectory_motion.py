@@ -12,8 +12,7 @@ from collidecli.elapsed import now, since
 from collidecli.errors import InputError
 from collidecli.numerics.poses import compose_poses
 from collidecli.scene.body_names import find_bodies, shift_of_named
-from collidecli.scene.joint_poses import HasTree, JointPoses
-from collidecli.scene.joint_tree import JointTree
+from collidecli.scene.joint_poses import JointPoses, TreePoses, configurations, tree_poses
 from collidecli.scene.kinematics import Kinematics
 from collidecli.scene.model import GLOBAL_TEMPLATE, STATIC_BODY, Model
 from collidecli.scene.motion import TimedMotion
@@ -103,6 +102,20 @@ class BodyMatch:
         """Whether a recording of `world_count` worlds has the model's bodies, in order, without a
         transform."""
         return self._in_order and (self._shift is None or world_count > 1)
+
+    def rows_of_columns(self, world_count: int) -> np.ndarray | None:
+        """int64[K]: the model's body of each recorded one. None where the poses of a recording of
+        `world_count` worlds do not apply as they are, or a body that is not recorded rests at
+        another pose in each world."""
+        rest_is_one = world_count == 1 or bool((self._rest_in_worlds == self._rest).all())
+        if self._absent is not None or (world_count == 1 and self._shift is not None):
+            return None
+        if self._column_of_row is None and not rest_is_one:
+            return None
+        rows = np.full(len(self.names), -1, np.int64)
+        rows[self._columns] = self._rows
+        is_one_to_one = len(np.unique(self._columns)) == len(self._columns) == len(rows)
+        return rows if is_one_to_one else None
 
     def reorder(self, out: np.ndarray, recorded: np.ndarray) -> None:
         """Writes out[n, W, B, 7] in the model's order from recorded[n, W, K, 7], which may be
@@ -338,32 +351,28 @@ class TrajectoryMotion(RecordedInFile):
         return out
 
     def read_joints(self, frames: range) -> JointPoses | None:
-        """See `HasJointPoses`: of coordinates of a scene whose bodies are the model's, in order,
-        without recorded mocap bodies."""
-        tree = self._joint_tree
+        """See `HasJointPoses`: of coordinates of a scene whose bodies are the model's, in order."""
+        tree = self._tree_poses
         if tree is None:
             return None
         joint_q = self._rows(self._data, frames).astype(np.float64)
-        flat = joint_q.reshape(-1, joint_q.shape[2])
+        flat = configurations(joint_q)
         assert self._kinematics is not None
         bad = self._kinematics.first_bad_coordinate(flat) if len(flat) else None
         self._refuse(bad, "joint_q", frames)
-        return JointPoses(tree, joint_q, frames.start, self._poses_of)
+        mocap = None if self._mocap is None else self._mocap_poses(frames)
+        return tree.read(joint_q, mocap, frames.start)
 
     @cached_property
-    def _joint_tree(self) -> JointTree | None:
+    def _tree_poses(self) -> TreePoses | None:
         """The tree of joints from which all poses follow; None where they do not."""
-        straight = self._match.is_straight(self.world_count)
-        if self.header.kind != "joint_q" or self._mocap is not None or not straight:
+        if self.header.kind != "joint_q" or not self._match.is_straight(self.world_count):
             return None
-        return self._kinematics.joint_tree() if isinstance(self._kinematics, HasTree) else None
 
-    def _poses_of(self, joint_q: np.ndarray, frames: range) -> np.ndarray:
-        """float64[n, W, B, 7] of joint_q[n, W, nq], checked."""
-        assert self._kinematics is not None
-        poses = self._kinematics.poses(joint_q.reshape(-1, joint_q.shape[2]))
-        shaped = poses.reshape(*joint_q.shape[:2], -1, 7)
-        return self._match.checked(shaped, frames, self._path, f"/{self.header.kind}")
+        def checked(poses: np.ndarray, frames: range) -> np.ndarray:
+            return self._match.checked(poses, frames, self._path, f"/{self.header.kind}")
+
+        return tree_poses(self._kinematics, self._mocap is not None, checked)
 
     def read_particles(self, frames: range) -> np.ndarray | None:
         """float64[len(frames), W, P, 3], see `recorded_particles`; None for a recording without

@@ -68,6 +68,7 @@ PICTURES = {
         "02_humanoid/humanoid.xml",
         ("-t", str(SAMPLES / "02_humanoid/motion.h5")),
         64,
+        (1000, 720),
         probed=("--vertices-of", "foot_*", "--spacing", "1cm"),
         reach="15cm",
         pair=("floor", "foot_right"),

@@ -428,6 +428,11 @@ BASELINE = (
     / "fall.h5"
 )
 PHONE = 390
+CUT = """shown => [...document.querySelectorAll(`.${shown} svg text`)].filter(one => {
+    const [box, svg] = [one, one.ownerSVGElement].map(it => it.getBoundingClientRect());
+    return box.right > svg.right + 1 || box.left < svg.left - 1;
+}).map(one => one.textContent)"""
+"""Texts of charts that their edge cuts off."""
 
 
 @pytest.fixture(scope="module")
@@ -473,14 +478,7 @@ def test_it_fits_its_window(opened, width, shown, hidden, letters):
         width,
     )
     assert outside == 0
-    cut = page.evaluate(
-        """shown => [...document.querySelectorAll(`.${shown} svg text`)].filter(one => {
-            const [box, svg] = [one, one.ownerSVGElement].map(it => it.getBoundingClientRect());
-            return box.right > svg.right + 1 || box.left < svg.left - 1;
-        }).map(one => one.textContent)""",
-        shown,
-    )
-    assert cut == [], "nothing is written over a chart's edge"
+    assert page.evaluate(CUT, shown) == [], "nothing is written over a chart's edge"
     smallest = page.evaluate(
         """shown => Math.min(...[...document.querySelectorAll(`.${shown} svg text`)].map(one => {
             const svg = one.ownerSVGElement;
@@ -495,6 +493,39 @@ def test_it_fits_its_window(opened, width, shown, hidden, letters):
         target = page.query_selector(link.get_attribute("href"))
         assert target is not None
         assert target.is_visible()
+
+
+SENSORS = """[[sensor]]
+name = "heel"
+shapes = "foot_left"
+[[sensor]]
+name = "sits"
+type = "inside"
+point = { body = "pelvis" }
+region = { body = "", box = [4, 4, 0.5] }
+"""
+
+
+@pytest.mark.parametrize(("width", "shown"), [(1280, "wide"), (PHONE, "narrow")])
+def test_many_pairs_and_sensors_fit_a_phone(tmp_path, collide, tab, width, shown):
+    """Long labels leave a narrow map of 24 pairs, whose scale is written from the page's edge. A
+    sensor has no row for what it does not measure."""
+    humanoid = Path(__file__).parents[2] / "samples/02_humanoid"
+    scene = f"{humanoid}/humanoid.xml -t {humanoid}/motion.h5"
+    with chdir(tmp_path):
+        Path("sensors.toml").write_text(SENSORS)
+        collide.ok(f"run {scene} -o out.h5 -q --device cpu")
+        labels = collide.ok(f"label {scene} --sensors sensors.toml --json --device cpu").out
+        Path("labels.json").write_text(labels)
+        collide.ok("report out.h5 --labels labels.json -o page.html")
+    page = tab.show(tmp_path / "page.html", width=width, height=800)
+    assert page.evaluate(CUT, shown) == []
+    row = page.locator("tr", has=page.get_by_role("rowheader", name="sits")).first
+    names = row.locator("td").evaluate_all(
+        "cells => cells.filter(one => one.checkVisibility()).map(one => one.dataset.is)"
+    )
+    measured = ["declared", "frames", "share"]
+    assert names == measured if width == PHONE else len(names) == 6
 
 
 def test_a_screen_reader_has_words_for_every_chart(opened):

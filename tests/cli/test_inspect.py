@@ -558,3 +558,82 @@ def test_git_shows_what_changed(here, monkeypatch):
     hunk = next(n for n, line in enumerate(lines) if line == changed[4])
     above = next(line for line in reversed(lines[:hunk]) if "frame " in line)
     assert f"frame {frame}, world {world}, " in above
+
+
+ENVIRONMENTS = """#usda 1.0
+( metersPerUnit = 1
+  upAxis = "Z" )
+def Xform "World"
+{
+    def "cells"
+    {
+        def Xform "env_0"
+        {
+            def Cube "shelf" (prepend apiSchemas = ["PhysicsCollisionAPI"])
+            {
+                double size = 0.3
+                double3 xformOp:translate = (0.7, 0.9, 0.15)
+                float3 xformOp:rotateXYZ = (10, 20, 37)
+                uniform token[] xformOpOrder = ["xformOp:translate", "xformOp:rotateXYZ"]
+            }
+            def Cube "crate" (prepend apiSchemas = ["PhysicsRigidBodyAPI", "PhysicsCollisionAPI"])
+            {
+                double size = 1
+            }
+        }
+        def Xform "env_1" (prepend inherits = </World/cells/env_0>)
+        {
+            double3 xformOp:translate = (3, 0.1, 0)
+            uniform token[] xformOpOrder = ["xformOp:translate"]
+        }
+        def Xform "env_2" (prepend inherits = </World/cells/env_0>)
+        {
+            double3 xformOp:translate = (6.7, 0.3, 0)
+            float3 xformOp:rotateXYZ = (0, 0, 33)
+            uniform token[] xformOpOrder = ["xformOp:translate", "xformOp:rotateXYZ"]
+            over "shelf"
+            {
+                double3 xformOp:translate = (0.7, 0.9, 0.15)
+            }
+            over "crate" (prepend apiSchemas = ["NewtonCollisionAPI"])
+            {
+                double size = 1.2
+                float newton:contactGap = 0.02
+            }
+        }
+    }
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("folder", "option"),
+    [("envs", ""), ("cells", " --environments '/World/cells/*_*'")],
+)
+def test_templates_of_environments_are_compared_by_paths_in_them(here, collide, folder, option):
+    """The crate of the third one differs in its size, which only the scene has, and in its gap. Its
+    shelf, at another place of the stage, is at the same place of the environment."""
+    text = ENVIRONMENTS.replace("cells", folder)
+    Path("envs.usda").write_text(text)
+    crate = f"/World/{folder}/env_0/crate"
+    scene = collide.result(f"inspect envs.usda{option}")["template_differences"]
+    size, gap = sorted(scene[1]["differences"], key=lambda found: found["what"], reverse=True)
+    assert size["what"].startswith("size")
+    assert [row["path"] for row in size["examples"]] == [crate]
+    assert gap["what"] == "gap"
+    collide.ok(f"run envs.usda{option} -o envs.h5 -q --device cpu")
+    of_set = collide.result("inspect envs.h5")["templates"]
+    assert [found["what"] for found in of_set[1]["differences"]] == ["gap"]
+    example = of_set[1]["differences"][0]["examples"]
+    assert [(row["path"], round(row["b"], 9)) for row in example] == [(crate, 0.02)]
+
+
+def test_a_shelf_elsewhere_in_its_environment_is_a_difference(here, collide):
+    of_third, place = ENVIRONMENTS.index('over "shelf"'), "(0.7, 0.9, 0.15)"
+    third = ENVIRONMENTS[of_third:].replace(place, "(0.7, 0.9, 0.25)")
+    Path("envs.usda").write_text((ENVIRONMENTS[:of_third] + third).replace("cells", "envs"))
+    (row,) = collide.result("inspect envs.usda")["template_differences"][1:]
+    (found,) = [one for one in row["differences"] if one["what"].startswith("position")]
+    (example,) = found["examples"]
+    assert example["path"] == "/World/envs/env_0/shelf"
+    np.testing.assert_allclose((example["a"], example["b"]), [(0.7, 0.9, 0.15), (0.7, 0.9, 0.25)])

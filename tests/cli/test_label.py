@@ -589,6 +589,14 @@ def test_a_wide_table_of_pairs(made, collide):
         of_pair = rows[(rows["sensor"] == sensor) & (rows["partner"] == partner)]
         for name in ("touch", "distance"):
             np.testing.assert_array_equal(wide[f"{pair}.{name}"], of_pair[name])
+    collide.ok("label a.h5 -o some.csv --wide --columns touch", *options)
+    some = pandas.read_csv("some.csv")
+    assert [*some.columns] == [
+        name for name in wide.columns if "." not in name or name.endswith(".touch")
+    ]
+    told = "the labels have no column 'tuch'\n  did you mean touch?"
+    collide.refused("label a.h5 -o x.csv --wide --columns tuch", *options, told=told)
+    collide.refused("label a.h5 -o x.csv --columns touch", *options, told="give --wide too")
     collide.refused("label a.h5 a.h5 -o x.parquet --wide", told="--wide is for one contact set")
 
 

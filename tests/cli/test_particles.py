@@ -397,17 +397,24 @@ def test_the_limit_of_a_threshold_is_that_of_particles_too(made, collide, block)
         in collide("events a.h5 --threshold 0.001").err
     )
     collide.refused("events a.h5 --by particles --threshold 0.02", told="no contacts beyond 0.01 m")
+    of_shapes, of_objects = (
+        sum(sum(p >= 0 for p in row["indices"]) for _, _, row in rows_of(block, group))
+        for group in ("soft_contacts", "self_contacts")
+    )
     assert listed(collide, "--by", "particles", "--threshold", "any")["contacts"] == {
-        "asked_for": 0,
-        "touching": 0,
-    } | {
-        name: sum(
-            sum(p >= 0 for p in row["indices"])
-            for group in ("soft_contacts", "self_contacts")
-            for _, _, row in rows_of(block, group)
-        )
-        for name in ("asked_for", "touching")
+        "asked_for": of_shapes + of_objects,
+        "touching": of_shapes + of_objects,
+        "of_objects": of_objects,
     }
+
+
+def test_tables_tell_which_contacts_touch_at_any_distance(made, collide, block):
+    count = len(list(rows_of(block, "self_contacts")))
+    table = " ".join(collide.ok("events a.h5").out.split())
+    assert f"of particle objects with each other, {count}, any distance" in table
+    assert "are without the radii of their particles, which collide clearance subtracts" in table
+    table = collide.ok("events a.h5 --include ground").out
+    assert "particle objects" not in table
 
 
 def test_particles_in_python(made, block):

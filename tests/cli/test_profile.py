@@ -2,6 +2,7 @@
 
 import io
 import json
+import os
 import re
 
 import h5py
@@ -342,7 +343,10 @@ def test_the_cost_of_listing_pairs_has_a_row(here, collide, monkeypatch):
 
 
 def test_sizes_agree_with_the_contacts_of_the_profile(here, collide):
-    result = collide.result(*PROFILE, "--repeats", "1", "--sizes", "--size-margin", "1.5")
+    options = ("--repeats", "1", "--sizes", "--size-margin", "1.5", "-o", "sizes.profile.h5")
+    result = collide.result(*PROFILE, *options)
+    assert not os.path.exists("sizes.profile.json")  # files that are not named
+    assert result["repeats"] == 1
     sizes = result["sizes"]
     peaks = {peak["name"]: peak for peak in sizes["peaks"]}
     assert sizes["margin"] == 1.5
@@ -365,7 +369,7 @@ def test_sizes_agree_with_the_contacts_of_the_profile(here, collide):
         assert (setting["advised"] is None) == bool(setting["reason"])
     with h5py.File(result["output"]) as file:
         assert file["world_contacts"][...].tolist() == table.max(axis=0).tolist()
-    options = ("--repeats", "1", "--sizes", "--gap-rule", "max", "--force")
+    options = ("--repeats", "1", "--sizes", "--gap-rule", "max")
     nearer = collide.result(*PROFILE, *options)["sizes"]
     assert (sizes["gap"], nearer["gap"]) == ([0.05, 0.05], [0.025, 0.025])
 

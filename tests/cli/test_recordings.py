@@ -741,3 +741,35 @@ def test_tables_and_skeletons_are_read_or_refused_with_what_to_do(collide):
     assert collide.result("run scene.xml -t m.bvh")["frames"] == 2
     described = collide.result("inspect m.csv")
     assert described["needs"] == ["--euler-order"]
+
+
+NAMES_OF_PATHS = """<mujoco><worldbody><geom type="plane" size="1 1 1"/>
+<body name="arm/link" pos="0 0 1"><joint name="arm/j1" axis="0 1 0"/><geom size="0.1"/></body>
+<body name="kit/cup" pos="1 0 1"><freejoint name="kit/float"/><geom size="0.1"/></body>
+</worldbody></mujoco>"""
+
+
+@pytest.mark.parametrize("names", [("arm/j1", "kit/float"), ("j1", "float"), ("arm/j1", "float")])
+def test_names_are_whole_or_the_last_element_of_a_path_in_every_format(
+    tmp_path, collide, monkeypatch, names
+):
+    monkeypatch.chdir(tmp_path)
+    Path("scene.xml").write_text(NAMES_OF_PATHS)
+    joint, free = names
+    rows = np.array([[0.1, 1, 0, 1, 0, 0, 0, 1], [0.2, 1, 0, 0.09, 0, 0, 0, 1]])
+    np.savez("m.npz", qpos=rows, joint_names=np.array([joint, free]), time=np.arange(2.0))
+    axes = ("x", "y", "z", "qx", "qy", "qz", "qw")
+    titles = ",".join(["time", joint, *(f"{free}_{axis}" for axis in axes)])
+    np.savetxt("m.csv", np.c_[np.arange(2.0), rows], delimiter=",", header=titles, comments="")
+    collide.ok("run scene.xml -t m.npz --state qpos --quaternion-order xyzw -o npz.h5")
+    collide.ok("run scene.xml -t m.csv -o csv.h5")
+    collide.ok("diff npz.h5 csv.h5")
+    assert collide.result("inspect csv.h5")["contacts"] == 1
+
+
+def test_the_arrays_of_poses_that_body_from_takes_are_named(tmp_path, collide, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    np.savez("m.npz", qpos=np.zeros((3, 2)), cup=np.ones((3, 7)), other=np.ones((5, 7)))
+    shown = collide.ok("inspect m.npz --state qpos").out
+    assert "'cup': --body-from BODY=ARRAY moves a body" in " ".join(shown.split())
+    assert "'other': --body" not in shown

@@ -187,14 +187,14 @@ CASES = {
         write_rigid,
         "run scene.xml -t motion.h5",
         check_shot,
-        "1 touch missed by the frame rate, of",
+        " of touches between frames, 1 of them in no frame",
     ),
     "grains": Case(
         "soft_sweep",
         stage(PARTICLES),
         "run scene.usda",
         check_grains,
-        "particles: 1 touch missed by the frame rate, of 2 in steps",
+        "particles: 2 rows of touches between frames, 1 of them in no frame",
         (2, 1),
         (("/grains",),),
         GRAINS,
@@ -206,7 +206,7 @@ CASES = {
         stage(PEG),
         "run scene.usda",
         check_square,
-        "particles: 2 touches missed by the frame rate, of 2 in steps",
+        "particles: 2 rows of touches between frames, 2 of them in no frame",
         (2, 2),
         (("/cloth",),),
         SQUARE,
@@ -286,7 +286,7 @@ def test_the_table_agrees_with_the_summary(swept, collide):
     assert swept.result["groups"][case.table]["deepest"]["distance"] == columns["least"].min()
     shown = collide.ok(case.run, "--sweep", "-o", "again.h5", "--force").out
     assert case.line in shown
-    assert f"missed by the frame rate, of {count} in steps" in shown
+    assert f"{count} rows of touches between frames, " in shown
     with collidecli.ContactSet.open("swept.h5") as contacts:
         held = (contacts.version, contacts.config["sweep"], "sweep_tolerance" in contacts.config)
         assert held == ((1, 4), True, False)

@@ -2,6 +2,7 @@
 that of the same run with contacts, without its distances."""
 
 import json
+import re
 from pathlib import Path
 
 import numpy as np
@@ -58,6 +59,15 @@ def both_sets(collide, worlds: int) -> tuple[str, str]:
 def sets(here, collide) -> tuple[str, str]:
     """A set of touches and a contact set of two worlds."""
     return both_sets(collide, 2)
+
+
+def test_tables_do_not_say_that_there_are_no_contacts(sets, collide):
+    words = [word for word in RUN if word not in ("-q", "-o")]
+    printed = collide.ok(*words, "--touch-only", "-o", "again.h5").out
+    for table in (printed, collide.ok("inspect", sets[0]).out):
+        assert re.search(r"^contacts +not computed, by --touch-only$", table, re.M)
+        assert re.search(r"^touches +\d+ ", table, re.M)
+        assert not re.search(r"^deepest ", table, re.M)
 
 
 @pytest.mark.parametrize("by", ["shapes", "bodies"])

@@ -489,6 +489,7 @@ GUIDES += [
     for name in (
         "label-contacts",
         "read-sensors",
+        "many-worlds",
         "audit-a-motion",
         "measure-clearance",
         "map-contacts",

@@ -324,23 +324,22 @@ POLYTOPE_KERNELS = (count_faces, *CELLS, *CELL_PAIRS, clip_cells)
 class FaceList:
     """Faces ordered by pair. count: of faces, with those that do not exist.
 
-    vertex: corners of the faces, if requested. vertex_count: of contiguous corners; None where each
-    face has `slots` places.
+    vertex: corners of the faces, one face's after the other's, if requested, and vertex_count of
+    them.
     """
 
     face: wp.array
     count: ElementCount
     vertex: wp.array | None = None
     vertex_count: ElementCount | None = None
-    slots: int = 1
 
     @property
     def arrays(self) -> list[Rows]:
         """What the host reads."""
         faces = [Rows(self.face, self.count)]
-        if self.vertex is None:
+        if self.vertex is None or self.vertex_count is None:
             return faces
-        return [*faces, Rows(self.vertex, self.vertex_count or self.count, self.slots)]
+        return [*faces, Rows(self.vertex, self.vertex_count)]
 
     def on_host(self, read: Iterator[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
         """`HydroFace` of each face, and the corners of those that exist. read: `arrays` on the
@@ -348,12 +347,7 @@ class FaceList:
         face = next(read)
         if self.vertex is None:
             return face, np.zeros((0, 3))
-        vertex = next(read)
-        if self.vertex_count is None:
-            vertex = vertex.reshape(-1, self.slots, 3)[
-                np.arange(self.slots) < face["count"][:, None]
-            ]
-        return face, vertex
+        return face, next(read)
 
 
 def clip_polytopes(

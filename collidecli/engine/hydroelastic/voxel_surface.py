@@ -11,7 +11,6 @@ from collidecli.engine.hydroelastic.pairs import HydroPair
 from collidecli.engine.hydroelastic.polygon_faces import HydroFace, PatchSums, with_face
 from collidecli.engine.hydroelastic.solids import Solids
 from collidecli.engine.hydroelastic.tetrahedra import (
-    FACE_CORNERS,
     LOCAL_CORNERS,
     Edges,
     Tetrahedron,
@@ -268,12 +267,15 @@ def cut_voxels(
     value: wp.array[Vec2],
     feature: wp.array[wp.vec2i],
     end: wp.array[wp.int32],
+    corner_end: wp.array[wp.int32],
+    face_bound: wp.array[wp.int32],
+    corner_bound: wp.array[wp.int32],
     face: wp.array[HydroFace],
     vertex: wp.array[Vec3],
     writes: int,
 ):
-    """One thread a voxel of a block, of as many as the bound: counts its faces; in the second pass
-    writes them and their corners."""
+    """One thread a voxel of a block, of as many as the bound: counts its faces and their corners;
+    in the second pass writes them, those of which the bound is 0 not."""
     thread = wp.tid()
     number = thread / VOXEL_COUNT
     within = thread % VOXEL_COUNT
@@ -282,12 +284,14 @@ def cut_voxels(
         return
     if number >= bound[0]:
         end[thread] = 0
+        corner_end[thread] = 0
         return
     own_block = block[number]
     pair = hydro[own_block.pair]
     has_mesh = is_mesh(solids, pair, 0) or is_mesh(solids, pair, 1)
     first = number * CORNER_COUNT
     count = int(0)
+    corner_count = int(0)
     tetrahedra = int(6)  # a variable: the loop is not unrolled
     is_cut = bool(False)
     may_be_cut = (part[number] & part_of_voxel(voxel)) != 0
@@ -307,13 +311,16 @@ def cut_voxels(
             for sides in range(edges.count0 * edges.count1):
                 cut = face_of_sides(pair, tetrahedron, edges, sides, corner)
                 if cut.count > 0:
-                    if writes > 0:
-                        slot = start_of(end, thread) + count
+                    if writes > 0 and face_bound[0] > 0:
                         cut.pair = own_block.pair
-                        face[slot] = cut
+                        face[start_of(end, thread) + count] = cut
+                    if writes > 0 and corner_bound[0] > 0:
+                        first_vertex = start_of(corner_end, thread) + corner_count
                         for k in range(cut.count):
                             at = corner[cut.first_corner + k]
-                            vertex[slot * FACE_CORNERS + k] = wp.transform_point(pair.world, at)
+                            vertex[first_vertex + k] = wp.transform_point(pair.world, at)
                     count += 1
+                    corner_count += cut.count
     if writes == 0:
         end[thread] = count
+        corner_end[thread] = corner_count

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import warp as wp
@@ -50,6 +51,7 @@ from collidecli.scene.shape_types import ShapeType
 
 MOST_FACES = 54
 """Most faces of a voxel: of six tetrahedra, each cut by three sides of both shapes."""
+MOST_CORNERS = MOST_FACES * int(FACE_CORNERS)
 LEVELS_BELOW = 20
 """Halvings of a voxel for small patches of convex shapes, whose bounds are tight; of others see
 HALVINGS_OF_MESHES."""
@@ -190,17 +192,29 @@ class Sampler:
         workspace.launch(sum_parts, marks.count, [hydro, sums, count, blocks.bound, marks.patch])
         if not self.corners:
             return []
-        end = workspace.array("hydro_voxel_end", voxel_count, wp.int32)
-        number = level.number
-        face = workspace.array(f"hydro_face_{number}", 1, HydroFace)
-        vertex = workspace.array(f"hydro_vertex_{number}", 1, Vec3)
-        workspace.launch(cut_voxels, voxel_count, [*shared, end, face, vertex, 0])
-        face_count = workspace.scanned(f"hydro_face_{number}", end, voxel_count, MOST_FACES)
-        face = workspace.array(f"hydro_face_{number}", face_count.most, HydroFace)
-        slots = int(FACE_CORNERS)
-        vertex = workspace.array(f"hydro_vertex_{number}", slots * face_count.most, Vec3)
-        workspace.launch(cut_voxels, voxel_count, [*shared, end, face, vertex, 1])
-        return [FaceList(face, face_count, vertex, slots=slots)]
+        return [self._faces(shared, level.number, voxel_count, workspace)]
+
+    def _faces(
+        self, shared: list[Any], number: int, voxel_count: int, workspace: Workspace
+    ) -> FaceList:
+        """The faces of the last blocks of a level, and their corners. shared: the first arguments
+        of `cut_voxels`."""
+        names = f"hydro_face_{number}", f"hydro_vertex_{number}"
+        ends = [
+            workspace.array(f"hydro_voxel_{part}_end", voxel_count, wp.int32)
+            for part in ("face", "corner")
+        ]
+        face = workspace.array(names[0], 1, HydroFace)
+        vertex = workspace.array(names[1], 1, Vec3)
+        none = workspace.counts.unbounded
+        workspace.launch(cut_voxels, voxel_count, [*shared, *ends, none, none, face, vertex, 0])
+        numbers = dict(zip(names, zip(ends, (MOST_FACES, MOST_CORNERS), strict=True), strict=True))
+        faces, vertices = workspace.scanned_together(numbers, voxel_count)
+        face = workspace.array(names[0], faces.most, HydroFace)
+        vertex = workspace.array(names[1], vertices.most, Vec3)
+        arguments = [*shared, *ends, faces.bound, vertices.bound, face, vertex, 1]
+        workspace.launch(cut_voxels, voxel_count, arguments)
+        return FaceList(face, faces, vertex, vertices)
 
 
 def _selected(

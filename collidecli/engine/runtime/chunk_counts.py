@@ -11,7 +11,8 @@ with exact numbers, which are the capacities of the next.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -21,7 +22,7 @@ from collidecli.engine.runtime.kernel import kernel
 from collidecli.engine.runtime.recorded_launches import INDEX_LIMIT
 
 FOUND_COUNTS = 512
-"""Numbers of a chunk: a few, two for each collider of a model, and four for each level of
+"""Numbers of a chunk: a few, two for each collider of a model, and five for each level of
 hydroelastic voxels."""
 MARGIN = 0.25
 """Part of an expected number that its capacity has more, as scratch arrays have that grow."""
@@ -223,25 +224,57 @@ class ChunkCounts:
         """Number of the elements that some threads have, of which `ends` has the inclusive scan:
         read by the host, or expected. may_overflow: an expected sum may have left 32 bits.
         spare_for_none: see `capacity`."""
+        return self.of_each({name: (ends, may_overflow)}, threads, spare_for_none)[0]
+
+    def of_each(
+        self,
+        ends: Mapping[str, tuple[wp.array, bool]],
+        threads: ElementCount | int,
+        spare_for_none: int | None = None,
+    ) -> list[ElementCount]:
+        """As `of` of several numbers, by name, each with `may_overflow`. All are read together."""
         workspace = self._workspace
         if isinstance(threads, int):
             threads = ElementCount(threads, self.unbounded)
         count = threads.most
         if not workspace.has_own_memory:
-            return ElementCount(workspace.last(ends, count) if count else 0, self.unbounded, name)
+            return [
+                ElementCount(workspace.last(each, count) if count else 0, self.unbounded, name)
+                for name, (each, _) in ends.items()
+            ]
+        found = [self._bounded(name, *each, threads, spare_for_none) for name, each in ends.items()]
+        if not count or all(self.is_expected(name) for name in ends):
+            return found
+        read = self.read()
+        return [
+            each if self.is_expected(each.name) else replace(each, most=read[each.name][0])
+            for each in found
+        ]
+
+    def _bounded(
+        self,
+        name: str,
+        ends: wp.array,
+        may_overflow: bool,
+        threads: ElementCount,
+        spare_for_none: int | None,
+    ) -> ElementCount:
+        """Issues the number of a name on a device: with its capacity, or 0 where it is to be
+        read."""
+        workspace = self._workspace
+        is_expected = self.is_expected(name)
         slot = self.slots(name)[0]
-        most = self.capacity(name, spare_for_none) if self.is_expected(name) else INDEX_LIMIT
+        most = self.capacity(name, spare_for_none) if is_expected else 0
         bounds = workspace.array("bound_count", FOUND_COUNTS, wp.int32)
         overflow = -1
-        if may_overflow and self.is_expected(name):
+        if may_overflow and is_expected:
             overflow = self.slots(f"{name}_overflow")[0]
-            workspace.launch(mark_overflow, count, [ends, self.counter(f"{name}_overflow")])
-        arguments = [ends, count, threads.bound, most, slot, overflow, self.found, bounds]
+            counter = self.counter(f"{name}_overflow")
+            workspace.launch(mark_overflow, threads.most, [ends, counter])
+        limit = most if is_expected else INDEX_LIMIT
+        arguments = [ends, threads.most, threads.bound, limit, slot, overflow, self.found, bounds]
         workspace.launch(bound_count, 1, arguments)
-        bound = self.view("bound_count", slot)
-        if self.is_expected(name):
-            return ElementCount(most, bound, name)
-        return ElementCount(self.read()[name][0] if count else 0, bound, name)
+        return ElementCount(most, self.view("bound_count", slot), name)
 
     def is_expected(self, name: str) -> bool:
         """Whether the numbers of a name are expected."""

@@ -151,7 +151,8 @@ class DeviceStream:
         self._turn = _turns.setdefault(device.alias, threading.Lock())
         self._has_turn = False
         self._staging: dict[str, wp.array] = {}
-        self._uploading: list[np.ndarray] = []
+        self._in_use: list[np.ndarray | wp.array] = []
+        self._kept_bytes = 0
         self._uploads = PageLockedPool(device)
         self._results = PageLockedPool(device)
 
@@ -184,7 +185,7 @@ class DeviceStream:
         if not self._has_turn:  # one thread alone, in the device's current stream
             if self._device.is_cuda:
                 wp.synchronize_stream(self._device)
-            self._uploading.clear()
+            self._free_used()
             return
         complete = None if self._stream is None else self._stream.record_event()
         self._give()
@@ -192,7 +193,20 @@ class DeviceStream:
             self._synchronize(complete)
         finally:
             self._take()
-        self._uploading.clear()
+        self._free_used()
+
+    def keep(self, outgrown: wp.array) -> int:
+        """Keeps an array of the device, which what was issued may use, until the next wait; returns
+        the bytes of all that are kept, without this one."""
+        before = self._kept_bytes
+        self._in_use.append(outgrown)
+        self._kept_bytes += outgrown.size * wp.types.type_size_in_bytes(outgrown.dtype)
+        return before
+
+    def _free_used(self) -> None:
+        """Frees what was kept for launches and copies that are complete."""
+        self._in_use.clear()
+        self._kept_bytes = 0
 
     def _synchronize(self, complete: wp.Event | None) -> None:
         """Waits for an event; other workers have the turn."""
@@ -217,7 +231,7 @@ class DeviceStream:
                 read[...] = values.reshape(-1).view(np.uint8)
         address, kind = read.__array_interface__["data"][0], wp.uint8
         source = wp.array(ptr=address, shape=size, dtype=kind, device="cpu")
-        self._uploading.append(read)
+        self._in_use.append(read)
         wp.copy(_as_bytes(target, size), source, count=size)
 
     def download(self, source: wp.array, byte_count: int) -> np.ndarray:

@@ -177,7 +177,7 @@ class Workspace:
                 break
         else:
             raise ChunkTooLarge(needed)
-        self.finish()
+        self._release(existing, capacity * size)
         self._arrays.pop(name, None)
         # No reference to the outgrown array is left, so that it is freed.
         self._structs.clear()
@@ -190,6 +190,20 @@ class Workspace:
         self._arrays[name] = self._allocated(capacity, dtype, needed)
         self.bytes = needed
         return self._arrays[name]
+
+    def _release(self, outgrown: wp.array | None, size: int) -> None:
+        """Lets an array, if there is one, be freed when no launch uses it any more, for one of
+        `size` bytes.
+
+        A device's is kept until the next wait, where the limit has space for both. Otherwise the
+        host waits.
+        """
+        if self._stream is None:
+            self.finish()
+        elif outgrown is not None:
+            kept = self._stream.keep(outgrown)
+            if self.bytes + kept + size > self.memory_limit:
+                self.finish()
 
     def _capacities(self, count: int, is_first: bool) -> list[tuple[int, int]]:
         """Lengths of an array of at least `count` elements, each with the total size of the scratch
@@ -213,6 +227,10 @@ class Workspace:
         except RuntimeError:  # Warp's error when a device has too little memory
             if self._stream is None:
                 raise
+        try:
+            self.finish()  # which frees outgrown arrays
+            return wp.empty(count, dtype=dtype, device=self.device)
+        except RuntimeError:
             raise ChunkTooLarge(needed) from None
 
     def struct(self, kind: type[T], /, **fields: Any) -> T:
@@ -401,15 +419,27 @@ class Workspace:
 
         most: see `scan`. spare_for_none: see `ChunkCounts.capacity`.
         """
-        may_overflow = threads * most > INDEX_LIMIT
-        is_expected = self.counts.is_expected(name)
-        if may_overflow and not is_expected:
-            self._check_total(counts, threads)
-        self.launch_scan(counts, threads)
-        total = self.counts.of(name, counts, threads, may_overflow, spare_for_none)
-        if is_expected:
+        [total] = self.scanned_together({name: (counts, most)}, threads, spare_for_none)
+        if self.counts.is_expected(name):
             self.launch(clear_exceeded, threads, [total.bound, counts])
         return total
+
+    def scanned_together(
+        self,
+        numbers: Mapping[str, tuple[wp.array, int]],
+        threads: int,
+        spare_for_none: int | None = None,
+    ) -> list[ElementCount]:
+        """As `scanned` of several numbers of each thread, by name, each with `most`. Where they are
+        read, the host waits once; where one exceeds its capacity, only its bound says so."""
+        ends = {}
+        for name, (counts, most) in numbers.items():
+            may_overflow = threads * most > INDEX_LIMIT
+            if may_overflow and not self.counts.is_expected(name):
+                self._check_total(counts, threads)
+            self.launch_scan(counts, threads)
+            ends[name] = (counts, may_overflow)
+        return self.counts.of_each(ends, threads, spare_for_none)
 
     def _check_total(self, counts: wp.array, count: int) -> None:
         """Raises ChunkTooLarge where the sum of the first `count` int32 exceeds an index."""

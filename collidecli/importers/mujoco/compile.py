@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import warnings
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 
@@ -54,6 +54,7 @@ from collidecli.storage.regular_files import (
     require_regular_file,
     require_text_path,
 )
+from collidecli.wording import some_names
 
 _COMPILER_ERRORS = (ValueError, mujoco.FatalError, RuntimeError, MemoryError)
 """RuntimeError: the binding's translation of an unknown C++ exception."""
@@ -63,6 +64,8 @@ _QHULL = re.compile(rb"QH\d+ ")
 """Begin of what Qhull writes of a mesh; more lines follow."""
 _ABOUT_SAVING = "Attaching a spec with an empty prefix"
 """Begin of MuJoCo's warning about scenes that are saved, which none is here."""
+_ELEMENT = re.compile(r"(.*); Element name '(.*)', id \d+")
+"""A message of MuJoCo about an element, and the element's name."""
 _VISUAL = re.compile(r"/visual#\d+$")
 """End of the names of visual elements of a URDF that collide."""
 _HEAD_BYTES = 1 << 16
@@ -142,7 +145,7 @@ def compile_mjcf(
         what = f"a name or path in the scene is not UTF-8: {shown!r}"
         raise InputError(what, location, "save it as UTF-8") from error
     files = (*attempts.included, *attempts.shape_files)
-    warnings = (*attempts.notes, *attempts.messages)
+    warnings = (*attempts.notes, *once_a_kind(attempts.messages))
     return CompiledScene(
         mj_model,
         location,
@@ -165,6 +168,22 @@ def _compiled(attempts: _Attempts, strict: bool) -> mujoco.MjModel:
         if strict:
             raise _refusal(attempts, error) from error
         return _stripped(attempts, error)
+
+
+def once_a_kind(messages: Sequence[str]) -> list[str]:
+    """Messages of MuJoCo about elements, of those that differ in the element alone the first with
+    the names of the others."""
+    kinds: dict[str, list[tuple[str, str]]] = {}
+    for message in messages:
+        found = _ELEMENT.fullmatch(message)
+        name = found[2] if found else ""
+        kind = found[1].replace(f"'{name}'", "''") if found else message
+        kinds.setdefault(kind, []).append((message, name))
+    texts = []
+    for (message, _), *others in kinds.values():
+        more = f"; also of {some_names([name for _, name in others])}" if others else ""
+        texts.append(f"{message}{more}")
+    return texts
 
 
 @contextmanager

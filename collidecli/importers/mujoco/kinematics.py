@@ -8,7 +8,9 @@ on the processor. `ForwardKinematics` has its arithmetic in its order, with the 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import mujoco
 import numpy as np
@@ -26,27 +28,34 @@ from collidecli.numerics.products import norm
 from collidecli.numerics.trigonometry import sincos
 from collidecli.scene.joint_tree import (
     BALL,
+    BY_BODY,
+    BY_FRAME,
     FIXED,
     FREE,
+    FROM_COORDINATES,
     HINGE,
     JOINTED,
     SHORTEST,
     SLIDE,
+    STORE,
     UNIT,
     CompiledTree,
     JointTree,
+    PoseSteps,
     ready_compiler,
 )
 from collidecli.scene.kinematics import (
     QUATERNION_AXES,
     BadRow,
     JointColumns,
-    Kinematics,
     NamedJoint,
     last_element,
 )
 from collidecli.scene.poses import QUATERNION_TOLERANCE
 from collidecli.storage.pose_checks import bad_poses, pose_fault
+
+if TYPE_CHECKING:
+    from collidecli.scene.joint_poses import RowPlace
 
 WORLD_BODY = 0
 
@@ -60,7 +69,7 @@ class MujocoArticulation:
     """
 
     def __init__(
-        self, mj_model: mujoco.MjModel, kinematics: Kinematics, root: int, rest: np.ndarray
+        self, mj_model: mujoco.MjModel, kinematics: MujocoKinematics, root: int, rest: np.ndarray
     ) -> None:
         self._kinematics = kinematics
         self._bodies = np.flatnonzero(mj_model.body_rootid == root)
@@ -80,18 +89,43 @@ class MujocoArticulation:
         self, root_pose: np.ndarray | None, columns: JointColumns, joint_position: np.ndarray
     ) -> np.ndarray:
         """float64[n, B, 7], see `ArticulationKinematics.poses`."""
-        qpos = self._placed(root_pose, columns, joint_position, None)
-        moving = any(joint_columns is not None for joint_columns in columns.of_joint)
-        if moving:
+        if _moves(columns):
+            qpos = self._placed(root_pose, columns, joint_position, None)
             out = self._kinematics.poses(qpos)[:, self._bodies - 1]
         else:
-            out = np.tile(self._rest, (len(qpos), 1, 1))
-        if root_pose is None or self.root_is_jointed or (self._free >= 0 and moving):
+            out = np.tile(self._rest, (len(joint_position), 1, 1))
+        if root_pose is None or not self.is_placed(columns):
             return out
+        return self.placed(out, root_pose)
+
+    def is_placed(self, columns: JointColumns) -> bool:
+        """See `InTree`."""
+        return not self.root_is_jointed and not (self._free >= 0 and _moves(columns))
+
+    def placed(self, poses: np.ndarray, root_pose: np.ndarray) -> np.ndarray:
+        """See `InTree`."""
+        out = np.empty_like(poses)
         shift = compose(np.ascontiguousarray(root_pose.T), inverse(column(self._rest[0])))
         for body in range(len(self._bodies)):
-            out[:, body] = compose(shift, np.ascontiguousarray(out[:, body].T)).T
+            out[:, body] = compose(shift, np.ascontiguousarray(poses[:, body].T)).T
         return out
+
+    @property
+    def tree_of(self) -> MujocoKinematics:
+        """See `InTree`."""
+        return self._kinematics
+
+    def add_steps(
+        self, steps: PoseSteps, bodies: Sequence[int], columns: JointColumns, place: RowPlace
+    ) -> None:
+        """See `HasSteps`: those of a root pose that moves all bodies."""
+        if place.root < 0 or not self.is_placed(columns):
+            return
+        for body in bodies:
+            steps.add(FROM_COORDINATES, place.root)
+            steps.add_frame(BY_FRAME, inverse(column(self._rest[0])))
+            steps.add(BY_BODY, body)
+            steps.add(STORE, body)
 
     def coordinates(
         self,
@@ -124,6 +158,11 @@ class MujocoArticulation:
         return qpos
 
 
+def _moves(columns: JointColumns) -> bool:
+    """Whether any joint is recorded."""
+    return any(joint_columns is not None for joint_columns in columns.of_joint)
+
+
 class MujocoArticulations:
     """Every child of the world body; see `ArticulatedScene`. Computed on first use.
 
@@ -132,7 +171,7 @@ class MujocoArticulations:
 
     warnings: tuple[str, ...] = ()
 
-    def __init__(self, mj_model: mujoco.MjModel, kinematics: Kinematics) -> None:
+    def __init__(self, mj_model: mujoco.MjModel, kinematics: MujocoKinematics) -> None:
         self._model = mj_model
         self._kinematics = kinematics
 
@@ -388,6 +427,7 @@ def _matrix(q: np.ndarray) -> np.ndarray:
 _BLOCK = 2048
 """Configurations per block, so that its arrays fit in the processor's cache."""
 _POSE_WXYZ = [0, 1, 2, 6, 3, 4, 5]
+_POSE_XYZW = [0, 1, 2, 4, 5, 6, 3]
 
 
 class MujocoKinematics:
@@ -451,9 +491,20 @@ class MujocoKinematics:
                 out[rows, body, 3:] = rotation[WXYZ_TO_XYZW].T
         return out
 
-    def joint_tree(self) -> JointTree:
-        """The tree whose coordinates are qpos; mocap bodies rest."""
-        return self._forward.tree(has_mocap=False)
+    def joint_tree(self, has_mocap: bool) -> JointTree:
+        """See `HasTree`."""
+        return self._forward.tree(has_mocap)
+
+    def tree_coordinates(self, qpos: np.ndarray, mocap: np.ndarray | None) -> np.ndarray:
+        """See `HasTree`."""
+        return _joined(qpos, mocap)
+
+    def poses_of_tree(self, coordinates: np.ndarray) -> np.ndarray:
+        """See `HasTree`."""
+        qpos, moved = np.split(coordinates, [self.coordinate_count], axis=1)
+        if not moved.shape[1]:
+            return self.poses(qpos)
+        return self.poses(qpos, moved.reshape(len(moved), -1, 7)[..., _POSE_XYZW])
 
     def first_bad_coordinate(self, qpos: np.ndarray) -> BadRow | None:
         """Row of qpos[n, nq], body, and what is wrong, for the first invalid configuration; else

@@ -4,7 +4,6 @@ positions."""
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -12,16 +11,21 @@ import numpy as np
 
 from collidecli.elapsed import now, since
 from collidecli.errors import InputError
+from collidecli.importers.recordings.alike_articulations import (
+    AlikeArticulations,
+    alike_articulations,
+)
 from collidecli.importers.recordings.coordinates import AGAIN, check_world_count
 from collidecli.importers.recordings.files import recording_files
 from collidecli.importers.recordings.joint_limits import BY_ORDER, limit_warnings, ranges_of
+from collidecli.importers.recordings.recorded_articulation import RecordedArticulation
 from collidecli.importers.recordings.recording import Target
 from collidecli.numerics.poses import compose_poses
 from collidecli.scene.episodes import Episodes
+from collidecli.scene.joint_poses import JointPoses, configurations
 from collidecli.scene.kinematics import (
     ArticulatedScene,
     ArticulationKinematics,
-    JointColumns,
     MujocoCoordinates,
     coordinate_names,
     last_element,
@@ -39,23 +43,6 @@ if TYPE_CHECKING:
 
 ORDERS = {"xyzw": [0, 1, 2, 3, 4, 5, 6], "wxyz": [0, 1, 2, 4, 5, 6, 3]}
 """Columns of x y z qx qy qz qw in a recorded pose, by the order of its quaternion."""
-
-
-@dataclass(frozen=True)
-class RecordedArticulation:
-    """One articulation or free body in one world of a recording.
-
-    root_pose: returns float64[n, 7] xyzw of n frames, as recorded; None where there is none.
-    joint_position: returns float64[n, k] of n frames, or is None. root_location, joint_location:
-    file and dataset, for messages.
-    """
-
-    articulation: ArticulationKinematics
-    columns: JointColumns
-    root_pose: Callable[[range], np.ndarray] | None
-    joint_position: Callable[[range], np.ndarray] | None
-    root_location: str = ""
-    joint_location: str = ""
 
 
 class ArticulationMotion(RecordedInFile):
@@ -109,7 +96,8 @@ class ArticulationMotion(RecordedInFile):
         items = [item for world in worlds for item in world]
         self.has_joint_tree = kinematics is not None and any(item.joint_position for item in items)
         still = () if kinematics is None else np.array(kinematics.body_path)[kinematics.welded]
-        welded = frozenset(map(str, still))
+        self._welded = welded = frozenset(map(str, still))
+        self._target_model = target.model
         self._match = BodyMatch(list(bodies), target.model, path, welded, root_advice)
         unused = [
             f"{item.root_location}: not used: joints position '{item.articulation.path}' in the"
@@ -219,6 +207,52 @@ class ArticulationMotion(RecordedInFile):
             raise InputError(pose_fault(poses[row]), where, AGAIN)
         root[:, :3] += self._origins[world]
         return position, root
+
+    def read_joints(self, frames: range) -> JointPoses | None:
+        """See `HasJointPoses`: of articulations that are recorded alike in all worlds."""
+        alike = self._alike
+        if alike is None:
+            return None
+        recorded = {
+            (index, world): self._recorded(index, world, frames)
+            for (index, *_), group in self._groups.items()
+            for world in group
+        }
+        rows = [
+            alike.rows([recorded[index, world] for index in range(len(items))])
+            for world, items in enumerate(self._worlds)
+        ]
+        coordinates = np.stack(rows, axis=1)
+
+        def poses_of(coordinates: np.ndarray, frames: range) -> np.ndarray:
+            shape = *coordinates.shape[:2], len(self._column), 7
+            recorded = np.zeros(shape)
+            of_articulations = alike.poses(configurations(coordinates))
+            for item, poses in zip(self._worlds[0], of_articulations, strict=True):
+                columns = [self._column[body] for body in item.articulation.body_path]
+                recorded[:, :, columns] = poses.reshape(*shape[:2], *poses.shape[1:])
+            return self._match.checked(recorded, frames, self._path, "articulations")
+
+        return JointPoses(alike.tree, coordinates, frames.start, poses_of)
+
+    @cached_property
+    def _alike(self) -> AlikeArticulations | None:
+        """The articulations of each world, as a device computes their poses; None where the host
+        does."""
+        bodies = self._match.rows_of_columns(self.world_count)
+        items = self._worlds[0]
+        if bodies is None or any(len(group) < self.world_count for group in self._groups.values()):
+            return None
+        for item in items:
+            is_global = item.articulation.body_path[0] in self._global
+            if item.root_pose is None and self._shift is not None and not is_global:
+                return None
+            # a recorded root that the scene welds to the world is compared with the scene's
+            bodies_of_item = item.articulation.body_path
+            if item.root_pose is not None and self._welded.intersection(bodies_of_item):
+                return None
+        named = {name: int(body) for name, body in zip(self._column, bodies, strict=True)}
+        return alike_articulations(items, named, self._target_model)
 
     def read_coordinates(self, frames: range) -> tuple[np.ndarray, None] | None:
         """qpos, see `RecordsCoordinates`; None for a scene of USD, and where a root without a joint

@@ -15,8 +15,7 @@ from collidecli.importers.recordings.joint_limits import coordinate_warnings
 from collidecli.importers.recordings.recording import Target
 from collidecli.importers.scene_import import SceneImport
 from collidecli.scene.episodes import Episodes
-from collidecli.scene.joint_poses import HasTree, JointPoses
-from collidecli.scene.joint_tree import JointTree
+from collidecli.scene.joint_poses import JointPoses, TreePoses, tree_poses
 from collidecli.scene.kinematics import Kinematics
 from collidecli.storage.trajectory_motion import BodyMatch, RecordedInFile
 
@@ -136,31 +135,28 @@ class CoordinateMotion(RecordedInFile):
         return self._match.checked(recorded, frames, self._path, "states")
 
     def read_joints(self, frames: range) -> JointPoses | None:
-        """See `HasJointPoses`: of one scene whose bodies are the model's, in order, without
-        recorded mocap bodies."""
-        tree = self._joint_tree
+        """See `HasJointPoses`: of one scene whose bodies are the model's, in order."""
+        tree = self._tree_poses
         if tree is None:
             return None
-        qpos, _ = self._recorded.read(self._scenes[0][1], frames)
-        coordinates = np.ascontiguousarray(qpos, np.float64)
-        self._check(*self._scenes[0][:2], coordinates, None, frames)
-        return JointPoses(tree, coordinates, frames.start, self._poses_of)
+        qpos, mocap = self._recorded.read(self._scenes[0][1], frames)
+        qpos = qpos.astype(np.float64)
+        if mocap is not None:
+            mocap = mocap.reshape(-1, *mocap.shape[2:])
+        self._check(*self._scenes[0][:2], qpos, mocap, frames)
+        return tree.read(qpos, mocap, frames.start)
 
     @cached_property
-    def _joint_tree(self) -> JointTree | None:
+    def _tree_poses(self) -> TreePoses | None:
         """The tree of joints from which all poses follow; None where they do not."""
         kinematics, worlds, _ = self._scenes[0]
-        has_mocap = self._recorded.has_mocap(worlds[0])
-        if len(self._scenes) > 1 or has_mocap or not self._match.is_straight(self.world_count):
+        if len(self._scenes) > 1 or not self._match.is_straight(self.world_count):
             return None
-        return kinematics.joint_tree() if isinstance(kinematics, HasTree) else None
 
-    def _poses_of(self, qpos: np.ndarray, frames: range) -> np.ndarray:
-        """float64[n, W, B, 7] of qpos[n, W, nq] of one scene, checked."""
-        kinematics = self._scenes[0][0]
-        poses = kinematics.poses(qpos.reshape(-1, qpos.shape[2]), None)
-        shaped = poses.reshape(*qpos.shape[:2], -1, 7)
-        return self._match.checked(shaped, frames, self._path, "states")
+        def checked(poses: np.ndarray, frames: range) -> np.ndarray:
+            return self._match.checked(poses, frames, self._path, "states")
+
+        return tree_poses(kinematics, self._recorded.has_mocap(worlds[0]), checked)
 
     def read_coordinates(self, frames: range) -> tuple[np.ndarray, np.ndarray | None] | None:
         """qpos and poses of mocap bodies, see `RecordsCoordinates`; None for worlds of several

@@ -14,7 +14,6 @@ from collidecli.importers.recordings import articulations
 from collidecli.importers.recordings.articulations import (
     ORDERS,
     ArticulationMotion,
-    RecordedArticulation,
     check_name_count,
     moved_articulation,
 )
@@ -39,6 +38,7 @@ from collidecli.importers.recordings.poses_beside_joints import (
     poses_of_bodies,
     with_free_joints,
 )
+from collidecli.importers.recordings.recorded_articulation import RecordedArticulation
 from collidecli.importers.recordings.recording import Recording, RecordingDescription, Target
 from collidecli.importers.recordings.stored_names import names_of_columns
 from collidecli.importers.recordings.times import (

@@ -13,14 +13,11 @@ import numpy as np
 
 from collidecli.errors import InputError
 from collidecli.importers.recordings import articulations
-from collidecli.importers.recordings.articulations import (
-    ORDERS,
-    ArticulationMotion,
-    RecordedArticulation,
-)
+from collidecli.importers.recordings.articulations import ORDERS, ArticulationMotion
 from collidecli.importers.recordings.content import Content, h5_damage, h5_masks, held_rows
 from collidecli.importers.recordings.coordinates import check_world_count
 from collidecli.importers.recordings.deformable_states import DEFORMABLE, DeformableStates
+from collidecli.importers.recordings.recorded_articulation import RecordedArticulation
 from collidecli.importers.recordings.recorded_assets import (
     RecordedAsset,
     asset_articulations,

@@ -11,7 +11,6 @@ import numpy as np
 from collidecli.importers.recordings.articulations import (
     ORDERS,
     ArticulationMotion,
-    RecordedArticulation,
     check_name_count,
     moved_articulation,
     quaternion_order,
@@ -27,6 +26,7 @@ from collidecli.importers.recordings.moved_bodies import (
     named_body,
     names_of_each_column,
 )
+from collidecli.importers.recordings.recorded_articulation import RecordedArticulation
 from collidecli.importers.recordings.recording import Target
 from collidecli.scene.episodes import Episodes
 from collidecli.scene.followed_joints import FollowedJoints
@@ -56,6 +56,8 @@ Poses = Mapping[str, Mapping[str, np.ndarray]]
 ROOT = "--root"
 BODY_FROM = "--body-from"
 ROOT_ADVICE = f"; {BODY_FROM} BODY=ARRAY is for the poses of another body"
+TABLE = "the table"
+"""Name of the one demonstration of a table, which contact sets store and messages leave out."""
 LARGE = 4.0 * np.pi
 """A warning is given of a joint position beyond this: it is no angle in radians [rad]."""
 
@@ -146,7 +148,7 @@ def joint_state_motion(
         positions = rows_of(followed.completed(state))
         root = rows_of(roots[name]) if roots else None
         moved = RecordedArticulation(
-            articulation, columns, root, positions, where, f"{where}, {name}"
+            articulation, columns, root, positions, where, _location(where, name)
         )
         others = [moved_body(bodies[path], rows_of(poses[path][name]), where) for path in poses]
         worlds.append([moved, *others])
@@ -165,6 +167,12 @@ def joint_state_motion(
         advice=BY_NAME,
         root_advice=f"'{articulation.path}' is the root of the joints{recorded.root_advice}",
     )
+
+
+def _location(where: str, demonstration: str) -> str:
+    """A demonstration in messages; an array of which it has the name is told once."""
+    is_named = demonstration != TABLE and not where.endswith(f": {demonstration}")
+    return f"{where}, {demonstration}" if is_named else where
 
 
 def _free_joint_poses(

@@ -24,13 +24,19 @@ from collidecli.importers.recordings.column_titles import (
 from collidecli.importers.recordings.content import Content
 from collidecli.importers.recordings.joint_states import (
     JOINT_OPTIONS,
+    TABLE,
     JointStates,
     coordinates_of_scene,
     joint_state_motion,
 )
 from collidecli.importers.recordings.left_out_columns import LEFT_OUT, ignored_columns
 from collidecli.importers.recordings.recording import Recording, RecordingDescription, Target
-from collidecli.importers.recordings.root_columns import RootColumns, root_groups, root_poses
+from collidecli.importers.recordings.root_columns import (
+    RootColumns,
+    lacking_parts,
+    root_groups,
+    root_poses,
+)
 from collidecli.importers.recordings.times import checked_time, long_step_warnings, rate_time
 from collidecli.scene.kinematics import (
     ArticulatedScene,
@@ -42,9 +48,6 @@ from collidecli.scene.name_patterns import matcher
 from collidecli.scene.options import RecordingOptions
 from collidecli.storage.storage_formats import CSV
 from collidecli.wording import plural, some_names
-
-DEMO = "the table"
-"""Name of the one demonstration of a table."""
 
 
 @dataclass(frozen=True)
@@ -138,11 +141,13 @@ class JointTableRecording(Recording):
         times = [title for title in titles if time_factor(title) is not None]
         roots = root_groups(dict(enumerate(titles)))
         of_root = {column for root in roots for column in root.columns}
+        partial = lacking_parts({k: t for k, t in enumerate(titles) if k not in of_root})
+        incomplete = {title for present, _ in partial.values() for title in present}
         joints = [
             title
             for column, title in enumerate(titles)
             if column not in of_root
-            and title not in times
+            and title not in (*times, *incomplete)
             and not is_index(title)
             and is_position(title)
         ]
@@ -151,9 +156,12 @@ class JointTableRecording(Recording):
         turned = any(root.is_euler for root in roots) and not self._layout
         needs += ["--euler-order"] if turned else []
         details = [("layout", self._layout.name)] if self._layout else []
+        lacks = [f"{prefix}: {lacking}" for prefix, (_, lacking) in partial.items()]
+        details += [("lacking columns", "; ".join(lacks))] if lacks else []
         return RecordingDescription(
             frames=self._table.row_count(),
             worlds=1,
+            bodies=tuple(root.prefix for root in roots if not is_of_root(root.prefix)),
             coordinates=len(joints) if titles else len(self._table.titles),
             needs=tuple(needs),
             details=(*details, ("columns", some_names(titles) if titles else "without names")),
@@ -184,9 +192,9 @@ class JointTableRecording(Recording):
         states = np.array([rows[column] for column in joints]).T.reshape(len(time), len(joints))
         roots = {}
         if columns.root is not None:
-            roots = {DEMO: root_poses(columns.root, rows, options, self._path)}
+            roots = {TABLE: root_poses(columns.root, rows, options, self._path)}
         bodies = {
-            path: {DEMO: root_poses(pose, rows, options, self._path)}
+            path: {TABLE: root_poses(pose, rows, options, self._path)}
             for path, pose in columns.bodies.items()
         }
         units = {title.name: title.unit for title in columns.joints.values() if title.unit}
@@ -194,7 +202,7 @@ class JointTableRecording(Recording):
             self._path,
             self._path,
             tuple(joints.values()),
-            {DEMO: states},
+            {TABLE: states},
             time,
             roots,
             units=units,
@@ -243,6 +251,7 @@ class JointTableRecording(Recording):
         of_poses = {column for group in groups for column in group.columns}
         unknown = [title for column, title in rest.items() if column not in of_poses]
         if unknown:
+            self._refuse_incomplete({k: title for k, title in rest.items() if title in unknown})
             raise self._unknown(unknown, names)
         columns.joints = self._positions(found, titles, columns.unused, options)
         if not columns.joints and columns.root is None and not columns.bodies:
@@ -342,6 +351,17 @@ class JointTableRecording(Recording):
             raise InputError(what, self._path, "name one with --time, or give --fps")
         return found[0] if found else -1, -1
 
+    def _refuse_incomplete(self, titles: Mapping[int, str]) -> None:
+        """Raises InputError for columns that are part of a pose."""
+        for prefix, (present, lacking) in lacking_parts(titles).items():
+            what = f"the columns {some_names(present)} are no whole pose: {lacking} lack"
+            fix = (
+                "add them (three angles such as"
+                f" {prefix}_roll, {prefix}_pitch, {prefix}_yaw may stand for a quaternion; 0, 0, 0,"
+                f" 1 is no rotation), or leave these out with --ignore-joints '{prefix}_*'"
+            )
+            raise InputError(what, self._path, fix)
+
     def _unknown(self, unknown: Sequence[str], names: set[str]) -> InputError:
         what = f"{plural(len(unknown), 'column')} of no joint of the scene: {some_names(unknown)}"
         fix = (
@@ -412,5 +432,5 @@ class JointTableRecording(Recording):
 
 def _names(body: ArticulationKinematics) -> tuple[str, ...]:
     """The names by which columns may be the pose of an articulation or free body."""
-    free = (body.free_joint,) if body.free_joint else ()
+    free = (body.free_joint, last_element(body.free_joint)) if body.free_joint else ()
     return (*body.aliases, last_element(body.path), last_element(body.body_path[0]), *free)

@@ -7,13 +7,16 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 
 from collidecli.errors import InputError
-from collidecli.importers.recordings.articulations import RecordedArticulation
+from collidecli.importers.recordings.recorded_articulation import RecordedArticulation
 from collidecli.importers.recordings.recording import Target
 from collidecli.scene.kinematics import (
     ArticulatedScene,
     ArticulationKinematics,
     JointColumns,
+    coordinate_names,
     find_articulation,
+    last_element,
+    paths_by_name,
 )
 
 POSE_COLUMNS = 7
@@ -74,5 +77,10 @@ def free_joint_columns(
 
 
 def _free_joints(scene: ArticulatedScene) -> dict[str, str]:
-    """The path of the body of each free joint by the joint's name."""
-    return {each.free_joint: each.path for each in scene.articulations if each.free_joint}
+    """The path of the body of each free joint by the joint's names, of which no other joint has
+    one."""
+    free = {each.free_joint: each.path for each in scene.articulations if each.free_joint}
+    others = {name for each in scene.articulations for name in coordinate_names(each)}
+    others |= {last_element(name) for name in others}
+    names = paths_by_name(list(free))
+    return {name: free[path] for name, path in names.items() if path == name or name not in others}

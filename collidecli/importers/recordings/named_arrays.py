@@ -191,6 +191,9 @@ class ArraysRecording(DemonstrationRecording):
         needs += [UNEVEN] if len(set(lengths)) > 1 else []
         details = [("layout", self._layout.name)] if self._layout else []
         details += [("state", self._state)] if self._state else []
+        if poses := self._pose_arrays(list(arrays.values())):
+            use = f"{BODY_FROM} BODY=ARRAY moves a body, {ROOT} ARRAY the root by one of them"
+            details.append(("poses", f"{some_names(poses)}: {use}"))
         return RecordingDescription(
             frames=max(lengths, default=0),
             worlds=len(lengths),
@@ -198,6 +201,20 @@ class ArraysRecording(DemonstrationRecording):
             needs=tuple(needs),
             details=(*details, ("arrays", self._shown())),
         )
+
+    def _pose_arrays(self, states: Sequence[str]) -> list[str]:
+        """The arrays, beside the states, of as many rows and of the seven numbers of a pose;
+        demonstrations of equal names once."""
+        lengths = {self._headers[name].shape[0] for name in states}
+        found = (
+            re.sub(r"\d+(?=/)", "*", name)
+            for name, header in self._headers.items()
+            if name not in states
+            and _is_table(header)
+            and header.shape[0] in lengths
+            and header.shape[1] == ROOT_COLUMNS
+        )
+        return list(dict.fromkeys(found))
 
     def _has_times(self, array: str) -> bool:
         with h5_damage(self._path):

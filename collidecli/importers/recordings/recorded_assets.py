@@ -8,7 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from collidecli.errors import InputError
-from collidecli.importers.recordings.articulations import RecordedArticulation, check_name_count
+from collidecli.importers.recordings.articulations import check_name_count
+from collidecli.importers.recordings.recorded_articulation import RecordedArticulation
 from collidecli.importers.recordings.recording import Target
 from collidecli.scene.followed_joints import joint_columns
 from collidecli.scene.kinematics import (

@@ -53,6 +53,31 @@ def root_groups(titles: Mapping[int, str]) -> list[RootColumns]:
     return [pose for pose in found if pose is not None]
 
 
+def lacking_parts(titles: Mapping[int, str]) -> dict[str, tuple[list[str], str]]:
+    """The titles of poses of which columns lack, and which, by the text before the axes: a whole
+    position without a whole rotation, or the reverse."""
+    groups: dict[str, dict[str, RootTitle]] = {}
+    for title in titles.values():
+        told = root_title(title)
+        if told is not None and told.prefix:
+            groups.setdefault(told.prefix, {})[title] = told
+    found = {}
+    for prefix, group in groups.items():
+        placed = {told.axis for told in group.values() if told.kind == POSITION}
+        turned = {told.axis for told in group.values() if told.kind != POSITION}
+        kinds = {told.kind for told in group.values()}
+        quaternion = [f"{prefix}_q{axis}" for axis in QUATERNION_AXES]
+        needed = QUATERNION_AXES if "quaternion" in kinds else POSITION_AXES
+        if placed == set(POSITION_AXES) and not turned >= set(needed):
+            pairs = zip(quaternion, QUATERNION_AXES, strict=True)
+            lacking = [name for name, axis in pairs if axis not in turned]
+            found[prefix] = (list(group), ", ".join(lacking))
+        elif turned >= set(needed) and placed != set(POSITION_AXES):
+            names = [f"{prefix}_{axis}" for axis in POSITION_AXES if axis not in placed]
+            found[prefix] = (list(group), ", ".join(names))
+    return found
+
+
 def _pose(
     prefix: str, group: Mapping[int, RootTitle], titles: Mapping[int, str]
 ) -> RootColumns | None:

@@ -15,13 +15,10 @@ from typing import Any
 import numpy as np
 
 from collidecli.errors import InputError
-from collidecli.importers.recordings.articulations import (
-    ArticulationMotion,
-    RecordedArticulation,
-    moved_articulation,
-)
+from collidecli.importers.recordings.articulations import ArticulationMotion, moved_articulation
 from collidecli.importers.recordings.content import Content
 from collidecli.importers.recordings.moved_bodies import check_free, check_once, named_body
+from collidecli.importers.recordings.recorded_articulation import RecordedArticulation
 from collidecli.importers.recordings.recording import (
     EmbeddedScene,
     EmbeddedScenes,

@@ -23,14 +23,7 @@ from pxr import Pcp, Sdf, Usd, UsdGeom, UsdPhysics
 
 from collidecli.errors import InputError
 from collidecli.importers.usd.asset_mapping import reload_stage
-from collidecli.importers.usd.environments import (
-    DEFAULT_PATTERN,
-    GUIDE_PATTERN,
-    NO_ENVIRONMENTS,
-    Environment,
-    Environments,
-    upwards,
-)
+from collidecli.importers.usd.environments import Environment, Environments, upwards
 from collidecli.importers.usd.expected_prims import refuse_excessive_stage
 from collidecli.importers.usd.motion import is_animated
 from collidecli.importers.usd.stage import metres_per_unit
@@ -52,6 +45,12 @@ from collidecli.importers.usd.typed_attributes import (
 )
 from collidecli.importers.usd.world_matrices import PrimTransforms
 from collidecli.numerics.products import matmul
+from collidecli.scene.environment_names import (
+    DEFAULT_PATTERN,
+    ENV_NUMBER,
+    GUIDE_PATTERN,
+    NO_ENVIRONMENTS,
+)
 from collidecli.scene.name_patterns import matcher, path_patterns
 from collidecli.wording import in_order
 
@@ -65,7 +64,6 @@ NUMBERING = re.compile(r"^ *custom \w+ physics:newton:\w+ = \d+\n", re.MULTILINE
 """A line with Kit's number of an object of Newton, consecutive over all environments; it is not
 used here."""
 NAME = re.compile(r'^(\w+(?: \w+)?) "[^"\n]*"')
-ENV_NUMBER = re.compile(r"_[0-9]+$")
 PRIM = re.compile(r"[^.{\[]*")
 """The part of a path that names a prim."""
 PATH = re.compile(r"<(/[^<>\n]*)>")

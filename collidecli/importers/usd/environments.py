@@ -7,13 +7,6 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-DEFAULT_PATTERN = "/World/envs/[Ee]nv_[0-9]*"
-"""Default pattern of environments: the names that Isaac Lab and Newton give them."""
-GUIDE_PATTERN = "/World/[Ee]nv_[0-9]*"
-"""Default pattern where none matches the first: the names of Isaac Lab's guide. Names must end with
-the number: a prim beside the environments may have a name such as Env_0_light."""
-NO_ENVIRONMENTS = "none"
-
 
 @dataclass(frozen=True)
 class Environment:

@@ -10,7 +10,7 @@ frame after the motions of the joints before it, as MuJoCo's joints of one body 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -23,10 +23,25 @@ from collidecli.importers.usd.stage import Physics, diagnostics
 from collidecli.numerics.pose_columns import IDENTITY, column, compose, inverse, multiply, rotate
 from collidecli.numerics.products import dot, norm
 from collidecli.numerics.trigonometry import sincos
+from collidecli.scene.joint_tree import (
+    AT_REST,
+    BY_FRAME,
+    BY_INVERSE,
+    BY_MOTION,
+    FROM_BODY,
+    FROM_COORDINATES,
+    FROM_FRAME,
+    ROTATION,
+    SHIFT,
+    STORE,
+    TURN,
+    PoseSteps,
+)
 from collidecli.scene.kinematics import QUATERNION_AXES, JointColumns, NamedJoint, last_element
 
 if TYPE_CHECKING:
     from collidecli.importers.usd.joints import UsdJoint
+    from collidecli.scene.joint_poses import RowPlace
 
 PARALLEL = 1e-6
 """1 - |cosine| below which two axes are parallel: rounding of the float32 quaternions."""
@@ -145,6 +160,22 @@ class UsdArticulation:
             for k, pose in enumerate(self._block(root, columns, coordinate)):
                 out[rows, k] = pose.T
         return out
+
+    def add_steps(
+        self, steps: PoseSteps, bodies: Sequence[int], columns: JointColumns, place: RowPlace
+    ) -> None:
+        """See `HasSteps`: the products of `poses`, in its order."""
+        if not self.root_is_jointed and place.root >= 0:
+            steps.add(FROM_COORDINATES, place.root)
+            steps.add(STORE, bodies[0])
+        elif not self.root_is_jointed:
+            steps.add_frame(FROM_FRAME, self._rest_root)
+            steps.add(STORE, bodies[0])
+        for edge in self._edges:
+            if edge.parent >= 0 or self.root_is_jointed:
+                steps.add(FROM_BODY, bodies[edge.parent] if edge.parent >= 0 else -1)
+                _add_moved(steps, edge, columns, place.joints)
+                steps.add(STORE, bodies[edge.child])
 
     def _block(
         self, root: np.ndarray | None, columns: JointColumns, coordinate: np.ndarray
@@ -321,13 +352,17 @@ def _rests_at_zero(edge: _Edge) -> bool:
     return bool(same)
 
 
+def _is_recorded(edge: _Edge, columns: JointColumns) -> bool:
+    """Whether the joints of an edge move its child, or are fixed; it rests otherwise."""
+    return any(step.joint < 0 or columns.of_joint[step.joint] is not None for step in edge.steps)
+
+
 def _moved(
     parent: np.ndarray, edge: _Edge, columns: JointColumns, coordinate: np.ndarray
 ) -> np.ndarray:
     """float64[7, n]: the child's pose; the pose in the scene where none of its joints is
     recorded."""
-    recorded = [step.joint < 0 or columns.of_joint[step.joint] is not None for step in edge.steps]
-    if not any(recorded):
+    if not _is_recorded(edge, columns):
         return compose(parent, edge.rest)
     pose = parent
     for step in edge.steps:
@@ -338,6 +373,33 @@ def _moved(
             pose = compose(pose, inverse(motion) if step.backward else motion)
         pose = compose(pose, step.right)
     return pose
+
+
+def _add_moved(steps: PoseSteps, edge: _Edge, columns: JointColumns, first: int) -> None:
+    """Appends the steps of `_moved`, from the parent's pose; its coordinates begin in column
+    `first`."""
+    if not _is_recorded(edge, columns):
+        steps.add_frame(BY_FRAME, edge.rest)
+        return
+    for step in edge.steps:
+        steps.add_frame(BY_FRAME, step.left)
+        joint_columns = columns.of_joint[step.joint] if step.joint >= 0 else None
+        if joint_columns is not None:
+            _add_motion(steps, step.axes, joint_columns, first)
+            steps.add(BY_INVERSE if step.backward else BY_MOTION)
+        steps.add_frame(BY_FRAME, step.right)
+
+
+def _add_motion(steps: PoseSteps, axes: tuple[str, ...], rows: np.ndarray, first: int) -> None:
+    """Appends the steps of `_motion`."""
+    steps.add(AT_REST)
+    if axes == QUATERNION_AXES:
+        steps.add(ROTATION, *(first + int(row) for row in rows))
+        return
+    for axis, row in zip(axes, rows, strict=True):
+        if row >= 0:
+            kind = SHIFT if axis.startswith("trans") else TURN
+            steps.add(kind, "XYZ".index(axis[-1]), first + int(row))
 
 
 def _motion(axes: tuple[str, ...], rows: np.ndarray, coordinate: np.ndarray) -> np.ndarray:

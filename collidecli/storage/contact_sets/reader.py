@@ -473,6 +473,9 @@ class ContactSet:
         names: the columns to read; None is all. first, last: range of cells, the last excluded; all
         by default. with_groups: of all groups too, whose rows count as contacts.
         """
+        if first < 0 or max_rows < 1:
+            what = f"first is {first}, max_rows {max_rows}"
+            raise InputError(what, self.path, "give a cell from 0 on, and at least 1 row")
         end = self.cell_count if last is None else min(last, self.cell_count)
         tables = self.tables.values() if with_groups else (self.rigid,)
         for begin, stop in spans([table.cell_start for table in tables], max_rows, first, end):

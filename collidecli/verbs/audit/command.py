@@ -106,7 +106,8 @@ def verb(ctx: click.Context, inputs: tuple[str, ...], **values: Any) -> int:
     """Check the penetrations of a motion against limits, and write which frames can be used.
 
     SCENE and its motion are those of collide run; a contact set in their place is audited as it is.
-    The depth of a pair is the least translation that separates it. Several recordings, or several
+    The depth of a pair is the least translation that separates it, with the margins of both shapes.
+    Several recordings, or several
     contact sets, folders and batches in place of the scene: a row for each.
     """
     streams = streams_of(ctx)

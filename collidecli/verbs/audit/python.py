@@ -22,7 +22,7 @@ from collidecli.python.progress import ShowProgress, shown_progress
 from collidecli.python.scenes import MotionSource, SceneSource, source_request
 from collidecli.results.result import PathLike
 from collidecli.scene.arguments import checked_metres, python_call
-from collidecli.scene.options import ContactOptions, EngineOptions
+from collidecli.scene.options import ContactOptions, EngineOptions, pair_texts, split_pairs
 from collidecli.scene.patterns import listed
 from collidecli.storage.contact_sets.header import FORMAT
 from collidecli.storage.h5_files import format_of_path
@@ -45,7 +45,7 @@ OF_SCENES = {
 
 def _checked_limits(
     lengths: dict[str, float | str | None],
-    allow: Sequence[tuple[str, str]],
+    allow: str | Sequence[str | tuple[str, str]],
     ground_shapes: str | Sequence[str],
     self_bodies: str | Sequence[str],
     limits: PathLike,
@@ -54,20 +54,9 @@ def _checked_limits(
     depths: dict[str, Any] = {
         k: None if value is None else checked_metres(value, k) for k, value in lengths.items()
     }
-    for pair in allow:
-        if (
-            isinstance(pair, str)
-            or len(pair) != 2
-            or not all(isinstance(pattern, str) for pattern in pair)
-        ):
-            raise InputError(
-                f"{pair!r} is no pair of patterns",
-                "allow",
-                'give pairs, such as [("hand*", "cup*")]',
-            )
     given = AuditLimits(
         **depths,
-        allow=tuple((first, second) for first, second in allow),
+        allow=split_pairs(pair_texts("allow", allow)),
         ground_shapes=listed(ground_shapes),
         self_bodies=listed(self_bodies),
     ).checked()
@@ -82,7 +71,7 @@ def _with_source(
 ) -> AuditRequest:
     """The request with its contact set, or with its scene in motion. Raises InputError for options
     that the source does not have."""
-    scene = set_of(scene, "audit")
+    scene = set_of(scene)
     if isinstance(scene, ContactSet):
         scene = scene.path
     is_path = isinstance(scene, (str, os.PathLike))
@@ -110,7 +99,7 @@ def audit(
     self: float | str | None = None,
     max_ground: float | str | None = None,
     max_start: float | str | None = None,
-    allow: Sequence[tuple[str, str]] = (),
+    allow: str | Sequence[str | tuple[str, str]] = (),
     ground_shapes: str | Sequence[str] = (),
     self_bodies: str | Sequence[str] = (),
     limits: PathLike = "",
@@ -128,7 +117,8 @@ def audit(
         scene, recording: as of `run`; or a contact set, its path, or contacts in memory, alone.
         max_depth, self, max_ground, max_start: limits of depth, in metres or as a text such as
             "2mm"; None for none.
-        allow: pairs of patterns without a limit. ground_shapes, self_bodies: patterns, a sequence
+        allow: pairs of patterns without a limit, as [("hand*", "cup*")], or texts, as "hand*,cup*".
+            ground_shapes, self_bodies: patterns, a sequence
             or a text with commas.
         limits: a file of limits. against: the JSON of an earlier audit; tolerance: greater depths
             than its are worse.

@@ -20,7 +20,7 @@ OF_SCENES: Any
 
 def _checked_limits(
     lengths: dict[str, float | str | None],
-    allow: Sequence[tuple[str, str]],
+    allow: str | Sequence[str | tuple[str, str]],
     ground_shapes: str | Sequence[str],
     self_bodies: str | Sequence[str],
     limits: PathLike,
@@ -39,7 +39,7 @@ def audit(
     self: float | str | None = None,
     max_ground: float | str | None = None,
     max_start: float | str | None = None,
-    allow: Sequence[tuple[str, str]] = (),
+    allow: str | Sequence[str | tuple[str, str]] = (),
     ground_shapes: str | Sequence[str] = (),
     self_bodies: str | Sequence[str] = (),
     limits: PathLike = "",

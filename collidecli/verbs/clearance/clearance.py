@@ -70,7 +70,8 @@ class ClearanceResult(MotionResult, schema="collide.clearance/1", optional=("ser
     pairs: pairs of names that may touch, of shapes and of particle objects, in any template.
     measured: exact distances that were computed, a part of pairs times cells where bounds suffice.
     items: pairs, bodies, or 1. listed: the nearest of them, each with its least distance and where
-    it is. series: least distances of the listed items over time, "inf" where there are none.
+    it is. radii: whether particles are measured, less their radii. series: least distances of the
+    listed items over time, "inf" where there are none.
     """
 
     by: str
@@ -85,6 +86,7 @@ class ClearanceResult(MotionResult, schema="collide.clearance/1", optional=("ser
     warnings: tuple[str, ...]
     output: str | None
     bytes: int | None
+    radii: bool = False
     series: dict[str, Any] | None = None
 
 
@@ -236,6 +238,7 @@ class _Tally:
             ),
             output=request.output or None,
             bytes=os.path.getsize(request.output) if request.output else None,
+            radii=self._measured.has_objects,
             series=series,
         )
 

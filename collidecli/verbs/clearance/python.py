@@ -32,6 +32,7 @@ from collidecli.python.scenes import MotionSource, SceneSource, source_request
 from collidecli.results.result import Progress
 from collidecli.scene.arguments import checked_metres, python_call
 from collidecli.scene.options import ContactOptions, EngineOptions
+from collidecli.scene.patterns import listed
 from collidecli.verbs.clearance.clearance import (
     ClearanceRequest,
     check_clearance,
@@ -141,15 +142,19 @@ class Clearances:
         axes = self._axes(["body"] if by_body else ["item_shape0", "item_shape1"])
         return dense_dataset(("frame", "world", "item"), axes, arrays, units)
 
+    @python_call
     def events(self, threshold: float | str = 0.0) -> NamedColumns:
         """A row for each run of frames in which an item is at most this far, in metres or as a text
         such as "2mm".
 
-        Columns: world, shape0 and shape1 or body, begin_frame, last_frame, begin_time, last_time.
+        Columns, as of `ContactSet.events`: world, shape0 and shape1 or body, begin_frame,
+        last_frame, begin_time, end_time (NaN if the motion ends within the run), begin_known,
+        end_known, touching_frames, least_distance [m], deepest_frame, deepest_time.
         """
         near = self.distance <= checked_metres(threshold, "threshold")
         by_body = self.items and isinstance(self.items[0], str)
-        return dense_intervals(self._axes(["body"] if by_body else ["shape0", "shape1"]), near)
+        axes = self._axes(["body"] if by_body else ["shape0", "shape1"])
+        return dense_intervals(axes, near, distance=self.distance)
 
 
 OPTIONS = {
@@ -166,7 +171,7 @@ def clearance(
     recording: MotionSource = None,
     *,
     by: Literal["pair", "body", "all", ""] = "",
-    between: Sequence[str] = (),
+    between: str | Sequence[str] = (),
     top: int = 0,
     gradient: bool = False,
     progress: ShowProgress = False,
@@ -180,8 +185,8 @@ def clearance(
         by: "pair", each pair of shapes or particle objects that may touch; "body", each body,
             static shape and particle object; "all", all pairs together; "" is "all" with `between`,
             else "pair".
-        between: two patterns of paths of shapes, particle objects or bodies; only pairs with one of
-            each are measured.
+        between: two patterns of paths of shapes, particle objects or bodies, a sequence or a text
+            with commas; only pairs with one of each are measured.
         top: only the pairs that come nearest in the whole motion; 0 is all.
         gradient: add the derivatives of the distances over poses; takes twelve more distances for
             each. Pairs with particle objects have none.
@@ -195,7 +200,7 @@ def clearance(
             measured `RuntimeWarning`.
     """
     request = source_request(
-        ClearanceRequest, scene, recording, options, by=by, between=tuple(between), top=top
+        ClearanceRequest, scene, recording, options, by=by, between=listed(between), top=top
     )
     check_clearance(request)
     loaded, motion = scene_in_motion(request)

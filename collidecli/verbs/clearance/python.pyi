@@ -54,7 +54,7 @@ def clearance(
     recording: MotionSource = None,
     *,
     by: Literal["pair", "body", "all", ""] = "",
-    between: Sequence[str] = (),
+    between: str | Sequence[str] = (),
     top: int = 0,
     gradient: bool = False,
     progress: ShowProgress = False,

@@ -34,6 +34,8 @@ def clearance_table(result: ResultDict) -> RenderableType:
     rows.append(
         ("pairs", f"{count(result['pairs'])}, {plural(result['measured'], 'distance')} measured")
     )
+    if result["radii"]:
+        rows.append(("distances", "less margins, and less the radii of particles"))
     if result["output"]:
         rows.append(written_line(result))
     summary = name_value_table(rows)

@@ -59,6 +59,9 @@ def diff(
         InputError: as `collide diff` does.
     """
     shallow = -1.0 if ignore_shallow is None else checked_metres(ignore_shallow, "ignore_shallow")
+    if not 0.0 <= allow_fraction <= 1.0:
+        what = f"allow_fraction is {allow_fraction!r}"
+        raise InputError(what, "diff", "give a fraction of the contacts, from 0 to 1")
     request = DiffRequest(
         _path(a),
         _path(b),
@@ -83,15 +86,9 @@ def diff(
 
 
 def _path(contacts: ContactSet | Contacts | PathLike) -> str:
-    """The path of a contact set. Raises InputError for a value that is none."""
+    """The path of a contact set."""
     contacts = contacts.contact_set if isinstance(contacts, Contacts) else contacts
-    if isinstance(contacts, ContactSet):
-        return contacts.path
-    if not isinstance(contacts, (str, os.PathLike)):
-        raise InputError(
-            f"a contact set is a {type(contacts).__name__}", "diff", "give one, or its path"
-        )
-    return os.fspath(contacts)
+    return contacts.path if isinstance(contacts, ContactSet) else os.fspath(contacts)
 
 
 def _texts(tolerances: str | float | Sequence[str | float]) -> tuple[str, ...]:

@@ -91,7 +91,8 @@ collide events 'runs/*.h5' --csv touches.csv
 def verb(ctx: click.Context, contact_sets: tuple[str, ...], **values: Any) -> int:
     """List when pairs of shapes begin and stop touching, how long they touch, and how deep.
 
-    A cloth, soft body or set of points is in a pair as a shape is.
+    A cloth, soft body or set of points is in a pair as a shape is. Distances are between surfaces
+    inflated by their margins.
 
     Several contact sets, a folder or a pattern such as 'runs/*.h5': a row for each, and one CSV or
     Parquet table of all, with a column of the file.

@@ -69,7 +69,8 @@ class EventsRequest:
 class EventsResult(Result, schema="collide.events/2", optional=("between_frames",)):
     """Intervals in which pairs of a contact set touch.
 
-    contacts: number of contacts of the selected pairs, worlds and frames, and of those that touch.
+    contacts: number of contacts of the selected pairs, worlds and frames, and of those that touch;
+    of_objects: of these, if there are any, those of particle objects with each other.
     intervals: counts and the longest [s]. listed: the first intervals in the requested order.
     graph: nodes and edges, or None. written: paths of the files. between_frames: touches between
     frames, see `swept_events`; None if not requested.
@@ -242,7 +243,11 @@ def _result(
             "looked_at": len(stream.worlds),
             "listed": stream.worlds[:MAX_WORLDS_LISTED].tolist(),
         },
-        contacts={"asked_for": stream.contact_count, "touching": stream.touching_count},
+        contacts={
+            "asked_for": stream.contact_count,
+            "touching": stream.touching_count,
+            **({"of_objects": stream.object_count} if stream.object_count else {}),
+        },
         intervals={
             "count": totals.count,
             "pairs": len(graph.edges()),

@@ -32,6 +32,11 @@ BEYOND = ">"
 COUNTS_LEFT_OUT = ("contacts", "touching in", "begin")
 """Columns that a narrow terminal lacks, the first first."""
 
+WITHOUT_RADII = (
+    "particle objects from each other are without the radii of their particles, which collide"
+    " clearance subtracts"
+)
+
 
 def events_table(result: ResultDict) -> RenderableType:
     """Tables of collide.events/2: a summary, the listed intervals, and the graph if it is
@@ -44,6 +49,8 @@ def events_table(result: ResultDict) -> RenderableType:
         ):
             marks = f"{BEFORE} touching in the first frame, {BEYOND} in the last one"
             parts.append(Text(f"{marks}: the begin or the end is not recorded"))
+        if result["contacts"].get("of_objects"):
+            parts.append(Text(f"distances of {WITHOUT_RADII}"))
     if result.get("between_frames"):
         parts.append(_between_frames(result))
     if result["graph"] is not None and result["graph"]["edges"]:
@@ -81,7 +88,10 @@ def _events_summary(result: ResultDict) -> RenderableType:
     contacts = result["contacts"]
     limit = options["threshold"]
     touching = f"{count(contacts['touching'])} of them touching"
+    of_objects = contacts.get("of_objects", 0)
     which = "at any distance" if limit is None else f"distance at most {length(limit)}"
+    if of_objects and limit is not None:
+        which += f"; of particle objects with each other, {count(of_objects)}, any distance"
     rows.append(("contacts", f"{count(contacts['asked_for'])}, {touching} ({which})"))
     pairs = plural(intervals["pairs"], "pair") + f" of {options['by']}"
     if worlds["looked_at"] > 1:

@@ -26,6 +26,7 @@ from collidecli.importers.recordings.refused_formats import refuse_format
 from collidecli.motions.scenes import MUJOCO_ENDINGS
 from collidecli.results.result import Result
 from collidecli.scene.contact_columns import PAIR_TABLES
+from collidecli.scene.environment_names import local_path, roots_by_pattern
 from collidecli.scene.options import SceneOptions
 from collidecli.storage.contact_sets.contact_table import ContactTable
 from collidecli.storage.contact_sets.header import FORMAT
@@ -301,10 +302,12 @@ def _templates(contacts: ContactSet, body: list[str | None]) -> list[dict[str, A
     if contacts.world_template.max(initial=0) < 1:
         return None
     shapes = contacts.shapes
+    roots = roots_by_pattern(shapes.path, contacts.config.get("environments") or "")
     columns: dict[str, Any] = {
         name: getattr(shapes, name).tolist() for name in ("margin", "gap", "is_trigger")
     }
-    columns = {"type": shapes.type, "body": body, **columns}
+    bodies = [path if path is None else local_path(path, roots) for path in body]
+    columns = {"type": shapes.type, "body": bodies, **columns}
     if contacts.materials is not None:
         columns |= {
             field.name: np.asarray(getattr(contacts.materials, field.name)).tolist()
@@ -312,7 +315,11 @@ def _templates(contacts: ContactSet, body: list[str | None]) -> list[dict[str, A
             if np.ndim(getattr(contacts.materials, field.name)) >= 1
         }
     return template_rows(
-        shapes.path, shapes.template, contacts.world_template, partial(column_differences, columns)
+        shapes.path,
+        shapes.template,
+        contacts.world_template,
+        partial(column_differences, columns),
+        [local_path(path, roots) for path in shapes.path],
     )
 
 

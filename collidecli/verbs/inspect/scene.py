@@ -16,8 +16,10 @@ from collidecli.analysis.template_differences import column_differences, templat
 from collidecli.errors import InputError
 from collidecli.motions.loaded_scene import LoadedScene
 from collidecli.motions.scenes import load_scene
+from collidecli.numerics.poses import compose_poses
 from collidecli.results.result import Result
 from collidecli.scene.allowed_pairs import allowed_pairs, excluded_counts, pair_lengths
+from collidecli.scene.environment_names import local_path
 from collidecli.scene.filter_rules import FilterClass
 from collidecli.scene.materials import PENALTY_PARAMETERS, RULE_FIELDS
 from collidecli.scene.model import GLOBAL_TEMPLATE, STATIC_BODY, Model
@@ -25,12 +27,17 @@ from collidecli.scene.option_values import GROUND
 from collidecli.scene.options import SceneOptions
 from collidecli.scene.pair_verdicts import explain
 from collidecli.scene.particles import Particles
+from collidecli.scene.poses import shift_between
 from collidecli.scene.records import may_share_world
 from collidecli.scene.shape_types import SIZE_COUNT, ShapeType
 from collidecli.wording import did_you_mean, some_names
 
 Why = tuple[str, str] | None
 """Names of two shapes or bodies."""
+ROUNDED = 1e-12
+"""Difference of poses in two environments that is rounding, of their largest coordinate: a product
+of two poses rounds some ten times by 1.1e-16, and a pose of USD is one of at most a few dozen, and
+a quaternion of its matrix."""
 MAX_COUNTED_SHAPES = 5000
 """Pairs of a template with more shapes are counted only on request."""
 
@@ -172,11 +179,20 @@ def inspect_scene(
 def _template_differences(model: Model) -> list[dict[str, Any]]:
     """The templates compared by all that the model has of a shape."""
     shapes = model.shapes
+    roots = frozenset(model.world_path) - {""}
 
     def differences(first: int, second: int) -> list[dict[str, Any]]:
-        found = shape_differences((model, first), (model, second))
+        templates = shapes.template[[first, second]].tolist()
+        worlds = [int(np.argmax(model.world_template == one)) for one in templates]
+        found = shape_differences(
+            (model, first), (model, second), _pose_in_environment(model, first, second, worlds)
+        )
+        if (model.world_pose[worlds[0], 3:] != model.world_pose[worlds[1], 3:]).any():
+            found = [one for one in found if not _is_rounding(one)]
         names = ("body", "margin", "gap", "hydroelastic", "trigger", "material")
         rows = [_shape(model, row) for row in (first, second)]
+        for row in rows:
+            row["body"] = row["body"] and local_path(row["body"], roots)
         columns = {
             name: [row[name] for row in rows] for name in names if all(name in r for r in rows)
         }
@@ -188,7 +204,36 @@ def _template_differences(model: Model) -> list[dict[str, Any]]:
             found += column_differences(of_materials, 0, 1)
         return found
 
-    return template_rows(shapes.path, shapes.template, model.world_template, differences)
+    names = [local_path(path, roots) for path in shapes.path]
+    return template_rows(shapes.path, shapes.template, model.world_template, differences, names)
+
+
+def _is_rounding(difference: dict[str, Any]) -> bool:
+    """Whether two sizes or poses differ as those of equal shapes do whose environments are turned:
+    all of them come from matrices in the world."""
+    a, b = difference["a"], difference["b"]
+    if not isinstance(a, tuple) or len(a) != len(b):
+        return False
+    return bool(np.allclose(a, b, rtol=ROUNDED, atol=ROUNDED))
+
+
+def _pose_in_environment(
+    model: Model, first: int, second: int, worlds: list[int]
+) -> np.ndarray | None:
+    """float64[7]: the pose of the second of two static shapes, moved from its world to that of the
+    first one; the first one's pose where both differ by rounding. None for shapes of bodies, whose
+    poses are in the frames of these."""
+    shapes = model.shapes
+    if (shapes.body[[first, second]] != STATIC_BODY).any():
+        return None
+    goal, start = model.world_pose[worlds]
+    moved = compose_poses(shift_between(goal[None], start[None])[0], shapes.pose[second])
+    own = shapes.pose[first]
+    turned = moved * (1.0 if moved[3:] @ own[3:] >= 0.0 else -1.0)
+    size = np.abs(model.world_pose[worlds, :3]).max() + np.abs(own[:3]).max()
+    is_near = np.abs(moved[:3] - own[:3]).max() <= ROUNDED * size
+    is_near = is_near and np.abs(turned[3:] - own[3:]).max() <= ROUNDED
+    return own if is_near else moved
 
 
 def _triggers(model: Model, allowed: np.ndarray | None) -> dict[str, int | None] | None:

@@ -12,8 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from collidecli.pages.pair_tables import (
-    contact_text,
-    deepest_text,
+    contact_rows,
     margin_rows,
     pair_tables,
     trigger_rows,
@@ -344,11 +343,7 @@ def _contacts_rows(result: ResultDict) -> list[tuple[str, str]]:
 def _contact_rows(result: ResultDict) -> list[tuple[str, str]]:
     if result["config"].get("candidates_only"):
         return [("contacts", "not computed, by --candidates-only"), *trigger_rows(result)]
-    return [
-        ("contacts", contact_text(result)),
-        *trigger_rows(result),
-        ("deepest", deepest_text(result["deepest"])),
-    ]
+    return contact_rows(result)
 
 
 def contacts_table(result: ResultDict, limit: int | None) -> RenderableType:
@@ -362,6 +357,7 @@ def contacts_table(result: ResultDict, limit: int | None) -> RenderableType:
     if worlds := result.get("by_world"):
         shown = limit if limit is None else min(limit, SHOWN_WORLDS)
         more = more_text(len(worlds) - len(worlds[:shown]), "world")
+        more += ", which --all lists" if more else ""
         parts.append(rows_table(WORLD_COLUMNS, worlds[:shown], *((more,) if more else ())))
     if templates := result.get("templates"):
         parts.append(_limited(TEMPLATE_COLUMNS, templates, limit))

@@ -73,6 +73,7 @@ CHART_OF = (
     " [default: touching]"
 )
 WIDE = "A table with a row for each frame and world, and columns for each sensor and partner."
+WIDE_COLUMNS = "With --wide: these alone, such as touch,distance. [default: all]"
 SENSOR_ENDING = ".sensors.h5"
 OF_SETS = ("partners", "between", "by", "world", "slip")
 """Options that labels of sensors do not have."""
@@ -127,6 +128,7 @@ rule_options = together(
 )
 @option("--chart-of", type=click.Choice(SENSOR_CHARTS), section=OUTPUT, help=CHART_OF)
 @option("--wide", is_flag=True, section=OUTPUT, help=WIDE)
+@repeated("--columns", metavar="NAME,...", section=OUTPUT, help=WIDE_COLUMNS)
 @option("--first", type=WholeNumber(0), default=20, section=OUTPUT, help="Number of pairs to list.")
 @force_option
 @source_options
@@ -138,6 +140,7 @@ def verb(ctx: click.Context, inputs: tuple[str, ...], **values: Any) -> int:
     """Write which bodies touch which in every frame of every world, as a dense array or a table.
 
     A label begins at a distance of at most --enter and lasts while the distance is at most --leave.
+    Distances are between surfaces inflated by their margins.
 
     Several contact sets, a pattern, a folder or the folder of a batch: one Parquet table of all,
     with a column of the file, and of a batch with job, recording and demonstration.
@@ -146,6 +149,8 @@ def verb(ctx: click.Context, inputs: tuple[str, ...], **values: Any) -> int:
     declares or those of a file. Several recordings: a file for each, in the folder of -o.
     """
     streams = streams_of(ctx)
+    if values["columns"] and not values["wide"]:
+        raise click.UsageError("--columns chooses those of --wide: give --wide too.")
     if _is_scene(inputs, values):
         return _label_sensors(ctx, streams, inputs, values)
     if values.pop("chart_of") not in (None, TOUCHING):
@@ -283,8 +288,8 @@ def _label_sets(streams: Streams, contact_sets: Sequence[str], values: dict[str,
     from collidecli.verbs.label.label import LabelRequest, label
     from collidecli.verbs.label.tables import label_table
 
-    output, first, force, world, wide = (
-        values.pop(name) for name in ("output", "first", "force", "world", "wide")
+    output, first, force, world, wide, columns = (
+        values.pop(name) for name in ("output", "first", "force", "world", "wide", "columns")
     )
     if output is None:
         raise click.UsageError(
@@ -305,7 +310,7 @@ def _label_sets(streams: Streams, contact_sets: Sequence[str], values: dict[str,
         check_listed_chart(chart, {"force": force, "first": first}, "pairs", (contacts, output))
     chosen = {name: values[name] for name in OF_LABELS}
     request = LabelRequest(
-        contacts, output, LabelOptions(worlds=world or (), **chosen), first, force, wide
+        contacts, output, LabelOptions(worlds=world or (), **chosen), first, force, wide, columns
     )
     if several is not None:
         if wide:

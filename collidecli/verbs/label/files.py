@@ -17,7 +17,7 @@ from collidecli.storage.array_files import arrays_h5
 from collidecli.storage.atomic_output import AtomicOutput
 from collidecli.storage.flat_tables import TableColumn, cell_columns, csv_table, parquet_table
 from collidecli.verbs.label.dense import DenseArray, DenseLabels, DenseTally
-from collidecli.wording import count
+from collidecli.wording import count, did_you_mean
 
 FILE = "file"
 TABLE_ENDINGS = (".parquet", ".csv")
@@ -66,7 +66,9 @@ def _write_h5(output: AtomicOutput, tally: DenseTally) -> None:
             append(block.first, {name: getattr(block, name) for name in dense})
 
 
-def _write_parquet(output: AtomicOutput, tally: DenseTally, wide: bool = False) -> None:
+def _write_parquet(
+    output: AtomicOutput, tally: DenseTally, wide: Sequence[str] | None = None
+) -> None:
     labels = tally.labels
     # The hash of the contacts has another name here than in HDF5.
     names = {"contacts_sha256": "content_sha256"}
@@ -78,7 +80,7 @@ def _write_parquet(output: AtomicOutput, tally: DenseTally, wide: bool = False) 
             append(block, table.words)
 
 
-def _write_csv(output: AtomicOutput, tally: DenseTally, wide: bool = False) -> None:
+def _write_csv(output: AtomicOutput, tally: DenseTally, wide: Sequence[str] | None = None) -> None:
     table = _table(tally, wide)
     words = table.words
     columns = [
@@ -99,10 +101,12 @@ class _Table:
     rows: Iterator[dict[str, np.ndarray]]
 
 
-def _table(tally: DenseTally, wide: bool) -> _Table:
+def _table(tally: DenseTally, wide: Sequence[str] | None) -> _Table:
     labels = tally.labels
-    if wide:
-        return _Table(wide_columns(labels), wide_words(labels), wide_rows(tally))
+    if wide is not None:
+        arrays = _wide_arrays(labels, wide)
+        columns = wide_columns(labels, arrays)
+        return _Table(columns, wide_words(labels, arrays), wide_rows(tally, arrays))
     columns = parquet_columns(labels.dense, labels.items, labels.frames.episodes is not None)
     return _Table(columns, column_words(labels), parquet_rows(tally))
 
@@ -196,7 +200,7 @@ def _array_values(name: str, array: DenseArray, chosen: np.ndarray) -> dict[str,
     return dict(zip(_column_names(name, array), columns, strict=True))
 
 
-def wide_columns(labels: DenseLabels) -> tuple[TableColumn, ...]:
+def wide_columns(labels: DenseLabels, arrays: Mapping[str, DenseArray]) -> tuple[TableColumn, ...]:
     """The columns of a table with a row for each frame and world: those of the cell, then one for
     each item that a world has and each array, named `sensor.array` or `sensor|partner.array`.
 
@@ -205,11 +209,11 @@ def wide_columns(labels: DenseLabels) -> tuple[TableColumn, ...]:
     columns = tuple(
         replace(column, name=f"{item}.{column.name}")
         for item, _ in _wide_items(labels)
-        for column in _array_columns(labels.dense)
+        for column in _array_columns(arrays)
     )
     if len(columns) > MOST_WIDE:
         what = f"the table has {count(len(columns))} columns, and at most {count(MOST_WIDE)} fit"
-        fix = "choose fewer with --sensors and --partners, or leave --wide out"
+        fix = "choose fewer with --sensors, --partners and --columns, or leave --wide out"
         raise InputError(what, "--wide", fix)
     has_episodes = labels.frames.episodes is not None
     episode = TableColumn(EPISODE, np.dtype(np.int32), words=())
@@ -223,19 +227,21 @@ def _wide_items(labels: DenseLabels) -> list[tuple[str, tuple[int, ...]]]:
     return [("|".join(of[k] for of, k in zip(words, at, strict=True)), (*at,)) for at in found]
 
 
-def wide_words(labels: DenseLabels) -> dict[str, Sequence[str]]:
+def wide_words(labels: DenseLabels, arrays: Mapping[str, DenseArray]) -> dict[str, Sequence[str]]:
     """Words of the columns of `wide_columns` whose values are numbers of words."""
     words = column_words(labels)
     of_arrays = {
         f"{item}.{name}": words[name]
         for item, _ in _wide_items(labels)
-        for name, array in labels.dense.items()
+        for name, array in arrays.items()
         if array.words
     }
     return {EPISODE: words[EPISODE], **of_arrays}
 
 
-def wide_rows(tally: DenseTally) -> Iterator[dict[str, np.ndarray]]:
+def wide_rows(
+    tally: DenseTally, arrays: Mapping[str, DenseArray]
+) -> Iterator[dict[str, np.ndarray]]:
     """Rows of the recorded cells, block by block. An item that the world of a row lacks has the
     values of the dense arrays: no touch, and no distance."""
     labels = tally.labels
@@ -245,10 +251,20 @@ def wide_rows(tally: DenseTally) -> Iterator[dict[str, np.ndarray]]:
         frame, world = np.nonzero(recorded)
         values = _cell_values(labels, frame + block.first, world)
         for item, at in items:
-            for name, array in labels.dense.items():
+            for name, array in arrays.items():
                 chosen = _array_values(name, array, getattr(block, name)[(frame, world, *at)])
                 values |= {f"{item}.{column}": entry for column, entry in chosen.items()}
         yield values
+
+
+def _wide_arrays(labels: DenseLabels, names: Sequence[str]) -> dict[str, DenseArray]:
+    """The named arrays of labels, all without names. Raises InputError for an unknown name."""
+    for name in names:
+        if name not in labels.dense:
+            known = ", ".join(labels.dense)
+            fix = did_you_mean(name, labels.dense, f"give some of {known}")
+            raise InputError(f"the labels have no column '{name}'", "--columns", fix)
+    return {name: array for name, array in labels.dense.items() if not names or name in names}
 
 
 def check_wide(wide: bool, output: str) -> None:
@@ -258,11 +274,14 @@ def check_wide(wide: bool, output: str) -> None:
         raise InputError(what, output or "-o", "write .parquet or .csv")
 
 
-def write_labels(output: AtomicOutput, path: str, tally: DenseTally, wide: bool) -> None:
-    """Writes labels in the format of a path. wide: a table with a row for each frame and world."""
+def write_labels(
+    output: AtomicOutput, path: str, tally: DenseTally, wide: Sequence[str] | None
+) -> None:
+    """Writes labels in the format of a path. wide: of a table with a row for each frame and world
+    the names of its arrays, () is all; None for another table."""
     ending = os.path.splitext(path)[1].lower()
-    if wide:
-        TABLE_WRITERS[ending](output, tally, True)
+    if wide is not None:
+        TABLE_WRITERS[ending](output, tally, wide)
     else:
         WRITERS[ending](output, tally)
 

@@ -25,7 +25,7 @@ from collidecli.verbs.label.tally import LabelTally
 @dataclass(frozen=True)
 class LabelRequest:
     """A contact set, options and the output. first: number of listed pairs; 0 lists none. wide: a
-    table with a row for each frame and world."""
+    table with a row for each frame and world; columns: its arrays, () is all."""
 
     path: str
     output: str
@@ -33,6 +33,7 @@ class LabelRequest:
     first: int = 20
     force: bool = False
     wide: bool = False
+    columns: Sequence[str] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -82,7 +83,7 @@ def label(request: LabelRequest, progress: Progress = None) -> LabelResult:
         check_seconds(contacts.time_unit, f"{request.path}: {TIME}")
         tally = LabelTally(ContactLabels(contacts, request.options), progress)
         with AtomicOutput(request.output, request.force) as output:
-            write_labels(output, request.output, tally, request.wide)
+            write_labels(output, request.output, tally, request.columns if request.wide else None)
             output.commit()
         return label_result(request, tally)
 

@@ -96,13 +96,9 @@ def label(
         worlds,
         frames_text(frames),
     )
-    contacts = set_of(contacts, "label")
+    contacts = set_of(contacts)
     if isinstance(contacts, ContactSet):
         return labels_in_memory(contacts, options)
-    if not isinstance(contacts, (str, os.PathLike)):
-        raise InputError(
-            f"contacts is a {type(contacts).__name__}", "label", "give a contact set, or its path"
-        )
     with reading("contact set", os.fspath(contacts)), ContactSet.open(contacts) as opened:
         return labels_in_memory(opened, options)
 
@@ -199,11 +195,12 @@ class Labels:
         )
 
     def events(self) -> NamedColumns:
-        """A row for each run of frames with a label: world, sensor, partner, begin_frame,
-        last_frame, and the times."""
+        """A row for each run of frames with a label: world, sensor, partner, and columns as of
+        `Clearances.events`."""
         from collidecli.exporters.dense_columns import dense_intervals
 
-        return dense_intervals(self._axes(), self.touch & self._rows)
+        touches = self.touch & self._rows
+        return dense_intervals(self._axes(), touches, self.recorded, self.distance)
 
 
 def labels_in_memory(contacts: reader.ContactSet, options: LabelOptions) -> Labels:

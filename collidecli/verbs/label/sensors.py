@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -42,7 +42,7 @@ class SensorRequest(EngineRequest):
     sensors: "scene", "scene:PATTERN" or a TOML file. enter, leave [m], min_frames: see `LabelRule`;
     leave None is `enter`. nominal_stiffness: of nominal forces [N/m]; None computes none. times:
     add the times of contact and of air. output: "" writes no file. first: number of listed sensors.
-    wide: the output is a table with a row for each frame and world.
+    wide: the output is a table with a row for each frame and world; columns: its arrays, () is all.
     """
 
     sensors: str = SCENE
@@ -55,6 +55,7 @@ class SensorRequest(EngineRequest):
     first: int = 20
     force: bool = False
     wide: bool = False
+    columns: Sequence[str] = ()
 
     @property
     def labelled(self) -> LabelOptions:
@@ -167,7 +168,7 @@ def label_sensors(request: SensorRequest, progress: Progress = None) -> SensorRe
                 pass
             return sensor_result(request, tally)
         with AtomicOutput(request.output, request.force) as output:
-            write_labels(output, request.output, tally, request.wide)
+            write_labels(output, request.output, tally, request.columns if request.wide else None)
             output.commit()
         return sensor_result(request, tally)
 

@@ -16,8 +16,11 @@ from collidecli.pages.time_axis import intervals_around, time_axis
 from collidecli.wording import plural
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+LEAST_PART = 0.3
+"""Part of a row's height that two texts of its axis are apart at least."""
 LINE_HEIGHT = 0.84
 """Part of a row's height that is its line's."""
 
@@ -72,10 +75,33 @@ def value_chart(result: ResultDict, canvas: Canvas, name: str) -> Figure:
     axes.set_yticks(range(len(listed)), labels)
     axes.tick_params(axis="y", labelsize=canvas.font - (2.5 if canvas.narrow else 1.5))
     axes.set_ylim(len(listed) - 0.5, -0.5)
+    _value_axis(axes, canvas, len(listed), (low, high), quantity.text)
     axes.set_xlabel(label, fontsize=canvas.font - 1.0)
     ends = f"{quantity.text(low)} to {quantity.text(high)}"
     canvas.title(axes, f"{quantity.words}, each row {ends}; the grey line is 0")
     return figure
+
+
+def _value_axis(
+    axes: Axes,
+    canvas: Canvas,
+    rows: int,
+    ends: tuple[float, float],
+    text: Callable[[float], str],
+) -> None:
+    """An axis on the right with 0 and the ends of the scale of each row, with their unit."""
+    low, high = ends
+    scale = LINE_HEIGHT / ((high - low) or 1.0)
+    shown = sorted({low, 0.0, high} if (high - low) * scale else {0.0})
+    if len(shown) == 3 and min(-low, high) < LEAST_PART * (high - low):
+        shown.remove(low if -low < high else high)  # its text would be on that of 0
+    offsets = [0.5 * LINE_HEIGHT + (low - value) * scale for value in shown]
+    places = [row + offset for row in range(rows) for offset in offsets]
+    right = axes.twinx()
+    canvas.plain(right, grid="")
+    right.set_ylim(*axes.get_ylim())
+    right.set_yticks(places, [text(value) for value in shown] * rows)
+    right.tick_params(axis="y", labelsize=canvas.font - 2.5)
 
 
 def _missing(result: ResultDict, name: str) -> str:

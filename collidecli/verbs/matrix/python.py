@@ -19,7 +19,8 @@ from collidecli.python.scenes import source_request
 from collidecli.results.endings import MATRIX_ENDINGS
 from collidecli.results.outputs import check_output
 from collidecli.results.result import PathLike
-from collidecli.scene.arguments import is_integer, python_call
+from collidecli.scene.argument_types import is_integer
+from collidecli.scene.arguments import python_call
 from collidecli.scene.options import ContactOptions, EngineOptions
 from collidecli.verbs.matrix.files import check_format, write_matrix
 from collidecli.verbs.matrix.matrix import (

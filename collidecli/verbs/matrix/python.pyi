@@ -7,9 +7,7 @@ from typing import Any, Literal
 
 from collidecli.python.progress import ShowProgress
 from collidecli.results.result import PathLike
-from collidecli.verbs.matrix.matrix import (
-    MatrixResult,
-)
+from collidecli.verbs.matrix.matrix import MatrixResult
 
 FILTERS: Any
 OPTIONS: Any

@@ -63,6 +63,8 @@ collide plot now.h5 --kind differences --against baseline.h5 -o differences.png 
 def verb(ctx: click.Context, file: str, **values: Any) -> int:
     """Draw one of the charts of `collide report` as a PNG or an SVG file.
 
+    Charts of what sensors measure are those of `collide label --chart --chart-of`.
+
     Needs the extra packages of `pip install 'collidecli[plots]'`.
     """
     from collidecli.verbs.plot.tables import plot_table

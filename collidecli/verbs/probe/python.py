@@ -16,7 +16,8 @@ from collidecli.python.option_parameters import (
 from collidecli.python.progress import ShowProgress, shown_progress
 from collidecli.python.scenes import MotionSource, SceneSource, source_request
 from collidecli.results.result import PathLike
-from collidecli.scene.arguments import checked_metres, is_integer, python_call
+from collidecli.scene.argument_types import is_integer
+from collidecli.scene.arguments import checked_metres, python_call
 from collidecli.scene.options import ContactOptions, EngineOptions
 from collidecli.scene.patterns import listed
 from collidecli.verbs.probe.probe import ProbeRequest, ProbeResult

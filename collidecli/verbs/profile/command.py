@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -31,7 +32,7 @@ from collidecli.results.endings import HDF5_ENDINGS
 from collidecli.results.outputs import TRACE, check_output
 from collidecli.scene.options import SPEED
 
-JSON = "The results as JSON. [default: path of the HDF5 file with .json]"
+JSON = "The results as JSON. [default: path of the HDF5 file with .json; none with --sizes]"
 DEVICES = "Devices to compare, such as cpu,cuda, in place of --device."
 engine = partial(repeated, section="Other engines", starts_programs=True)
 ENGINES = (
@@ -58,7 +59,7 @@ collide profile robot.xml -t motion.h5 --sizes
     "--output",
     metavar="FILE",
     section="Output",
-    help="The results as HDF5. [default: <scene>.profile.h5]",
+    help="The results as HDF5. [default: <scene>.profile.h5; none with --sizes]",
 )
 @option("--json-out", metavar="FILE", section="Output", help=JSON)
 @trace_option
@@ -68,7 +69,7 @@ collide profile robot.xml -t motion.h5 --sizes
     type=WholeNumber(),
     default=5,
     section=SPEED,
-    help="Least number of measurements of each.",
+    help="Least number of measurements of each; with --sizes the number.",
 )
 @size_options("Buffer sizes")
 @device_options
@@ -94,14 +95,11 @@ def verb(ctx: click.Context, scenes: tuple[str, ...], **values: Any) -> int:
             "is given with --device", "--devices", "give one of them; --devices names all devices"
         )
     inputs = (*scenes, trajectory)
-    output = values["output"] or default_output(scenes, trajectory, ".profile.h5")
-    json_output = values["json_out"] or str(Path(output).with_suffix(".json"))
-    if Path(output) == Path(json_output):
-        raise InputError(
-            "the HDF5 and the JSON file have one path", output, "choose two with -o and --json-out"
-        )
-    check_output(output, values["force"], inputs, HDF5_ENDINGS, "a profile")
-    check_output(json_output, values["force"], inputs, (".json",), "a profile as JSON")
+    output, json_output = _outputs(values, scenes, trajectory)
+    if output:
+        check_output(output, values["force"], inputs, HDF5_ENDINGS, "a profile")
+    if json_output:
+        check_output(json_output, values["force"], inputs, (".json",), "a profile as JSON")
     if values["trace"]:
         check_output(values["trace"], values["force"], inputs, *TRACE)
     # All outputs are checked before the imports, which take longer.
@@ -114,7 +112,27 @@ def verb(ctx: click.Context, scenes: tuple[str, ...], **values: Any) -> int:
     with streams.progress("profiling", "loading", kernels=True) as progress:
         result = profile(request, progress)
     record = result.as_dict()
-    write_profile_h5(output, record, values["force"])
-    write_json(json_output, record, values["force"])
-    streams.result(replace(result, output=output, json_output=json_output), profile_table)
+    if output:
+        write_profile_h5(output, record, values["force"])
+    if json_output:
+        write_json(json_output, record, values["force"])
+    written = {"output": output or None, "json_output": json_output or None}
+    streams.result(replace(result, **written), profile_table)
     return SUCCESS if result.identical else DIFFERENCE
+
+
+def _outputs(
+    values: dict[str, Any], scenes: Sequence[str], trajectory: str | None
+) -> tuple[str, str]:
+    """The paths of the HDF5 and of the JSON file; with --sizes only those that are given. Raises
+    InputError for one path of both."""
+    output = values["output"] or ""
+    json_output = values["json_out"] or ""
+    if not values["sizes"]:
+        output = output or default_output(scenes, trajectory, ".profile.h5")
+        json_output = json_output or str(Path(output).with_suffix(".json"))
+    if output and json_output and Path(output) == Path(json_output):
+        raise InputError(
+            "the HDF5 and the JSON file have one path", output, "choose two with -o and --json-out"
+        )
+    return output, json_output

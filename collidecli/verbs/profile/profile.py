@@ -315,7 +315,10 @@ def _measure(
             name: stack.enter_context(Workers(built, threads, share))
             for name, built in pipelines.items()
         }
-        while repeat <= request.repeats or not _is_decided(running, request.repeats, extra_since):
+        # Sizes are counted in a pass of their own, and more passes do not change them.
+        while repeat <= request.repeats or not (
+            request.sizes or _is_decided(running, request.repeats, extra_since)
+        ):
             if repeat == request.repeats + 1:
                 extra_since = time.perf_counter()
             for phase in running if repeat % 2 else running[::-1]:

@@ -12,7 +12,8 @@ from collidecli.python.progress import ShowProgress, shown_progress
 from collidecli.results.endings import HDF5_ENDINGS
 from collidecli.results.outputs import check_output
 from collidecli.results.result import PathLike
-from collidecli.scene.arguments import is_integer, python_call
+from collidecli.scene.argument_types import is_integer
+from collidecli.scene.arguments import python_call
 from collidecli.verbs.record.record import RecordResult
 from collidecli.verbs.record.record import record as simulate
 

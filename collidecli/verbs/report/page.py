@@ -219,7 +219,7 @@ def _by_world(result: ResultDict, charts: Mapping[str, Any]) -> list[dict[str, A
     given = result["by_world"]
     shown = len(given["listed"])
     lead = "Contacts in a frame over time of each world, with one scale; the grey line is the"
-    lead += f" median of the {count(shown)} that are drawn."
+    lead += f" median of all {plural(shown + given['left_out'], 'world')}."
     if given["outliers"]:
         lead += (
             f" {plural(given['outliers'], 'outlier')}, far from the median in contacts, touches or"

@@ -119,7 +119,7 @@ class ReportResult(ContactSetSource, schema="collide.report/1"):
     without contacts between frames. touch_only: True if the contacts are the pairs of a set of
     touches, whose distances are not known; else None. by_world: with `by`, of the selected worlds,
     the outliers first: see `WorldTotals.rows`, and `series`, contacts in a frame by bin of frames;
-    and the number `left_out`.
+    their `median` over all selected worlds, and the number `left_out`.
     """
 
     OPTIONAL: ClassVar[tuple[str, ...]] = (
@@ -243,13 +243,14 @@ def _by_world(passes: Passes, worlds: WorldTotals) -> dict[str, Any]:
         # Each row of a set of touches is a pair that touches.
         rows = [{**row, "touches": row["contacts"]} for row in rows]
     place = {number: row for row, number in enumerate(numbers)}
+    in_a_frame = worlds.series / np.asarray(bins.lengths)[:, None]
     listed = [
-        {**row, "series": (worlds.series[:, place[row["world"]]] / bins.lengths).tolist()}
-        for row in rows[:MAX_PANELS]
+        {**row, "series": in_a_frame[:, place[row["world"]]].tolist()} for row in rows[:MAX_PANELS]
     ]
     return {
         **bins.axis(contacts.time),
         "listed": listed,
+        "median": np.median(in_a_frame, axis=1).tolist(),
         "left_out": len(rows) - len(listed),
         "outliers": sum(row["outlier"] for row in rows),
     }

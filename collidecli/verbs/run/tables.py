@@ -5,11 +5,10 @@ from __future__ import annotations
 from rich.console import Group, RenderableType
 
 from collidecli.pages.pair_tables import (
-    contact_text,
+    contact_rows,
     deepest_text,
     margin_rows,
     pair_tables,
-    trigger_rows,
 )
 from collidecli.pages.quantities import ResultDict, gap_range_text, percent, rate, seconds
 from collidecli.pages.tables import Column, name_value_table, rows_table, stage_columns
@@ -35,12 +34,11 @@ def run_table(result: ResultDict) -> RenderableType:
 
 
 def sweep_text(sweep: ResultDict) -> str:
-    """Touches between frames, those that the frames miss, and undecided pairs, as text."""
-    missed = sweep["tunnels"]
-    text = (
-        f"{plural(missed, 'touch', 'touches')} missed by the frame rate, of"
-        f" {count(sweep['touches'])} in steps"
-    )
+    """Rows of touches between frames, those that touch in neither frame, and undecided pairs, as
+    text. A touch may have several rows, which `collide events --sweep` counts once."""
+    rows = plural(sweep["touches"], "row")
+    text = f"{rows} of touches between frames, {count(sweep['tunnels'])} of them in no frame"
+    text += "; collide events --sweep counts each touch once" if sweep["touches"] else ""
     return text + (f"; {count(sweep['undecided'])} undecided" if sweep["undecided"] else "")
 
 
@@ -72,9 +70,7 @@ def _overview(result: ResultDict) -> list[tuple[str, str]]:
         ("candidates", candidates),
     ]
     if ratio is not None:
-        rows.append(("contacts", contact_text(result)))
-        rows += trigger_rows(result)
-        rows.append(("deepest", deepest_text(result["deepest"])))
+        rows += contact_rows(result)
     for name, of_group in groups.items():
         text = (
             f"{count(of_group['rows'])} in {plural(of_group['cells'], 'cell')}"

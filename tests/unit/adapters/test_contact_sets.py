@@ -10,7 +10,7 @@ import pytest
 from collidecli.cli.main import main
 from collidecli.errors import InputError
 from collidecli.storage.contact_sets.reader import ContactSet
-from collidecli.storage.contact_sets.row_rules import WITHIN_GAP, EQUATION
+from collidecli.storage.contact_sets.row_rules import EQUATION, WITHIN_GAP
 from collidecli.verbs.check.check import check
 from collidecli.verbs.fidelity.fidelity import fidelity
 from collidecli.verbs.fidelity.request import FidelityRequest

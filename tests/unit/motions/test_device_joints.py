@@ -14,10 +14,12 @@ from collidecli.engine.runtime.device_stream import DeviceStream
 from collidecli.importers.mujoco.scene import add_mjcf
 from collidecli.motions import collision
 from collidecli.motions.collision import pose_batches, prepare_collision
+from collidecli.motions.derived import SlicedMotion
 from collidecli.motions.timing import TimingReport
 from collidecli.numerics.trigonometry import MODERATE
 from collidecli.scene.builder import ModelBuilder
 from collidecli.scene.joint_poses import HasJointPoses
+from collidecli.scene.motion import RestingMotion
 from collidecli.scene.options import ContactOptions, EngineOptions
 from collidecli.scene.shape_types import POSITION_LIMIT
 from collidecli.storage.trajectory_motion import open_trajectory
@@ -173,3 +175,16 @@ def test_joints_have_the_poses_of_a_read(tmp_path, qpos):
     np.testing.assert_array_equal(joints.poses(), expected)
     np.testing.assert_array_equal(joints.part(3, 7).poses(), expected[3:7])
     assert np.isnan(joints.placeholder()).all()
+
+
+def test_consecutive_frames_are_read_as_joints(tmp_path, qpos):
+    """With the numbers of the recording's frames; of others the poses are read."""
+    motion = Recorded(tmp_path, qpos).motion
+    sliced = SlicedMotion(motion, range(7, 30))
+    joints = sliced.read_joints(range(2, 10))
+    assert joints is not None
+    assert joints.first_frame == 9
+    np.testing.assert_array_equal(joints.poses(), motion.read(range(9, 17)))
+    assert SlicedMotion(motion, range(7, 30, 2)).read_joints(range(2, 10)) is None
+    other = SlicedMotion(RestingMotion(motion.read(range(1))[0]), range(1))
+    assert other.read_joints(range(1)) is None

@@ -63,7 +63,7 @@ def test_every_function_keeps_the_given_times(given):
     body_q = poses()
     found = collidecli.clearance(model, body_q, **given)
     np.testing.assert_allclose(found.time, SECONDS, rtol=1e-12)
-    np.testing.assert_allclose(found.events()["last_time"], [TOUCHES[-1] / RATE], rtol=1e-12)
+    np.testing.assert_allclose(found.events()["end_time"], [(TOUCHES[-1] + 1) / RATE], rtol=1e-12)
     swept = collidecli.sweep(model, body_q, **given)
     # From 50 mm above to 1 mm below the plane in the step before the first touch.
     np.testing.assert_allclose(swept.enter_time[0], (TOUCHES[0] - 1 / 51) / RATE, rtol=1e-3)
@@ -155,7 +155,7 @@ def test_a_set_without_times_is_refused_by_verbs_that_show_seconds(tmp_path, mon
         ({"time": ["now"] * FRAMES}, "time: time is"),
         ({"fps": 0}, "fps: 0 is no number of frames a second"),
         ({"fps": np.inf}, "fps: inf is no number"),
-        ({"fps": "100"}, "fps: '100' is no number"),
+        ({"fps": "100"}, "fps is '100'"),
     ],
 )
 @pytest.mark.parametrize("function", ["collide", "clearance", "sweep"])
@@ -175,3 +175,21 @@ def test_times_of_a_motion_are_refused():
     motion = collidecli.motions.pose_arrays.PoseArray(poses(), model.bodies.path)
     with pytest.raises(InputError, match="time: body_q is a motion, which has its own times"):
         collidecli.collide(model, motion, time=SECONDS)
+
+
+def test_clearances_and_contacts_have_the_same_events():
+    """A box that touches a plane: every column of the clearances is one of the contacts, and equal."""
+    model = sliding_box()
+    body_q = poses()
+    of_contacts = collidecli.collide(model, body_q, fps=RATE).events().to_pandas()
+    of_clearance = collidecli.clearance(model, body_q, fps=RATE).events().to_pandas()
+    assert len(of_contacts) == len(of_clearance) > 0
+    assert len(of_clearance.columns) > 8
+    for name, values in of_clearance.items():
+        assert name in of_contacts, name
+        if name in ("shape0", "shape1"):
+            assert values.tolist() == of_contacts[name].tolist()
+        else:
+            np.testing.assert_allclose(
+                values.to_numpy(float), of_contacts[name].to_numpy(float), atol=1e-7
+            )

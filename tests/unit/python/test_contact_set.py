@@ -365,7 +365,7 @@ OF_PACKAGE += [("audit", "max_dept", "max_depth"), ("label", "sensor", "sensors"
         ("events", [], {"by": "worlds"}, "none of shapes, bodies, particles"),
         ("events", [], {"threshold": "all"}, "is not a length"),
         ("events", [], {"merge_gap": "20ms"}, "merge_seconds"),
-        ("to_pandas", [3.0], {}, "frames is a float"),
+        ("to_pandas", [3.0], {}, "frames is 3.0"),
         ("to_pandas", [], {"include": "nothing"}, "matches no shape"),
         ("export", ["xlsx"], {}, r"(?s)no format.*npz"),
         ("export", ["csv"], {"forc": 1}, "(?s)'forc'.*did you mean force"),
@@ -424,3 +424,12 @@ def test_representations_are_short(in_memory, contacts):
     assert repr(in_memory.contact_set.shapes) == "<ShapeTable 2>"
     assert repr(collidecli.Shape("box", hx=1).model) == "<Model shapes=1 bodies=1 worlds=1>"
     assert all("array" not in repr(one) and len(repr(one)) < 500 for one in (block, block.tables))
+
+
+def test_the_repr_has_the_rows_of_further_tables():
+    builder = collidecli.ModelBuilder()
+    builder.add_ground_plane()
+    builder.add_particle(pos=(0, 0, 0.05), radius=0.1)
+    contacts = collidecli.collide(builder.finalize(), device="cpu")
+    assert repr(contacts) == "<Contacts contacts=0 frames=1 worlds=1 soft_contacts=1>"
+    assert repr(contacts.contact_set).endswith("contacts=0 frames=1 worlds=1 soft_contacts=1>")

@@ -164,8 +164,8 @@ def test_what_is_neither_files_nor_a_model_is_refused(given, name):
         ((model, motion), {}, "recording motion.h5: is a file"),
         ((model, poses[..., :1, :]), {}, "recording: has shape"),
         ((model, poses[:, :1].repeat(3, axis=1)), {}, "the motion has 3 worlds"),
-        ((3,), {}, "the scene is a int"),
-        (([scene, 3],), {}, "the scene is a list"),
+        ((3,), {}, "scene is 3"),
+        (([scene, 3],), {}, r"scene is \["),
     ):
         with pytest.raises(InputError, match=told):
             CALLS[name](*arguments, **option)
@@ -184,7 +184,7 @@ def test_a_file_of_a_model_has_no_name_of_a_scene(given):
 
 
 def test_a_robot_is_of_scene_files(given):
-    with pytest.raises(InputError, match="there is no robot"):
+    with pytest.raises(InputError, match=r"(?s)matrix: scene is a Model.*give a path"):
         collidecli.matrix(given.model[0], samples=5, device="cpu")
     with pytest.raises(InputError, match="declares no sensor"):
         collidecli.label_sensors(*given.model, device="cpu")

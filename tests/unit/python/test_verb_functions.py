@@ -92,7 +92,7 @@ def test_differences_of_sets_in_memory(fallen, here):
     atol = ["distance=3mm", "offset0=1"]
     allowed = collidecli.diff(fallen, deeper, atol=atol).to_pandas().set_index("name")
     assert (rows.differing["distance"] > 0, allowed.changed["distance"]) == (True, 0)
-    with pytest.raises(collidecli.InputError, match="a contact set is a int"):
+    with pytest.raises(collidecli.InputError, match="diff: b is 3"):
         collidecli.diff(fallen, 3)
 
 

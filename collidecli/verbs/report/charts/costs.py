@@ -134,3 +134,13 @@ def phases_of(result: ResultDict) -> list[dict[str, Any]]:
             "contacts": timing.get("contact_count", result["contacts"]),
         }
     ]
+
+
+def missing_phases(result: ResultDict) -> str:
+    """Why there is no chart of candidates; "" where there is one."""
+    if result["profile"]:
+        return ""
+    candidates = result["timing"].get("candidate_count")
+    if candidates is None:
+        return "it has no count of candidates"
+    return "" if candidates else "the run had no candidates"

@@ -19,7 +19,12 @@ from collidecli.verbs.report.charts.contacts import (
     pair_depths_chart,
     pairs_chart,
 )
-from collidecli.verbs.report.charts.costs import phases_chart, stages_chart, timed_stages
+from collidecli.verbs.report.charts.costs import (
+    missing_phases,
+    phases_chart,
+    stages_chart,
+    timed_stages,
+)
 from collidecli.verbs.report.charts.differences import deviations_chart, differences_chart
 from collidecli.verbs.report.charts.groups import particles_chart, surfaces_chart
 from collidecli.verbs.report.charts.worlds import WORLDS_CHART
@@ -67,8 +72,11 @@ def _no_penetration(result: ResultDict) -> str:
 
 def _of_pairs(result: ResultDict) -> str:
     listed = len(result["pairs"]["listed"])
-    pairs = plural(result["pairs"]["count"], "pair")
-    return f"When {listed} of {pairs} touch, over {plural(result['frames'], 'frame')}."
+    pairs = plural(result["pairs"]["count"], "pair") + " of shapes"
+    words = f"When {listed} of {pairs} touch, over {plural(result['frames'], 'frame')}."
+    if _has_particle_rows(result):
+        words += " Those of cloths and other particles: --kind particles, and collide events."
+    return words
 
 
 def _deepest(result: ResultDict) -> str:
@@ -150,10 +158,7 @@ KINDS: Kinds = {
     "phases": ChartKind(
         phases_chart,
         lambda _: "Candidates, touching pairs and contacts of each broad phase.",
-        missing_unless(
-            "it has no count of candidates",
-            lambda r: r["profile"] or "candidate_count" in r["timing"],
-        ),
+        missing_phases,
     ),
     "differences": ChartKind(
         differences_chart,

@@ -28,7 +28,7 @@ LINE_HEIGHT = 0.58
 def worlds_chart(result: ResultDict, canvas: Canvas) -> Figure:
     """A panel for each listed world: its contacts in a frame over time, with one scale for all.
 
-    The line of an outlier is in the warm colour; the grey line is the median of the listed worlds.
+    The line of an outlier is in the warm colour; the grey line is the median of all worlds.
     """
     from matplotlib.collections import LineCollection
 
@@ -38,10 +38,10 @@ def worlds_chart(result: ResultDict, canvas: Canvas) -> Figure:
     rows = -(-len(listed) // columns)
     figure, axes = canvas.axes(PANEL * rows + 12, grid="")
     series = np.array([row["series"] for row in listed], float)
-    top = max(float(series.max(initial=0.0)), 1.0)
+    median = np.array(given["median"], float)
+    top = max(float(series.max(initial=0.0)), float(median.max(initial=0.0)), 1.0)
     points = series.shape[1]
     x = np.linspace(0.0, FILL, points) if points > 1 else np.array([0.0, FILL])
-    median = np.median(series, axis=0)
     colours = canvas.colours
     lines = []
     roles = []

@@ -152,6 +152,7 @@ NAMES = [
     ("hydroelastic", "all", "hydro_final_1"),
     ("hydroelastic", "all", "hydro_child_0"),
     ("hydroelastic", "all", "hydro_face_1"),
+    ("hydroelastic", "all", "hydro_vertex_1"),
 ]
 
 
@@ -206,11 +207,23 @@ CEILINGS = {
     ("fields", "all"): (38, 10, 1, 1),
     ("particles", "all"): (46, 15, 5, 3),
     ("elements", "all"): (48, 15, 5, 3),
-    ("hydroelastic", "all"): (264, 55, 1, 16),
-    ("hydroelastic", "reduced"): (262, 56, 1, 15),
+    ("hydroelastic", "all"): (264, 59, 1, 16),
+    ("hydroelastic", "reduced"): (262, 60, 1, 15),
 }
 """Launches; scans, fills and copies; uploads; downloads of an expected chunk with broad phase
 `explicit`. The host waits once."""
+READS = {
+    "primitives": 4,
+    "meshes": 16,
+    "heightfields": 17,
+    "terrains": 9,
+    "fields": 10,
+    "particles": 11,
+    "elements": 11,
+    "hydroelastic": 51,
+}
+"""Largest number of waits of the first chunk of a worker, each for a number that decides how much
+memory the next step needs, and one for the results."""
 
 
 @pytest.fixture
@@ -245,11 +258,14 @@ def test_a_chunk_waits_once(as_device, issued, kind, name):  # noqa: F811
         frames = np.arange(first, first + STEP)
         poses = motion.poses[frames]
         positions = None if motion.positions is None else motion.positions[frames]
+        waits = []
         for _ in range(3):
             issued.clear()
             traffic = scratch._stream.traffic = device_stream.Traffic()
             blocks_of(pipeline, poses, scratch, positions)
-        assert traffic.waits == 1
+            waits.append(traffic.waits)
+        assert waits[0] <= READS[kind]  # though all arrays are new,
+        assert waits[1:] == [1, 1]  # and grow by the margins of the second chunk
         launches = issued.count("launch")
         others = len(issued) - launches
         found.append((launches, others, traffic.uploads, traffic.downloads))

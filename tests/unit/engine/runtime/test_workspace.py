@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import weakref
+
 import numpy as np
 import pytest
 import warp as wp
@@ -13,6 +15,7 @@ from collidecli.engine.runtime.workspace import (
     ChunkTooLarge,
     Workspace,
 )
+from tests.unit.engine.runtime.test_chunk_counts import as_device  # noqa: F401
 
 COUNT = 1000
 BYTES = 4 * COUNT
@@ -128,3 +131,42 @@ def test_a_result_table_and_a_table_of_scratch_of_one_struct_take_turns():
         found.append(scratch.copied(index, 2) if isinstance(index, wp.array) else index)
     scratch.finish()
     assert [each.tolist() for each in found] == [[10, 11], [20, 21], [30, 31], [40, 41]]
+
+
+def test_an_outgrown_array_of_a_device_is_freed_by_the_next_wait(as_device):  # noqa: F811
+    """Launches may use it until then. The host does not wait for a new array, or one that grows."""
+    scratch = workspace(1 << 30)
+    outgrown = weakref.ref(scratch.array("first", COUNT, wp.int32))
+    scratch.array("second", COUNT, wp.int32)
+    scratch.array("first", 2 * COUNT, wp.int32)
+    assert scratch.traffic.waits == 0
+    assert outgrown() is not None
+    assert scratch.bytes == (2 * BYTES + BYTES) * 5 // 4
+    scratch.finish()
+    assert outgrown() is None
+
+
+@pytest.mark.parametrize(("spare", "waits"), [(0, 0), (-1, 1)])
+def test_the_limit_has_outgrown_arrays_or_the_host_waits(as_device, spare, waits):  # noqa: F811
+    """Two generations of one array are kept beside the third."""
+    scratch = workspace((1 + 2 + 4) * BYTES + spare, exact=True)
+    outgrown = weakref.ref(scratch.array("first", COUNT, wp.int32))
+    for count in (2 * COUNT, 4 * COUNT):
+        assert scratch.array("first", count, wp.int32).shape == (count,)
+    assert scratch.traffic.waits == waits
+    assert (outgrown() is None) == bool(waits)
+
+
+def test_a_device_without_memory_frees_outgrown_arrays_first(as_device, monkeypatch):  # noqa: F811
+    scratch = workspace(1 << 30)
+    outgrown = weakref.ref(scratch.array("first", COUNT, wp.int32))
+    empty = wp.empty
+
+    def limited(*given, **options):
+        if outgrown() is not None:
+            raise RuntimeError("no memory")
+        return empty(*given, **options)
+
+    monkeypatch.setattr(wp, "empty", limited)
+    assert scratch.array("first", 2 * COUNT, wp.int32).shape[0] >= 2 * COUNT
+    assert scratch.traffic.waits == 1

@@ -11,7 +11,7 @@ from scipy.spatial.transform import Rotation
 import collidecli
 from collidecli.errors import InputError
 from collidecli.importers.mujoco import meshes
-from collidecli.importers.mujoco.compile import compile_mjcf
+from collidecli.importers.mujoco.compile import compile_mjcf, once_a_kind
 from collidecli.importers.mujoco.scene import add_compiled
 from collidecli.scene.builder import ModelBuilder
 from collidecli.scene.model import Model
@@ -574,3 +574,18 @@ def test_a_mesh_without_volume_has_the_inertia_of_its_surface(tmp_path):
     apart = np.linalg.norm(found[:, None] - wanted, axis=2)
     assert sorted(apart.argmin(axis=1)) == [0, 1, 2, 3]
     assert apart.min(axis=1).max() < 1e-9
+
+
+def test_a_warning_of_several_elements_is_given_once():
+    messages = [
+        "flex 'a' is not rigid; Element name 'a', id 0",
+        "mesh 'a' is thin; Element name 'a', id 0",
+        "flex 'b' is not rigid; Element name 'b', id 1",
+        "flex 'c' is not rigid; Element name 'c', id 2",
+        "nothing about elements",
+    ]
+    assert once_a_kind(messages) == [
+        f"{messages[0]}; also of 'b', 'c'",
+        messages[1],
+        "nothing about elements",
+    ]

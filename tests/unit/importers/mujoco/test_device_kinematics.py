@@ -10,7 +10,7 @@ from collidecli.engine.joint_kinematics import MODERATE, UNPOSED
 from collidecli.engine.pipeline_build import find_device
 from collidecli.engine.runtime.workspace import Workspace
 from collidecli.importers.mujoco.kinematics import MujocoKinematics
-from collidecli.scene.joint_poses import JointPoses
+from collidecli.scene.joint_poses import tree_poses
 from collidecli.scene.shape_types import POSITION_LIMIT
 from collidecli.storage.pose_checks import bad_poses, normalize
 from tests.support.mujoco_pairs import load
@@ -22,12 +22,17 @@ from tests.unit.importers.mujoco.test_compiled_kinematics import (
 )
 
 
-def posed(kinematics: MujocoKinematics, qpos: np.ndarray) -> tuple[np.ndarray, int]:
+def posed(
+    kinematics: MujocoKinematics, qpos: np.ndarray, mocap: np.ndarray | None = None
+) -> tuple[np.ndarray, int]:
     """Poses of configurations on the CPU treated as a device, float64[n, B, 7], and whether they
     need the host."""
     device = find_device("cpu")
-    tree = kinematics.joint_tree()
-    joints = JointPoses(tree, qpos[:, None], 0, lambda *_: np.zeros(0))
+    tree = tree_poses(kinematics, mocap is not None, lambda poses, frames: poses)
+    assert tree is not None
+    joints = tree.read(qpos[:, None], mocap, 0)
+    expected = kinematics.poses(qpos, mocap)[:, None]
+    np.testing.assert_array_equal(joints.poses().view(np.int64), expected.view(np.int64))
     scratch = Workspace(device, 1 << 30)
     scratch.counts.begin(len(qpos))
     poses = posed_on_device(joints, "poses", scratch)
@@ -51,15 +56,25 @@ def test_a_long_chain_has_the_bits_of_the_host(as_device, tmp_path):  # noqa: F8
     check_bits(scene.kinematics, scene.mj_model)
 
 
-def check_bits(kinematics: MujocoKinematics, mj_model: mujoco.MjModel) -> None:
+def test_recorded_mocap_bodies_have_the_bits_of_the_host(as_device, tmp_path):  # noqa: F811
+    """With a body that is welded to one, and quaternions of norms near 1."""
+    poses = np.random.default_rng(2).normal(size=(1001, 1, 7))
+    poses[..., 3:] /= np.linalg.norm(poses[..., 3:], axis=-1, keepdims=True)
+    poses[::2, :, 3:] *= 1.0 + 1e-5
+    check_bits(*kinematics_of("every joint", tmp_path), poses)
+
+
+def check_bits(
+    kinematics: MujocoKinematics, mj_model: mujoco.MjModel, mocap: np.ndarray | None = None
+) -> None:
     """Compares the poses of random coordinates, as a read of a recording ends."""
     qpos = coordinates_of(mj_model, 1001)
-    expected = kinematics.poses(qpos)
+    expected = kinematics.poses(qpos, mocap)
     valid = ~bad_poses(expected).any(axis=1)
     assert valid.sum() > 200
     expected = np.ascontiguousarray(expected[valid])
     assert normalize(expected) is None
-    found, unposed = posed(kinematics, qpos[valid])
+    found, unposed = posed(kinematics, qpos[valid], None if mocap is None else mocap[valid])
     np.testing.assert_array_equal(found.view(np.int64), expected.view(np.int64))
     assert unposed == 0
 

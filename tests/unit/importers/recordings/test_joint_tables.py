@@ -530,3 +530,33 @@ def test_texts_in_ignored_columns_are_not_read(tmp_path, scene):
 def test_what_a_title_says(title, found):
     told = joint_title(title, {"arm", "pos_arm"})
     assert (told and (told.name, told.quantity, told.unit)) == found
+
+
+@pytest.mark.parametrize(
+    ("titles", "lacking"),
+    [
+        ("cup_x,cup_y,cup_z", "cup_qx, cup_qy, cup_qz, cup_qw lack"),
+        ("cup_x,cup_y,cup_z,cup_qx,cup_qy,cup_qz", "cup_qw lack"),
+        ("cup_qx,cup_qy,cup_qz,cup_qw", "cup_x, cup_y, cup_z lack"),
+        ("cup_x,cup_z,cup_roll,cup_pitch,cup_yaw", "cup_y lack"),
+    ],
+)
+def test_a_pose_of_which_columns_lack_is_refused_by_their_names(collide, tmp_path, titles, lacking):
+    scene = tmp_path / "cup.xml"
+    scene.write_text(
+        '<mujoco><worldbody><geom type="plane" size="1 1 1"/><body name="cup" pos="0 0 1">'
+        '<freejoint/><geom size="0.1"/></body></worldbody></mujoco>'
+    )
+    table = tmp_path / "cup.csv"
+    row = ",".join(["0"] * titles.count(","))
+    table.write_text(f"time,{titles}\n0,{row},0\n1,{row},0\n")
+    collide.refused(f"run {scene} -t {table}", told=lacking)
+    assert f"cup: {lacking.removesuffix(' lack')}" in collide.ok(f"inspect {table}").out
+
+
+def test_the_bodies_of_the_columns_of_a_table_are_shown(collide, tmp_path):
+    axes = ("x", "y", "z", "qx", "qy", "qz", "qw")
+    table = tmp_path / "bodies.csv"
+    titles = [f"{body}_{axis}" for body in ("cup", "base", "lid") for axis in axes]
+    table.write_text(f"time,{','.join(titles)}\n0{',0' * 21}\n")
+    assert collide.result(f"inspect {table}")["bodies"] == ["cup", "lid"]

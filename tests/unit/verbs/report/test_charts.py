@@ -346,6 +346,9 @@ def test_what_has_no_data_is_named():
         "phases": "it has no count of candidates",
     }
     assert {kind: KINDS[kind].missing(nothing) for kind in words} == words
+    untested = {**nothing, "timing": {"candidate_count": 0}}
+    assert KINDS["phases"].missing(untested) == "the run had no candidates"
+    assert KINDS["phases"].missing({**nothing, "timing": {"candidate_count": 1}}) == ""
     counts = {"soft_contacts": {"rows": 3, "per_frame": [3.0]}}
     particles = {**nothing, "groups": {"surfaces": None, "counts": counts}}
     told = "it has no contacts of shapes; --kind particles draws those of particles"
