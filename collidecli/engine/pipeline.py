@@ -15,8 +15,6 @@ import warp as wp
 
 from collidecli.engine.block_pairs import BlockPairs
 from collidecli.engine.broadphase.choice import BroadPhase
-from collidecli.engine.candidate_rows import KERNELS as CANDIDATE_ROWS
-from collidecli.engine.candidate_rows import candidate_rows
 from collidecli.engine.candidates import KERNELS as EXPANSION
 from collidecli.engine.candidates import CandidateList, counts_of_cells, expand
 from collidecli.engine.cells import (
@@ -49,8 +47,6 @@ from collidecli.engine.runtime.device_stream import has_own_memory
 from collidecli.engine.runtime.launch_queue import execute_steps
 from collidecli.engine.runtime.sent_columns import send_sections
 from collidecli.engine.runtime.workspace import ChunkTooLarge, Workspace, parts_that_fit
-from collidecli.engine.touching_pairs import KERNELS as TOUCHING
-from collidecli.engine.touching_pairs import touching_pairs
 from collidecli.scene.contact_columns import (
     HYDRO_PATCHES,
     PAIR_TABLES,
@@ -500,6 +496,8 @@ class CollisionPipeline:
     ) -> Callable[[], ContactBlock]:
         """Issues the search for the candidates that touch; the function returned waits for them and
         completes the report. lists: those of the colliders first."""
+        from collidecli.engine.touching_pairs import touching_pairs
+
         rows = touching_pairs(
             chunk, candidates, lists[0], self.float_type, workspace, self.destination
         )
@@ -523,6 +521,8 @@ class CollisionPipeline:
     ) -> Callable[[], ContactBlock]:
         """Issues the copy of the candidates of a chunk; the function returned waits for them and
         completes the report."""
+        from collidecli.engine.candidate_rows import candidate_rows
+
         rows = candidate_rows(chunk, listed, self.float_type, workspace, self.destination)
         clock.end("order")
 
@@ -567,14 +567,26 @@ class CollisionPipeline:
         on_device = has_own_memory(self.device_model.device)
         kernels = _device_kernels() if on_device else [execute_steps]
         kernels += [*ALWAYS, CONTACT_ROWS[np.dtype(self.float_type)].kernel]
-        kernels += [*TOUCHING] if self.touch_only else []
-        kernels += [*CANDIDATE_ROWS] if self.candidates_only else []
+        kernels += self._kernels_of_pairs()
         kernels += [keep_deepest] if self.narrow_phase.max_contacts_per_pair else []
         kernels += [] if self.reduction is None else self.reduction.kernels()
         kernels += [] if self.hydro is None else self.hydro.kernels()
         kernels += [kernel for stage in self.group_stages for kernel in stage.kernels()]
         kernels += [*self.broad_phase.kernels(), *self.narrow_phase.kernels()]
         return list(dict.fromkeys(kernels))
+
+    def _kernels_of_pairs(self) -> list[wp.Kernel]:
+        """The kernels of results without contacts; other pipelines are spared their
+        declaration."""
+        if self.touch_only:
+            from collidecli.engine import touching_pairs
+
+            return [*touching_pairs.KERNELS]
+        if self.candidates_only:
+            from collidecli.engine import candidate_rows
+
+            return [*candidate_rows.KERNELS]
+        return []
 
 
 def _device_kernels() -> list[wp.Kernel]:

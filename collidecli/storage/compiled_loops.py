@@ -16,6 +16,7 @@ import warp as wp
 from collidecli.engine.runtime.kernel import kernel
 from collidecli.engine.runtime.kernel_loader import begin_loading, load_kernels
 from collidecli.engine.runtime.native_code import native
+from collidecli.engine.runtime.warp_internals import PackedLaunch, is_known_warp
 from collidecli.storage.array_loops import use
 
 _NUMBERS = 5
@@ -111,7 +112,9 @@ class _Thread(threading.local):
         self.bounds = np.zeros(2)
         table = wp.array(self.table.reshape(-1), dtype=wp.int64, device="cpu", copy=False)
         bounds = wp.array(self.bounds, dtype=wp.float64, device="cpu", copy=False)
-        self._launch: Any = wp.launch(run_loops, 1, [table, bounds], device="cpu", record_cmd=True)
+        arguments = [table, bounds]
+        command: Any = wp.launch(run_loops, 1, arguments, device="cpu", record_cmd=True)
+        self._launch = PackedLaunch(command, arguments) if is_known_warp() else command
 
     def run(self, kind: int, rows: list[tuple[int, ...]]) -> np.ndarray:
         """The rows of the table after one launch over `rows`."""

@@ -11,7 +11,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from itertools import groupby
+from itertools import accumulate, groupby
 from typing import Any
 
 import h5py
@@ -27,6 +27,14 @@ CHUNK_ROWS = 32768
 cache of 1 MiB."""
 IN_FLIGHT = 2
 """Chunks of each column that are hashed and filtered while rows of the next are appended."""
+HELD_ROWS = 2048
+"""Rows of a piece of a chunk that is kept until the chunk is complete; shorter ones are copied
+together, as each piece of each column takes some microseconds."""
+HELD_PART = 4
+"""A piece is copied if the array of which it is a part, and which it keeps in memory, has more than
+so many times its rows."""
+Pieces = Sequence[np.ndarray]
+"""Contiguous rows, one or more, that follow one another in a chunk of a column."""
 Encoded = bytes | bytearray | np.ndarray
 """A filtered chunk, or an array for HDF5 to filter."""
 _ZLIB_HEADER = b"\x78\x01"
@@ -45,26 +53,25 @@ class Packer:
     """Filters the chunks of one column; this class leaves the filters and the missing rows to
     HDF5."""
 
-    def probe(self, rows: np.ndarray) -> Sequence[bool]:
-        """Which byte planes of the next chunk, whose rows these are, are worth compressing; called
-        in the order of chunks, while earlier ones are packed by other threads."""
+    def probe(self, pieces: Pieces) -> Sequence[bool]:
+        """Which byte planes of the next chunk are worth compressing; called in the order of chunks,
+        while earlier ones are packed by other threads."""
         return ()
 
-    def pack(self, rows: np.ndarray, row_count: int, worthwhile: Sequence[bool]) -> Encoded:
-        """A chunk of `row_count` rows from contiguous ones; those that are missing are zeros beyond
-        the extent.
+    def pack(self, pieces: Pieces, row_count: int, worthwhile: Sequence[bool]) -> Encoded:
+        """A chunk of `row_count` rows; those that are missing are zeros beyond the extent.
 
         worthwhile: from `probe`.
         """
-        return rows
+        return pieces[0] if len(pieces) == 1 else np.concatenate(pieces)
 
 
 class PlainPacker(Packer):
     """Packs with fletcher32 alone."""
 
-    def pack(self, rows: np.ndarray, row_count: int, worthwhile: Sequence[bool]) -> bytearray:
-        missing = bytes((row_count - len(rows)) * rows[:1].nbytes)
-        return _sealed([rows.reshape(-1).view(np.uint8).data, missing])
+    def pack(self, pieces: Pieces, row_count: int, worthwhile: Sequence[bool]) -> bytearray:
+        missing = bytes((row_count - _rows_of(pieces)) * pieces[0][:1].nbytes)
+        return _sealed([*(rows.reshape(-1).view(np.uint8).data for rows in pieces), missing])
 
 
 class GzipPacker(Packer):
@@ -78,24 +85,24 @@ class GzipPacker(Packer):
         self._worthwhile: list[bool] = []
         self._chunk_count = 0
 
-    def probe(self, rows: np.ndarray) -> Sequence[bool]:
+    def probe(self, pieces: Pieces) -> Sequence[bool]:
         if self._chunk_count % _PROBE_INTERVAL == 0:
-            numbers = rows.reshape(-1)
-            first = max(0, (len(numbers) - _PROBE_NUMBERS) // 2)
-            sample = (
-                numbers[first : first + _PROBE_NUMBERS].view(np.uint8).reshape(-1, rows.itemsize)
-            )
+            numbers = _middle(pieces)
+            sample = numbers.view(np.uint8).reshape(-1, numbers.itemsize)
             planes = np.ascontiguousarray(sample.T)
             sizes = [len(isal_zlib.compress(plane, DEFLATE_LEVEL)) for plane in planes]
             self._worthwhile = [size < _WORTHWHILE * len(sample) for size in sizes]
         self._chunk_count += 1
         return self._worthwhile
 
-    def pack(self, rows: np.ndarray, row_count: int, worthwhile: Sequence[bool]) -> bytearray:
-        width = rows[:1].size
-        planes = np.empty((rows.itemsize, row_count * width), np.uint8)
-        array_loops.shuffle([(rows, planes, 0)])
-        planes[:, len(rows) * width :] = 0
+    def pack(self, pieces: Pieces, row_count: int, worthwhile: Sequence[bool]) -> bytearray:
+        width = pieces[0][:1].size
+        planes = np.empty((pieces[0].itemsize, row_count * width), np.uint8)
+        ends = [*accumulate(rows.size for rows in pieces)]
+        array_loops.shuffle(
+            [(rows, planes, end - rows.size) for rows, end in zip(pieces, ends, strict=True)]
+        )
+        planes[:, ends[-1] :] = 0
         parts: list[bytes | memoryview] = [_ZLIB_HEADER]
         for is_worthwhile, group in groupby(range(len(planes)), worthwhile.__getitem__):
             numbers = [*group]
@@ -103,6 +110,23 @@ class GzipPacker(Packer):
             parts.extend(_deflated(run) if is_worthwhile else _stored(run))
         parts += [_LAST_BLOCK, isal_zlib.adler32(planes.reshape(-1)).to_bytes(4, "big")]
         return _sealed(parts)
+
+
+def _rows_of(pieces: Pieces) -> int:
+    return sum(map(len, pieces))
+
+
+def _middle(pieces: Pieces) -> np.ndarray:
+    """_PROBE_NUMBERS numbers from the middle of pieces; all, where there are fewer."""
+    first = max(0, (sum(rows.size for rows in pieces) - _PROBE_NUMBERS) // 2)
+    found: list[np.ndarray] = []
+    wanted = _PROBE_NUMBERS
+    for rows in pieces:
+        part = rows.reshape(-1)[first : first + wanted]
+        first = max(0, first - rows.size)
+        wanted -= len(part)
+        found.append(part)
+    return np.concatenate(found)
 
 
 def _sealed(parts: list[bytes | memoryview]) -> bytearray:
@@ -235,41 +259,39 @@ class ChunkedColumn:
 
 
 class _Chunk:
-    """A chunk of every column that is being hashed and filtered. rows: of each column. chunk_rows:
-    in the file."""
+    """A chunk of every column that is being hashed and filtered. pieces: of each column.
+    chunk_rows: in the file."""
 
     def __init__(
         self,
         columns: Sequence[ChunkedColumn],
-        rows: Sequence[np.ndarray],
+        pieces: Sequence[Pieces],
         chunk_rows: int,
         threads: ChunkThreads | None,
         is_last: bool,
     ) -> None:
-        self.row_count = len(rows[0])
-        self._packed: list[Encoded | None] = [None] * len(rows)
+        self.row_count = _rows_of(pieces[0])
+        self._packed: list[Encoded | None] = [None] * len(pieces)
         tasks: list[Task] = []
         sequence: list[Task] = []
-        # the longest first
-        for index in sorted(range(len(rows)), key=lambda index: -rows[index].nbytes):
-            anywhere, following = columns[index].digest.tasks(rows[index])
+        # the longest first: all have as many rows
+        for index in sorted(range(len(pieces)), key=lambda index: -pieces[index][0][:1].nbytes):
             packer = columns[index].packer
-            tasks += [
-                partial(
-                    self._pack, index, packer, rows[index], chunk_rows, packer.probe(rows[index])
-                )
-            ]
-            tasks += [] if anywhere is None else [anywhere]
-            sequence += [] if following is None else [following]
+            worthwhile = packer.probe(pieces[index])
+            tasks.append(partial(self._pack, index, packer, pieces[index], chunk_rows, worthwhile))
+            for rows in pieces[index]:
+                anywhere, following = columns[index].digest.tasks(rows)
+                tasks += [] if anywhere is None else [anywhere]
+                sequence += [] if following is None else [following]
         if threads is None:
             for task in (*tasks, *sequence):
                 task()
         self._wait = None if threads is None else threads.start(tasks, sequence, is_last)
 
     def _pack(
-        self, index: int, packer: Packer, rows: np.ndarray, count: int, worthwhile: Sequence[bool]
+        self, index: int, packer: Packer, pieces: Pieces, count: int, worthwhile: Sequence[bool]
     ) -> None:
-        self._packed[index] = packer.pack(rows, count, worthwhile)
+        self._packed[index] = packer.pack(pieces, count, worthwhile)
 
     def packed(self) -> list[Encoded]:
         """The filtered chunk of each column; waits for it."""
@@ -283,14 +305,17 @@ class ChunkedColumns:
 
     A dataset is created when its first chunk is full, or in `finish`; a dataset with fewer rows
     than a chunk has a single chunk of its length. At most IN_FLIGHT + 1 chunks of each column are
-    in memory.
+    in memory, with the arrays of which they are parts (HELD_PART).
     """
 
     def __init__(self, columns: Sequence[ChunkedColumn], chunk_rows: int = CHUNK_ROWS) -> None:
         self._columns = list(columns)
         self._chunk_rows = chunk_rows
         self._held = 0
-        self._pending: list[np.ndarray] = []
+        self._pending: list[list[np.ndarray]] = [[] for _ in columns]
+        """Pieces of the chunk that is not full, of each column."""
+        self._copies: list[np.ndarray] = []
+        """Of each column, memory for short pieces, whose filled part is the last piece."""
         self._begun = False
         """Whether a chunk was full: the length of chunks is final."""
         self._started: deque[_Chunk] = deque()
@@ -319,31 +344,45 @@ class ChunkedColumns:
             taken = min(self._chunk_rows - self._held, count - start)
             pieces = [rows[start : start + taken] for rows in arrays]
             start += taken
-            if taken == self._chunk_rows:
-                self._start(pieces, threads)
-                continue
-            if not self._held:
-                self._pending = [
-                    np.empty((self._chunk_rows, *rows.shape[1:]), rows.dtype) for rows in arrays
-                ]
-            for pending, piece in zip(self._pending, pieces, strict=True):
-                pending[self._held : self._held + taken] = piece
+            if taken < self._chunk_rows and (taken < HELD_ROWS or HELD_PART * taken < count):
+                self._copy(pieces, taken)
+            else:
+                self._keep(pieces)
             self._held += taken
             if self._held == self._chunk_rows:
                 self._start(self._taken(), threads)
 
-    def _taken(self) -> list[np.ndarray]:
-        rows = [pending[: self._held] for pending in self._pending]
-        self._pending = []
+    def _keep(self, pieces: Sequence[np.ndarray]) -> None:
+        """Adds pieces to the chunk that is not full."""
+        self._copies = []
+        for pending, piece in zip(self._pending, pieces, strict=True):
+            pending.append(piece)
+
+    def _copy(self, pieces: Sequence[np.ndarray], count: int) -> None:
+        """Adds pieces of `count` rows, which are not kept, to the chunk that is not full."""
+        if not self._copies:
+            left = self._chunk_rows - self._held
+            self._copies = [np.empty((left, *rows.shape[1:]), rows.dtype) for rows in pieces]
+            for pending, copies in zip(self._pending, self._copies, strict=True):
+                pending.append(copies[:0])
+        for pending, copies, piece in zip(self._pending, self._copies, pieces, strict=True):
+            filled = len(pending[-1])
+            copies[filled : filled + count] = piece
+            pending[-1] = copies[: filled + count]
+
+    def _taken(self) -> list[list[np.ndarray]]:
+        pieces = self._pending
+        self._pending = [[] for _ in pieces]
+        self._copies = []
         self._held = 0
-        return rows
+        return pieces
 
     def _start(
-        self, rows: Sequence[np.ndarray], threads: ChunkThreads | None, is_last: bool = False
+        self, pieces: Sequence[Pieces], threads: ChunkThreads | None, is_last: bool = False
     ) -> None:
         self._begun = True
         self._write(IN_FLIGHT - 1)
-        self._started.append(_Chunk(self._columns, rows, self._chunk_rows, threads, is_last))
+        self._started.append(_Chunk(self._columns, pieces, self._chunk_rows, threads, is_last))
         if threads is None:
             self._write(0)
 

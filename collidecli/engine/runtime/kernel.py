@@ -10,7 +10,7 @@ import warp as wp
 
 from collidecli.engine.runtime.deferred_functions import PARSING
 from collidecli.engine.runtime.kernel_hashes import declared_kernels, kernel_key, known_hashes
-from collidecli.engine.runtime.warp_internals import has_v3, set_hashes, unhashed_module
+from collidecli.engine.runtime.warp_internals import has_v3, hashed_kernel
 
 HEADER_FLAGS = ("-DWP_NO_BFLOAT16=", "-fpch-instantiate-templates")
 """Flags for Warp's C++ headers: no bfloat16, which no kernel uses, and templates instantiated once,
@@ -74,11 +74,8 @@ def kernel(
                 function, module="unique", module_options=options, cuda_max_registers=limit
             )
         else:
-            module = unhashed_module(function, options)
-            declared = wp.kernel(function, module=module, cuda_max_registers=limit)
+            declared = hashed_kernel(function, options, limit, hashes)
         assert isinstance(declared, wp.Kernel)
-        if hashes is not None:
-            declared = set_hashes(declared, hashes)
     if key is not None:
         declared_kernels[key] = declared
     return declared

@@ -14,7 +14,7 @@ from __future__ import annotations
 import hashlib
 import os
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from enum import Enum
 from functools import cache
@@ -145,19 +145,53 @@ def _read(path: str) -> dict[str, KernelHashes]:
 
 def _sources_hash() -> str:
     """Hash of the source files in SOURCES and of the version of Warp."""
-    paths: list[str] = []
-    for source in SOURCES:
-        for folder, folders, names in os.walk(os.path.join(_PACKAGE, source)):
-            folders.sort()
-            paths += [
-                os.path.join(folder, name) for name in sorted(names) if name.endswith((".py", ".h"))
-            ]
+    start = len(_PACKAGE) + 1
     total = hashlib.sha256(wp.config.version.encode())
-    for path in filter(os.path.exists, paths):
-        with open(path, "rb", buffering=0) as file:
-            content = file.read()
-        total.update(f"\n{os.path.relpath(path, _PACKAGE)} {len(content)}\n".encode() + content)
+    for source in SOURCES:
+        for path in _source_files(os.path.join(_PACKAGE, source)):
+            content = _content(path)
+            if content is not None:
+                total.update(f"\n{path[start:]} {len(content)}\n".encode() + content)
     return total.hexdigest()[:16]
+
+
+def _source_files(folder: str) -> Iterator[str]:
+    """The source files of a folder in the order of their names, then those of its folders.
+
+    Every process of the command line lists 300 files: `os.walk` takes three times as long.
+    """
+    folders: list[str] = []
+    names: list[str] = []
+    with suppress(OSError), os.scandir(folder) as entries:
+        for entry in entries:
+            if entry.is_dir():
+                if not entry.is_symlink():
+                    folders.append(entry.name)
+            elif entry.name.endswith((".py", ".h")):
+                names.append(entry.name)
+    for name in sorted(names):
+        yield os.path.join(folder, name)
+    for name in sorted(folders):
+        yield from _source_files(os.path.join(folder, name))
+
+
+def _content(path: str) -> bytes | None:
+    """The bytes of a file; None where there is none, as for a link to a file that is gone."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY)
+    except FileNotFoundError:
+        return None
+    try:
+        parts = [os.read(descriptor, _READ_BYTES)]
+        while len(parts[-1]) == _READ_BYTES:
+            parts.append(os.read(descriptor, _READ_BYTES))
+    finally:
+        os.close(descriptor)
+    return b"".join(parts)
+
+
+_READ_BYTES = 1 << 16
+"""Bytes of a read: more than most files of source, so that one call reads one."""
 
 
 _first_sources_hash = cache(_sources_hash)

@@ -6,17 +6,19 @@ files in the kernel cache, and the hashes from which they are made. Warp promise
 another version of Warp `is_known_warp` returns False, and callers use the public functions of Warp
 instead: launches one by one (`RecordedLaunches`), fields set with Warp's checks, one folder of
 headers per thread, object files for the processor at hand, no message while kernels are compiled,
-every kernel hashed by Warp. The contacts are equal to the bit.
+every kernel parsed and hashed by Warp. The contacts are equal to the bit.
 """
 
 from __future__ import annotations
 
 import ctypes
+import functools
 import math
 import os
 import platform
 import sys
 import threading
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -220,20 +222,73 @@ def hashes_of(kernel: wp.Kernel) -> KernelHashes:
     return KernelHashes(kernel.module.name, kernel.hash, *sizes, tuple(modules))
 
 
-def unhashed_module(function: Any, options: dict[str, Any]) -> wp.Module:
-    """A module for one kernel, whose references to other modules Warp does not search for."""
+def hashed_kernel(
+    function: Callable[..., Any], options: dict[str, Any], limit: int | None, hashes: KernelHashes
+) -> wp.Kernel:
+    """The kernel of a function whose hashes are known, in a module of its own; the one that is
+    declared already, if any.
+
+    Warp neither searches it for references to other modules nor parses it, unless it has to compile
+    it: then it does as if it had hashed the kernel itself. options: of the module. limit: most
+    registers of a thread of a GPU; None leaves it to the compiler.
+    """
+    from warp._src import codegen, context
+
     module = wp.Module(function.__name__, None)
     module.defer_reference_scan = True
     module.options.update(options)
-    return module
+    kernel = context.Kernel(
+        function,
+        codegen.make_full_qualified_name(function),
+        module,
+        {} if limit is None else {"cuda_max_registers": limit},
+        source=f"def {function.__code__.co_name}(): pass",
+    )
+    _parse_later(kernel.adj)
+    return _with_hashes(functools.update_wrapper(kernel, function), hashes)
 
 
-def set_hashes(kernel: wp.Kernel, hashes: KernelHashes) -> wp.Kernel:
-    """Sets the hashes of a kernel in an `unhashed_module`; returns the kernel that has its module
-    name already, if any.
+_OF_SOURCE = frozenset(
+    (
+        "source",
+        "source_lines",
+        "fun_lineno",
+        "tree",
+        "_shared_source",
+        "has_unresolved_static_expressions",
+        "resolved_static_expressions",
+    )
+)
+"""What Warp finds in the source of a function, not in its annotations."""
 
-    If the compiled file is missing, Warp compiles the kernel as if it had hashed it itself.
-    """
+
+@cache
+def _unparsed() -> type:
+    """The class of a function whose source Warp parses when it first reads what is in it."""
+    from warp._src.codegen import Adjoint
+
+    class Unparsed(Adjoint):
+        def __getattr__(self, name: str) -> Any:
+            if name not in _OF_SOURCE:
+                raise AttributeError(name)
+            with hashing_lock():
+                if name not in vars(self):
+                    found = vars(Adjoint(self.func))
+                    vars(self).update({each: found[each] for each in _OF_SOURCE})
+            return vars(self)[name]
+
+    return Unparsed
+
+
+def _parse_later(adjoint: Any) -> None:
+    """Removes what Warp found in a source that stands for that of the function."""
+    for name in _OF_SOURCE:
+        del vars(adjoint)[name]
+    adjoint.__class__ = _unparsed()
+
+
+def _with_hashes(kernel: wp.Kernel, hashes: KernelHashes) -> wp.Kernel:
+    """The kernel, with its hashes; the one that has its module name already, if any."""
     from warp._src.codegen import _TID_MAX_EXTENT
     from warp._src.context import ModuleHasher, user_modules
 

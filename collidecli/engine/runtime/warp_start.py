@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import platform
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
@@ -56,6 +58,8 @@ def initialize() -> None:
 @cache
 def _initialize(process: int) -> None:
     """Initializes Warp once in a process."""
+    if is_owned():
+        _name_no_processor()
     with stderr_without(NO_DRIVER), without_messages():
         try:
             wp.init()
@@ -65,6 +69,15 @@ def _initialize(process: int) -> None:
             replace_folder(str(wp.config.kernel_cache_dir), error, initialized=False)
             wp.init()
     keep_struct_dtypes()
+
+
+def _name_no_processor() -> None:
+    """Sets what `platform.processor` returns to no name, with which Warp calls the device CPU.
+
+    On Linux it would start a process, `uname -p`, which prints "unknown" or the architecture.
+    """
+    if sys.platform == "linux":
+        vars(platform.uname())["processor"] = ""
 
 
 _silent_threads = 0

@@ -43,7 +43,6 @@ from collidecli.importers.mujoco.scene_files import (
     shape_asset_files,
 )
 from collidecli.importers.mujoco.sdf_plugins import plugins_of_geoms
-from collidecli.importers.mujoco.urdf.spec import urdf_spec
 from collidecli.importers.mujoco.visual_geoms import COLLIDING_MASK, chosen_geoms, visual_geoms
 from collidecli.importers.scene_import import EXPAND_XACRO
 from collidecli.importers.visual_options import OPTION
@@ -367,6 +366,8 @@ class _Attempts:
             raise InputError(what, self.location, self._fix(what)) from error
 
     def _read_urdf(self) -> tuple[mujoco.MjSpec, list[str]]:
+        from collidecli.importers.mujoco.urdf.spec import urdf_spec  # MJCF needs none of it
+
         text = self._text()
         self._visual_elements = text.count(b"<visual")
         try:

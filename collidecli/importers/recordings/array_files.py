@@ -10,15 +10,17 @@ import zlib
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
 
 from collidecli.errors import InputError
-from collidecli.importers.recordings.pickles.named_values import NamedValues, named_values
 from collidecli.storage.reading_limit import check_expansion, check_size
 from collidecli.storage.regular_files import open_input
 from collidecli.storage.storage_formats import NO_ZIP
+
+if TYPE_CHECKING:
+    from collidecli.importers.recordings.pickles.named_values import NamedValues
 
 _DAMAGE = (
     *NO_ZIP,
@@ -70,6 +72,8 @@ def npy_header(path: str, objects: bool = False) -> ArrayHeader:
 
 def npy_objects(path: str) -> NamedValues:
     """The values in a .npy file of pickled objects. Raises InputError as `named_values`."""
+    from collidecli.importers.recordings.pickles.named_values import named_values
+
     with _array_damage(path), open_input(path) as file:
         size = os.path.getsize(path)
         _header(file, size, path, True)
@@ -79,6 +83,8 @@ def npy_objects(path: str) -> NamedValues:
 def npz_objects(path: str, name: str) -> NamedValues:
     """The values in an array of pickled objects of a .npz file, by the array's name and their own.
     Raises InputError as `named_values`."""
+    from collidecli.importers.recordings.pickles.named_values import named_values
+
     where = f"{path}: {name}"
     with _array_damage(where), open_input(path) as file, zipfile.ZipFile(file) as archive:
         info = archive.getinfo(f"{name}.npy")

@@ -22,11 +22,6 @@ from collidecli.importers.recordings.array_files import (
     read_npy,
     read_npz,
 )
-from collidecli.importers.recordings.pickles.named_values import (
-    NamedValues,
-    named_tensors,
-    named_values,
-)
 from collidecli.importers.recordings.refused_formats import refuse_format, refuse_unknown
 from collidecli.importers.recordings.refused_motions import (
     AMASS_NUMBERS,
@@ -54,6 +49,7 @@ from collidecli.storage.storage_formats import (
 from collidecli.wording import some_names
 
 if TYPE_CHECKING:
+    from collidecli.importers.recordings.pickles.named_values import NamedValues
     from collidecli.importers.recordings.text_columns import TextColumns
 
 
@@ -156,6 +152,9 @@ def open_content(path: str | os.PathLike[str]) -> Content:
 
 def _pickle(path: str) -> Content:
     """The content of a pickle, which may be compressed, or in an archive of torch.save."""
+    # Few recordings are pickles: a process that reads none is spared the import.
+    from collidecli.importers.recordings.pickles.named_values import named_tensors, named_values
+
     size = os.path.getsize(path)
     check_size(2 * size, "the pickle", path, "split the recording, or save it as HDF5")
     with open_input(path) as file:

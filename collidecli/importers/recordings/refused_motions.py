@@ -6,7 +6,6 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from collidecli.errors import InputError
-from collidecli.importers.recordings.pickles.interpreter import SAVE
 from collidecli.storage.compressed_files import LZ4
 from collidecli.storage.regular_files import open_input
 
@@ -15,6 +14,11 @@ AMASS_ARRAYS = ({"poses", "trans"}, {"poses", "betas"})
 SMPL+H or SMPL-X."""
 AMASS_NUMBERS = ("poses", "trans", "betas", "mocap_framerate", "mocap_frame_rate")
 """Arrays of AMASS that are read."""
+SAVE = (
+    "numpy.savez('motion.npz', root_pos=..., root_quat_xyzw=..., dof_pos=..., joint_names=...,"
+    " fps=...)"
+)
+"""How to save the motion of a robot as arrays that are read."""
 RETARGET = f"retarget it to the robot, for example with GMR or PHC, and save {SAVE}"
 POSE = "pose_aa"
 """Rotations of all bodies as axis and angle, in the files of PHC and those who follow it."""

@@ -4,13 +4,19 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
+import re
+import sys
+import typing
+from functools import partial
 from itertools import product
-from typing import Any
+from pathlib import Path
+from types import ModuleType
+from typing import Any, ClassVar
 
 import pytest
 
 from collidecli.cli import deferred_methods
-from collidecli.cli.deferred_methods import COMPILED_ALONE, defer_methods
+from collidecli.cli.deferred_methods import COMPILED_ALONE, INSTANCES, defer_methods
 
 KINDS = [
     {"frozen": frozen, "order": order, "slots": slots, "kw_only": kw_only}
@@ -59,9 +65,14 @@ def answers(row_type: Any) -> list[Any]:
         first.doubled() if hasattr(first, "count") else None,
         dataclasses.asdict(other),
         repr(dataclasses.replace(other, count=7)),
-        str(inspect.signature(row_type)),
         answer(row_type),
         answer(lambda: row_type(name="a", other=1)),
+        answer(lambda: row_type()),
+        answer(lambda: row_type(count=1)),
+        answer(lambda: row_type("a", name="b")),
+        answer(lambda: row_type("a", 1, [], 2)),
+        answer(lambda: row_type("a", 1, [2])) == row_type(name="a", count=1, others=[2]),
+        str(inspect.signature(row_type)),
         row_type.__match_args__,
         row_type.__repr__.__qualname__,
         row_type.__eq__.__name__,
@@ -81,12 +92,17 @@ def created(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         return create(name, *arguments, **settings)
 
     monkeypatch.setattr(dataclasses, "_create_fn", counted)
+    monkeypatch.setattr(dataclasses, "_is_type", dataclasses._is_type)
     defer_methods()
     return names
 
 
+@pytest.mark.parametrize("instances", [0, INSTANCES])
 @pytest.mark.parametrize("settings", KINDS, ids=str)
-def test_deferred_methods_answer_as_others(settings: dict[str, bool], created: list[str]) -> None:
+def test_deferred_methods_answer_as_others(
+    settings: dict[str, bool], instances: int, created: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(deferred_methods, "INSTANCES", instances)
     deferred = answers(data_class(**settings))
     assert {"__init__", "__repr__", "__eq__"} <= set(created)
     assert len(created) == len(set(created))
@@ -94,15 +110,91 @@ def test_deferred_methods_answer_as_others(settings: dict[str, bool], created: l
     assert deferred == answers(data_class(**settings))
 
 
-def test_a_method_is_compiled_by_its_first_call_alone(created: list[str]) -> None:
+def row_types() -> list[type]:
+    """Data classes whose instances have more than their parameters."""
+
+    @dataclasses.dataclass(frozen=True)
+    class Base:
+        KIND: ClassVar[str] = "row"
+        name: str
+        size: int = dataclasses.field(default=2, kw_only=True)
+
+    @dataclasses.dataclass(frozen=True)
+    class Checked(Base):
+        count: int = 1
+
+        def __post_init__(self) -> None:
+            object.__setattr__(self, "size", self.size + len(self.name))
+
+    @dataclasses.dataclass
+    class Scaled:
+        name: str
+        scale: dataclasses.InitVar[int] = 3
+        sizes: list[int] = dataclasses.field(init=False, default_factory=list)
+
+        def __post_init__(self, scale: int) -> None:
+            self.sizes.append(scale)
+
+        def __setattr__(self, name: str, value: object) -> None:
+            object.__setattr__(self, name, [value] if name == "name" else value)
+
+    return [Base, Checked, Scaled]
+
+
+@pytest.mark.parametrize("index", range(3))
+def test_first_instances_are_those_of_a_compiled_method(index: int, created: list[str]) -> None:
+    deferred = row_types()[index]
+    calls = [
+        lambda row_type: vars(row_type("ab")),
+        lambda row_type: vars(row_type(name="ab", size=4)),
+        lambda row_type: vars(row_type("ab", 5)),
+        lambda row_type: vars(row_type("ab", KIND="none")),
+        lambda row_type: vars(type("Derived", (row_type,), {})("ab")),
+    ]
+    found = [answer(partial(call, deferred)) for call in calls]
+    dataclasses._create_fn = dataclasses._create_fn.create
+    compiled = row_types()[index]
+    assert found == [answer(partial(call, compiled)) for call in calls]
+
+
+@pytest.mark.parametrize("annotation", ["ClassVar[int]", "typing.ClassVar", "InitVar[int]", "int"])
+@pytest.mark.parametrize("module", ["collidecli.scene.model", "other"])
+def test_annotations_mean_what_they_mean_to_python(
+    annotation: str, module: str, created: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As texts, which they are in modules that defer them."""
+    space = ModuleType(module)
+    vars(space).update(ClassVar=ClassVar, InitVar=dataclasses.InitVar, typing=typing)
+    monkeypatch.setitem(sys.modules, module, space)
+    row_type = type("Row", (), {"__module__": module, "__annotations__": {"a": annotation}})
+    names = [field.name for field in dataclasses.fields(dataclasses.dataclass(row_type))]
+    assert names == (["a"] if annotation == "int" else [])
+
+
+def test_no_module_imports_a_special_annotation_by_another_name() -> None:
+    other_name = re.compile(
+        rf"\b({'|'.join(deferred_methods.SPECIAL)}) as\b|^import typing as", re.M
+    )
+    package = Path(deferred_methods.__file__).parents[1]
+    assert [path for path in package.rglob("*.py") if other_name.search(path.read_text())] == []
+
+
+def test_a_method_is_compiled_when_it_is_needed_alone(created: list[str]) -> None:
     row_type = data_class(frozen=True)
     assert created == []
     rows = [row_type(name=name) for name in "aab"]
+    assert created == []
     assert [rows[0] == row for row in rows] == [True, True, False]
-    assert created == ["__init__", "__eq__"]
+    assert created == ["__eq__"]
+    rows = [row_type(name="a") for _ in range(INSTANCES + 3)]
+    assert created == ["__eq__", "__init__"]
+    assert len(set(map(repr, rows))) == 1
 
 
-def test_a_called_method_is_replaced_in_its_class(created: list[str]) -> None:
+def test_a_compiled_method_replaces_the_deferred_one_in_its_class(
+    created: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(deferred_methods, "INSTANCES", 0)
     row_type = data_class()
     derived = type("Derived", (row_type,), {})
     deferred = row_type.__init__
@@ -129,7 +221,7 @@ def test_a_class_may_define_its_own_method(created: list[str]) -> None:
 
     assert Derived() == Derived()
     assert (Derived().name, Base("a").name) == ("b", "a")
-    assert created == ["__init__", "__eq__"]
+    assert created == ["__eq__"]
 
 
 def test_nothing_is_deferred_twice(created: list[str]) -> None:

@@ -1,6 +1,7 @@
 """Which kernels a pipeline compiles and when, what primitives do not pay for, and the kernels in
 the package."""
 
+import json
 import os
 import struct
 import subprocess
@@ -156,12 +157,21 @@ def test_a_scene_of_primitives_imports_no_collider_of_other_shapes():
     assert done.stdout.endswith("LOADED []\n"), done.stdout
 
 
-def test_a_quiet_run_imports_neither_a_window_library_nor_tables(tmp_path):
+UNUSED = (
+    "glfw",
+    "rich",
+    "scipy",
+    "pxr",
+    "collidecli.importers.mujoco.urdf.spec",
+    "collidecli.engine.touching_pairs",
+    "collidecli.engine.candidate_rows",
+)
+
+
+def test_a_quiet_run_imports_nothing_that_it_does_not_use(tmp_path):
+    """No window library, no tables, no reader of other files, no kernels of other results."""
     code = "import sys; from collidecli.cli.main import main; main(sys.argv[1:])\n"
-    code += (
-        "print([name for name in ('mujoco', 'glfw', 'rich', 'scipy', 'pxr') if name in"
-        " sys.modules])"
-    )
+    code += f"print([name for name in {('mujoco', *UNUSED)} if name in sys.modules])"
     args = [
         "run",
         "samples/02_humanoid/humanoid.xml",
@@ -253,3 +263,23 @@ def files_of(folder: Path) -> dict[str, bytes]:
         for path in folder.rglob("*")
         if path.is_file()
     }
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="others name the processor by themselves")
+def test_a_run_starts_no_other_process_to_name_the_processor(tmp_path):
+    called = tmp_path / "called"
+    uname = tmp_path / "uname"
+    uname.write_text(f"#!/bin/sh\necho called > {called}\n")
+    uname.chmod(0o755)
+    env = os.environ | {"PATH": f"{tmp_path}{os.pathsep}{os.environ['PATH']}"}
+    code = "import sys; from collidecli.cli.main import main; main(sys.argv[1:])"
+    args = ["run", "samples/02_humanoid/humanoid.xml", "--frames", "0", "--json", "-o"]
+    done = subprocess.run(
+        [sys.executable, "-c", code, *args, f"{tmp_path}/x.contacts.h5"],
+        capture_output=True,
+        text=True,
+        check=True,
+        env=env,
+    )
+    assert json.loads(done.stdout)["device"] == "CPU"
+    assert not called.exists()

@@ -17,10 +17,12 @@ from typing import Any
 import h5py
 import numpy as np
 import pytest
+import warp as wp
 
 from collidecli.engine.geometry import sdf_construction
 from collidecli.engine.geometry.sdf_construction import field_key
 from collidecli.engine.pipeline_build import find_device
+from collidecli.engine.runtime.warp_internals import PackedLaunch
 from collidecli.errors import InputError
 from collidecli.scene.shape_types import ShapeType
 from collidecli.storage import array_loops, compiled_loops, h5_files, input_files
@@ -43,15 +45,26 @@ LIMIT = 1e6
 TOLERANCE = 1e-3
 
 
-@pytest.fixture(scope="module", params=["numpy", "native"])
+@pytest.fixture(scope="module", params=["numpy", "native", "native, by an unknown Warp"])
 def by(request) -> Iterator[str]:
     before = array_loops._native
-    if request.param == "native":
-        compiled_loops.use_compiled()
-    else:
-        array_loops.use(None)
-    yield request.param
+    with pytest.MonkeyPatch.context() as patch:
+        if request.param == "numpy":
+            array_loops.use(None)
+        else:
+            compiled_loops.use_compiled()
+        if "unknown" in request.param:
+            patch.setattr(compiled_loops, "is_known_warp", lambda: False)
+            array_loops.use(compiled_loops.CompiledLoops())
+        yield request.param
     array_loops.use(before)
+
+
+def test_loops_are_launched_without_warps_checks_where_warp_is_known(by):
+    if by != "numpy":
+        array_loops.fletcher32([b"a"])
+        launched = array_loops._native._thread._launch
+        assert isinstance(launched, wp.Launch if "unknown" in by else PackedLaunch)
 
 
 def fletcher32_by_words(data: bytes) -> int:

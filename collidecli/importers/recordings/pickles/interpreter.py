@@ -27,14 +27,11 @@ from collidecli.importers.recordings.pickles.constructors import (
     checked_key,
 )
 from collidecli.importers.recordings.pickles.stream import PickleStream
+from collidecli.importers.recordings.refused_motions import SAVE
 from collidecli.storage.process_activity import structure_step
 
 MOST_OPCODES = 4_000_000
 """A value takes some hundred bytes at most, and an opcode a microsecond."""
-SAVE = (
-    "numpy.savez('motion.npz', root_pos=..., root_quat_xyzw=..., dof_pos=..., joint_names=...,"
-    " fps=...)"
-)
 CONVERT = f"if you trust the file, load it in Python and save {SAVE}"
 _DAMAGE = (ValueError, IndexError, KeyError, TypeError, AttributeError, OverflowError, MemoryError)
 """What `pickletools` and an operation on values of another type than expected raise."""

@@ -1,5 +1,6 @@
 """Hashes of kernels from earlier runs: equal to Warp's, and unused wherever they might not be."""
 
+import ast
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -101,6 +102,41 @@ def test_kernels_with_stored_hashes_compute(folder):
     rows = tables(folder)[0].read_text().splitlines()
     assert len(rows) == 2
     assert all(" 1:" in row and " 256:" in row for row in rows)  # the CPU uses block size 1
+
+
+def doubler(number: int) -> wp.Kernel:
+    def double_number(values: wp.array[wp.int32]):
+        values[wp.tid()] = values[wp.tid()] + wp.static(2 * number)
+
+    double_number.__module__ = "collidecli.engine.test"
+    return kernel(double_number)
+
+
+@pytest.mark.parametrize("declare", [adder, doubler])
+def test_a_kernel_with_stored_hashes_is_parsed_when_it_is_compiled(folder, declare):
+    """Its tree, its lines and its static expressions are those of a kernel that Warp hashes."""
+    first, second = hashed_again(lambda: declare(4))
+    assert not warp_internals._OF_SOURCE & set(vars(second.adj))
+    assert vars(second.adj)["arg_types"] == first.adj.arg_types
+    with pytest.raises(AttributeError, match="no_such_name"):
+        _ = second.adj.no_such_name
+    assert not warp_internals._OF_SOURCE & set(vars(second.adj))
+    assert second.adj.source == first.adj.source
+    assert ast.dump(second.adj.tree) == ast.dump(first.adj.tree)
+    assert second.adj.fun_lineno == first.adj.fun_lineno
+    assert second.adj.resolved_static_expressions == first.adj.resolved_static_expressions
+    assert second.adj.fun_name == first.adj.fun_name
+    assert hashes_of(second) == hashes_of(first)
+
+
+@pytest.mark.rest
+def test_a_kernel_with_stored_hashes_is_compiled_as_if_it_had_been_hashed(folder):
+    declared = hashed_again(lambda: doubler(4))[1]
+    device = wp.get_device("cpu")
+    load_kernels([declared], device)
+    values = wp.zeros(3, dtype=wp.int32, device=device)
+    wp.launch(declared, 3, [values], device=device)
+    assert values.numpy().tolist() == [8, 8, 8]
 
 
 def test_a_kernel_with_stored_hashes_is_declared_once_without_hashing(folder, monkeypatch):

@@ -106,7 +106,7 @@ def test_limits_for_a_gpu_are_those_that_are_declared(monkeypatch, is_known):
     monkeypatch.setattr(
         kernel_declaration, "known_hashes", lambda key: hashes if is_known else None
     )
-    monkeypatch.setattr(kernel_declaration, "set_hashes", lambda declared, found: declared)
+    monkeypatch.setattr(warp_internals, "_with_hashes", lambda declared, found: declared)
     declared = [kernel(nothing, limits) for limits in (Occupancy(96, 64), Occupancy(96, 32), None)]
     assert [each.options.get("cuda_max_registers") for each in declared] == [96, 96, None]
     assert [each.module.options["block_dim"] for each in declared] == [64, 32, 256]

@@ -6,6 +6,8 @@ import io
 import lzma
 import pickle
 import pickletools
+import subprocess
+import sys
 import zipfile
 import zlib
 from collections import OrderedDict, defaultdict
@@ -451,3 +453,10 @@ def test_bytes_of_a_tensor_contain_no_tensor():
     data += len(inner).to_bytes(4, "little") + inner + b"\x85R."
     with pytest.raises(InputError, match=r"it needs torch\.storage\._load_from_bytes"):
         named(data)
+
+
+def test_other_recordings_import_no_reader_of_pickles() -> None:
+    code = "import sys, collidecli.importers.recordings.kinds; print(sorted(sys.modules))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert "collidecli.importers.recordings.array_files" in done.stdout
+    assert "collidecli.importers.recordings.pickles" not in done.stdout

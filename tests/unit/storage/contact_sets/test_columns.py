@@ -24,7 +24,14 @@ from collidecli.storage.contact_sets.check import check_file
 from collidecli.storage.contact_sets.reader import ContactSet
 from collidecli.storage.contact_sets.row_rules import pair_values
 from collidecli.storage.content_hash import BlockDigest, StreamDigest
-from collidecli.storage.h5_chunks import ChunkedColumn, ChunkedColumns, ChunkThreads, GzipPacker
+from collidecli.storage.h5_chunks import (
+    HELD_ROWS,
+    ChunkedColumn,
+    ChunkedColumns,
+    ChunkThreads,
+    GzipPacker,
+    PlainPacker,
+)
 from collidecli.storage.new_objects import NewObjects
 from tests.support import contact_sets as sets
 from tests.unit.storage.contact_sets.test_check import attribute, drop, edit, put, replaced, words
@@ -497,7 +504,7 @@ def test_hostile_references_are_refused_on_reading(path, tmp_path, name, row, va
 
 def packed(packer: GzipPacker, chunk: np.ndarray) -> bytes:
     """The zlib stream of a chunk, without the checksum behind it."""
-    return bytes(packer.pack(chunk, len(chunk), packer.probe(chunk)))[:-4]
+    return bytes(packer.pack([chunk], len(chunk), packer.probe([chunk])))[:-4]
 
 
 def test_only_smooth_bytes_of_a_stream_are_deflated():
@@ -590,6 +597,41 @@ def test_any_number_of_threads_writes_the_same_bytes(tmp_path, compression, dige
             threads.close()
         results.add((path.read_bytes(), *(column.digest.line() for column in columns)))
     assert len(results) == 1
+
+
+@pytest.mark.parametrize("compression", ["gzip", "none", "lzf"])
+@pytest.mark.parametrize("digest", [StreamDigest, BlockDigest])
+def test_pieces_of_any_length_make_the_bytes_of_whole_chunks(tmp_path, compression, digest):
+    """Pieces that are kept, those that are copied together, and each after the other."""
+    rng = np.random.default_rng(5)
+    rows = np.cumsum(rng.normal(size=(60_000, 3)), axis=0)
+    lengths = (HELD_ROWS, 1, 30, HELD_ROWS - 1, 3 * HELD_ROWS, 2, 17_000, HELD_ROWS + 1, 400)
+    cuts = np.minimum(np.cumsum(np.resize(lengths, 40)), len(rows))
+    how = {"compression": compression, "digest": digest}
+    store(tmp_path / "whole.h5", [rows], 16_384, **how)
+    store(tmp_path / "pieces.h5", np.split(rows, np.unique(cuts)), 16_384, **how)
+    assert (tmp_path / "pieces.h5").read_bytes() == (tmp_path / "whole.h5").read_bytes()
+    with h5py.File(tmp_path / "pieces.h5") as file:
+        assert np.array_equal(file["/x"][:], rows)
+
+
+def test_long_pieces_of_a_chunk_are_kept_and_small_parts_of_large_arrays_are_copied(
+    tmp_path, monkeypatch
+):
+    """The latter would keep the whole array in memory until the chunk is full."""
+    packed_pieces = []
+
+    def pack(packer, pieces, row_count, worthwhile):
+        packed_pieces.extend(pieces)
+        return np.concatenate(pieces)
+
+    monkeypatch.setattr(PlainPacker, "pack", pack)
+    parts = [np.arange(count, dtype=np.float64) for count in (3000, 5, 7, 4000, 22_989, 9)]
+    store(tmp_path / "a.h5", parts, 10_000, compression="none")
+    lengths = [3000, 12, 4000, 2988, 10_000, 10_000, 10]
+    assert [len(piece) for piece in packed_pieces] == lengths
+    kept = [any(np.shares_memory(piece, part) for part in parts) for piece in packed_pieces]
+    assert kept == [True, False, True, False, True, True, False]
 
 
 def test_a_chunk_that_is_packed_late_has_the_planes_of_its_own_probe(tmp_path):
