@@ -30,11 +30,11 @@ class ModelBuilder(model_builder.ModelBuilder):
         variants: Sequence[str] = (),
         environments: str = "",
         strict_meshes: bool = False,
-        asset_map: Mapping[str, str] | Sequence[str] = (),
+        asset_map: Mapping[str, str] | str | Sequence[str] = (),
         self_collisions: str = "",
         mjcf_margin: str = "",
         visuals_as_colliders: str | Sequence[str] = (),
-        meshes: Mapping[str, str] | Sequence[str] = (),
+        meshes: Mapping[str, str] | str | Sequence[str] = (),
     ) -> UsdImport:
         """Adds an OpenUSD stage; returns the import of its prims, and its animation as
         `motion(model)`.
@@ -71,14 +71,14 @@ class ModelBuilder(model_builder.ModelBuilder):
     def add_mjcf(
         self,
         path: str | os.PathLike[str],
-        asset_map: Mapping[str, str] | Sequence[str] = (),
+        asset_map: Mapping[str, str] | str | Sequence[str] = (),
         disabled_pairs: str | os.PathLike[str] = "",
         floating_base: bool = False,
         ground: bool = False,
         self_collisions: str = "",
         mjcf_margin: str = "",
         visuals_as_colliders: str | Sequence[str] = (),
-        meshes: Mapping[str, str] | Sequence[str] = (),
+        meshes: Mapping[str, str] | str | Sequence[str] = (),
         strict_meshes: bool = False,
     ) -> MjcfImport:
         """Adds an MJCF or URDF scene; returns the import of its bodies and geoms, and its keyframes

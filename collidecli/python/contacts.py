@@ -249,7 +249,7 @@ def open_contacts(path: str | os.PathLike[str]) -> ContactSet:
     return ContactSet.open(path)
 
 
-def entry_texts(entries: Mapping[str, str] | Sequence[str]) -> tuple[str, ...]:
+def entry_texts(entries: Mapping[str, str] | str | Sequence[str]) -> tuple[str, ...]:
     """Entries of an asset map or of `meshes` as texts "KEY=VALUE"; a text is one, or several with
     commas, as on the command line."""
     if isinstance(entries, Mapping):

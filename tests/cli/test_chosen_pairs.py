@@ -54,8 +54,10 @@ ALL = {
     ("floor", "ge"),
     ("gb", "gc"),
     ("gb", "gd"),
+    ("gb", "ge"),
     ("gd", "ge"),
 }
+"""Pairs that touch; `gb` and `ge` at a distance of exactly 0."""
 
 
 @pytest.mark.parametrize(
@@ -66,7 +68,7 @@ ALL = {
         # what the scene excludes is not brought back by --include
         (("--include", "a,*", "--include", "gb,*"), {p for p in ALL if {"ga", "gb"} & {*p}}),
         # --exclude beats --include
-        (("--include", "d,*", "--exclude", "d,c"), {("floor", "ge")}),
+        (("--include", "d,*", "--exclude", "d,c"), {("floor", "ge"), ("gb", "ge")}),
         (
             ("--pairs-file", "pairs.txt"),
             {("ga", "gb"), ("floor", "gc"), ("gd", "ge")},

@@ -12,7 +12,6 @@ from collidecli.errors import InputError
 from collidecli.scene.builder import ModelBuilder
 from collidecli.scene.contact_columns import KIND_PATCH, ContactBlock
 from collidecli.scene.shape_config import ShapeConfig
-from collidecli.storage.contact_sets.reader import ContactSet
 from tests.support.engine_runs import mixed_builder, random_poses
 from tests.support.oracle import rotation_of
 
@@ -205,7 +204,8 @@ def test_labels_do_not_depend_on_blocks(monkeypatch):
     options = {"nominal_stiffness": STIFFNESS, "frames": "1:6:2", "worlds": [1], "by": "shapes"}
     whole = collidecli.label(contacts, **options)
     monkeypatch.setattr("collidecli.verbs.label.contact_labels.BLOCK_VALUES", 1)
-    blocks = ContactSet.blocks
+    # of the class of Python's interface, whose methods check their arguments
+    blocks = collidecli.ContactSet.blocks
     sizes = []
 
     def of_few_rows(contacts, max_rows=0, **options):
@@ -213,7 +213,7 @@ def test_labels_do_not_depend_on_blocks(monkeypatch):
             sizes.append(block.contact_count)
             yield block
 
-    monkeypatch.setattr(ContactSet, "blocks", of_few_rows)
+    monkeypatch.setattr(collidecli.ContactSet, "blocks", of_few_rows)
     parts = collidecli.label(contacts, **options)
     for name in ("nominal_force", "pressure_centre"):
         assert np.array_equal(getattr(whole, name), getattr(parts, name), equal_nan=True)

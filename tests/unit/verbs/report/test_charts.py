@@ -312,8 +312,11 @@ def test_a_description_has_the_numbers_of_the_chart(kind):
     words = {
         "contacts": "Contacts in each of 4 frames: 10 in all, 5 at most.",
         "depth": "Deepest penetration over time: at most 4 mm, in frame 1.",
-        "pairs": "When 2 of 7 pairs touch, over 4 frames.",
-        "pair-depths": "When 2 of 7 pairs touch, over 4 frames.",
+        **dict.fromkeys(
+            ("pairs", "pair-depths"),
+            "When 2 of 7 pairs of shapes touch, over 4 frames. Those of cloths and other particles:"
+            " --kind particles, and collide events.",
+        ),
         "depths": "Histogram of the depths of 6 contacts.",
         "stages": "Seconds of each stage: load 2 s, broad_phase 250 ms, narrow_phase 4 s",
         "phases": "Candidates, touching pairs and contacts of each broad phase.",
