@@ -24,7 +24,7 @@ from collidecli.analysis.pair_selection import EventOptions
 from collidecli.analysis.summary import PairTotals, touches_of
 from collidecli.analysis.swept_touches import named_rows, swept_touches
 from collidecli.analysis.touch_intervals import Intervals, MergeGap
-from collidecli.errors import InputError, extra_module
+from collidecli.errors import InputError, extra_module, unknown_choice
 from collidecli.exporters.contact_rows import ContactRows
 from collidecli.exporters.dense_columns import (
     AXES,
@@ -176,7 +176,7 @@ class ContactQueries:
         contacts = self._set
         check_nominal_stiffness(stiffness, "nominal_forces: stiffness")
         if by not in FORCE_ROWS:
-            raise InputError(f"'{by}' is none of {', '.join(FORCE_ROWS)}", "nominal_forces: by")
+            raise unknown_choice(by, FORCE_ROWS, "nominal_forces: by")
         check_has_contacts(contacts)
         parts = []
         for block in contacts.blocks(names=FORCE_COLUMNS):

@@ -10,7 +10,7 @@ from typing import Any
 from collidecli.analysis.differences import KINDS
 from collidecli.escaping import printable_values
 from collidecli.pages.between_frames import least_text, time_text
-from collidecli.pages.pair_words import pair_words, world_name
+from collidecli.pages.pair_words import has_named_worlds, pair_words, world_name
 from collidecli.pages.parts import (
     columns_table,
     figure_list,
@@ -146,9 +146,11 @@ def selection_line(result: ResultDict) -> str:
 
 
 def _names_worlds(result: ResultDict) -> bool:
-    """Whether a contact's world is worth naming: there are others, or it is a demonstration."""
-    return result["worlds"] > 1 or bool(
-        result["demonstrations"] or result["selection"].get("worlds")
+    """Whether a contact's world is worth naming: there are others, or it has a name."""
+    return (
+        result["worlds"] > 1
+        or has_named_worlds(result)
+        or bool(result["selection"].get("worlds"))
     )
 
 
@@ -307,7 +309,7 @@ def _pairs(result: ResultDict, charts: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _worst(result: ResultDict) -> dict[str, Any]:
-    named = bool(result["demonstrations"])
+    named = has_named_worlds(result)
     world = ["demonstration>" if named else "world>"] if _names_worlds(result) else []
     rows = []
     for contact in result["worst"]:
