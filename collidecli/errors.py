@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib import import_module
 from typing import Any
 
 from collidecli.escaping import one_line
 from collidecli.exit_codes import INTERRUPTED, UNUSABLE_INPUT, UNWRITABLE_OUTPUT
-from collidecli.wording import did_you_mean
 
 
 class CollideError(Exception):
@@ -45,12 +44,6 @@ class CollideError(Exception):
 
 class InputError(CollideError):
     """An input that cannot be used: a scene, a trajectory, a contact set or an option's value."""
-
-
-def unknown_choice(value: str, choices: Sequence[str], where: str) -> InputError:
-    """The error of a text that is none of the choices, with the most similar one."""
-    fix = did_you_mean(value, choices, "give one of them")
-    return InputError(f"'{value}' is none of {', '.join(choices)}", where, fix)
 
 
 class OutputError(CollideError):

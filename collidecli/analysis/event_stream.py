@@ -34,7 +34,7 @@ from collidecli.analysis.touch_intervals import (
     touches,
 )
 from collidecli.analysis.touching_rows import UNKNOWN_DISTANCE, touching_blocks
-from collidecli.errors import InputError, unknown_choice
+from collidecli.errors import InputError
 from collidecli.results.result import Progress
 from collidecli.scene.contact_columns import ContactBlock
 from collidecli.scene.motion import check_seconds
@@ -63,7 +63,7 @@ class EventStream:
 
     def __init__(self, contacts: ContactSet, options: EventOptions) -> None:
         if options.by not in EVENT_THINGS:
-            raise unknown_choice(options.by, EVENT_THINGS, "--by")
+            raise InputError(f"'{options.by}' is none of {', '.join(EVENT_THINGS)}", "--by")
         if math.isnan(options.threshold):
             raise InputError("the threshold is no number", "--threshold")
         check_known_touches(contacts, options.threshold, THRESHOLD)

@@ -6,7 +6,7 @@ import math
 import os
 import warnings
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -24,7 +24,7 @@ from collidecli.analysis.pair_selection import EventOptions
 from collidecli.analysis.summary import PairTotals, touches_of
 from collidecli.analysis.swept_touches import named_rows, swept_touches
 from collidecli.analysis.touch_intervals import Intervals, MergeGap
-from collidecli.errors import InputError, extra_module, unknown_choice
+from collidecli.errors import InputError, extra_module
 from collidecli.exporters.contact_rows import ContactRows
 from collidecli.exporters.dense_columns import (
     AXES,
@@ -99,7 +99,7 @@ class ContactQueries:
         threshold: float | str = 0.0,
         merge_gap: int = 0,
         merge_seconds: float | None = None,
-        by: str = "shapes",
+        by: Literal["shapes", "bodies", "particles"] = "shapes",
         include: str | Sequence[str] = (),
         exclude: str | Sequence[str] = (),
         bodies: str | Sequence[str] = (),
@@ -160,7 +160,9 @@ class ContactQueries:
         return NamedColumns(rows, self._unknown_seconds(DURATION))
 
     @python_call
-    def nominal_forces(self, stiffness: float, *, by: str = "contacts") -> NamedColumns:
+    def nominal_forces(
+        self, stiffness: float, *, by: Literal["contacts", "pairs"] = "contacts"
+    ) -> NamedColumns:
         """Nominal penalty forces of contacts, in the order of the contacts. Poses determine no
         forces, see docs/reference/sensors.md.
 
@@ -176,7 +178,7 @@ class ContactQueries:
         contacts = self._set
         check_nominal_stiffness(stiffness, "nominal_forces: stiffness")
         if by not in FORCE_ROWS:
-            raise unknown_choice(by, FORCE_ROWS, "nominal_forces: by")
+            raise InputError(f"'{by}' is none of {', '.join(FORCE_ROWS)}", "nominal_forces: by")
         check_has_contacts(contacts)
         parts = []
         for block in contacts.blocks(names=FORCE_COLUMNS):

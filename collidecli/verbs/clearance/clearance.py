@@ -13,7 +13,7 @@ import numpy as np
 
 from collidecli.analysis.summary import TimeBins
 from collidecli.engine.pipeline_build import find_device
-from collidecli.errors import InputError, unknown_choice
+from collidecli.errors import InputError
 from collidecli.exporters.arrays import episode_arrays
 from collidecli.motions.clearance import ClearanceBlock, MeasuredMotion
 from collidecli.motions.loaded_scene import LoadedScene
@@ -125,7 +125,9 @@ def check_clearance(request: ClearanceRequest) -> None:
     request.engine.checked()
     request.contact.checked()
     if request.by and request.by not in CLEARANCE_THINGS:
-        raise unknown_choice(request.by, CLEARANCE_THINGS, "--by")
+        raise InputError(
+            f"by is '{request.by}'", "--by", f"give one of: {', '.join(CLEARANCE_THINGS)}"
+        )
     if len(request.between) not in (0, 2):
         raise InputError(
             f"{len(request.between)} selections are given",

@@ -29,7 +29,7 @@ from collidecli.analysis.pair_selection import (
 )
 from collidecli.analysis.touch_intervals import RIGID, TRIGGER, Intervals
 from collidecli.analysis.touching_rows import UNKNOWN_DISTANCE
-from collidecli.errors import InputError, unknown_choice
+from collidecli.errors import InputError
 from collidecli.results.result import Progress
 from collidecli.scene.contact_columns import SOFT_CONTACTS
 from collidecli.scene.episodes import recorded_cells
@@ -129,7 +129,7 @@ def _check_options(contacts: ContactSet, options: LabelOptions) -> None:
     """Raises InputError for things that have no labels, and for slip and forces that the set does
     not have."""
     if options.by not in LABEL_THINGS:
-        raise unknown_choice(options.by, LABEL_THINGS, "--by")
+        raise InputError(f"'{options.by}' is none of {', '.join(LABEL_THINGS)}", "--by")
     if options.slip and SLIP not in contacts.column_names:
         fix = f"collide run --columns {SLIP} writes it"
         raise InputError(f"the contact set has no column '{SLIP}'", f"{contacts.path}: --slip", fix)

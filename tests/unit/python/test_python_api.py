@@ -559,7 +559,7 @@ def test_environments_of_one_template_move_with_their_static_shapes():
         (lambda box: collidecli.distance(Shape("plane"), Shape("plane")), "two planes"),
         (lambda box: collidecli.clearance(3), "scene is 3"),
         (lambda box: collidecli.clearance(ModelBuilder().finalize()), "no pair"),
-        (lambda box: collidecli.clearance(box.model, by="pairs"), "'pairs' is none of pair, body"),
+        (lambda box: collidecli.clearance(box.model, by="pairs"), "by is 'pairs'"),
         (lambda box: collidecli.clearance(box.model, margin=float("nan")), "margin"),
     ],
 )
@@ -573,7 +573,7 @@ def test_invalid_arguments(call, words):
     [
         (lambda path: collidecli.open_contacts(path).events(by="body"), "did you mean bodies?"),
         (lambda path: collidecli.label(path, by="body"), "did you mean bodies?"),
-        (lambda path: collidecli.label(path, by="everything"), "give one of them"),
+        (lambda path: collidecli.label(path, by="everything"), "give one of: bodies, shapes"),
         (
             lambda path: collidecli.clearance(Shape("sphere").model, by="bodies"),
             "did you mean body?",
