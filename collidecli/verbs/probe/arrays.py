@@ -44,7 +44,7 @@ class ProbeArrays:
         return f"<ProbeArrays frames={frames} worlds={worlds} points={points}>"
 
     def _repr_html_(self) -> str:
-        return html_table(dict(zip(("frames", "worlds", "points"), self.distance.shape)))
+        return html_table(dict(zip(("frames", "worlds", "points"), self.distance.shape, strict=True)))
 
     @property
     def _further(self) -> dict[str, np.ndarray]:
