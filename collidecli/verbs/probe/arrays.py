@@ -44,7 +44,9 @@ class ProbeArrays:
         return f"<ProbeArrays frames={frames} worlds={worlds} points={points}>"
 
     def _repr_html_(self) -> str:
-        return html_table(dict(zip(("frames", "worlds", "points"), self.distance.shape, strict=True)))
+        return html_table(
+            dict(zip(("frames", "worlds", "points"), self.distance.shape, strict=True))
+        )
 
     @property
     def _further(self) -> dict[str, np.ndarray]:
@@ -79,9 +81,7 @@ class ProbeArrays:
         return dense_dataset(("frame", "world", "point"), self._axes(), arrays, {"distance": "m"})
 
 
-def joined_arrays(
-    probed: ProbedMotion, blocks: Sequence[Mapping[str, np.ndarray]]
-) -> ProbeArrays:
+def joined_arrays(probed: ProbedMotion, blocks: Sequence[Mapping[str, np.ndarray]]) -> ProbeArrays:
     """The arrays of all blocks of a motion. blocks: of `MapArrays.values`."""
     arrays = {name: np.concatenate([block[name] for block in blocks]) for name in blocks[0]}
     paths = tuple(probed.model.shapes.path)

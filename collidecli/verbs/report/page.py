@@ -148,9 +148,7 @@ def selection_line(result: ResultDict) -> str:
 def _names_worlds(result: ResultDict) -> bool:
     """Whether a contact's world is worth naming: there are others, or it has a name."""
     return (
-        result["worlds"] > 1
-        or has_named_worlds(result)
-        or bool(result["selection"].get("worlds"))
+        result["worlds"] > 1 or has_named_worlds(result) or bool(result["selection"].get("worlds"))
     )
 
 

@@ -32,6 +32,7 @@ def run_table(result: ResultDict) -> RenderableType:
         table.add_row(*(text(stage) for _, _, text in columns), "")
     return Group(overview, *pair_tables(result), table, ending)
 
+
 FOUND_BETWEEN = {
     "sweep": "between frames ",
     "soft_sweep": (

@@ -38,5 +38,7 @@ def test_texts_of_neighbouring_rows_do_not_overlap(width, name, low, high):
     assert len(texts) >= 2 * ROWS
     # the least distance of the middles is a text's height: digits have no descender
     height = max(text.get_fontsize() * figure.dpi / 72.0 for text in texts)
-    middles = np.sort([right.transData.transform((0.0, text.get_position()[1]))[1] for text in texts])
+    middles = np.sort(
+        [right.transData.transform((0.0, text.get_position()[1]))[1] for text in texts]
+    )
     assert np.diff(middles).min() >= height
