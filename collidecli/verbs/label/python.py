@@ -37,7 +37,7 @@ def label(
     sensors: str | Sequence[str] = (),
     partners: str | Sequence[str] = (),
     between: str | Sequence[str] = (),
-    by: Literal["bodies", "shapes"] = "bodies",
+    by: Literal["shapes", "bodies"] = "bodies",
     enter: float | str = 0.0,
     leave: float | str | None = None,
     min_frames: int = 1,

@@ -573,7 +573,7 @@ def test_invalid_arguments(call, words):
     [
         (lambda path: collidecli.open_contacts(path).events(by="body"), "did you mean bodies?"),
         (lambda path: collidecli.label(path, by="body"), "did you mean bodies?"),
-        (lambda path: collidecli.label(path, by="everything"), "give one of: bodies, shapes"),
+        (lambda path: collidecli.label(path, by="everything"), "give one of: shapes, bodies"),
         (
             lambda path: collidecli.clearance(Shape("sphere").model, by="bodies"),
             "did you mean body?",
