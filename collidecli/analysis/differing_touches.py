@@ -13,8 +13,10 @@ from collidecli.scene.episodes import Episodes
 
 LISTED_PAIRS = 3
 """Pairs with the most differing touches that are listed of a world."""
-CELLS_AT_ONCE = 1 << 22
-"""Entries of an array of touches by worlds that is held at once [bytes]."""
+CELLS_AT_ONCE = 1 << 20
+"""Entries of an array of touches by worlds."""
+LEAST_ROWS = 1 << 16
+"""Rows that are kept before they are summed."""
 
 
 @dataclass(frozen=True)
@@ -82,7 +84,7 @@ class DifferingTouches:
         self._shape_count = shape_count
         self._episodes = episodes
         self._waiting = np.zeros((2, 0), np.int64)  # cell and pair, of a frame without its end
-        self._sums = DifferingPairs.none()
+        self._parts = [DifferingPairs.none()]  # the sums, and those that are not added yet
 
     def add(self, touches: Touches, end_cell: int) -> None:
         """Adds the touches of the cells before `end_cell` that were not added yet."""
@@ -97,12 +99,15 @@ class DifferingTouches:
 
     def pairs(self) -> DifferingPairs:
         """The sums of all frames, where each cell was added."""
-        return self._sums
+        if len(self._parts) > 1:
+            self._parts = [DifferingPairs.chained(*self._parts).summed()]
+        return self._parts[0]
 
     def counts(self) -> np.ndarray:
         """int64[W]: number of differing touches of each world."""
         counts = np.zeros(self.world_count, np.int64)
-        np.add.at(counts, self._sums.world, self._sums.fewer + self._sums.more)
+        sums = self.pairs()
+        np.add.at(counts, sums.world, sums.fewer + sums.more)
         return counts
 
     def templates(self) -> list[np.ndarray]:
@@ -112,7 +117,7 @@ class DifferingTouches:
     def listed(self, world: int) -> list[dict[str, Any]]:
         """The pairs of a world with the most differing touches, as rows of shapes, frames `fewer`
         and `more`, and `first_frame`."""
-        sums = self._sums
+        sums = self.pairs()
         rows = np.arange(*np.searchsorted(sums.world, [world, world + 1]))
         rows = rows[np.lexsort((rows, -(sums.fewer + sums.more)[rows]))][:LISTED_PAIRS]
         return [
@@ -144,42 +149,82 @@ class DifferingTouches:
         first = int(frame[0])
         # One key of frame, template, pair and world: sorted, and each touch once.
         key = (frame[kept] - first) * len(self._members) + self._template[world[kept]]
-        key = np.unique((key * len(pairs) + column) * self.world_count + world[kept])
+        # Sorted, not by np.unique, whose hashes of such keys take ten times as long.
+        key = np.sort((key * len(pairs) + column) * self.world_count + world[kept])
+        key = key[np.diff(key, prepend=-1) != 0]
         touch, world = np.divmod(key, self.world_count)
         start = np.flatnonzero(np.diff(touch, prepend=-1))
         counts = np.diff(start, append=len(touch))
         row, column = np.divmod(touch[start], len(pairs))
         frame, template = np.divmod(row, len(self._members))
-        pair = pairs[column]
         frame += first
-        parts = []
+        is_common = 2 * counts > self._recorded_counts(frame, template)
+        is_more = np.repeat(~is_common, counts)
+        of_row = np.repeat(np.arange(len(start)), counts)[is_more]
+        self._parts.append(_more(world[is_more], column[of_row], frame[of_row], pairs))
         for number, members in enumerate(self._members):
-            own = np.flatnonzero(template == number)
+            # By pair: the frames of a pair follow each other.
+            own = np.flatnonzero(is_common & (template == number))
+            own = own[np.argsort(column[own], kind="stable")]
             step = max(1, CELLS_AT_ONCE // len(members))
-            for part in np.split(own, range(step, len(own), step)):
-                where = (start[part], counts[part], frame[part], pair[part])
-                parts.append(self._differing(members, world, *where))
-        self._sums = DifferingPairs.chained(self._sums, *parts).summed()
+            for begin in range(0, len(own), step):
+                part = own[begin : begin + step]
+                lacks = self._lacks(members, world, start[part], counts[part], frame[part])
+                self._parts.append(_fewer(lacks, members, pairs[column[part]], frame[part]))
+        if sum(map(len, self._parts[1:])) > max(LEAST_ROWS, len(self._parts[0])):
+            self.pairs()
 
-    def _differing(
+    def _recorded_counts(self, frame: np.ndarray, template: np.ndarray) -> np.ndarray:
+        """int64[n]: number of worlds of each template that are recorded in each frame."""
+        if self._episodes is None:
+            return np.array([len(members) for members in self._members])[template]
+        frames, row = np.unique(frame, return_inverse=True)
+        counts = [
+            np.count_nonzero(self._is_recorded(frames[:, None], members), axis=1)
+            for members in self._members
+        ]
+        return np.array(counts)[template, row]
+
+    def _lacks(
         self,
         members: np.ndarray,
         world: np.ndarray,
         start: np.ndarray,
         counts: np.ndarray,
         frame: np.ndarray,
-        pair: np.ndarray,
-    ) -> DifferingPairs:
-        """Sums of some touches of one template: of each its frame, its pair, and its range of
-        `world`. members: int[n], the worlds of the template."""
+    ) -> np.ndarray:
+        """bool[touches, members]: whether a recorded world lacks a touch of its template. start,
+        counts: the range of `world` of the worlds that have each touch."""
         row = np.repeat(np.arange(len(start)), counts)
         within = np.arange(len(row)) - np.repeat(np.cumsum(counts) - counts, counts)
-        touches = np.zeros((len(start), len(members)), bool)
-        touches[row, self._place[world[start[row] + within]]] = True
-        recorded = self._is_recorded(frame[:, None], members)
-        is_common = 2 * counts > np.count_nonzero(recorded, axis=1)
-        row, place = np.nonzero((touches != is_common[:, None]) & recorded)
-        is_fewer = is_common[row].astype(np.int64)
-        return DifferingPairs(
-            members[place], pair[row], is_fewer, 1 - is_fewer, frame[row]
-        ).summed()
+        lacks = np.ones((len(start), len(members)), bool)
+        lacks[row, self._place[world[start[row] + within]]] = False
+        if self._episodes is not None:
+            lacks &= self._is_recorded(frame[:, None], members)
+        return lacks
+
+
+def _more(
+    world: np.ndarray, column: np.ndarray, frame: np.ndarray, pairs: np.ndarray
+) -> DifferingPairs:
+    """Sums of touches that are not common, in the order of frames. column: of `pairs`."""
+    key = world * len(pairs) + column
+    key, at, counts = np.unique(key, return_index=True, return_counts=True)
+    world, column = np.divmod(key, len(pairs))
+    return DifferingPairs(world, pairs[column], np.zeros_like(counts), counts, frame[at])
+
+
+def _fewer(
+    lacks: np.ndarray, members: np.ndarray, pair: np.ndarray, frame: np.ndarray
+) -> DifferingPairs:
+    """Sums of common touches that worlds lack, bool[touches, members], which are in the order of
+    pair and frame."""
+    start = np.flatnonzero(np.diff(pair, prepend=-1))
+    counts = np.add.reduceat(lacks, start, axis=0, dtype=np.int64)
+    frames = np.where(lacks, frame[:, None], np.iinfo(np.int64).max)
+    first = np.minimum.reduceat(frames, start, axis=0)
+    row, place = np.nonzero(counts)
+    fewer = counts[row, place]
+    return DifferingPairs(
+        members[place], pair[start][row], fewer, np.zeros_like(fewer), first[row, place]
+    )
