@@ -32,7 +32,10 @@ class WorldTotals:
     contacts, touches: int64[W]; a touch is a pair of shapes in a cell whose least distance is at
     most 0. deepest: float64[W], least finite distance [m], inf without one. frame: int64[W], the
     first frame of it, -1 without one. series: int64[bins, W], contacts, if bins of frames are
-    given. differing: without touches, of the templates of the worlds. has_distances: False for the rows of a set of touches, each of which touches.
+    given.
+
+    differing: of the templates of the worlds, without touches yet. has_distances: False for the
+    rows of a set of touches, each of which touches.
 
     Contacts with a trigger count, and have no depth.
     """

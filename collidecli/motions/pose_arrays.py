@@ -123,7 +123,8 @@ def _wanted_shape(model: Model, body_rows: np.ndarray | None) -> str:
         whose = "all worlds"
         if template != GLOBAL_TEMPLATE:
             worlds = np.flatnonzero(model.world_template == template)
-            whose = f"template {template} ({plural(len(worlds), 'world')}, the first is {worlds[0]})"
+            of_worlds = f"{plural(len(worlds), 'world')}, the first is {worlds[0]}"
+            whose = f"template {template} ({of_worlds})"
         parts.append(f"of {whose} {', '.join(names) or 'none'}")
     more = templates - NAMED_TEMPLATES
     parts += [f"and of {plural(more, 'more template')}"] if more > 0 else []

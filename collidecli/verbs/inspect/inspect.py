@@ -15,11 +15,11 @@ import numpy as np
 
 from collidecli.analysis.buffer_counts import BufferCounts
 from collidecli.analysis.buffer_settings import SceneFacts, sizes_dict
+from collidecli.analysis.differing_touches import DifferingTouches
 from collidecli.analysis.set_source import ContactSetSource, contact_set_source, read_timing
 from collidecli.analysis.template_differences import column_differences, template_rows
 from collidecli.analysis.totals import ColumnRanges, ContactCounts, Tally
 from collidecli.analysis.touch_intervals import Names
-from collidecli.analysis.differing_touches import DifferingTouches
 from collidecli.analysis.world_totals import WorldTotals
 from collidecli.errors import InputError
 from collidecli.importers.recordings.kinds import open_recording

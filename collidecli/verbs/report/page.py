@@ -231,7 +231,7 @@ def _by_world(result: ResultDict, charts: Mapping[str, Any]) -> list[dict[str, A
         lead += f" {count(given['left_out'])} more are not drawn."
     parts = [part(chart="worlds")]
     if differing := differing_rows(given["listed"]):
-        of_pairs = "Touches that most worlds of a template have and an outlier lacks, or the reverse."
+        of_pairs = "Touches that most worlds of a template have and this one lacks, or the reverse."
         pairs = columns_table("Differing touches", differing_columns(0), differing)
         parts.append(part(heading="Differing touches", lead=of_pairs, table=pairs))
     return [section("worlds", "Worlds", *parts, lead=lead)]

@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from collidecli.analysis.differing_touches import DifferingTouches
 from collidecli.analysis.event_stream import EventStream, shape_names
 from collidecli.analysis.pair_selection import EventOptions, items_on_bodies, touch_notes
 from collidecli.analysis.set_source import (
@@ -26,7 +27,6 @@ from collidecli.analysis.summary import (
     touches_of,
 )
 from collidecli.analysis.swept_touches import swept_events, swept_touches
-from collidecli.analysis.differing_touches import DifferingTouches
 from collidecli.analysis.world_totals import WorldTotals
 from collidecli.errors import InputError
 from collidecli.pages.world_tables import path_words

@@ -17,8 +17,10 @@ SHAPES = 6
 def block_of(rows, first, end):
     """rows: (cell, shape0, shape1, distance), in the order of cells."""
     own = [row for row in rows if first <= row[0] < end]
-    cell, shape0, shape1, distance = (np.array(c) for c in zip(*own, strict=True)) if own else (
-        np.zeros(0, int) for _ in range(4)
+    cell, shape0, shape1, distance = (
+        (np.array(c) for c in zip(*own, strict=True))
+        if own
+        else (np.zeros(0, int) for _ in range(4))
     )
     counts = np.bincount(cell.astype(int) - first, minlength=end - first).astype(np.int64)
     columns = {
