@@ -34,7 +34,11 @@ def block_of(rows, first, end):
 def expected_of(rows, template, frames, is_recorded):
     """Of each world and pair the numbers fewer and more, and the first frame, by sets."""
     worlds = len(template)
-    touching = {(*divmod(cell, worlds), a, b) for cell, a, b, distance in rows if distance <= 0.0}
+    touching = {
+        (*divmod(cell, worlds), *sorted(shapes))
+        for cell, *shapes, distance in rows
+        if distance <= 0.0
+    }
     touching = {row for row in touching if is_recorded[row[:2]]}
     found = {}
     for frame in range(frames):
@@ -51,11 +55,15 @@ def expected_of(rows, template, frames, is_recorded):
 
 
 def made_up(rng, template, frames):
+    """Rows in any order of a cell, of pairs in either order of their shapes."""
     rows = []
     for cell in range(frames * len(template)):
-        for pair in sorted(rng.choice(9, rng.integers(0, 7), replace=False).tolist()):
+        of_cell = []
+        for pair in rng.choice(9, rng.integers(0, 7), replace=False).tolist():
             for _ in range(rng.integers(1, 3)):
-                rows.append((cell, pair // 3, 3 + pair % 3, rng.integers(-3, 2) * 0.01))
+                ends = rng.permutation([pair // 3, 3 + pair % 3]).tolist()
+                of_cell.append((cell, *ends, rng.integers(-3, 2) * 0.01))
+        rows += [of_cell[row] for row in rng.permutation(len(of_cell))]
     return rows
 
 
@@ -107,10 +115,11 @@ def test_they_are_those_of_sets(size, seed, has_episodes, monkeypatch):
         assert listed == most[:3]
 
 
-def worlds_of(touches_in, frames=40):
+def worlds_of(touches_in, template=None, frames=40):
     """Totals of worlds with one pair, which touches in these frames of each world."""
     worlds = len(touches_in)
-    totals = WorldTotals(DifferingTouches(np.zeros(worlds, int), 2))
+    template = np.zeros(worlds, int) if template is None else template
+    totals = WorldTotals(DifferingTouches(template, 2))
     rows = [
         (frame * worlds + world, 0, 1, -0.001)
         for frame in range(frames)
@@ -118,7 +127,7 @@ def worlds_of(touches_in, frames=40):
         if frame in touches_in[world]
     ]
     totals.add(block_of(rows, 0, frames * worlds))
-    return totals.rows(np.zeros(worlds, int), ["ball", "box"])
+    return totals.rows(template, ["ball", "box"])
 
 
 def test_a_motion_reversed_in_time_is_an_outlier_of_equal_totals():
@@ -149,12 +158,33 @@ def test_the_pair_of_an_outlier_is_named(frames, words):
     assert len(differing_rows(rows)) == (row["differing_touches"] > 3)
 
 
+def without_four(k):
+    """All of 40 frames but four, which are others for each k."""
+    return [frame for frame in range(40) if frame // 4 != k]
+
+
 def test_a_world_nearer_to_the_others_than_most_is_no_outlier():
-    rows = worlds_of([range(25 + k % 2 * 8, 40) for k in range(9)] + [range(25, 40)] * 2)
-    few = worlds_of([range(25, 40)] * 6 + [()])
-    assert not any(row["differing_score"] for row in rows if not row["differing_touches"])
-    assert [row["differing_touches"] for row in few if row["world"] == 6] == [15]
-    assert not differing_rows(few)
+    rows = worlds_of([without_four(k) for k in range(10)] + [range(40)])
+    assert {row["world"]: row["differing_touches"] for row in rows} == {
+        **dict.fromkeys(range(10), 4),
+        10: 0,
+    }
+    assert {row["differing_score"] for row in rows} == {0.0}
+
+
+def test_fewer_than_eight_worlds_have_no_outlier():
+    rows = worlds_of([range(25, 40)] * 6 + [()])
+    assert [row["differing_touches"] for row in rows] == [0] * 6 + [15]
+    assert not any(row["outlier"] for row in rows)
+    assert not differing_rows(rows)
+
+
+def test_the_median_is_that_of_a_template():
+    template = np.repeat([0, 1], 10)
+    frames = [range(6, 40)] + [range(40)] * 9 + [without_four(k) for k in range(10)]
+    rows = worlds_of(frames, template)
+    scores = {row["world"]: row["differing_score"] for row in rows}
+    assert scores == {0: 6.0} | dict.fromkeys(range(1, 20), 0.0)
 
 
 def test_an_outlier_is_one_of_its_template():
