@@ -32,7 +32,13 @@ from collidecli.pages.tables import (
     stacked,
     stage_columns,
 )
-from collidecli.pages.world_tables import TEMPLATE_COLUMNS, WORLD_COLUMNS, path_words
+from collidecli.pages.world_tables import (
+    TEMPLATE_COLUMNS,
+    WORLD_COLUMNS,
+    differing_columns,
+    differing_rows,
+    path_words,
+)
 from collidecli.scene.contact_columns import GROUPS_BY_NAME, group_words
 from collidecli.scene.episodes import shown_name
 from collidecli.scene.options import changed_options
@@ -362,6 +368,10 @@ def contacts_table(result: ResultDict, limit: int | None) -> RenderableType:
         more = more_text(len(worlds) - len(worlds[:shown]), "world")
         more += ", which --all lists" if more else ""
         parts.append(rows_table(WORLD_COLUMNS, worlds[:shown], *((more,) if more else ())))
+        if differing := differing_rows(worlds):
+            parts.append(
+                Fitting(lambda narrow: _limited(differing_columns(narrow), differing, limit))
+            )
     if templates := result.get("templates"):
         parts.append(_limited(TEMPLATE_COLUMNS, templates, limit))
     if sizes := result.get("sizes"):

@@ -32,7 +32,7 @@ from collidecli.pages.quantities import (
 )
 from collidecli.pages.tables import CALLS, more_text, stage_columns
 from collidecli.pages.time_axis import time_axis
-from collidecli.pages.world_tables import WORLD_COLUMNS
+from collidecli.pages.world_tables import WORLD_COLUMNS, differing_columns, differing_rows
 from collidecli.scene.options import changed_options
 from collidecli.verbs.audit.page import audit_section
 from collidecli.verbs.audit.words import audit_words
@@ -222,14 +222,19 @@ def _by_world(result: ResultDict, charts: Mapping[str, Any]) -> list[dict[str, A
     lead += f" median of all {plural(shown + given['left_out'], 'world')}."
     if given["outliers"]:
         lead += (
-            f" {plural(given['outliers'], 'outlier')}, far from the median in contacts, touches or"
-            " depth, drawn first in another colour."
+            f" {plural(given['outliers'], 'outlier')}, far from the median in contacts, touches,"
+            " depth or differing touches, drawn first in another colour."
         )
     elif result["worlds"] > 1:
         lead += " No world is an outlier."
     if given["left_out"]:
         lead += f" {count(given['left_out'])} more are not drawn."
-    return [section("worlds", "Worlds", part(chart="worlds"), lead=lead)]
+    parts = [part(chart="worlds")]
+    if differing := differing_rows(given["listed"]):
+        of_pairs = "Touches that most worlds of a template have and this one lacks, or the reverse."
+        pairs = columns_table("Differing touches", differing_columns(0), differing)
+        parts.append(part(heading="Differing touches", lead=of_pairs, table=pairs))
+    return [section("worlds", "Worlds", *parts, lead=lead)]
 
 
 def group_sections(result: ResultDict, charts: Mapping[str, Any]) -> list[dict[str, Any]]:
