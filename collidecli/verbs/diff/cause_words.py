@@ -12,7 +12,12 @@ from collidecli.wording import count, plural
 
 MOST_LINES = 8
 """Differences of the scenes, and bodies that move otherwise, that have a line."""
-NOUNS = "shapes or bodies"
+KNOWN = {
+    "scenes": "a shape that differs in the scenes:",
+    "motions": "a body that moves otherwise:",
+}
+OF_ANY = {"scenes": "differences", "motions": "differing"}
+"""The number in `causes` of what differs."""
 MORE_OF_SCENES = "differences of the scenes"
 
 
@@ -37,18 +42,19 @@ def _common_lines(result: ResultDict) -> list[str]:
     for item in common["items"]:
         kind = "" if item["kind"] == "shape" else f"the {item['kind']} "
         lines.append(f"{kind}{item['path']} is in {pairs}")
-    causes = result["causes"]
-    is_told = causes is not None and common["scenes"] == causes["scenes"]["reason"]
-    return [*lines, *([f"  {common['scenes']}"] if common["scenes"] and not is_told else [])]
+    told = result["causes"] is not None
+    return [*lines, *([f"  {common['scenes']}"] if common["scenes"] and not told else [])]
 
 
 def _scene_lines(causes: ResultDict) -> list[str]:
     scenes = causes["scenes"]
     if scenes["reason"]:
         return [scenes["reason"]]
-    if not scenes["differing"]:
+    if not scenes["differences"]:
         return ["no shape or body differs between the scenes: other content of their files does"]
-    lines = [f"the scenes differ in {plural(scenes['differing'], 'shape or body', NOUNS)}"]
+    words = [plural(scenes["shape_count"], "shape")] if scenes["shape_count"] else []
+    words += [plural(scenes["body_count"], "body", "bodies")] if scenes["body_count"] else []
+    lines = [f"the scenes differ in {' and '.join(words)}"]
     listed = scenes["listed"][:MOST_LINES]
     for row in listed:
         kind = "" if row["kind"] == "shape" else f"the {row['kind']} "
@@ -73,39 +79,41 @@ def _motion_lines(causes: ResultDict, result: ResultDict) -> list[str]:
     listed = [row for row in motions["listed"] if not row["with_parent"]][:MOST_LINES]
     worlds = result["worlds"]["a"] > 1
     lines += [f"  {_body_line(row, worlds)}" for row in listed]
-    more = motions["differing"] - motions["with_parent"] - len(listed)
-    if text := more_text(more, "body", "bodies"):
+    moved = motions["with_parent"]
+    if text := more_text(motions["differing"] - moved["bodies"] - len(listed), "body", "bodies"):
         lines.append(f"  {text}")
-    if motions["with_parent"]:
-        carried = plural(motions["with_parent"], "body", "bodies")
-        lines.append(f"  {carried} below these in the joint trees, only moved with their parents")
+    if moved["bodies"]:
+        bodies = plural(moved["bodies"], "body", "bodies")
+        most = _most(moved)
+        lines.append(f"  {bodies} moved with a parent, the farthest {moved['path']}: {most}")
     return lines
 
 
 def _body_line(row: ResultDict, worlds: bool) -> str:
     world = f", world {row['world']}" if worlds else ""
+    when = f"t = {short(row['time'])} s"
+    return f"{row['path']}: from frame {row['frame']}{world}, {when}, {_most(row)}"
+
+
+def _most(row: ResultDict) -> str:
     degrees = short(math.degrees(row["angle"]), 3)
-    at_most = f"by up to {deviation(row['distance'], 'm')} and {degrees} degrees"
-    return f"{row['path']}: from frame {row['frame']}{world}, t = {short(row['time'])} s, {at_most}"
+    return f"by up to {deviation(row['distance'], 'm')} and {degrees} degrees"
 
 
 def _pair_lines(causes: ResultDict) -> list[str]:
     pairs = causes["pairs"]
-    if not pairs["differing"] or not (_is_known(causes, "scenes") or _is_known(causes, "motions")):
+    names = [name for name in KNOWN if _is_known(causes, name)]
+    if not pairs["differing"] or not names:
         return []
-    words = []
-    if _is_known(causes, "scenes"):
-        words.append(f"{count(pairs['scenes'])} a shape that differs in the scenes")
-    if _is_known(causes, "motions"):
-        words.append(f"{count(pairs['motions'])} a body that moves otherwise")
-    if len(words) == 2:
-        words.append(f"{count(pairs['neither'])} neither")
-    return [f"of {plural(pairs['differing'], 'differing pair')} have {', '.join(words)}"]
+    of_all = f" of {count(pairs['differing'])}"
+    words = [f"with {KNOWN[name]} {count(pairs[name])}{of_all}" for name in names]
+    words += [f"with neither {count(pairs['neither'])}"] if len(names) > 1 else []
+    return [f"differing pairs {', '.join(words)}"]
 
 
 def _is_known(causes: ResultDict, name: str) -> bool:
     """Whether the scenes, or the motions, were compared and differ."""
-    return not causes[name]["reason"] and causes[name]["differing"] > 0
+    return not causes[name]["reason"] and causes[name][OF_ANY[name]] > 0
 
 
 def cause_columns(result: ResultDict) -> list[Column]:
@@ -114,8 +122,8 @@ def cause_columns(result: ResultDict) -> list[Column]:
     causes = result["causes"]
     if causes is None:
         return []
-    names = [name for name in ("scenes", "motions") if _is_known(causes, name)]
-    return [(f"differs in {name}", "left", partial(_cell, name=name)) for name in names]
+    names = [name for name in KNOWN if _is_known(causes, name)]
+    return [(f"{name} differ", "left", partial(_cell, name=name)) for name in names]
 
 
 def _cell(pair: ResultDict, name: str) -> str:

@@ -8,7 +8,13 @@ from typing import TYPE_CHECKING, Any
 from collidecli.storage.contact_sets.reader import ContactSet
 from collidecli.verbs.diff.found_sources import found_motions, found_scenes, sides_of
 from collidecli.verbs.diff.motion_changes import MotionChanges, motion_changes
-from collidecli.verbs.diff.scene_changes import EQUAL_FILES, SceneChanges, scene_changes
+from collidecli.verbs.diff.scene_changes import (
+    BODY,
+    EQUAL_FILES,
+    SHAPE,
+    SceneChanges,
+    scene_changes,
+)
 
 if TYPE_CHECKING:
     from collidecli.verbs.diff.comparison import Comparison
@@ -70,8 +76,8 @@ def causes_of(compared: Comparison, a: ContactSet, b: ContactSet) -> Causes:
 
 
 def causes_entry(causes: Causes | None, compared: Comparison) -> dict[str, Any] | None:
-    """`causes` of collide.diff/1: `scenes`, `motions`, each with `reason`, `differing` and the
-    first differences, and the numbers of differing pairs that have any. None for equal sources."""
+    """`causes` of collide.diff/1: `scenes` and `motions`, each with `reason`, numbers and the first
+    differences, and the numbers of differing pairs that have any. None for equal sources."""
     if causes is None or causes.motions.reason == BOTH_EQUAL:
         return None
     first = compared.request.first
@@ -82,7 +88,10 @@ def causes_entry(causes: Causes | None, compared: Comparison) -> dict[str, Any] 
     return {
         "scenes": {
             "reason": causes.scenes.reason,
-            "differing": len({(row["kind"], row["path"]) for row in listed}),
+            **{
+                f"{kind}_count": len({row["path"] for row in listed if row["kind"] == kind})
+                for kind in (SHAPE, BODY)
+            },
             "differences": len(listed),
             "listed": listed[:first],
         },
@@ -91,7 +100,7 @@ def causes_entry(causes: Causes | None, compared: Comparison) -> dict[str, Any] 
             "bodies": motions.bodies,
             "frames": motions.frames,
             "differing": len(motions.listed),
-            "with_parent": sum(entry["with_parent"] for entry in motions.listed),
+            "with_parent": _moved_with_parents(motions),
             "listed": motions.listed[:first],
         },
         "pairs": {
@@ -101,6 +110,17 @@ def causes_entry(causes: Causes | None, compared: Comparison) -> dict[str, Any] 
             "neither": sum(not one["scenes"] and not one["motions"] for one in of_pairs),
         },
     }
+
+
+def _moved_with_parents(motions: MotionChanges) -> dict[str, Any]:
+    """Of the bodies that only move with a parent their number, the greatest distance [m] and angle
+    [rad], and the path of the farthest one, "" for none."""
+    moved = [entry for entry in motions.listed if entry["with_parent"]]
+    farthest = max(moved, key=lambda entry: entry["distance"], default={"path": ""})
+    most = {
+        name: max((entry[name] for entry in moved), default=0.0) for name in ("distance", "angle")
+    }
+    return {"bodies": len(moved), **most, "path": farthest["path"]}
 
 
 def _owners(compared: Comparison, a: ContactSet, b: ContactSet) -> list[str]:

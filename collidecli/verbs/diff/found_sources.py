@@ -94,7 +94,7 @@ def found_motions(
     found: list[FoundMotion] = []
     for side, scene, file in zip(sides, scenes, files, strict=True):
         reason = ""
-        if side.contacts.trajectory_sha256 and not file:
+        if (side.contacts.trajectory_sha256 or side.trajectory) and not file:
             reason = _missing_recording(side)
         else:
             try:
@@ -111,7 +111,10 @@ def found_motions(
 def _missing_recording(side: SideOfSet) -> str:
     option = f"--trajectory-{side.name.lower()}"
     if side.trajectory:
-        return f"the recording of {side.name} is not what {option} names: it is not in that folder"
+        reason = "it is not in that folder"
+        if not side.contacts.trajectory_sha256:
+            reason = f"{side.file} is of the scene's own motion, not of a recording"
+        return f"the recording of {side.name} is not what {option} names: {reason}"
     return f"the recording of {side.name} is not found beside {side.file}; {option} names it"
 
 
