@@ -89,7 +89,7 @@ def test_a_changed_size_is_named_for_a_single_pair(contact_set, collide):
         told=[
             "the scenes differ in 1 shape\n",
             "  fore: its size (radius, half_height) is (0.035, 0.125) in A, (0.05, 0.125) in B\n",
-            "the motions do not differ: all bodies have equal poses in the compared frames\n",
+            "no body moves otherwise: all poses are equal in the compared frames\n",
             "differing pairs with a shape that differs in the scenes: 1 of 1\n",
         ],
     )

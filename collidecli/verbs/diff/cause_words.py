@@ -71,8 +71,10 @@ def _motion_lines(causes: ResultDict, result: ResultDict) -> list[str]:
         reason = motions["reason"]
         told = reason == causes["scenes"]["reason"]
         return [f"the motions are not compared{'' if told else f': {reason}'}"]
+    particles = ["  particles, which are not compared, may move otherwise"]
+    particles = particles if motions["has_particles"] else []
     if not motions["differing"]:
-        return ["the motions do not differ: all bodies have equal poses in the compared frames"]
+        return ["no body moves otherwise: all poses are equal in the compared frames", *particles]
     frames = plural(motions["frames"], "frame")
     bodies = plural(motions["bodies"], "body", "bodies")
     lines = [f"the motions differ in {count(motions['differing'])} of {bodies}, in {frames}"]
@@ -86,7 +88,7 @@ def _motion_lines(causes: ResultDict, result: ResultDict) -> list[str]:
         bodies = plural(moved["bodies"], "body", "bodies")
         most = _most(moved)
         lines.append(f"  {bodies} moved with a parent, the farthest {moved['path']}: {most}")
-    return lines
+    return [*lines, *particles]
 
 
 def _body_line(row: ResultDict, worlds: bool) -> str:

@@ -99,6 +99,7 @@ def causes_entry(causes: Causes | None, compared: Comparison) -> dict[str, Any] 
             "reason": motions.reason,
             "bodies": motions.bodies,
             "frames": motions.frames,
+            "has_particles": motions.has_particles,
             "differing": len(motions.listed),
             "with_parent": _moved_with_parents(motions),
             "listed": motions.listed[:first],

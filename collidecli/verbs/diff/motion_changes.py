@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -31,7 +31,8 @@ class MotionChanges:
     reason: why they were not compared, "" if they were. bodies: number of bodies of both scenes.
     frames: number of frames in which a pose differs. listed: the bodies that differ, those first
     that do not only move with an ancestor; then in the order of the scene, in which parents
-    precede. paths: of all of them.
+    precede. paths: of all of them. has_particles: the first scene has particles, whose positions
+    are not compared.
     """
 
     reason: str
@@ -39,6 +40,7 @@ class MotionChanges:
     frames: int = 0
     listed: list[dict[str, Any]] = field(default_factory=list)
     paths: frozenset[str] = frozenset()
+    has_particles: bool = False
 
 
 def motion_changes(
@@ -69,7 +71,8 @@ def motion_changes(
             differences.add(first, *blocks)
     except InputError as error:
         return MotionChanges(f"a motion cannot be read: {error.what}, {error.where}")
-    return _changes(a, differences, frames, names, above)
+    changes = _changes(a, differences, frames, names, above)
+    return replace(changes, has_particles=len(one.scene.model.particles) > 0)
 
 
 def _present(found: FoundMotion, names: Sequence[BodyName]) -> np.ndarray:
