@@ -86,7 +86,7 @@ class ContactsRegression:
             ) from None
         for text in result.warnings:
             warnings.warn(ContactsWarning(text), stacklevel=2)
-        sources = {}
+        sources: dict[str, str] = {}
         if isinstance(scene, (str, os.PathLike)):
             sources["scene_b"] = str(self._here.parent / scene)
         if trajectory is not None:
@@ -139,7 +139,7 @@ class ContactsRegression:
         return self._here.with_suffix("") / f"{name}.h5"
 
     def _compare(
-        self, name: str, obtained: Path, allowed: Mapping[str, Any], sources: Mapping[str, str]
+        self, name: str, obtained: Path, allowed: Mapping[str, Any], sources: Mapping[str, Any]
     ) -> None:
         """Fails the test if a contact set differs from the baseline. allowed, sources: fields of
         the DiffRequest, tolerances and where scene and recording are."""
@@ -225,7 +225,7 @@ class ContactsRegression:
         baseline: Path,
         obtained: Path,
         allowed: Mapping[str, Any],
-        sources: Mapping[str, str],
+        sources: Mapping[str, Any],
     ) -> str:
         """Table of differences and paths of the files; writes the report beside the obtained
         file."""
@@ -270,7 +270,7 @@ def write_page(
     obtained: Path,
     output: Path,
     allowed: Mapping[str, Any],
-    sources: Mapping[str, str],
+    sources: Mapping[str, Any],
 ) -> Path | None:
     """Writes the page of `collide report`; None if its packages are not installed."""
     if find_spec("matplotlib") is None or find_spec("jinja2") is None:

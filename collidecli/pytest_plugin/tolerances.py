@@ -83,7 +83,7 @@ def _texts(value: Any) -> list[str]:
 
 
 def diff_command(
-    baseline: Path, obtained: Path, allowed: Mapping[str, Any], sources: Mapping[str, str]
+    baseline: Path, obtained: Path, allowed: Mapping[str, Any], sources: Mapping[str, Any]
 ) -> str:
     """The command line of `collide diff` with this comparison."""
     words = ["collide", "diff", str(baseline), str(obtained)]

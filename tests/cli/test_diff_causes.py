@@ -265,3 +265,16 @@ def test_a_page_and_a_step_summary_have_the_causes(contact_set, collide):
     given = ("--trajectory-b", "away")
     page = collide.result("report", b, "--against", a, *given, "-o", "other.html")
     assert page["difference"]["causes"]["motions"]["differing"] == 2
+
+
+def test_particles_are_said_not_to_be_compared(here, collide):
+    text = """<mujoco><worldbody><geom name="box" type="box" size=".5 .5 .1"/>
+        <body name="ball" pos="0 0 .15"><freejoint/><geom name="ball" type="sphere" size=".1"/>
+        </body>
+        <flexcomp name="cloth" type="grid" dim="2" count="3 3 1" spacing=".1 .1 .1"
+        pos="0 0 .12" radius=".03"/></worldbody></mujoco>"""
+    for name, size in (("a", ".5 .5 .1"), ("b", ".5 .5 .11")):
+        Path(f"{name}.xml").write_text(text.replace(".5 .5 .1", size))
+        collide.ok(f"run {name}.xml --device cpu -q -o {name}.h5")
+    told = "  particles, which are not compared, may move otherwise\n"
+    collide.found("diff a.h5 b.h5", told=["  box: its size", told])
