@@ -37,10 +37,10 @@ from collidecli.scene.options import changed_options
 from collidecli.verbs.audit.page import audit_section
 from collidecli.verbs.audit.words import audit_words
 from collidecli.verbs.clearance.page import clearance_section
+from collidecli.verbs.diff.cause_words import cause_columns, cause_lines
 from collidecli.verbs.diff.words import (
     FIELDS,
     cell_text,
-    common_lines,
     frame_lines,
     group_lines,
     model_line,
@@ -351,16 +351,30 @@ def _difference(difference: ResultDict) -> dict[str, Any]:
     ]
     lines = [model_line(row) for row in difference["model"]["listed"]] + frame_lines(difference)
     parts = [part(properties=rows), part(lines=lines)]
-    if listed:
+    causes = part(lines=cause_lines(difference))
+    if not listed:
+        parts.append(causes)
+    else:
+        of_causes = cause_columns(difference)
         pairs = [
-            (pair_words(p), *(count(p[k]) for k in KINDS), cell_text(p["first"])) for p in listed
+            (
+                pair_words(p),
+                *(count(p[k]) for k in KINDS),
+                cell_text(p["first"]),
+                *(text(p) for _, _, text in of_causes),
+            )
+            for p in listed
         ]
         more = more_text(difference["pairs"]["differing"] - len(listed))
         of_pairs = table(
-            "Differences by pair", "pair,missing>,extra>,changed>,first in", pairs, more
+            "Differences by pair",
+            ",".join(
+                ["pair,missing>,extra>,changed>,first in", *(title for title, _, _ in of_causes)]
+            ),
+            pairs,
+            more,
         )
-        common = part(lines=common_lines(difference))
-        parts += [part(heading="By pair", chart="differences"), common, part(table=of_pairs)]
+        parts += [part(heading="By pair", chart="differences"), causes, part(table=of_pairs)]
     fields = [
         [text(row) for _, _, text in FIELDS] for row in difference["fields"] if row["differing"]
     ]

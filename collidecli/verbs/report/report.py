@@ -84,7 +84,8 @@ class ReportRequest:
     have, and must not have, a shape whose path matches. bodies: a pair must have a shape of a body
     that matches; with `include`, one shape matches both. subsets: compute single worlds, bodies and
     static shapes too. by: "world" adds a chart of each world; "" does not.
-    scene_a, scene_b: of the baseline and of the contact set, as in DiffRequest.
+    scene_a, scene_b, trajectory_a, trajectory_b: of the baseline and of the contact set, as in
+    DiffRequest.
     """
 
     file: str
@@ -104,6 +105,8 @@ class ReportRequest:
     by: str = ""
     scene_a: str = ""
     scene_b: str = ""
+    trajectory_a: str = ""
+    trajectory_b: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -393,10 +396,9 @@ def _demonstrations(contacts: ContactSet) -> list[str]:
 
 
 def _difference(request: ReportRequest) -> dict[str, Any]:
-    given = {
-        name: getattr(request, name)
-        for name in ("atol", "rtol", "ignore_shallow", "include", "exclude", "scene_a", "scene_b")
-    }
+    names = ("atol", "rtol", "ignore_shallow", "include", "exclude")
+    sources = ("scene_a", "scene_b", "trajectory_a", "trajectory_b")
+    given = {name: getattr(request, name) for name in (*names, *sources)}
     return diff(DiffRequest(request.against, request.file, **given)).as_dict()
 
 
