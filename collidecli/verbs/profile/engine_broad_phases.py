@@ -15,9 +15,9 @@ import numpy as np
 
 from collidecli.analysis.buffer_counts import NEWTON_PAIRS, OTHER_PAIRS
 from collidecli.analysis.cell_peaks import CellPeaks
-from collidecli.analysis.contact_motion import body_poses
+from collidecli.analysis.cell_poses import shape_poses
 from collidecli.engine.cells import PoseBatch
-from collidecli.numerics.poses import compose_poses, rotated
+from collidecli.numerics.poses import rotated
 from collidecli.scene.allowed_pairs import allowed_pairs
 from collidecli.scene.model import Model
 from collidecli.scene.shape_types import ShapeType
@@ -106,10 +106,8 @@ class EngineBroadPhases:
         shapes = self._model.shapes
         rows = self._rows[template]
         count = len(rows)
-        bodies = np.tile(shapes.body[rows].astype(np.int64), len(frame))
         of_cells = (np.repeat(frame, count), np.repeat(world, count))
-        pose = body_poses(self._model, batch.body_pose, *of_cells, bodies)
-        pose = compose_poses(pose, np.tile(shapes.pose[rows], (len(frame), 1)))
+        pose = shape_poses(self._model, batch.body_pose, *of_cells, np.tile(rows, len(frame)))
         axes = np.stack([rotated(pose[:, 3:], axis) for axis in np.eye(3)], axis=1)
         low = np.empty((len(pose), 3))
         high = np.empty((len(pose), 3))
