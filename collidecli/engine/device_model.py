@@ -237,7 +237,7 @@ def bounds_inflation(model: Model) -> np.ndarray:
         inflation[np.unique(forced)] = np.maximum(
             inflation[np.unique(forced)], 0.5 * (pair_margin + pair_gap).max()
         )
-    return inflation * (1.0 + 2.0**-23)
+    return inflation * (1.0 + 2.0**-22)
 
 
 def size_blocks(size: np.ndarray) -> np.ndarray:

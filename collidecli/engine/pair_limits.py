@@ -7,10 +7,14 @@ bounds do not overlap are farther apart than their maximum separation. All broad
 filter and the same numbers for bounds, so all find the same candidates.
 """
 
+import numpy as np
 import warp as wp
 
 from collidecli.engine.device_model import Filter, Margins
 from collidecli.engine.geometry.real import Real
+
+LEAST = wp.constant(wp.float32(1.5e-45))
+"""The smallest float32 above 0."""
 
 
 @wp.func
@@ -78,16 +82,34 @@ def pair_limits(margins: Margins, row0: int, row1: int) -> PairLimits:
 
 
 @wp.func
-def above(gap: Real, margin: Real) -> Real:
-    """The separation [m] below which a distance, separation - margin, is at most a gap once it is
-    rounded to float32.
+def next_above(x: Real) -> Real:
+    """The float64 above a number of at least 1e-290, as 1.2e-16 of it is between a half and one and
+    a half of its last bit."""
+    return x + wp.abs(x) * Real(1.2e-16)
 
-    It is above gap + margin by less than half of the gap's last float32 bit, and by no less than
-    the last float64 bit of the sum; of a sum of 0, by a number whose square is not 0.
+
+@wp.func
+def above(gap: Real, margin: Real) -> Real:
+    """The separation [m] below which a distance, separation - margin, is at most a gap when both
+    are rounded to float32.
+
+    That is the middle between the gap's float32 and the next one, plus the margin; but no less than
+    the float64 after gap + margin. Of a sum of 0 it is a number whose square is not 0.
     """
-    sum = gap + margin
-    more = wp.max(gap * Real(wp.static(2.0**-25)), wp.abs(sum) * Real(1.2e-16))
-    return sum + wp.max(more, Real(1.5e-45))
+    rounded = wp.float32(gap)
+    # 2^-24 (1 + 2^-22) of a number is more than half of its last bit and less than one and a half
+    after = rounded + (rounded * wp.float32(wp.static(2.0**-24 * (1.0 + 2.0**-22))) + LEAST)
+    middle = Real(0.5) * (Real(rounded) + Real(after))
+    if wp.float32(middle) == rounded:  # of two float32 a tie is rounded to the even one
+        middle = next_above(middle)
+    return wp.max(middle + margin, next_above(gap + margin))
+
+
+def float32_limit(gap: float) -> float:
+    """`above` of a gap without a margin, on the host."""
+    rounded = np.float32(gap)
+    middle = 0.5 * (float(rounded) + float(np.nextafter(rounded, np.float32(np.inf))))
+    return np.nextafter(middle, np.inf) if np.float32(middle) == rounded else middle
 
 
 @wp.func

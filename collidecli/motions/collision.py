@@ -365,10 +365,16 @@ def pose_batches(
             count,
             frames.start,
             poses[of_loaded],
-            None if positions is None else positions[of_loaded],
+            None if positions is None else _of_frames(positions, of_loaded),
             has_step,
             None if joints is None else joints.part(of_loaded.start, of_loaded.stop),
         )
+
+
+def _of_frames(positions: np.ndarray, frames: slice) -> np.ndarray:
+    """The positions of some of the frames that were read; particles at rest have one frame for
+    all."""
+    return positions if len(positions) == 1 else positions[frames]
 
 
 def joints_for_device(motion: Motion, frames: range, needs_host: Event | None) -> JointPoses | None:

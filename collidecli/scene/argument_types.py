@@ -45,7 +45,11 @@ def checked_argument(name: str, kind: Any, value: object, where: str, fix: str =
     kind: the parameter's type, as of `resolved`. fix: the remedy in place of the words of the type.
     Raises InputError for a value of another type, and for an unknown choice.
     """
+    if isinstance(value, np.str_):
+        value = str(value)
     found = converted(kind, value)
+    if found is REFUSED and isinstance(value, np.ndarray) and not value.ndim:
+        found = converted(kind, value.item())
     if found is REFUSED and hasattr(value, "to_host"):
         raise InputError("the contacts are on a device", where, "give contacts.to_host()")
     if found is REFUSED:
@@ -146,7 +150,7 @@ _SCALARS: dict[Any, tuple[Callable[[object], bool], Callable[[Any], Any]]] = {
 
 def _tuple(kinds: tuple[Any, ...], value: object) -> Any:
     """The members of a tuple of fixed length, or of any where the second kind is `...`."""
-    if not isinstance(value, Sequence) or isinstance(value, str | bytes):
+    if not _has_members(value) or isinstance(value, set | frozenset):
         return REFUSED
     if kinds[1:] == (...,):
         return _sequence(kinds[0], value)
@@ -156,13 +160,25 @@ def _tuple(kinds: tuple[Any, ...], value: object) -> Any:
     return REFUSED if any(each is REFUSED for each in found) else found
 
 
+def _has_members(value: object) -> bool:
+    """Whether a value can be iterated, also by numbers alone as Warp's vectors are, and is neither
+    a text nor a mapping."""
+    if isinstance(value, str | bytes | Mapping):
+        return False
+    if isinstance(value, np.ndarray):
+        return value.ndim > 0
+    return isinstance(value, Iterable) or (
+        hasattr(value, "__len__") and hasattr(value, "__getitem__")
+    )
+
+
 def _sequence(kind: Any, value: object) -> Any:
     """The members of anything that can be iterated and is neither a text nor a mapping."""
-    if isinstance(value, str | bytes | Mapping) or not isinstance(value, Iterable):
+    if not _has_members(value):
         return REFUSED
-    if isinstance(value, np.ndarray) and not value.ndim:
-        return REFUSED
-    found = tuple(converted(kind, each) for each in value)
+    if isinstance(value, set | frozenset) and kind in (int, float):
+        return REFUSED  # numbers have an order
+    found = tuple(converted(kind, each) for each in value)  # pyright: ignore[reportGeneralTypeIssues]
     return REFUSED if any(each is REFUSED for each in found) else found
 
 
@@ -170,7 +186,8 @@ def _mapping(kinds: tuple[Any, ...], value: object) -> Any:
     if not isinstance(value, Mapping):
         return REFUSED
     entries = [(converted(kinds[0], k), converted(kinds[1], value[k])) for k in value]
-    return REFUSED if any(REFUSED in entry for entry in entries) else dict(entries)
+    refused = any(key is REFUSED or found is REFUSED for key, found in entries)
+    return REFUSED if refused else dict(entries)
 
 
 def _is_instance(kind: Any, value: object) -> bool:
@@ -180,7 +197,9 @@ def _is_instance(kind: Any, value: object) -> bool:
         is_array = any(
             hasattr(value, name) for name in ("__array__", "__cuda_array_interface__", "__dlpack__")
         )
-        return isinstance(value, list | tuple) or (is_array and not isinstance(value, np.generic))
+        if isinstance(value, set | frozenset | np.generic):
+            return False
+        return is_array or _has_members(value)
     if kind is Callable or getattr(kind, "__name__", "") == "Callable":
         return callable(value)
     if kind is os.PathLike:

@@ -115,6 +115,23 @@ def test_shapes_at_the_gap_have_contacts(below, above):
     assert not touching[1]
 
 
+@pytest.mark.parametrize("gap", [0.25, 0.7, 0.1, 0.3, 0.0037109375, 1e-3, 3.0, 63.9999])
+def test_the_float32_of_the_distance_and_of_the_gap_decide(gap):
+    """Spheres at distances of a few float32 numbers around the gap."""
+    scene = ModelBuilder()
+    for _ in range(2):
+        scene.add_shape_sphere(scene.add_body(), radius=0.5, cfg=ShapeConfig(gap=gap))
+    distance = gap * (1.0 + np.arange(-200, 201) * 2.0**-30)
+    poses = np.zeros((len(distance), 1, 2, 7))
+    poses[..., 6] = 1.0
+    poses[:, 0, 1, 2] = 1.0 + distance
+    exact = (poses[:, 0, 1, 2] - 0.5) - 0.5
+    found = collidecli.collide(scene.finalize(), poses)
+    reported = np.diff(found.cell_start) > 0
+    assert np.array_equal(reported, exact.astype(np.float32) <= np.float32(gap))
+    assert found.distance.max() == np.float32(gap)
+
+
 @pytest.mark.parametrize("broad_phase", ["nxn", "sap", "explicit"])
 @pytest.mark.parametrize("at", [(0.0, 0.0, 0.0), (0.0, 0.0, -0.5), (1000.25, -3.5, 0.125)])
 def test_every_broad_phase_finds_boxes_that_touch(broad_phase, at):

@@ -146,6 +146,7 @@ def upload_positions(
     starts = (((frame - first_frame) * recorded_worlds + of_world) * particles).astype(np.int64)
     used = batch.particle_position[first_frame : int(frame.max()) + 1]
     used = np.ascontiguousarray(used, np.float64).reshape(-1, 3)
+    assert len(starts) == 0 or int(starts.max()) + particles <= len(used)
     shared = recorded_worlds == 1 and model.world_shift is not None
     cells = workspace.struct(CloudCells, shared=int(shared))
     workspace.bind_host_array(CloudCells, "position", used, Vec3)

@@ -23,6 +23,7 @@ from collidecli.engine.geometry.bounds import rounded_down, rounded_up
 from collidecli.engine.geometry.real import Real, Vec3
 from collidecli.engine.geometry.triangle_elements import ElementPair, edge_and_edge, vertex_and_face
 from collidecli.engine.ordered_contacts import row_writers
+from collidecli.engine.pair_limits import float32_limit
 from collidecli.engine.particles.cloud import (
     Cloud,
     CloudCells,
@@ -388,8 +389,7 @@ class SelfStage(ElementStage):
         scene.elements, width, scene.node_width = upload_elements(device_model, rings)
         super().__init__(device_model, width, float_type)
         scene.cloud = upload_cloud(device_model)
-        # As `pair_limits.above`: a distance that float32 rounds to the limit is reported.
-        set_field(scene, "distance", self._limit * (1.0 + 2.0**-25) + tolerance)
+        set_field(scene, "distance", float32_limit(self._limit) + tolerance)
         set_field(scene, "rest_distance", rest_distance)
 
     def kernels(self) -> list[wp.Kernel]:

@@ -195,12 +195,13 @@ class DeviceStream:
             self._take()
         self._free_used()
 
-    def keep(self, outgrown: wp.array) -> int:
-        """Keeps an array of the device, which what was issued may use, until the next wait; returns
-        the bytes of all that are kept, without this one."""
+    def keep(self, outgrown: wp.array | None) -> int:
+        """Keeps an array of the device, if there is one, which what was issued may use, until the
+        next wait; returns the bytes of all that are kept, without this one."""
         before = self._kept_bytes
-        self._in_use.append(outgrown)
-        self._kept_bytes += outgrown.size * wp.types.type_size_in_bytes(outgrown.dtype)
+        if outgrown is not None:
+            self._in_use.append(outgrown)
+            self._kept_bytes += outgrown.size * wp.types.type_size_in_bytes(outgrown.dtype)
         return before
 
     def _free_used(self) -> None:

@@ -183,7 +183,8 @@ def _content(path: str) -> bytes | None:
         return None
     try:
         parts = [os.read(descriptor, _READ_BYTES)]
-        while len(parts[-1]) == _READ_BYTES:
+        size = os.fstat(descriptor).st_size
+        while sum(map(len, parts)) < size and parts[-1]:
             parts.append(os.read(descriptor, _READ_BYTES))
     finally:
         os.close(descriptor)

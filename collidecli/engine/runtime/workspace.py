@@ -200,7 +200,7 @@ class Workspace:
         """
         if self._stream is None:
             self.finish()
-        elif outgrown is not None:
+        else:
             kept = self._stream.keep(outgrown)
             if self.bytes + kept + size > self.memory_limit:
                 self.finish()

@@ -143,12 +143,11 @@ class JointTableRecording(Recording):
         roots = root_groups(dict(enumerate(titles)))
         of_root = {column for root in roots for column in root.columns}
         partial = lacking_parts({k: t for k, t in enumerate(titles) if k not in of_root})
-        incomplete = {title for present, _ in partial.values() for title in present}
         joints = [
             title
             for column, title in enumerate(titles)
             if column not in of_root
-            and title not in (*times, *incomplete)
+            and title not in times
             and not is_index(title)
             and is_position(title)
         ]
@@ -158,7 +157,7 @@ class JointTableRecording(Recording):
         needs += ["--euler-order"] if turned else []
         details = [("layout", self._layout.name)] if self._layout else []
         lacks = [f"{prefix}: {lacking}" for prefix, (_, lacking) in partial.items()]
-        details += [("lacking columns", "; ".join(lacks))] if lacks else []
+        details += [("lacking, if poses", "; ".join(lacks))] if lacks else []
         return RecordingDescription(
             frames=self._table.row_count(),
             worlds=1,

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import warp as wp
 
 import collidecli
 from collidecli import InputError
@@ -39,7 +40,7 @@ WRONG = {
     "list of objects": ([object()], {"np.ndarray"}),
     "list of None": ([None], {"np.ndarray"}),
     "list of numbers": ([2.5], {"np.ndarray", "Sequence[float]", "Sequence[str | float]"}),
-    "array of no dimension": (np.array(5.0), {"np.ndarray"}),
+    "array of no dimension": (np.array(5.0), {"np.ndarray", "float"}),
 }
 """Values, and the words of annotations of which one or more allow each."""
 NOT_CHECKED = {
@@ -170,3 +171,22 @@ def test_scalars_of_numpy_are_numbers():
     contacts = collidecli.collide(model, gap=np.float64(0.1), sweep=np.bool_(False))
     assert contacts.cell(frame=np.int64(0), world=np.uint8(0)).rigid_contact_count == 1
     assert not contacts.events(threshold=np.float32(-1.0), worlds=np.array([0])).row_count
+
+
+def test_vectors_of_warp_and_scalars_of_numpy_are_taken():
+    builder = collidecli.ModelBuilder()
+    body = builder.add_body(xform=wp.transform(wp.vec3(0.0, 0.0, 1.0), wp.quat_identity()))
+    builder.add_shape_box(body, hx=np.array(0.5), xform=wp.transform_identity())
+    builder.add_cloth_mesh(
+        vertices=np.eye(3), indices=[[0, 1, 2]], pos=wp.vec3(0.0, 0.0, 1.0), rot=wp.quat_identity()
+    )
+    model = builder.finalize()
+    contacts = collidecli.collide(model, broad_phase=np.str_("sap"))
+    audited = collidecli.audit(contacts, max_depth=1.0, allow=np.array([["*", "*"]]))
+    assert audited.passed
+
+
+def test_a_set_of_numbers_has_no_order():
+    builder = collidecli.ModelBuilder()
+    with pytest.raises(InputError, match="xform"):
+        builder.add_body(xform={0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0})

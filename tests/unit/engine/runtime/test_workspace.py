@@ -157,6 +157,16 @@ def test_the_limit_has_outgrown_arrays_or_the_host_waits(as_device, spare, waits
     assert (outgrown() is None) == bool(waits)
 
 
+def test_the_limit_has_outgrown_arrays_beside_a_new_one(as_device):  # noqa: F811
+    scratch = workspace(4 * BYTES, exact=True)
+    outgrown = weakref.ref(scratch.array("first", COUNT, wp.int32))
+    scratch.array("first", 2 * COUNT, wp.int32)
+    assert scratch.traffic.waits == 0
+    scratch.array("second", 2 * COUNT, wp.int32)
+    assert scratch.traffic.waits == 1
+    assert outgrown() is None
+
+
 def test_a_device_without_memory_frees_outgrown_arrays_first(as_device, monkeypatch):  # noqa: F811
     scratch = workspace(1 << 30)
     outgrown = weakref.ref(scratch.array("first", COUNT, wp.int32))
