@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from collidecli.analysis.contact_motion import FramePoses, body_poses
-from collidecli.numerics.poses import compose_poses, inverse_poses, moved_points, rotated
+from collidecli.analysis.cell_poses import shape_poses
+from collidecli.analysis.contact_motion import FramePoses
+from collidecli.numerics.poses import inverse_poses, moved_points, rotated
 from collidecli.numerics.products import norm
 from collidecli.scene.contact_columns import MATERIAL_COLUMNS, ContactBlock
-from collidecli.scene.model import GLOBAL_TEMPLATE, STATIC_BODY, Model
+from collidecli.scene.model import STATIC_BODY, Model
 from collidecli.scene.nearest_triangles import nearest_triangle
 from collidecli.scene.triangle_materials import OF_SHAPE
 
@@ -32,28 +33,13 @@ def material_columns(model: Model, block: ContactBlock, poses: FramePoses) -> di
         shape = block.columns[f"shape{side}"]
         for row in np.intersect1d(shape, list(model.triangle_materials.row)).tolist():
             at = np.flatnonzero(shape == row)
-            pose = _shape_poses(model, row, poses, frame[at], world[at])
+            shapes = np.full(len(at), row)
+            in_batch = frame[at] - poses.first_frame
+            pose = shape_poses(model, poses.body_pose, in_batch, world[at], shapes)
             triangle = _touched(model, row, block, side, at, pose)
             value[at] = model.triangle_materials.row[row][triangle]
         values[column.name] = value
     return values
-
-
-def _shape_poses(
-    model: Model, shape: int, poses: FramePoses, frame: np.ndarray, world: np.ndarray
-) -> np.ndarray:
-    """float64[n, 7]: poses of a shape in frames and worlds [n]."""
-    body = int(model.shapes.body[shape])
-    pose = np.broadcast_to(model.shapes.pose[shape], (len(frame), 7))
-    if body != STATIC_BODY:
-        bodies = np.full(len(frame), body)
-        at = frame - poses.first_frame
-        return compose_poses(body_poses(model, poses.body_pose, at, world, bodies), pose)
-    is_moved = model.world_shift is not None
-    if is_moved and model.shapes.template[shape] != GLOBAL_TEMPLATE:
-        assert model.world_shift is not None
-        return compose_poses(model.world_shift[world], pose)
-    return pose
 
 
 def _touched(

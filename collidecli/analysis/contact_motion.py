@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from collidecli.analysis.cell_poses import body_poses
 from collidecli.numerics.pose_columns import multiply
 from collidecli.numerics.poses import compose_poses
 from collidecli.numerics.products import cross, dot, norm
@@ -40,30 +41,6 @@ class FramePoses:
     before: np.ndarray
     after: np.ndarray
     seconds: np.ndarray
-
-
-def body_poses(
-    model: Model, poses: np.ndarray, frame: np.ndarray, world: np.ndarray, body: np.ndarray
-) -> np.ndarray:
-    """float64[n, 7]: poses of bodies in worlds; the identity for body -1, the world.
-
-    poses: float64[frames, recorded worlds, B, 7]. frame: int64[n], rows of poses. world, body:
-    int64[n].
-    """
-    placed = np.tile([0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0], (len(body), 1))
-    moving = np.flatnonzero(body >= 0)
-    if not len(moving):
-        return placed
-    frame = frame[moving]
-    world = world[moving]
-    body = body[moving]
-    is_shared = poses.shape[1] == 1
-    pose = poses[frame, np.zeros_like(world) if is_shared else world, body]
-    if is_shared and model.world_shift is not None:
-        shifted = model.bodies.template[body] >= 0
-        pose[shifted] = compose_poses(model.world_shift[world[shifted]], pose[shifted])
-    placed[moving] = pose
-    return placed
 
 
 def rotation_vector(quaternion: np.ndarray) -> np.ndarray:

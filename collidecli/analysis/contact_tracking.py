@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from collidecli.analysis.contact_motion import body_poses
+from collidecli.analysis.cell_poses import body_poses
 from collidecli.analysis.touch_graph import Rows
 from collidecli.numerics.pose_columns import rotate
 from collidecli.numerics.products import norm

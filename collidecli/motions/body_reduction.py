@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 import warp as wp
 
-from collidecli.analysis.contact_motion import body_poses
+from collidecli.analysis.cell_poses import body_poses
 from collidecli.engine.contact_record import ContactRecord
 from collidecli.engine.reduction import mark_groups, reduced_types, rule_of
 from collidecli.engine.reduction_marks import KEPT

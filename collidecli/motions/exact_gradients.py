@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 import warp as wp
 
-from collidecli.analysis.contact_motion import FramePoses, body_poses, is_differentiable, least_rows
+from collidecli.analysis.cell_poses import body_poses, shape_poses
+from collidecli.analysis.contact_motion import FramePoses, is_differentiable, least_rows
 from collidecli.engine.device_model import bounding_radius, kinds_of
-from collidecli.numerics.poses import compose_poses
 from collidecli.scene.contact_columns import ContactBlock
 from collidecli.scene.model import Model
 
@@ -44,15 +44,13 @@ class ExactGradients:
         model = self.model
         pair = np.stack([block.shape0[rows], block.shape1[rows]], axis=1)
         frame, world = np.divmod(block.cell[rows], model.world_count)
-        body = model.shapes.body[pair].astype(np.int64)
-        body_pose = [
-            body_poses(model, poses.body_pose, frame - poses.first_frame, world, body[:, k])
+        number = frame - poses.first_frame
+        placed = [
+            shape_poses(model, poses.body_pose, number, world, pair[:, k].astype(np.int64))
             for k in (0, 1)
         ]
-        local = model.shapes.pose[pair]
-        placed = [
-            self._placed(body_pose[k], local[:, k], body[:, k], world, pair[:, k]) for k in (0, 1)
-        ]
+        body1 = model.shapes.body[pair[:, 1]].astype(np.int64)
+        origin = body_poses(model, poses.body_pose, number, world, body1)[:, :3]
         radius = bounding_radius(model.shapes.type, model.shapes.size)[pair]  # of a plane inf
         distances = self._measure(pair).distances
 
@@ -61,24 +59,7 @@ class ExactGradients:
 
         point = block.point1[rows].astype(np.float64)
         size = radius.min(axis=1).astype(np.float64)
-        return is_differentiable(distance, gradient, body_pose[1][:, :3], placed[1], point, size)
-
-    def _placed(
-        self,
-        body_pose: np.ndarray,
-        local: np.ndarray,
-        body: np.ndarray,
-        world: np.ndarray,
-        shape: np.ndarray,
-    ) -> np.ndarray:
-        """float64[n, 7]: world poses of shapes of bodies at `body_pose`; a static shape moves with
-        its world."""
-        placed = compose_poses(body_pose, local)
-        shift = self.model.world_shift
-        if shift is not None:
-            moves = (body < 0) & (self.model.shapes.template[shape] >= 0)
-            placed[moves] = compose_poses(shift[world[moves]], placed[moves])
-        return placed
+        return is_differentiable(distance, gradient, origin, placed[1], point, size)
 
     def _measure(self, pair: np.ndarray) -> PairDistances:
         """Distances of pairs; compiled for the kinds of shapes of one block, which nearly always

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from collidecli.analysis.contact_motion import body_poses
+from collidecli.analysis.cell_poses import body_poses
 from collidecli.engine.distances.points import PointDistances
 from collidecli.engine.distances.probes import ProbePlan
 from collidecli.engine.distances.rays import RayCaster

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from collidecli.analysis.contact_motion import body_poses
+from collidecli.analysis.cell_poses import body_poses
 from collidecli.analysis.nominal_forces import contact_forces
 from collidecli.analysis.sensor_contacts import NOMINAL_WIDTH, SensorRows, contact_rows
 from collidecli.engine.chunk_sizes import default_memory_limit

@@ -11,7 +11,11 @@ import pytest
 ROOT = Path(__file__).parents[2]
 PATH = ("importers", "storage", "scene", "engine", "numerics")
 """Packages of collidecli that decide a contact."""
-MODULES = ("analysis/contact_motion.py", "analysis/contact_tracking.py")
+MODULES = (
+    "analysis/cell_poses.py",
+    "analysis/contact_motion.py",
+    "analysis/contact_tracking.py",
+)
 """Further modules that do; of analysis, what changes contact sets while they are made."""
 NOT_ON_THE_PATH = (
     *(

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from collidecli.analysis.contact_motion import body_poses, distance_gradient, is_differentiable
+from collidecli.analysis.cell_poses import body_poses
+from collidecli.analysis.contact_motion import distance_gradient, is_differentiable
 from collidecli.engine.device_model import bounding_radius
 from collidecli.engine.pipeline_build import find_device
 from collidecli.exporters.dense_columns import (

@@ -11,7 +11,9 @@ import numpy as np
 import pandas
 import xarray
 
-from collidecli.exporters.dense_columns import NamedColumns
+from collidecli.exporters.dense_columns import (
+    NamedColumns,
+)
 from collidecli.motions.clearance import ClearanceBlock, MeasuredMotion
 from collidecli.python.progress import ShowProgress
 from collidecli.python.scenes import MotionSource, SceneSource

@@ -15,9 +15,9 @@ import numpy as np
 
 from collidecli.analysis.buffer_counts import NEWTON_PAIRS, OTHER_PAIRS
 from collidecli.analysis.cell_peaks import CellPeaks
-from collidecli.analysis.contact_motion import body_poses
+from collidecli.analysis.cell_poses import shape_poses
 from collidecli.engine.cells import PoseBatch
-from collidecli.numerics.poses import compose_poses, rotated
+from collidecli.numerics.poses import moved_points, rotated
 from collidecli.scene.allowed_pairs import allowed_pairs
 from collidecli.scene.model import Model
 from collidecli.scene.shape_types import ShapeType
@@ -33,7 +33,8 @@ MOST_TESTS = 1 << 21
 class Placed:
     """The shapes of a template in C cells. rows: int64[S], of the shapes. pose: float64[C, S, 7],
     in the world. axes: float64[C, S, 3, 3], the frame's axes in the world as rows. low, high:
-    float64[C, S, 3], the tight box with the margin and the gap of the shape [m].
+    float64[C, S, 3], the tight box with the margin and the gap of the shape [m]; of a heightfield
+    from its lowest height, as Newton has it.
     """
 
     rows: np.ndarray
@@ -70,6 +71,12 @@ class EngineBroadPhases:
         self._radius = ball_radius(shapes.type, shapes.size, self._half)
         self._apart = shapes.margin + shapes.gap
         self._is_plane = shapes.type == ShapeType.PLANE
+        self._size = np.array(shapes.size, np.float64)
+        self._middle = np.zeros((len(shapes), 3))
+        for row in np.flatnonzero(shapes.heightfield >= 0).tolist():
+            heights = model.heightfields[shapes.heightfield[row]].heights
+            self._size[row, 2] = 0.5 * (heights.max() - heights.min())
+            self._middle[row, 2] = 0.5 * (heights.max() + heights.min())
 
     def add(
         self, first_cell: int, cell_count: int, batch: PoseBatch
@@ -106,15 +113,13 @@ class EngineBroadPhases:
         shapes = self._model.shapes
         rows = self._rows[template]
         count = len(rows)
-        bodies = np.tile(shapes.body[rows].astype(np.int64), len(frame))
         of_cells = (np.repeat(frame, count), np.repeat(world, count))
-        pose = body_poses(self._model, batch.body_pose, *of_cells, bodies)
-        pose = compose_poses(pose, np.tile(shapes.pose[rows], (len(frame), 1)))
+        pose = shape_poses(self._model, batch.body_pose, *of_cells, np.tile(rows, len(frame)))
         axes = np.stack([rotated(pose[:, 3:], axis) for axis in np.eye(3)], axis=1)
         low = np.empty((len(pose), 3))
         high = np.empty((len(pose), 3))
         kinds = np.tile(shapes.type[rows], len(frame))
-        sizes = np.tile(shapes.size[rows], (len(frame), 1))
+        sizes = np.tile(self._size[rows], (len(frame), 1))
         apart = np.tile(self._apart[rows], len(frame))
         for axis in range(3):
             direction = axes[:, :, axis]
@@ -127,8 +132,9 @@ class EngineBroadPhases:
         for axis in range(3):
             high[is_plane & (normal[:, axis] > 1.0 - 1e-9), axis] = 0.0
             low[is_plane & (normal[:, axis] < -1.0 + 1e-9), axis] = 0.0
-        low += pose[:, :3] - apart[:, None]
-        high += pose[:, :3] + apart[:, None]
+        middle = moved_points(pose, np.tile(self._middle[rows], (len(frame), 1)))
+        low += middle - apart[:, None]
+        high += middle + apart[:, None]
         cells = len(frame)
         return Placed(
             rows,

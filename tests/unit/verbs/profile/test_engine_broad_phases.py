@@ -113,7 +113,10 @@ def test_triangles_of_a_mesh_in_the_boxes_of_spheres():
             local = turn.T @ (center - center_of_mesh)
             corners = mesh.vertex[mesh.face]
             inside = (corners.min(axis=1) <= local + reach) & (corners.max(axis=1) >= local - reach)
-            number = int(inside.all(axis=1).sum())
+            edges = corners[:, 1:] - corners[:, :1]
+            normal = np.cross(edges[:, 0], edges[:, 1])
+            is_front = ((local - corners[:, 0]) * normal).sum(axis=1) >= 0.0
+            number = int((inside.all(axis=1) & is_front).sum())
             sums[frame] += number
             most = max(most, number)
     assert triangles.peaks.of_all_worlds.count == sums.max() > 0
