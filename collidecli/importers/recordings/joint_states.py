@@ -16,7 +16,7 @@ from collidecli.importers.recordings.articulations import (
     quaternion_order,
 )
 from collidecli.importers.recordings.joint_limits import BY_NAME, ranges_of
-from collidecli.importers.recordings.joint_units import JointUnits
+from collidecli.importers.recordings.joint_units import DEGREES, NORMALISED, JointUnits
 from collidecli.importers.recordings.left_out_columns import kept_columns, naming_options
 from collidecli.importers.recordings.moved_bodies import (
     check_free,
@@ -56,6 +56,12 @@ Poses = Mapping[str, Mapping[str, np.ndarray]]
 ROOT = "--root"
 BODY_FROM = "--body-from"
 ROOT_ADVICE = f"; {BODY_FROM} BODY=ARRAY is for the poses of another body"
+
+MANY_TURNS = 4.0 * np.pi
+"""A warning is given where a joint without limits begins beyond this [rad]; a wheel gets there."""
+HALF_TURN = np.pi
+"""A warning is given of a joint without limits that turns by more from one frame to the next: the
+sense of the turn is then unknown [rad]."""
 
 
 @dataclass(frozen=True)
@@ -156,7 +162,7 @@ def joint_state_motion(
         worlds,
         np.zeros_like(origins) if roots or poses else origins,
         recorded.time,
-        [*scene.warnings, *warnings, *left_out],
+        [*scene.warnings, *warnings, *left_out, *_improbable_turns(states, limits, unit, where)],
         close,
         Episodes.of_demonstrations(lengths, len(recorded.time)),
         advice=BY_NAME,
@@ -210,6 +216,26 @@ def _poses_by_path(
         check_free(target, body, option)
         found[body.path] = of_demonstrations
     return found
+
+
+def _improbable_turns(
+    states: Mapping[str, np.ndarray], limits: np.ndarray, unit: str, where: str
+) -> list[str]:
+    """A warning where positions of joints without limits are hardly angles in radians. limits:
+    float64[k, 2] of the columns."""
+    unlimited = np.flatnonzero(~np.isfinite(limits).any(axis=1))
+    turns = [state[:, unlimited] for state in states.values()]
+    begin = max(float(np.nanmax(np.abs(each[:1]), initial=0.0)) for each in turns)
+    step = max(float(np.nanmax(np.abs(np.diff(each, axis=0)), initial=0.0)) for each in turns)
+    if begin > MANY_TURNS:
+        what = f"a joint without limits begins at {begin:g}"
+    elif step > HALF_TURN:
+        what = f"a joint without limits moves by {step:g} from one frame to the next"
+    else:
+        return []
+    said = {DEGREES: "in degrees and metres", NORMALISED: "as normalised"}
+    said = said.get(unit, "in radians and metres")
+    return [f"{where}: {what}, and positions are read {said}; see --joint-units"]
 
 
 def rows_of(states: np.ndarray) -> Callable[[range], np.ndarray]:

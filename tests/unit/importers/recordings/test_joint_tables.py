@@ -592,7 +592,8 @@ WHEEL = """<mujoco><worldbody><body name="wheel"><joint name="turn" axis="0 1 0"
 def wheel(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "wheel.xml").write_text(WHEEL)
-    (tmp_path / "turns.csv").write_text("time,turn,lift\n0,0,0\n1,80,0.1\n")
+    turns = [f"{k},{2.5 * k},0.1" for k in range(20)]
+    (tmp_path / "turns.csv").write_text("time,turn,lift\n" + "\n".join(turns) + "\n")
     (tmp_path / "degrees.csv").write_text("time,turn,lift\n0,0,0\n1,80,60\n")
     return tmp_path
 
@@ -601,6 +602,9 @@ def test_turns_of_a_joint_without_limits_cause_no_warning(collide, wheel):
     assert collide.ok("run wheel.xml -t turns.csv -o turns.h5").err == ""
     told = collide.ok("run wheel.xml -t degrees.csv -o degrees.h5").err
     assert "joint 'lift' is beyond its limits" in told
+    assert "moves by 80 from one frame to the next" in told
+    (wheel / "begin.csv").write_text("time,turn,lift\n0,90,0\n1,91,0.1\n")
+    assert "begins at 90" in collide.ok("run wheel.xml -t begin.csv -o begin.h5").err
 
 
 def test_a_table_names_no_demonstration_in_texts(collide, wheel):
