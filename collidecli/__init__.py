@@ -57,6 +57,7 @@ if TYPE_CHECKING:
     from collidecli.verbs.label.python import Labels, label
     from collidecli.verbs.matrix.python import matrix
     from collidecli.verbs.merge.python import merge
+    from collidecli.verbs.probe.arrays import ProbeArrays
     from collidecli.verbs.probe.python import probe
     from collidecli.verbs.profile.python import profile
     from collidecli.verbs.record.python import record
@@ -86,6 +87,7 @@ _HOME = {
         "verbs.label.python": "Labels label",
         "verbs.matrix.python": "matrix",
         "verbs.merge.python": "merge",
+        "verbs.probe.arrays": "ProbeArrays",
         "verbs.probe.python": "probe",
         "verbs.profile.python": "profile",
         "verbs.record.python": "record",
@@ -122,6 +124,7 @@ __all__ += [
     "DeviceContacts",
     "Distances",
     "Labels",
+    "ProbeArrays",
     "Problem",
     "RecordingFile",
 ]

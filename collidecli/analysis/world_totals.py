@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from collidecli.analysis.differing_touches import DifferingTouches
 from collidecli.analysis.summary import touches_of
 from collidecli.scene.contact_columns import ContactBlock
 
@@ -17,8 +18,10 @@ NORMAL_DEVIATION = 1.4826
 LEAST_COUNT = 1.0
 LEAST_DEPTH = 1e-6
 """Deviations that are resolved, where most worlds are equal: of counts, and of depths [m]."""
-QUANTITIES = ("contacts", "touches", "depth")
-"""What the deviations of worlds are of."""
+DIFFERING = "differing_touches"
+QUANTITIES = ("contacts", "touches", "depth", DIFFERING)
+"""What the deviations of worlds are of: the last from the median of their template, the others from
+that of all worlds."""
 LEAST_WORLDS = 8
 """With fewer worlds none is an outlier: a median deviation of so few is no estimate."""
 
@@ -31,19 +34,26 @@ class WorldTotals:
     first frame of it, -1 without one. series: int64[bins, W], contacts, if bins of frames are
     given.
 
+    differing: of the templates of the worlds, without touches yet. has_distances: False for the
+    rows of a set of touches, each of which touches.
+
     Contacts with a trigger count, and have no depth.
     """
 
     def __init__(
         self,
-        world_count: int,
+        differing: DifferingTouches,
         bin_of: np.ndarray | None = None,
         trigger: np.ndarray | None = None,
+        has_distances: bool = True,
     ) -> None:
+        world_count = differing.world_count
         self.contacts = np.zeros(world_count, np.int64)
         self.touches = np.zeros(world_count, np.int64)
         self.deepest = np.full(world_count, np.inf)
         self.frame = np.full(world_count, -1, np.int64)
+        self.differing = differing
+        self._has_distances = has_distances
         self._bin_of = bin_of
         self._trigger = trigger if trigger is not None and trigger.any() else None
         bins = 0 if bin_of is None else int(bin_of.max(initial=-1)) + 1
@@ -58,7 +68,9 @@ class WorldTotals:
             np.add.at(self.series, (self._bin_of[frame], world), block.cell_counts)
         touches = touches_of(block)
         frame, world = np.divmod(touches.cell, worlds)
-        np.add.at(self.touches, world[touches.distance <= 0.0], 1)
+        is_touching = (touches.distance <= 0.0) | (not self._has_distances)
+        np.add.at(self.touches, world[is_touching], 1)
+        self.differing.add(touches.take(is_touching), block.first_cell + len(block.cell_counts))
         solid = np.isfinite(touches.distance)
         if self._trigger is not None:
             solid &= ~(self._trigger[touches.shape0] | self._trigger[touches.shape1])
@@ -73,41 +85,55 @@ class WorldTotals:
         self.frame[world[lower]] = frame[lower]
 
     @property
-    def _scored(self) -> dict[str, tuple[np.ndarray, float]]:
-        """The values of the worlds by QUANTITIES, and the smallest deviation that is resolved."""
+    def _values(self) -> dict[str, np.ndarray]:
+        """float64[W]: the values of the worlds by QUANTITIES."""
         depth = np.where(np.isfinite(self.deepest), np.maximum(0.0, -self.deepest), 0.0)
-        values = (self.contacts.astype(float), self.touches.astype(float), depth)
-        return dict(
-            zip(
-                QUANTITIES,
-                zip(values, (LEAST_COUNT, LEAST_COUNT, LEAST_DEPTH), strict=True),
-                strict=True,
-            )
-        )
+        values = (self.contacts, self.touches, depth, self.differing.counts())
+        return {
+            name: of_name.astype(np.float64)
+            for name, of_name in zip(QUANTITIES, values, strict=True)
+        }
 
-    def scores(self) -> np.ndarray:
-        """float64[3, W]: of each world the deviation of each of QUANTITIES from its median, in
-        units of the median absolute deviation of a normal distribution; 0 for a few worlds."""
-        if len(self.contacts) < LEAST_WORLDS:
-            return np.zeros((len(QUANTITIES), len(self.contacts)))
-        return np.array([_scores(values, least) for values, least in self._scored.values()])
+    def scores(self) -> tuple[np.ndarray, np.ndarray]:
+        """float64[4, W]: of each world the deviation of each of QUANTITIES from its median, in
+        units of the median absolute deviation of a normal distribution; 0 for a few worlds. And
+        float64[4, W], these medians."""
+        values = self._values
+        scores = np.zeros((len(QUANTITIES), len(self.contacts)))
+        medians = np.zeros_like(scores)
+        every = [np.arange(len(self.contacts))]
+        for row, name in enumerate(QUANTITIES):
+            least = LEAST_DEPTH if name == "depth" else LEAST_COUNT
+            for worlds in self.differing.templates() if name == DIFFERING else every:
+                own = values[name][worlds]
+                medians[row, worlds] = np.median(own) if len(own) else 0.0
+                if len(own) >= LEAST_WORLDS:
+                    scores[row, worlds] = _scores(own, least, name == DIFFERING)
+        return scores, medians
 
-    def rows(self, world_template: np.ndarray, worlds: Sequence[int] = ()) -> list[dict[str, Any]]:
+    def rows(
+        self,
+        world_template: np.ndarray,
+        paths: Sequence[str],
+        worlds: Sequence[int] = (),
+    ) -> list[dict[str, Any]]:
         """A row for each world, the greatest score first. world_template: int[W], of all worlds of
-        the set. worlds: their numbers, () is all of them in order.
+        the set. paths: of its shapes. worlds: their numbers, () is all of them in order.
 
         score: the greatest of `scores`. score_of: the one of QUANTITIES that it is of, and median:
         its median over the worlds, a depth in m; both None where no world is scored.
+        differing_touches: their number, differing_score: its score, differing_pairs: see
+        `DifferingTouches.listed`, with paths.
         """
         numbers = list(worlds) or list(range(len(self.contacts)))
-        of_quantities = self.scores()
+        of_quantities, medians = self.scores()
         scores = of_quantities.max(axis=0)
         is_scored = len(self.contacts) >= LEAST_WORLDS
-        medians = {name: float(np.median(values)) for name, (values, _) in self._scored.items()}
+        differing = self.differing.counts()
         rows = []
         for row in np.lexsort((np.arange(len(scores)), -scores)).tolist():
             deepest = float(self.deepest[row])
-            quantity = QUANTITIES[int(of_quantities[:, row].argmax())]
+            quantity = int(of_quantities[:, row].argmax())
             rows.append(
                 {
                     "world": int(numbers[row]),
@@ -117,15 +143,24 @@ class WorldTotals:
                     "deepest": deepest if np.isfinite(deepest) else None,
                     "frame": int(self.frame[row]),
                     "score": round(float(scores[row]), 3),
-                    "score_of": quantity if is_scored else None,
-                    "median": medians[quantity] if is_scored else None,
+                    "score_of": QUANTITIES[quantity] if is_scored else None,
+                    "median": float(medians[quantity, row]) if is_scored else None,
                     "outlier": bool(scores[row] > OUTLIER_SCORE),
+                    "differing_touches": int(differing[row]),
+                    "differing_score": round(float(of_quantities[-1, row]), 3),
+                    "differing_pairs": [
+                        {**pair, **{end: paths[pair[end]] for end in ("shape0", "shape1")}}
+                        for pair in self.differing.listed(row)
+                    ],
                 }
             )
         return rows
 
 
-def _scores(values: np.ndarray, least: float) -> np.ndarray:
-    """Modified z-scores. least: the smallest deviation that is resolved."""
-    away = np.abs(values - np.median(values))
-    return away / max(NORMAL_DEVIATION * float(np.median(away)), least)
+def _scores(values: np.ndarray, least: float, above: bool) -> np.ndarray:
+    """Modified z-scores. least: the smallest deviation that is resolved. above: 0 below the
+    median."""
+    deviation = values - np.median(values)
+    away = np.abs(deviation)
+    unit = max(NORMAL_DEVIATION * float(np.median(away)), least)
+    return (np.maximum(deviation, 0.0) if above else away) / unit

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -11,9 +12,10 @@ import click
 
 from collidecli.cli.several_inputs import listed_files
 from collidecli.cli.streams import Streams
-from collidecli.errors import InputError
+from collidecli.errors import InputError, OutputError
 from collidecli.results.endings import RECORDING_ENDINGS
 from collidecli.results.inputs import InputFile, input_files, is_pattern, names_several
+from collidecli.storage.atomic_output import ANOTHER_PATH
 from collidecli.storage.input_files import bag_format
 from collidecli.storage.regular_files import HDF5_SIGNATURE, open_input
 
@@ -115,6 +117,19 @@ def default_output(scenes: Sequence[str], trajectory: str | None, ending: str) -
     if len(scenes) > 1:
         raise click.UsageError(f"{len(scenes)} scenes have no default output: name it with -o.")
     return f"{Path(scenes[0] if scenes else str(trajectory)).stem}{ending}"
+
+
+@contextmanager
+def default_path(option: str) -> Iterator[None]:
+    """Adds to the error of an output that exists, of a name that was not given, the option that
+    gives one; "" adds none."""
+    try:
+        yield
+    except OutputError as error:
+        if not option or error.fix != ANOTHER_PATH:
+            raise
+        fix = f"choose another path with {option}, or pass --force"
+        raise OutputError(error.what, error.where, fix) from error
 
 
 def scenes_and_recording(

@@ -161,21 +161,29 @@ def pattern_options(section: str) -> Callable:
     )
 
 
-COMPARED_SCENES = ("scene_a", "scene_b")
+COMPARED_SOURCES = ("scene_a", "scene_b", "trajectory_a", "trajectory_b")
 
 
-def compared_scene_options(a: str, b: str, section: str) -> Callable:
-    """--scene-a and --scene-b: where the scenes of two contact sets are, by the words `a` and
-    `b`."""
+def compared_source_options(a: str, b: str, section: str) -> Callable:
+    """--scene-a, --scene-b, --trajectory-a and --trajectory-b: where the scenes and recordings of
+    two contact sets are, by the words `a` and `b`."""
     of_a = f"Scene of {a}, or a folder with it, to find what changed. [default: searched beside it]"
     of_b = f"Scene of {b}, or a folder with it. [default: searched beside it]"
-    declared_scene = partial(option, default="", metavar="FILE", section=section)
-    return together(declared_scene("--scene-a", help=of_a), declared_scene("--scene-b", help=of_b))
+    moving_a = f"Recording of {a}, or a folder with it, to find which bodies move otherwise."
+    moving_b = f"Recording of {b}, or a folder with it. [default: searched beside it]"
+    declared = partial(option, default="", metavar="FILE", section=section)
+    return together(
+        declared("--scene-a", help=of_a),
+        declared("--scene-b", help=of_b),
+        declared("--trajectory-a", help=f"{moving_a} [default: searched beside it]"),
+        declared("--trajectory-b", help=moving_b),
+    )
 
 
-def check_compared_scenes(values: Mapping[str, Any]) -> None:
-    """Raises InputError for --scene-a or --scene-b where nothing is."""
-    for name in COMPARED_SCENES:
+def check_compared_sources(values: Mapping[str, Any]) -> None:
+    """Raises InputError for an option of `compared_source_options` that names no file or
+    folder."""
+    for name in COMPARED_SOURCES:
         if values[name] and not os.path.exists(values[name]):
             what = "there is no such file or folder"
             raise InputError(what, values[name], f"correct --{name.replace('_', '-')}")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,22 +9,29 @@ import numpy as np
 from collidecli.errors import InputError
 from collidecli.scene.argument_types import is_number
 from collidecli.scene.arguments import float_array
+from collidecli.scene.model import GLOBAL_TEMPLATE
 from collidecli.scene.motion import FRAME, SECOND, TimedMotion
+from collidecli.scene.poses import IDENTITY_POSE
 from collidecli.storage.pose_checks import check_positions, normalize, pose_fault
+from collidecli.wording import plural
 
 if TYPE_CHECKING:
     from collidecli.scene.model import Model
 
 FLOAT_TYPES = ("float32", "float64")
+NAMED_TEMPLATES = 4
+NAMED_BODIES = 3
+"""Templates that a message about a shape names, and bodies of each."""
 
 
 class PoseArray(TimedMotion):
     """A motion (see `scene.motion.Motion`) from an array of poses.
 
     Args:
-        poses: float32 or float64[frames, worlds, bodies, 7], x y z then qx qy qz qw.
-        body_path: paths of the model's bodies. particles: a result of `checked_particles`; None if
-            they rest.
+        poses: float32 or float64[frames, worlds, bodies, 7], x y z then qx qy qz qw, of all bodies
+            of the model; worlds is 1 or those of the model. If the worlds of every template have
+            n bodies: also [frames, worlds of the model, n, 7], see `rows_of_worlds`.
+        particles: a result of `checked_particles`; None if they rest.
         time: float64[frames], a result of `frame_times` [s]; None if it is unknown: frame k then
             has the time k, and the motion's `time_unit` is FRAME.
     Raises InputError for another shape or type. An invalid pose raises InputError when its frame is
@@ -35,16 +41,14 @@ class PoseArray(TimedMotion):
     def __init__(
         self,
         poses: np.ndarray,
-        body_path: Sequence[str],
+        model: Model,
         particles: np.ndarray | None = None,
         time: np.ndarray | None = None,
     ) -> None:
-        wanted = ("frames", "worlds", len(body_path), 7)
-        if poses.ndim != 4 or poses.shape[2:] != wanted[2:]:
-            what = f"has shape {poses.shape}"
-            raise InputError(
-                what, "body_q", f"give ({', '.join(map(str, wanted))}): a pose for each body"
-            )
+        has_all_bodies = poses.ndim == 4 and poses.shape[2:] == (len(model.bodies), 7)
+        body_rows = None if has_all_bodies else rows_of_worlds(model)
+        if not has_all_bodies and (body_rows is None or poses.shape[1:] != (*body_rows.shape, 7)):
+            raise InputError(f"has shape {poses.shape}", "body_q", _wanted_shape(model, body_rows))
         if poses.dtype.name not in FLOAT_TYPES:
             raise InputError(
                 f"is of type {poses.dtype}", "body_q", f"give {' or '.join(FLOAT_TYPES)}"
@@ -55,7 +59,8 @@ class PoseArray(TimedMotion):
         super().__init__(np.arange(len(poses), dtype=np.float64) if time is None else time)
         self.time_unit = FRAME if time is None else SECOND
         self._poses = poses
-        self._body_path = body_path
+        self._body_path = model.bodies.path
+        self._body_rows = body_rows
         self._particles = particles
         self.world_count = poses.shape[1]
         self.float_type = poses.dtype
@@ -64,7 +69,7 @@ class PoseArray(TimedMotion):
     def read(self, frames: range) -> np.ndarray:
         """float64[len(frames), worlds, bodies, 7], every quaternion normalized; see
         `Motion.read`."""
-        poses = self._poses[frames.start : frames.stop].astype(np.float64, order="C")
+        poses = self._poses_of_all_bodies(self._poses[frames.start : frames.stop])
         bad = normalize(poses)
         if bad is not None:
             frame, world, body = (int(k) for k in np.argwhere(bad)[0])
@@ -75,10 +80,59 @@ class PoseArray(TimedMotion):
             )
         return poses
 
+    def _poses_of_all_bodies(self, given: np.ndarray) -> np.ndarray:
+        """float64[frames, worlds, bodies, 7]: the given poses; the identity for a body that is not
+        in a world."""
+        if self._body_rows is None:
+            return given.astype(np.float64, order="C")
+        poses = np.tile(IDENTITY_POSE, (*given.shape[:2], len(self._body_path), 1))
+        poses[:, np.arange(self.world_count)[:, None], self._body_rows] = given
+        return poses
+
     def read_particles(self, frames: range) -> np.ndarray | None:
         """float64[len(frames), worlds or 1, particles, 3], see `recorded_particles`; None if they
         rest."""
         return None if self._particles is None else self._particles[frames.start : frames.stop]
+
+
+def rows_of_worlds(model: Model) -> np.ndarray | None:
+    """int64[W, n]: rows of the bodies of each world, ascending: of those in every world and those
+    of its template. None if templates have different numbers of bodies."""
+    owner = model.bodies.template
+    templates = range(int(model.world_template.max(initial=-1)) + 1)
+    rows = [np.flatnonzero((owner == GLOBAL_TEMPLATE) | (owner == t)) for t in templates]
+    if len({len(own) for own in rows}) != 1:
+        return None
+    return np.array(rows)[model.world_template]
+
+
+def _wanted_shape(model: Model, body_rows: np.ndarray | None) -> str:
+    """The shapes that an array of poses may have, and which rows are whose bodies."""
+    advice = f"give (frames, worlds, {len(model.bodies)}, 7): a pose for each body"
+    templates = int(model.world_template.max(initial=-1)) + 1
+    if templates < 2:
+        return advice
+    owner = model.bodies.template
+    parts = []
+    for template in (GLOBAL_TEMPLATE, *range(min(templates, NAMED_TEMPLATES))):
+        rows = np.flatnonzero(owner == template)
+        if template == GLOBAL_TEMPLATE and not len(rows):
+            continue
+        names = [f"{row} '{model.bodies.path[row]}'" for row in rows[:NAMED_BODIES]]
+        names += [f"{len(rows) - NAMED_BODIES} more"] if len(rows) > NAMED_BODIES else []
+        whose = "all worlds"
+        if template != GLOBAL_TEMPLATE:
+            worlds = np.flatnonzero(model.world_template == template)
+            of_worlds = f"{plural(len(worlds), 'world')}, the first is {worlds[0]}"
+            whose = f"template {template} ({of_worlds})"
+        parts.append(f"of {whose} {', '.join(names) or 'none'}")
+    more = templates - NAMED_TEMPLATES
+    parts += [f"and of {plural(more, 'more template')}"] if more > 0 else []
+    advice += f" of all templates, where a world uses only its own: rows {'; '.join(parts)}"
+    if body_rows is not None:
+        worlds, count = body_rows.shape
+        advice += f". Or (frames, {worlds}, {count}, 7): of each world the bodies of its template"
+    return advice
 
 
 def frame_times(frame_count: int, time: Any, fps: Any) -> np.ndarray | None:

@@ -20,6 +20,8 @@ from collidecli.storage.storage_formats import ENDINGS
 MOTION_ENDINGS = sum(ENDINGS.values(), ())
 MAX_BYTES = 4 << 30
 """Total size of the files that are read to find a motion by its hash."""
+FEW_BYTES = 256 << 20
+"""Total size of those that `found_recording` reads beside a contact set."""
 ANYWAY = "or draw it nevertheless with --allow-mismatch"
 POINTS = "or draw only the contacts with --points-only"
 
@@ -83,9 +85,18 @@ def find_sources(
     )
 
 
-def found_scene(contacts: ContactSet, given: str = "") -> tuple[LoadedScene | None, str]:
-    """The scene of a contact set, from files of its name where `find_sources` searches, and why
-    there is none.
+@dataclass(frozen=True)
+class FoundScene:
+    """The scene of a contact set and its files. reason: why there is none; "" where no file of its
+    name was found."""
+
+    scene: LoadedScene | None
+    files: tuple[str, ...] = ()
+    reason: str = ""
+
+
+def found_scene(contacts: ContactSet, given: str = "") -> FoundScene:
+    """The scene of a contact set, from files of its name where `find_sources` searches.
 
     given: a file or a folder in which the scene is searched instead, "" for none. Of the reasons
     that files of this name are not the scene, the first one is returned. A scene that the recording
@@ -105,9 +116,23 @@ def found_scene(contacts: ContactSet, given: str = "") -> tuple[LoadedScene | No
             reasons.append(f"{where} cannot be read: {error.what}")
             continue
         if scene.sha256 == contacts.scene_sha256:
-            return scene, ""
+            return FoundScene(scene, files)
         reasons.append(f"{where}, or a file that it names, has another content")
-    return None, reasons[0] if reasons else reason
+    return FoundScene(None, reason=reasons[0] if reasons else reason)
+
+
+def found_recording(contacts: ContactSet, scene_files: Sequence[str], given: str = "") -> str:
+    """The recording of a contact set by its hash; "" if it is not found or there is none.
+
+    given: the recording, or a folder in which it is searched; "" searches the folder of the set,
+    the current folder and that of the scene, in files of FEW_BYTES in all.
+    """
+    if given and not (os.path.isdir(given) and not is_recording_folder(given)):
+        return given
+    if given:
+        return _recording(contacts, [Path(given)])
+    folders = [*_folders(contacts.path), *_folders(*scene_files)[:-1]]
+    return _recording(contacts, folders, FEW_BYTES)
 
 
 def _without(
@@ -147,12 +172,12 @@ def _named(name: str, folders: Iterable[Path]) -> tuple[str, ...]:
     return ()
 
 
-def _recording(contacts: ContactSet, folders: Iterable[Path]) -> str:
+def _recording(contacts: ContactSet, folders: Iterable[Path], max_bytes: int = MAX_BYTES) -> str:
     """The file with the hash of the run's recording; "" without a recording, or if it is not
-    found."""
+    found in files of `max_bytes` in all."""
     if not contacts.trajectory_sha256:
         return ""
-    left = MAX_BYTES
+    left = max_bytes
     seen = {os.path.realpath(contacts.path)}
     for folder in folders:
         # Small recordings first, as it takes seconds to read a large one.

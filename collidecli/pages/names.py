@@ -6,14 +6,17 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from collidecli.scene.episodes import shown_name
+
 if TYPE_CHECKING:
     from collidecli.pages.quantities import ResultDict
     from collidecli.pages.tables import Column
 
 
 def world_text(world: int, episode: str) -> str:
-    """A world's number, with the name of its episode if there is one."""
-    return f"{world} ({episode})" if episode else str(world)
+    """A world's number, with the name of its episode if the recording has one."""
+    name = shown_name(episode)
+    return f"{world} ({name})" if name else str(world)
 
 
 WORLD: Column = ("world", "right", lambda one: world_text(one["world"], one.get("episode", "")))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collidecli.pages.quantities import ResultDict
+from collidecli.scene.episodes import shown_name
 
 
 def pair_words(row: ResultDict) -> str:
@@ -13,4 +14,9 @@ def pair_words(row: ResultDict) -> str:
 def world_name(result: ResultDict, world: int) -> str:
     """The name of the demonstration in a world, or the number of the world."""
     names = result["demonstrations"]
-    return names[world] if names else f"world {world}"
+    return shown_name(names[world] if names else "") or f"world {world}"
+
+
+def has_named_worlds(result: ResultDict) -> bool:
+    """Whether the recording names a demonstration."""
+    return any(map(shown_name, result["demonstrations"]))

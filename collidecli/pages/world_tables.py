@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
+from collidecli.analysis.world_totals import OUTLIER_SCORE
 from collidecli.pages.quantities import ResultDict, length
-from collidecli.pages.tables import Column
+from collidecli.pages.tables import Column, pair_columns
 from collidecli.wording import count, plural
 
 MOST_SCORE = 100
@@ -17,9 +19,15 @@ WORLD_COLUMNS: list[Column] = [
     ("touches", "right", lambda row: count(row["touches"])),
     ("deepest", "right", lambda row: depth_text(row["deepest"])),
     ("frame", "right", lambda row: str(row["frame"]) if row["frame"] >= 0 else ""),
+    ("differing touches", "right", lambda row: count(row["differing_touches"])),
     ("outlier", "left", lambda row: outlier_text(row) if row["outlier"] else ""),
 ]
 """Of rows of `WorldTotals`."""
+DIFFERING_COLUMNS: list[Column] = [
+    ("against most worlds of its template", "left", lambda row: frames_text(row)),
+    ("first in frame", "right", lambda row: str(row["first_frame"])),
+]
+"""Of `differing_rows`, after the world and the pair."""
 TEMPLATE_COLUMNS: list[Column] = [
     ("template", "right", lambda row: str(row["template"])),
     ("worlds", "right", lambda row: count(row["worlds"])),
@@ -34,11 +42,39 @@ def score_text(score: float) -> str:
     return f"{score:.1f} deviations" if score < MOST_SCORE else f"over {MOST_SCORE} deviations"
 
 
+def differing_columns(narrow: int) -> list[Column]:
+    """Of `differing_rows`. narrow: both shapes in one column."""
+    world: Column = ("world", "left", lambda row: str(row["world"]))
+    return [world, *pair_columns(narrow), *DIFFERING_COLUMNS]
+
+
+def differing_rows(worlds: Sequence[ResultDict]) -> list[ResultDict]:
+    """The pairs that differ the most of each of the worlds that are outliers in differing
+    touches. worlds: rows of `WorldTotals`."""
+    return [
+        {"world": row["world"], **pair}
+        for row in worlds
+        if row["differing_score"] > OUTLIER_SCORE
+        for pair in row["differing_pairs"]
+    ]
+
+
+def frames_text(pair: ResultDict) -> str:
+    """In how many frames a pair touches otherwise than in most worlds."""
+    fewer = pair["fewer"]
+    more = pair["more"]
+    if fewer and more:
+        return f"touches in other frames: {count(fewer)} fewer, {count(more)} more"
+    words = f"{plural(fewer, 'frame')} fewer" if fewer else f"{plural(more, 'frame')} more"
+    return f"touches in {words}"
+
+
 def outlier_text(row: ResultDict) -> str:
-    """How far an outlier is from the median of all worlds, in what, and that median."""
+    """How far an outlier is from the median of the worlds, in what, and that median."""
     median = row["median"]
     middle = length(median) if row["score_of"] == "depth" else f"{median:g}"
-    return f"{score_text(row['score'])} in {row['score_of']}, median {middle}"
+    quantity = row["score_of"].replace("_", " ")
+    return f"{score_text(row['score'])} in {quantity}, median {middle}"
 
 
 def depth_text(distance: float | None) -> str:

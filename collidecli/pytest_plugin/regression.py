@@ -86,8 +86,12 @@ class ContactsRegression:
             ) from None
         for text in result.warnings:
             warnings.warn(ContactsWarning(text), stacklevel=2)
-        is_one = isinstance(scene, (str, os.PathLike))
-        self._compare(name, obtained, allowed, str(self._here.parent / scene) if is_one else "")
+        sources: dict[str, str] = {}
+        if isinstance(scene, (str, os.PathLike)):
+            sources["scene_b"] = str(self._here.parent / scene)
+        if trajectory is not None:
+            sources["trajectory_b"] = str(self._here.parent / trajectory)
+        self._compare(name, obtained, allowed, sources)
 
     def check_file(self, contacts: PathLike, *, basename: str | None = None) -> None:
         """Fails the test if a contact set file differs from the baseline.
@@ -103,7 +107,7 @@ class ContactsRegression:
             raise pytest.fail.Exception(
                 f"{contacts}: cannot be read: {error.strerror}", pytrace=False
             ) from None
-        self._compare(name, obtained, allowed)
+        self._compare(name, obtained, allowed, {})
 
     def _begun(self, basename: str | None) -> tuple[str, Path, dict[str, Any]]:
         """Name of the baseline, path of the obtained set, and the tolerances of a check that
@@ -135,10 +139,10 @@ class ContactsRegression:
         return self._here.with_suffix("") / f"{name}.h5"
 
     def _compare(
-        self, name: str, obtained: Path, allowed: Mapping[str, Any], scene: str = ""
+        self, name: str, obtained: Path, allowed: Mapping[str, Any], sources: Mapping[str, Any]
     ) -> None:
-        """Fails the test if a contact set differs from the baseline. scene: of the set, "" where it
-        is searched for."""
+        """Fails the test if a contact set differs from the baseline. allowed, sources: fields of
+        the DiffRequest, tolerances and where scene and recording are."""
         __tracebackhide__ = True
         baseline = self._baseline(name)
         if not baseline.exists() and self._written(obtained, baseline):
@@ -155,7 +159,7 @@ class ContactsRegression:
             return
         force = self._asked("--force-regen")
         try:
-            compared = diff(DiffRequest(str(baseline), str(obtained), **allowed, scene_b=scene))
+            compared = diff(DiffRequest(str(baseline), str(obtained), **allowed, **sources))
         except CollideError as error:
             if not (force or self._asked("--regen-all")) or str(baseline) not in error.where:
                 raise pytest.fail.Exception(str(error), pytrace=False) from None
@@ -173,7 +177,7 @@ class ContactsRegression:
                 pytest.fail(words, pytrace=False)
             return
         assert compared is not None
-        words = self._words(compared.as_dict(), baseline, obtained, allowed)
+        words = self._words(compared.as_dict(), baseline, obtained, allowed, sources)
         raise ContactsDiffer(words, f"{DIFFERENT}: {', '.join(compared.reasons)}")
 
     def _allowed(self) -> dict[str, Any]:
@@ -216,19 +220,24 @@ class ContactsRegression:
         return True
 
     def _words(
-        self, record: Mapping[str, Any], baseline: Path, obtained: Path, allowed: Mapping[str, Any]
+        self,
+        record: Mapping[str, Any],
+        baseline: Path,
+        obtained: Path,
+        allowed: Mapping[str, Any],
+        sources: Mapping[str, Any],
     ) -> str:
         """Table of differences and paths of the files; writes the report beside the obtained
         file."""
         report = obtained.with_name(obtained.name.replace(".obtained.h5", ".diff.md"))
         report.write_text(markdown(record), encoding="utf-8")
-        page = write_page(baseline, obtained, report.with_suffix(".html"), allowed)
+        page = write_page(baseline, obtained, report.with_suffix(".html"), allowed, sources)
         rows = {
             "baseline": baseline,
             "obtained": obtained,
             "report": report,
             **({"page": page} if page else {}),
-            "look": diff_command(baseline, obtained, allowed),
+            "look": diff_command(baseline, obtained, allowed, sources),
             "accept": shlex.join(["pytest", self._case(), "--force-regen"]),
         }
         lines = [f"{name:10}{value}" for name, value in rows.items()]
@@ -257,7 +266,11 @@ def warn_of_no_contacts(baseline: Path) -> None:
 
 
 def write_page(
-    baseline: Path, obtained: Path, output: Path, allowed: Mapping[str, Any]
+    baseline: Path,
+    obtained: Path,
+    output: Path,
+    allowed: Mapping[str, Any],
+    sources: Mapping[str, Any],
 ) -> Path | None:
     """Writes the page of `collide report`; None if its packages are not installed."""
     if find_spec("matplotlib") is None or find_spec("jinja2") is None:
@@ -268,6 +281,6 @@ def write_page(
     kept = {
         name: value for name, value in allowed.items() if name in ("atol", "rtol", "ignore_shallow")
     }
-    result = report(ReportRequest(str(obtained), str(baseline), **kept))
+    result = report(ReportRequest(str(obtained), str(baseline), **kept, **sources))
     output.write_text(report_page(result.as_dict()), encoding="utf-8")
     return output

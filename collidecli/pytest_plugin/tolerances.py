@@ -82,7 +82,9 @@ def _texts(value: Any) -> list[str]:
     return [str(item) for item in value]
 
 
-def diff_command(baseline: Path, obtained: Path, allowed: Mapping[str, Any]) -> str:
+def diff_command(
+    baseline: Path, obtained: Path, allowed: Mapping[str, Any], sources: Mapping[str, Any]
+) -> str:
     """The command line of `collide diff` with this comparison."""
     words = ["collide", "diff", str(baseline), str(obtained)]
     for name, value in allowed.items():
@@ -95,4 +97,6 @@ def diff_command(baseline: Path, obtained: Path, allowed: Mapping[str, Any]) -> 
                 for item in ([value] if name in _VALUES else value)
                 for word in (option, str(item))
             ]
+    for name, path in sources.items():
+        words += [f"--{name.replace('_', '-')}", path]
     return shlex.join(words)

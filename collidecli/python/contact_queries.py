@@ -6,7 +6,7 @@ import math
 import os
 import warnings
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -99,7 +99,7 @@ class ContactQueries:
         threshold: float | str = 0.0,
         merge_gap: int = 0,
         merge_seconds: float | None = None,
-        by: str = "shapes",
+        by: Literal["shapes", "bodies", "particles"] = "shapes",
         include: str | Sequence[str] = (),
         exclude: str | Sequence[str] = (),
         bodies: str | Sequence[str] = (),
@@ -160,7 +160,9 @@ class ContactQueries:
         return NamedColumns(rows, self._unknown_seconds(DURATION))
 
     @python_call
-    def nominal_forces(self, stiffness: float, *, by: str = "contacts") -> NamedColumns:
+    def nominal_forces(
+        self, stiffness: float, *, by: Literal["contacts", "pairs"] = "contacts"
+    ) -> NamedColumns:
         """Nominal penalty forces of contacts, in the order of the contacts. Poses determine no
         forces, see docs/reference/sensors.md.
 

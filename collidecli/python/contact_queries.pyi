@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pandas
@@ -27,7 +27,7 @@ class ContactQueries:
         threshold: float | str = 0.0,
         merge_gap: int = 0,
         merge_seconds: float | None = None,
-        by: str = "shapes",
+        by: Literal["shapes", "bodies", "particles"] = "shapes",
         include: str | Sequence[str] = (),
         exclude: str | Sequence[str] = (),
         bodies: str | Sequence[str] = (),
@@ -37,7 +37,9 @@ class ContactQueries:
         frames: str | int | slice = "",
         sweep: bool = False,
     ) -> NamedColumns: ...
-    def nominal_forces(self, stiffness: float, *, by: str = "contacts") -> NamedColumns: ...
+    def nominal_forces(
+        self, stiffness: float, *, by: Literal["contacts", "pairs"] = "contacts"
+    ) -> NamedColumns: ...
     def _unknown_seconds(self, name: str) -> dict[str, InputError]: ...
     def to_pandas(
         self,

@@ -92,8 +92,9 @@ def collide(
     Args:
         model: a result of `ModelBuilder.finalize`.
         body_q: poses float32 or float64[frames, worlds, bodies, 7], x y z then qx qy qz qw, in the
-            order of the model's bodies; one world moves all worlds. Or a `Motion`. None is the
-            model's resting pose.
+            order of the model's bodies; one world moves all worlds. If the worlds of all templates
+            have n bodies, also [frames, worlds, n, 7], of each world those of its template. Or a
+            `Motion`. None is the model's resting pose.
         time: of each frame of an array of poses, not decreasing [s]; or fps: frames a second, the
             first at 0 s. Without them times are unknown: every `time` of the results is the number
             of its frame, and columns and results in seconds, such as `slip`, are refused.
@@ -292,9 +293,7 @@ def motion_of(
         particles = checked_particles(particle_q, model)
         rest = np.tile(model.bodies.pose, (len(particles), 1, 1, 1))
         poses = rest if body_q is None else np.asarray(body_q)
-        body_q = PoseArray(
-            poses, model.bodies.path, particles, frame_times(len(particles), time, fps)
-        )
+        body_q = PoseArray(poses, model, particles, frame_times(len(particles), time, fps))
     if body_q is None:
         return RestingMotion(model.bodies.pose[None])
     if hasattr(body_q, "read"):
@@ -302,7 +301,7 @@ def motion_of(
     else:
         poses = np.asarray(body_q)
         times = frame_times(len(poses) if poses.ndim else 0, time, fps)
-        motion = PoseArray(poses, model.bodies.path, time=times)
+        motion = PoseArray(poses, model, time=times)
     check_worlds(motion, model, "body_q", "give the poses of one world, or of each")
     if not len(motion.time):
         raise InputError("the motion has no frames", "body_q", "give one frame at least")

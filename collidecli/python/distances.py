@@ -35,11 +35,15 @@ class Shape:
             "mesh" or "heightfield".
         xform: its pose, x y z qx qy qz qw; None is the identity.
         arguments: sizes and geometry, as of `ModelBuilder.add_shape_<kind>`: radius=0.5, or
-            vertices=v, faces=f [m].
+            vertices=v, faces=f [m]. Sizes that are not given
+            have the defaults of these.
     Raises InputError for an unknown kind or invalid arguments.
     """
 
     def __init__(self, kind: str, xform: Sequence[float] | None = None, **arguments: Any) -> None:
+        """Makes the shape of `add_shape_<kind>`. Sizes that are not given are Newton's: a radius of
+        1; half heights, and hx, hy and hz of a box, of 0.5; rx=1, ry=0.75, rz=0.5; hx, hy and base
+        of a heightfield of 1 [m]."""
         if kind not in KINDS:
             raise InputError(f"kind is {kind!r}", "Shape", f"give one of: {', '.join(KINDS)}")
         self.kind, self.pose = kind, checked_pose(xform, "Shape")

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 PathLike = str | os.PathLike[str]
 Progress = Callable[[int, int], None] | None
 """Called with the number of frames done and the number of all frames."""
+ARRAYS = "arrays"
+"""Key of the metadata of a field of arrays, which Python has and JSON does not."""
 
 
 @dataclass(frozen=True)
@@ -131,7 +133,11 @@ def plain(value: Any) -> Any:
     if isinstance(value, float):
         return value if math.isfinite(value) else str(value)
     if is_dataclass(value):
-        return {member.name: plain(getattr(value, member.name)) for member in fields(value)}
+        return {
+            member.name: plain(getattr(value, member.name))
+            for member in fields(value)
+            if ARRAYS not in member.metadata
+        }
     if isinstance(value, Mapping):
         return {key: plain(item) for key, item in value.items()}
     return [plain(item) for item in value] if isinstance(value, (list, tuple)) else value

@@ -12,7 +12,10 @@ import numpy as np
 from collidecli.errors import InputError
 from collidecli.scene.expression_hints import expression_fix
 from collidecli.scene.name_patterns import compiled, is_expression, matcher, split_patterns
-from collidecli.wording import did_you_mean
+from collidecli.wording import did_you_mean, some_names
+
+FIXED_BODIES = "shapes that are fixed to the world have no body: give their own names"
+"""What to do about a pattern that matches a static body alone."""
 
 
 class Sides(NamedTuple):
@@ -56,10 +59,19 @@ class NamedItems:
         for pattern in patterns:
             met = self.met(pattern, option)
             if not met.any():
-                paths = [*self.path, *self.body_path]
-                raise _unmatched(pattern, self.of, option, paths, self.advice)
+                raise self._without_match(pattern, option)
             matched |= met
         return matched
+
+    def _without_match(self, pattern: str, option: str) -> InputError:
+        """The error of a pattern that no item has, with a remedy that selects one."""
+        moved = set(np.unique(self.body).tolist())
+        fixed = [path for row, path in enumerate(self.body_path) if row not in moved]
+        if found := list(filter(matcher(pattern, option), fixed)):
+            what = f"'{pattern}' matches only {some_names(found)}, which has no shape to select"
+            return InputError(what, option, f"{FIXED_BODIES}; {self.advice}")
+        bodies = [path for row, path in enumerate(self.body_path) if row in moved]
+        return _unmatched(pattern, self.of, option, [*self.path, *bodies], self.advice)
 
     def sides(self, between: Sequence[str], option: str) -> Sides:
         """Items of two patterns. Raises InputError for another number of them, and for one without

@@ -27,6 +27,8 @@ from collidecli.storage.output_folders import OutputFolders
 from collidecli.storage.process_activity import show_outputs
 from collidecli.temporary_folders import is_abandoned, owned_name, owned_names
 
+ANOTHER_PATH = "choose another path, or pass --force"
+"""The remedy for an output that exists."""
 _STOP_SIGNALS = (signal.SIGTERM, signal.SIGHUP) if hasattr(signal, "SIGHUP") else (signal.SIGTERM,)
 _PARTIAL: set[Path] = set()
 """Temporary files of this process."""
@@ -104,9 +106,7 @@ class AtomicOutput:
                 "the output is not a regular file", str(self.path), "choose another output path"
             )
         if not self._force:
-            raise OutputError(
-                "the output exists already", str(self.path), "choose another path, or pass --force"
-            )
+            raise OutputError("the output exists already", str(self.path), ANOTHER_PATH)
 
     def _make_folder(self) -> None:
         try:

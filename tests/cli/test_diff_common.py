@@ -69,7 +69,7 @@ def test_a_body_is_named_where_no_shape_is_common(differences, collide):
     assert sizes == {"b": ([0.15, 0.1, 0.1], [0.17, 0.1, 0.1]), "tip": ([0.1], [0.11])}
     shown = collide("diff a/out.h5 b/out.h5").out
     assert f"the body b is in all {common['pairs']} differing pairs\n" in shown
-    assert "of tip: its size (radius) is (0.1) in A, (0.11) in B" in shown
+    assert "  tip: its size (radius) is (0.1) in A, (0.11) in B" in shown
 
 
 def test_two_common_bodies_have_their_own_differences(here, collide):

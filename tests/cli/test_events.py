@@ -304,7 +304,12 @@ def test_tables_have_the_rows_of_the_file(called):
 
 
 def test_the_summary_has_pairs_then_distances(cell, collide):
-    assert re.search(r"pairs +8, 24 distances measured\n", collide.ok("clearance cell.xml").out)
+    shown = collide.ok("clearance cell.xml").out
+    assert re.search(r"pairs +8, 24 distances measured\n", shown)
+    assert re.search(
+        r"points +nearest points and normals: --json, and in all frames -o FILE", shown
+    )
+    assert "nearest points" not in collide.ok("clearance cell.xml -o points.h5").out
 
 
 def test_chosen_pairs_have_the_distances_of_all_pairs(called):

@@ -16,7 +16,7 @@ import pytest
 
 from collidecli.analysis.totals import ContactCounts
 from collidecli.engine.narrowphase.collider_table import ROUTES
-from tests.cli.conftest import RUN, refusals
+from tests.cli.conftest import RUN, refusals, write_poses
 from tests.support.contact_sets import Edited, made_up
 from tests.support.usd_scenes import at, mesh, sphere, write_usda
 
@@ -277,6 +277,45 @@ def test_contact_set_whatever_it_is_called(here, collide):
     ):
         assert word in table
     assert re.search(r"^ far +sphere +far", table, re.M), "shapes without a contact are listed too"
+
+
+@pytest.mark.parametrize("touch_only", [False, True])
+def test_worlds_that_touch_in_other_pairs_and_frames(here, collide, touch_only):
+    geom = '<geom name="{}" type="sphere" size="0.1"/>'
+    bodies = "".join(
+        f'<body name="{name}"><freejoint/>{geom.format(name)}</body>' for name in ("ball", "cup")
+    )
+    (here / "two.xml").write_text(f"<mujoco><worldbody>{bodies}</worldbody></mujoco>")
+    poses = np.zeros((30, 9, 2, 7))
+    poses[..., 6] = 1.0
+    poses[:, :, 1, 0] = np.where(np.arange(30) < 8, 0.15, 0.4)[:, None]  # touch in 8 frames
+    poses[:, 4] = poses[::-1, 4]
+    poses[:, 7, 1, 0] = 0.4
+    write_poses(here / "two.h5", poses, ["ball", "cup"])
+    flags = ["--touch-only"] if touch_only else []
+    collide("run", "two.xml", "-t", "two.h5", "--gap", "0", "-o", "out.h5", *flags)
+    reported = collide.result("report out.h5 --by world -o page.html")["by_world"]["listed"]
+    results = [reported]
+    if not touch_only:
+        results.append(collide.result("inspect out.h5")["by_world"])
+        shown = collide("inspect out.h5").out
+        assert re.search(r"^ 4 .*touches in other frames: 8 fewer, 8 more +0$", shown, re.M)
+        assert re.search(r"^ 7 .*touches in 8 frames fewer +0$", shown, re.M)
+    for rows in results:
+        found = {row["world"]: row for row in rows}
+        assert {row["world"] for row in rows[:2]} == {4, 7}
+        assert {w for w, row in found.items() if row["outlier"]} == {4, 7}
+        assert [found[w]["differing_touches"] for w in range(9)] == [0, 0, 0, 0, 16, 0, 0, 8, 0]
+        pair = {"shape0": "ball", "shape1": "cup", "first_frame": 0, "fewer": 8}
+        assert found[4]["differing_pairs"] == [pair | {"more": 8}]
+        assert found[7]["differing_pairs"] == [pair | {"more": 0}]
+        assert found[4]["touches"] == found[0]["touches"] == 8
+        assert found[4]["score_of"] == "differing_touches"
+    page = (here / "page.html").read_text()
+    assert "touches in other frames: 8 fewer, 8 more" in page
+    chosen = collide.result("report out.h5 --by world --world 1,2,4,7,8 -o some.html")
+    listed = {row["world"]: row["differing_touches"] for row in chosen["by_world"]["listed"]}
+    assert listed == {1: 0, 2: 0, 4: 16, 7: 8, 8: 0}
 
 
 def test_a_long_table_is_cut(here, collide):

@@ -616,3 +616,8 @@ def test_the_gap_that_a_rule_needs(here, collide, rule, gap):
     collide.refused("label s.h5 --leave 5mm -o x.npz", told=told)
     collide.ok(f"run s.xml --gap {gap} --gap-rule {rule} --device cpu -o s.h5 --force")
     collide.ok("label s.h5 --leave 5mm -o x.npz")
+
+
+def test_a_missing_output_has_all_extensions(made, collide):
+    told = collide.refused("label plain.h5", told="Missing option '-o'")
+    assert all(ending in told for ending in files.ENDINGS if ending != ".hdf5"), told

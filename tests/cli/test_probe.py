@@ -7,6 +7,7 @@ import h5py
 import numpy as np
 import pytest
 
+import collidecli
 from tests.cli.conftest import FRAMES, distances, refusals, write_motion
 
 COMMAND = "probe scene.xml -t motion.h5 --device cpu"
@@ -136,6 +137,41 @@ def test_rays(probed, collide):
     assert (row[:, 1] == -1).all()
     assert paths[row[0, [0, 2]]].tolist() == ["ball", "base"]
     assert result["found"] == 2 * FRAMES
+
+
+@pytest.mark.filterwarnings("ignore:1 of the scene")
+def test_arrays_in_python_are_those_of_the_file(probed):
+    (probed / "r.csv").write_text("x,y,z,dx,dy,dz\n0,0,9,0,0,-2\n0,0,9,0,0,1\n")
+    files = ("scene.xml", "motion.h5")
+    for words, names in (
+        ({"rays": "r.csv"}, ("distance", "shape", "hit", "normal")),
+        ({"vertices_of": "ball", "threshold": 0.05}, ("distance", "shape", "near")),
+    ):
+        result = collidecli.probe(*files, "p.h5", device="cpu", force=True, **words)
+        arrays = result.arrays
+        with h5py.File("p.h5") as file:
+            for name in names:
+                stored = np.asarray(file[name])
+                assert getattr(arrays, name).dtype == stored.dtype
+                np.testing.assert_array_equal(getattr(arrays, name), stored)
+            assert list(arrays.shape_path) == file["shape_path"].asstr()[()].tolist()
+            assert arrays.time.tolist() == file["time"][()].tolist()
+        assert "arrays" not in result.as_dict()
+    assert collidecli.probe(*files, rays="r.csv", device="cpu", arrays=False).arrays is None
+
+
+@pytest.mark.filterwarnings("ignore:1 of the scene")
+def test_rows_of_rays_in_python(probed):
+    """The ray that hits has a row for each frame, with the height of the ball below it."""
+    (probed / "r.csv").write_text("x,y,z,dx,dy,dz\n0,0,9,0,0,1\n0,0,9,0,0,-2\n")
+    arrays = collidecli.probe("scene.xml", "motion.h5", rays="r.csv", device="cpu").arrays
+    rows = arrays.to_pandas()
+    assert rows["frame"].tolist() == list(range(FRAMES))
+    assert set(rows["point"]) == {1}
+    assert set(rows["shape"]) == {"ball"}
+    assert np.abs(rows["distance"] - (9.0 - HEIGHT - 0.3)).max() < 1e-12
+    assert rows["hit"].all()
+    assert arrays.to_xarray()["normal"].shape == (FRAMES, 1, 2, 3)
 
 
 def test_several_recordings(probed, collide):

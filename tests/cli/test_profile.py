@@ -4,6 +4,7 @@ import io
 import json
 import os
 import re
+from pathlib import Path
 
 import h5py
 import numpy as np
@@ -387,3 +388,26 @@ def test_sizes_are_refused_where_they_do_not_follow(here, collide):
     assert collide(*PROFILE, "--sizes", "--size-margin", "0.9").code == 2
     assert collide(*PROFILE, "--sizes", "--touch-only").code == 2
     assert collide("inspect", "scene.xml", "--sizes").code == 2
+
+
+def test_the_refusal_of_a_default_output_names_the_option(here, collide):
+    """An output of a given name is refused in the words of every output."""
+    words = "profile scene.xml -t motion.h5 --device cpu --repeats 1"
+    collide.ok(words)
+    default = collide.refused(words, code=3, told="scene.profile.h5: the output exists")
+    assert "choose another path with -o" in default
+    Path("scene.profile.h5").unlink()
+    default = collide.refused(words, code=3, told="scene.profile.json: the output exists")
+    assert "choose another path with -o" in default
+    json_alone = collide.refused(words, "-o", "scene.profile.h5", code=3, told="profile.json")
+    assert "choose another path with --json-out" in json_alone
+    given = collide.refused(words, "--json-out", "scene.profile.json", code=3, told="profile.json")
+    assert "choose another path, or" in given
+
+
+def test_the_refusal_of_a_default_contact_set_names_the_option(here, collide):
+    collide.ok("run scene.xml -t motion.h5 --device cpu")
+    words = "run scene.xml -t motion.h5 --device cpu"
+    assert "another path with -o, or" in collide.refused(words, code=3, told="exists")
+    given = collide.refused(words, "-o", "scene.contacts.h5", code=3, told="exists")
+    assert "another path, or" in given

@@ -286,6 +286,10 @@ def test_the_table_agrees_with_the_summary(swept, collide):
     assert swept.result["groups"][case.table]["deepest"]["distance"] == columns["least"].min()
     shown = collide.ok(case.run, "--sweep", "-o", "again.h5", "--force").out
     assert case.line in shown
+    title = case.table.replace("_", " ")
+    of_table = next(line for line in shown.splitlines() if re.match(rf"{title} +\d", line))
+    assert "; between frames" in of_table
+    assert ("none of their particles touches" in of_table) == (case.table == "soft_sweep")
     assert f"{count} rows of touches between frames, " in shown
     with collidecli.ContactSet.open("swept.h5") as contacts:
         held = (contacts.version, contacts.config["sweep"], "sweep_tolerance" in contacts.config)

@@ -363,8 +363,8 @@ def test_contact_sets_from_python(capsys):
     Path("ball.xml").write_text(blocks(page("docs/howto/list-touches.md"), "xml")[0])
     assert cli.main(["run", "ball.xml", "-o", "out.h5", "-q"]) == 0
     examples = blocks(page("docs/reference/python.md"), "python")
-    run_python("".join(examples[:3]), capsys)
-    run_python("".join(examples[3:6]), capsys, collidecli=collidecli, np=np)
+    run_python("".join(examples[:4]), capsys)
+    run_python("".join(examples[4:7]), capsys, collidecli=collidecli, np=np)
     for name in ("ball.png", "ball.parquet", "ball.usda", "ball.npz"):
         assert Path(name).stat().st_size > 0
 

@@ -16,7 +16,7 @@ from collidecli.importers.recordings.articulations import (
     quaternion_order,
 )
 from collidecli.importers.recordings.joint_limits import BY_NAME, ranges_of
-from collidecli.importers.recordings.joint_units import DEGREES, NORMALISED, JointUnits
+from collidecli.importers.recordings.joint_units import JointUnits
 from collidecli.importers.recordings.left_out_columns import kept_columns, naming_options
 from collidecli.importers.recordings.moved_bodies import (
     check_free,
@@ -28,7 +28,7 @@ from collidecli.importers.recordings.moved_bodies import (
 )
 from collidecli.importers.recordings.recorded_articulation import RecordedArticulation
 from collidecli.importers.recordings.recording import Target
-from collidecli.scene.episodes import Episodes
+from collidecli.scene.episodes import Episodes, shown_name
 from collidecli.scene.followed_joints import FollowedJoints
 from collidecli.scene.kinematics import (
     ArticulatedScene,
@@ -56,10 +56,6 @@ Poses = Mapping[str, Mapping[str, np.ndarray]]
 ROOT = "--root"
 BODY_FROM = "--body-from"
 ROOT_ADVICE = f"; {BODY_FROM} BODY=ARRAY is for the poses of another body"
-TABLE = "the table"
-"""Name of the one demonstration of a table, which contact sets store and messages leave out."""
-LARGE = 4.0 * np.pi
-"""A warning is given of a joint position beyond this: it is no angle in radians [rad]."""
 
 
 @dataclass(frozen=True)
@@ -140,7 +136,6 @@ def joint_state_motion(
         unit, percent, options.joint_scale, names, where, options.length_units, recorded.units
     )
     units.convert(states.values(), columns, limits)
-    unit_warnings = _large_positions(states, limits, unit, where)
     roots = poses.pop(articulation.path, {})
     bodies = {each.path: each for each in scene.articulations if each.path in poses}
     worlds = []
@@ -161,7 +156,7 @@ def joint_state_motion(
         worlds,
         np.zeros_like(origins) if roots or poses else origins,
         recorded.time,
-        [*scene.warnings, *warnings, *left_out, *unit_warnings],
+        [*scene.warnings, *warnings, *left_out],
         close,
         Episodes.of_demonstrations(lengths, len(recorded.time)),
         advice=BY_NAME,
@@ -171,7 +166,7 @@ def joint_state_motion(
 
 def _location(where: str, demonstration: str) -> str:
     """A demonstration in messages; an array of which it has the name is told once."""
-    is_named = demonstration != TABLE and not where.endswith(f": {demonstration}")
+    is_named = bool(shown_name(demonstration)) and not where.endswith(f": {demonstration}")
     return f"{where}, {demonstration}" if is_named else where
 
 
@@ -220,19 +215,3 @@ def _poses_by_path(
 def rows_of(states: np.ndarray) -> Callable[[range], np.ndarray]:
     """A function that returns rows of the states; frames after the end have the last row."""
     return lambda frames: states[np.minimum(np.asarray(frames, np.intp), len(states) - 1)]
-
-
-def _large_positions(
-    states: Mapping[str, np.ndarray], limits: np.ndarray, unit: str, where: str
-) -> list[str]:
-    """A warning where a position of a joint without limits cannot be an angle in radians. limits:
-    float64[k, 2] of the columns."""
-    unlimited = np.flatnonzero(~np.isfinite(limits).any(axis=1))
-    largest = max(
-        float(np.nanmax(np.abs(state[:, unlimited]), initial=0.0)) for state in states.values()
-    )
-    if not largest > LARGE:
-        return []
-    said = {DEGREES: "in degrees and metres", NORMALISED: "as normalised"}
-    said = said.get(unit, "in radians and metres")
-    return [f"{where}: a value is {largest:g}, and positions are read {said}; see --joint-units"]

@@ -25,7 +25,6 @@ from collidecli.importers.recordings.column_titles import (
 from collidecli.importers.recordings.content import Content
 from collidecli.importers.recordings.joint_states import (
     JOINT_OPTIONS,
-    TABLE,
     JointStates,
     coordinates_of_scene,
     joint_state_motion,
@@ -39,6 +38,7 @@ from collidecli.importers.recordings.root_columns import (
     root_poses,
 )
 from collidecli.importers.recordings.times import checked_time, long_step_warnings, rate_time
+from collidecli.scene.episodes import UNNAMED
 from collidecli.scene.kinematics import (
     ArticulatedScene,
     ArticulationKinematics,
@@ -192,9 +192,9 @@ class JointTableRecording(Recording):
         states = np.array([rows[column] for column in joints]).T.reshape(len(time), len(joints))
         roots = {}
         if columns.root is not None:
-            roots = {TABLE: root_poses(columns.root, rows, options, self._path)}
+            roots = {UNNAMED: root_poses(columns.root, rows, options, self._path)}
         bodies = {
-            path: {TABLE: root_poses(pose, rows, options, self._path)}
+            path: {UNNAMED: root_poses(pose, rows, options, self._path)}
             for path, pose in columns.bodies.items()
         }
         units = {title.name: title.unit for title in columns.joints.values() if title.unit}
@@ -202,7 +202,7 @@ class JointTableRecording(Recording):
             self._path,
             self._path,
             tuple(joints.values()),
-            {TABLE: states},
+            {UNNAMED: states},
             time,
             roots,
             units=units,

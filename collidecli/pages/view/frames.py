@@ -22,6 +22,7 @@ from collidecli.pages.view.groups import (
 )
 from collidecli.pages.view.surfaces import Faces, Surfaces
 from collidecli.scene.contact_columns import RIGID_CONTACTS
+from collidecli.scene.episodes import shown_name
 from collidecli.scene.model import GLOBAL_TEMPLATE, Model
 from collidecli.scene.motion import Motion, recorded_particles
 from collidecli.storage.contact_sets.reader import ContactSet
@@ -234,7 +235,7 @@ class ViewFrames:
         """The demonstrations of a world, or its number."""
         episodes = self._contacts.episodes
         names = () if episodes is None else episodes.of_worlds(np.array([world])).name
-        return ", ".join(names) or f"world {world}"
+        return ", ".join(filter(None, map(shown_name, names))) or f"world {world}"
 
     def rows(self, world: int) -> np.ndarray:
         """Rows of the model's shapes in a world."""

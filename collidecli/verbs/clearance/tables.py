@@ -21,6 +21,9 @@ from collidecli.pages.tables import (
 from collidecli.pages.written import written_line
 from collidecli.wording import count, plural
 
+POINTS_ELSEWHERE = "points", "nearest points and normals: --json, and in all frames -o FILE"
+"""The row of a summary where no file has the points, which the table has no columns for."""
+
 
 def clearance_table(result: ResultDict) -> RenderableType:
     """Tables of collide.clearance/1: a summary, and the nearest items."""
@@ -36,8 +39,7 @@ def clearance_table(result: ResultDict) -> RenderableType:
     )
     if result["radii"]:
         rows.append(("distances", "less margins, and less the radii of particles"))
-    if result["output"]:
-        rows.append(written_line(result))
+    rows.append(written_line(result) if result["output"] else POINTS_ELSEWHERE)
     summary = name_value_table(rows)
     return Group(summary, Fitting(partial(_nearest, result))) if result["listed"] else summary
 

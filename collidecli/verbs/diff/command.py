@@ -13,9 +13,9 @@ from collidecli.cli.commands import Verb
 from collidecli.cli.settings import option, repeated
 from collidecli.cli.several_inputs import Job, computed, listed, listed_contact_sets
 from collidecli.cli.shared_options import (
-    COMPARED_SCENES,
-    check_compared_scenes,
-    compared_scene_options,
+    COMPARED_SOURCES,
+    check_compared_sources,
+    compared_source_options,
     force_option,
     pattern_options,
     verdict_options,
@@ -35,7 +35,7 @@ BY_PAIR = "Compare what each set says about each pair in each frame: sets of oth
 BAND = "With --by-pair, least distances that differ by less are equal. [default: 0.1mm]"
 FRACTION = "Fraction of missing, extra and changed contacts."
 OF_PAIRS = ("band", "max_angle")
-NOT_OF_PAIRS = ("fields", "pairs_only", "atol", "rtol", "ignore_shallow", *COMPARED_SCENES)
+NOT_OF_PAIRS = ("fields", "pairs_only", "atol", "rtol", "ignore_shallow", *COMPARED_SOURCES)
 """Options with an effect only with --by-pair, and only without it."""
 COMPARED = "Compared data"
 compared = partial(option, section=COMPARED)
@@ -69,7 +69,7 @@ that has no partner or cannot be used; 2 an input that cannot be used.
 @compared("--by-pair", is_flag=True, help=BY_PAIR)
 @repeated("--rename", "renames", metavar="OLD=NEW,...", section=COMPARED, help=RENAMES)
 @compared("--match-frames", type=click.Choice(FRAME_MATCHES), help=MATCHES)
-@compared_scene_options("A", "B", COMPARED)
+@compared_source_options("A", "B", COMPARED)
 @option(
     "--full",
     is_flag=True,
@@ -117,8 +117,8 @@ def verb(ctx: click.Context, a: str, b: str, **values: Any) -> int:
                 f"--{name.replace('_', '-')} has no effect with{'' if by_pair else 'out'}"
                 " --by-pair."
             )
-    check_compared_scenes(values)
-    for name in COMPARED_SCENES if by_pair else ():
+    check_compared_sources(values)
+    for name in COMPARED_SOURCES if by_pair else ():
         given.pop(name)
     if not by_pair and (os.path.isdir(a) or os.path.isdir(b)):
         return _diff_folders(streams, pages, a, b, given)

@@ -17,6 +17,7 @@ from collidecli.scene.contact_columns import group_words
 from collidecli.scene.episodes import recorded_cells
 from collidecli.storage.contact_sets.reader import ContactSet
 from collidecli.storage.process_activity import reading
+from collidecli.verbs.diff.causes import Causes, causes_entry, causes_of
 from collidecli.verbs.diff.common import common_of_pairs
 from collidecli.verbs.diff.comparison import compare, limits
 from collidecli.verbs.diff.request import DiffRequest
@@ -34,7 +35,9 @@ class DiffResult(Result, schema="collide.diff/1", rows="fields"):
 
     equal: no difference exceeds what is allowed; reasons: else the differences that do, as text.
     by_hash: the content hashes are equal. first: the first cell that differs. common: what all
-    differing pairs have in common, see `common_of_pairs`, or None. pairs, fields,
+    differing pairs have in common, see `common_of_pairs`, or None. causes: what differs between the
+    scenes and between the motions, see `causes_entry`, or None for equal sets or sources. pairs,
+    fields,
     differences: the first so many, by pair of shapes, by column, and by contact. groups: of each
     table beside /rigid_contacts that both files have, rows by kind of difference and fields that
     differ. notes: what else a reader should consider.
@@ -53,6 +56,7 @@ class DiffResult(Result, schema="collide.diff/1", rows="fields"):
     first: dict[str, Any] | None
     pairs: dict[str, Any]
     common: dict[str, Any] | None
+    causes: dict[str, Any] | None
     fields: list[dict[str, Any]]
     differences: list[dict[str, Any]]
     groups: list[dict[str, Any]]
@@ -84,6 +88,7 @@ def _result(compared: Comparison, a: ContactSet, b: ContactSet) -> DiffResult:
     rigid = compared.contacts
     request = compared.request
     by_hash = bool(a.content_sha256) and a.content_sha256 == b.content_sha256
+    causes = causes_of(compared, a, b) if reasons or rigid.pairs else None
     return DiffResult(
         a=file_of(a),
         b=file_of(b),
@@ -110,8 +115,9 @@ def _result(compared: Comparison, a: ContactSet, b: ContactSet) -> DiffResult:
         **tables,
         worlds={"a": a.world_count, "b": b.world_count, "compared": worlds, **_worlds(rigid)},
         first=cells(rigid.first_cell) if rigid.first_cell >= 0 else None,
-        pairs=_pairs(rigid, cells, request.first),
-        common=common_of_pairs(compared, a, b),
+        pairs=_pairs(rigid, cells, request.first, causes),
+        common=common_of_pairs(compared, causes),
+        causes=causes_entry(causes, compared),
         fields=[_field(tally, compared, cells) for tally in rigid.fields],
         differences=_listed(rigid, cells),
         groups=groups,
@@ -206,7 +212,7 @@ class _Cells:
         self._a = a
         self._frames = frames
         self._worlds = worlds
-        self._names = names
+        self.names = names
 
     def __call__(self, cell: int) -> dict[str, Any]:
         match, world = divmod(cell, self._worlds)
@@ -222,7 +228,7 @@ class _Cells:
         }
 
     def pair(self, pair: tuple[int, int]) -> dict[str, str]:
-        return {"shape0": self._names[pair[0]], "shape1": self._names[pair[1]]}
+        return {"shape0": self.names[pair[0]], "shape1": self.names[pair[1]]}
 
 
 def file_of(contacts: ContactSet) -> dict[str, Any]:
@@ -362,7 +368,9 @@ def _beyond(table: dict[str, Any], noun: str, of: str) -> list[str]:
     return reasons
 
 
-def _pairs(table: TableDifferences, cells: _Cells, first: int) -> dict[str, Any]:
+def _pairs(
+    table: TableDifferences, cells: _Cells, first: int, causes: Causes | None
+) -> dict[str, Any]:
     tallies = sorted(table.pairs.items(), key=lambda item: (item[1].first_cell, item[0]))
     return {
         "differing": len(tallies),
@@ -373,6 +381,7 @@ def _pairs(table: TableDifferences, cells: _Cells, first: int) -> dict[str, Any]
                 "missing_cells": tally.missing_cells,
                 "extra_cells": tally.extra_cells,
                 "first": cells(tally.first_cell),
+                "causes": None if causes is None else causes.of_pair(pair, cells.names),
             }
             for pair, tally in tallies[:first]
         ],

@@ -36,6 +36,8 @@ def diff(
     first: int = 20,
     scene_a: PathLike = "",
     scene_b: PathLike = "",
+    trajectory_a: PathLike = "",
+    trajectory_b: PathLike = "",
     progress: ShowProgress = False,
 ) -> DiffResult:
     """Two contact sets compared: what is missing, extra or changed in `b`.
@@ -50,7 +52,7 @@ def diff(
         max_missing, max_extra, allow_fraction: what is allowed. pairs_only: compare only which
             pairs touch. match_frames: "step", "time" or "index"; "" chooses.
         scene_a, scene_b: file of the scene of each set, or a folder with it, to find what changed;
-            "" searches beside the set.
+            "" searches beside the set. trajectory_a, trajectory_b: of its recording.
         first: number of differences that are listed. progress: show a bar, or a function of the
             blocks done and of all.
     Returns:
@@ -80,6 +82,8 @@ def diff(
         first,
         scene_a=os.fspath(scene_a),
         scene_b=os.fspath(scene_b),
+        trajectory_a=os.fspath(trajectory_a),
+        trajectory_b=os.fspath(trajectory_b),
     )
     with shown_progress(progress, "comparing") as advance:
         return compare(request, advance)

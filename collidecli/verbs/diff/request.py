@@ -21,7 +21,7 @@ class DiffRequest:
     allow_fraction: allowed fraction of the contacts, for each of missing, extra and changed.
     match_frames: "", "step", "time" or "index". first: number of differences that are listed.
     scene_a, scene_b: file of the scene of each set, or a folder with it; "" searches beside the
-    set.
+    set. trajectory_a, trajectory_b: of its recording, found by its hash.
     """
 
     a: str
@@ -42,3 +42,5 @@ class DiffRequest:
     block_rows: int = BLOCK_ROWS
     scene_a: str = ""
     scene_b: str = ""
+    trajectory_a: str = ""
+    trajectory_b: str = ""

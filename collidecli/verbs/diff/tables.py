@@ -18,15 +18,15 @@ from collidecli.pages.tables import (
     rows_table,
 )
 from collidecli.pages.verdicts import verdict_text
+from collidecli.verbs.diff.cause_words import cause_columns, cause_lines
 from collidecli.verbs.diff.kind_columns import kind_columns
+from collidecli.verbs.diff.value_words import both_values
 from collidecli.verbs.diff.words import (
     FIELDS,
     FIRST_IN,
     KINDS,
     at_limit_text,
-    both_values,
     cell_text,
-    common_lines,
     frame_lines,
     group_lines,
     model_line,
@@ -48,7 +48,7 @@ def diff_table(result: ResultDict) -> RenderableType:
         parts += [Text(), Text("\n".join(lines))]
     if result["pairs"]["listed"]:
         parts.append(Fitting(partial(_pairs, result)))
-    parts += [Text(line) for line in common_lines(result)]
+    parts += [Text(line) for line in cause_lines(result)]
     fields = [row for row in result["fields"] if row["differing"]]
     if fields:
         parts.append(rows_table(FIELDS, fields))
@@ -120,5 +120,5 @@ def _summary(result: ResultDict) -> RenderableType:
 
 def _pairs(result: ResultDict, narrow: int) -> Listing:
     listed = result["pairs"]["listed"]
-    columns = [*pair_columns(narrow), *kind_columns(), FIRST_IN]
+    columns = [*pair_columns(narrow), *kind_columns(), FIRST_IN, *cause_columns(result)]
     return rows_table(columns, listed, more_text(result["pairs"]["differing"] - len(listed)))

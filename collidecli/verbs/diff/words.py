@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from operator import itemgetter
-from typing import Any
 
 from collidecli.analysis.differences import KINDS
 from collidecli.escaping import markdown_code, markdown_text, printable_values
 from collidecli.pages.names import world_text
-from collidecli.pages.quantities import ResultDict, length, plain
+from collidecli.pages.quantities import ResultDict
 from collidecli.pages.tables import Column, more_text
 from collidecli.pages.verdicts import Finding, Verdict, markdown_rows, markdown_section
 from collidecli.scene.contact_columns import group_words
+from collidecli.verbs.diff.cause_words import cause_columns, cause_lines
+from collidecli.verbs.diff.value_words import both_values, deviation, short
 from collidecli.wording import count, plural
 
 MAX_CELL_LENGTH = 100
@@ -64,15 +65,6 @@ def cell_text(where: ResultDict) -> str:
     return f"{frame}, world {world}, t = {time if isinstance(time, str) else f'{time:.6g}'} s"
 
 
-def deviation(value: Any, unit: str) -> str:
-    """A deviation with its unit, as text."""
-    if isinstance(value, str):
-        return value
-    if unit == "m":
-        return length(value) if value >= 1e-6 or value == 0.0 else f"{value:.3g} m"
-    return f"{plain(value, 3)} {unit}".strip()
-
-
 def model_line(difference: ResultDict) -> str:
     """A difference of the models, as one line."""
     world = f" (world {difference['world']})" if difference["world"] is not None else ""
@@ -84,40 +76,6 @@ def model_line(difference: ResultDict) -> str:
             f" {difference['a'] or difference['b']}{world}"
         )
     return f"changed: {difference['path']}: {difference['what']} {both_values(difference)}{world}"
-
-
-def both_values(difference: ResultDict) -> str:
-    """The values `a` and `b` of a difference, with digits enough to tell them apart."""
-    texts = [[short(difference[name], digits) for name in ("a", "b")] for digits in range(6, 18)]
-    a, b = next((both for both in texts if both[0] != both[1]), texts[0])
-    return f"{a} in A, {b} in B"
-
-
-def short(value: Any, digits: int = 6) -> str:
-    """A value as short text."""
-    if isinstance(value, (list, tuple)):
-        return f"({', '.join(short(item, digits) for item in value)})"
-    return (
-        f"{value:.{digits}g}" if isinstance(value, float) else "none" if value == "" else str(value)
-    )
-
-
-def common_lines(result: ResultDict) -> list[str]:
-    """Lines about what all differing pairs have in common."""
-    common = result["common"]
-    if common is None:
-        return []
-    pairs = "both differing pairs"
-    if common["pairs"] > 2:
-        pairs = f"all {count(common['pairs'])} differing pairs"
-    lines = []
-    for item in common["items"]:
-        kind = "" if item["kind"] == "shape" else f"the {item['kind']} "
-        lines.append(f"{kind}{item['path']} is in {pairs}")
-        for difference in item["differences"]:
-            whose = "its" if difference["path"] == item["path"] else f"of {difference['path']}: its"
-            lines.append(f"  {whose} {difference['what']} is {both_values(difference)}")
-    return [*lines, *([f"  {common['scenes']}"] if common["scenes"] else [])]
 
 
 def frame_lines(result: ResultDict) -> list[str]:
@@ -220,7 +178,15 @@ def markdown(result: ResultDict, title: str = "collide diff") -> str:
     pairs = result["pairs"]["listed"]
     sides = [[name, *_sides(result, name)] for name in ("file", "frames", "worlds", "contacts")]
     wrong = [model_line(row) for row in result["model"]["listed"]] + frame_lines(result)
-    of_pairs = [[*pair_cells(row), cell_text(row["first"])] for row in pairs]
+    of_causes = [title for title, _, _ in cause_columns(result)]
+    of_pairs = [
+        [
+            *pair_cells(row),
+            cell_text(row["first"]),
+            *(markdown_cell(text(row)) for _, _, text in cause_columns(result)),
+        ]
+        for row in pairs
+    ]
     more = result["pairs"]["differing"] - len(pairs)
     fields = [[text(row) for _, _, text in FIELDS] for row in result["fields"] if row["differing"]]
     ignored = contacts["ignored_shallow"]
@@ -230,8 +196,8 @@ def markdown(result: ResultDict, title: str = "collide diff") -> str:
         [markdown_cell(verdict(result), most=1000)],
         markdown_rows(["", "A", "B"], sides),
         [f"- {markdown_cell(line, most=300)}" for line in wrong],
-        [f"- {markdown_cell(line.strip(), most=300)}" for line in common_lines(result)],
-        markdown_rows(["shape 0", "shape 1", *KINDS, "first in"], of_pairs),
+        [f"- {markdown_cell(line.strip(), most=300)}" for line in cause_lines(result)],
+        markdown_rows(["shape 0", "shape 1", *KINDS, "first in", *of_causes], of_pairs),
         [more_text(more)] if pairs and more else [],
         markdown_rows([title for title, _, _ in FIELDS], fields),
         [f"- {markdown_cell(line.strip(), most=300)}" for line in group_lines(result)],

@@ -23,6 +23,7 @@ from collidecli.pages.tables import (
     pair_columns,
     rows_table,
 )
+from collidecli.scene.episodes import shown_name
 from collidecli.scene.option_values import EVENT_COLUMNS
 from collidecli.wording import count, plural
 
@@ -142,7 +143,9 @@ def _between_frames(result: ResultDict) -> RenderableType:
 
 def _intervals(result: ResultDict, narrow: int) -> Listing:
     """narrow: the names of a pair in one column."""
-    with_worlds = result["worlds"]["count"] > 1 or result["frames"]["episodes"] is not None
+    with_worlds = result["worlds"]["count"] > 1 or any(
+        shown_name(interval.get("episode", "")) for interval in result["listed"]
+    )
     more = more_text(result["intervals"]["count"] - len(result["listed"]), "touch", "touches")
     columns: list[Column] = [
         *([WORLD] if with_worlds else []),

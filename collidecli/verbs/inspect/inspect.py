@@ -15,6 +15,7 @@ import numpy as np
 
 from collidecli.analysis.buffer_counts import BufferCounts
 from collidecli.analysis.buffer_settings import SceneFacts, sizes_dict
+from collidecli.analysis.differing_touches import DifferingTouches
 from collidecli.analysis.set_source import ContactSetSource, contact_set_source, read_timing
 from collidecli.analysis.template_differences import column_differences, template_rows
 from collidecli.analysis.totals import ColumnRanges, ContactCounts, Tally
@@ -245,7 +246,10 @@ def inspect_contact_set(path: str, size_margin: float | None = None) -> ContactS
         names = Names.of(contacts.shapes.path, contacts.shapes.template)
         tally = Tally(names, contacts.shapes.is_trigger)
         ranges = ColumnRanges(contacts.optional_columns)
-        worlds = WorldTotals(contacts.world_count, trigger=contacts.shapes.is_trigger)
+        worlds = WorldTotals(
+            DifferingTouches(contacts.world_template, len(contacts.shapes), contacts.episodes),
+            trigger=contacts.shapes.is_trigger,
+        )
         counts = None
         if size_margin is not None:
             check_has_contacts(contacts)
@@ -280,7 +284,7 @@ def inspect_contact_set(path: str, size_margin: float | None = None) -> ContactS
             by_world=(
                 None
                 if contacts.world_count < 2 or contacts.groups.keys() & PAIR_NAMES
-                else worlds.rows(contacts.world_template)
+                else worlds.rows(contacts.world_template, contacts.shapes.path)
             ),
             templates=_templates(contacts, body),
             sizes=(

@@ -32,8 +32,15 @@ from collidecli.pages.tables import (
     stacked,
     stage_columns,
 )
-from collidecli.pages.world_tables import TEMPLATE_COLUMNS, WORLD_COLUMNS, path_words
+from collidecli.pages.world_tables import (
+    TEMPLATE_COLUMNS,
+    WORLD_COLUMNS,
+    differing_columns,
+    differing_rows,
+    path_words,
+)
 from collidecli.scene.contact_columns import GROUPS_BY_NAME, group_words
+from collidecli.scene.episodes import shown_name
 from collidecli.scene.options import changed_options
 from collidecli.wording import count, plural
 
@@ -289,7 +296,7 @@ def _with_bodies(
 
 
 EPISODE_COLUMNS: list[Column] = [
-    ("demonstration", "left", itemgetter("name")),
+    ("demonstration", "left", lambda one: shown_name(one["name"])),
     ("world", "right", lambda one: str(one["world"])),
     ("frames", "right", lambda one: count(one["frame_count"])),
     ("first", "right", lambda one: str(one["first_frame"])),
@@ -350,7 +357,9 @@ def contacts_table(result: ResultDict, limit: int | None) -> RenderableType:
     """Tables of collide.inspect.contacts/1."""
     parts: list[RenderableType] = [name_value_table(_contacts_rows(result))]
     if result["episodes"]:
-        parts.append(_limited(EPISODE_COLUMNS, result["episodes"], limit))
+        is_named = any(shown_name(one["name"]) for one in result["episodes"])
+        columns = EPISODE_COLUMNS if is_named else EPISODE_COLUMNS[1:]
+        parts.append(_limited(columns, result["episodes"], limit))
     parts += pair_tables(result)
     if words := path_words(result["worlds"], len(result.get("templates") or [None])):
         parts.append(name_value_table([("paths", words)]))
@@ -359,6 +368,10 @@ def contacts_table(result: ResultDict, limit: int | None) -> RenderableType:
         more = more_text(len(worlds) - len(worlds[:shown]), "world")
         more += ", which --all lists" if more else ""
         parts.append(rows_table(WORLD_COLUMNS, worlds[:shown], *((more,) if more else ())))
+        if differing := differing_rows(worlds):
+            parts.append(
+                Fitting(lambda narrow: _limited(differing_columns(narrow), differing, limit))
+            )
     if templates := result.get("templates"):
         parts.append(_limited(TEMPLATE_COLUMNS, templates, limit))
     if sizes := result.get("sizes"):

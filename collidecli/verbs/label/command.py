@@ -293,7 +293,8 @@ def _label_sets(streams: Streams, contact_sets: Sequence[str], values: dict[str,
     )
     if output is None:
         raise click.UsageError(
-            "Missing option '-o' / '--output': a file with the extension .parquet, .npz or .h5."
+            "Missing option '-o' / '--output': a file with the extension .parquet, .npz, .csv"
+            " or .h5."
         )
     if (between := values.pop("between")) is not None:
         if values["sensors"] or values["partners"]:

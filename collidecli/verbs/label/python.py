@@ -6,7 +6,7 @@ import os
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -37,7 +37,7 @@ def label(
     sensors: str | Sequence[str] = (),
     partners: str | Sequence[str] = (),
     between: str | Sequence[str] = (),
-    by: str = "bodies",
+    by: Literal["shapes", "bodies"] = "bodies",
     enter: float | str = 0.0,
     leave: float | str | None = None,
     min_frames: int = 1,

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
 LEAST_PART = 0.3
 """Part of a row's height that two texts of its axis are apart at least."""
-LINE_HEIGHT = 0.84
-"""Part of a row's height that is its line's."""
+LINE_HEIGHT = 1.0 - LEAST_PART
+"""Part of a row's height that is its line's; the texts of the next row are beyond the rest."""
 
 
 @dataclass(frozen=True)
@@ -93,7 +93,7 @@ def _value_axis(
     low, high = ends
     scale = LINE_HEIGHT / ((high - low) or 1.0)
     shown = sorted({low, 0.0, high} if (high - low) * scale else {0.0})
-    if len(shown) == 3 and min(-low, high) < LEAST_PART * (high - low):
+    if len(shown) == 3 and min(-low, high) * scale < LEAST_PART:
         shown.remove(low if -low < high else high)  # its text would be on that of 0
     offsets = [0.5 * LINE_HEIGHT + (low - value) * scale for value in shown]
     places = [row + offset for row in range(rows) for offset in offsets]

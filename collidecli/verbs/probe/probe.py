@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -24,10 +24,11 @@ from collidecli.motions.probes import (
 from collidecli.motions.requests import EngineRequest
 from collidecli.motions.scenes import MotionResult, scene_in_motion
 from collidecli.results.outputs import check_ending, check_output
-from collidecli.results.result import Progress
+from collidecli.results.result import ARRAYS, Progress
 from collidecli.scene.chosen_pairs import trigger_notes
 from collidecli.scene.model import Model
 from collidecli.storage.atomic_output import AtomicOutput
+from collidecli.verbs.probe.arrays import ProbeArrays, joined_arrays
 from collidecli.verbs.probe.files import ENDINGS, MapArrays, Write, written_map
 
 VERTICES = "vertices"
@@ -68,7 +69,8 @@ class ProbeResult(MotionResult, schema="collide.probe/1", rows="listed"):
     kind: "vertices", "points" or "rays". points: number of them. found: points in all cells with a
     distance, of rays those with a crossing. near: points in all cells within the threshold, None
     without one. listed: the nearest points over the whole motion, each with its least distance, the
-    shape it is from, and the frame, time and world.
+    shape it is from, and the frame, time and world. arrays: all values, of the Python function
+    alone.
     """
 
     kind: str
@@ -81,6 +83,9 @@ class ProbeResult(MotionResult, schema="collide.probe/1", rows="listed"):
     warnings: tuple[str, ...]
     output: str | None
     bytes: int | None
+    arrays: ProbeArrays | None = field(
+        default=None, repr=False, compare=False, metadata={ARRAYS: True}
+    )
 
 
 def check_probe(request: ProbeRequest) -> None:
@@ -104,8 +109,12 @@ def check_probe(request: ProbeRequest) -> None:
         check_output(request.output, request.force, (*request.scenes, request.trajectory, *files))
 
 
-def probe(request: ProbeRequest, progress: Progress = None) -> ProbeResult:
+def probe(
+    request: ProbeRequest, progress: Progress = None, *, keep_arrays: bool = False
+) -> ProbeResult:
     """Measures the points or rays of a motion and writes the output.
+
+    keep_arrays: whether the result has all values.
 
     Raises InputError for an unusable scene, recording, file or selection, OutputError; then there
     is no output.
@@ -119,15 +128,20 @@ def probe(request: ProbeRequest, progress: Progress = None) -> ProbeResult:
             request.engine, model, motion, chosen_probes(request, scene, model), device
         )
         tally = _Tally(probed, request)
+        values = map_arrays(request).values
+        kept: list[dict[str, np.ndarray]] = []
         done = 0
         with _written(request, scene, probed) as write:
             for block in probed.blocks():
                 write(block)
                 tally.add(block)
+                if keep_arrays:
+                    kept.append(values(block))
                 done += len(block.distance)
                 if progress:
                     progress(done, len(motion.time))
-        return tally.result(request, scene)
+        result = tally.result(request, scene)
+        return replace(result, arrays=joined_arrays(probed, kept)) if kept else result
     finally:
         motion.close()
 

@@ -45,6 +45,7 @@ def probe(
     threshold: float | str | None = None,
     first: int = 20,
     force: bool = False,
+    arrays: bool = True,
     progress: ShowProgress = False,
     **options: Any,
 ) -> ProbeResult:
@@ -61,11 +62,14 @@ def probe(
         partners: patterns of the shapes that are measured from; () is all others.
         threshold: add an array of which points are at most this near, in metres or as a text.
         first: number of the nearest points in `listed`. force: replace the output.
+        arrays: keep all values in memory, 12 bytes or more for each point, world and frame; False
+            for outputs that are larger than that.
         progress: show a bar, or a function of the frames done and of all.
         options: of `collide probe` for scenes and recordings, with underscores.
     Returns:
         `listed`, the nearest points over the whole motion with distance [m], shape, frame and time
-        [s]; counts; and `to_pandas()`, a row for each of them.
+        [s]; counts; and `to_pandas()`, a row for each of them. `arrays`, the `ProbeArrays` of all
+        frames, worlds and points, with `to_pandas()` and `to_xarray()` of their own.
     Raises:
         InputError: as `collide probe` does. OutputError. Its warnings are `UserWarning`.
     """
@@ -87,7 +91,7 @@ def probe(
         force=force,
     )
     with shown_progress(progress, "measuring") as advance:
-        result = measure(request, advance)
+        result = measure(request, advance, keep_arrays=arrays)
     for text in result.warnings:
         warnings.warn(text, stacklevel=3)
     return result

@@ -28,6 +28,7 @@ def probe(
     threshold: float | str | None = None,
     first: int = 20,
     force: bool = False,
+    arrays: bool = True,
     progress: ShowProgress = False,
     worlds: int | None = None,
     frames: str | int | slice = "",

@@ -12,7 +12,7 @@ import click
 
 from collidecli.cli.buffer_options import size_margin_of, size_options
 from collidecli.cli.commands import Verb
-from collidecli.cli.scene_inputs import default_output, scenes_and_recording
+from collidecli.cli.scene_inputs import default_output, default_path, scenes_and_recording
 from collidecli.cli.settings import option, repeated
 from collidecli.cli.shared_options import (
     cache_options,
@@ -97,9 +97,12 @@ def verb(ctx: click.Context, scenes: tuple[str, ...], **values: Any) -> int:
     inputs = (*scenes, trajectory)
     output, json_output = _outputs(values, scenes, trajectory)
     if output:
-        check_output(output, values["force"], inputs, HDF5_ENDINGS, "a profile")
+        with default_path("" if values["output"] else "-o"):
+            check_output(output, values["force"], inputs, HDF5_ENDINGS, "a profile")
     if json_output:
-        check_output(json_output, values["force"], inputs, (".json",), "a profile as JSON")
+        option = "--json-out" if values["output"] else "-o"
+        with default_path("" if values["json_out"] else option):
+            check_output(json_output, values["force"], inputs, (".json",), "a profile as JSON")
     if values["trace"]:
         check_output(values["trace"], values["force"], inputs, *TRACE)
     # All outputs are checked before the imports, which take longer.

@@ -13,9 +13,10 @@ from collidecli.cli.commands import Verb
 from collidecli.cli.settings import option, repeated
 from collidecli.cli.several_inputs import Job, computed, listed, listed_contact_sets
 from collidecli.cli.shared_options import (
+    COMPARED_SOURCES,
     body_option,
-    check_compared_scenes,
-    compared_scene_options,
+    check_compared_sources,
+    compared_source_options,
     force_option,
     pattern_options,
     together,
@@ -119,7 +120,7 @@ def requested(file: str, values: dict[str, Any]) -> Any:
     help="Show the differences from this contact set.",
 )
 @tolerance_options
-@compared_scene_options("the baseline", "the contact set", AGAINST)
+@compared_source_options("the baseline", "the contact set", AGAINST)
 @option("-o", "--output", metavar="FILE|FOLDER", section=OUTPUT, help=PAGE)
 @force_option
 @option(
@@ -145,9 +146,12 @@ def verb(ctx: click.Context, files: tuple[str, ...], **values: Any) -> int:
         values["atol"] or values["rtol"] or values["ignore_shallow"] is not None
     ):
         raise click.UsageError("--atol, --rtol and --ignore-shallow need --against.")
-    if not values["against"] and (values["scene_a"] or values["scene_b"]):
-        raise click.UsageError("--scene-a and --scene-b need --against.")
-    check_compared_scenes(values)
+    if not values["against"]:
+        for names in (COMPARED_SOURCES[:2], COMPARED_SOURCES[2:]):
+            if any(values[name] for name in names):
+                words = " and ".join(f"--{name.replace('_', '-')}" for name in names)
+                raise click.UsageError(f"{words} need --against.")
+    check_compared_sources(values)
     output, force, skip_existing = (
         values.pop(name) for name in ("output", "force", "skip_existing")
     )

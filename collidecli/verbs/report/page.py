@@ -10,7 +10,7 @@ from typing import Any
 from collidecli.analysis.differences import KINDS
 from collidecli.escaping import printable_values
 from collidecli.pages.between_frames import least_text, time_text
-from collidecli.pages.pair_words import pair_words, world_name
+from collidecli.pages.pair_words import has_named_worlds, pair_words, world_name
 from collidecli.pages.parts import (
     columns_table,
     figure_list,
@@ -32,15 +32,15 @@ from collidecli.pages.quantities import (
 )
 from collidecli.pages.tables import CALLS, more_text, stage_columns
 from collidecli.pages.time_axis import time_axis
-from collidecli.pages.world_tables import WORLD_COLUMNS
+from collidecli.pages.world_tables import WORLD_COLUMNS, differing_columns, differing_rows
 from collidecli.scene.options import changed_options
 from collidecli.verbs.audit.page import audit_section
 from collidecli.verbs.audit.words import audit_words
 from collidecli.verbs.clearance.page import clearance_section
+from collidecli.verbs.diff.cause_words import cause_columns, cause_lines
 from collidecli.verbs.diff.words import (
     FIELDS,
     cell_text,
-    common_lines,
     frame_lines,
     group_lines,
     model_line,
@@ -146,9 +146,9 @@ def selection_line(result: ResultDict) -> str:
 
 
 def _names_worlds(result: ResultDict) -> bool:
-    """Whether a contact's world is worth naming: there are others, or it is a demonstration."""
-    return result["worlds"] > 1 or bool(
-        result["demonstrations"] or result["selection"].get("worlds")
+    """Whether a contact's world is worth naming: there are others, or it has a name."""
+    return (
+        result["worlds"] > 1 or has_named_worlds(result) or bool(result["selection"].get("worlds"))
     )
 
 
@@ -222,14 +222,19 @@ def _by_world(result: ResultDict, charts: Mapping[str, Any]) -> list[dict[str, A
     lead += f" median of all {plural(shown + given['left_out'], 'world')}."
     if given["outliers"]:
         lead += (
-            f" {plural(given['outliers'], 'outlier')}, far from the median in contacts, touches or"
-            " depth, drawn first in another colour."
+            f" {plural(given['outliers'], 'outlier')}, far from the median in contacts, touches,"
+            " depth or differing touches, drawn first in another colour."
         )
     elif result["worlds"] > 1:
         lead += " No world is an outlier."
     if given["left_out"]:
         lead += f" {count(given['left_out'])} more are not drawn."
-    return [section("worlds", "Worlds", part(chart="worlds"), lead=lead)]
+    parts = [part(chart="worlds")]
+    if differing := differing_rows(given["listed"]):
+        of_pairs = "Touches that most worlds of a template have and this one lacks, or the reverse."
+        pairs = columns_table("Differing touches", differing_columns(0), differing)
+        parts.append(part(heading="Differing touches", lead=of_pairs, table=pairs))
+    return [section("worlds", "Worlds", *parts, lead=lead)]
 
 
 def group_sections(result: ResultDict, charts: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -307,7 +312,7 @@ def _pairs(result: ResultDict, charts: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _worst(result: ResultDict) -> dict[str, Any]:
-    named = bool(result["demonstrations"])
+    named = has_named_worlds(result)
     world = ["demonstration>" if named else "world>"] if _names_worlds(result) else []
     rows = []
     for contact in result["worst"]:
@@ -346,16 +351,30 @@ def _difference(difference: ResultDict) -> dict[str, Any]:
     ]
     lines = [model_line(row) for row in difference["model"]["listed"]] + frame_lines(difference)
     parts = [part(properties=rows), part(lines=lines)]
-    if listed:
+    causes = part(lines=cause_lines(difference))
+    if not listed:
+        parts.append(causes)
+    else:
+        of_causes = cause_columns(difference)
         pairs = [
-            (pair_words(p), *(count(p[k]) for k in KINDS), cell_text(p["first"])) for p in listed
+            (
+                pair_words(p),
+                *(count(p[k]) for k in KINDS),
+                cell_text(p["first"]),
+                *(text(p) for _, _, text in of_causes),
+            )
+            for p in listed
         ]
         more = more_text(difference["pairs"]["differing"] - len(listed))
         of_pairs = table(
-            "Differences by pair", "pair,missing>,extra>,changed>,first in", pairs, more
+            "Differences by pair",
+            ",".join(
+                ["pair,missing>,extra>,changed>,first in", *(title for title, _, _ in of_causes)]
+            ),
+            pairs,
+            more,
         )
-        common = part(lines=common_lines(difference))
-        parts += [part(heading="By pair", chart="differences"), common, part(table=of_pairs)]
+        parts += [part(heading="By pair", chart="differences"), causes, part(table=of_pairs)]
     fields = [
         [text(row) for _, _, text in FIELDS] for row in difference["fields"] if row["differing"]
     ]

@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from collidecli.analysis.differing_touches import DifferingTouches
 from collidecli.analysis.event_stream import EventStream, shape_names
 from collidecli.analysis.pair_selection import EventOptions, items_on_bodies, touch_notes
 from collidecli.analysis.set_source import (
@@ -83,7 +84,8 @@ class ReportRequest:
     have, and must not have, a shape whose path matches. bodies: a pair must have a shape of a body
     that matches; with `include`, one shape matches both. subsets: compute single worlds, bodies and
     static shapes too. by: "world" adds a chart of each world; "" does not.
-    scene_a, scene_b: of the baseline and of the contact set, as in DiffRequest.
+    scene_a, scene_b, trajectory_a, trajectory_b: of the baseline and of the contact set, as in
+    DiffRequest.
     """
 
     file: str
@@ -103,6 +105,8 @@ class ReportRequest:
     by: str = ""
     scene_a: str = ""
     scene_b: str = ""
+    trajectory_a: str = ""
+    trajectory_b: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -238,10 +242,7 @@ def _by_world(passes: Passes, worlds: WorldTotals) -> dict[str, Any]:
     contacts = selected.contacts
     numbers = [int(world) for world in selected.worlds]
     bins = TimeBins(contacts.frame_count, MAX_WORLD_BINS)
-    rows = worlds.rows(contacts.world_template, numbers)
-    if passes.has_unknown_distances:
-        # Each row of a set of touches is a pair that touches.
-        rows = [{**row, "touches": row["contacts"]} for row in rows]
+    rows = worlds.rows(contacts.world_template, contacts.shapes.path, numbers)
     place = {number: row for row, number in enumerate(numbers)}
     in_a_frame = worlds.series / np.asarray(bins.lengths)[:, None]
     listed = [
@@ -395,10 +396,9 @@ def _demonstrations(contacts: ContactSet) -> list[str]:
 
 
 def _difference(request: ReportRequest) -> dict[str, Any]:
-    given = {
-        name: getattr(request, name)
-        for name in ("atol", "rtol", "ignore_shallow", "include", "exclude", "scene_a", "scene_b")
-    }
+    names = ("atol", "rtol", "ignore_shallow", "include", "exclude")
+    sources = ("scene_a", "scene_b", "trajectory_a", "trajectory_b")
+    given = {name: getattr(request, name) for name in (*names, *sources)}
     return diff(DiffRequest(request.against, request.file, **given)).as_dict()
 
 
@@ -419,9 +419,7 @@ def _first_pass(passes: Passes, by_world: bool) -> _Sums:
         PairTotals.none(),
         np.full(worlds, np.inf),
         np.zeros(worlds, np.int64),
-        WorldTotals(worlds, TimeBins(selected.frame_count, MAX_WORLD_BINS).of)
-        if by_world
-        else None,
+        _world_totals(passes) if by_world else None,
     )
     names = shape_names(contacts)
     for block in passes.blocks():
@@ -443,6 +441,19 @@ def _first_pass(passes: Passes, by_world: bool) -> _Sums:
         np.minimum.at(sums.world_least, world, touches.distance)
         sums.world_touches += np.bincount(world, minlength=selected.world_count)
     return sums
+
+
+def _world_totals(passes: Passes) -> WorldTotals:
+    """No totals yet, of the selected worlds."""
+    selected = passes.selected
+    contacts = selected.contacts
+    worlds = selected.worlds
+    template = contacts.world_template[worlds]
+    return WorldTotals(
+        DifferingTouches(template, len(contacts.shapes), contacts.episodes, worlds),
+        TimeBins(selected.frame_count, MAX_WORLD_BINS).of,
+        has_distances=not passes.has_unknown_distances,
+    )
 
 
 def _pairs(passes: Passes, pairs: PairTotals) -> dict[str, Any]:

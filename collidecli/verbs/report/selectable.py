@@ -12,7 +12,7 @@ from itertools import groupby
 from typing import Any
 
 from collidecli.pages.names import pair_labels, short_names
-from collidecli.pages.pair_words import pair_words, world_name
+from collidecli.pages.pair_words import has_named_worlds, pair_words, world_name
 from collidecli.pages.parts import figure_list
 from collidecli.pages.quantities import ResultDict, length, moment, plain
 from collidecli.scene.contact_columns import group_words
@@ -35,7 +35,7 @@ def selectable(result: ResultDict) -> list[dict[str, Any]]:
         [c for c in choices if (c["kind"] == "world") == is_world] for is_world in (True, False)
     )
     left_out = subsets["left_out"]
-    world = "demonstration" if result["demonstrations"] else "world"
+    world = "demonstration" if has_named_worlds(result) else "world"
     body = (
         "body or static shape" if any(choice["kind"] == "shape" for choice in choices) else "body"
     )
@@ -65,7 +65,7 @@ def _figures(result: ResultDict, subset: ResultDict) -> list[tuple[str, str, str
     ]
     if subset["contacts"] or not figures:
         where = f"{pair_words(pairs[0])}, frame {pairs[0]['frame']}" if pairs else ""
-        if pairs and (result["demonstrations"] or result["worlds"] > 1):
+        if pairs and (has_named_worlds(result) or result["worlds"] > 1):
             where += f", {world_name(result, pairs[0]['world'])}"
         of_shapes = [
             ("contacts", count(subset["contacts"]), ""),

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from collidecli.cli.commands import Verb
-from collidecli.cli.scene_inputs import default_output, run_inputs
+from collidecli.cli.scene_inputs import default_output, default_path, run_inputs
 from collidecli.cli.settings import VerbOption, option, repeated, setting
 from collidecli.cli.several_inputs import Job, computed, listed
 from collidecli.cli.shared_options import (
@@ -136,7 +136,8 @@ def verb(ctx: click.Context, scenes: tuple[str, ...], **values: Any) -> int:
     with output_folders([output] if folder else ()):
         sources = (*scenes, trajectory)
         force = values["force"]
-        check_output(output, force, sources, HDF5_ENDINGS, "a contact set")  # before slow imports
+        with default_path("" if values["output"] else "-o"):  # before slow imports
+            check_output(output, force, sources, HDF5_ENDINGS, "a contact set")
         if values["trace"]:
             check_output(values["trace"], force, sources, *TRACE)
         with streams.progress("colliding", "loading", kernels=not values["engine"]) as progress:

@@ -33,6 +33,18 @@ def run_table(result: ResultDict) -> RenderableType:
     return Group(overview, *pair_tables(result), table, ending)
 
 
+FOUND_BETWEEN = {
+    "sweep": "between frames ",
+    "soft_sweep": (
+        "between frames, of particles, and of lines and triangles while none of their particles"
+        " touches, "
+    ),
+    "self_sweep": "between frames ",
+}
+"""Words before the least distance of the groups of steps, which may be less deep than frames: that
+of a soft element is not searched while one of its particles touches."""
+
+
 def sweep_text(sweep: ResultDict) -> str:
     """Rows of touches between frames, those that touch in neither frame, and undecided pairs, as
     text. A touch may have several rows, which `collide events --sweep` counts once."""
@@ -78,9 +90,9 @@ def _overview(result: ResultDict) -> list[tuple[str, str]]:
             else "none"
         )
         deepest = of_group["deepest"] if of_group["rows"] else None
-        rows.append(
-            (group_words(name), text if deepest is None else f"{text}; {deepest_text(deepest)}")
-        )
+        if deepest is not None:
+            text += f"; {FOUND_BETWEEN.get(name, '')}{deepest_text(deepest)}"
+        rows.append((group_words(name), text))
     sweeps = (
         ("sweep", "between frames", ""),
         ("soft_sweep", "", "particles: "),

@@ -3,10 +3,15 @@
 import numpy as np
 import pytest
 
+from collidecli.analysis.differing_touches import DifferingTouches
 from collidecli.analysis.template_differences import column_differences, template_rows
 from collidecli.analysis.world_totals import WorldTotals
 from collidecli.pages.world_tables import outlier_text
 from collidecli.scene.contact_columns import ContactBlock
+
+
+def of_one_template(worlds):
+    return DifferingTouches(np.zeros(worlds, int), 6)
 
 
 def block_of(cell, shape0, shape1, distance, cells, first=0):
@@ -28,7 +33,7 @@ def test_totals_are_those_of_the_rows(seed):
             for _ in range(rng.integers(1, 4)):
                 distance = float(np.float32(rng.integers(-3, 3) * 0.01))
                 rows.append((cell, pair // 3, 3 + pair % 3, distance))
-    totals = WorldTotals(worlds, np.arange(frames) // 2)
+    totals = WorldTotals(of_one_template(worlds), np.arange(frames) // 2)
     split = 3 * worlds + 1
     for low, high in ((0, split), (split, worlds * frames)):
         part = [row for row in rows if low <= row[0] < high]
@@ -48,34 +53,34 @@ def test_totals_are_those_of_the_rows(seed):
 
 
 def test_an_outlier_names_its_quantity_and_the_median():
-    totals = WorldTotals(12)
+    totals = WorldTotals(of_one_template(12))
     totals.contacts[:] = [10, 11, 9, 10, 10, 11, 9, 10, 40, 10, 10, 9]
     totals.deepest[:] = -1e-3
     totals.deepest[3] = -9e-3
-    first, second, *rest = totals.rows(np.zeros(12, int))
+    first, second, *rest = totals.rows(np.zeros(12, int), ())
     assert (first["world"], first["score_of"], first["median"]) == (3, "depth", 1e-3)
     assert (second["world"], second["score_of"], second["median"]) == (8, "contacts", 10.0)
     assert outlier_text(first) == "over 100 deviations in depth, median 1 mm"
     assert outlier_text(second) == f"{second['score']:.1f} deviations in contacts, median 10"
     assert not any(row["outlier"] for row in rest)
-    few = WorldTotals(3).rows(np.zeros(3, int))
+    few = WorldTotals(of_one_template(3)).rows(np.zeros(3, int), ())
     assert {(row["score"], row["score_of"], row["median"]) for row in few} == {(0.0, None, None)}
 
 
 def test_outlier_is_first_and_equal_worlds_are_none():
-    totals = WorldTotals(12)
+    totals = WorldTotals(of_one_template(12))
     totals.contacts[:] = [10, 11, 9, 10, 10, 11, 9, 10, 40, 10, 10, 9]
-    rows = totals.rows(np.zeros(12, int))
+    rows = totals.rows(np.zeros(12, int), ())
     assert rows[0]["world"] == 8
     assert [row["outlier"] for row in rows] == [True] + [False] * 11
     totals.contacts[:] = 10
-    rows = totals.rows(np.zeros(12, int))
+    rows = totals.rows(np.zeros(12, int), ())
     assert not any(row["outlier"] for row in rows)
     assert [row["world"] for row in rows] == list(range(12))
 
 
 def test_triggers_have_no_depth():
-    totals = WorldTotals(1, trigger=np.array([False, True, False]))
+    totals = WorldTotals(of_one_template(1), trigger=np.array([False, True, False]))
     totals.add(block_of([0, 0], [0, 0], [1, 2], [-0.5, -0.1], 1))
     assert totals.deepest[0] == np.float32(-0.1)
     assert totals.contacts[0] == 2

@@ -172,7 +172,7 @@ def test_times_of_no_poses_are_refused():
 
 def test_times_of_a_motion_are_refused():
     model = sliding_box()
-    motion = collidecli.motions.pose_arrays.PoseArray(poses(), model.bodies.path)
+    motion = collidecli.motions.pose_arrays.PoseArray(poses(), model)
     with pytest.raises(InputError, match="time: body_q is a motion, which has its own times"):
         collidecli.collide(model, motion, time=SECONDS)
 

@@ -362,7 +362,7 @@ OF_PACKAGE += [("audit", "max_dept", "max_depth"), ("label", "sensor", "sensors"
     [
         ("column", ["depth"], {}, r"(?s)no column 'depth'.*distance, normal"),
         ("events", [], {"merge_seconds": -1.0}, "at least 0"),
-        ("events", [], {"by": "worlds"}, "none of shapes, bodies, particles"),
+        ("events", [], {"by": "worlds"}, "give one of: shapes, bodies, particles"),
         ("events", [], {"threshold": "all"}, "is not a length"),
         ("events", [], {"merge_gap": "20ms"}, "merge_seconds"),
         ("to_pandas", [3.0], {}, "frames is 3.0"),

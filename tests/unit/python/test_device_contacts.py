@@ -180,7 +180,7 @@ def test_demonstrations_are_refused(scene):
 
 def demonstrations_of(scene: Scene, episodes: Episodes):
     """A motion of demonstrations, to be closed."""
-    motion = PoseArray(scene.poses, scene.model.bodies.path)
+    motion = PoseArray(scene.poses, scene.model)
     motion.episodes = episodes
     return closing(motion)
 

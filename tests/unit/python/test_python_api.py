@@ -7,6 +7,7 @@ import subprocess
 import sys
 from contextlib import closing
 from dataclasses import replace
+from inspect import signature
 from pathlib import Path
 
 import numpy as np
@@ -20,6 +21,7 @@ from collidecli.scene.options import EngineOptions
 from collidecli.scene.shape_types import ShapeType
 from collidecli.verbs.run.run import RunRequest, run
 from tests.cli.conftest import write_poses
+from tests.support.contact_sets import Touch, touching_set
 from tests.support.engine_runs import random_cloud
 from tests.support.meshes import blob, grid, point_distances, torus, windings
 from tests.support.oracle import rotation_of
@@ -564,3 +566,44 @@ def test_environments_of_one_template_move_with_their_static_shapes():
 def test_invalid_arguments(call, words):
     with pytest.raises(collidecli.InputError, match=words):
         call(Shape("box", hx=1.0, hy=1.0, hz=1.0))
+
+
+@pytest.mark.parametrize(
+    ("call", "remedy"),
+    [
+        (lambda path: collidecli.open_contacts(path).events(by="body"), "did you mean bodies?"),
+        (lambda path: collidecli.label(path, by="body"), "did you mean bodies?"),
+        (lambda path: collidecli.label(path, by="everything"), "give one of: shapes, bodies"),
+        (
+            lambda path: collidecli.clearance(Shape("sphere").model, by="bodies"),
+            "did you mean body?",
+        ),
+    ],
+)
+def test_a_similar_choice_of_by_is_named(tmp_path, call, remedy):
+    path = touching_set([Touch(0, 0, 0, 1, -0.01)], 1, 1).write(tmp_path / "a.h5")
+    with pytest.raises(collidecli.InputError) as error:
+        call(path)
+    assert error.value.fix == remedy
+
+
+@pytest.mark.parametrize(
+    ("kind", "sizes"),
+    [
+        ("sphere", {"radius": 1.0}),
+        ("capsule", {"radius": 1.0, "half_height": 0.5}),
+        ("cylinder", {"radius": 1.0, "half_height": 0.5}),
+        ("cone", {"radius": 1.0, "half_height": 0.5}),
+        ("box", {"hx": 0.5, "hy": 0.5, "hz": 0.5}),
+        ("ellipsoid", {"rx": 1.0, "ry": 0.75, "rz": 0.5}),
+        ("heightfield", {"hx": 1.0, "hy": 1.0, "base": 1.0}),
+    ],
+)
+def test_documented_sizes_of_a_shape_are_the_defaults(kind, sizes):
+    """Those of `help(Shape.__init__)` and of the reference; a size without words there fails."""
+    text = " ".join((Shape.__init__.__doc__ or "").split())
+    assert "a radius of 1; half heights, and hx, hy and hz of a box, of 0.5" in text
+    assert "rx=1, ry=0.75, rz=0.5; hx, hy and base of a heightfield of 1" in text
+    of_builder = signature(getattr(ModelBuilder, f"add_shape_{kind}")).parameters
+    found = {name: one.default for name, one in of_builder.items()}
+    assert {name: value for name, value in found.items() if isinstance(value, float)} == sizes

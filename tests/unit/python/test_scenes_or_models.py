@@ -115,7 +115,7 @@ class Closed(PoseArray):
 @pytest.mark.parametrize("name", CALLS)
 def test_a_motion_of_the_caller_stays_open(given, name):
     model, poses = given.model
-    motion = Closed(poses, model.bodies.path, time=TIMES)
+    motion = Closed(poses, model, time=TIMES)
     found = arrays_of(CALLS[name](model, motion))
     assert motion.count == 0
     again = arrays_of(CALLS[name](model, motion))

@@ -1,6 +1,7 @@
 """Pairs that `--include`, `--exclude` and `--pairs-file` choose, held against a loop over all
 pairs."""
 
+import re
 from fnmatch import fnmatchcase
 from itertools import combinations, product
 
@@ -17,6 +18,7 @@ from collidecli.scene.chosen_pairs import (
 )
 from collidecli.scene.model import Model
 from collidecli.scene.pair_verdicts import explain
+from collidecli.scene.patterns import NamedItems
 
 PATTERNS = ("*", "body_0", "body_1", "*_2", "plane", "s1*", "s[03]*", "s?_body_1")
 
@@ -200,3 +202,20 @@ def test_pairs_of_particles_and_shapes_are_chosen_too():
     listed = of_listed_pairs(model, items, {"1": ("dust", names[0])}, "p.txt")
     assert touching(listed) == {(1, 0)}
     assert not pairs_of(listed)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "what", "fix"),
+    [
+        ("*shelf_a*", "matches only 'shelf_a', which has no shape", "give their own names"),
+        ("SHELF_A", "'SHELF_A' matches no shape or body", "lists the shapes"),
+        ("boar", "'boar' matches no shape or body", r"try '\*boar\*'"),
+    ],
+)
+def test_an_advised_pattern_is_not_the_given_one(pattern, what, fix):
+    items = NamedItems(["board", "fore"], np.array([-1, 1]), ["shelf_a", "arm"], "shape or body")
+    with pytest.raises(collidecli.InputError, match=what) as error:
+        items.matching([pattern], "--include")
+    assert re.search(fix, error.value.fix)
+    assert f"'{pattern}'" not in error.value.fix
+    assert items.matching(["arm"], "--include").tolist() == [False, True]

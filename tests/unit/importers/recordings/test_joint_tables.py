@@ -581,3 +581,38 @@ def test_the_bodies_of_the_columns_of_a_table_are_shown(collide, tmp_path):
     titles = [f"{body}_{axis}" for body in ("cup", "base", "lid") for axis in axes]
     table.write_text(f"time,{','.join(titles)}\n0{',0' * 21}\n")
     assert collide.result(f"inspect {table}")["bodies"] == ["cup", "lid"]
+
+
+WHEEL = """<mujoco><worldbody><body name="wheel"><joint name="turn" axis="0 1 0"/>
+<geom size="0.1"/><body name="arm" pos="0 0 0.15"><joint name="lift" range="-30 30"/>
+<geom name="hand" size="0.1"/></body></body><geom name="wall" size="0.05"/></worldbody></mujoco>"""
+
+
+@pytest.fixture
+def wheel(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "wheel.xml").write_text(WHEEL)
+    (tmp_path / "turns.csv").write_text("time,turn,lift\n0,0,0\n1,80,0.1\n")
+    (tmp_path / "degrees.csv").write_text("time,turn,lift\n0,0,0\n1,80,60\n")
+    return tmp_path
+
+
+def test_turns_of_a_joint_without_limits_cause_no_warning(collide, wheel):
+    assert collide.ok("run wheel.xml -t turns.csv -o turns.h5").err == ""
+    told = collide.ok("run wheel.xml -t degrees.csv -o degrees.h5").err
+    assert "joint 'lift' is beyond its limits" in told
+
+
+def test_a_table_names_no_demonstration_in_texts(collide, wheel):
+    """The world stands alone; the contact set has the name that it had."""
+    texts = [collide.ok("run wheel.xml -t turns.csv -o turns.h5").out]
+    texts += [collide.ok(f"{verb} turns.h5").out for verb in ("inspect", "events")]
+    texts.append(collide.ok("report turns.h5 -o turns.html").out)
+    texts.append((wheel / "turns.html").read_text())
+    collide.ok("view turns.h5 --scene wheel.xml -t turns.csv --export view.html")
+    texts.append((wheel / "view.html").read_text())
+    assert not [text for text in texts if "the table" in text]
+    assert "frame 0, world 0: " in texts[0]
+    assert "demonstration  " not in texts[1]
+    with collidecli.open_contacts(wheel / "turns.h5") as contacts:
+        assert contacts.episodes.name == ("the table",)

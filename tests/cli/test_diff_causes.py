@@ -1,0 +1,280 @@
+"""What differs between the scenes and the motions of two contact sets, in the answers of collide
+diff."""
+
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests.cli.conftest import write_poses
+
+ROBOT = """<mujoco>
+  <worldbody>
+    <geom name="post" type="box" size=".1 .1 .4" pos="0.6 0 .4"/>
+    <body name="upper" pos="0 0 .5"><joint name="shoulder" axis="0 1 0"/>
+      <geom name="upper" type="capsule" size=".04" fromto="0 0 0 .3 0 0"/>
+      <body name="fore" pos=".3 0 0"><joint name="elbow" axis="0 1 0"/>
+        <geom name="fore" type="capsule" size=".035" fromto="0 0 0 .25 0 0"/>
+        <body name="hand" pos=".25 0 0">
+          <geom name="hand" type="sphere" size=".05" pos=".06 0 0"/>
+        </body>
+      </body>
+    </body>
+  </worldbody>
+</mujoco>
+"""
+FORE = ('size=".035"', 'size=".05"')
+FRAMES = 40
+CHANGED_FROM = 12
+TURN = 0.05
+"""By which the elbow is turned further [rad]."""
+HAND = 0.25
+"""Distance of the hand's origin from the elbow [m]."""
+
+
+@pytest.fixture
+def recorded(here) -> None:
+    """Two recordings of joints, motion.csv and motion2.csv, and robot.xml."""
+    time = np.arange(FRAMES) * 0.01
+    rows = np.stack([time, 0.4 * np.sin(6 * time) + 0.3, 0.5 * np.cos(5 * time)], axis=1)
+    _write("motion.csv", rows)
+    rows[CHANGED_FROM:, 2] += TURN
+    _write("motion2.csv", rows)
+    Path("robot.xml").write_text(ROBOT)
+
+
+def _write(path: str, rows: np.ndarray) -> None:
+    np.savetxt(path, rows, delimiter=",", header="time,shoulder,elbow", comments="", fmt="%.6f")
+
+
+@pytest.fixture
+def contact_set(recorded, collide):
+    """contact_set(name, motion, edits): a set of the robot with the edits, made as name.h5."""
+
+    def call(name: str, motion: str = "motion.csv", *edits: tuple[str, str]) -> str:
+        scene = "robot.xml"
+        if edits:
+            text = ROBOT
+            for old, new in edits:
+                assert old in text
+                text = text.replace(old, new)
+            scene = f"{name}.xml"
+            Path(scene).write_text(text)
+        collide.ok("run", scene, "-t", motion, "--device", "cpu", "-q", "-o", f"{name}.h5")
+        return f"{name}.h5"
+
+    return call
+
+
+def test_a_changed_size_is_named_for_a_single_pair(contact_set, collide):
+    a = contact_set("a")
+    b = contact_set("b", "motion.csv", FORE)
+    result = collide.verdict("diff", a, b)
+    assert not result["equal"]
+    assert result["common"] is None
+    (pair,) = result["pairs"]["listed"]
+    assert (pair["shape0"], pair["shape1"]) == ("post", "fore")
+    assert pair["causes"] == {"scenes": ["fore"], "motions": []}
+    scenes = result["causes"]["scenes"]
+    size = {"what": "size (radius, half_height)", "a": [0.035, 0.125], "b": [0.05, 0.125]}
+    assert scenes["listed"] == [{"kind": "shape", "path": "fore", **size}]
+    assert (scenes["reason"], scenes["shape_count"], scenes["body_count"]) == ("", 1, 0)
+    assert result["causes"]["motions"]["differing"] == 0
+    assert result["causes"]["pairs"] == {"differing": 1, "scenes": 1, "motions": 0, "neither": 0}
+    collide.found(
+        "diff",
+        a,
+        b,
+        told=[
+            "the scenes differ in 1 shape\n",
+            "  fore: its size (radius, half_height) is (0.035, 0.125) in A, (0.05, 0.125) in B\n",
+            "no body moves otherwise: all poses are equal in the compared frames\n",
+            "differing pairs with a shape that differs in the scenes: 1 of 1\n",
+        ],
+    )
+
+
+def test_a_changed_motion_is_named_by_body_frame_and_amount(contact_set, collide):
+    a = contact_set("a")
+    b = contact_set("b", "motion2.csv")
+    result = collide.verdict("diff", a, b)
+    motions = result["causes"]["motions"]
+    assert motions["reason"] == ""
+    assert (motions["bodies"], motions["differing"]) == (3, 2)
+    assert motions["frames"] == FRAMES - CHANGED_FROM
+    fore, hand = motions["listed"]
+    assert [row["path"] for row in (fore, hand)] == ["fore", "hand"]
+    assert [row["with_parent"] for row in (fore, hand)] == [False, True]
+    for row, chord in ((fore, 0.0), (hand, 2.0 * HAND * math.sin(TURN / 2.0))):
+        assert (row["frame"], row["time"], row["world"]) == (CHANGED_FROM, 0.12, 0)
+        assert row["angle"] == pytest.approx(TURN, abs=1e-12)
+        assert row["distance"] == pytest.approx(chord, abs=1e-12)
+    assert result["causes"]["scenes"]["reason"] == "the scenes of A and B are equal files"
+    for pair in result["pairs"]["listed"]:
+        assert pair["causes"] == {"scenes": [], "motions": [pair["shape1"]]}
+    collide.found(
+        "diff",
+        a,
+        b,
+        told=[
+            "the motions differ in 2 of 3 bodies, in 28 frames\n",
+            "  fore: from frame 12, t = 0.12 s, by up to 0 m and 2.86 degrees\n",
+            "  1 body moved with a parent, the farthest hand: by up to 12.5 mm and 2.86 degrees\n",
+        ],
+    )
+
+
+def test_each_pair_has_its_own_causes(contact_set, collide):
+    a = contact_set("a")
+    b = contact_set("b", "motion2.csv", FORE)
+    result = collide.verdict("diff", a, b)
+    causes = {pair["shape1"]: pair["causes"] for pair in result["pairs"]["listed"]}
+    assert causes == {
+        "fore": {"scenes": ["fore"], "motions": ["fore"]},
+        "hand": {"scenes": [], "motions": ["hand"]},
+    }
+    assert result["causes"]["pairs"] == {"differing": 2, "scenes": 1, "motions": 2, "neither": 0}
+
+
+def test_all_shapes_and_bodies_that_differ_are_listed(contact_set, collide):
+    """The moved body is named in its parent, not with all that it carries; shapes of no differing
+    pair come last."""
+    a = contact_set("a")
+    edits = [
+        ('<body name="fore" pos=".3 0 0">', '<body name="fore" pos=".31 0 0">'),
+        ('size=".05"', 'size=".052"'),
+        ('size=".04"', 'size=".041"'),
+    ]
+    result = collide.verdict("diff", a, contact_set("b", "motion.csv", *edits))
+    listed = result["causes"]["scenes"]["listed"]
+    assert [(row["kind"], row["path"], row["what"]) for row in listed] == [
+        ("shape", "hand", "size (radius)"),
+        ("shape", "upper", "size (radius, half_height)"),
+        ("body", "fore", "resting position in upper"),
+    ]
+    assert (listed[2]["a"], listed[2]["b"]) == ([0.3, 0.0, 0.0], [0.31, 0.0, 0.0])
+    fore, hand = result["causes"]["motions"]["listed"]
+    assert (fore["path"], fore["frame"]) == ("fore", 0)
+    assert fore["distance"] == pytest.approx(0.01, abs=1e-12)
+    assert hand["with_parent"]
+    few = collide.verdict("diff", a, "b.h5", "--first", "1")["causes"]["scenes"]
+    assert (len(few["listed"]), few["differences"], few["shape_count"]) == (1, 3, 2)
+    shown = collide.found("diff", a, "b.h5", "--first", "1")
+    assert "  and 2 more differences of the scenes\n" in shown
+
+
+def test_what_is_not_found_is_said_with_the_option_that_names_it(contact_set, collide):
+    a = contact_set("a")
+    b = contact_set("b", "motion2.csv", FORE)
+    Path("away").mkdir()
+    Path("motion2.csv").rename("away/motion2.csv")
+    result = collide.verdict("diff", a, b)
+    told = "the recording of B is not found beside b.h5; --trajectory-b names it"
+    assert result["causes"]["motions"]["reason"] == told
+    assert {repr(pair["causes"]["motions"]) for pair in result["pairs"]["listed"]} == {"None"}
+    for given in ("away", "away/motion2.csv"):
+        found = collide.verdict("diff", a, b, "--trajectory-b", given)["causes"]["motions"]
+        assert (found["reason"], found["differing"]) == ("", 2)
+    Path("b.xml").rename("away/b.xml")
+    result = collide.verdict("diff", a, b)
+    told = "the scene of B, b.xml, is not beside b.h5; --scene-b names it"
+    assert [result["causes"][name]["reason"] for name in ("scenes", "motions")] == [told, told]
+    shown = collide.found("diff", a, b)
+    assert f"{told}\nthe motions are not compared\n" in shown
+    both = ("--scene-b", "away", "--trajectory-b", "away")
+    causes = collide.verdict("diff", a, b, *both)["causes"]
+    assert (causes["scenes"]["shape_count"], causes["motions"]["differing"]) == (1, 2)
+
+
+def test_given_sources_that_are_others_are_said_to_be(contact_set, collide):
+    a = contact_set("a")
+    b = contact_set("b", "motion2.csv", FORE)
+    causes = collide.verdict("diff", a, b, "--trajectory-b", "motion.csv")["causes"]
+    assert causes["motions"]["reason"] == (
+        "the recording of B is not what --trajectory-b names: this is not the recording of b.h5:"
+        " the hashes differ"
+    )
+    causes = collide.verdict("diff", a, b, "--scene-b", "robot.xml")["causes"]
+    assert causes["scenes"]["reason"].startswith("the scene of B is not what --scene-b names: ")
+    told = "none.csv: there is no such file or folder"
+    assert told in collide.refused("diff", a, b, "--trajectory-a", "none.csv")
+    told = "--trajectory-a and --trajectory-b need --against"
+    collide.refused("report", b, "--trajectory-a", "motion.csv", "-o", "page.html", told=told)
+    told = "--trajectory-b has no effect with --by-pair"
+    assert told in collide.refused("diff", a, b, "--by-pair", "--trajectory-b", "motion.csv")
+
+
+def test_equal_sources_have_no_causes_unless_they_are_given(contact_set, collide):
+    a = contact_set("a")
+    collide.ok("run robot.xml -t motion.csv --device cpu -q --gap 0.02 -o b.h5")
+    assert collide.verdict("diff", a, "b.h5")["causes"] is None
+    shown = collide.found("diff", a, "b.h5", "--scene-a", "robot.xml")
+    assert "the scenes of A and B are equal files\n" in shown
+    assert collide.result("diff", a, a)["causes"] is None
+
+
+def test_other_content_of_a_scene_is_said_to_be_no_difference(contact_set, collide):
+    a = contact_set("a")
+    b = contact_set("b", "motion2.csv", ("<worldbody>", "<worldbody><!-- moved -->"))
+    causes = collide.verdict("diff", a, b)["causes"]
+    assert (causes["scenes"]["reason"], causes["scenes"]["differences"]) == ("", 0)
+    assert causes["pairs"]["scenes"] == 0
+    shown = collide.found("diff", a, b)
+    assert "no shape or body differs between the scenes: other content of their files does" in shown
+
+
+def test_the_world_of_a_changed_pose_is_named(recorded, collide):
+    Path("balls.xml").write_text(
+        """<mujoco><worldbody><geom name="floor" type="plane" size="5 5 .1"/>
+        <body name="ball"><freejoint/><geom name="ball" type="sphere" size=".1"/></body>
+        <body name="other"><freejoint/><geom name="other" type="sphere" size=".1"/></body>
+        </worldbody></mujoco>"""
+    )
+    poses = np.zeros((5, 3, 2, 7))
+    poses[..., 2] = 0.09
+    poses[:, :, 1, 0] = 1.0
+    poses[..., 6] = 1.0
+    write_poses("one.h5", poses, ["ball", "other"])
+    poses[2:, 1, 1, 2] -= 0.004
+    poses[3:, 1:, 1, 2] -= 0.002
+    write_poses("two.h5", poses, ["ball", "other"])
+    for name in ("one", "two"):
+        collide.ok(f"run balls.xml -t {name}.h5 --device cpu -q -o {name}.c.h5")
+    (row,) = collide.verdict("diff one.c.h5 two.c.h5")["causes"]["motions"]["listed"]
+    assert (row["path"], row["frame"], row["world"]) == ("other", 2, 1)
+    assert row["distance"] == pytest.approx(0.006, abs=1e-12)
+    shown = collide.found("diff one.c.h5 two.c.h5")
+    assert "  other: from frame 2, world 1, t = 0.02 s, by up to 6 mm and 0 degrees\n" in shown
+
+
+def test_a_page_and_a_step_summary_have_the_causes(contact_set, collide):
+    pytest.importorskip("matplotlib")
+    a = contact_set("a")
+    b = contact_set("b", "motion2.csv", FORE)
+    collide.ok("report", b, "--against", a, "-o", "page.html", "-q")
+    collide("diff", a, b, "--markdown", "summary.md")
+    for path in ("page.html", "summary.md"):
+        text = Path(path).read_text().replace("\\_", "_").replace("<wbr>", "")
+        assert "fore: its size (radius, half_height) is (0.035, 0.125) in A" in text
+        assert "fore: from frame 12, t = 0.12 s, by up to 0 m and 2.86 degrees" in text
+        assert "scenes differ" in text
+    Path("motion2.csv").rename("elsewhere.csv")
+    Path("away").mkdir()
+    Path("elsewhere.csv").rename("away/motion2.csv")
+    given = ("--trajectory-b", "away")
+    page = collide.result("report", b, "--against", a, *given, "-o", "other.html")
+    assert page["difference"]["causes"]["motions"]["differing"] == 2
+
+
+def test_particles_are_said_not_to_be_compared(here, collide):
+    text = """<mujoco><worldbody><geom name="box" type="box" size=".5 .5 .1"/>
+        <body name="ball" pos="0 0 .15"><freejoint/><geom name="ball" type="sphere" size=".1"/>
+        </body>
+        <flexcomp name="cloth" type="grid" dim="2" count="3 3 1" spacing=".1 .1 .1"
+        pos="0 0 .12" radius=".03"/></worldbody></mujoco>"""
+    for name, size in (("a", ".5 .5 .1"), ("b", ".5 .5 .11")):
+        Path(f"{name}.xml").write_text(text.replace(".5 .5 .1", size))
+        collide.ok(f"run {name}.xml --device cpu -q -o {name}.h5")
+    told = "  particles, which are not compared, may move otherwise\n"
+    collide.found("diff a.h5 b.h5", told=["  box: its size", told])
