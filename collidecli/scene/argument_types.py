@@ -148,7 +148,7 @@ _SCALARS: dict[Any, tuple[Callable[[object], bool], Callable[[Any], Any]]] = {
 """Whether a value is of a scalar type, and that value as Python's, by type."""
 
 
-def _tuple(kinds: tuple[Any, ...], value: object) -> Any:
+def _tuple(kinds: tuple[Any, ...], value: Any) -> Any:
     """The members of a tuple of fixed length, or of any where the second kind is `...`."""
     if not _has_members(value) or isinstance(value, set | frozenset):
         return REFUSED
@@ -172,13 +172,13 @@ def _has_members(value: object) -> bool:
     )
 
 
-def _sequence(kind: Any, value: object) -> Any:
+def _sequence(kind: Any, value: Any) -> Any:
     """The members of anything that can be iterated and is neither a text nor a mapping."""
     if not _has_members(value):
         return REFUSED
     if isinstance(value, set | frozenset) and kind in (int, float):
         return REFUSED  # numbers have an order
-    found = tuple(converted(kind, each) for each in value)  # pyright: ignore[reportGeneralTypeIssues]
+    found = tuple(converted(kind, each) for each in value)
     return REFUSED if any(each is REFUSED for each in found) else found
 
 

@@ -245,7 +245,8 @@ def hashed_kernel(
         source=f"def {function.__code__.co_name}(): pass",
     )
     _parse_later(kernel.adj)
-    return _with_hashes(functools.update_wrapper(kernel, function), hashes)
+    functools.update_wrapper(kernel, function)
+    return _with_hashes(kernel, hashes)
 
 
 _OF_SOURCE = frozenset(
