@@ -154,7 +154,7 @@ def test_tables_are_those_of_a_loop():
     assert several > 5
     with pytest.raises(InputError, match="0 is no stiffness"):
         contacts.nominal_forces(0.0)
-    with pytest.raises(InputError, match="'body' is none of contacts, pairs"):
+    with pytest.raises(InputError, match="by is 'body'"):
         contacts.nominal_forces(1.0, by="body")
     with pytest.raises(InputError, match="touch_only"):
         collidecli.collide(model, poses, touch_only=True).nominal_forces(1.0)
