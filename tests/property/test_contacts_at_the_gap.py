@@ -94,6 +94,7 @@ PAIRS = [(below, above) for below in ADD for above in ADD if above not in LOWER_
 """Every kind of shape below every other."""
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize(("below", "above"), PAIRS, ids=[" ".join(pair) for pair in PAIRS])
 def test_shapes_at_the_gap_have_contacts(below, above):
     model, poses = stacked(below, above)
@@ -146,6 +147,7 @@ def test_every_broad_phase_finds_boxes_that_touch(broad_phase, at):
     assert len(collidecli.collide(scene.finalize(), poses, broad_phase=broad_phase)) == 4
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize("kind", ["particle", "cloth"])
 @pytest.mark.parametrize("below", ADD)
 def test_particles_at_the_gap_have_contacts(below, kind):
