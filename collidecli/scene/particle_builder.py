@@ -87,6 +87,7 @@ class ParticleBuilder:
         """
         where = arguments.location_of("particles", key, len(self._records.deformables))
         position = checked_positions(pos, where)
+        _check_velocities(vel, len(position), where)
         cfg, radii = self._cfg_and_radii(cfg, radius, len(position), where)
         part = position, radii, checked_active(flags, len(position), where)
         first = self.particle_count
@@ -128,6 +129,7 @@ class ParticleBuilder:
         record, where = self._deformable(
             CABLE, (pos, rot, scale), vertices, particle_radius, cfg, key, dynamics
         )
+        _check_velocities(vel, record.count, where)
         if indices is None:
             first = np.arange(record.count - 1)
             indices = np.stack([first, first + 1], axis=1)
@@ -161,6 +163,7 @@ class ParticleBuilder:
         record, where = self._deformable(
             CLOTH, (pos, rot, scale), vertices, particle_radius, cfg, key, dynamics
         )
+        _check_velocities(vel, record.count, where)
         record.triangle = checked_corners("triangles", indices, 3, record.count, where)
         return self._added(record, bodies, where)
 
@@ -188,6 +191,7 @@ class ParticleBuilder:
         record, where = self._deformable(
             SOFT, (pos, rot, scale), vertices, particle_radius, cfg, key, dynamics
         )
+        _check_velocities(vel, record.count, where)
         corners = checked_corners("tetrahedra", indices, 4, record.count, where)
         a, b, c, d = (record.parts[0][0][corners[:, k]] for k in range(4))
         turned = dot(cross(b - a, c - a), d - a) < 0.0
@@ -270,3 +274,17 @@ class ParticleBuilder:
             self.default_particle_radius if radius is None else radius, count, where
         )
         return cfg.changed(), radii + (cfg.margin or 0.0)
+
+
+def _check_velocities(velocities: Any, count: int, where: str) -> None:
+    """Raises InputError for velocities, which have no effect, that are no [3] or [n, 3]: another
+    argument may be meant."""
+    if velocities is None:
+        return
+    shape = arguments.float_array("vel", velocities, where).shape
+    if shape not in ((3,), (count, 3)):
+        raise InputError(
+            f"vel has the shape {shape}, and {count} particles have velocities of three numbers",
+            where,
+            "give None, or an argument by its name, such as radius=0.005",
+        )

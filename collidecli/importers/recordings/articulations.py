@@ -330,6 +330,6 @@ def moved_articulation(
             "the recording moves one articulation, and the scene has"
             f" {some_names([x.path for x in candidates])}"
         )
-        fix = "name the joints by their full paths, or use a scene of one robot"
+        fix = "put the robots into one body of the scene, so that they are one articulation"
         raise InputError(what if candidates else f"{what}none", where, fix)
     return candidates[0]

@@ -190,3 +190,13 @@ def test_a_set_of_numbers_has_no_order():
     builder = collidecli.ModelBuilder()
     with pytest.raises(InputError, match="xform"):
         builder.add_body(xform={0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0})
+
+
+@pytest.mark.parametrize("vel", [0.005, [0.0, 1.0], [[0.0, 0.0, 0.0]] * 3])
+def test_a_value_in_the_place_of_velocities_is_refused(vel):
+    """A radius by place, which would be 0.1 m then."""
+    builder = collidecli.ModelBuilder()
+    with pytest.raises(InputError, match="vel has the shape"):
+        builder.add_particles([[0.0, 0.0, 1.0], [0.0, 0.0, 2.0]], vel)
+    builder.add_particles([[0.0, 0.0, 1.0], [0.0, 0.0, 2.0]], [0.0, 0.0, 0.0])
+    builder.add_particles([[0.0, 0.0, 1.0]], vel=[[0.0, 0.0, 0.0]])
