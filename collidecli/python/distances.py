@@ -46,7 +46,8 @@ class Shape:
         of a heightfield of 1 [m]."""
         if kind not in KINDS:
             raise InputError(f"kind is {kind!r}", "Shape", f"give one of: {', '.join(KINDS)}")
-        self.kind, self.pose = kind, checked_pose(xform, "Shape")
+        self.kind = kind
+        self.pose = checked_pose(xform, "Shape")
         self._arguments = arguments
         builder = ModelBuilder()
         self.add_to(builder)

@@ -333,9 +333,9 @@ def _steps(link: _Link, indices: list[int], backward: bool) -> tuple[_Step, ...]
     for k, (joint, index) in enumerate(zip(link.joints, indices, strict=True)):
         left = column(joint.frame1 if k else joint.frame0)
         right = inverse(column(joint.frame1))
-        if backward:
-            left, right = inverse(right), inverse(left)
-        steps.append(_Step(left, right, joint.axes, index, backward))
+        before = inverse(right) if backward else left
+        after = inverse(left) if backward else right
+        steps.append(_Step(before, after, joint.axes, index, backward))
     return tuple(reversed(steps) if backward else steps)
 
 
