@@ -47,8 +47,8 @@ ON_CPU = ChunkSizes(
     probe_instances=18432,
     block_bytes=4 << 20,
     chunks_per_worker=2,
-    short_chunks=8,
-    short_instances=7168,
+    short_chunks=4,
+    short_instances=14336,
 )
 """Enough instances to hide the cost of launches, few enough to stay near a core's cache. In a short
 run all scratch is touched for the first time, at a page fault for each 4 KiB: smaller chunks touch

@@ -196,7 +196,7 @@ def _measure_script(table: BenchTable, run: Run, repeats: int) -> None:
     scene = humanoid(FRAMES[1])
     with tempfile.TemporaryDirectory(dir=FOLDER) as folder:
         for frames in FRAMES:
-            recording = _write_coordinates(scene, Path(folder) / f"{frames}.h5", frames)
+            recording = write_coordinates(scene, Path(folder) / f"{frames}.h5", frames)
             files = str(scene.path), str(recording)
             script = [sys.executable, str(SCRIPT), *files, f"{folder}/script.h5"]
             ours = [
@@ -227,7 +227,7 @@ def _measure_script(table: BenchTable, run: Run, repeats: int) -> None:
                 table.keep(f"{frames} frames {kind} seconds", seconds)
 
 
-def _write_coordinates(scene: BenchScene, path: Path, frames: int) -> Path:
+def write_coordinates(scene: BenchScene, path: Path, frames: int) -> Path:
     """The scene's coordinates, repeated to this number of frames, as a trajectory that has them in
     place of poses."""
     qpos = np.resize(scene.qpos, (frames, scene.qpos.shape[1]))

@@ -302,10 +302,10 @@ def test_boxes_in_lanes_are_those_of_the_scalar_functions(shift):
         (batch_cells, (10**6, 1, 8, 1, ON_DEVICE), ON_DEVICE.instances // 8),
         (batch_cells, (80, 1, 8, 4, ON_CPU), 80 // (ON_CPU.chunks_per_worker * 4)),
         (batch_cells, (80, 1, 8, 1, ON_DEVICE), 80),
-        # A short run: eight chunks a worker where each has enough instances and a block of cells.
-        (batch_cells, (1000, 1, 112, 1, ON_CPU), 125),
+        # A short run: four chunks a worker where each has enough instances and a block of cells.
+        (batch_cells, (1000, 1, 112, 1, ON_CPU), 250),
         (batch_cells, (500, 1, 112, 1, ON_CPU), ON_CPU.short_instances // 112),
-        (batch_cells, (500, 1, 112, 2, ON_CPU), ON_CPU.short_instances // 112),
+        (batch_cells, (500, 1, 112, 2, ON_CPU), 125),
         (batch_cells, (500, 1, 20, 1, ON_CPU), 250),
         (batch_cells, (100, 1, 1000, 1, ON_CPU, 32), 32),
         (batch_cells, (60, 1, 1000, 1, ON_CPU, 32), 30),

@@ -149,8 +149,8 @@ def test_chunks_in_flight_are_as_large_as_one_at_a_time():
         1000, 1, 1000, 1, ON_DEVICE
     )
     assert ON_DEVICE.dividing(IN_FLIGHT) == 1
-    assert batch_cells(500, 1, 1000, 1, ON_CPU) == 63
-    assert batch_cells(500, 1, 1000, 2, ON_CPU) == 32
+    assert batch_cells(500, 1, 1000, 1, ON_CPU) == 98
+    assert batch_cells(500, 1, 1000, 2, ON_CPU) == 63
     assert ON_CPU.dividing(2) == 2
 
 
