@@ -1,9 +1,10 @@
 """Guesses of the normal at an ellipsoid: of another ellipsoid, or of a point.
 
-*Two ellipsoids.* Scaled about their centres by one factor, two ellipsoids touch at exactly one factor. There they
-have one normal, that of (A / (1 - s) + B / s)^-1 times the line of centres with some s between 0
-and 1, where A and B are the matrices of the squared half axes. It is the normal of the distance or
-depth where the ellipsoids touch, and close to it where they are near.
+*Two ellipsoids.* Scaled about their centres by one factor, they touch at exactly one factor. There
+they have one normal, that of ((1 - s) A + s B)^-1 times the line of centres, where A and B are the
+matrices of the squared half axes and s, between 0 and 1, is a / (a + b): a and b are the lengths of
+the normal as A and B measure it. It is the normal of the distance or depth where the ellipsoids
+touch, and close to it where they are near.
 
 *A point p.* The ellipsoid's point closest to it is s_i^2 p_i / (s_i^2 + t) along each half axis
 s_i, with the t that puts it on the surface, where N(t), the length of (s_i p_i / (s_i^2 + t)), is
