@@ -8,6 +8,7 @@ consecutive in it, so that a collider's branches and reads are nearly equal from
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 import warp as wp
@@ -307,9 +308,10 @@ def _bucket_sizes(
     workspace.launch(start_buckets, 1, arguments)
     if sizes:
         return start, sizes, False
-    starts = workspace.host(start, 2 * bucket_count + 2)
-    ends = np.delete(np.diff(starts), bucket_count)
-    return start, ends.tolist(), True
+    starts = workspace.host(start, 2 * bucket_count + 2).tolist()
+    sizes = [following - begin for begin, following in pairwise(starts)]
+    del sizes[bucket_count]
+    return start, sizes, True
 
 
 def counts_of_cells(

@@ -325,7 +325,9 @@ def finished_columns(
 
     def finished() -> tuple[np.ndarray, dict[str, np.ndarray]]:
         copies = received()
-        counts = np.diff(copies.pop("cell_end"), prepend=0).astype(np.int64)
+        cell_end = copies.pop("cell_end")
+        counts = cell_end.astype(np.int64)
+        counts[1:] -= cell_end[:-1]
         if destination.kept is not None:
             destination.kept.add(chunk.first_cell, total.most, wanted)
         return counts, copies
