@@ -284,6 +284,8 @@ class JointTableRecording(Recording):
                 roots.append(group)
             elif len(named) == 1 and named[0].path not in columns.bodies:
                 columns.bodies[named[0].path] = group
+            elif len(named) > 1:
+                raise self._several_bodies(group.prefix, named)
             else:
                 prefix = group.prefix
                 what = f"the columns '{prefix}' are a pose that no title says to be the root's"
@@ -299,6 +301,11 @@ class JointTableRecording(Recording):
             fix = f"name the columns after the robot: ROBOT_x in place of {roots[0].prefix}_x"
             columns.root = roots[0]
             columns.root_fix = fix
+
+    def _several_bodies(self, prefix: str, named: Sequence[ArticulationKinematics]) -> InputError:
+        paths = [body.path.strip("/") for body in named]
+        what = f"the columns '{prefix}' may be the pose of any of {some_names(paths)}"
+        return InputError(what, self._path, f"give the whole name, as {paths[0]}_x, {paths[0]}_y, …")
 
     def _titles(self, options: RecordingOptions) -> dict[int, str]:
         """The titles of the columns by number; of a table without titles, or with --joint-names,
@@ -444,4 +451,5 @@ class JointTableRecording(Recording):
 def _names(body: ArticulationKinematics) -> tuple[str, ...]:
     """The names by which columns may be the pose of an articulation or free body."""
     free = (body.free_joint, last_element(body.free_joint)) if body.free_joint else ()
-    return (*body.aliases, last_element(body.path), last_element(body.body_path[0]), *free)
+    whole = (body.path.strip("/"), body.body_path[0].strip("/"))
+    return (*body.aliases, *whole, *map(last_element, whole), *free)
