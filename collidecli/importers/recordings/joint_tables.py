@@ -305,7 +305,9 @@ class JointTableRecording(Recording):
     def _several_bodies(self, prefix: str, named: Sequence[ArticulationKinematics]) -> InputError:
         paths = [body.path.strip("/") for body in named]
         what = f"the columns '{prefix}' may be the pose of any of {some_names(paths)}"
-        return InputError(what, self._path, f"give the whole name, as {paths[0]}_x, {paths[0]}_y, …")
+        return InputError(
+            what, self._path, f"give the whole name, as {paths[0]}_x, {paths[0]}_y, …"
+        )
 
     def _titles(self, options: RecordingOptions) -> dict[int, str]:
         """The titles of the columns by number; of a table without titles, or with --joint-names,

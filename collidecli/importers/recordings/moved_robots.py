@@ -77,11 +77,12 @@ class _Names:
         return ""
 
     def shown(self, joint: _Joint) -> str:
-        """A name that is the coordinate's alone: the shortest qualified one, else the whole one."""
+        """A name that is the coordinate's alone: in place of an absolute path the shortest
+        qualified one."""
+        if not joint.path.startswith("/"):
+            return joint.path
         own = [name for name, joints in self.qualified.items() if joints == [joint]]
-        own = [name for name in own if name not in self.whole]
-        is_short = len(self.whole[joint.path]) == 1 and "/" not in joint.path
-        return min(own, key=len) if own and not is_short else joint.path
+        return min(own, key=len, default=joint.path)
 
 
 def _qualified_names(articulation: ArticulationKinematics) -> Iterator[tuple[str, str]]:
@@ -108,10 +109,10 @@ def robots_of_scene(scene: ArticulatedScene) -> list[ArticulationKinematics]:
 def moved_robots(scene: ArticulatedScene, names: Sequence[str], where: str) -> list[MovedRobot]:
     """The articulations that columns move.
 
-    The one that has joints of all the names; else each column moves the joint of its name: a whole
-    name, else `<articulation>/<joint>`, else a last element that one joint of the scene has.
-    Without names the only articulation, or none of several. Raises InputError: a scene without
-    articulations, a name of no joint, a name of several.
+    The only one whose joints have all the last elements; else each column moves the joint of its
+    name: a whole name, else `<articulation>/<joint>`, else a last element that one joint of the
+    scene has. Without names the only articulation, or none of several. Raises InputError: a scene
+    without articulations, a name of no joint, a name of several.
     """
     robots = robots_of_scene(scene)
     if not robots:
@@ -122,10 +123,13 @@ def moved_robots(scene: ArticulatedScene, names: Sequence[str], where: str) -> l
         return [MovedRobot(robots[0], tuple(range(len(names))), _own_names(known, names, 0))]
     if not names:
         return []
+    wanted = set(map(last_element, names))
     fitting = [
-        robot for robot in range(len(robots)) if all(known.in_robot(name, robot) for name in names)
+        number
+        for number, robot in enumerate(robots)
+        if wanted <= set(map(last_element, coordinate_names(robot)))
     ]
-    if len(fitting) == 1:
+    if len(fitting) == 1 and all(known.in_robot(name, fitting[0]) for name in names):
         of_column = fitting * len(names)
     else:
         of_column = [joint.robot for joint in _joints_of_columns(known, names, where)]

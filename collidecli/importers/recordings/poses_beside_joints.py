@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from collidecli.errors import InputError
+from collidecli.importers.recordings.left_out_columns import naming_options
 from collidecli.importers.recordings.motion_tables import MotionTable
 from collidecli.importers.recordings.moved_bodies import (
     free_joint_columns,
@@ -165,7 +166,8 @@ def with_free_joints(
         return table, None
     free, others = free_joint_columns(scene, names)
     joints = tuple(names[column] for column in others)
-    robots = moved_robots(scene, joints, where)
+    with naming_options(where):
+        robots = moved_robots(scene, joints, where)
     only = robots[0].articulation.path if len(robots) == 1 else ""
     if set(free) <= {only}:
         return table, None

@@ -6,6 +6,7 @@ poses.
 
 import csv
 from dataclasses import dataclass, field
+from typing import Any
 
 import h5py
 import mujoco
@@ -193,7 +194,9 @@ def written(folder, kind: str, columns, poses):
         with path.open("w", newline="") as file:
             rows = csv.writer(file)
             rows.writerow(table)
-            rows.writerows([f"{value:.17g}" for value in row] for row in zip(*table.values()))
+            rows.writerows(
+                [f"{value:.17g}" for value in row] for row in zip(*table.values(), strict=True)
+            )
         return path, RecordingOptions()
     values = np.stack(list(columns.values()), axis=1)
     names = list(columns)
@@ -202,8 +205,7 @@ def written(folder, kind: str, columns, poses):
             values = np.concatenate([pose[:, [0, 1, 2, 6, 3, 4, 5]], values], axis=1)
             names = [f"{root}_free", *names]
         np.savez(path, qpos=values, joint_names=names, time=times)
-        order = "" if poses else ""
-        return path, RecordingOptions(quaternion_order=order)
+        return path, RecordingOptions()
     arrays = {f"pose{k}": pose for k, pose in enumerate(poses.values())}
     found = tuple(f"{root}=pose{k}" for k, root in enumerate(poses))
     options = RecordingOptions(
@@ -223,9 +225,7 @@ def written(folder, kind: str, columns, poses):
 
 
 def loaded(scene_path, recording, options):
-    request = SceneRequest(
-        scenes=[str(scene_path)], trajectory=str(recording), recording=options
-    )
+    request = SceneRequest(scenes=[str(scene_path)], trajectory=str(recording), recording=options)
     return scene_in_motion(request)
 
 
@@ -255,3 +255,277 @@ def test_poses_are_those_of_mujoco(as_device, tmp_path, seed, kind):  # noqa: F8
     np.testing.assert_array_equal(on_device.view(np.int64), found.view(np.int64))
     for body, path in enumerate(model.model.bodies.path):
         assert apart(found[:, 0, body], expected[path]) < EXACT, path
+
+
+def arm(name: str, y: float, joints: int = 2, prefix: str = "", free: bool = False) -> str:
+    """An arm of hinges about z on links of 0.5 m, at y."""
+    below = ""
+    for number in reversed(range(1, joints + 1)):
+        below = (
+            f'<body name="{name}_l{number}" pos="0.5 0 0"><joint name="{prefix}j{number}"/>'
+            f'<geom size="0.05"/>{below}</body>'
+        )
+    root = f'<freejoint name="{name}_free"/>' if free else ""
+    return f'<body name="{name}" pos="0 {y} 0">{root}<geom size="0.05"/>{below}</body>'
+
+
+def write_scene(folder, *arms: str, equality: str = ""):
+    path = folder / "scene.xml"
+    path.write_text(
+        f'<mujoco model="cell"><compiler angle="radian"/><worldbody>{"".join(arms)}</worldbody>'
+        f"<equality>{equality}</equality></mujoco>"
+    )
+    return path
+
+
+def write_csv(folder, **columns: float):
+    """A recording of two frames: 0 and the values."""
+    path = folder / "motion.csv"
+    names = ["time", *columns]
+    rows = [[0.0] * len(names), [1.0, *columns.values()]]
+    lines = [",".join(names), *(",".join(map(repr, row)) for row in rows)]
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+def angles(scene_path, recording, **options) -> dict[str, Any]:
+    """The angle about z of each body relative to the one before it in the last frame, rounded; of
+    those that turn. And the warnings, under ""."""
+    model, motion = loaded(scene_path, recording, RecordingOptions(**options))
+    poses = motion.read(range(len(motion.time)))[-1, 0]
+    motion.close()
+    turned: dict[str, Any] = {}
+    for path, pose in zip(model.model.bodies.path, poses, strict=True):
+        turned[path.rsplit("/", 1)[-1]] = 2.0 * np.arctan2(pose[5], pose[6])
+    return turned | {"": motion.warnings}
+
+
+TWINS = (arm("left", 1.0, prefix="left/"), arm("right", -1.0, prefix="right/"))
+DISTINCT = (arm("left", 1.0, prefix="a"), arm("right", -1.0, prefix="b"))
+
+
+def test_joints_without_a_column_rest_and_are_named(tmp_path):
+    scene = write_scene(tmp_path, *DISTINCT, arm("third", 3.0, prefix="c"))
+    found = angles(scene, write_csv(tmp_path, bj2=0.25, aj1=0.5))
+    assert found["left_l1"] == pytest.approx(0.5)
+    assert found["right_l1"] == 0.0
+    assert found["right_l2"] == pytest.approx(0.25)
+    assert found["third_l1"] == found["third_l2"] == 0.0
+    rest = [f"1 coordinates of '{name}' are not in the recording" for name in ("left", "right")]
+    for words in (*rest, "stay as in the scene: 'aj2'", "keep their scene pose: 'third_l1'"):
+        assert any(words in warning for warning in found[""]), words
+
+
+def test_a_table_that_fits_one_robot_alone_moves_it(tmp_path):
+    """Also where a column is a name of a joint of another robot too."""
+    scene = write_scene(tmp_path, arm("left", 1.0, 2, "left/"), arm("right", -1.0, 3, "right/"))
+    found = angles(scene, write_csv(tmp_path, j1=0.5, j3=0.25))
+    assert found["left_l1"] == 0.0
+    assert found["right_l1"] == pytest.approx(0.5)
+    assert found["right_l3"] == pytest.approx(0.75)
+
+
+def test_a_whole_name_comes_before_the_last_element_of_another(tmp_path):
+    scene = write_scene(tmp_path, arm("left", 1.0), arm("right", -1.0, prefix="right/"))
+    found = angles(scene, write_csv(tmp_path, j1=0.5, **{"right/j1": 0.25}))
+    assert found["left_l1"] == pytest.approx(0.5)
+    assert found["right_l1"] == pytest.approx(0.25)
+
+
+@pytest.mark.parametrize(
+    ("columns", "words"),
+    [
+        (
+            {"j1": 0.1, "left/j2": 0.2},
+            ["'j1' may be any of 'left/j1', 'right/j1'", "<articulation>/<joint>, as 'left/j1'"],
+        ),
+        ({"j1": 0.1, "j2": 0.2}, ["2 columns may be joints of several articulations: 'j1' may"]),
+        ({"left/j1": 0.1, "right/j9": 0.2}, ["1 column of no joint of the scene: 'right/j9'"]),
+        ({"lamp": 0.1}, ["1 column of no joint of the scene: 'lamp'", "its joints are"]),
+        ({"left/j1": 0.1, "left/left/j1": 0.2, "right/j1": 0.3}, ["'left/j1' is named twice"]),
+    ],
+)
+def test_columns_of_no_joint_or_of_several_are_refused(tmp_path, columns, words):
+    scene = write_scene(tmp_path, *TWINS)
+    with pytest.raises(InputError) as raised:
+        angles(scene, write_csv(tmp_path, **columns))
+    for word in words:
+        assert word in str(raised.value)
+
+
+@pytest.mark.parametrize("kind", ["npz", "h5", "qpos.npz"])
+@pytest.mark.parametrize("name", ["j1", "lamp"])
+def test_names_in_arrays_are_refused_in_the_same_words(tmp_path, kind, name):
+    scene = write_scene(tmp_path, *TWINS)
+    columns = {name: np.zeros(FRAMES), "left/j2": np.zeros(FRAMES)}
+    recording, options = written(tmp_path, kind, columns, {})
+    words = "may be any of" if name == "j1" else "1 column of no joint of the scene: 'lamp'"
+    with pytest.raises(InputError, match=words) as raised:
+        loaded(scene, recording, options)
+    assert "--joint-names names the recorded ones" in str(raised.value)
+
+
+def test_units_and_scales_are_those_of_each_column(tmp_path):
+    scene = write_scene(tmp_path, *TWINS)
+    columns = {"right/j1": 90.0, "left/j1": 30.0}
+    recording = write_csv(tmp_path, **columns)
+    found = angles(scene, recording, joint_units="degrees", joint_scale=("left/j1=0.01:0.1",))
+    assert found["right_l1"] == pytest.approx(np.pi / 2.0)
+    assert found["left_l1"] == pytest.approx(0.4)  # a scale replaces the unit
+    text = recording.read_text()
+    recording.write_text(text.replace("right/j1", "right/j1 [deg]"))
+    found = angles(scene, recording)
+    assert found["right_l1"] == pytest.approx(np.pi / 2.0)
+
+
+def test_a_joint_follows_one_of_another_robot(tmp_path):
+    """Also where columns move the other robot alone."""
+    equality = '<joint joint1="bj1" joint2="aj1" polycoef="0.1 2 0 0 0"/>'
+    scene = write_scene(tmp_path, *DISTINCT, equality=equality)
+    found = angles(scene, write_csv(tmp_path, aj1=0.25))
+    assert found["left_l1"] == pytest.approx(0.25)
+    assert found["right_l1"] == pytest.approx(0.6)
+    found = angles(scene, write_csv(tmp_path, aj1=0.25, bj1=0.5))
+    assert found["right_l1"] == pytest.approx(0.5)
+
+
+POSE = {"x": 2.0, "y": 0.5, "z": 0.25, "qx": 0.0, "qy": 0.0, "qz": 0.0, "qw": 1.0}
+
+
+def root_of(scene, recording, body: str) -> np.ndarray:
+    model, motion = loaded(scene, recording, RecordingOptions())
+    poses = motion.read(range(len(motion.time)))[-1, 0]
+    motion.close()
+    return poses[model.model.bodies.path.index(body), :3]
+
+
+def with_pose(folder, prefix: str, columns):
+    pose = {f"{prefix}_{axis}": value for axis, value in POSE.items()}
+    path = write_csv(folder, **columns, **pose)
+    path.write_text(path.read_text().replace(",0.0\n", ",1.0\n"))
+    return path
+
+
+def test_a_root_without_a_name_is_that_of_the_only_robot_that_can_move(tmp_path):
+    """A mobile base beside an arm on the floor."""
+    scene = write_scene(tmp_path, arm("cart", 1.0, prefix="a", free=True), DISTINCT[1])
+    recording = with_pose(tmp_path, "base", {"aj1": 0.5, "bj1": 0.25})
+    assert root_of(scene, recording, "cart").tolist() == [2.0, 0.5, 0.25]
+    assert root_of(scene, recording, "right").tolist() == [0.0, -1.0, 0.0]
+
+
+def test_roots_of_two_robots_are_told_by_name(tmp_path):
+    arms = [arm("cart", 1.0, prefix="a", free=True), arm("dog", -1.0, prefix="b", free=True)]
+    scene = write_scene(tmp_path, *arms)
+    recording = with_pose(tmp_path, "dog", {"aj1": 0.5, "bj1": 0.25})
+    assert root_of(scene, recording, "dog").tolist() == [2.0, 0.5, 0.25]
+    assert root_of(scene, recording, "cart").tolist() == [0.0, 1.0, 0.0]
+    recording = with_pose(tmp_path, "base", {"aj1": 0.5, "bj1": 0.25})
+    with pytest.raises(InputError, match=r"may be that of 'cart', 'dog'\n *name the columns"):
+        root_of(scene, recording, "dog")
+
+
+STAGE = """#usda 1.0
+(
+    metersPerUnit = 1
+    upAxis = "Z"
+)
+def Xform "World"
+{{{robots}
+}}
+"""
+ROBOT = """
+    def Xform "{name}" (prepend apiSchemas = ["PhysicsArticulationRootAPI"])
+    {{
+        def Xform "base" (prepend apiSchemas = ["PhysicsRigidBodyAPI"])
+        {{
+            double3 xformOp:translate = (0, {y}, 0)
+            uniform token[] xformOpOrder = ["xformOp:translate"]
+        }}
+        def Xform "{link}" (prepend apiSchemas = ["PhysicsRigidBodyAPI"])
+        {{
+            double3 xformOp:translate = (0.5, {y}, 0)
+            uniform token[] xformOpOrder = ["xformOp:translate"]
+            def Sphere "ball" (prepend apiSchemas = ["PhysicsCollisionAPI"])
+            {{
+                double radius = 0.05
+            }}
+        }}
+        def PhysicsFixedJoint "held"
+        {{
+            rel physics:body1 = </World/{name}/base>
+            point3f physics:localPos0 = (0, {y}, 0)
+        }}
+        def PhysicsRevoluteJoint "j1"
+        {{
+            rel physics:body0 = </World/{name}/base>
+            rel physics:body1 = </World/{name}/{link}>
+            point3f physics:localPos0 = (0.5, 0, 0)
+            uniform token physics:axis = "Z"
+        }}
+    }}"""
+
+
+@pytest.mark.parametrize("names", [("/World/left/j1", "/World/right/j1"), ("left/j1", "right/j1")])
+def test_two_articulation_roots_of_a_stage(tmp_path, names):
+    scene = tmp_path / "stage.usda"
+    robots = [
+        ROBOT.format(name=name, y=y, link=f"{name}_l1") for name, y in (("left", 1), ("right", -1))
+    ]
+    scene.write_text(STAGE.format(robots="".join(robots)))
+    found = angles(scene, write_csv(tmp_path, **dict(zip(names, (0.5, 0.25), strict=True))))
+    assert found["left_l1"] == pytest.approx(0.5)
+    assert found["right_l1"] == pytest.approx(0.25)
+    with pytest.raises(InputError, match="'j1' may be any of 'left/j1', 'right/j1'"):
+        angles(scene, write_csv(tmp_path, j1=0.5))
+
+
+def test_python_runs_such_a_recording(tmp_path):
+    """The arms turn towards each other until their last links touch."""
+    scene = write_scene(tmp_path, arm("left", 0.5, 2, "a"), arm("right", -0.5, 2, "b"))
+    recording = write_csv(tmp_path, aj1=-np.pi / 2.0, bj1=np.pi / 2.0)
+    with pytest.warns(UserWarning, match="stay as in the scene: '[ab]j2'"):
+        found = collidecli.run(str(scene), str(recording))
+    starts = found.cell_start.tolist()
+    assert starts == [0, 0, 1]
+
+
+def test_poses_of_bodies_beside_the_joints_of_two_robots(tmp_path):
+    """Of a free body, and of the root of one of the robots."""
+    crate = '<body name="crate"><freejoint/><geom size="0.1"/></body>'
+    scene = write_scene(tmp_path, arm("cart", 1.0, prefix="a", free=True), DISTINCT[1], crate)
+    poses = np.zeros((FRAMES, 2, 7))
+    poses[..., 6] = 1.0
+    poses[:, 0, 0] = np.arange(FRAMES)
+    poses[:, 1, 1] = np.arange(FRAMES)
+    recording = tmp_path / "motion.npz"
+    np.savez(
+        recording,
+        body_pos_w=poses[..., :3],
+        body_quat_w=poses[..., 3:],
+        body_names=["crate", "cart"],
+        joint_pos=np.full((FRAMES, 2), 0.25),
+        joint_names=["bj1", "aj1"],
+        quaternion_order="xyzw",
+        fps=10.0,
+    )
+    assert root_of(scene, recording, "crate").tolist() == [FRAMES - 1, 0.0, 0.0]
+    assert root_of(scene, recording, "cart").tolist() == [0.0, FRAMES - 1, 0.0]
+    found = angles(scene, recording)
+    assert found["right_l1"] == pytest.approx(0.25)
+    assert found["cart_l1"] == pytest.approx(0.25)
+
+
+def test_one_topic_of_joint_states_moves_two_robots(tmp_path, monkeypatch):
+    pytest.importorskip("rosbags", reason="rosbags is not installed (extra ros)")
+    from tests.support.ros_bags import Recorder
+
+    monkeypatch.chdir(tmp_path)
+    scene = write_scene(tmp_path, *TWINS)
+    recorder = Recorder()
+    for frame in range(3):
+        recorder.joints(20 * frame, ("right/j1", "left/j2"), (0.1 * frame, 0.2 * frame))
+    found = angles(scene, recorder.write())
+    assert found["right_l1"] == pytest.approx(0.2)
+    assert found["left_l1"] == 0.0
+    assert found["left_l2"] == pytest.approx(0.4)
