@@ -40,7 +40,6 @@ from collidecli.scene.kinematics import (
     ArticulatedScene,
     JointColumns,
     coordinate_names,
-    last_element,
 )
 from collidecli.scene.options import RecordingOptions
 
@@ -103,12 +102,6 @@ class JointStates:
 def coordinates_of_scene(scene: ArticulatedScene) -> list[str]:
     """Whole names of the coordinates of all articulations."""
     return [name for articulation in scene.articulations for name in coordinate_names(articulation)]
-
-
-def names_of_scene(scene: ArticulatedScene) -> tuple[str, ...]:
-    """Names of the coordinates of all articulations, whole and their last elements."""
-    known = coordinates_of_scene(scene)
-    return (*known, *map(last_element, known))
 
 
 def joint_state_motion(

@@ -529,3 +529,26 @@ def test_one_topic_of_joint_states_moves_two_robots(tmp_path, monkeypatch):
     assert found["right_l1"] == pytest.approx(0.2)
     assert found["left_l1"] == 0.0
     assert found["left_l2"] == pytest.approx(0.4)
+
+
+URDF = """<robot name="arm"><link name="base_link"/><link name="fore"><collision><geometry>
+<sphere radius="0.05"/></geometry></collision></link><joint name="j1" type="continuous">
+<parent link="base_link"/><child link="fore"/><axis xyz="0 0 1"/></joint></robot>"""
+
+
+def test_two_attached_robots_of_one_urdf(tmp_path):
+    (tmp_path / "arm.urdf").write_text(URDF)
+    scene = tmp_path / "scene.xml"
+    attached = "".join(
+        f'<frame pos="0 {y} 0"><attach model="arm" body="base_link" prefix="{side}/"/></frame>'
+        for side, y in (("left", 1), ("right", -1))
+    )
+    asset = '<asset><model name="arm" file="arm.urdf"/></asset>'
+    scene.write_text(f"<mujoco>{asset}<worldbody>{attached}</worldbody></mujoco>")
+    recording = write_csv(tmp_path, **{"right/j1": 0.25, "left/j1": 0.5})
+    model, motion = loaded(scene, recording, RecordingOptions())
+    poses = motion.read(range(2))[-1, 0]
+    motion.close()
+    for name, angle in (("left/fore", 0.5), ("right/fore", 0.25)):
+        turn = poses[model.model.bodies.path.index(name), 3:]
+        np.testing.assert_allclose(turn, [0, 0, np.sin(angle / 2), np.cos(angle / 2)], atol=EXACT)
