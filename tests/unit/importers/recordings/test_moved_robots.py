@@ -15,6 +15,7 @@ import pytest
 
 import collidecli
 from collidecli.errors import InputError
+from collidecli.importers.recordings.articulations import ArticulationMotion
 from collidecli.motions.requests import SceneRequest
 from collidecli.motions.scenes import scene_in_motion
 from collidecli.scene.options import RecordingOptions
@@ -247,6 +248,7 @@ def test_poses_are_those_of_mujoco(as_device, tmp_path, seed, kind):  # noqa: F8
     recording, options = written(tmp_path, kind, columns, poses)
     model, motion = loaded(scene_path, recording, options)
     found = motion.read(range(FRAMES))
+    assert isinstance(motion, ArticulationMotion)
     joints = motion.read_joints(range(FRAMES))
     assert joints is not None
     on_device, unposed = device_poses(joints)
@@ -376,6 +378,36 @@ def test_units_and_scales_are_those_of_each_column(tmp_path):
     recording.write_text(text.replace("right/j1", "right/j1 [deg]"))
     found = angles(scene, recording)
     assert found["right_l1"] == pytest.approx(np.pi / 2.0)
+
+
+def cart(name: str, y: float) -> str:
+    """A hinge about z within -1 to 3 rad, on a slide along z within 0 to 0.2 m."""
+    joints = (
+        f'<joint name="{name}_lift" type="slide" range="0 0.2" limited="true"/>'
+        f'<joint name="{name}_turn" range="-1 3" limited="true"/>'
+    )
+    return f'<body name="{name}" pos="0 {y} 0">{joints}<geom size="0.05"/></body>'
+
+
+@pytest.mark.parametrize(
+    ("options", "turns", "lifts"),
+    [
+        ({"joint_units": "degrees", "length_units": "mm"}, np.radians([30, 40]), [0.01, 0.02]),
+        ({"joint_units": "normalised"}, [1.6, 1.8], [0.11, 0.12]),
+    ],
+)
+def test_units_and_limits_are_those_of_the_columns_joints(tmp_path, options, turns, lifts):
+    """With columns of two robots in turn, and of other kinds in other places."""
+    scene = write_scene(tmp_path, cart("a", 1.0), cart("b", -1.0))
+    columns = {"b_turn": 40.0, "a_lift": 10.0, "a_turn": 30.0, "b_lift": 20.0}
+    recording = write_csv(tmp_path, **columns)
+    found = angles(scene, recording, **options)
+    model, motion = loaded(scene, recording, RecordingOptions(**options))
+    poses = motion.read(range(2))[-1, 0]
+    motion.close()
+    assert model.model.bodies.path == ("a", "b")
+    np.testing.assert_allclose([found["a"], found["b"]], turns, atol=EXACT)
+    np.testing.assert_allclose(poses[:, 2], lifts, atol=EXACT)
 
 
 def test_a_joint_follows_one_of_another_robot(tmp_path):
