@@ -21,6 +21,7 @@ from collidecli.scene.builder import ModelBuilder
 from collidecli.scene.heightfield_solid import solid_mesh
 from collidecli.scene.poses import IDENTITY_POSE, checked_pose
 from collidecli.scene.shape_types import ShapeType
+from collidecli.wording import did_you_mean
 
 KINDS = tuple("convex_hull" if kind == ShapeType.CONVEX_MESH else kind.label for kind in ShapeType)
 """Of `ModelBuilder.add_shape_<kind>`."""
@@ -45,7 +46,8 @@ class Shape:
         1; half heights, and hx, hy and hz of a box, of 0.5; rx=1, ry=0.75, rz=0.5; hx, hy and base
         of a heightfield of 1 [m]."""
         if kind not in KINDS:
-            raise InputError(f"kind is {kind!r}", "Shape", f"give one of: {', '.join(KINDS)}")
+            every = f"give one of: {', '.join(KINDS)}"
+            raise InputError(f"kind is {kind!r}", "Shape", did_you_mean(str(kind), KINDS, every))
         self.kind = kind
         self.pose = checked_pose(xform, "Shape")
         self._arguments = arguments

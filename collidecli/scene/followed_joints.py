@@ -6,7 +6,7 @@ latter is computed. All readers of recordings by joint name, and `collide matrix
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,6 +14,7 @@ import numpy as np
 from collidecli.scene.kinematics import (
     ArticulationKinematics,
     JointColumns,
+    NamedJoint,
     coordinate_names,
     paths_by_name,
 )
@@ -32,20 +33,21 @@ class _Follower:
 
 
 class FollowedJoints:
-    """The followers among an articulation's joints that a recording lacks.
+    """The followers among joints that a recording lacks.
 
-    recorded: names of the recorded columns. names: these, then those of the followers, each after
-    the joint that it follows.
+    joints: of one or several articulations. recorded: names of the recorded columns. columns: of
+    these by the whole names of their coordinates. names: those of the recorded columns, then of the
+    followers, each after the joint that it follows.
     """
 
-    def __init__(self, articulation: ArticulationKinematics, recorded: Sequence[str]) -> None:
+    def __init__(
+        self, joints: Sequence[NamedJoint], recorded: Sequence[str], columns: Mapping[str, int]
+    ) -> None:
         self._recorded = len(recorded)
         self._followers: list[_Follower] = []
-        column_of = _columns_by_path(articulation, recorded)
+        column_of = dict(columns)
         pending = [
-            joint
-            for joint in articulation.joints
-            if joint.mimic is not None and joint.path not in column_of
+            joint for joint in joints if joint.mimic is not None and joint.path not in column_of
         ]
         names = list(recorded)
         found = True
@@ -86,13 +88,14 @@ class FollowedJoints:
         return out
 
 
-def _columns_by_path(
+def followed_joints(
     articulation: ArticulationKinematics, recorded: Sequence[str]
-) -> dict[str, int]:
-    """The column of each recorded coordinate by its whole name; a recorded name may be a last
-    element that is unique."""
+) -> FollowedJoints:
+    """The followers of one articulation. recorded: names of columns; one may be a last element that
+    is unique."""
     path_of = paths_by_name(coordinate_names(articulation))
-    return {path_of[name]: column for column, name in enumerate(recorded) if name in path_of}
+    columns = {path_of[name]: column for column, name in enumerate(recorded) if name in path_of}
+    return FollowedJoints(articulation.joints, recorded, columns)
 
 
 def joint_columns(
@@ -107,7 +110,7 @@ def joint_columns(
     positions: of frames, float64[n, len(names)]. where: file and dataset. Raises InputError as
     `JointColumns`.
     """
-    followed = FollowedJoints(articulation, names)
+    followed = followed_joints(articulation, names)
     columns = JointColumns(articulation, followed.names, where)
     if positions is None or not followed:
         return columns, positions

@@ -1,6 +1,8 @@
 """collide clearance of particles, cables, cloths and soft bodies: distances by brute force in
 float64, items, files, and what is not measured."""
 
+import json
+
 import h5py
 import numpy as np
 import pandas
@@ -53,6 +55,22 @@ def expected(points: dict[str, np.ndarray]) -> dict[tuple[str, str], np.ndarray]
         - THICK
         - DROP,
     }
+
+
+def test_npz_has_the_arrays_and_attributes_of_hdf5(points, collide):
+    collide.ok("clearance scene.usda --margin 0.03 -o near.h5 -q")
+    collide.ok("clearance scene.usda --margin 0.03 -o near.npz -q")
+    with h5py.File("near.h5") as h5, np.load("near.npz") as npz:
+        assert set(npz.files) == {*h5, "attributes"}
+        for name, data in h5.items():
+            stored = data.asstr()[()] if data.dtype.kind == "O" else data[()]
+            np.testing.assert_array_equal(npz[name], stored)
+            assert npz[name].shape == data.shape
+        attributes = json.loads(str(npz["attributes"]))
+        assert attributes["format"] == "collide-clearance"
+        assert set(attributes) == set(h5.attrs)
+        assert attributes["scene_sha256"] == h5.attrs["scene_sha256"]
+        assert attributes["config"] == json.loads(h5.attrs["config"])
 
 
 def test_distances_are_those_of_brute_force(points, collide):

@@ -24,11 +24,7 @@ from collidecli.numerics.poses import compose_poses
 from collidecli.scene.episodes import Episodes
 from collidecli.scene.joint_poses import JointPoses, configurations
 from collidecli.scene.kinematics import (
-    ArticulatedScene,
-    ArticulationKinematics,
     MujocoCoordinates,
-    coordinate_names,
-    last_element,
 )
 from collidecli.scene.model import GLOBAL_TEMPLATE
 from collidecli.scene.options import RecordingOptions
@@ -36,7 +32,6 @@ from collidecli.scene.poses import QUATERNION_TOLERANCE
 from collidecli.storage.input_files import recording_sha256
 from collidecli.storage.pose_checks import normalize, pose_fault
 from collidecli.storage.trajectory_motion import BodyMatch, RecordedInFile
-from collidecli.wording import some_names
 
 if TYPE_CHECKING:
     from collidecli.importers.recordings.deformable_states import DeformableStates
@@ -311,25 +306,3 @@ def check_name_count(
         raise InputError(
             f"{count} {noun} are recorded, and {len(names) or 'no'} names are given", where, fix
         )
-
-
-def moved_articulation(
-    scene: ArticulatedScene, names: Sequence[str], where: str
-) -> ArticulationKinematics:
-    """The one articulation that has all the joints, else the one articulation or free body. Raises
-    InputError."""
-    candidates = [x for x in scene.articulations if x.joints] or list(scene.articulations)
-    if len(candidates) > 1:
-        wanted = {last_element(name) for name in names}
-        fitting = [
-            x for x in candidates if wanted <= {last_element(name) for name in coordinate_names(x)}
-        ]
-        candidates = fitting or candidates
-    if len(candidates) != 1:
-        what = (
-            "the recording moves one articulation, and the scene has"
-            f" {some_names([x.path for x in candidates])}"
-        )
-        fix = "put the robots into one body of the scene, so that they are one articulation"
-        raise InputError(what if candidates else f"{what}none", where, fix)
-    return candidates[0]

@@ -15,7 +15,6 @@ from collidecli.importers.recordings.articulations import (
     ORDERS,
     ArticulationMotion,
     check_name_count,
-    moved_articulation,
 )
 from collidecli.importers.recordings.column_titles import is_decorated
 from collidecli.importers.recordings.content import Content
@@ -30,6 +29,13 @@ from collidecli.importers.recordings.motion_tables import (
     root_columns,
 )
 from collidecli.importers.recordings.moved_bodies import moved_body
+from collidecli.importers.recordings.moved_robots import (
+    columns_of,
+    moved_robots,
+    robot_of_root,
+    said_roots,
+    with_followers,
+)
 from collidecli.importers.recordings.poses_beside_joints import (
     PosesBesideJoints,
     all_poses,
@@ -47,7 +53,8 @@ from collidecli.importers.recordings.times import (
     long_step_warnings,
     rate_time,
 )
-from collidecli.scene.followed_joints import joint_columns
+from collidecli.scene.followed_joints import FollowedJoints
+from collidecli.scene.kinematics import JointColumns
 from collidecli.scene.model import Model
 from collidecli.scene.motion import Motion
 from collidecli.scene.options import RecordingOptions
@@ -59,6 +66,7 @@ if TYPE_CHECKING:
     from collidecli.importers.recordings.motion_tables import MotionTable
 
 ROOT_ADVICE = "; name the bodies of other poses by body_names, or by their free joints"
+ROOT_FIX = "name the poses of roots: by body_names, or by their free joints among joint_names"
 ORDER_HINT = (
     "; Unitree's LAFAN1 retargeting files and those of GMR are xyzw, those of Isaac Lab 2 are wxyz,"
     " of Isaac Lab 3 xyzw"
@@ -292,8 +300,8 @@ def _articulated(
     order: Sequence[int],
     time: np.ndarray,
 ) -> ArticulationMotion:
-    """The motion of a robot by its joints, of its root and of other bodies by poses. order: of
-    their columns."""
+    """The motion of robots by their joints, of their roots and of other bodies by poses. order: of
+    the columns of poses."""
     where = table.locations.get("joints", poses.root_location)
     joints = (
         np.zeros((table.frames, 0))
@@ -308,24 +316,40 @@ def _articulated(
     check_name_count(width, names, "joints", known, where)
     kept, names, left_out = kept_columns(names, options, where)
     joints = joints[:, kept]
-    articulation = moved_articulation(scene, names, where)
-    roots_at = None if poses.root is None else _pose_rows(poses.root, order)
     with naming_options(where):
-        columns, joints_at = joint_columns(articulation, names, partial(_rows, joints), where)
-    recorded = RecordedArticulation(
-        articulation, columns, roots_at, joints_at, poses.root_location, where
-    )
+        robots = moved_robots(scene, names, where)
+    roots = {path: (body, poses.location) for path, body in poses.bodies.items()}
+    if poses.root is not None:
+        robot = robot_of_root(robots, target, poses.root_location, ROOT_FIX)
+        roots[robot.path] = poses.root, poses.root_location
+    robots, followed = with_followers(scene, robots)
+    world = []
+    for robot in robots:
+        with naming_options(where):
+            columns = JointColumns(robot.articulation, robot.names, where)
+        root, location = roots.pop(robot.articulation.path, (None, poses.root_location))
+        root_at = None if root is None else _pose_rows(root, order)
+        joints_at = partial(_joint_rows, joints, followed, robot.columns)
+        world.append(
+            RecordedArticulation(robot.articulation, columns, root_at, joints_at, location, where)
+        )
     by_path = {each.path: each for each in scene.articulations}
-    bodies = [
-        moved_body(by_path[path], _pose_rows(body, order), poses.location)
-        for path, body in poses.bodies.items()
+    world += [
+        moved_body(by_path[path], _pose_rows(body, order), location)
+        for path, (body, location) in roots.items()
     ]
     warnings = (*scene.warnings, *left_out, *table.notes, *poses.notes)
-    world = [recorded, *bodies]
-    advice = f"'{articulation.path}' is the root of the joints{ROOT_ADVICE}"
+    advice = f"{said_roots(robots)}{ROOT_ADVICE}"
     return ArticulationMotion(
         table.path, target, [world], np.zeros((1, 3)), time, warnings, root_advice=advice
     )
+
+
+def _joint_rows(
+    joints: np.ndarray, followed: FollowedJoints, columns: Sequence[int], frames: range
+) -> np.ndarray:
+    """float64[n, k] of frames: columns of the recorded positions and of those of followers."""
+    return columns_of(followed.completed(_rows(joints, frames)), columns)
 
 
 def _pose_rows(poses: np.ndarray, order: Sequence[int]) -> Callable[[range], np.ndarray]:

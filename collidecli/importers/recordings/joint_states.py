@@ -1,5 +1,4 @@
-"""Motions of one articulation from joint positions by name, of which each demonstration is a
-world."""
+"""Motions of articulations from joint positions by name, of which each demonstration is a world."""
 
 from __future__ import annotations
 
@@ -12,7 +11,6 @@ from collidecli.importers.recordings.articulations import (
     ORDERS,
     ArticulationMotion,
     check_name_count,
-    moved_articulation,
     quaternion_order,
 )
 from collidecli.importers.recordings.joint_limits import BY_NAME, ranges_of
@@ -26,16 +24,22 @@ from collidecli.importers.recordings.moved_bodies import (
     named_body,
     names_of_each_column,
 )
+from collidecli.importers.recordings.moved_robots import (
+    MovedRobot,
+    columns_of,
+    moved_robots,
+    robot_of_root,
+    said_roots,
+    with_followers,
+)
 from collidecli.importers.recordings.recorded_articulation import RecordedArticulation
 from collidecli.importers.recordings.recording import Target
 from collidecli.scene.episodes import Episodes, shown_name
 from collidecli.scene.followed_joints import FollowedJoints
 from collidecli.scene.kinematics import (
     ArticulatedScene,
-    ArticulationKinematics,
     JointColumns,
     coordinate_names,
-    last_element,
 )
 from collidecli.scene.options import RecordingOptions
 
@@ -55,6 +59,7 @@ Poses = Mapping[str, Mapping[str, np.ndarray]]
 """float64[F, 7] xyzw by body and by demonstration."""
 ROOT = "--root"
 BODY_FROM = "--body-from"
+ROOT_FIX = f"name the robot: {BODY_FROM} ROBOT=ARRAY in place of {ROOT}"
 ROOT_ADVICE = f"; {BODY_FROM} BODY=ARRAY is for the poses of another body"
 
 MANY_TURNS = 4.0 * np.pi
@@ -70,12 +75,13 @@ class JointStates:
 
     path: of the recording. where: its array, for messages. names: of the columns. states:
     float64[F, k] of each demonstration by name, in the units of the file. time: float64[F] [s].
-    roots: float64[F, 7] xyzw of each demonstration; without them the root keeps its pose in the
-    scene. bodies: float64[F, 7] xyzw of each demonstration by the name of a further body, and
-    body_option, what names these, for messages. root_advice: of a root that is fixed, after a
-    message. unit: of the positions by the file, "" where it has none: radians and metres. percent:
-    columns that are normalised to 0 to 100 of their joint's range where the unit is no radian.
-    units: of columns whose unit the file names, by name.
+    roots: float64[F, 7] xyzw of each demonstration, of the articulation of `robot_of_root`; without
+    them the root keeps its pose in the scene. bodies: float64[F, 7] xyzw of each demonstration by
+    the name of a further body or robot, and body_option, what names these, for messages.
+    root_advice: of a root that is fixed, after a message. root_fix: what to do about a root that
+    may be that of several robots. unit: of the positions by the file, "" where it has none: radians
+    and metres. percent: columns that are normalised to 0 to 100 of their joint's range where the
+    unit is no radian. units: of columns whose unit the file names, by name.
     """
 
     path: str
@@ -90,17 +96,12 @@ class JointStates:
     bodies: Mapping[str, Mapping[str, np.ndarray]] = field(default_factory=dict)
     body_option: str = BODY_FROM
     root_advice: str = ROOT_ADVICE
+    root_fix: str = ROOT_FIX
 
 
 def coordinates_of_scene(scene: ArticulatedScene) -> list[str]:
     """Whole names of the coordinates of all articulations."""
     return [name for articulation in scene.articulations for name in coordinate_names(articulation)]
-
-
-def names_of_scene(scene: ArticulatedScene) -> tuple[str, ...]:
-    """Names of the coordinates of all articulations, whole and their last elements."""
-    known = coordinates_of_scene(scene)
-    return (*known, *map(last_element, known))
 
 
 def joint_state_motion(
@@ -110,13 +111,13 @@ def joint_state_motion(
     close: Callable[[], None] | None = None,
     warnings: Sequence[str] = (),
 ) -> ArticulationMotion:
-    """The motion of the scene's articulation that has the joints. Joints that follow recorded ones
-    are completed.
+    """The motion of the scene's articulations that have the joints. Joints that follow recorded
+    ones are completed.
 
     options: joint_units, length_units and joint_scale convert the positions. Raises InputError: a
-    number of names that is not that of the columns, names that the scene lacks, a malformed scale,
-    normalised positions of a joint without limits, a unit that is none of the joint's quantity or
-    differs from the option.
+    number of names that is not that of the columns, names that the scene lacks or that several of
+    its joints have, a malformed scale, normalised positions of a joint without limits, a unit that
+    is none of the joint's quantity or differs from the option.
     """
     where = recorded.where
     width = next(iter(recorded.states.values())).shape[1]
@@ -130,29 +131,25 @@ def joint_state_motion(
     kept = [kept[column] for column in joints]
     names = tuple(names[column] for column in joints)
     states = {name: state[:, kept] for name, state in recorded.states.items()}
-    articulation = moved_articulation(scene, names, where)
-    poses = _poses_by_path(recorded, poses, scene, articulation, target)
-    followed = FollowedJoints(articulation, names)
     with naming_options(where):
-        columns = JointColumns(articulation, followed.names, where)
-    limits = ranges_of(articulation, columns).limits[: len(names)]
+        robots = moved_robots(scene, names, where)
+    poses = _poses_by_path(recorded, poses, scene, robots, target)
+    robots, followed = with_followers(scene, robots)
+    with naming_options(where):
+        columns = [JointColumns(robot.articulation, robot.names, where) for robot in robots]
+    limits = _limits(robots, columns, len(names))
     unit = options.joint_units or recorded.unit
     percent = [at for at, column in enumerate(kept) if column in recorded.percent]
     units = JointUnits(
         unit, percent, options.joint_scale, names, where, options.length_units, recorded.units
     )
-    units.convert(states.values(), columns, limits)
-    roots = poses.pop(articulation.path, {})
-    bodies = {each.path: each for each in scene.articulations if each.path in poses}
-    worlds = []
-    for name, state in states.items():
-        positions = rows_of(followed.completed(state))
-        root = rows_of(roots[name]) if roots else None
-        moved = RecordedArticulation(
-            articulation, columns, root, positions, where, _location(where, name)
-        )
-        others = [moved_body(bodies[path], rows_of(poses[path][name]), where) for path in poses]
-        worlds.append([moved, *others])
+    pairs = list(zip(robots, columns, strict=True))
+    angles = {robot.columns[at] for robot, own in pairs for at in own.angles().tolist()}
+    single = {robot.columns[at] for robot, own in pairs for at in own.single(len(robot.columns))}
+    # Followers are computed from converted positions.
+    recorded_single = sorted(single & set(range(len(names))))
+    units.convert(states.values(), angles, recorded_single, limits)
+    worlds = _worlds(recorded, states, pairs, followed, poses, scene)
     # Poses that are recorded are in the world.
     origins = target.model.world_pose[: len(worlds), :3]
     lengths = {name: len(state) for name, state in states.items()}
@@ -160,14 +157,58 @@ def joint_state_motion(
         recorded.path,
         target,
         worlds,
-        np.zeros_like(origins) if roots or poses else origins,
+        np.zeros_like(origins) if poses else origins,
         recorded.time,
         [*scene.warnings, *warnings, *left_out, *_improbable_turns(states, limits, unit, where)],
         close,
         Episodes.of_demonstrations(lengths, len(recorded.time)),
         advice=BY_NAME,
-        root_advice=f"'{articulation.path}' is the root of the joints{recorded.root_advice}",
+        root_advice=f"{said_roots(robots)}{recorded.root_advice}",
     )
+
+
+def _limits(
+    robots: Sequence[MovedRobot], columns: Sequence[JointColumns], count: int
+) -> np.ndarray:
+    """float64[count, 2] [m or rad]: limits of the recorded columns, infinite without a limit."""
+    limits = np.full((count, 2), [-np.inf, np.inf])
+    for robot, of_robot in zip(robots, columns, strict=True):
+        of_joints = ranges_of(robot.articulation, of_robot).limits
+        for column, range_of_joint in zip(robot.columns, of_joints, strict=True):
+            if column < count:
+                limits[column] = range_of_joint
+    return limits
+
+
+def _worlds(
+    recorded: JointStates,
+    states: Mapping[str, np.ndarray],
+    robots: Sequence[tuple[MovedRobot, JointColumns]],
+    followed: FollowedJoints,
+    poses: Poses,
+    scene: ArticulatedScene,
+) -> list[list[RecordedArticulation]]:
+    """The articulations and bodies of each demonstration. states: float64[F, k] [m or rad]. poses:
+    of roots and of further bodies by path."""
+    where = recorded.where
+    of_robots = {robot.articulation.path for robot, _ in robots}
+    bodies = {each.path: each for each in scene.articulations if each.path in poses}
+    worlds = []
+    for name, state in states.items():
+        completed = followed.completed(state)
+        world = []
+        for robot, columns in robots:
+            path = robot.articulation.path
+            root = rows_of(poses[path][name]) if path in poses else None
+            positions = rows_of(columns_of(completed, robot.columns))
+            location = _location(where, name)
+            world.append(
+                RecordedArticulation(robot.articulation, columns, root, positions, where, location)
+            )
+        others = [path for path in poses if path not in of_robots]
+        world += [moved_body(bodies[path], rows_of(poses[path][name]), where) for path in others]
+        worlds.append(world)
+    return worlds
 
 
 def _location(where: str, demonstration: str) -> str:
@@ -200,14 +241,15 @@ def _poses_by_path(
     recorded: JointStates,
     poses: Poses,
     scene: ArticulatedScene,
-    robot: ArticulationKinematics,
+    robots: Sequence[MovedRobot],
     target: Target,
 ) -> dict[str, Mapping[str, np.ndarray]]:
-    """`poses` with those of the robot's root and of named bodies. Raises InputError for a body with
+    """`poses` with those of a robot's root and of named bodies. Raises InputError for a body with
     two, one that the scene lacks, and one that is fixed to the world."""
     found = dict(poses)
     option = recorded.body_option
     if recorded.roots:
+        robot = robot_of_root(robots, target, recorded.where, recorded.root_fix)
         check_once(robot, found, ROOT)
         found[robot.path] = recorded.roots
     for name, of_demonstrations in recorded.bodies.items():

@@ -9,7 +9,6 @@ from itertools import permutations
 import numpy as np
 
 from collidecli.errors import InputError
-from collidecli.importers.recordings.articulations import moved_articulation
 from collidecli.importers.recordings.column_titles import (
     COMMAND,
     OTHER,
@@ -30,6 +29,10 @@ from collidecli.importers.recordings.joint_states import (
     joint_state_motion,
 )
 from collidecli.importers.recordings.left_out_columns import LEFT_OUT, ignored_columns
+from collidecli.importers.recordings.moved_robots import (
+    joint_names,
+    moved_robots,
+)
 from collidecli.importers.recordings.recording import Recording, RecordingDescription, Target
 from collidecli.importers.recordings.root_columns import (
     RootColumns,
@@ -99,12 +102,13 @@ LAYOUTS = (
 @dataclass
 class _Columns:
     """What the columns of a table are, by number. joints: of the positions. root: None for none.
-    bodies: by the path of a further body. unused: titles of columns that are known and not read.
-    time: -1 for none. time_part: of what a clock has beyond the whole seconds of `time`, -1 for
-    none."""
+    root_fix: what to do about a root that may be that of several robots. bodies: by the path of a
+    further body or robot. unused: titles of columns that are known and not read. time: -1 for none.
+    time_part: of what a clock has beyond the whole seconds of `time`, -1 for none."""
 
     joints: dict[int, JointTitle] = field(default_factory=dict)
     root: RootColumns | None = None
+    root_fix: str = ""
     bodies: dict[str, RootColumns] = field(default_factory=dict)
     unused: list[str] = field(default_factory=list)
     time: int = -1
@@ -171,12 +175,9 @@ class JointTableRecording(Recording):
         return 1
 
     def motion(self, target: Target, options: RecordingOptions) -> Motion:
-        """The motion of the scene's articulation that has the joints. Without columns of a root,
+        """The motion of the scene's articulations that have the joints. Without columns of a root,
         the root keeps its pose in the scene."""
-        scene = target.articulated(self._path)
-        known = coordinates_of_scene(scene)
-        names = {*known, *(name for name in map(last_element, known) if name not in known)}
-        columns = self._columns(names, scene, options)
+        columns = self._columns(target, options)
         poses = [*([columns.root] if columns.root else []), *columns.bodies.values()]
         used = [*columns.joints, *(column for pose in poses for column in pose.columns)]
         used += [column for column in (columns.time, columns.time_part) if column >= 0]
@@ -209,6 +210,7 @@ class JointTableRecording(Recording):
             bodies=bodies,
             body_option=self._path,
             root_advice="",
+            root_fix=columns.root_fix,
         )
         left = replace(options, ignore_joints=(), joint_names=(), state="")
         return joint_state_motion(recorded, target, left, self.close, warnings)
@@ -226,11 +228,11 @@ class JointTableRecording(Recording):
             fps=layout.rate if options.fps is None else options.fps,
         )
 
-    def _columns(
-        self, names: set[str], scene: ArticulatedScene, options: RecordingOptions
-    ) -> _Columns:
+    def _columns(self, target: Target, options: RecordingOptions) -> _Columns:
         """What each column is. Raises InputError: columns of nothing, two of one joint, none of a
         joint's position, a pose that is not said to be the root's or a body's."""
+        scene = target.articulated(self._path)
+        names = joint_names(scene)
         titles = self._titles(options)
         ignored = ignored_columns(tuple(titles.values()), options.ignore_joints, self._path)
         columns = _Columns(unused=list(ignored))
@@ -247,12 +249,12 @@ class JointTableRecording(Recording):
             elif time_factor(title) is None and not is_index(title):
                 rest[column] = title
         groups = root_groups(rest)
-        self._assign_poses(columns, groups, [joint.name for joint in found.values()], scene)
+        self._assign_poses(columns, groups, [joint.name for joint in found.values()], target)
         of_poses = {column for group in groups for column in group.columns}
         unknown = [title for column, title in rest.items() if column not in of_poses]
         if unknown:
             self._refuse_incomplete({k: title for k, title in rest.items() if title in unknown})
-            raise self._unknown(unknown, names)
+            raise self._unknown(unknown, scene)
         columns.joints = self._positions(found, titles, columns.unused, options)
         if not columns.joints and columns.root is None and not columns.bodies:
             what = "no column is the position of a joint of the scene"
@@ -264,22 +266,26 @@ class JointTableRecording(Recording):
         columns: _Columns,
         groups: Sequence[RootColumns],
         joints: Sequence[str],
-        scene: ArticulatedScene,
+        target: Target,
     ) -> None:
-        """Assigns poses to the root of the robot that has the joints, and to bodies by their names.
+        """Assigns poses to the root of a robot that has the joints, and to bodies by their names.
         Raises InputError for a pose of neither, and for two of one."""
         if not groups:
             return
-        robot = moved_articulation(scene, joints, self._path)
+        scene = target.articulated(self._path)
+        robots = moved_robots(scene, joints, self._path)
+        only = robots[0].articulation if len(robots) == 1 else None
         roots = []
         for group in groups:
             # A name of the scene comes before a word for any root, such as "free".
             named = [each for each in scene.articulations if is_named(group.prefix, _names(each))]
-            is_own = any(each is robot for each in named)
+            is_own = any(each is only for each in named)
             if is_own or (not named and is_of_root(group.prefix)):
                 roots.append(group)
             elif len(named) == 1 and named[0].path not in columns.bodies:
                 columns.bodies[named[0].path] = group
+            elif len(named) > 1:
+                raise self._several_bodies(group.prefix, named)
             else:
                 prefix = group.prefix
                 what = f"the columns '{prefix}' are a pose that no title says to be the root's"
@@ -291,7 +297,17 @@ class JointTableRecording(Recording):
             what = f"the columns {some_names([root.title for root in roots])} may be the root's"
             fix = "leave those of others out, such as --ignore-joints 'hand_*'"
             raise InputError(what, self._path, fix)
-        columns.root = roots[0] if roots else None
+        if roots:
+            fix = f"name the columns after the robot: ROBOT_x in place of {roots[0].prefix}_x"
+            columns.root = roots[0]
+            columns.root_fix = fix
+
+    def _several_bodies(self, prefix: str, named: Sequence[ArticulationKinematics]) -> InputError:
+        paths = [body.path.strip("/") for body in named]
+        what = f"the columns '{prefix}' may be the pose of any of {some_names(paths)}"
+        return InputError(
+            what, self._path, f"give the whole name, as {paths[0]}_x, {paths[0]}_y, …"
+        )
 
     def _titles(self, options: RecordingOptions) -> dict[int, str]:
         """The titles of the columns by number; of a table without titles, or with --joint-names,
@@ -364,7 +380,9 @@ class JointTableRecording(Recording):
             )
             raise InputError(what, self._path, fix)
 
-    def _unknown(self, unknown: Sequence[str], names: set[str]) -> InputError:
+    def _unknown(self, unknown: Sequence[str], scene: ArticulatedScene) -> InputError:
+        known = coordinates_of_scene(scene)
+        names = {*known, *map(last_element, known)}
         what = f"{plural(len(unknown), 'column')} of no joint of the scene: {some_names(unknown)}"
         fix = (
             f"its joints are {some_names(sorted(names)) or 'none'}; --ignore-joints leaves columns"
@@ -435,4 +453,5 @@ class JointTableRecording(Recording):
 def _names(body: ArticulationKinematics) -> tuple[str, ...]:
     """The names by which columns may be the pose of an articulation or free body."""
     free = (body.free_joint, last_element(body.free_joint)) if body.free_joint else ()
-    return (*body.aliases, last_element(body.path), last_element(body.body_path[0]), *free)
+    whole = (body.path.strip("/"), body.body_path[0].strip("/"))
+    return (*body.aliases, *whole, *map(last_element, whole), *free)

@@ -3,13 +3,13 @@ of single joints."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from collidecli.errors import InputError
-from collidecli.scene.kinematics import JointColumns, last_element
+from collidecli.scene.kinematics import last_element
 from collidecli.wording import some_names
 
 DEGREES = "degrees"
@@ -46,14 +46,19 @@ class JointUnits:
     told: Mapping[str, str] = field(default_factory=dict)
 
     def convert(
-        self, states: Iterable[np.ndarray], columns: JointColumns, limits: np.ndarray
+        self,
+        states: Iterable[np.ndarray],
+        angles: Container[int],
+        single: Sequence[int],
+        limits: np.ndarray,
     ) -> None:
-        """Converts states in place to radians and metres. columns: the first are those of the
-        states. limits: float64[k, 2] of the columns."""
+        """Converts states in place to radians and metres. angles: the columns that are angles.
+        single: those that are no parts of quaternions, in ascending order. limits: float64[k, 2] of
+        the columns."""
         scales = _scales(self.scales, self.names)
-        ranges = self._ranges(columns, list(scales))
+        ranges = self._ranges(single, list(scales))
         self._refuse_without_limits(list(ranges), limits)
-        factors = self._factors(columns, [*scales, *ranges])
+        factors = self._factors(angles, single, [*scales, *ranges])
         for state in states:
             for column, factor in factors.items():
                 state[:, column] *= factor
@@ -64,12 +69,13 @@ class JointUnits:
             for column, (scale, offset) in scales.items():
                 state[:, column] = state[:, column] * scale + offset
 
-    def _factors(self, columns: JointColumns, others: Sequence[int]) -> dict[int, float]:
+    def _factors(
+        self, angles: Container[int], single: Sequence[int], others: Sequence[int]
+    ) -> dict[int, float]:
         """Factors to radians and metres of columns but for `others`. Raises InputError for a unit
         that is none of the joint's quantity, or differs from the option."""
-        angles = columns.angles()
         factors = {}
-        for column in columns.single(len(self.names)):
+        for column in single:
             name = self.names[column]
             is_angle = column in angles
             units = ANGLE_UNITS if is_angle else LENGTH_UNITS
@@ -87,13 +93,13 @@ class JointUnits:
                 factors[column] = units[told or given]
         return factors
 
-    def _ranges(self, columns: JointColumns, scaled: Sequence[int]) -> dict[int, float]:
+    def _ranges(self, single: Sequence[int], scaled: Sequence[int]) -> dict[int, float]:
         """The least value of each normalised column; the greatest is 100."""
         if self.unit not in (DEGREES, NORMALISED):
             return {}
         ranges = dict.fromkeys(self.percent, 0.0)
         if self.unit == NORMALISED:
-            ranges = dict.fromkeys(columns.single(len(self.names)), -100.0) | ranges
+            ranges = dict.fromkeys(single, -100.0) | ranges
             ranges |= dict.fromkeys(gripper_columns(self.names), 0.0)
         return {column: least for column, least in ranges.items() if column not in scaled}
 

@@ -24,11 +24,11 @@ from collidecli.importers.recordings.joint_states import (
     JOINT_OPTIONS,
     JointStates,
     joint_state_motion,
-    names_of_scene,
 )
 from collidecli.importers.recordings.joint_units import DEGREES, NORMALISED
 from collidecli.importers.recordings.left_out_columns import LEFT_OUT
 from collidecli.importers.recordings.lerobot_units import StoredUnit, stored_unit
+from collidecli.importers.recordings.moved_robots import joint_names
 from collidecli.importers.recordings.parquet_rows import AGAIN, INTEGER, parquet_rows
 from collidecli.importers.recordings.recording import RecordingDescription, Target
 from collidecli.importers.recordings.stored_names import names_of_columns
@@ -217,7 +217,7 @@ class LeRobotRecording(DemonstrationRecording):
         frames = shared_length(lengths, options, self._path)
         states = dict(zip(chosen, self._states(lengths, state, width, where), strict=True))
         scene = target.articulated(self._path)
-        of_scene = set(names_of_scene(scene))
+        of_scene = joint_names(scene)
         stored = [_joint_of_column(name, of_scene) for name in state_names]
         time = rate_time(frames, self._fps if options.fps is None else options.fps, self._path)
         names = names_of_columns(stored, options.joint_names, "--joint-names", where)

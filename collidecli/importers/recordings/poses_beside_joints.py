@@ -9,12 +9,13 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from collidecli.errors import InputError
-from collidecli.importers.recordings.articulations import moved_articulation
+from collidecli.importers.recordings.left_out_columns import naming_options
 from collidecli.importers.recordings.motion_tables import MotionTable
 from collidecli.importers.recordings.moved_bodies import (
     free_joint_columns,
     names_of_each_column,
 )
+from collidecli.importers.recordings.moved_robots import MovedRobot, moved_robots
 from collidecli.importers.recordings.recording import Target
 from collidecli.scene.body_names import find_bodies
 from collidecli.scene.kinematics import (
@@ -32,8 +33,8 @@ class PosesBesideJoints:
     """Recorded poses x y z and quaternion, in the file's order, of each frame.
 
     root: float[F, 7] of the root of the robot with the joints, None where the scene's is used.
-    bodies: float[F, 7] by the path of the articulation or free body. root_location, location: of
-    both, for messages. notes: warnings.
+    bodies: float[F, 7] by the path of the articulation or free body, of several robots with the
+    joints too. root_location, location: of both, for messages. notes: warnings.
     """
 
     root: np.ndarray | None
@@ -69,28 +70,32 @@ def poses_of_bodies(
     """The recorded poses of bodies that no joint position determines.
 
     names: of the recorded bodies. joints: of the recorded joints. by_joints: poses of links of the
-    robot are not used. strict: refuse bodies that the scene lacks. None where the joints are those
-    of no one robot of the scene, and without `by_joints` where links of it are recorded too, or
+    robots are not used. strict: refuse bodies that the scene lacks. None where the joints are those
+    of no robots of the scene, and without `by_joints` where links of these are recorded too, or
     bodies that are joined to others. Raises InputError as `find_bodies`.
     """
     where = table.locations["body_position"]
     scene = _articulated(target, where)
-    robot = None if scene is None else _robot(scene, joints, where)
-    if scene is None or robot is None:
+    robots = [] if scene is None else _robots(scene, joints, where)
+    if scene is None or not robots:
         return None
+    robot = robots[0].articulation if len(robots) == 1 else None
     paths = [body_path(name, target.model) for name in names]
     row_of = {path: row for row, path in enumerate(paths)}
     known = [path for path in paths if path in target.model.bodies.path]
     others = {each.body_path[0]: each.path for each in scene.articulations if each is not robot}
     bodies = [path for path in known if path in others]
     if not by_joints:
-        if not known or len(bodies) + (robot.body_path[0] in known) < len(known):
+        of_root = robot is not None and robot.body_path[0] in known
+        if not known or len(bodies) + of_root < len(known):
             return None
         if strict:
             find_bodies(paths, target.model, where)
     poses = all_poses(table)
     moved = {others[path]: poses[:, row_of[path]] for path in bodies}
-    row, note = _root_row(robot, names, paths, known, by_joints, where)
+    row, note = (-1, "")
+    if robot is not None:
+        row, note = _root_row(robot, names, paths, known, by_joints, where)
     lacking = [name for name, path in zip(names, paths, strict=True) if path not in known]
     notes = (note,) if note else ()
     if lacking and not by_joints:
@@ -133,23 +138,24 @@ def _articulated(target: Target, where: str) -> ArticulatedScene | None:
         return None
 
 
-def _robot(
-    scene: ArticulatedScene, joints: Sequence[str], where: str
-) -> ArticulationKinematics | None:
-    """The one articulation that has all the joints; None without one."""
+def _robots(scene: ArticulatedScene, joints: Sequence[str], where: str) -> list[MovedRobot]:
+    """The articulations that have the joints; [] where joints are those of none or of several."""
     try:
-        robot = moved_articulation(scene, joints, where)
+        robots = moved_robots(scene, joints, where)
     except InputError:
-        return None
-    known = {last_element(name) for name in coordinate_names(robot)}
-    return robot if joints and {last_element(name) for name in joints} <= known else None
+        return []
+    for robot in robots:
+        known = {last_element(name) for name in coordinate_names(robot.articulation)}
+        if not {last_element(name) for name in robot.names} <= known:
+            return []
+    return robots if joints else []
 
 
 def with_free_joints(
     table: MotionTable, target: Target
 ) -> tuple[MotionTable, PosesBesideJoints | None]:
     """The table of MuJoCo's coordinates without the columns of free joints that are named and not
-    the robot's, and their poses; the table itself and None without such columns."""
+    those of the only robot, and their poses; the table itself and None without such columns."""
     if table.coordinates is None:
         return table, None
     where = table.locations["joints"]
@@ -160,11 +166,13 @@ def with_free_joints(
         return table, None
     free, others = free_joint_columns(scene, names)
     joints = tuple(names[column] for column in others)
-    robot = moved_articulation(scene, joints, where)
-    if set(free) <= {robot.path}:
+    with naming_options(where):
+        robots = moved_robots(scene, joints, where)
+    only = robots[0].articulation.path if len(robots) == 1 else ""
+    if set(free) <= {only}:
         return table, None
     poses = {path: table.coordinates[:, columns] for path, columns in free.items()}
-    root = poses.pop(robot.path, None)
+    root = poses.pop(only, None)
     plain = replace(
         table,
         joints=table.coordinates[:, others],

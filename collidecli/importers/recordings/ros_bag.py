@@ -15,9 +15,16 @@ from typing import Any
 import numpy as np
 
 from collidecli.errors import InputError
-from collidecli.importers.recordings.articulations import ArticulationMotion, moved_articulation
+from collidecli.importers.recordings.articulations import ArticulationMotion
 from collidecli.importers.recordings.content import Content
 from collidecli.importers.recordings.moved_bodies import check_free, check_once, named_body
+from collidecli.importers.recordings.moved_robots import (
+    MovedRobot,
+    columns_of,
+    moved_robots,
+    robot_of_root,
+    with_followers,
+)
 from collidecli.importers.recordings.recorded_articulation import RecordedArticulation
 from collidecli.importers.recordings.recording import (
     EmbeddedScene,
@@ -42,7 +49,7 @@ from collidecli.importers.recordings.ros_messages import (
 from collidecli.importers.recordings.ros_samples import Samples
 from collidecli.importers.recordings.ros_transforms import Chain, Transforms
 from collidecli.scene.episodes import Episodes
-from collidecli.scene.followed_joints import FollowedJoints
+from collidecli.scene.followed_joints import FollowedJoints, followed_joints
 from collidecli.scene.kinematics import (
     ArticulatedScene,
     ArticulationKinematics,
@@ -61,6 +68,7 @@ ODOMETRY = "nav_msgs/Odometry"
 POSES = (ODOMETRY, "geometry_msgs/PoseStamped", "geometry_msgs/PoseWithCovarianceStamped")
 PLAN = "trajectory_msgs/JointTrajectory"
 DISPLAYED = "moveit_msgs/DisplayTrajectory"
+ROOT_FIX = "publish the joints of each robot on a topic of its own namespace"
 Series = tuple[str, list[str], Samples]
 """Namespace of a robot, "" for the only one; names of joints, and their positions over time."""
 
@@ -262,20 +270,27 @@ class _MovedRobots:
 
     def add_joints(self, series: Sequence[Series], base: PoseSource | None) -> None:
         """Adds the robots of series of joint positions, whose roots move with `base`."""
-        robots: dict[str, list[Series]] = {} if series or not base else {"": []}
+        of_spaces: dict[str, list[Series]] = {} if series or not base else {"": []}
         for item in series:
-            robots.setdefault(item[0], []).append(item)
-        for space, robot_series in robots.items():
+            of_spaces.setdefault(item[0], []).append(item)
+        for space, robot_series in of_spaces.items():
+            names = tuple(name for _, joints, _ in robot_series for name in joints)
             if space:
-                robot = find_articulation(
-                    self._scene.articulations, last_element(space), self._where
-                )
+                name = last_element(space)
+                rooted = find_articulation(self._scene.articulations, name, self._where)
+                followed = followed_joints(rooted, names)
+                robots = [MovedRobot(rooted, tuple(range(len(followed.names))), followed.names)]
             else:
-                names = [name for _, joints, _ in robot_series for name in joints]
-                robot = moved_articulation(self._scene, names, self._path)
-            columns, at = _joints(robot, robot_series, self._where)
-            pose_at = self._base_poses(base, robot, space) if base else None
-            self._moved[robot.path] = robot, columns, pose_at, at
+                robots = moved_robots(self._scene, names, self._path)
+                rooted = None
+                if base:
+                    rooted = robot_of_root(robots, self._target, base.option, ROOT_FIX)
+                robots, followed = with_followers(self._scene, robots)
+            pairs = zip(robots, _joints(robots, followed, robot_series, self._where), strict=True)
+            for robot, (columns, at) in pairs:
+                moved = robot.articulation
+                pose_at = self._base_poses(base, moved, space) if base and moved is rooted else None
+                self._moved[moved.path] = moved, columns, pose_at, at
 
     def _base_poses(
         self, base: PoseSource, robot: ArticulationKinematics, space: str
@@ -680,20 +695,24 @@ def _in_frames(
 
 
 def _joints(
-    moved: ArticulationKinematics, series: Sequence[Series], where: str
-) -> tuple[JointColumns, Callable[[np.ndarray], np.ndarray] | None]:
-    """The columns of an articulation, and their positions at times [ns]; joints that follow
+    robots: Sequence[MovedRobot], followed: FollowedJoints, series: Sequence[Series], where: str
+) -> list[tuple[JointColumns, Callable[[np.ndarray], np.ndarray] | None]]:
+    """The columns of each articulation, and their positions at times [ns]; joints that follow
     recorded ones are added."""
-    recorded = [name for _, joints, _ in series for name in joints]
-    followed = FollowedJoints(moved, recorded)
-    columns = JointColumns(moved, followed.names, where)
-    is_angle = np.isin(np.arange(len(recorded)), columns.angles())
+    count = sum(len(joints) for _, joints, _ in series)
+    columns = [JointColumns(robot.articulation, robot.names, where) for robot in robots]
+    pairs = zip(robots, columns, strict=True)
+    angles = [robot.columns[at] for robot, own in pairs for at in own.angles().tolist()]
+    is_angle = np.isin(np.arange(count), angles)
 
     @np.errstate(over="ignore", invalid="ignore")
-    def positions(times: np.ndarray) -> np.ndarray:
+    def positions(own: Sequence[int], times: np.ndarray) -> np.ndarray:
         ends = np.cumsum([len(joints) for _, joints, _ in series])
         parts = zip(series, np.split(is_angle, ends[:-1]), strict=True)
         sampled = [samples.at(times, angles) for (*_, samples), angles in parts]
-        return followed.completed(np.concatenate(sampled, axis=1))
+        return columns_of(followed.completed(np.concatenate(sampled, axis=1)), own)
 
-    return columns, positions if series else None
+    return [
+        (own, partial(positions, robot.columns) if series else None)
+        for robot, own in zip(robots, columns, strict=True)
+    ]

@@ -26,8 +26,6 @@ from collidecli.storage.process_activity import reading
 
 MAP_FORMAT = "collide-contact-map"
 FIX = "give a file of collide probe --vertices-of PATTERN -o FILE"
-ATTRIBUTES = "attributes"
-"""Array of an NPZ file with the attributes of the HDF5 file, as JSON."""
 RULES = (
     AttributeRule("", "format_version", version(VERSION[0])),
     AttributeRule("", "creator", text),

@@ -14,6 +14,7 @@ import numpy as np
 from collidecli.analysis.summary import TimeBins
 from collidecli.engine.pipeline_build import find_device
 from collidecli.errors import InputError
+from collidecli.exporters.array_npz import arrays_npz
 from collidecli.exporters.arrays import episode_arrays
 from collidecli.motions.clearance import ClearanceBlock, MeasuredMotion
 from collidecli.motions.loaded_scene import LoadedScene
@@ -35,6 +36,8 @@ from collidecli.storage.flat_tables import (
     require_pyarrow,
 )
 
+NPZ_ENDING = ".npz"
+ENDINGS = (*HDF5_ENDINGS, NPZ_ENDING, ".parquet", ".csv")
 Write = Callable[[ClearanceBlock], None]
 
 
@@ -151,7 +154,7 @@ def check_clearance(request: ClearanceRequest) -> None:
         what = "compresses an HDF5 file, and none is written"
         raise InputError(what, "--compression", "leave it out, or give -o FILE.h5")
     if request.output:
-        check_ending(request.output, (*HDF5_ENDINGS, ".parquet", ".csv"), "a file of distances")
+        check_ending(request.output, ENDINGS, "a file of distances")
         check_output(request.output, request.force, (*request.scenes, request.trajectory))
         if request.output.lower().endswith(".parquet"):
             require_pyarrow("Parquet")
@@ -269,7 +272,7 @@ def _written(
         return
     about: dict[str, Any] = {"scene": scene.name, "scene_sha256": scene.sha256}
     with AtomicOutput(request.output, request.force) as output:
-        if request.output.lower().endswith(HDF5_ENDINGS):
+        if request.output.lower().endswith((*HDF5_ENDINGS, NPZ_ENDING)):
             about |= {"trajectory_sha256": measured.motion.sha256, "config": _config(request)}
             arrays = ARRAYS | element_arrays(measured)
             units = {"time": "s", **{name: unit for name, (*_, unit) in arrays.items()}}
@@ -277,11 +280,19 @@ def _written(
                 name: (np.dtype(kind), (*measured.shape, *element))
                 for name, (kind, element, _) in arrays.items()
             }
-            file = "collide-clearance", about, _tables(measured), units, dense
-            with arrays_h5(output, *file, request.compression, checksums=False) as append:
-                yield lambda block: append(
-                    block.first, {name: getattr(block, name) for name in arrays}
-                )
+            form = "collide-clearance"
+            tables = _tables(measured)
+
+            def rows(block: ClearanceBlock) -> dict[str, np.ndarray]:
+                return {name: getattr(block, name) for name in arrays}
+
+            if request.output.lower().endswith(NPZ_ENDING):
+                with arrays_npz(output, request.output, form, about, tables, dense) as append:
+                    yield lambda block: append(rows(block))
+            else:
+                file = form, about, tables, units, dense
+                with arrays_h5(output, *file, request.compression, checksums=False) as append:
+                    yield lambda block: append(block.first, rows(block))
         else:
             columns = table_columns(measured, request.kind)
             is_csv = request.output.lower().endswith(".csv")

@@ -40,8 +40,8 @@ BY = (
 BETWEEN = "Only pairs of a shape or body of each pattern."
 TOP = "Only the N pairs that come nearest. [default: all pairs]"
 OUTPUT = (
-    "Write the distances of every frame: .h5, .parquet or .csv; of several recordings a folder."
-    " [default: none]"
+    "Write the distances of every frame: .h5, .npz, .parquet or .csv; of several recordings a"
+    " folder. [default: none]"
 )
 MARGIN = "Inflate every shape by this length. [default: as authored]"
 PLOT = "Draw the listed distances over time: .svg or .png."

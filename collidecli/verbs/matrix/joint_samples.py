@@ -9,7 +9,7 @@ import numpy as np
 
 from collidecli.motions.loaded_scene import LoadedScene
 from collidecli.numerics.trigonometry import sincos
-from collidecli.scene.followed_joints import FollowedJoints
+from collidecli.scene.followed_joints import followed_joints
 from collidecli.scene.kinematics import (
     ArticulationKinematics,
     JointColumns,
@@ -158,7 +158,7 @@ def _positions(
     columns = [column_of[name] for name in names]
     if not columns:
         return names, np.zeros((len(uniform), 0))
-    followed = FollowedJoints(tree, names)
+    followed = followed_joints(tree, names)
     return list(followed.names), followed.completed(np.stack(columns, axis=1))
 
 

@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-import json
-import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from collidecli.exporters.arrays import Array, episode_arrays, held, write_npz
+from collidecli.exporters.array_npz import arrays_npz
+from collidecli.exporters.arrays import episode_arrays
 from collidecli.motions.probes import ProbeBlock, ProbedMotion
-from collidecli.pages.view.map_file import ATTRIBUTES, MAP_FORMAT
+from collidecli.pages.view.map_file import MAP_FORMAT
 from collidecli.results.endings import HDF5_ENDINGS
-from collidecli.storage.array_files import VERSION, arrays_h5
+from collidecli.storage.array_files import arrays_h5
 from collidecli.storage.atomic_output import AtomicOutput
-from collidecli.storage.contact_sets.header import creator
-from collidecli.storage.regular_files import open_input
-from collidecli.temporary_folders import TemporaryFolder
 
 ENDINGS = (".npz", *HDF5_ENDINGS)
 Write = Callable[[ProbeBlock], None]
@@ -77,46 +73,8 @@ def written_map(
         with arrays_h5(output, MAP_FORMAT, about, tables, units, dense) as append:
             yield lambda block: append(block.first, arrays.values(block))
         return
-    parent = os.path.dirname(os.path.abspath(path))
-    with TemporaryFolder("probe", parent) as folder:
-        files = {name: os.path.join(folder, name) for name in dense}
-        opened = {name: open(file, "wb") for name, file in files.items()}  # noqa: SIM115
-        try:
-
-            def write(block: ProbeBlock) -> None:
-                for name, values in arrays.values(block).items():
-                    opened[name].write(np.ascontiguousarray(values, dense[name][0]).tobytes())
-
-            yield write
-        finally:
-            for file in opened.values():
-                file.close()
-        tables[ATTRIBUTES] = np.array(_attributes(about))
-        write_npz(output, [*_stored(files, dense), *(held(*table) for table in tables.items())])
-
-
-def _stored(
-    files: Mapping[str, str], dense: Mapping[str, tuple[np.dtype, tuple[int, ...]]]
-) -> Iterator[Array]:
-    """The arrays of the temporary files, a frame at a time."""
-    for name, (kind, shape) in dense.items():
-
-        def pieces(
-            path: str = files[name], kind: np.dtype = kind, shape: tuple[int, ...] = shape
-        ) -> Iterator[np.ndarray]:
-            size = int(np.prod(shape[1:], dtype=np.int64))
-            with open_input(path) as file:
-                for _ in range(shape[0]):
-                    content = file.read(size * kind.itemsize)
-                    yield np.frombuffer(content, kind).reshape(1, *shape[1:])
-
-        yield Array(name, kind, shape, pieces)
-
-
-def _attributes(about: Mapping[str, Any]) -> str:
-    """The attributes of a contact map as the text that an NPZ file has. about: further ones."""
-    root = {"format": MAP_FORMAT, "format_version": list(VERSION), "creator": creator()}
-    return json.dumps({**root, **about}, sort_keys=True)
+    with arrays_npz(output, path, MAP_FORMAT, about, tables, dense) as append:
+        yield lambda block: append(arrays.values(block))
 
 
 def _tables(probed: ProbedMotion) -> dict[str, np.ndarray]:

@@ -12,8 +12,9 @@ import numpy as np
 
 from collidecli.errors import InputError
 from collidecli.escaping import unicode_text
+from collidecli.exporters.array_npz import ATTRIBUTES
 from collidecli.importers.recordings.array_files import npz_headers, read_npz
-from collidecli.pages.view.map_file import ATTRIBUTES, FIX, KINDS, RULES, ContactMap, contact_map_of
+from collidecli.pages.view.map_file import FIX, KINDS, RULES, ContactMap, contact_map_of
 from collidecli.storage.h5_files import open_h5
 from collidecli.storage.process_activity import reading
 from collidecli.storage.regular_files import require_regular_file

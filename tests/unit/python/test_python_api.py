@@ -544,6 +544,7 @@ def test_environments_of_one_template_move_with_their_static_shapes():
     ("call", "words"),
     [
         (lambda box: Shape("ball"), "kind is 'ball'"),
+        (lambda box: Shape("spher"), r"kind is 'spher'\n *did you mean sphere\?"),
         (lambda box: Shape("box", size=1.0), "its arguments are: xform, hx, hy, hz, cfg, key"),
         (lambda box: Shape("box", hx=-1.0), "size"),
         (lambda box: Shape("box", xform=(0, 0)), "pose"),
