@@ -19,12 +19,18 @@ from collidecli.analysis.buffer_counts import (
 from collidecli.analysis.buffer_margin import DEFAULT_MARGIN
 from collidecli.analysis.cell_peaks import CellPeaks
 from collidecli.analysis.engine_contact_rules import MUJOCO_WARP, NEWTON, PHYSX
+from collidecli.wording import first_and_count
 
 ALL_WORLDS = "all worlds"
 A_WORLD = "a world"
 GENESIS_BROAD_PHASE = 8
 """multiplier_collision_broad_phase of Genesis by default: candidates for each of
 max_collision_pairs."""
+GENESIS = "Genesis"
+OF_HULLS = (
+    "it collides the convex hulls, or convex parts, of triangle meshes, which touch elsewhere;"
+    " --meshes '*=hull' counts hulls, --meshes '*=parts' parts"
+)
 NO_CANDIDATES = "it needs poses, which a contact set has not: collide profile --sizes counts"
 
 
@@ -42,14 +48,16 @@ class SceneFacts:
     """What settings need besides contacts.
 
     broad_phases: peaks of OTHER_PAIRS; None where they were not counted, and no_broad_phases is
-    why. meshes: number of triangle meshes; heightfields: whether there is one. rows: of a scene in
-    MJCF. triangles: peaks of the triangles that the pairs of Newton reach; None where they were not
+    why. meshes: number of triangle meshes; moving_meshes: paths of those on bodies that are not
+    known to have a distance field. heightfields: whether there is one. rows: of a scene in MJCF.
+    triangles: peaks of the triangles that the pairs of Newton reach; None where they were not
     counted.
     """
 
     broad_phases: Mapping[str, CellPeaks] | None = None
     no_broad_phases: str = NO_CANDIDATES
     meshes: int = 0
+    moving_meshes: tuple[str, ...] = ()
     heightfields: bool = False
     rows: ConstraintRows | None = None
     triangles: CellPeaks | None = None
@@ -85,7 +93,7 @@ def settings_of(
         *_of_isaac_lab(counts, margin),
         _of_genesis(counts, facts, margin),
     ]
-    reasons = _reasons_of_meshes(facts.meshes, facts.heightfields)
+    reasons = _reasons_of_meshes(counts, facts)
     return [
         replace(setting, bound=None, advised=None, reason=reasons[setting.engine])
         if setting.engine in reasons and setting.advised is not None
@@ -94,15 +102,20 @@ def settings_of(
     ]
 
 
-def _reasons_of_meshes(meshes: int, heightfields: bool) -> dict[str, str]:
+def _reasons_of_meshes(counts: BufferCounts, facts: SceneFacts) -> dict[str, str]:
     """Why the sizes of an engine do not follow from a scene with triangle meshes, by engine."""
-    if not meshes:
-        return {}
-    hulls = "it collides the convex hulls, or parts, of triangle meshes, which touch elsewhere"
-    reasons = {MUJOCO_WARP.engine: hulls, "Genesis": hulls}
-    if meshes + heightfields > 1:
+    reasons = {}
+    if facts.meshes:
+        reasons = {MUJOCO_WARP.engine: OF_HULLS, GENESIS: OF_HULLS}
+    if moving := facts.moving_meshes:
         reasons[PHYSX.engine] = (
-            "its contacts of two meshes, by distance fields, have no known bound"
+            f"it collides the convex hull of a mesh that moves, as {first_and_count(moving)}, unless"
+            " the body is kinematic or the mesh has a distance field; --meshes '*=hull' counts hulls"
+        )
+    elif found := counts.mesh_contact:
+        reasons[PHYSX.engine] = (
+            "its contacts of two meshes, by distance fields, have no known bound, and"
+            f" {found.shape0} and {found.shape1} have contacts, first in frame {found.frame}"
         )
     return reasons
 
@@ -218,7 +231,7 @@ def _of_isaac_lab(counts: BufferCounts, margin: float) -> Iterator[Setting]:
 def _of_genesis(counts: BufferCounts, facts: SceneFacts, margin: float) -> Setting:
     rule = f"pairs that touch; {GENESIS_BROAD_PHASE} candidates for each; of one world"
     name = "max_collision_pairs"
-    engine = "Genesis"
+    engine = GENESIS
     ours = counts.peaks[PAIRS].of_a_world.count
     if facts.broad_phases is None:
         reason = facts.no_broad_phases

@@ -130,7 +130,7 @@ class Audit:
 
     def __repr__(self) -> str:
         frames, worlds = self.usable.shape
-        words = "passed" if self.passed else "failed"
+        words = audit_state(vars(self.result))
         return (
             f"<Audit {words} frames={frames} worlds={worlds} usable={int(self.usable.sum())}"
             f" pairs={len(self.pairs)}>"

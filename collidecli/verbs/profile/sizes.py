@@ -8,6 +8,7 @@ from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import warp as wp
 
 from collidecli.analysis.buffer_counts import BufferCounts
@@ -86,6 +87,7 @@ def buffer_sizes(
         broad_phases=others.peaks if is_counted else None,
         no_broad_phases=others.left_out,
         meshes=labels.count("mesh"),
+        moving_meshes=_moving_meshes(scene),
         heightfields="heightfield" in labels,
         rows=_rows(request.scenes),
         triangles=triangles.peaks if is_counted else None,
@@ -97,6 +99,13 @@ def buffer_sizes(
     if triangles.has_meshes and is_counted:
         return {**sizes, "triangles": triangles.as_dict()}
     return sizes
+
+
+def _moving_meshes(scene: LoadedScene) -> tuple[str, ...]:
+    """Paths of the triangle meshes on bodies that have no distance field."""
+    shapes = scene.model.shapes
+    is_moving = (shapes.type == ShapeType.MESH) & (shapes.body >= 0) & (shapes.sdf < 0)
+    return tuple(shapes.path[row] for row in np.flatnonzero(is_moving).tolist())
 
 
 def _rows(scenes: Sequence[str]) -> ConstraintRows | None:
