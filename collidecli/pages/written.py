@@ -21,7 +21,5 @@ def contacts_of_cells(result: ResultDict) -> str:
 
 
 def written_line(result: ResultDict) -> tuple[str, str]:
-    """The line with the path and size of a written file, or that there is none."""
-    if result["output"] is None:
-        return "written", "nothing; -o FILE writes all values"
+    """The line with the path and size of a written file."""
     return "written", f"{result['output']}, {memory(result['bytes'])}"

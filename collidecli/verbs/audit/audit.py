@@ -46,6 +46,7 @@ from collidecli.verbs.audit.sources import (
 )
 from collidecli.verbs.audit.tunnels import tunnel_steps
 from collidecli.wording import plural
+from collidecli.verbs.audit.words import audit_state
 
 if TYPE_CHECKING:
     import pandas
