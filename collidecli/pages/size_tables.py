@@ -64,7 +64,7 @@ def size_tables(sizes: ResultDict, every: bool = False) -> list[RenderableType]:
     rows += [("not advised", text) for text in _not_advised(sizes["settings"])]
     if groups := sizes["not_counted"]:
         names = ", ".join(map(group_words, groups))
-        rows.append(("not counted", f"{names}: engines have other buffers for these"))
+        rows.append(("not counted", f"{names}: the sizes above are without them"))
     peaks = list(sizes["peaks"])
     if triangles:
         peaks.append({"name": "triangles", **triangles})

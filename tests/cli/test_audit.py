@@ -299,6 +299,11 @@ def test_pages(robot, collide, here):
     ]
 
 
+def test_one_frame_that_cannot_be_used_is_the_first_frame(robot, collide):
+    words = f"audit {robot} -t robot.h5 --frames 1:2 --max-ground 0"
+    assert "0 of 1 (0.0 %); the first frame cannot be used" in collide.found(words)
+
+
 def test_an_audit_without_limits_does_not_pass(robot, collide, here):
     """It has no verdict: what was measured, and the options of limits; the exit code is 0."""
     words = ["audit", robot, "-t", "robot.h5"]
@@ -318,7 +323,11 @@ def test_an_audit_without_limits_does_not_pass(robot, collide, here):
     collide.ok(f"run {robot} -t robot.h5 --device cpu -o b.h5")
     assert collide.ok("audit a.h5 b.h5").out.count("no limit") == 2
     swept = collide.ok(*words, "--sweep").out
-    assert "passed: within the limits" in swept
+    assert "passed: within the limits, 3 pairs penetrate, up to 40 mm, 3 of them without" in swept
+    limited = collide.ok(*words, "--max-ground", "40mm").out
+    assert "up to 40 mm, 2 of them without a limit" in limited
+    all_limited = collide.ok(*words, "--max-depth", "40mm").out
+    assert "without a limit" not in all_limited
 
 
 def test_a_chart_shows_the_series_of_frames(audit, robot, here):

@@ -56,12 +56,19 @@ def audit_words(result: ResultDict) -> str:
     if not is_limited(result["checks"], result["baseline"]):
         return f"{NO_LIMIT}: {pairs_text(result)}; {LIMIT_OPTIONS}"
     if result["passed"]:
-        words = "within the limits"
         if result["baseline"] is not None:
-            words = "nothing is worse than in the baseline"
-        return f"passed: {words}, {pairs_text(result)}"
+            return f"passed: nothing is worse than in the baseline, {pairs_text(result)}"
+        without = _pairs_without_limit(result)
+        ending = f", {count(without)} of them without a limit" if without else ""
+        return f"passed: within the limits, {pairs_text(result)}{ending}"
     failing = sum(check["failing"] for check in result["checks"])
     return f"failed: {plural(failing, 'finding')}, {pairs_text(result)}"
+
+
+def _pairs_without_limit(result: ResultDict) -> int:
+    """Number of penetrating pairs that are allowed, or whose check has no limit."""
+    limited = {check["name"] for check in result["checks"] if has_limit(check)}
+    return sum(row["allowed"] or row["check"] not in limited for row in result["pairs"])
 
 
 def pairs_text(result: ResultDict) -> str:
@@ -87,7 +94,8 @@ def usable_text(result: ResultDict) -> str:
     usable = result["usable"]
     text = f"{count(usable['cells'])} of {count(result['cells'])} ({percent(usable['share'])})"
     if usable["unusable_from_start"]:
-        first = f"the first {plural(usable['unusable_from_start'], 'frame')}"
+        number = usable["unusable_from_start"]
+        first = "the first frame" if number == 1 else f"the first {plural(number, 'frame')}"
         one = result["worlds"] == 1
         text += f"; {first} cannot be used" if one else f"; up to {first} of a world cannot be used"
     return text

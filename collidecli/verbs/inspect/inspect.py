@@ -294,7 +294,6 @@ def inspect_contact_set(path: str, size_margin: float | None = None) -> ContactS
                     counts,
                     _scene_facts(contacts),
                     size_margin,
-                    list(contacts.groups),
                     gap_range(contacts),
                 )
             ),
@@ -339,6 +338,7 @@ def _scene_facts(contacts: ContactSet) -> SceneFacts:
         meshes=types.count("mesh"),
         moving_meshes=tuple(map(str, moving)),
         heightfields="heightfield" in types,
+        groups=tuple(contacts.groups),
     )
 
 

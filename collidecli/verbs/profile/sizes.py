@@ -91,11 +91,11 @@ def buffer_sizes(
         heightfields="heightfield" in labels,
         rows=_rows(request.scenes),
         triangles=triangles.peaks if is_counted else None,
+        groups=tuple(group.name for group in pipeline.groups),
     )
-    groups = [group.name for group in pipeline.groups]
     applied = request.contact.apply(model)
     gap = pair_range(applied.shapes.gap, applied.shapes.body, applied.forced_gap, applied.gap_rule)
-    sizes = sizes_dict(counts, facts, request.size_margin, groups, gap)
+    sizes = sizes_dict(counts, facts, request.size_margin, gap)
     if triangles.has_meshes and is_counted:
         return {**sizes, "triangles": triangles.as_dict()}
     return sizes

@@ -1,9 +1,11 @@
 """Counts of contacts by the rules of engines, and the settings that follow."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
-from collidecli.analysis.buffer_counts import CONTACTS, PAIRS, BufferCounts
+from collidecli.analysis.buffer_counts import CONTACTS, OTHER_PAIRS, PAIRS, BufferCounts
 from collidecli.analysis.buffer_settings import (
     ConstraintRows,
     SceneFacts,
@@ -13,6 +15,8 @@ from collidecli.analysis.buffer_settings import (
 from collidecli.analysis.engine_contact_rules import RULES, TYPES
 from collidecli.scene.contact_columns import ContactBlock
 
+WARP = {"naconmax", "nconmax", "njmax"}
+PHYSX = "gpu_max_rigid_contact_count"
 LABELS = ("plane", "sphere", "box", "mesh", "capsule")
 
 
@@ -132,3 +136,28 @@ def test_physx_collides_the_hull_of_a_mesh_that_moves():
     assert found.advised is None
     assert "convex hull of a mesh that moves, as bowl and 1 more" in found.reason
     assert "--meshes '*=hull' counts hulls" in found.reason
+
+
+@pytest.mark.parametrize(
+    ("group", "names", "told"),
+    [
+        ("soft_contacts", WARP, "its contacts of flexes share the size"),
+        ("self_contacts", WARP, "its contacts of flexes share the size"),
+        ("hydro_patches", {*WARP, "max_collision_pairs", PHYSX}, "--hydro off counts contacts"),
+        ("hydro_patches", {"rigid_contact_max"}, "hydroelastic surfaces share the size"),
+        ("sweep", set(), ""),
+    ],
+)
+def test_sizes_that_contacts_of_other_tables_share_are_withheld(group, names, told):
+    counts = counts_of([block_of([(0, 1, 2)], 1)], 1)
+    peaks = {name: counts.peaks[CONTACTS] for name in OTHER_PAIRS}
+    facts = SceneFacts(broad_phases=peaks, rows=ConstraintRows(4, 0))
+    without = by_name(counts, facts)
+    found = by_name(counts, replace(facts, groups=(group,)))
+    withheld = {
+        name for name in found if found[name].advised is None and without[name].advised is not None
+    }
+    assert names <= withheld
+    assert bool(withheld) == bool(told)
+    assert all(told in found[name].reason for name in names)
+    assert found["shape_pairs_max"].advised == without["shape_pairs_max"].advised == 2
