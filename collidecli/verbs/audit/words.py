@@ -97,7 +97,9 @@ def usable_text(result: ResultDict) -> str:
         number = usable["unusable_from_start"]
         first = "the first frame" if number == 1 else f"the first {plural(number, 'frame')}"
         one = result["worlds"] == 1
-        text += f"; {first} cannot be used" if one else f"; up to {first} of a world cannot be used"
+        of_worlds = "" if one else f" of {'some worlds' if number == 1 else 'a world'}"
+        up_to = "" if one or number == 1 else "up to "
+        text += f"; {up_to}{first}{of_worlds} cannot be used"
     return text
 
 
