@@ -51,8 +51,8 @@ class BufferCounts:
 
     shape_type: label of each shape's type. peaks: by the name of a count, or of an engine for the
     most contacts that it can have of the pairs with a contact. has_candidates: whether
-    `add_candidates` was called for the cells. mesh_contact: the first of two meshes or heightfields,
-    None without one.
+    `add_candidates` was called for the cells. mesh_contact: the first of two meshes or
+    heightfields, None without one.
     """
 
     def __init__(self, paths: Sequence[str], shape_type: Sequence[str], world_count: int) -> None:

@@ -129,8 +129,9 @@ def _reasons(counts: BufferCounts, facts: SceneFacts) -> dict[str, str]:
         reasons |= dict.fromkeys((*WARP_SIZES, GENESIS_SIZE), OF_HULLS)
     if moving := facts.moving_meshes:
         reasons[PHYSX_CONTACTS] = (
-            f"it collides the convex hull of a mesh that moves, as {first_and_count(moving)}, unless"
-            " the body is kinematic or the mesh has a distance field; --meshes '*=hull' counts hulls"
+            f"it collides the convex hull of a mesh that moves, as {first_and_count(moving)},"
+            " unless the body is kinematic or the mesh has a distance field; --meshes '*=hull'"
+            " counts hulls"
         )
     elif found := counts.mesh_contact:
         reasons[PHYSX_CONTACTS] = (
@@ -267,7 +268,8 @@ def sizes_dict(
     margin: float = DEFAULT_MARGIN,
     gap: tuple[float, float] = (0.0, 0.0),
 ) -> dict[str, Any]:
-    """The entry `sizes` of a result. gap: least and greatest of two shapes [m], for which the counts hold."""
+    """The entry `sizes` of a result. gap: least and greatest of two shapes [m], for which the
+    counts hold."""
     settings = [dict(vars(setting)) for setting in settings_of(counts, facts, margin)]
     return {
         "margin": margin,

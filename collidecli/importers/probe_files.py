@@ -64,9 +64,7 @@ def probe_array(values: np.ndarray, of_rays: bool) -> ProbeFile:
     return _probe_rows(checked, ("",) * len(checked), where, of_rays)
 
 
-def _probe_rows(
-    values: np.ndarray, body: tuple[str, ...], where: str, of_rays: bool
-) -> ProbeFile:
+def _probe_rows(values: np.ndarray, body: tuple[str, ...], where: str, of_rays: bool) -> ProbeFile:
     """The points or rays of rows of numbers. where: their file or argument. Raises InputError."""
     if not len(values):
         raise InputError("there is no row", where, "give a point or ray in each row")

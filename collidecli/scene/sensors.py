@@ -94,8 +94,9 @@ def any_sensor(name: str) -> bool:
 
 @dataclass(frozen=True)
 class DeclaredSensors:
-    """Sensors of a scene or a file. notes: of those that are chosen, what is given in place of a declared quantity, and which
-    sensors are not of contacts. refused: reason by the name of each that cannot be evaluated."""
+    """Sensors of a scene or a file. notes: of those that are chosen, what is given in
+    place of a declared quantity, and which sensors are not of contacts. refused: reason by the
+    name of each that cannot be evaluated."""
 
     sensors: tuple[Sensor, ...] = ()
     notes: tuple[str, ...] = ()

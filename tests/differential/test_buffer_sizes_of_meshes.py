@@ -1,5 +1,6 @@
 """Sizes of MuJoCo Warp's buffers for concave meshes, as hulls and as convex parts."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import mujoco
@@ -29,7 +30,7 @@ def letter() -> tuple[np.ndarray, np.ndarray]:
     return vertices, np.array(faces)
 
 
-def pile_xml(meshes: list[tuple[np.ndarray, np.ndarray | None]]) -> str:
+def pile_xml(meshes: Sequence[tuple[np.ndarray, np.ndarray | None]]) -> str:
     """Free bodies with these meshes that fall on a plane. Without faces a mesh is a hull."""
     assets = geoms = ""
     for number, (vertices, faces) in enumerate(meshes):
@@ -76,6 +77,13 @@ def warp_counts(model: mujoco.MjModel, qpos: np.ndarray, **limits: int) -> dict[
     return {"naconmax": contacts, "njmax": rows}
 
 
+def sizes_of(given: tuple[Any, ...], kind: str) -> dict[str, dict[str, Any]]:
+    """The settings of a scene in motion by name, with meshes of a kind."""
+    found = collidecli.profile(*given, sizes=True, repeats=1, meshes=f"*={kind}").sizes
+    assert found is not None
+    return {setting["name"]: setting for setting in found["settings"]}
+
+
 @pytest.mark.filterwarnings("ignore:.*convex parts, which exceed its triangles")
 @pytest.mark.parametrize("kind", ["hull", "parts"])
 def test_sizes_of_hulls_and_parts_hold_in_mujoco_warp(tmp_path, kind):
@@ -94,11 +102,10 @@ def test_sizes_of_hulls_and_parts_hold_in_mujoco_warp(tmp_path, kind):
     qpos = states(model)
     np.savez(tmp_path / "pile.npz", time=np.arange(len(qpos)) * 0.1, qpos=qpos)
     given = (file, tmp_path / "pile.npz")
-    exact = collidecli.profile(*given, sizes=True, repeats=1, meshes="*=exact").sizes["settings"]
-    withheld = next(setting for setting in exact if setting["name"] == "naconmax")
+    exact = sizes_of(given, "exact")
+    withheld = exact["naconmax"]
     assert f"--meshes '*={kind}'" in withheld["reason"]
-    found = collidecli.profile(*given, sizes=True, repeats=1, meshes=f"*={kind}").sizes
-    named = {setting["name"]: setting for setting in found["settings"]}
+    named = sizes_of(given, kind)
     advised = {name: named[name]["advised"] for name in ("naconmax", "njmax")}
     counted = warp_counts(model, qpos, naconmax=10 * advised["naconmax"], njmax=10_000)
     for name, number in counted.items():

@@ -45,8 +45,8 @@ from collidecli.verbs.audit.sources import (
     audited_scene,
 )
 from collidecli.verbs.audit.tunnels import tunnel_steps
-from collidecli.wording import plural
 from collidecli.verbs.audit.words import audit_state
+from collidecli.wording import plural
 
 if TYPE_CHECKING:
     import pandas

@@ -307,7 +307,13 @@ def _label_sets(streams: Streams, contact_sets: Sequence[str], values: dict[str,
         check_listed_chart(chart, {"force": force, "first": first}, "pairs", (contacts, output))
     chosen = {name: values[name] for name in OF_LABELS}
     request = LabelRequest(
-        contacts, output or "", LabelOptions(worlds=world or (), **chosen), first, force, wide, columns
+        contacts,
+        output or "",
+        LabelOptions(worlds=world or (), **chosen),
+        first,
+        force,
+        wide,
+        columns,
     )
     if several is not None:
         if wide:

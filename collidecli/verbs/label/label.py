@@ -24,8 +24,8 @@ from collidecli.verbs.label.tally import LabelTally
 
 @dataclass(frozen=True)
 class LabelRequest:
-    """A contact set, options and the output, "" for no file. first: number of listed pairs; 0 lists none. wide: a
-    table with a row for each frame and world; columns: its arrays, () is all."""
+    """A contact set, options and the output, "" for no file. first: number of listed pairs; 0 lists
+    none. wide: a table with a row for each frame and world; columns: its arrays, () is all."""
 
     path: str
     output: str
@@ -41,10 +41,11 @@ class LabelResult(Result, schema="collide.label/1", optional=("chart", "bytes"))
     """Labels of a contact set. shape: frames, worlds, sensors, partners. recorded: cells with a
     frame of the recording.
 
-    output: None without a file. bytes: of the output, None for a part of one. labelled: labels that are true; runs: of
-    consecutive ones. pairs: number of labelled pairs of sensor and partner. listed: the first of
-    them, with most labels first. series: of bins of frames, and `labelled` of each listed pair: the
-    fraction of the recorded cells of the bin that have the label. chart: path of the picture.
+    output: None without a file. bytes: of the output, None for a part of one. labelled: labels that
+    are true; runs: of consecutive ones. pairs: number of labelled pairs of sensor and
+    partner. listed: the first of them, with most labels first. series: of bins of frames, and
+    `labelled` of each listed pair: the fraction of the recorded cells of the bin that have the
+    label. chart: path of the picture.
     """
 
     file: str

@@ -41,9 +41,9 @@ class ProbeRequest(EngineRequest):
     """A scene, its motion, and what is measured: one of vertices_of, points and rays.
 
     vertices_of: patterns of bodies or shapes. spacing: of their points [m], 0 for vertices alone.
-    points, rays: files, or what was read of one. partners: patterns of the shapes that are measured from; none is all.
-    threshold: at most which a point is near [m]; None for no array. output: "" writes no file.
-    first: number of the nearest points that are listed.
+    points, rays: files, or what was read of one. partners: patterns of the shapes that are measured
+    from; none is all. threshold: at most which a point is near [m]; None for no array. output: ""
+    writes no file. first: number of the nearest points that are listed.
     """
 
     vertices_of: Sequence[str] = ()

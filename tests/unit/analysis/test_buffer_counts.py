@@ -122,8 +122,10 @@ def test_two_meshes_have_no_bound_in_physx_once_they_touch():
     found = by_name(apart, facts)[name]
     assert (found.ours, found.bound, found.advised, found.reason) == (2, 72, 80, "")
     rows = [[(0, 0, 1)], [(2, 0, 1), (3, 1, 3)], [(5, 3, 4)]]
-    blocks = [block_of([(cell - 2 * k, *pair) for cell, *pair in part], 2, 2 * k)
-              for k, part in enumerate(rows)]
+    blocks = [
+        block_of([(cell - 2 * k, *pair) for cell, *pair in part], 2, 2 * k)
+        for k, part in enumerate(rows)
+    ]
     found = by_name(counts_of(blocks, 2, labels), facts)[name]
     assert (found.bound, found.advised) == (None, None)
     assert "s1 and s3 have contacts, first in frame 1" in found.reason
@@ -150,7 +152,7 @@ def test_physx_collides_the_hull_of_a_mesh_that_moves():
 )
 def test_sizes_that_contacts_of_other_tables_share_are_withheld(group, names, told):
     counts = counts_of([block_of([(0, 1, 2)], 1)], 1)
-    peaks = {name: counts.peaks[CONTACTS] for name in OTHER_PAIRS}
+    peaks = dict.fromkeys(OTHER_PAIRS, counts.peaks[CONTACTS])
     facts = SceneFacts(broad_phases=peaks, rows=ConstraintRows(4, 0))
     without = by_name(counts, facts)
     found = by_name(counts, replace(facts, groups=(group,)))
