@@ -82,23 +82,34 @@ def buffer_sizes(
             ):
                 triangles.add_pairs(cell[row], row, placed, pairs)
             triangles.end()
-    is_counted = not others.left_out
-    facts = SceneFacts(
-        broad_phases=others.peaks if is_counted else None,
-        no_broad_phases=others.left_out,
-        meshes=labels.count("mesh"),
-        moving_meshes=_moving_meshes(scene),
-        heightfields="heightfield" in labels,
-        rows=_rows(request.scenes),
-        triangles=triangles.peaks if is_counted else None,
-        groups=tuple(group.name for group in pipeline.groups),
-    )
+    facts = _scene_facts(request, scene, others, triangles)
+    facts = replace(facts, groups=tuple(group.name for group in pipeline.groups))
     applied = request.contact.apply(model)
     gap = pair_range(applied.shapes.gap, applied.shapes.body, applied.forced_gap, applied.gap_rule)
     sizes = sizes_dict(counts, facts, request.size_margin, gap)
-    if triangles.has_meshes and is_counted:
+    if triangles.has_meshes and facts.triangles is not None:
         return {**sizes, "triangles": triangles.as_dict()}
     return sizes
+
+
+def _scene_facts(
+    request: ProfileRequest,
+    scene: LoadedScene,
+    others: EngineBroadPhases,
+    triangles: TriangleCounts,
+) -> SceneFacts:
+    """What settings need besides contacts, without the groups. others, triangles: of all cells."""
+    is_counted = not others.left_out
+    types = scene.model.shapes.type
+    return SceneFacts(
+        broad_phases=others.peaks if is_counted else None,
+        no_broad_phases=others.left_out,
+        meshes=int((types == ShapeType.MESH).sum()),
+        moving_meshes=_moving_meshes(scene),
+        heightfields=bool((types == ShapeType.HEIGHTFIELD).any()),
+        rows=_rows(request.scenes),
+        triangles=triangles.peaks if is_counted else None,
+    )
 
 
 def _moving_meshes(scene: LoadedScene) -> tuple[str, ...]:
