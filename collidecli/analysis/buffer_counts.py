@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from collidecli.analysis.cell_peaks import CellPeaks, Peak
-from collidecli.analysis.engine_contact_rules import RULES, TYPES
+from collidecli.analysis.engine_contact_rules import MESHES, RULES, TYPES
 from collidecli.scene.contact_columns import ContactBlock, pair_begins
 
 CANDIDATES = "candidates"
@@ -36,21 +36,34 @@ class PairPeak:
     world: int
 
 
+@dataclass(frozen=True)
+class MeshContact:
+    """A contact of two shapes that are meshes or heightfields. shape0, shape1: paths."""
+
+    shape0: str
+    shape1: str
+    frame: int
+    world: int
+
+
 class BufferCounts:
     """Peaks of COUNTS by world and over all worlds, and of the contacts by the rule of each engine.
 
     shape_type: label of each shape's type. peaks: by the name of a count, or of an engine for the
     most contacts that it can have of the pairs with a contact. has_candidates: whether
-    `add_candidates` was called for the cells.
+    `add_candidates` was called for the cells. mesh_contact: the first of two meshes or
+    heightfields, None without one.
     """
 
     def __init__(self, paths: Sequence[str], shape_type: Sequence[str], world_count: int) -> None:
         self._paths = paths
         self._type = np.array([TYPES.index(label) for label in shape_type], np.int64)
+        self._is_mesh = np.array([label in MESHES for label in shape_type], bool)
         self._tables = {rule.engine: rule.table() for rule in RULES}
         self._worlds = world_count
         self.peaks = {name: CellPeaks(world_count) for name in (*COUNTS, *self._tables)}
         self.most_of_a_pair = PairPeak(0, "", "", -1, -1)
+        self.mesh_contact: MeshContact | None = None
         self.has_candidates = False
 
     def add_candidates(self, first_cell: int, cell_counts: np.ndarray) -> None:
@@ -72,11 +85,23 @@ class BufferCounts:
             most = np.zeros(cells, np.int64)
             np.add.at(most, cell, table[types[0], types[1]])
             self.peaks[engine].add(block.first_cell, most)
+        of_meshes = np.flatnonzero(self._is_mesh[shapes[0]] & self._is_mesh[shapes[1]])
+        if len(of_meshes) and self.mesh_contact is None:
+            row = int(of_meshes[0])
+            place = self._place(block.first_cell + int(cell[row]))
+            self.mesh_contact = MeshContact(*self._names(shapes, row), *place)
         if len(start) and number.max() > self.most_of_a_pair.contacts:
             row = int(np.argmax(number))
-            frame, world = divmod(block.first_cell + int(cell[row]), self._worlds)
-            first, second = (self._paths[int(rows[row])] for rows in shapes)
-            self.most_of_a_pair = PairPeak(int(number[row]), first, second, frame, world)
+            place = self._place(block.first_cell + int(cell[row]))
+            self.most_of_a_pair = PairPeak(int(number[row]), *self._names(shapes, row), *place)
+
+    def _place(self, cell: int) -> tuple[int, int]:
+        """The frame and the world of a cell."""
+        return divmod(cell, self._worlds)
+
+    def _names(self, shapes: Sequence[np.ndarray], row: int) -> tuple[str, str]:
+        """The paths of the two shapes of a row."""
+        return self._paths[int(shapes[0][row])], self._paths[int(shapes[1][row])]
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -19,12 +19,32 @@ from collidecli.analysis.buffer_counts import (
 from collidecli.analysis.buffer_margin import DEFAULT_MARGIN
 from collidecli.analysis.cell_peaks import CellPeaks
 from collidecli.analysis.engine_contact_rules import MUJOCO_WARP, NEWTON, PHYSX
+from collidecli.scene.contact_columns import HYDRO_PATCHES, OF_PARTICLES
+from collidecli.wording import first_and_count
 
+WARP_SIZES = ("naconmax", "nconmax", "njmax")
+NEWTON_CONTACTS = "rigid_contact_max"
+PHYSX_CONTACTS = "gpu_max_rigid_contact_count"
+GENESIS_SIZE = "max_collision_pairs"
 ALL_WORLDS = "all worlds"
 A_WORLD = "a world"
 GENESIS_BROAD_PHASE = 8
 """multiplier_collision_broad_phase of Genesis by default: candidates for each of
 max_collision_pairs."""
+GENESIS = "Genesis"
+OF_HULLS = (
+    "it collides the convex hulls, or convex parts, of triangle meshes, which touch elsewhere;"
+    " --meshes '*=hull' counts hulls, --meshes '*=parts' parts"
+)
+OF_HYDROELASTIC = (
+    "pairs of hydroelastic shapes have surfaces in place of the contacts that are counted;"
+    " --hydro off counts contacts"
+)
+OF_SURFACES = (
+    "its contacts of hydroelastic surfaces share the size, and are not counted; --hydro off counts"
+    " contacts of points"
+)
+OF_FLEXES = "its contacts of flexes share the size, and those of particles are not counted"
 NO_CANDIDATES = "it needs poses, which a contact set has not: collide profile --sizes counts"
 
 
@@ -42,17 +62,20 @@ class SceneFacts:
     """What settings need besides contacts.
 
     broad_phases: peaks of OTHER_PAIRS; None where they were not counted, and no_broad_phases is
-    why. meshes: number of triangle meshes; heightfields: whether there is one. rows: of a scene in
-    MJCF. triangles: peaks of the triangles that the pairs of Newton reach; None where they were not
-    counted.
+    why. meshes: number of triangle meshes; moving_meshes: paths of those on bodies that are not
+    known to have a distance field. heightfields: whether there is one. rows: of a scene in MJCF.
+    triangles: peaks of the triangles that the pairs of Newton reach; None where they were not
+    counted. groups: names of the tables beside the rigid contacts, whose rows are in no count.
     """
 
     broad_phases: Mapping[str, CellPeaks] | None = None
     no_broad_phases: str = NO_CANDIDATES
     meshes: int = 0
+    moving_meshes: tuple[str, ...] = ()
     heightfields: bool = False
     rows: ConstraintRows | None = None
     triangles: CellPeaks | None = None
+    groups: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -85,24 +108,35 @@ def settings_of(
         *_of_isaac_lab(counts, margin),
         _of_genesis(counts, facts, margin),
     ]
-    reasons = _reasons_of_meshes(facts.meshes, facts.heightfields)
+    reasons = _reasons(counts, facts)
     return [
-        replace(setting, bound=None, advised=None, reason=reasons[setting.engine])
-        if setting.engine in reasons and setting.advised is not None
+        replace(setting, bound=None, advised=None, reason=reasons[setting.name])
+        if setting.name in reasons and setting.advised is not None
         else setting
         for setting in found
     ]
 
 
-def _reasons_of_meshes(meshes: int, heightfields: bool) -> dict[str, str]:
-    """Why the sizes of an engine do not follow from a scene with triangle meshes, by engine."""
-    if not meshes:
-        return {}
-    hulls = "it collides the convex hulls, or parts, of triangle meshes, which touch elsewhere"
-    reasons = {MUJOCO_WARP.engine: hulls, "Genesis": hulls}
-    if meshes + heightfields > 1:
-        reasons[PHYSX.engine] = (
-            "its contacts of two meshes, by distance fields, have no known bound"
+def _reasons(counts: BufferCounts, facts: SceneFacts) -> dict[str, str]:
+    """Why the counted contacts are not those of an engine, by the name of a setting."""
+    reasons: dict[str, str] = {}
+    if not set(OF_PARTICLES).isdisjoint(facts.groups):
+        reasons |= dict.fromkeys(WARP_SIZES, OF_FLEXES)
+    if HYDRO_PATCHES.name in facts.groups:
+        reasons |= dict.fromkeys((*WARP_SIZES, PHYSX_CONTACTS, GENESIS_SIZE), OF_HYDROELASTIC)
+        reasons[NEWTON_CONTACTS] = OF_SURFACES
+    if facts.meshes:
+        reasons |= dict.fromkeys((*WARP_SIZES, GENESIS_SIZE), OF_HULLS)
+    if moving := facts.moving_meshes:
+        reasons[PHYSX_CONTACTS] = (
+            f"it collides the convex hull of a mesh that moves, as {first_and_count(moving)},"
+            " unless the body is kinematic or the mesh has a distance field; --meshes '*=hull'"
+            " counts hulls"
+        )
+    elif found := counts.mesh_contact:
+        reasons[PHYSX_CONTACTS] = (
+            "its contacts of two meshes, by distance fields, have no known bound, and"
+            f" {found.shape0} and {found.shape1} have contacts, first in frame {found.frame}"
         )
     return reasons
 
@@ -164,7 +198,7 @@ def _of_newton(counts: BufferCounts, facts: SceneFacts, margin: float) -> Iterat
     engine = NEWTON.engine
     yield _sized(
         engine,
-        "rigid_contact_max",
+        NEWTON_CONTACTS,
         ALL_WORLDS,
         _all(counts, CONTACTS),
         _all(counts, engine),
@@ -195,7 +229,7 @@ def _of_isaac_lab(counts: BufferCounts, margin: float) -> Iterator[Setting]:
     engine = PHYSX.engine
     yield _sized(
         engine,
-        "gpu_max_rigid_contact_count",
+        PHYSX_CONTACTS,
         ALL_WORLDS,
         _all(counts, CONTACTS),
         _all(counts, engine),
@@ -217,8 +251,8 @@ def _of_isaac_lab(counts: BufferCounts, margin: float) -> Iterator[Setting]:
 
 def _of_genesis(counts: BufferCounts, facts: SceneFacts, margin: float) -> Setting:
     rule = f"pairs that touch; {GENESIS_BROAD_PHASE} candidates for each; of one world"
-    name = "max_collision_pairs"
-    engine = "Genesis"
+    name = GENESIS_SIZE
+    engine = GENESIS
     ours = counts.peaks[PAIRS].of_a_world.count
     if facts.broad_phases is None:
         reason = facts.no_broad_phases
@@ -232,16 +266,15 @@ def sizes_dict(
     counts: BufferCounts,
     facts: SceneFacts,
     margin: float = DEFAULT_MARGIN,
-    groups: Sequence[str] = (),
     gap: tuple[float, float] = (0.0, 0.0),
 ) -> dict[str, Any]:
-    """The entry `sizes` of a result. groups: names of the tables beside the rigid contacts, whose
-    rows are in no count. gap: least and greatest of two shapes [m], for which the counts hold."""
+    """The entry `sizes` of a result. gap: least and greatest of two shapes [m], for which the
+    counts hold."""
     settings = [dict(vars(setting)) for setting in settings_of(counts, facts, margin)]
     return {
         "margin": margin,
         "gap": list(gap),
         **counts.as_dict(),
         "settings": settings,
-        "not_counted": list(groups),
+        "not_counted": list(facts.groups),
     }

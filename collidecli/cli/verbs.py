@@ -128,7 +128,7 @@ ROWS = (
         "label",
         "label.command",
         DATA_SETS,
-        "Write which bodies touch in every frame, as dense labels: Parquet, NPZ, HDF5.",
+        "List which bodies touch, and write dense labels of every frame: Parquet, NPZ, HDF5.",
     ),
     VerbRow(
         "merge", "merge.command", DATA_SETS, "Merge contact sets of disjoint frames or worlds."

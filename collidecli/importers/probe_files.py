@@ -1,4 +1,4 @@
-"""Reader of files of points or rays: CSV with a header, or an array of NumPy."""
+"""Points or rays of a file, CSV with a header or an array of NumPy, or of an array in memory."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ BODY = "body"
 
 @dataclass(frozen=True)
 class ProbeFile:
-    """Points or rays of a file.
+    """Points or rays of a file or an array.
 
     point: float64[n, 3] [m]. along: float64[n, 3], unit directions of rays; None of points. body:
     path of the body in whose frame each is, "" for the world.
@@ -39,20 +39,41 @@ def read_probe_file(path: str, of_rays: bool) -> ProbeFile:
     length 0, with the row.
     """
     option = "--rays" if of_rays else "--points"
-    names = (*POINT, *DIRECTION) if of_rays else POINT
     content = _content(path, option)
     if path.lower().endswith(".npy"):
-        values, body = _of_array(content, path, option, len(names))
-    else:
-        values, body = _of_csv(content, path, option, names)
+        values = _checked_array(_loaded(content, path, option), path, of_rays)
+        return _probe_rows(values, ("",) * len(values), path, of_rays)
+    names = (*POINT, *DIRECTION) if of_rays else POINT
+    values, body = _of_csv(content, path, option, names)
+    return _probe_rows(values, body, path, of_rays)
+
+
+def probe_array(values: np.ndarray, of_rays: bool) -> ProbeFile:
+    """The points or rays of an array in the frame of the world, as of a file of NumPy.
+
+    values: real[n, 3], of rays [n, 6] [m], or what NumPy makes one of. Raises InputError as
+    `read_probe_file`.
+    """
+    where = "rays" if of_rays else "points"
+    try:
+        array = np.asarray(values)
+    except (TypeError, ValueError, RuntimeError) as error:
+        what = "is no array of real numbers in host memory, with rows of one length"
+        raise InputError(what, where, "give one of NumPy") from error
+    checked = _checked_array(array, where, of_rays)
+    return _probe_rows(checked, ("",) * len(checked), where, of_rays)
+
+
+def _probe_rows(values: np.ndarray, body: tuple[str, ...], where: str, of_rays: bool) -> ProbeFile:
+    """The points or rays of rows of numbers. where: their file or argument. Raises InputError."""
     if not len(values):
-        raise InputError("the file has no row", path, f"give a point or ray in each; see {option}")
+        raise InputError("there is no row", where, "give a point or ray in each row")
     bad = np.flatnonzero(~np.isfinite(values).all(axis=1))
     if len(bad):
-        raise InputError("a number is not finite", f"{path}: row {bad[0] + 1}", "correct the row")
+        raise InputError("a number is not finite", f"{where}: row {bad[0] + 1}", "correct the row")
     if not of_rays:
         return ProbeFile(values, None, body)
-    return ProbeFile(values[:, :3].copy(), _unit(values[:, 3:], path), body)
+    return ProbeFile(values[:, :3].copy(), _unit(values[:, 3:], where), body)
 
 
 def _unit(along: np.ndarray, path: str) -> np.ndarray:
@@ -75,19 +96,22 @@ def _content(path: str, option: str) -> bytes:
         raise InputError(f"cannot be read: {reason}", path, f"see {option}") from error
 
 
-def _of_array(
-    content: bytes, path: str, option: str, width: int
-) -> tuple[np.ndarray, tuple[str, ...]]:
+def _loaded(content: bytes, path: str, option: str) -> object:
     try:
-        values = np.load(io.BytesIO(content), allow_pickle=False)
+        return np.load(io.BytesIO(content), allow_pickle=False)
     except (ValueError, EOFError, OSError) as error:
         raise InputError(f"is no array of NumPy: {error}", path, f"see {option}") from error
+
+
+def _checked_array(values: object, where: str, of_rays: bool) -> np.ndarray:
+    """float64[n, 3], of rays [n, 6]; a copy. Raises InputError for another shape or type."""
+    width = len(POINT) + len(DIRECTION) if of_rays else len(POINT)
     if not isinstance(values, np.ndarray) or values.ndim != 2 or values.shape[1] != width:
         shown = list(values.shape) if isinstance(values, np.ndarray) else "of several arrays"
-        raise InputError(f"the array is {shown}", path, f"give one of shape [n, {width}]")
+        raise InputError(f"the array is {shown}", where, f"give one of shape [n, {width}]")
     if values.dtype.kind not in "fiu":
-        raise InputError(f"the array has the type {values.dtype}", path, "give real numbers")
-    return values.astype(np.float64), ("",) * len(values)
+        raise InputError(f"the array has the type {values.dtype}", where, "give real numbers")
+    return values.astype(np.float64)
 
 
 def _of_csv(

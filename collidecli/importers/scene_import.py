@@ -10,7 +10,7 @@ from typing import Any, Protocol
 from collidecli.scene.kinematics import ArticulatedScene, Kinematics
 from collidecli.scene.model import Model
 from collidecli.scene.motion import Motion
-from collidecli.scene.sensors import DeclaredSensors
+from collidecli.scene.sensors import Chosen, DeclaredSensors, any_sensor
 
 EXPAND_XACRO = "expand it first: xacro FILE > robot.urdf"
 """Remedy for a URDF that is still a template of ROS's xacro."""
@@ -49,8 +49,8 @@ class SceneImport(Protocol):
     @property
     def articulated(self) -> ArticulatedScene | None: ...
 
-    def sensors(self) -> DeclaredSensors:
-        """The sensors that the scene declares."""
+    def sensors(self, chosen: Chosen = any_sensor) -> DeclaredSensors:
+        """The sensors that the scene declares. chosen: those that the notes are about."""
         ...
 
     def motion(self, model: Model) -> Motion | None:

@@ -15,7 +15,7 @@ from collidecli.elapsed import Elapsed
 from collidecli.motions.loaded_scene import LoadedScene
 from collidecli.scene.model import Model
 from collidecli.scene.motion import Motion
-from collidecli.scene.sensors import DeclaredSensors
+from collidecli.scene.sensors import Chosen, DeclaredSensors, any_sensor
 
 if TYPE_CHECKING:
     from collidecli.scene.episodes import Episodes
@@ -50,7 +50,7 @@ class GivenImport:
     def __init__(self, motion: Motion) -> None:
         self._motion = motion
 
-    def sensors(self) -> DeclaredSensors:
+    def sensors(self, chosen: Chosen = any_sensor) -> DeclaredSensors:
         """None: sensors are declared by scene files."""
         return DeclaredSensors()
 

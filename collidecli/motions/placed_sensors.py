@@ -71,10 +71,11 @@ def scene_sensors(scene: LoadedScene, chosen: Callable[[str], bool]) -> PlacedSe
 
     Raises InputError for a scene without one, and for a chosen one that cannot be evaluated.
     """
-    declared = [imported.sensors() for imported in scene.imports]
+    declared = [imported.sensors(chosen) for imported in scene.imports]
     every = [name for one in declared for name in (*_names(one), *one.refused)]
-    notes = tuple(dict.fromkeys(note for one in declared for note in one.notes))
+    notes = _notes(declared)
     if not every:
+        notes = _notes([imported.sensors() for imported in scene.imports])
         raise InputError(
             "the scene declares no sensor of contacts, distances or positions"
             + ("" if not notes else f" ({'; '.join(notes)})"),
@@ -100,6 +101,11 @@ def scene_sensors(scene: LoadedScene, chosen: Callable[[str], bool]) -> PlacedSe
             if chosen(sensor.name):
                 placing.add(sensor, source)
     return placing.placed(notes)
+
+
+def _notes(declared: Sequence[DeclaredSensors]) -> tuple[str, ...]:
+    """The notes of several scenes, each once."""
+    return tuple(dict.fromkeys(note for one in declared for note in one.notes))
 
 
 def _names(declared: DeclaredSensors) -> list[str]:

@@ -116,6 +116,8 @@ def vertices_of(
             " that matches --partners" if to else ""
         )
         fix = "collide inspect SCENE --why A B says which rule forbids a pair"
+        if len(model.particles):
+            fix += "; particles are not measured, collide clearance measures them"
         raise InputError(what, "--vertices-of", fix)
     own = np.repeat(rows, np.diff(start))
     other = np.concatenate(lists)

@@ -37,6 +37,16 @@ def deepest_text(deepest: ResultDict | None) -> str:
     return f"{what}, {when}" + (f": {names}" if names else "")
 
 
+def _deepest_rigid(result: ResultDict) -> str:
+    """The deepest contact of two solid shapes as text; without one what there is in its place."""
+    if result["deepest"] is None and result["contacts"]:
+        return "no contact of two solid shapes"
+    groups = result.get("groups") or {}
+    if result["deepest"] is None and any(group["rows"] for group in groups.values()):
+        return "no rigid contact; other contacts are below"
+    return deepest_text(result["deepest"])
+
+
 def contact_rows(result: ResultDict) -> list[tuple[str, str]]:
     """Rows of a summary: contacts, triggers and the deepest contact; of a set of touches that they
     are not computed."""
@@ -45,7 +55,7 @@ def contact_rows(result: ResultDict) -> list[tuple[str, str]]:
     return [
         ("contacts", contact_text(result)),
         *trigger_rows(result),
-        ("deepest", deepest_text(result["deepest"])),
+        ("deepest", _deepest_rigid(result)),
     ]
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from rich.console import RenderableType
 from rich.text import Text
 
@@ -11,6 +13,11 @@ from collidecli.scene.contact_columns import group_words
 from collidecli.wording import count
 
 NEWTON_GAP = "Newton's default rigid_gap is 0.1 m of a shape: count with the gap of the engine"
+THIS_MOTION = (
+    "contacts, touching pairs and candidates as collide counts them; pairs of naconmax and"
+    " shape_pairs_max, and triangles, by the rule of the engine"
+)
+"""Whose counts the column of this name has."""
 SHOWN_WORLDS = 10
 """Worlds that are listed without --all."""
 
@@ -40,6 +47,7 @@ SETTING_COLUMNS: list[Column] = [
 def size_tables(sizes: ResultDict, every: bool = False) -> list[RenderableType]:
     """The tables of the entry `sizes` of a result. every: of all worlds, else of the greatest."""
     rows = [
+        ("this motion", THIS_MOTION),
         ("gap", f"{gap_range_text(sizes['gap'])}: the counts hold for it. {NEWTON_GAP}"),
         ("margin", f"{sizes['margin']:g} times the bound, rounded up"),
     ]
@@ -53,20 +61,26 @@ def size_tables(sizes: ResultDict, every: bool = False) -> list[RenderableType]:
         most = triangles["of_a_pair"]
         where = f"{most['mesh']} and {most['shape']}, frame {most['frame']}, world {most['world']}"
         rows.append(("triangles of a pair", f"{count(most['triangles'])}: {where}"))
-    rows += [
-        ("not advised", f"{setting['name']} of {setting['engine']}: {setting['reason']}")
-        for setting in sizes["settings"]
-        if setting["reason"]
-    ]
+    rows += [("not advised", text) for text in _not_advised(sizes["settings"])]
     if groups := sizes["not_counted"]:
         names = ", ".join(map(group_words, groups))
-        rows.append(("not counted", f"{names}: engines have other buffers for these"))
+        rows.append(("not counted", f"{names}: the sizes above are without them"))
     peaks = list(sizes["peaks"])
     if triangles:
         peaks.append({"name": "triangles", **triangles})
     parts: list[RenderableType] = [rows_table(PEAK_COLUMNS, peaks)]
     parts += _world_tables(sizes, None if every else SHOWN_WORLDS)
     return [*parts, rows_table(SETTING_COLUMNS, sizes["settings"]), name_value_table(rows), Text()]
+
+
+def _not_advised(settings: Sequence[ResultDict]) -> list[str]:
+    """A text of each reason, with the settings that are not advised for it."""
+    names: dict[str, list[str]] = {}
+    for setting in settings:
+        if setting["reason"]:
+            named = f"{setting['name']} of {setting['engine']}"
+            names.setdefault(setting["reason"], []).append(named)
+    return [f"{', '.join(named)}: {reason}" for reason, named in names.items()]
 
 
 def _contacts(number: int) -> str:

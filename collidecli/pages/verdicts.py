@@ -24,10 +24,12 @@ step."""
 
 @dataclass(frozen=True)
 class Finding:
-    """What a verb has checked, and a line for each failure; without a line it has passed."""
+    """What a verb has checked, and a line for each failure; without a line it has passed, or was
+    not checked for the reason `skipped`."""
 
     name: str
     lines: Sequence[str]
+    skipped: str = ""
 
 
 @dataclass(frozen=True)
@@ -71,7 +73,7 @@ class Verdict:
         """JUnit XML of the suites, with a test case for each finding and with their totals."""
         from xml.etree import ElementTree
 
-        names = ("tests", "failures", "errors")
+        names = ("tests", "failures", "errors", "skipped")
         totals: Counter[str] = Counter(dict.fromkeys(names, 0))
         root = ElementTree.Element("testsuites")
         for part in self.suites:
@@ -79,16 +81,17 @@ class Verdict:
                 {
                     "tests": len(part.findings),
                     f"{part.kind}s": sum(bool(f.lines) for f in part.findings),
+                    "skipped": sum(bool(f.skipped) for f in part.findings),
                 }
             )
             totals.update(counts)
             numbers = {name: str(counts[name]) for name in names} | {"time": f"{part.seconds:.3f}"}
-            suite = ElementTree.SubElement(
-                root, "testsuite", {"name": part.name, "skipped": "0", **numbers}
-            )
+            suite = ElementTree.SubElement(root, "testsuite", {"name": part.name, **numbers})
             for finding in part.findings:
                 attributes = {"classname": part.classname, "name": finding.name, "time": "0"}
                 case = ElementTree.SubElement(suite, "testcase", attributes)
+                if finding.skipped:
+                    ElementTree.SubElement(case, "skipped", {"message": finding.skipped})
                 if finding.lines:
                     about = {"message": finding.lines[0], "type": "difference"}
                     ElementTree.SubElement(case, part.kind, about).text = "\n".join(finding.lines)

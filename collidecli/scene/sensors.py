@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from collidecli.scene.poses import IDENTITY_POSE
@@ -83,10 +83,20 @@ class Sensor:
     where: str = ""
 
 
+Chosen = Callable[[str], bool]
+"""Whether a sensor of a name is chosen."""
+
+
+def any_sensor(name: str) -> bool:
+    """Chooses every sensor."""
+    return True
+
+
 @dataclass(frozen=True)
 class DeclaredSensors:
-    """Sensors of a scene or a file. notes: what is given in place of a declared quantity, and which
-    sensors are not of contacts. refused: reason by the name of each that cannot be evaluated."""
+    """Sensors of a scene or a file. notes: of those that are chosen, what is given in
+    place of a declared quantity, and which sensors are not of contacts. refused: reason by the
+    name of each that cannot be evaluated."""
 
     sensors: tuple[Sensor, ...] = ()
     notes: tuple[str, ...] = ()

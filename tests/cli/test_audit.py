@@ -287,14 +287,47 @@ def test_pages(robot, collide, here):
         True,
     )
     suite = ElementTree.parse("a.xml").getroot()[0]
-    assert (suite.attrib["tests"], suite.attrib["failures"]) == ("4", "2")
-    failed = [case.attrib["name"] for case in suite if len(case)]
+    assert [suite.attrib[name] for name in ("tests", "failures", "skipped")] == ["4", "2", "1"]
+    (skipped,) = suite.iter("skipped")
+    assert skipped.attrib == {"message": "no limit is given"}
+    failed = [case.attrib["name"] for case in suite if case.find("failure") is not None]
     assert failed == ["self-collision", "ground penetration"]
     assert "| `floor` | `trunk` | 30 mm | 1 | 0 | 1 |" in (here / "a.md").read_text()
     assert [line.split(":")[2].split(" ")[0] for line in answer.err.splitlines()] == [
         "error",
         "error",
     ]
+
+
+def test_one_frame_that_cannot_be_used_is_the_first_frame(robot, collide):
+    words = f"audit {robot} -t robot.h5 --frames 1:2 --max-ground 0"
+    assert "0 of 1 (0.0 %); the first frame cannot be used" in collide.found(words)
+
+
+def test_an_audit_without_limits_does_not_pass(robot, collide, here):
+    """It has no verdict: what was measured, and the options of limits; the exit code is 0."""
+    words = ["audit", robot, "-t", "robot.h5"]
+    files = ("--html", "a.html", "--junit-xml", "a.xml", "--markdown", "a.md", "--github")
+    answer = collide(*words, *files)
+    told = "no limit is given: 3 pairs penetrate, up to 40 mm; --max-depth, --self, --max-ground"
+    assert (answer.code, told in answer.out, told in answer.err) == (0, True, True)
+    assert "passed" not in answer.out
+    suite = ElementTree.parse("a.xml").getroot()[0]
+    assert suite.attrib["tests"] == suite.attrib["skipped"] == "4"
+    assert (here / "a.md").read_text().startswith("### collide audit: no limit\n")
+    page = (here / "a.html").read_text()
+    assert "verdict open" in page
+    assert "Audit: no limit is given: 3 pairs penetrate" in page
+    assert repr(collidecli.audit(robot, "robot.h5")).startswith("<Audit no limit ")
+    collide.ok(f"run {robot} -t robot.h5 --device cpu -o a.h5")
+    collide.ok(f"run {robot} -t robot.h5 --device cpu -o b.h5")
+    assert collide.ok("audit a.h5 b.h5").out.count("no limit") == 2
+    swept = collide.ok(*words, "--sweep").out
+    assert "passed: within the limits, 3 pairs penetrate, up to 40 mm, 3 of them without" in swept
+    limited = collide.ok(*words, "--max-ground", "40mm").out
+    assert "up to 40 mm, 2 of them without a limit" in limited
+    all_limited = collide.ok(*words, "--max-depth", "40mm").out
+    assert "without a limit" not in all_limited
 
 
 def test_a_chart_shows_the_series_of_frames(audit, robot, here):
@@ -328,7 +361,8 @@ def test_the_page_has_the_verdict_with_its_depths(audit, robot, here):
     assert [row[1:4] for row in pairs] == [["self-collision", "40 mm", "2"]]
     assert len(result["pairs"]) == sum(" and " in row[0] for row in page.rows)
     assert result["scene_sha256"] in page.words
-    passing = audit(robot, "-t", "robot.h5", "--frames", "0", "--html", "b.html")
+    options = (robot, "-t", "robot.h5", "--frames", "0", "--max-depth", "0")
+    passing = audit(*options, "--html", "b.html")
     text = (here / "b.html").read_text()
     assert (passing["pairs"], "verdict equal" in text) == ([], True)
     Page(text).check()

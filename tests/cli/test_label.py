@@ -261,7 +261,6 @@ test_refused = refusals(
         ("--chart x.svg --first 0", "--first"),
     )),
     ("a.h5 -o labels.txt", "extension"),
-    ("a.h5", ""),
     ("a.h5 -o a.h5 --force", "", 3),
     ("plain.h5 --slip -o x.npz", "--columns slip"),
     ("a.h5 -o x.npz --sensors '.*1'", ("'.*1' matches no", "as 're:.*1'")),
@@ -618,6 +617,19 @@ def test_the_gap_that_a_rule_needs(here, collide, rule, gap):
     collide.ok("label s.h5 --leave 5mm -o x.npz")
 
 
-def test_a_missing_output_has_all_extensions(made, collide):
-    told = collide.refused("label plain.h5", told="Missing option '-o'")
-    assert all(ending in told for ending in files.ENDINGS if ending != ".hdf5"), told
+def test_labels_are_listed_without_an_output(made, collide):
+    """The result is that of a run with a file, without the file."""
+    written = collide.result("label plain.h5 -o a.npz")
+    plain = collide.result("label plain.h5")
+    assert (plain.pop("output"), plain.get("bytes")) == (None, None)
+    assert {written.pop("output"), written.pop("bytes") > 0} == {"a.npz", True}
+    assert plain == written
+    assert plain["labelled"] > 0
+    shown = collide.ok("label plain.h5").out
+    assert "written" not in shown
+    assert plain["listed"][0]["sensor"] in shown
+    Path("other.h5").write_bytes(Path("plain.h5").read_bytes())
+    several = collide.result("label plain.h5 other.h5")
+    assert several["written"] is None
+    assert [item["result"]["labelled"] for item in several["items"]] == [plain["labelled"]] * 2
+    collide.refused("label plain.h5 --wide", told="--wide is for a table with a row for each frame")

@@ -122,6 +122,16 @@ def test_sensors_of_the_scene(sensed, collide):
         assert words in notes
 
 
+@pytest.mark.parametrize(
+    ("pattern", "named"),
+    [("ball", []), ("t*", ["touch sensor 'tip'"]), ("force", ["contact sensor 'force'"])],
+)
+def test_notes_are_about_the_chosen_sensors(sensed, collide, pattern, named):
+    notes = collide.result(COMMAND, "--sensors", f"scene:{pattern}")["warnings"]
+    of_sensors = [note.partition(":")[0] for note in notes if "keeps its scene pose" not in note]
+    assert of_sensors == named
+
+
 def test_sensors_of_a_file(sensed, collide):
     collide.ok(COMMAND, "--sensors", "sensors.toml", "-o", "out.npz")
     found = loaded("out.npz")

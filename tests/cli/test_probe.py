@@ -26,7 +26,7 @@ OTHERS = [
     ("--points missing.csv", "cannot be read: no such file"),
     ("--points r.csv", "the header is 'x,y,z,dx,dy,dz'"),
     ("--rays p.csv", "the header is 'x,y,z'"),
-    ("--points empty.csv", "the file has no row"),
+    ("--points empty.csv", "there is no row"),
     ("--points text.csv", ("'1,two,3' has no number", "line 2")),
     ("--points short.csv", "the line has 2 of 3 columns"),
     ("--points nan.csv", ("a number is not finite", "row 2")),
@@ -158,6 +158,40 @@ def test_arrays_in_python_are_those_of_the_file(probed):
             assert arrays.time.tolist() == file["time"][()].tolist()
         assert "arrays" not in result.as_dict()
     assert collidecli.probe(*files, rays="r.csv", device="cpu", arrays=False).arrays is None
+
+
+@pytest.mark.filterwarnings("ignore:1 of the scene")
+@pytest.mark.parametrize(
+    ("kind", "rows"),
+    [("rays", [[0, 0, 9, 0, 0, -2], [0.1, 0, 9, 0, 0.1, -1]]), ("points", [[0, 0, 5], [0, 2, 0]])],
+)
+def test_an_array_is_measured_as_its_file(probed, kind, rows):
+    files = ("scene.xml", "motion.h5")
+    array = np.array(rows, np.float32)
+    np.save("rows.npy", array)
+    of_file = collidecli.probe(*files, "file.npz", device="cpu", **{kind: Path("rows.npy")})
+    for number, given in enumerate((array, array.tolist(), array[::-1][::-1])):
+        found = collidecli.probe(*files, f"{number}.npz", device="cpu", **{kind: given})
+        assert found.listed == of_file.listed
+        assert Path(f"{number}.npz").read_bytes() == Path("file.npz").read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        (np.zeros((2, 3)), "rays: the array is [2, 3]"),
+        (np.zeros((0, 6)), "rays: there is no row"),
+        (np.zeros((2, 6)), "rays: row 1: the direction of a ray is zero"),
+        (np.full((2, 6), np.nan), "rays: row 1: a number is not finite"),
+        (np.zeros((2, 6), complex), "rays: the array has the type complex128"),
+        ([[1, 2], [3]], "rays: is no array of real numbers"),
+        (5, "rays is 5\n  give a path or an array"),
+    ],
+)
+def test_arrays_that_are_no_rays(probed, given, told):
+    with pytest.raises(collidecli.InputError) as raised:
+        collidecli.probe("scene.xml", "motion.h5", rays=given, device="cpu")
+    assert told in str(raised.value)
 
 
 @pytest.mark.filterwarnings("ignore:1 of the scene")

@@ -152,7 +152,14 @@ ADVICE = {
         True,
         f"{NONE}: the times of explicit, sap",
     ),
-    "two passes": ((1.0, 1.0), (2.0, 2.0), "sap", False, True, NONE),
+    "two passes": (
+        (1.0, 1.0),
+        (2.0, 2.0),
+        "sap",
+        False,
+        True,
+        f"{NONE}: 2 measurements each cannot tell how much times vary; --repeats 3 measures more;",
+    ),
 }
 """Seconds of sap and explicit, the fastest, whether it is clear and agrees with auto, words."""
 
@@ -373,6 +380,28 @@ def test_sizes_agree_with_the_contacts_of_the_profile(here, collide):
     options = ("--repeats", "1", "--sizes", "--gap-rule", "max")
     nearer = collide.result(*PROFILE, *options)["sizes"]
     assert (sizes["gap"], nearer["gap"]) == ([0.05, 0.05], [0.025, 0.025])
+
+
+def test_sizes_of_a_flex_are_withheld_where_it_shares_them(here, collide):
+    """MuJoCo Warp counts the contacts of a flex in naconmax and njmax, of which the pile of a cloth
+    on a ball has none of shapes."""
+    flex = '<flexcomp name="cloth" type="grid" count="4 4 1" spacing=".1 .1 .1" pos="0 0 .38"'
+    (here / "flex.xml").write_text(
+        '<mujoco><worldbody><geom name="post" type="sphere" size="0.2" pos="0 0 0.2"/>'
+        f'{flex} radius="0.02" dim="2" mass="1"/></worldbody></mujoco>'
+    )
+    words = ("profile", "flex.xml", "--sizes", "--repeats", "1", "--device", "cpu")
+    found = collide.result(*words, "--json-out", "sizes.json")["sizes"]
+    reasons = {setting["name"]: setting["reason"] for setting in found["settings"]}
+    for name in ("naconmax", "nconmax", "njmax"):
+        assert "its contacts of flexes share the size" in reasons[name]
+    assert not reasons["rigid_contact_max"]
+    shown = collide.ok(*words, "--json-out", "sizes.json", "--force").out
+    assert "soft contacts: the sizes above are without them" in " ".join(shown.split())
+    assert "written sizes.json" in " ".join(shown.split())
+    assert "contacts, touching pairs and candidates as collide counts them" in " ".join(
+        shown.split()
+    )
 
 
 @pytest.mark.parametrize("chunk", ["1", "3", "100"])

@@ -5,6 +5,8 @@ from __future__ import annotations
 import mujoco
 import numpy as np
 
+from collidecli.importers.mujoco.compile import collected_messages
+
 ROWS_OF_EQUALITY = {
     mujoco.mjtEq.mjEQ_CONNECT: 3,
     mujoco.mjtEq.mjEQ_WELD: 6,
@@ -22,7 +24,8 @@ def constraint_rows(path: str) -> tuple[int, int] | None:
     equality of another kind.
     """
     try:
-        model = mujoco.MjModel.from_xml_path(path)
+        with collected_messages():  # loading the scene has shown them
+            model = mujoco.MjModel.from_xml_path(path)
     except (ValueError, mujoco.FatalError):
         return None
     kinds = [mujoco.mjtEq(kind) for kind in model.eq_type]

@@ -31,7 +31,7 @@ from collidecli.scene.builder import ModelBuilder
 from collidecli.scene.model import STATIC_BODY, Model
 from collidecli.scene.motion import TimedMotion
 from collidecli.scene.options import SceneOptions
-from collidecli.scene.sensors import DeclaredSensors
+from collidecli.scene.sensors import Chosen, DeclaredSensors, any_sensor
 from collidecli.storage.trajectory_motion import BodyMatch
 
 
@@ -76,11 +76,11 @@ class MjcfImport:
         keyframes."""
         return KeyframeMotion(self, model) if self.mj_model.nkey else None
 
-    def sensors(self) -> DeclaredSensors:
-        """The sensors that the scene declares."""
+    def sensors(self, chosen: Chosen = any_sensor) -> DeclaredSensors:
+        """The sensors that the scene declares. chosen: those that the notes are about."""
         from collidecli.importers.mujoco.sensors import mjcf_sensors  # most runs read none
 
-        return mjcf_sensors(self.mj_model, self.geom_shapes, self.is_static)
+        return mjcf_sensors(self.mj_model, self.geom_shapes, self.is_static, chosen)
 
 
 def add_mjcf(

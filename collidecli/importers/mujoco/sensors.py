@@ -26,11 +26,13 @@ from collidecli.scene.sensors import (
     INSIDE,
     POSITION,
     RAY,
+    Chosen,
     DeclaredSensors,
     Placement,
     Region,
     Sensor,
     Side,
+    any_sensor,
 )
 from collidecli.wording import first_and_count
 
@@ -67,12 +69,16 @@ _OF_ONE_CONTACT = ("dist", "pos", "normal", "tangent")
 
 
 def mjcf_sensors(
-    mj_model: mujoco.MjModel, geom_shapes: Sequence[Sequence[str]], is_static: np.ndarray
+    mj_model: mujoco.MjModel,
+    geom_shapes: Sequence[Sequence[str]],
+    is_static: np.ndarray,
+    chosen: Chosen = any_sensor,
 ) -> DeclaredSensors:
     """The sensors of a scene, in the order of the file.
 
     A sensor of contacts that poses do not determine is refused, with the reason. geom_shapes: paths
-    of the shapes of each geom. is_static: bool[nbody], bodies that are fixed to the world.
+    of the shapes of each geom. is_static: bool[nbody], bodies that are fixed to the world. chosen:
+    those that the notes are about.
     """
     reader = _Reader(mj_model, geom_shapes, is_static)
     sensors = []
@@ -85,7 +91,12 @@ def mjcf_sensors(
             continue
         if sensor is not None:
             sensors.append(sensor)
-    return DeclaredSensors(tuple(sensors), reader.notes(), refused)
+    return DeclaredSensors(tuple(sensors), reader.notes(chosen), refused)
+
+
+def _chosen_words(listed: Sequence[tuple[str, str]], chosen: Chosen) -> list[str]:
+    """The words for those of some sensors, elements with names, that are chosen."""
+    return [f"{word} sensor '{name}'" for word, name in listed if chosen(name)]
 
 
 class _Reader:
@@ -103,11 +114,11 @@ class _Reader:
         self._data = mujoco.MjData(self._model)
         mujoco.mj_kinematics(self._model, self._data)
         mujoco.mj_camlight(self._model, self._data)
-        self._others: Counter[str] = Counter()
-        self._touches: list[str] = []
-        self._forces: list[str] = []
-        self._unmeasured: list[str] = []
-        self._without_colliders: list[str] = []
+        self._others: list[tuple[str, str]] = []
+        self._touches: list[tuple[str, str]] = []
+        self._forces: list[tuple[str, str]] = []
+        self._unmeasured: list[tuple[str, str]] = []
+        self._without_colliders: list[tuple[str, str]] = []
 
     def name(self, number: int) -> str:
         """A sensor's name, or its element with its id."""
@@ -135,33 +146,33 @@ class _Reader:
                 "a tactile sensor has a pressure at each vertex of a mesh, which contacts do not"
                 " have"
             )
-        self._others[self._word(number)] += 1
+        self._others.append((self._word(number), self.name(number)))
         return None
 
-    def notes(self) -> tuple[str, ...]:
-        """Notes about all sensors that were read."""
+    def notes(self, chosen: Chosen) -> tuple[str, ...]:
+        """Notes about the chosen ones of the sensors that were read."""
         notes = []
-        if self._others:
-            kinds = ", ".join(f"{word} ({n})" for word, n in sorted(self._others.items()))
+        if others := Counter(word for word, name in self._others if chosen(name)):
+            kinds = ", ".join(f"{word} ({n})" for word, n in sorted(others.items()))
             notes.append(f"not of contacts, and left out: {kinds}")
-        if self._touches:
+        if touches := _chosen_words(self._touches, chosen):
             notes.append(
-                f"{first_and_count(self._touches)}: a touch sensor measures a force, which poses do"
+                f"{first_and_count(touches)}: a touch sensor measures a force, which poses do"
                 " not determine; touching, number of contacts and depth are in its place"
             )
-        if self._forces:
+        if forces := _chosen_words(self._forces, chosen):
             notes.append(
-                f"{first_and_count(self._forces)}: forces, torques and velocities of contacts are"
+                f"{first_and_count(forces)}: forces, torques and velocities of contacts are"
                 " left out: poses do not determine them"
             )
-        if self._unmeasured:
+        if unmeasured := _chosen_words(self._unmeasured, chosen):
             notes.append(
-                f"{first_and_count(self._unmeasured)}: geoms that cannot collide are not measured,"
+                f"{first_and_count(unmeasured)}: geoms that cannot collide are not measured,"
                 " and MuJoCo measures them; --visuals-as-colliders makes them colliders"
             )
-        if self._without_colliders:
+        if without_colliders := _chosen_words(self._without_colliders, chosen):
             notes.append(
-                f"{first_and_count(self._without_colliders)}: has no geom that can collide, and"
+                f"{first_and_count(without_colliders)}: has no geom that can collide, and"
                 " never touches"
             )
         return tuple(notes)
@@ -183,7 +194,7 @@ class _Reader:
                 ' reduce="mindist"'
             )
         if any(word in _OF_DYNAMICS for word in fields):
-            self._forces.append(f"contact sensor '{name}'")
+            self._forces.append(("contact", name))
         kind1 = int(self._model.sensor_objtype[number])
         first = int(self._model.sensor_objid[number])
         second = self._side(self._model.sensor_reftype[number], self._model.sensor_refid[number])
@@ -211,7 +222,7 @@ class _Reader:
         body = int(self._model.site_bodyid[site])
         side = Side(self._shapes(self._geoms_of([body])))
         self._check_sides("touch", name, side)
-        self._touches.append(f"touch sensor '{name}'")
+        self._touches.append(("touch", name))
         return Sensor(name, CONTACT, "touch", side, region=self._region(site, RAY))
 
     def _distance(self, number: int) -> Sensor:
@@ -231,7 +242,7 @@ class _Reader:
                     " colliders"
                 )
             if missing:
-                self._unmeasured.append(f"{word} sensor '{name}'")
+                self._unmeasured.append((word, name))
             sides.append(Side(self._shapes(geoms)))
         return Sensor(name, DISTANCE, word, *sides)
 
@@ -245,7 +256,7 @@ class _Reader:
     def _check_sides(self, word: str, name: str, *sides: Side) -> None:
         """Notes a sensor of which a side has no collider."""
         if any(side.shapes is not None and not len(side.shapes) for side in sides):
-            self._without_colliders.append(f"{word} sensor '{name}'")
+            self._without_colliders.append((word, name))
 
     def _side(self, kind: int, number: int) -> Side:
         if kind == _OBJECT.mjOBJ_UNKNOWN:

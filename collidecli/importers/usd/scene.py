@@ -70,7 +70,7 @@ from collidecli.scene.finalize import UP_AXES
 from collidecli.scene.mesh_choices import mesh_choices
 from collidecli.scene.model import STATIC_BODY, Model
 from collidecli.scene.options import SceneOptions
-from collidecli.scene.sensors import DeclaredSensors
+from collidecli.scene.sensors import Chosen, DeclaredSensors, any_sensor
 from collidecli.scene.shape_config import resolved_material
 from collidecli.wording import first_and_count
 
@@ -118,13 +118,13 @@ class UsdImport:
             and any(spec.layer.realPath for spec in prim.GetPrimStack())
         )
 
-    def sensors(self) -> DeclaredSensors:
+    def sensors(self, chosen: Chosen = any_sensor) -> DeclaredSensors:
         """The sensors that the stage declares."""
         from collidecli.importers.usd.sensors import StageItems, usd_sensors  # most runs read none
 
         rest = {path: rest.pose for path, rest in self.rest.items()}
         unit = self.metres_per_unit
-        return usd_sensors(StageItems(self.stage, self.file, unit, rest, self.shape_of))
+        return usd_sensors(StageItems(self.stage, self.file, unit, rest, self.shape_of), chosen)
 
     def motion(self, model: Model) -> UsdMotion | None:
         """The stage's animation, of the finalized model; None without animated bodies and

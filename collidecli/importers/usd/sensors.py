@@ -25,11 +25,13 @@ from collidecli.scene.sensor_volumes import SPHERE, Volume
 from collidecli.scene.sensors import (
     CONTACT,
     POSITION,
+    Chosen,
     DeclaredSensors,
     Placement,
     Region,
     Sensor,
     Side,
+    any_sensor,
 )
 from collidecli.wording import first_and_count
 
@@ -52,10 +54,11 @@ class StageItems:
     shapes: Collection[str]
 
 
-def usd_sensors(scene: StageItems) -> DeclaredSensors:
+def usd_sensors(scene: StageItems, chosen: Chosen = any_sensor) -> DeclaredSensors:
     """The contact sensors of a stage, in its order, named by their prims.
 
-    A sensor of a prim without colliders is refused, with the reason.
+    A sensor of a prim without colliders is refused, with the reason. chosen: those that the notes
+    are about.
     """
     reader = _Reader(scene)
     sensors = []
@@ -66,7 +69,7 @@ def usd_sensors(scene: StageItems) -> DeclaredSensors:
                 sensors += reader.sensors(prim)
             except InputError as error:
                 refused[str(prim.GetPath())] = error.what
-    return DeclaredSensors(tuple(sensors), reader.notes(), refused)
+    return DeclaredSensors(tuple(sensors), reader.notes(chosen), refused)
 
 
 class _Reader:
@@ -106,16 +109,16 @@ class _Reader:
                 path, CONTACT, ISAAC, shapes, region=self._sphere(prim, where), where=where
             )
 
-    def notes(self) -> tuple[str, ...]:
-        """Notes about all sensors that were read."""
+    def notes(self, chosen: Chosen) -> tuple[str, ...]:
+        """Notes about the chosen ones of the sensors that were read."""
         notes = []
-        if self._thresholds:
+        if thresholds := [path for path in self._thresholds if chosen(path)]:
             notes.append(
-                f"<{first_and_count(self._thresholds)}>: thresholds of force have no effect: poses"
+                f"<{first_and_count(thresholds)}>: thresholds of force have no effect: poses"
                 " do not determine forces"
             )
-        if self._disabled:
-            notes.append(f"<{first_and_count(self._disabled)}>: disabled sensors are left out")
+        if disabled := [path for path in self._disabled if chosen(path)]:
+            notes.append(f"<{first_and_count(disabled)}>: disabled sensors are left out")
         return tuple(notes)
 
     def _owner(self, path: str) -> str:

@@ -45,6 +45,7 @@ from collidecli.verbs.audit.sources import (
     audited_scene,
 )
 from collidecli.verbs.audit.tunnels import tunnel_steps
+from collidecli.verbs.audit.words import audit_state
 from collidecli.wording import plural
 
 if TYPE_CHECKING:
@@ -130,7 +131,7 @@ class Audit:
 
     def __repr__(self) -> str:
         frames, worlds = self.usable.shape
-        words = "passed" if self.passed else "failed"
+        words = audit_state(vars(self.result))
         return (
             f"<Audit {words} frames={frames} worlds={worlds} usable={int(self.usable.sum())}"
             f" pairs={len(self.pairs)}>"

@@ -68,7 +68,7 @@ collide audit out.h5 --limits limits.toml --junit-xml audit.xml
 collide audit nightly/ --max-depth 2mm
 collide audit robot.xml -t motion.npz --against baseline.json
 \b
-Exit codes: 0 within the limits; 1 a limit is exceeded; 2 an input that cannot be used.
+Exit codes: 0 within the limits, or without any; 1 a limit is exceeded; 2 an unusable input.
 """
 
 

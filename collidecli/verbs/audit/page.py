@@ -21,7 +21,7 @@ from collidecli.pages.tables import Column, more_text
 from collidecli.pages.time_axis import time_axis
 from collidecli.verbs.audit.chart import AUDIT_CHART, LINES
 from collidecli.verbs.audit.tables import CHECK_COLUMNS, baseline_text, deepest_columns
-from collidecli.verbs.audit.words import audit_words, findings, usable_text
+from collidecli.verbs.audit.words import audit_headline, audit_words, findings, usable_text
 from collidecli.wording import count, plural
 
 MAX_PAIRS = 12
@@ -54,10 +54,10 @@ def audit_page(result: ResultDict) -> str:
     """The page of collide.audit/1, with escaped names. Raises InputError without jinja2 and
     matplotlib."""
     result = printable_values(result)
-    words = audit_words(result)
+    kind, words = audit_headline(result)
     verdict = {
-        "kind": "equal" if result["passed"] else "different",
-        "words": f"Audit {words}.",
+        "kind": kind,
+        "words": words,
         "section": "audit",
         "link": "Checks",
     }

@@ -22,10 +22,13 @@ from collidecli.pages.tables import (
 from collidecli.pages.verdicts import Verdict, markdown_rows, markdown_section, verdict_text
 from collidecli.verbs.audit.words import (
     CHECKS,
+    audit_state,
     audit_words,
     check_limit,
     depth_text,
     findings,
+    has_limit,
+    is_limited,
     tunnel_lines,
     usable_text,
 )
@@ -69,7 +72,7 @@ def audit_verdict(result: ResultDict, seconds: float) -> Verdict:
         for row in failing[:MOST_ROWS]
     ]
     markdown = markdown_section(
-        f"collide audit: {'passed' if result['passed'] else 'failed'}",
+        f"collide audit: {audit_state(result)}",
         [markdown_text(audit_words(result))],
         [markdown_text(f"Usable frames: {usable_text(result)}")],
         markdown_rows([title for title, _, _ in columns], checks),
@@ -83,15 +86,16 @@ def audit_verdict(result: ResultDict, seconds: float) -> Verdict:
 def _state(check: ResultDict) -> str:
     if check["failing"]:
         return f"failed: {plural(check['failing'], 'pair')}"
-    has_limit = check["limit"] is not None or check["name"] in ("tunnel", "own")
-    return "passed" if has_limit else "no limit"
+    return "passed" if has_limit(check) else "no limit"
 
 
 def audit_table(first: int, result: ResultDict) -> RenderableType:
     """Tables of collide.audit/1: the verdict, the checks and the deepest pairs. first: number of
     pairs."""
     checks = rows_table(CHECK_COLUMNS, result["checks"])
-    words = verdict_text(audit_words(result), result["passed"])
+    words = Text(audit_words(result), style="bold")
+    if is_limited(result["checks"], result["baseline"]):
+        words = verdict_text(audit_words(result), result["passed"])
     rows = [("input", result["input"])]
     if result["trajectory"]:
         rows.append(("recording", result["trajectory"]))

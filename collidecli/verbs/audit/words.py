@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from collidecli.pages.quantities import ResultDict, length, percent
 from collidecli.pages.tables import more_text
 from collidecli.pages.verdicts import Finding
@@ -18,19 +20,55 @@ CHECKS = {
 MAX_LINES = 20
 
 
+NO_LIMIT = "no limit is given"
+LIMIT_OPTIONS = "--max-depth, --self, --max-ground, --max-start and --limits give limits"
+
+
+def has_limit(check: ResultDict) -> bool:
+    """Whether a check has a limit; no pair may tunnel."""
+    return check["limit"] is not None or check["name"] in ("tunnel", "own")
+
+
+def is_limited(checks: Sequence[ResultDict], baseline: ResultDict | None) -> bool:
+    """Whether an audit compares depths with anything, so that it can fail."""
+    return baseline is not None or any(map(has_limit, checks))
+
+
+def audit_state(result: ResultDict) -> str:
+    """One or two words for the verdict of collide.audit/1."""
+    if not result["passed"]:
+        return "failed"
+    return "passed" if is_limited(result["checks"], result["baseline"]) else "no limit"
+
+
+def audit_headline(result: ResultDict) -> tuple[str, str]:
+    """The kind of the verdict on a page, and its words: "equal" is within the limits, "different"
+    is not, "open" has none."""
+    state = audit_state(result)
+    words = audit_words(result)
+    if state == "no limit":
+        return "open", f"Audit: {words}."
+    return ("equal" if result["passed"] else "different"), f"Audit {words}."
+
+
 def audit_words(result: ResultDict) -> str:
-    """Whether a motion passes, as one line."""
+    """Whether a motion passes, as one line; without a limit what was measured."""
+    if not is_limited(result["checks"], result["baseline"]):
+        return f"{NO_LIMIT}: {pairs_text(result)}; {LIMIT_OPTIONS}"
     if result["passed"]:
-        has_limits = (
-            any(check["limit"] is not None for check in result["checks"])
-            or result["limits"]["pairs"]
-        )
-        words = "within the limits" if has_limits else "no limit is given"
         if result["baseline"] is not None:
-            words = "nothing is worse than in the baseline"
-        return f"passed: {words}, {pairs_text(result)}"
+            return f"passed: nothing is worse than in the baseline, {pairs_text(result)}"
+        without = _pairs_without_limit(result)
+        ending = f", {count(without)} of them without a limit" if without else ""
+        return f"passed: within the limits, {pairs_text(result)}{ending}"
     failing = sum(check["failing"] for check in result["checks"])
     return f"failed: {plural(failing, 'finding')}, {pairs_text(result)}"
+
+
+def _pairs_without_limit(result: ResultDict) -> int:
+    """Number of penetrating pairs that are allowed, or whose check has no limit."""
+    limited = {check["name"] for check in result["checks"] if has_limit(check)}
+    return sum(row["allowed"] or row["check"] not in limited for row in result["pairs"])
 
 
 def pairs_text(result: ResultDict) -> str:
@@ -56,9 +94,12 @@ def usable_text(result: ResultDict) -> str:
     usable = result["usable"]
     text = f"{count(usable['cells'])} of {count(result['cells'])} ({percent(usable['share'])})"
     if usable["unusable_from_start"]:
-        first = f"the first {plural(usable['unusable_from_start'], 'frame')}"
+        number = usable["unusable_from_start"]
+        first = "the first frame" if number == 1 else f"the first {plural(number, 'frame')}"
         one = result["worlds"] == 1
-        text += f"; {first} cannot be used" if one else f"; up to {first} of a world cannot be used"
+        of_worlds = "" if one else f" of {'some worlds' if number == 1 else 'a world'}"
+        up_to = "" if one or number == 1 else "up to "
+        text += f"; {up_to}{first}{of_worlds} cannot be used"
     return text
 
 
@@ -124,7 +165,7 @@ def _first_lines(lines: list[str]) -> list[str]:
 
 
 def findings(result: ResultDict) -> list[Finding]:
-    """Each check with a limit, or all against a baseline, with its failures."""
+    """Each check with its failures. One without a limit is skipped, except against a baseline."""
     listed = []
     for check in result["checks"]:
         lines = (
@@ -132,7 +173,7 @@ def findings(result: ResultDict) -> list[Finding]:
             if check["name"] == "tunnel"
             else failing_lines(result, check["name"])
         )
-        listed.append(
-            Finding(CHECKS[check["name"]], [check["reason"], *lines] if check["failing"] else [])
-        )
+        skipped = "" if result["baseline"] is not None or has_limit(check) else NO_LIMIT
+        failures = [check["reason"], *lines] if check["failing"] else []
+        listed.append(Finding(CHECKS[check["name"]], failures, skipped))
     return listed

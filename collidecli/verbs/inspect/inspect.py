@@ -294,7 +294,6 @@ def inspect_contact_set(path: str, size_margin: float | None = None) -> ContactS
                     counts,
                     _scene_facts(contacts),
                     size_margin,
-                    list(contacts.groups),
                     gap_range(contacts),
                 )
             ),
@@ -328,8 +327,19 @@ def _templates(contacts: ContactSet, body: list[str | None]) -> list[dict[str, A
 
 
 def _scene_facts(contacts: ContactSet) -> SceneFacts:
-    types = [str(label) for label in contacts.shapes.type]
-    return SceneFacts(meshes=types.count("mesh"), heightfields="heightfield" in types)
+    shapes = contacts.shapes
+    types = [str(label) for label in shapes.type]
+    moving = (
+        path
+        for path, label, body in zip(shapes.path, types, shapes.body, strict=True)
+        if label == "mesh" and body >= 0
+    )
+    return SceneFacts(
+        meshes=types.count("mesh"),
+        moving_meshes=tuple(map(str, moving)),
+        heightfields="heightfield" in types,
+        groups=tuple(contacts.groups),
+    )
 
 
 def _group_summary(table: ContactTable) -> dict[str, Any]:

@@ -54,7 +54,7 @@ SENSORS = (
 )
 PARTNERS = "Touched by these. [default: all, and static shapes]"
 MIN_FRAMES = "Fill shorter pauses, then leave out shorter labels."
-OUTPUT_FILE = ".parquet, .npz, .csv or .h5; required but for sensors of a scene."
+OUTPUT_FILE = ".parquet, .npz, .csv or .h5; of several contact sets .parquet. [default: none]"
 TIMES = "Of sensors of a scene: add when labels begin and end, and times of contact and of air."
 SLIP = "Add the slip speed; needs the column of collide run --columns slip."
 NOMINAL_STIFFNESS = (
@@ -137,7 +137,8 @@ rule_options = together(
 @cache_options
 @click.pass_context
 def verb(ctx: click.Context, inputs: tuple[str, ...], **values: Any) -> int:
-    """Write which bodies touch which in every frame of every world, as a dense array or a table.
+    """List which bodies touch which, and write it for every frame of every world, as a dense array
+    or a table.
 
     A label begins at a distance of at most --enter and lasts while the distance is at most --leave.
     Distances are between surfaces inflated by their margins.
@@ -291,11 +292,6 @@ def _label_sets(streams: Streams, contact_sets: Sequence[str], values: dict[str,
     output, first, force, world, wide, columns = (
         values.pop(name) for name in ("output", "first", "force", "world", "wide", "columns")
     )
-    if output is None:
-        raise click.UsageError(
-            "Missing option '-o' / '--output': a file with the extension .parquet, .npz, .csv"
-            " or .h5."
-        )
     if (between := values.pop("between")) is not None:
         if values["sensors"] or values["partners"]:
             raise click.UsageError(
@@ -311,7 +307,13 @@ def _label_sets(streams: Streams, contact_sets: Sequence[str], values: dict[str,
         check_listed_chart(chart, {"force": force, "first": first}, "pairs", (contacts, output))
     chosen = {name: values[name] for name in OF_LABELS}
     request = LabelRequest(
-        contacts, output, LabelOptions(worlds=world or (), **chosen), first, force, wide, columns
+        contacts,
+        output or "",
+        LabelOptions(worlds=world or (), **chosen),
+        first,
+        force,
+        wide,
+        columns,
     )
     if several is not None:
         if wide:
@@ -326,11 +328,26 @@ def _label_sets(streams: Streams, contact_sets: Sequence[str], values: dict[str,
     return SUCCESS
 
 
+def _list_several(streams: Streams, request: LabelRequest, several: Sequence[InputFile]) -> int:
+    """Prints the labels of several contact sets, without a table. Returns the exit code."""
+    from collidecli.verbs.label.label import label
+    from collidecli.verbs.label.list_table import LIST_TABLE
+
+    def compute(job: Job, progress: Progress) -> Result:
+        return label(replace(request, path=job.name), progress)
+
+    jobs = [Job(file.path, shown=file.name) for file in several]
+    items = computed(streams, jobs, compute, "reading")
+    return listed(streams, "label", items, LIST_TABLE, more={"written": None})
+
+
 def _write_several(streams: Streams, request: LabelRequest, several: Sequence[InputFile]) -> int:
     """Writes one table of the labels of several contact sets. Returns the exit code."""
     from collidecli.verbs.label.list_table import LIST_TABLE
     from collidecli.verbs.label.table import OF_EPISODE, labels_table
 
+    if not request.output:
+        return _list_several(streams, request, several)
     check_output(request.output, request.force, [file.path for file in several])
     of_batch = any(file.episodes for file in several)
     unknown: list[dict[str, str]] = [dict.fromkeys(OF_EPISODE if of_batch else (), "")]

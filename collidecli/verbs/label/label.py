@@ -24,8 +24,8 @@ from collidecli.verbs.label.tally import LabelTally
 
 @dataclass(frozen=True)
 class LabelRequest:
-    """A contact set, options and the output. first: number of listed pairs; 0 lists none. wide: a
-    table with a row for each frame and world; columns: its arrays, () is all."""
+    """A contact set, options and the output, "" for no file. first: number of listed pairs; 0 lists
+    none. wide: a table with a row for each frame and world; columns: its arrays, () is all."""
 
     path: str
     output: str
@@ -41,10 +41,11 @@ class LabelResult(Result, schema="collide.label/1", optional=("chart", "bytes"))
     """Labels of a contact set. shape: frames, worlds, sensors, partners. recorded: cells with a
     frame of the recording.
 
-    bytes: of the output, None for a part of one. labelled: labels that are true; runs: of
-    consecutive ones. pairs: number of labelled pairs of sensor and partner. listed: the first of
-    them, with most labels first. series: of bins of frames, and `labelled` of each listed pair: the
-    fraction of the recorded cells of the bin that have the label. chart: path of the picture.
+    output: None without a file. bytes: of the output, None for a part of one. labelled: labels that
+    are true; runs: of consecutive ones. pairs: number of labelled pairs of sensor and
+    partner. listed: the first of them, with most labels first. series: of bins of frames, and
+    `labelled` of each listed pair: the fraction of the recorded cells of the bin that have the
+    label. chart: path of the picture.
     """
 
     file: str
@@ -63,25 +64,30 @@ class LabelResult(Result, schema="collide.label/1", optional=("chart", "bytes"))
     listed: list[dict[str, Any]]
     series: dict[str, Any]
     warnings: list[str]
-    output: str
+    output: str | None
     bytes: int | None
     chart: str | None = None
 
 
 def label(request: LabelRequest, progress: Progress = None) -> LabelResult:
-    """Labels a contact set and writes the output.
+    """Labels a contact set and writes the output, if there is one.
 
     Raises InputError for a file that is not a contact set and options that do not fit it,
     OutputError; then there is no output.
     """
-    check_ending(request.output, ENDINGS, "a file of labels")
     check_wide(request.wide, request.output)
-    check_output(request.output, request.force, (request.path,))
-    if request.output.lower().endswith(".parquet"):
-        require_pyarrow("Parquet")
+    if request.output:
+        check_ending(request.output, ENDINGS, "a file of labels")
+        check_output(request.output, request.force, (request.path,))
+        if request.output.lower().endswith(".parquet"):
+            require_pyarrow("Parquet")
     with reading("contact set", request.path), ContactSet.open(request.path) as contacts:
         check_seconds(contacts.time_unit, f"{request.path}: {TIME}")
         tally = LabelTally(ContactLabels(contacts, request.options), progress)
+        if not request.output:
+            for _ in tally.blocks():
+                pass
+            return label_result(request, tally)
         with AtomicOutput(request.output, request.force) as output:
             write_labels(output, request.output, tally, request.columns if request.wide else None)
             output.commit()
@@ -118,8 +124,8 @@ def label_result(request: LabelRequest, tally: LabelTally, whole: bool = True) -
         listed=listed,
         series={**tally.bins.axis(labels.frames.time, labels.frames.number), "labelled": labelled},
         warnings=labels.notes,
-        output=os.fspath(request.output),
-        bytes=os.path.getsize(request.output) if whole else None,
+        output=os.fspath(request.output) if request.output else None,
+        bytes=os.path.getsize(request.output) if whole and request.output else None,
     )
 
 

@@ -25,7 +25,7 @@ def label_table(result: ResultDict) -> RenderableType:
         ("array", ", ".join(sizes)),
         ("labels", f"{count(result['labelled'])}, {label_rule(options)}"),
         ("pairs", f"{count(result['pairs'])} of sensor and partner with a label"),
-        written_line(result),
+        *([written_line(result)] if result["output"] else []),
         *([("written", result["chart"])] if result.get("chart") else []),
     ]
     names: list[Column] = [(name, "left", itemgetter(name)) for name in ("sensor", "partner")]

@@ -12,7 +12,7 @@ import numpy as np
 
 from collidecli.engine.pipeline_build import find_device
 from collidecli.errors import InputError
-from collidecli.importers.probe_files import read_probe_file
+from collidecli.importers.probe_files import ProbeFile, read_probe_file
 from collidecli.motions.loaded_scene import LoadedScene
 from collidecli.motions.probes import (
     ProbeBlock,
@@ -41,15 +41,15 @@ class ProbeRequest(EngineRequest):
     """A scene, its motion, and what is measured: one of vertices_of, points and rays.
 
     vertices_of: patterns of bodies or shapes. spacing: of their points [m], 0 for vertices alone.
-    points, rays: files. partners: patterns of the shapes that are measured from; none is all.
-    threshold: at most which a point is near [m]; None for no array. output: "" writes no file.
-    first: number of the nearest points that are listed.
+    points, rays: files, or what was read of one. partners: patterns of the shapes that are measured
+    from; none is all. threshold: at most which a point is near [m]; None for no array. output: ""
+    writes no file. first: number of the nearest points that are listed.
     """
 
     vertices_of: Sequence[str] = ()
     spacing: float = 0.0
-    points: str = ""
-    rays: str = ""
+    points: str | ProbeFile = ""
+    rays: str | ProbeFile = ""
     partners: Sequence[str] = ()
     threshold: float | None = None
     output: str = ""
@@ -105,7 +105,7 @@ def check_probe(request: ProbeRequest) -> None:
         raise InputError(what, "--threshold", "leave it out")
     if request.output:
         check_ending(request.output, ENDINGS, "a file of distances")
-        files = filter(None, (request.points, request.rays))
+        files = [file for file in (request.points, request.rays) if file and isinstance(file, str)]
         check_output(request.output, request.force, (*request.scenes, request.trajectory, *files))
 
 
@@ -150,7 +150,8 @@ def chosen_probes(request: ProbeRequest, scene: LoadedScene, model: Model) -> Pr
     """The points or rays of a request. Raises InputError."""
     if request.vertices_of:
         return vertices_of(scene, model, request.vertices_of, request.partners, request.spacing)
-    file = read_probe_file(request.points or request.rays, bool(request.rays))
+    given = request.points or request.rays
+    file = read_probe_file(given, bool(request.rays)) if isinstance(given, str) else given
     option = "--rays" if request.rays else "--points"
     return probes_of_file(scene, model, file, option, request.partners)
 

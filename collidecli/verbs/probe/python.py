@@ -7,7 +7,10 @@ import warnings
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from collidecli.errors import InputError
+from collidecli.importers.probe_files import ProbeFile, probe_array
 from collidecli.python.option_parameters import (
     SCENE_PARAMETERS,
     option_parameters,
@@ -39,8 +42,8 @@ def probe(
     *,
     vertices_of: str | Sequence[str] = (),
     spacing: float | str = 0.0,
-    points: PathLike = "",
-    rays: PathLike = "",
+    points: PathLike | np.ndarray = "",
+    rays: PathLike | np.ndarray = "",
     partners: str | Sequence[str] = (),
     threshold: float | str | None = None,
     first: int = 20,
@@ -58,7 +61,9 @@ def probe(
         output: a file of all values, .h5 or .npz; None writes none.
         vertices_of: patterns of bodies or shapes, whose vertices are measured. spacing: of points
             on their edges and faces, in metres or as a text such as "5mm"; 0 is vertices alone.
-        points, rays: files, as of `collide probe`.
+        points, rays: a file, as of `collide probe`, or an array of points [n, 3] or rays [n, 6] in
+            the frame of the world [m]: x, y, z, of rays then a direction of any length but 0.
+            Points that are fixed in bodies are in a CSV file with the column `body`.
         partners: patterns of the shapes that are measured from; () is all others.
         threshold: add an array of which points are at most this near, in metres or as a text.
         first: number of the nearest points in `listed`. force: replace the output.
@@ -83,8 +88,8 @@ def probe(
         output="" if output is None else os.fspath(output),
         vertices_of=listed(vertices_of),
         spacing=checked_metres(spacing, "spacing"),
-        points=os.fspath(points),
-        rays=os.fspath(rays),
+        points=_points(points, of_rays=False),
+        rays=_points(rays, of_rays=True),
         partners=listed(partners),
         threshold=None if threshold is None else checked_metres(threshold, "threshold"),
         first=first,
@@ -95,3 +100,10 @@ def probe(
     for text in result.warnings:
         warnings.warn(text, stacklevel=3)
     return result
+
+
+def _points(given: PathLike | np.ndarray, of_rays: bool) -> str | ProbeFile:
+    """The path of a file, or the points or rays of an array. Raises InputError."""
+    if isinstance(given, str | os.PathLike):
+        return os.fspath(given)
+    return probe_array(given, of_rays)

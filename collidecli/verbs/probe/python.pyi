@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from collidecli.importers.probe_files import ProbeFile
 from collidecli.python.progress import ShowProgress
 from collidecli.python.scenes import MotionSource, SceneSource
 from collidecli.results.result import PathLike
@@ -22,8 +23,8 @@ def probe(
     *,
     vertices_of: str | Sequence[str] = (),
     spacing: float | str = 0.0,
-    points: PathLike = "",
-    rays: PathLike = "",
+    points: PathLike | np.ndarray = "",
+    rays: PathLike | np.ndarray = "",
     partners: str | Sequence[str] = (),
     threshold: float | str | None = None,
     first: int = 20,
@@ -102,3 +103,4 @@ def probe(
     cache_dir: str = "",
     cache_limit: int = 1073741824,
 ) -> ProbeResult: ...
+def _points(given: PathLike | np.ndarray, of_rays: bool) -> str | ProbeFile: ...

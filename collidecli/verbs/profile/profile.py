@@ -51,6 +51,7 @@ from collidecli.verbs.profile.devices import compare_devices, find_devices
 from collidecli.verbs.profile.engines import own_engine, profile_engines
 from collidecli.verbs.profile.measured import Advice, DeviceProfile, Measured
 from collidecli.verbs.profile.sizes import buffer_sizes
+from collidecli.wording import plural
 
 if TYPE_CHECKING:
     from collidecli.verbs.profile.request import ProfileRequest
@@ -264,7 +265,8 @@ def advise(measured: Sequence[Measured], choice: BroadPhaseChoice) -> Advice:
     medians = {name: float(np.median(values)) for name, values in times.items()}
     fastest = min(medians, key=lambda name: medians[name])
     upper = np.quantile(times[fastest], 0.75)
-    are_few = min(map(len, times.values())) < LEAST_PASSES
+    passes = min(map(len, times.values()))
+    are_few = passes < LEAST_PASSES
     others = [name for name in times if name != fastest]
     rivals = [name for name in others if are_few or np.quantile(times[name], 0.25) <= upper]
     agrees = choice.name in (fastest, *rivals)
@@ -272,10 +274,11 @@ def advise(measured: Sequence[Measured], choice: BroadPhaseChoice) -> Advice:
     if rivals:
         rivals.sort(key=lambda name: medians[name])
         names = ", ".join([fastest, *rivals])
-        text = (
-            f"none is clearly the fastest: the times of {names} vary by more than they differ;"
-            f" {auto}"
-        )
+        why = f"the times of {names} vary by more than they differ"
+        if are_few:
+            least = f"--repeats {LEAST_PASSES} measures more"
+            why = f"{plural(passes, 'measurement')} each cannot tell how much times vary; {least}"
+        text = f"none is clearly the fastest: {why}; {auto}"
         if not agrees:
             text += ", which is clearly slower"
         return Advice(fastest, False, agrees, text)

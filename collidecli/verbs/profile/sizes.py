@@ -8,6 +8,7 @@ from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import warp as wp
 
 from collidecli.analysis.buffer_counts import BufferCounts
@@ -81,22 +82,41 @@ def buffer_sizes(
             ):
                 triangles.add_pairs(cell[row], row, placed, pairs)
             triangles.end()
+    facts = _scene_facts(request, scene, others, triangles)
+    facts = replace(facts, groups=tuple(group.name for group in pipeline.groups))
+    applied = request.contact.apply(model)
+    gap = pair_range(applied.shapes.gap, applied.shapes.body, applied.forced_gap, applied.gap_rule)
+    sizes = sizes_dict(counts, facts, request.size_margin, gap)
+    if triangles.has_meshes and facts.triangles is not None:
+        return {**sizes, "triangles": triangles.as_dict()}
+    return sizes
+
+
+def _scene_facts(
+    request: ProfileRequest,
+    scene: LoadedScene,
+    others: EngineBroadPhases,
+    triangles: TriangleCounts,
+) -> SceneFacts:
+    """What settings need besides contacts, without the groups. others, triangles: of all cells."""
     is_counted = not others.left_out
-    facts = SceneFacts(
+    types = scene.model.shapes.type
+    return SceneFacts(
         broad_phases=others.peaks if is_counted else None,
         no_broad_phases=others.left_out,
-        meshes=labels.count("mesh"),
-        heightfields="heightfield" in labels,
+        meshes=int((types == ShapeType.MESH).sum()),
+        moving_meshes=_moving_meshes(scene),
+        heightfields=bool((types == ShapeType.HEIGHTFIELD).any()),
         rows=_rows(request.scenes),
         triangles=triangles.peaks if is_counted else None,
     )
-    groups = [group.name for group in pipeline.groups]
-    applied = request.contact.apply(model)
-    gap = pair_range(applied.shapes.gap, applied.shapes.body, applied.forced_gap, applied.gap_rule)
-    sizes = sizes_dict(counts, facts, request.size_margin, groups, gap)
-    if triangles.has_meshes and is_counted:
-        return {**sizes, "triangles": triangles.as_dict()}
-    return sizes
+
+
+def _moving_meshes(scene: LoadedScene) -> tuple[str, ...]:
+    """Paths of the triangle meshes on bodies that have no distance field."""
+    shapes = scene.model.shapes
+    is_moving = (shapes.type == ShapeType.MESH) & (shapes.body >= 0) & (shapes.sdf < 0)
+    return tuple(shapes.path[row] for row in np.flatnonzero(is_moving).tolist())
 
 
 def _rows(scenes: Sequence[str]) -> ConstraintRows | None:

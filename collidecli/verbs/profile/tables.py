@@ -45,7 +45,7 @@ def profile_table(result: ResultDict) -> RenderableType:
         ending.append(("" if index else "devices", f"{time}, {rates}"))
     if devices:
         ending.append(("", result["device_advice"]))
-    files = (("written", "output"), ("", "json_output"), ("trace", "trace"))
+    files = (("written", "output"), ("written", "json_output"), ("trace", "trace"))
     ending += [(name, result[key]) for name, key in files if result.get(key)]
     parts: list[RenderableType] = [
         name_value_table(rows),

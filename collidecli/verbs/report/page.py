@@ -35,7 +35,7 @@ from collidecli.pages.time_axis import time_axis
 from collidecli.pages.world_tables import WORLD_COLUMNS, differing_columns, differing_rows
 from collidecli.scene.options import changed_options
 from collidecli.verbs.audit.page import audit_section
-from collidecli.verbs.audit.words import audit_words
+from collidecli.verbs.audit.words import audit_headline
 from collidecli.verbs.clearance.page import clearance_section
 from collidecli.verbs.diff.cause_words import cause_columns, cause_lines
 from collidecli.verbs.diff.words import (
@@ -115,24 +115,18 @@ def _depth(distance: float | None) -> str:
 
 
 def headlines(result: ResultDict) -> list[dict[str, str]]:
-    """Verdicts about the baseline and of the audit, for the top of the page. kind: "equal" (good)
-    or "different"."""
+    """Verdicts about the baseline and of the audit, for the top of the page. kind: "equal" (good),
+    "different", or "open" for an audit without limits."""
     verdicts = []
     if (difference := result["difference"]) is not None:
-        verdicts.append((verdict(difference), difference["equal"], "difference", "Differences"))
+        words = verdict(difference)
+        kind = "equal" if difference["equal"] else "different"
+        words = f"{words[0].upper()}{words[1:]}."
+        verdicts.append((kind, words, "difference", "Differences"))
     if (audit := result.get("audit")) is not None:
-        verdicts.append((f"audit {audit_words(audit)}", audit["passed"], "audit", "Audit"))
+        verdicts.append((*audit_headline(audit), "audit", "Audit"))
     names = ("kind", "words", "section", "link")
-    return [
-        dict(
-            zip(
-                names,
-                ("equal" if good else "different", f"{words[0].upper()}{words[1:]}.", *link),
-                strict=True,
-            )
-        )
-        for words, good, *link in verdicts
-    ]
+    return [dict(zip(names, each, strict=True)) for each in verdicts]
 
 
 def selection_line(result: ResultDict) -> str:

@@ -1,9 +1,11 @@
 """Counts of contacts by the rules of engines, and the settings that follow."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
-from collidecli.analysis.buffer_counts import CONTACTS, PAIRS, BufferCounts
+from collidecli.analysis.buffer_counts import CONTACTS, OTHER_PAIRS, PAIRS, BufferCounts
 from collidecli.analysis.buffer_settings import (
     ConstraintRows,
     SceneFacts,
@@ -13,6 +15,8 @@ from collidecli.analysis.buffer_settings import (
 from collidecli.analysis.engine_contact_rules import RULES, TYPES
 from collidecli.scene.contact_columns import ContactBlock
 
+WARP = {"naconmax", "nconmax", "njmax"}
+PHYSX = "gpu_max_rigid_contact_count"
 LABELS = ("plane", "sphere", "box", "mesh", "capsule")
 
 
@@ -24,8 +28,8 @@ def block_of(rows, cells, first=0):
     return ContactBlock(first, counts, columns)
 
 
-def counts_of(blocks, worlds):
-    counts = BufferCounts([f"s{k}" for k in range(len(LABELS))], LABELS, worlds)
+def counts_of(blocks, worlds, labels=LABELS):
+    counts = BufferCounts([f"s{k}" for k in range(len(labels))], labels, worlds)
     for block in blocks:
         counts.add(block)
     return counts
@@ -102,9 +106,60 @@ def test_margin_is_rounded_up(bound, advised):
 def test_engines_of_hulls_have_no_advice_for_triangle_meshes():
     counts = counts_of([block_of([(0, 0, 1)], 1)], 1)
     named = by_name(counts, SceneFacts(meshes=2, rows=ConstraintRows(4, 0)))
-    for name in ("njmax", "gpu_max_rigid_contact_count", "max_collision_pairs"):
+    for name in ("njmax", "max_collision_pairs"):
         assert named[name].advised is None
         assert named[name].reason
+    assert "--meshes '*=parts' parts" in named["njmax"].reason
     assert named["rigid_contact_max"].advised == 2
-    alone = by_name(counts, SceneFacts(meshes=1))
-    assert alone["gpu_max_rigid_contact_count"].advised == 2
+
+
+def test_two_meshes_have_no_bound_in_physx_once_they_touch():
+    """Meshes of two templates, as 1 and 3 of worlds 0 and 1, are in no pair of two meshes."""
+    labels = ("sphere", "mesh", "sphere", "mesh", "heightfield")
+    name = "gpu_max_rigid_contact_count"
+    facts = SceneFacts(meshes=2, heightfields=True)
+    apart = counts_of([block_of([(0, 0, 1), (1, 2, 3)], 2)], 2, labels)
+    found = by_name(apart, facts)[name]
+    assert (found.ours, found.bound, found.advised, found.reason) == (2, 72, 80, "")
+    rows = [[(0, 0, 1)], [(2, 0, 1), (3, 1, 3)], [(5, 3, 4)]]
+    blocks = [
+        block_of([(cell - 2 * k, *pair) for cell, *pair in part], 2, 2 * k)
+        for k, part in enumerate(rows)
+    ]
+    found = by_name(counts_of(blocks, 2, labels), facts)[name]
+    assert (found.bound, found.advised) == (None, None)
+    assert "s1 and s3 have contacts, first in frame 1" in found.reason
+
+
+def test_physx_collides_the_hull_of_a_mesh_that_moves():
+    counts = counts_of([block_of([(0, 0, 3)], 1)], 1)
+    facts = SceneFacts(meshes=2, moving_meshes=("bowl", "cup"))
+    found = by_name(counts, facts)["gpu_max_rigid_contact_count"]
+    assert found.advised is None
+    assert "convex hull of a mesh that moves, as bowl and 1 more" in found.reason
+    assert "--meshes '*=hull' counts hulls" in found.reason
+
+
+@pytest.mark.parametrize(
+    ("group", "names", "told"),
+    [
+        ("soft_contacts", WARP, "its contacts of flexes share the size"),
+        ("self_contacts", WARP, "its contacts of flexes share the size"),
+        ("hydro_patches", {*WARP, "max_collision_pairs", PHYSX}, "--hydro off counts contacts"),
+        ("hydro_patches", {"rigid_contact_max"}, "hydroelastic surfaces share the size"),
+        ("sweep", set(), ""),
+    ],
+)
+def test_sizes_that_contacts_of_other_tables_share_are_withheld(group, names, told):
+    counts = counts_of([block_of([(0, 1, 2)], 1)], 1)
+    peaks = dict.fromkeys(OTHER_PAIRS, counts.peaks[CONTACTS])
+    facts = SceneFacts(broad_phases=peaks, rows=ConstraintRows(4, 0))
+    without = by_name(counts, facts)
+    found = by_name(counts, replace(facts, groups=(group,)))
+    withheld = {
+        name for name in found if found[name].advised is None and without[name].advised is not None
+    }
+    assert names <= withheld
+    assert bool(withheld) == bool(told)
+    assert all(told in found[name].reason for name in names)
+    assert found["shape_pairs_max"].advised == without["shape_pairs_max"].advised == 2

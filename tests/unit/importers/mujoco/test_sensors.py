@@ -119,6 +119,19 @@ def test_notes_name_what_is_given_in_place_of_forces(tmp_path):
     assert declared.refused == {}
 
 
+def test_notes_are_about_the_chosen_sensors(tmp_path):
+    imported = scene(
+        tmp_path, '<touch name="t" site="s"/><touch name="u" site="s"/><gyro name="g" site="s"/>'
+    )
+    chosen = imported.sensors(lambda name: name == "u")
+    assert [sensor.name for sensor in chosen.sensors] == ["t", "u"]
+    (note,) = chosen.notes
+    assert note.startswith("touch sensor 'u': a touch sensor measures a force")
+    assert imported.sensors(lambda name: name == "g").notes == (
+        "not of contacts, and left out: gyro (1)",
+    )
+
+
 @pytest.mark.parametrize(
     ("sensor", "told"),
     [

@@ -55,6 +55,7 @@ def test_contact_reports_of_physx(tmp_path, attributes, second):
     assert one.first.shapes == ("/World/Robot/foot", "/World/Robot/toe")
     assert one.second.shapes == second
     assert "</World/Robot>: thresholds of force have no effect" in declared.notes[0]
+    assert imported.sensors(lambda name: name != one.name).notes == ()
 
 
 def test_a_contact_sensor_of_isaac_sim_is_a_sphere_on_its_body(tmp_path):
@@ -77,6 +78,7 @@ def test_a_disabled_sensor_is_left_out(tmp_path):
     declared = imported.sensors()
     assert declared.sensors == ()
     assert "disabled sensors are left out" in declared.notes[0]
+    assert imported.sensors(lambda name: False).notes == ()
 
 
 def test_values_of_a_stage(tmp_path):
