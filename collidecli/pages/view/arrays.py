@@ -119,7 +119,7 @@ def _group_arrays(
     surface_start: first surface of each frame. Per surface: surface_pair, number of a listed pair;
     center and force [n, 3], or face_count. Per face: face_level, colour; face_corners, their
     number. corner: [3, n]. particle: [n, 3, F], with one frame if none moves. self_start: first
-    self-contact of each frame. self_point: [3, n].
+    self-contact of each frame. self_point: [3, n]. self_pair: number of a listed pair.
     """
     arrays: dict[str, np.ndarray] = {}
     frames = stage.frames
@@ -159,8 +159,12 @@ def _group_arrays(
         )
     if frames.has_self_contacts:
         near = [frames.self_contacts(index, world) for index in range(len(frames))]
-        arrays["self_start"] = np.cumsum([0, *map(len, near)]).astype(np.int32)
-        arrays["self_point"] = _point_changes(np.concatenate(near) - zero, step)
+        arrays["self_start"] = np.cumsum([0, *(len(cell["pair"]) for cell in near)]).astype(
+            np.int32
+        )
+        points = np.concatenate([cell["point"] for cell in near])
+        arrays["self_point"] = _point_changes(points - zero, step)
+        arrays["self_pair"] = _pair_numbers(pairs, np.concatenate([cell["pair"] for cell in near]))
     return arrays
 
 
