@@ -37,7 +37,9 @@ def world(made, tmp_path) -> dict:
     request = ViewRequest(made, scene=str(CLOTH), export=str(tmp_path / "page.html"))
     with opened_view(request) as view:
         page = Path(write_view(view, request).written).read_text()
-    data = json.loads(re.search(r'id="collide-data"[^>]*>(.*?)</script>', page, re.DOTALL)[1])
+    found = re.search(r'id="collide-data"[^>]*>(.*?)</script>', page, re.DOTALL)
+    assert found is not None
+    data = json.loads(found[1])
     world = data["worlds"][0]
     blob = gzip.decompress(b64decode(world["bytes"]))
     for name, kind, size in world["arrays"]:
@@ -46,7 +48,7 @@ def world(made, tmp_path) -> dict:
     return world
 
 
-def least_of(path: str, group: str, rows: np.ndarray) -> tuple[float, int]:
+def least_of(path: str, group: str, rows: np.ndarray | bool = True) -> tuple[float, int]:
     """The least distance of some rows of a group of one world, and its frame."""
     table = arrays(path)
     distance = np.where(rows, table[f"{group}/distance"], np.inf)
@@ -72,7 +74,7 @@ def test_pairs_of_particles_are_listed_with_their_depths_and_frames(made, world)
         assert by_paths[pair]["deepest"] == frame
         assert by_paths[pair]["words"].endswith("deep")
         assert by_paths[pair]["label"].endswith(f"{-1e3 * least:.4g} mm")
-    least, frame = least_of(made, "self_contacts", True)
+    least, frame = least_of(made, "self_contacts")
     assert least > 0.0
     assert by_paths[FOLD]["deepest"] == frame
     assert by_paths[FOLD]["words"] == f"1 touch, {1e3 * least:.4g} mm apart"
@@ -80,7 +82,7 @@ def test_pairs_of_particles_are_listed_with_their_depths_and_frames(made, world)
 
 def test_the_page_begins_at_the_deepest_touch_of_particles(made, world):
     """The script goes to `deepest` of the first pair."""
-    assert world["pairs"][0]["deepest"] == least_of(made, "soft_contacts", True)[1] > 0
+    assert world["pairs"][0]["deepest"] == least_of(made, "soft_contacts")[1] > 0
 
 
 def test_each_contact_of_particles_is_of_a_listed_pair(made, world):
@@ -104,7 +106,7 @@ def test_the_recording_has_the_depths_of_particles(made, tmp_path, collide):
     path = str(tmp_path / "x.rrd")
     collide.ok("view", made, "--scene", CLOTH, "--to", "rerun", "--export", path)
     recorded = Recorded(path).columns("/world_0/depth/ball/cloth")
-    least, frame = least_of(made, "soft_contacts", True)
+    least, frame = least_of(made, "soft_contacts")
     depth_at = dict(zip(recorded["frame"], np.ravel(recorded["scalars"]).tolist(), strict=True))
     assert depth_at[frame] == max(depth_at.values()) == pytest.approx(-least, abs=1e-9)
 

@@ -109,13 +109,17 @@ def with_missed_touches(
 
 
 def self_contacts_of(contacts: ContactSet, cell: int) -> dict[str, np.ndarray]:
-    """The contacts of a cell's cloths and soft bodies with themselves and each other, and each touch
-    from the cell to the next frame that neither has, where it begins.
+    """The contacts of a cell's cloths and soft bodies with themselves and each other, and each
+    touch from the cell to the next frame that neither has, where it begins.
 
     pair: int[n, 2], sorted items (`TouchingItems`). distance: float64[n] [m]. point: float64[n, 3],
     midway between the two closest points [m].
     """
-    parts = {"pair": [np.zeros((0, 2), int)], "distance": [np.zeros(0)], "point": [np.zeros((0, 3))]}
+    parts = {
+        "pair": [np.zeros((0, 2), int)],
+        "distance": [np.zeros(0)],
+        "point": [np.zeros((0, 3))],
+    }
     items = TouchingItems.of_set(contacts)
     for name, rows in rows_of_cell(contacts, (SELF, SELF_SWEPT), cell).items():
         columns = rows.columns

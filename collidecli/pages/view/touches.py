@@ -147,8 +147,8 @@ def touches_of(
     """The touching pairs of contact sets of the same cells; intervals of a pair are those of the
     first set with it.
 
-    Pairs are those of `collide events`: of shapes, and of particle objects with shapes and with each
-    other. The pairs of a set of touches are those nearer than their gap.
+    Pairs are those of `collide events`: of shapes, and of particle objects with shapes and with
+    each other. The pairs of a set of touches are those nearer than their gap.
     """
     lists = []
     for contacts in sets:
