@@ -224,10 +224,13 @@ class ViewFrames:
         return episodes is not None and not episodes.name_at(world, int(self.number[index]))
 
     def world_name(self, world: int) -> str:
-        """The demonstrations of a world, or its number."""
+        """The demonstrations of a world, or its number with its environment, if it has one."""
         episodes = self._contacts.episodes
         names = () if episodes is None else episodes.of_worlds(np.array([world])).name
-        return ", ".join(filter(None, map(shown_name, names))) or f"world {world}"
+        if named := ", ".join(filter(None, map(shown_name, names))):
+            return named
+        environment = self.model.world_path[world] if self.model and self.world_count > 1 else ""
+        return f"world {world}: {environment}" if environment else f"world {world}"
 
     def rows(self, world: int) -> np.ndarray:
         """Rows of the model's shapes in a world."""
