@@ -35,6 +35,7 @@ from collidecli.pages.view.nodes import (
 )
 from collidecli.pages.view.stage import (
     ARROW,
+    FIELD_OF_VIEW,
     FORCE_LENGTH,
     GAP_POINT,
     HEAD,
@@ -221,6 +222,7 @@ def _constants(stage: Stage, worlds: Sequence[int]) -> dict[str, Any]:
         "origin": stage.origin.tolist(),
         "cell": stage.cell,
         "distance": stage.distance,
+        "field_of_view": FIELD_OF_VIEW,
         "follows": stage.follows,
         "touch_only": frames.touch_only,
         "paths": {} if model is None else {row: model.shapes.path[row] for row in sorted(rows)},

@@ -308,7 +308,9 @@ def _pairs(result: ResultDict, charts: Mapping[str, Any]) -> dict[str, Any]:
     if shown < every:
         which = f"The {shown} with the most contacts of {plural(every, 'pair')}"
     if of_particles:
-        which += f", of which {count(of_particles)} of particles"
+        which += (
+            " of particles" if of_particles == every else f", {count(of_particles)} of particles"
+        )
     parts = [part(chart="pairs", heading="Contacts in a frame" if depths else "")]
     parts += [part(chart="pair-depths", heading="Depth")] if depths else []
     return section(
