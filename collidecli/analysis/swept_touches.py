@@ -161,21 +161,8 @@ def swept_touches(stream: EventStream) -> SweptTouches:
     next step. Particles touch as their object, or each by itself with `by` particles. Raises
     InputError for a set without contacts between frames, and for frames that are not consecutive.
     """
+    _check_swept(stream)
     contacts = stream.contacts
-    if contact_columns.SWEEP.name not in contacts.groups:
-        fix = "run it with --sweep"
-        what = "the contact set has no contacts between frames"
-        raise InputError(what, f"{contacts.path}: /{contact_columns.SWEEP.name}", fix)
-    if stream.by == PARTICLES and contact_columns.SOFT_SWEEP.name not in contacts.groups:
-        what = "the contact set has no particles between frames"
-        raise InputError(
-            what,
-            f"{contacts.path}: /{contact_columns.SOFT_SWEEP.name}",
-            "give --by shapes or bodies",
-        )
-    frames = stream.frames
-    if len(frames) > 1 and frames.number[1] - frames.number[0] > 1:
-        raise InputError("the frames are not consecutive", "--frames", "select a range of frames")
     columns = _swept_rows(contacts, stream.by == PARTICLES)
     cell = columns.pop("cell")
     rows = stream.selected_steps(cell, columns["shape0"], columns["shape1"])
@@ -216,6 +203,26 @@ def swept_touches(stream: EventStream) -> SweptTouches:
         of_particles[start],
         undecided,
     )
+
+
+def _check_swept(stream: EventStream) -> None:
+    """Raises InputError for a set without contacts between frames, and for frames that are not
+    consecutive."""
+    contacts = stream.contacts
+    if contact_columns.SWEEP.name not in contacts.groups:
+        fix = "run it with --sweep"
+        what = "the contact set has no contacts between frames"
+        raise InputError(what, f"{contacts.path}: /{contact_columns.SWEEP.name}", fix)
+    if stream.by == PARTICLES and contact_columns.SOFT_SWEEP.name not in contacts.groups:
+        what = "the contact set has no particles between frames"
+        raise InputError(
+            what,
+            f"{contacts.path}: /{contact_columns.SOFT_SWEEP.name}",
+            "give --by shapes or bodies",
+        )
+    frames = stream.frames
+    if len(frames) > 1 and frames.number[1] - frames.number[0] > 1:
+        raise InputError("the frames are not consecutive", "--frames", "select a range of frames")
 
 
 def _first_rows(key: np.ndarray, begin: np.ndarray, end: np.ndarray) -> np.ndarray:

@@ -179,15 +179,18 @@ def _upload_pairs(model: Model, device: wp.Device) -> tuple[Margins, Filter]:
     )
     margins = Margins()
     lists = Filter()
-    margins.margin, margins.gap = put(shapes.margin, Real), put(shapes.gap, Real)
+    margins.margin = put(shapes.margin, Real)
+    margins.gap = put(shapes.gap, Real)
     margins.gap_is_sum = int(model.gap_rule == "sum")
     margins.forced_start = lists.forced_start = put(forced_start, wp.int32)
     margins.forced = lists.forced = put(forced, wp.int32)
-    margins.forced_gap, margins.forced_margin = put(forced_gap, Real), put(forced_margin, Real)
+    margins.forced_gap = put(forced_gap, Real)
+    margins.forced_margin = put(forced_margin, Real)
     lists.shape_class = put(pair_filter.shape_class, wp.int32)
     lists.class_count = len(pair_filter.class_table)
     lists.class_table = put(pair_filter.class_table.astype(np.uint8).ravel(), wp.uint8)
-    lists.excluded_start, lists.excluded = put(excluded_start, wp.int32), put(excluded, wp.int32)
+    lists.excluded_start = put(excluded_start, wp.int32)
+    lists.excluded = put(excluded, wp.int32)
     return margins, lists
 
 

@@ -171,7 +171,8 @@ class StageClock:
     def __init__(self, report: ChunkReport, workspace: Workspace) -> None:
         self._report = report
         self._workspace = workspace
-        report.start, report.thread = time.perf_counter(), threading.current_thread().name
+        report.start = time.perf_counter()
+        report.thread = threading.current_thread().name
         self._last = workspace.mark()
         self._ended: list[tuple[str, Any, Any]] = []
 
@@ -437,12 +438,7 @@ class CollisionPipeline:
         if self.touch_only:
             clock.end("narrow_phase")
             return self._issue_touches(chunk, candidates, lists, workspace, report, clock)
-        scale = None
-        if self.reduction is not None:
-            clock.end("narrow_phase")
-            scale = self.reduction.reduce(
-                self.device_model, chunk.instances, candidates, count, emitted.contact, workspace
-            )
+        scale = self._reduce(chunk, candidates, count, emitted.contact, workspace, clock)
         # Without a reduction the scan executes with the launches of the colliders, in their stage.
         scan_counts(workspace, candidates, count)
         total = workspace.counts.of("contact", candidates.end, count)
@@ -475,15 +471,28 @@ class CollisionPipeline:
             report.contact_count = total.most
             _add_counts(report, lists, workspace)
             if add_surfaces is not None:
-                block, missed = add_surfaces(block)
-                report.missed_count = len(missed)
-                report.missed_pair = min(map(tuple, missed.tolist()), default=None)
-                report.contact_count = block.contact_count
-                report.touching_count += block.groups[HYDRO_PATCHES.name].row_count
+                block = _with_surfaces(block, add_surfaces, report)
                 clock.end("narrow_phase")
             return block
 
         return contacts
+
+    def _reduce(
+        self,
+        chunk: Chunk,
+        candidates: Candidates,
+        count: ElementCount,
+        contact: wp.array,
+        workspace: Workspace,
+        clock: StageClock,
+    ) -> wp.array | None:
+        """Reduces the contacts in place. Returns their friction scales where moments match."""
+        if self.reduction is None:
+            return None
+        clock.end("narrow_phase")
+        return self.reduction.reduce(
+            self.device_model, chunk.instances, candidates, count, contact, workspace
+        )
 
     def _issue_touches(
         self,
@@ -603,6 +612,23 @@ def candidate_count(lists: Sequence[CandidateList], workspace: Workspace) -> int
         listed.count if listed.is_known else sum(numbers[listed.name][: len(listed.sizes)])
         for listed in lists
     )
+
+
+def _with_surfaces(
+    block: ContactBlock,
+    add_surfaces: Callable[[ContactBlock], tuple[ContactBlock, np.ndarray]],
+    report: ChunkReport,
+) -> ContactBlock:
+    """A block with its hydroelastic surfaces, whose numbers are added to the report.
+
+    add_surfaces: see `HydroStage.issue`.
+    """
+    block, missed = add_surfaces(block)
+    report.missed_count = len(missed)
+    report.missed_pair = min(map(tuple, missed.tolist()), default=None)
+    report.contact_count = block.contact_count
+    report.touching_count += block.groups[HYDRO_PATCHES.name].row_count
+    return block
 
 
 def _add_counts(report: ChunkReport, lists: Sequence[CandidateList], workspace: Workspace) -> None:

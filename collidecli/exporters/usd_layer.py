@@ -4,7 +4,7 @@ frame."""
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -54,13 +54,14 @@ _APART = (0.1, 0.5, 0.9)
 @dataclass(frozen=True)
 class SceneLayers:
     """The scene below the layer. sublayers: asset paths, the strongest first. metadata: of the
-    scene's root layer."""
+    scene's root layer. environments: root prim of each world, "" for none; () without a scene."""
 
     metres_per_unit: float = 1.0
     up_axis: str = "Z"
     rate: float = RATE
     sublayers: tuple[str, ...] = ()
     metadata: Mapping[str, Any] = field(default_factory=dict)
+    environments: Sequence[str] = ()
 
 
 def layers_of(
@@ -135,6 +136,11 @@ def write_usd(
         _Drawn(stage, int(world), normal_length / scene.metres_per_unit)
         for world in selected.worlds
     ]
+    for world in selected.worlds.tolist() if scene.environments else ():
+        if root := scene.environments[world]:
+            prim = stage.GetPrimAtPath(f"{ROOT}/world_{world}")
+            named = prim.CreateAttribute("collide:environment", Sdf.ValueTypeNames.String, True)
+            named.Set(root)
     for frame, world, columns in cells_of(selected, COLUMNS):
         drawn[world].add(float(codes[frame]), columns, scene.metres_per_unit)
     write_surfaces(stage, ROOT, selected, codes, scene.metres_per_unit)

@@ -39,6 +39,7 @@ from collidecli.motions.memory_shares import (
     POSE_BYTES,
     POSITION_BYTES,
     READ_BYTES,
+    MemoryShares,
     keep_to_limits,
     shared_out,
 )
@@ -224,10 +225,7 @@ def prepare_collision(
     """
     fields = FieldCache(engine.cache_dir, engine.cache_limit)
     if contact.sweep:
-        check_frames(motion)
-        switches = switches_of(motion)
-        if switches is not None:
-            refuse_switches(switches.path, "--sweep", "contacts between frames are not by frames")
+        _check_swept_motion(motion)
     begin_loading_kinematics(motion)
 
     def build() -> tuple[CollisionPipeline, BroadPhaseChoice]:
@@ -249,13 +247,9 @@ def prepare_collision(
     pipeline = replace(pipeline, destination=ColumnDestination(names, kept))
     workers = worker_count(engine.threads, has_own_memory(device))
     cells = batch_size(pipeline, len(motion.time) * model.world_count, workers, engine.chunk_cells)
-    memory_limit = default_memory_limit()
-    chunk_rows = 0
+    shares = MemoryShares(cells, 0, default_memory_limit())
     if engine.memory_limit:
         shares = shared_out(engine.memory_limit, model, motion, cells, columns, held_chunks(device))
-        cells = shares.chunk_cells
-        chunk_rows = shares.chunk_rows
-        memory_limit = shares.engine_bytes
         keep_to_limits()
     return Collision(
         motion=motion,
@@ -263,12 +257,20 @@ def prepare_collision(
         choice=choice,
         workers=workers,
         writing_threads=processing_threads(engine.threads),
-        chunk_cells=cells,
-        memory_limit=engine_memory(memory_limit, device),
+        chunk_cells=shares.chunk_cells,
+        memory_limit=engine_memory(shares.engine_bytes, device),
         contact=contact,
-        chunk_rows=chunk_rows,
+        chunk_rows=shares.chunk_rows,
         notes=(*pipeline.notes, *fields.notes, *result_notes()),
     )
+
+
+def _check_swept_motion(motion: Motion) -> None:
+    """Raises InputError for a motion that has no contacts between frames."""
+    check_frames(motion)
+    switches = switches_of(motion)
+    if switches is not None:
+        refuse_switches(switches.path, "--sweep", "contacts between frames are not by frames")
 
 
 def contact_writer(
@@ -337,7 +339,6 @@ def pose_batches(
     joints = None
     poses = np.zeros(0)
     positions = None
-    resting = model.particles.position[None, None] if len(model.particles) else None
     in_first = first_batch_cells(cells, cell_count, world_count << MAX_SHIFT)
     for first in (0, *range(in_first, cell_count, cells)):
         count = in_first if first == 0 else min(cells, cell_count - first)
@@ -353,11 +354,7 @@ def pose_batches(
             with timing.stage("read"), reading("motion"), poses_in(allocate):
                 joints = joints_for_device(motion, loaded, needs_host)
                 poses = motion.read(loaded) if joints is None else joints.placeholder()
-                if resting is not None:
-                    recorded = recorded_particles(motion, loaded)
-                    positions = model.with_attached_particles(
-                        poses, resting if recorded is None else recorded
-                    )
+                positions = _positions(motion, model, loaded, poses)
             timing.move("read", "kinematics", motion.kinematics_time.minus(before))
         of_loaded = slice(frames.start - loaded.start, frames.stop - loaded.start)
         yield PoseBatch(
@@ -369,6 +366,17 @@ def pose_batches(
             has_step,
             None if joints is None else joints.part(of_loaded.start, of_loaded.stop),
         )
+
+
+def _positions(motion: Motion, model: Model, frames: range, poses: np.ndarray) -> np.ndarray | None:
+    """Positions of the particles in frames, those on bodies at the bodies' poses; None without
+    particles."""
+    if not len(model.particles):
+        return None
+    recorded = recorded_particles(motion, frames)
+    if recorded is None:
+        recorded = model.particles.position[None, None]
+    return model.with_attached_particles(poses, recorded)
 
 
 def _of_frames(positions: np.ndarray, frames: slice) -> np.ndarray:

@@ -396,6 +396,49 @@ def test_a_contact_map_on_a_page(tmp_path, collide, tab):
     page.wait_for_function(f"() => {drawn_now} === 0", timeout=WAIT)
 
 
+def test_a_narrow_window_has_the_whole_scene(falling_ball, tab):
+    """The ball that the camera has at its middle is in the width of a phone's window: the camera is
+    as far away as a ball in the smaller angle of view needs."""
+    half = np.radians(22.5)
+    narrow_half = np.arctan(PHONE / 844 * np.tan(half))
+    told = {}
+    for width, farther in ((1000, 1.0), (PHONE, np.sin(half) / np.sin(narrow_half))):
+        page = tab.show(falling_ball, width=width, height=844)
+        # the panel of a narrow window is folded
+        begun = page.get_by_text(f"frame {FRAMES - 1} of {FRAMES - 1}")
+        begun.wait_for(timeout=WAIT, state="attached")
+        needed = farther * (told[1000]["distance"] if told else page.evaluate(STATE)["distance"])
+        told[width] = sent(page, f"s.size > 0 && Math.abs(s.distance / {needed} - 1) < 1e-3")
+        tab.check()
+    assert told[PHONE]["distance"] > 1.8 * told[1000]["distance"]
+    larger = told[PHONE]["size"] / told[1000]["size"]
+    assert larger == pytest.approx(1.0), "sizes are relative to the first distance"
+
+
+def test_a_pair_of_particles_is_drawn_alone(tmp_path, collide, tab):
+    """The page of the sample's cloth begins where it is deepest in the ball; of its contact with
+    itself, named by the address, the other points are not drawn."""
+    words = ("--self-contacts", "0.02", "--device", "cpu", "-o", "a.h5", "-q")
+    collide.ok("run", CLOTH, *words)
+    request = ViewRequest("a.h5", scene=str(CLOTH), export="page.html")
+    with opened_view(request) as opened:
+        deepest = opened.touches.of(0)[0].deepest.deepest
+        count = len(opened.frames.self_contacts(24, 0)["pair"])
+        write_view(opened, request)
+    page = tab.show(tmp_path / "page.html")
+    page.get_by_text(f"frame {deepest} of 24").wait_for(timeout=WAIT)
+    tab.check()
+    cloth = "&pair=/World/cloth"
+    page = tab.show(tmp_path / "page.html", f"#world=0{cloth}{cloth}&frame=24")
+    page.get_by_text("frame 24 of 24").wait_for(timeout=WAIT)
+    page.wait_for_function(f"() => ({SELVES})() === {count}", timeout=WAIT)
+    sent(page, "!s.points && !s.gap && !s.arrows")
+    assert page.inner_text("#collide-words").splitlines()[:2] == ["/World/cloth"] * 2
+    page.select_option("#collide-pair", label=opened.touches.of(0)[0].label)
+    sent(page, "s.points && s.arrows")
+    page.wait_for_function(f"() => ({SELVES})() === 0", timeout=WAIT)
+
+
 def test_self_contacts_on_a_page(tmp_path, collide, tab):
     """The sample's folded cloth: as many points as the frame has self-contacts, and none without
     the checkbox."""
@@ -406,7 +449,7 @@ def test_self_contacts_on_a_page(tmp_path, collide, tab):
     )
     request = ViewRequest("a.h5", scene=str(CLOTH), export="page.html")
     with opened_view(request) as opened:
-        count = len(opened.frames.self_contacts(1, 0))
+        count = len(opened.frames.self_contacts(1, 0)["pair"])
         assert opened.frames.counts((0,))["self-contact"] >= count > 50
         write_view(opened, request)
     page = tab.show(tmp_path / "page.html")

@@ -386,7 +386,7 @@ def test_other_verbs_read_the_table(swept, collide):
     assert (page["count"], page["missed"]) == (found["count"], found["missed"])
     with opened_view(ViewRequest("swept.h5")) as view:
         drawn = (
-            view.frames.self_contacts(1, 0)
+            view.frames.self_contacts(1, 0)["point"]
             if case.table == "self_sweep"
             else view.frames.contacts(1, 0)["point0"]
         )

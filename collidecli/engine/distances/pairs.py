@@ -111,7 +111,8 @@ class PairDistances:
         without_fields = replace(
             model, shapes=replace(model.shapes, sdf=np.full_like(model.shapes.sdf, -1))
         )
-        self._kind, self._plain_kind = kinds_of(model), kinds_of(without_fields)
+        self._kind = kinds_of(model)
+        self._plain_kind = kinds_of(without_fields)
         used = (
             np.unique(np.sort(kind[pairs], axis=1), axis=0)
             for kind in (self._kind, self._plain_kind)

@@ -64,11 +64,9 @@ class ElementStage:
     traversal: tuple[wp.Kernel, ...]
 
     def __init__(self, device_model: DeviceModel, elements: int, float_type: np.dtype) -> None:
-        self.device_model, self.width, self.float_type = (
-            device_model,
-            elements,
-            np.dtype(float_type),
-        )
+        self.device_model = device_model
+        self.width = elements
+        self.float_type = np.dtype(float_type)
 
     def inputs(
         self, chunk: Chunk, batch: PoseBatch, workspace: Workspace, begin: int, width: int

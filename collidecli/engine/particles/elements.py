@@ -135,6 +135,8 @@ def upload_elements(device_model: DeviceModel, rings: int) -> tuple[Elements, in
     }
     for name, dtype in kinds.items():
         setattr(elements, name, put(np.concatenate(parts[name]).astype(np.int32), dtype))
-    elements.ring_start, elements.ring = put(start, wp.int64), put(ring, wp.int32)
-    elements.rest, elements.owner = put(particles.position, Vec3), put(particles.owner, wp.int32)
+    elements.ring_start = put(start, wp.int64)
+    elements.ring = put(ring, wp.int32)
+    elements.rest = put(particles.position, Vec3)
+    elements.owner = put(particles.owner, wp.int32)
     return elements, width, node_width

@@ -127,7 +127,8 @@ def build_tree(device_model: DeviceModel, touched: np.ndarray, poses: np.ndarray
         skip[template, : len(skips)] = skips
         slot[template, : len(slots)] = slots
     tree.count = put(np.array([len(skips) for skips, _ in trees], np.int32))
-    tree.skip, tree.slot = put(skip.ravel()), put(slot.ravel())
+    tree.skip = put(skip.ravel())
+    tree.slot = put(slot.ravel())
     return tree
 
 

@@ -434,10 +434,8 @@ def soft_contacts_of(
     scene.rows = device_model.rows
     scene.layout = device_model.layout
     scene.margin = device_model.margins.margin
-    scene.cloud, scene.tree = (
-        upload_cloud(device_model, with_elements),
-        build_tree(device_model, touched, poses),
-    )
+    scene.cloud = upload_cloud(device_model, with_elements)
+    scene.tree = build_tree(device_model, touched, poses)
     set_field(scene, "gap", gap)
     types = shapes.type[touched]
     surfaces = surfaces_of(device_model, shapes.type[touched])

@@ -230,8 +230,8 @@ class DeviceStream:
             with self.aside():
                 read = self._uploads.take(size)[1]
                 read[...] = values.reshape(-1).view(np.uint8)
-        address, kind = read.__array_interface__["data"][0], wp.uint8
-        source = wp.array(ptr=address, shape=size, dtype=kind, device="cpu")
+        address = read.__array_interface__["data"][0]
+        source = wp.array(ptr=address, shape=size, dtype=wp.uint8, device="cpu")
         self._in_use.append(read)
         wp.copy(_as_bytes(target, size), source, count=size)
 
@@ -268,8 +268,7 @@ class DeviceStream:
         uint8, and of the host."""
         locked, memory = self._results.take(byte_count)
         # The device reads and writes page-locked memory at the host's address.
-        address, kind = locked.ptr, wp.uint8
-        there = wp.array(ptr=address, shape=byte_count, dtype=kind, device=self._device)
+        there = wp.array(ptr=locked.ptr, shape=byte_count, dtype=wp.uint8, device=self._device)
         vars(there)["held"] = locked
         return there, memory
 

@@ -161,19 +161,7 @@ def add_geoms(
         body = int(mj_model.geom_bodyid[geom])
         row = STATIC_BODY if static[body] else int(body_row[body])
         pose = _geom_pose(mj_model, data, geom, bool(static[body]))
-        # As unsigned: a bit pattern, independent of the sign in the file.
-        masks = (
-            int(mj_model.geom_contype[geom]) & 0xFFFFFFFF,
-            int(mj_model.geom_conaffinity[geom]) & 0xFFFFFFFF,
-        )
-        margin, gap = margin_and_gap(*geom_lengths(mj_model, geom), meaning)
-        config = ShapeConfig(
-            margin=margin,
-            gap=gap,
-            material=geom_material(mj_model, geom),
-            mask_either=masks,
-            disabled_rule=disabled,
-        )
+        config = _geom_config(mj_model, geom, meaning, disabled)
         kind = int(mj_model.geom_type[geom])
         first = builder.shape_count
         if kind in OF_MESHES:
@@ -194,6 +182,24 @@ def add_geoms(
         shapes.row[geom] = first
         shapes.count[geom] = builder.shape_count - first
     return shapes, tuple(left_out)
+
+
+def _geom_config(mj_model: mujoco.MjModel, geom: int, meaning: str, disabled: str) -> ShapeConfig:
+    """Lengths, material and masks of a geom. meaning: of margins. disabled: the rule by which the
+    scene has no collision, or ""."""
+    # As unsigned: a bit pattern, independent of the sign in the file.
+    masks = (
+        int(mj_model.geom_contype[geom]) & 0xFFFFFFFF,
+        int(mj_model.geom_conaffinity[geom]) & 0xFFFFFFFF,
+    )
+    margin, gap = margin_and_gap(*geom_lengths(mj_model, geom), meaning)
+    return ShapeConfig(
+        margin=margin,
+        gap=gap,
+        material=geom_material(mj_model, geom),
+        mask_either=masks,
+        disabled_rule=disabled,
+    )
 
 
 def check_geometry(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import posixpath
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import mujoco
 
@@ -81,13 +81,18 @@ def relocate_assets(
             else os.path.join(folder, asset_folder, file)
         )
 
-    for asset in assets:
-        asset.file = relocated(asset.file, asset.compiler.meshdir)
-    for texture in spec.textures:
-        texture.file = relocated(texture.file, texture.compiler.texturedir)
-        for side, file in enumerate(texture.cubefiles):
-            texture.cubefiles[side] = relocated(file, texture.compiler.texturedir)
+    _rename_files(spec, relocated)
     return entries.warnings()
+
+
+def _rename_files(spec: mujoco.MjSpec, renamed: Callable[[str, str], str]) -> None:
+    """Replaces the path of each asset file. renamed: of a path and the folder of its kind."""
+    for asset in (*spec.meshes, *spec.hfields, *spec.skins):
+        asset.file = renamed(asset.file, asset.compiler.meshdir)
+    for texture in spec.textures:
+        texture.file = renamed(texture.file, texture.compiler.texturedir)
+        for side, file in enumerate(texture.cubefiles):
+            texture.cubefiles[side] = renamed(file, texture.compiler.texturedir)
 
 
 def shape_asset_files(spec: mujoco.MjSpec, included: Sequence[str]) -> list[str]:

@@ -192,11 +192,7 @@ def add_usd(
         instanced = instances.prototype_of
         physics.warnings += environment_hints(physics.bodies, physics.shapes, instanced)
     builder.source.append(Path(path).name)
-    builder.up_axis = str(UsdGeom.GetStageUpAxis(stage))
-    if builder.up_axis not in UP_AXES:
-        raise InputError(
-            f"upAxis is '{builder.up_axis}'", str(path), f"write one of {', '.join(UP_AXES)}"
-        )
+    builder.up_axis = _up_axis(stage, str(path))
     return UsdImport(
         stage=stage,
         file=str(path),
@@ -215,6 +211,14 @@ def add_usd(
             physics, {p: rest.pose for p, rest in scene.rest.items()}, scene.metres_per_unit
         ),
     )
+
+
+def _up_axis(stage: Usd.Stage, file: str) -> str:
+    """The stage's up axis. Raises InputError for one that is none."""
+    axis = str(UsdGeom.GetStageUpAxis(stage))
+    if axis not in UP_AXES:
+        raise InputError(f"upAxis is '{axis}'", file, f"write one of {', '.join(UP_AXES)}")
+    return axis
 
 
 def _composed_stage(

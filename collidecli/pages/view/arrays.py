@@ -41,6 +41,7 @@ def world_arrays(
     frames = stage.frames
     zero = stage.zero(world)
     radius = stage.extent.radius
+    contact_step = CONTACT_STEP * radius
     poses = np.zeros((len(frames), sum(len(node.group.rows) for node in groups), 7), np.float32)
     travel = np.zeros((len(frames), 3), np.float32)
     contacts = []
@@ -52,32 +53,18 @@ def world_arrays(
             poses[index] = np.concatenate([node.drawn(placed, zero, center) for node in groups])
         contacts.append(frames.contacts(index, world))
         progress(index + 1)
-    groups_held = _group_arrays(stage, world, CONTACT_STEP * radius, pairs)
+    groups_held = _group_arrays(stage, world, contact_step, pairs)
     if frames.contact_map is not None:
         groups_held["map_level"] = frames.contact_map.levels(world, deepest)
     moving = np.flatnonzero((poses != poses[:1]).any(axis=(0, 2)))
     step = max(POSITION_STEP * radius, float(np.abs(poses[..., :3]).max(initial=0.0)) / MOST_STEPS)
-    # depth: 0 in the gap, else 1 to 255. pair: of a listed pair. second: 1 for contacts of a second
-    # set.
-    joined = {name: np.concatenate([cell[name] for cell in contacts]) for name in contacts[0]}
-    middle = 0.5 * (joined["point0"].astype(float) + joined["point1"]) - zero
-    depth = (
-        np.clip(-joined["distance"] / deepest, 0.0, 1.0) if deepest > 0.0 else np.zeros(len(middle))
-    )
     arrays = {
         "rest": poses[0],
         "moving": moving.astype(np.int32),
         "position": _changes(poses[:, moving, :3], step, np.int32),
         "rotation": _changes(poses[:, moving, 3:], 1.0 / ROTATION_STEPS, np.int16),
         "travel": travel,
-        "start": np.cumsum([0, *(len(cell["distance"]) for cell in contacts)]).astype(np.int32),
-        "point": _point_changes(middle, CONTACT_STEP * radius),
-        "pair": _pair_numbers(pairs, np.stack([joined["shape0"], joined["shape1"]], axis=1)),
-        "normal": np.rint(127.0 * joined["normal"].T).astype(np.int8),
-        "depth": np.where(joined["distance"] <= 0.0, 1 + np.rint(254.0 * depth), 0).astype(
-            np.uint8
-        ),
-        **({"second": joined["second"].astype(np.uint8)} if joined["second"].any() else {}),
+        **_contact_arrays(contacts, pairs, deepest, zero, contact_step),
         **groups_held,
     }
     stored = (
@@ -85,9 +72,37 @@ def world_arrays(
     )
     return {
         "position_step": step,
-        "contact_step": CONTACT_STEP * radius,
+        "contact_step": contact_step,
         **stored,
         **packed(arrays),
+    }
+
+
+def _contact_arrays(
+    contacts: Sequence[Mapping[str, np.ndarray]],
+    pairs: Sequence[TouchingPair],
+    deepest: float,
+    zero: np.ndarray,
+    step: float,
+) -> dict[str, np.ndarray]:
+    """Arrays of the contacts of each frame, which are drawn relative to `zero` [m].
+
+    start: first contact of each frame. depth: 0 in the gap, else 1 to 255. pair: of a listed pair.
+    second: 1 for contacts of a second set.
+    """
+    joined = {name: np.concatenate([cell[name] for cell in contacts]) for name in contacts[0]}
+    middle = 0.5 * (joined["point0"].astype(float) + joined["point1"]) - zero
+    depth = (
+        np.clip(-joined["distance"] / deepest, 0.0, 1.0) if deepest > 0.0 else np.zeros(len(middle))
+    )
+    levels = np.where(joined["distance"] <= 0.0, 1 + np.rint(254.0 * depth), 0)
+    return {
+        "start": np.cumsum([0, *(len(cell["distance"]) for cell in contacts)]).astype(np.int32),
+        "point": _point_changes(middle, step),
+        "pair": _pair_numbers(pairs, np.stack([joined["shape0"], joined["shape1"]], axis=1)),
+        "normal": np.rint(127.0 * joined["normal"].T).astype(np.int8),
+        "depth": levels.astype(np.uint8),
+        **({"second": joined["second"].astype(np.uint8)} if joined["second"].any() else {}),
     }
 
 
@@ -119,7 +134,7 @@ def _group_arrays(
     surface_start: first surface of each frame. Per surface: surface_pair, number of a listed pair;
     center and force [n, 3], or face_count. Per face: face_level, colour; face_corners, their
     number. corner: [3, n]. particle: [n, 3, F], with one frame if none moves. self_start: first
-    self-contact of each frame. self_point: [3, n].
+    self-contact of each frame. self_point: [3, n]. self_pair: number of a listed pair.
     """
     arrays: dict[str, np.ndarray] = {}
     frames = stage.frames
@@ -159,8 +174,12 @@ def _group_arrays(
         )
     if frames.has_self_contacts:
         near = [frames.self_contacts(index, world) for index in range(len(frames))]
-        arrays["self_start"] = np.cumsum([0, *map(len, near)]).astype(np.int32)
-        arrays["self_point"] = _point_changes(np.concatenate(near) - zero, step)
+        arrays["self_start"] = np.cumsum([0, *(len(cell["pair"]) for cell in near)]).astype(
+            np.int32
+        )
+        points = np.concatenate([cell["point"] for cell in near])
+        arrays["self_point"] = _point_changes(points - zero, step)
+        arrays["self_pair"] = _pair_numbers(pairs, np.concatenate([cell["pair"] for cell in near]))
     return arrays
 
 

@@ -13,9 +13,9 @@ from collidecli.pages.view.groups import (
     FACES,
     PATCHES,
     SELF,
-    SELF_SWEPT,
     depth_of_groups,
     rows_of_cell,
+    self_contacts_of,
     surface_scale,
     with_missed_touches,
     with_soft_contacts,
@@ -104,8 +104,8 @@ class ViewFrames:
 
     def contacts(self, index: int, world: int) -> dict[str, np.ndarray]:
         """COLUMNS of the contacts of a cell, of the touches that it and the next frame miss, and of
-        the contacts of its particles, whose shape1 is -1; `second`, bool, is true for those of the
-        second set.
+        the contacts of its particles, whose shape1 is the item of their object (`TouchingItems`);
+        `second`, bool, is true for those of the second set.
         """
         cell = self._cell(index, world)
         parts = []
@@ -150,19 +150,11 @@ class ViewFrames:
         """Whether the view draws faces of hydroelastic surfaces."""
         return self.surface_scale is not None and self.surface_scale.has_faces
 
-    def self_contacts(self, index: int, world: int) -> np.ndarray:
-        """float64[n, 3]: places of the contacts of cloths and soft bodies with themselves in a cell
-        [m]."""
+    def self_contacts(self, index: int, world: int) -> dict[str, np.ndarray]:
+        """The contacts of cloths and soft bodies with themselves in a cell, see
+        `self_contacts_of`."""
         with reading("contact set", self._contacts.path):
-            # And of each touch from the cell to the next frame that neither has, where it begins.
-            points = [np.zeros((0, 3))]
-            for name, rows in rows_of_cell(
-                self._contacts, (SELF, SELF_SWEPT), self._cell(index, world)
-            ).items():
-                columns = rows.columns
-                middle = 0.5 * (columns["point0"].astype(float) + columns["point1"])
-                points.append(middle[columns["tunnel"] == 1] if name == SELF_SWEPT else middle)
-            return np.concatenate(points)
+            return self_contacts_of(self._contacts, self._cell(index, world))
 
     def counts(self, worlds: Sequence[int]) -> dict[str, int]:
         """Numbers of what some worlds have in all frames: poses of moving shapes, contacts, faces,
@@ -232,10 +224,13 @@ class ViewFrames:
         return episodes is not None and not episodes.name_at(world, int(self.number[index]))
 
     def world_name(self, world: int) -> str:
-        """The demonstrations of a world, or its number."""
+        """The demonstrations of a world, or its number with its environment, if it has one."""
         episodes = self._contacts.episodes
         names = () if episodes is None else episodes.of_worlds(np.array([world])).name
-        return ", ".join(filter(None, map(shown_name, names))) or f"world {world}"
+        if named := ", ".join(filter(None, map(shown_name, names))):
+            return named
+        environment = self.model.world_path[world] if self.model and self.world_count > 1 else ""
+        return f"world {world}: {environment}" if environment else f"world {world}"
 
     def rows(self, world: int) -> np.ndarray:
         """Rows of the model's shapes in a world."""

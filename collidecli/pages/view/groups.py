@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from collidecli.analysis.touching_rows import TouchingItems
 from collidecli.pages.view.surfaces import SurfaceScale
 from collidecli.scene.contact_columns import (
     HYDRO_FACES,
@@ -35,14 +36,14 @@ PATCHES, FACES, SOFT, SELF, SWEPT, SOFT_SWEPT, SELF_SWEPT = (
 READ = {
     PATCHES: ("shape0", "shape1", "center", "force"),
     FACES: ("patch", "pressure", "vertices"),
-    SOFT: ("shape", "distance", "normal", "point_world"),
-    SELF: ("point0", "point1"),
+    SOFT: ("shape", "indices", "distance", "normal", "point_world"),
+    SELF: ("kind", "indices", "distance", "point0", "point1"),
     SWEPT: ("tunnel", "shape0", "shape1", "least", "normal", "point0", "point1"),
-    SOFT_SWEPT: ("tunnel", "shape", "least", "normal", "point_world"),
-    SELF_SWEPT: ("tunnel", "point0", "point1"),
+    SOFT_SWEPT: ("tunnel", "shape", "indices", "least", "normal", "point_world"),
+    SELF_SWEPT: ("tunnel", "kind", "indices", "least", "point0", "point1"),
 }
-NO_SHAPE = -1
-"""shape1 of the contact of a particle."""
+DISTANCE = {SOFT: "distance", SELF: "distance", SOFT_SWEPT: "least", SELF_SWEPT: "least"}
+"""The column of distances of each group of particles."""
 
 
 def rows_of_cell(contacts: ContactSet, names: tuple[str, ...], cell: int) -> dict[str, GroupRows]:
@@ -83,12 +84,12 @@ def depth_of_groups(contacts: ContactSet, first: int, last: int) -> float:
 def with_soft_contacts(
     contacts: ContactSet, cell: int, rigid: dict[str, np.ndarray]
 ) -> dict[str, np.ndarray]:
-    """The contacts of a cell with those of its particles, whose shape1 is NO_SHAPE."""
+    """The contacts of a cell with those of its particles, whose shape1 is the item of their object
+    (`TouchingItems`)."""
     if SOFT not in contacts.groups:
         return rigid
-    return _with_rows(
-        rigid, _of_particles(rows_of_cell(contacts, (SOFT,), cell)[SOFT].columns, "distance")
-    )
+    rows = rows_of_cell(contacts, (SOFT,), cell)[SOFT]
+    return _with_rows(rigid, _of_particles(contacts, SOFT, rows))
 
 
 def with_missed_touches(
@@ -98,27 +99,51 @@ def with_missed_touches(
     they begin."""
     for name, swept_rows in rows_of_cell(contacts, (SWEPT, SOFT_SWEPT), cell).items():
         missed = np.flatnonzero(swept_rows.columns["tunnel"] == 1)
-        columns = {key: values[missed] for key, values in swept_rows.columns.items()}
-        rows = (
-            columns | {"distance": columns["least"]}
+        columns = (
+            swept_rows.columns | {"distance": swept_rows.columns["least"]}
             if name == SWEPT
-            else _of_particles(columns, "least")
+            else _of_particles(contacts, name, swept_rows)
         )
-        rigid = _with_rows(rigid, rows)
+        rigid = _with_rows(rigid, {key: columns[key][missed] for key in rigid})
     return rigid
 
 
-def _of_particles(soft: dict[str, np.ndarray], distance: str) -> dict[str, np.ndarray]:
-    """Columns of contacts from those of particles with shapes; `distance` is the name of theirs."""
-    point = soft["point_world"]
-    normal = soft["normal"]
+def self_contacts_of(contacts: ContactSet, cell: int) -> dict[str, np.ndarray]:
+    """The contacts of a cell's cloths and soft bodies with themselves and each other, and each
+    touch from the cell to the next frame that neither has, where it begins.
+
+    pair: int[n, 2], sorted items (`TouchingItems`). distance: float64[n] [m]. point: float64[n, 3],
+    midway between the two closest points [m].
+    """
+    parts = {
+        "pair": [np.zeros((0, 2), int)],
+        "distance": [np.zeros(0)],
+        "point": [np.zeros((0, 3))],
+    }
+    items = TouchingItems.of_set(contacts)
+    for name, rows in rows_of_cell(contacts, (SELF, SELF_SWEPT), cell).items():
+        columns = rows.columns
+        drawn = slice(None) if name == SELF else columns["tunnel"] == 1
+        _, one, other = items.of_rows(name, rows, each_particle=False)
+        middle = 0.5 * (columns["point0"].astype(float) + columns["point1"])
+        parts["pair"].append(np.sort(np.stack([one, other], axis=1), axis=1)[drawn])
+        parts["distance"].append(columns[DISTANCE[name]].astype(float)[drawn])
+        parts["point"].append(middle[drawn])
+    return {name: np.concatenate(values) for name, values in parts.items()}
+
+
+def _of_particles(contacts: ContactSet, name: str, rows: GroupRows) -> dict[str, np.ndarray]:
+    """Columns of contacts from the rows of particles with shapes in a group."""
+    soft = rows.columns
+    _, shape, item = TouchingItems.of_set(contacts).of_rows(name, rows, each_particle=False)
+    distance = soft[DISTANCE[name]]
     return {
-        "shape0": soft["shape"],
-        "shape1": np.full(len(point), NO_SHAPE, np.int32),
-        "distance": soft[distance],
-        "normal": normal,
-        "point0": point,
-        "point1": point + soft[distance][:, None] * normal,
+        "shape0": shape,
+        "shape1": item,
+        "distance": distance,
+        "normal": soft["normal"],
+        "point0": soft["point_world"],
+        "point1": soft["point_world"] + distance[:, None] * soft["normal"],
     }
 
 

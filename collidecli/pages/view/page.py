@@ -35,6 +35,7 @@ from collidecli.pages.view.nodes import (
 )
 from collidecli.pages.view.stage import (
     ARROW,
+    FIELD_OF_VIEW,
     FORCE_LENGTH,
     GAP_POINT,
     HEAD,
@@ -59,6 +60,8 @@ from collidecli.wording import plural
 if TYPE_CHECKING:
     import viser
 
+NO_SHAPE = -1
+"""Number of a particle object in place of a shape's row."""
 MAX_WORLDS = 8
 MAX_BYTES = 256 << 20
 """Most worlds that are drawn if none are chosen; largest size of the arrays of a page, before
@@ -182,7 +185,7 @@ def _world(
     pairs = touches.of(world)
     listed = pairs[:MAX_LISTED]
     name = frames.world_name(world)
-    pairs_text = plural(len(pairs), "pair") if pairs else "No pair of shapes touches"
+    pairs_text = plural(len(pairs), "pair") if pairs else "No pair touches"
     return {
         "number": world,
         "name": name,
@@ -219,6 +222,7 @@ def _constants(stage: Stage, worlds: Sequence[int]) -> dict[str, Any]:
         "origin": stage.origin.tolist(),
         "cell": stage.cell,
         "distance": stage.distance,
+        "field_of_view": FIELD_OF_VIEW,
         "follows": stage.follows,
         "touch_only": frames.touch_only,
         "paths": {} if model is None else {row: model.shapes.path[row] for row in sorted(rows)},
@@ -297,7 +301,8 @@ def _pair(stage: Stage, pair: TouchingPair) -> dict[str, Any]:
     focus = stage.focus(pair.shapes, pair.deepest.deepest, pair.world)
     center, distance = (np.zeros(3), stage.distance) if focus is None else focus
     return {
-        "shapes": pair.shapes,
+        # rows from `shape_count` on are those of visual meshes
+        "shapes": [item if item < stage.frames.shape_count else NO_SHAPE for item in pair.shapes],
         "label": pair.label,
         "paths": pair.paths,
         "words": pair_words(pair),

@@ -92,7 +92,8 @@ const pick = (number) => {
         const line = document.createElement("div");
         const dot = document.createElement("span");
         dot.className = "dot";
-        dot.style.background = `rgb(${data.picked[side]})`;
+        // A particle object keeps its colour.
+        dot.style.background = `rgb(${pair.shapes[side] < 0 ? data.particle_colour : data.picked[side]})`;
         line.append(dot, path);
         return line;
       }),
@@ -151,7 +152,8 @@ const follow = async () => {
     await enter(number);
   }
   const paths = wanted.getAll("pair");
-  const listed = paths.length ? world.pairs.findIndex((one) => paths.every((path) => one.paths.includes(path))) : -1;
+  const isNamed = (one) => (paths.length === 2 ? `${paths.toSorted()}` === `${one.paths.toSorted()}` : paths.every((path) => one.paths.includes(path)));
+  const listed = paths.length ? world.pairs.findIndex(isNamed) : -1;
   if (listed >= 0) {
     get("find").value = "";
     list();

@@ -125,13 +125,16 @@ class SelfContacts {
     const { held } = world;
     const { data } = this.scene;
     const [first, end] = [held.self_start[frame], held.self_start[frame + 1]];
-    const drawn = look.self_contacts && end > first;
-    this.scene.visible("/contacts/self", drawn);
-    if (drawn) {
+    const rows = [];
+    for (let n = first; n < end; n += 1)
+      if (look.self_contacts && (!look.only || !look.pair || held.self_pair[n] === look.number)) rows.push(n);
+    this.scene.visible("/contacts/self", rows.length > 0);
+    if (rows.length) {
       const count = held.self_point.length / 3;
-      const points = new Float32Array(3 * (end - first));
-      for (let n = first; n < end; n += 1)
-        for (let k = 0; k < 3; k += 1) points[3 * (n - first) + k] = held.self_point[k * count + n] * world.contact_step - travel[k];
+      const points = new Float32Array(3 * rows.length);
+      rows.forEach((row, n) => {
+        for (let k = 0; k < 3; k += 1) points[3 * n + k] = held.self_point[k * count + row] * world.contact_step - travel[k];
+      });
       const colors = Uint8Array.from(points, (_, n) => data.self_contacts.colour[n % 3]);
       const size = data.unit * look.size * this.scene.distance;
       this.scene.update("/contacts/self", { points, colors, point_size: data.self_contacts.size * size });

@@ -37,6 +37,8 @@ class Scene {
     this.data = data;
     this.viser = viser;
     this.camera = null;
+    this.placed = false;
+    this.first = this.farther;
     this.clicked = () => {};
     this.drawn = null;
     this.shown = new Map();
@@ -69,6 +71,7 @@ class Scene {
   received(message) {
     if (message.type === "ViewerCameraMessage") {
       this.camera = message;
+      if (!this.placed) this.place();
       this.moved();
     } else if (message.type === "SceneNodeClickMessage" && message.instance_index !== null) {
       const group = Object.values(this.data.groups).flat().find((one) => one.name === message.name);
@@ -76,11 +79,27 @@ class Scene {
     }
   }
 
+  // How much farther away the camera must be in a window that is narrower than high, so that its width has what its height would have.
+  get farther() {
+    const half = this.data.field_of_view / 2;
+    const aspect = innerWidth / innerHeight;
+    return aspect < 1 ? Math.sin(half) / Math.sin(Math.atan(aspect * Math.tan(half))) : 1;
+  }
+
+  // Moves the first camera, which is for a wide window, as far away as this window needs.
+  place() {
+    this.placed = true;
+    if (this.first === 1) return;
+    const { position, look_at: at } = this.camera;
+    const moved = position.map((value, k) => at[k] + this.first * (value - at[k]));
+    this.send({ type: "SetCameraPositionMessage", position: moved, initial: false });
+  }
+
   // Distance of the camera relative to its first one, in steps of 10 %, as each is drawn.
   get distance() {
     if (!this.camera) return 1;
     const { position, look_at: at } = this.camera;
-    const away = Math.hypot(...position.map((value, n) => value - at[n])) / this.data.distance;
+    const away = Math.hypot(...position.map((value, n) => value - at[n])) / (this.first * this.data.distance);
     return 1.1 ** Math.round(Math.log(Math.max(away, 1e-4)) / Math.log(1.1));
   }
 
@@ -231,7 +250,9 @@ class Scene {
     const from = this.camera ?? { position: [-1, -1, 1], look_at: [0, 0, 0] };
     const away = from.position.map((value, k) => value - from.look_at[k]);
     const length = Math.hypot(...away) || 1;
-    const position = center.map((value, k) => value + (pair.focus[3] * away[k]) / length);
+    const distance = this.farther * pair.focus[3];
+    const position = center.map((value, k) => value + (distance * away[k]) / length);
+    this.placed = true;
     this.send(
       { type: "SetCameraPositionMessage", position, initial: false },
       { type: "SetCameraLookAtMessage", look_at: center, initial: false },

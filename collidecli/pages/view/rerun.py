@@ -259,7 +259,10 @@ class _World:
         if frames.surface_scale is not None:
             self._send_surfaces(indices)
         if frames.has_self_contacts:
-            points = [frames.self_contacts(index, world) - zero for index in indices]
+            cells = [frames.self_contacts(index, world) for index in indices]
+            for index, cell in zip(indices, cells, strict=True):
+                self._add_depths(index, cell["pair"], cell["distance"])
+            points = [cell["point"] - zero for cell in cells]
             colours = [
                 np.tile(np.array(SELF_COLOUR, np.uint8), (len(items), 1)) for items in points
             ]
@@ -299,15 +302,21 @@ class _World:
         fields = {"vectors": vectors, "origins": middle, "colors": colours}
         self._lists(("contacts", "normals"), indices, self._rr.Arrows3D, **fields)
         for index, cell in zip(indices, cells, strict=True):
-            columns = (cell[name].tolist() for name in ("shape0", "shape1", "distance", "second"))
-            for one, other, distance, is_second in zip(*columns, strict=True):
-                depths = self._depths.get((one, other))
-                if depths is None or distance > 0.0 or is_second:
-                    continue
-                if not depths[0] or depths[0][-1] != index:
-                    depths[0].append(index)
-                    depths[1].append(0.0)
-                depths[1][-1] = max(depths[1][-1], -distance)
+            rows = (cell["distance"] <= 0.0) & ~cell["second"]
+            pairs = np.stack([cell["shape0"], cell["shape1"]], axis=1)[rows]
+            self._add_depths(index, pairs, cell["distance"][rows])
+
+    def _add_depths(self, index: int, pairs: np.ndarray, distance: np.ndarray) -> None:
+        """Adds the depths of touching pairs in a frame. pairs: int[n, 2], items. distance: float[n]
+        [m], above 0 for particle objects that touch each other."""
+        for (one, other), each in zip(pairs.tolist(), distance.tolist(), strict=True):
+            depths = self._depths.get((one, other))
+            if depths is None:
+                continue
+            if not depths[0] or depths[0][-1] != index:
+                depths[0].append(index)
+                depths[1].append(0.0)
+            depths[1][-1] = max(depths[1][-1], -each)
 
     def _send_map(self, indices: Sequence[int]) -> None:
         """Sends the textures of the measured shapes in the frames of some indices, each where it

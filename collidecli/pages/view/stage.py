@@ -318,11 +318,16 @@ class Stage:
         if self.frames.surface_scale is not None:
             surfaces = self.frames.surfaces(index, world)
             points = np.concatenate([points, surfaces.center[surfaces.of_pair(pair)]])
+        if self.frames.has_self_contacts:
+            near = self.frames.self_contacts(index, world)
+            points = np.concatenate([points, near["point"][(near["pair"] == pair).all(axis=1)]])
         if not len(points):
             return None
         size = np.zeros(1)
         if self.frames.model is not None:
-            size = np.linalg.norm(self.frames.model.shapes.size[list(pair)], axis=1)
+            # a particle object has no size of its own
+            shapes = [item for item in pair if item < self.frames.shape_count]
+            size = np.linalg.norm(self.frames.model.shapes.size[shapes], axis=1)
         spread = float(np.linalg.norm(np.ptp(points, axis=0)))
         least = 0.05 * self.extent.radius
         sized = size[size > 0.0]

@@ -15,6 +15,7 @@ from collidecli.analysis.touching_rows import UNKNOWN_DISTANCE
 from collidecli.pages.names import short_names
 from collidecli.pages.quantities import length
 from collidecli.results.result import Progress
+from collidecli.scene.particle_objects import OBJECT_KINDS
 from collidecli.storage.contact_sets.reader import ContactSet
 from collidecli.storage.contact_sets.row_rules import is_touch_set
 
@@ -35,13 +36,19 @@ class Touch:
 
 @dataclass(frozen=True)
 class TouchingPair:
-    """A pair and its intervals in order. shapes: rows, sorted. name: of both shapes, shortened."""
+    """A pair of shapes, of a shape and a particle object, or of particle objects, and its intervals
+    in order.
+
+    shapes: its items (`TouchingItems`), sorted. name: of both, shortened. has_shape: whether one is
+    a shape.
+    """
 
     world: int
     shapes: tuple[int, int]
     paths: tuple[str, str]
     name: str
     touches: tuple[Touch, ...]
+    has_shape: bool
 
     @property
     def deepest(self) -> Touch:
@@ -55,19 +62,19 @@ class TouchingPair:
 
     @property
     def label(self) -> str:
-        """The name, and the depth if it is known."""
+        """The name, and the depth if it is known; the distance of what touches at one."""
         if not self.has_depth:
             return self.name
-        return f"{self.name} · {length(max(0.0, -self.deepest.distance))}"
+        distance = self.deepest.distance
+        return f"{self.name} · {length(abs(distance))}{' apart' if distance > 0.0 else ''}"
 
 
 class TouchList:
-    """The touching pairs of every world, deepest first. deepest: greatest depth of all pairs [m].
-    has_depths: whether any is known."""
+    """The touching pairs of every world, deepest first. deepest: greatest depth of the pairs with a
+    shape [m]. has_depths: whether any is known."""
 
     def __init__(self, intervals: Intervals, keys: PairKeys) -> None:
         self._of_world: dict[int, list[TouchingPair]] = {}
-        self.deepest = float(max(0.0, -intervals.distance.min(initial=0.0)))
         order = np.lexsort((intervals.first, intervals.key))
         start = np.flatnonzero(np.diff(intervals.key[order], prepend=-1))
         short = short_names(keys.paths)
@@ -75,6 +82,8 @@ class TouchList:
             self._add(intervals, keys, rows, short)
         for pairs in self._of_world.values():
             pairs.sort(key=lambda pair: (pair.deepest.distance, pair.shapes))
+        distances = (pair.deepest.distance for pair in self if pair.has_shape)
+        self.deepest = -min(0.0, min(distances, default=0.0))
 
     def _add(
         self, intervals: Intervals, keys: PairKeys, rows: np.ndarray, short: Sequence[str]
@@ -89,15 +98,17 @@ class TouchList:
         )
         name = f"{short[first]} × {short[second]}"
         paths = keys.paths[first], keys.paths[second]
-        pair = TouchingPair(world, (first, second), paths, name, touches)
+        has_shape = keys.kinds[first] not in OBJECT_KINDS
+        pair = TouchingPair(world, (first, second), paths, name, touches, has_shape)
         self._of_world.setdefault(world, []).append(pair)
 
     def add_missing(self, other: TouchList) -> None:
-        """Adds the pairs of another list that this one lacks."""
+        """Adds the pairs of another list that this one lacks, but for those of particle objects
+        alone, which are not drawn of a second set."""
         for world, pairs in other._of_world.items():
             known = {pair.shapes for pair in self.of(world)}
             listed = self._of_world.setdefault(world, [])
-            listed += [pair for pair in pairs if pair.shapes not in known]
+            listed += [pair for pair in pairs if pair.shapes not in known and pair.has_shape]
             listed.sort(key=lambda pair: (pair.deepest.distance, pair.shapes))
         self.deepest = max(self.deepest, other.deepest)
 
@@ -124,7 +135,10 @@ def touch_label(number: int, touch: Touch, frames: np.ndarray) -> str:
 def pair_words(pair: TouchingPair) -> str:
     """Number of intervals of a pair, and its depth if it is known, as text."""
     words = f"{len(pair.touches)} touch{'' if len(pair.touches) == 1 else 'es'}"
-    return f"{words}, {length(-pair.deepest.distance)} deep" if pair.has_depth else words
+    if not pair.has_depth:
+        return words
+    distance = pair.deepest.distance
+    return f"{words}, {length(abs(distance))} {'apart' if distance > 0.0 else 'deep'}"
 
 
 def touches_of(
@@ -133,12 +147,13 @@ def touches_of(
     """The touching pairs of contact sets of the same cells; intervals of a pair are those of the
     first set with it.
 
-    The pairs of a set of touches are those nearer than their gap.
+    Pairs are those of `collide events`: of shapes, and of particle objects with shapes and with
+    each other. The pairs of a set of touches are those nearer than their gap.
     """
     lists = []
     for contacts in sets:
         threshold = math.inf if is_touch_set(contacts) else 0.0
-        options = EventOptions(threshold, frames=frames, with_particles=False, by_name=False)
+        options = EventOptions(threshold, frames=frames, by_name=False)
         stream = EventStream(contacts, options)
         lists.append(TouchList(Intervals.chained(*stream.batches(progress)), stream.keys))
     for other in lists[1:]:

@@ -1,8 +1,9 @@
-"""What an export takes of the scene in motion: layers, moved bodies, moving joints."""
+"""What an export takes of the scene in motion: layers, sources, moving joints."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,12 +15,10 @@ from collidecli.motions.scene_of_set import compiled_geoms, loaded_scene
 from collidecli.motions.scenes import MUJOCO_ENDINGS, USD_ENDINGS
 from collidecli.scene.motion import Motion, RecordsCoordinates, RestingMotion
 from collidecli.storage.contact_sets.reader import ContactSet
-from collidecli.storage.contact_sets.selected import SelectedContacts
 from collidecli.storage.process_activity import reading
 
 if TYPE_CHECKING:
     from collidecli.exporters.layouts.jacobian import MovingJoints
-    from collidecli.exporters.usd_bodies import MovedBodies
     from collidecli.exporters.usd_layer import SceneLayers
     from collidecli.motions.sources import Sources
     from collidecli.verbs.export.request import ExportRequest
@@ -46,55 +45,11 @@ def layers_under(contacts: ContactSet, path: str, output: str) -> SceneLayers:
             path,
             "leave --scene out to write a layer without a scene",
         )
-    (imported,) = loaded_scene(contacts, path).imports
-    assert isinstance(imported, UsdImport)  # scenes have no other extensions
-    return layers_of(imported.stage, (path,), output, imported.metres_per_unit)
-
-
-def moved_bodies(
-    request: ExportRequest, selected: SelectedContacts
-) -> tuple[MovedBodies | None, tuple[str, ...]]:
-    """The bodies that the run's recording moves, in the first selected world, and what is left out.
-
-    None for a run without a recording: the scene moves by itself. Raises InputError for another
-    recording.
-    """
-    from collidecli.exporters.usd_bodies import MovedBodies
-    from collidecli.importers.usd.scene import UsdImport
-
-    contacts = selected.contacts
-    if not contacts.trajectory_sha256:
-        if request.trajectory:
-            raise InputError(
-                "the run had no recording: the scene moves by itself", contacts.path, "remove -t"
-            )
-        return None, ()
-    sources = export_sources(request, contacts)
-    scene = sources.scene
-    motion = sources.motion
-    if scene is None or motion is None:
-        return None, ("motion of the bodies: give the recording of the run with -t",)
+    scene = loaded_scene(contacts, path)
     (imported,) = scene.imports
-    assert isinstance(imported, UsdImport)
-    path = scene.model.bodies.path
-    if len(set(scene.model.world_template.tolist())) > 1 or any(scene.model.world_path):
-        return None, ("motion of the bodies: the scene has environments",)
-    rows = [row for row, name in enumerate(path) if imported.is_in_file(name)]
-    world = int(selected.worlds[0]) if motion.world_count > 1 else 0
-
-    def read(frame: int) -> np.ndarray:
-        at = int(sources.frame_of[selected.frames[frame]])
-        with reading("motion"):
-            return motion.read(range(at, at + 1))[0, world, rows]
-
-    scale = np.array([imported.rest[path[row]].scale for row in rows]).reshape(-1, 3)
-    left_out = (
-        [f"motion of {len(path) - len(rows)} bodies in instances"] if len(rows) < len(path) else []
-    )
-    left_out += (
-        [f"motion of the bodies in other worlds than {world}"] if selected.world_count > 1 else []
-    )
-    return MovedBodies([path[row] for row in rows], scale, read, sources.close), tuple(left_out)
+    assert isinstance(imported, UsdImport)  # scenes have no other extensions
+    layers = layers_of(imported.stage, (path,), output, imported.metres_per_unit)
+    return replace(layers, environments=scene.model.world_path)
 
 
 SOURCES = "give scene and recording of the run with --scene and -t"

@@ -55,9 +55,10 @@ def verb(ctx: click.Context, contacts: str, **values: Any) -> int:
     """Write a contact set as a table, arrays in another program's layout, a USD layer, or an MCAP
     file for ROS.
 
-    The result lists the fields of a layout that a contact set lacks; they are left out.
+    The result lists the fields of a layout that a contact set lacks; they are left out. What the
+    scene and the run have and the file lacks is a warning, before the file is written.
     """
-    from collidecli.verbs.export.export import export
+    from collidecli.verbs.export.export import prepared_export
     from collidecli.verbs.export.request import ExportRequest
     from collidecli.verbs.export.tables import export_table
 
@@ -65,7 +66,10 @@ def verb(ctx: click.Context, contacts: str, **values: Any) -> int:
     if values["to"] is None:
         raise click.UsageError(f"Missing option '--to': one of {', '.join(EXPORT_FORMATS)}.")
     values["group"] = values["group"] or ""
-    with streams.progress("exporting"):
-        result = export(ExportRequest(contacts, **values))
+    with prepared_export(ExportRequest(contacts, **values)) as prepared:
+        for lost in prepared.lost:
+            streams.warn(f"{prepared.request.to} lacks the {lost}")
+        with streams.progress("exporting"):
+            result = prepared.written()
     streams.result(result, export_table)
     return SUCCESS

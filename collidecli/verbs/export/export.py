@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, fields, replace
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from collidecli.analysis.frame_texts import frames_text, parse_frames
 from collidecli.errors import InputError
@@ -18,8 +21,10 @@ from collidecli.results.outputs import check_ending, check_output
 from collidecli.results.result import Result
 from collidecli.scene.arguments import unknown_argument
 from collidecli.scene.contact_columns import RIGID_CONTACTS
+from collidecli.scene.environment_names import roots_by_pattern
 from collidecli.scene.motion import check_seconds
 from collidecli.scene.patterns import listed
+from collidecli.scene.poses import first_worlds
 from collidecli.storage.atomic_output import AtomicOutput
 from collidecli.storage.contact_sets.reader import ContactSet
 from collidecli.storage.contact_sets.row_rules import check_has_contacts
@@ -35,10 +40,11 @@ from collidecli.verbs.export.articulation import (
     SOURCES,
     export_sources,
     layers_under,
-    moved_bodies,
     moving_joints,
 )
+from collidecli.verbs.export.moved_bodies import MOTION, moved_bodies
 from collidecli.verbs.export.request import ExportRequest
+from collidecli.wording import plural
 
 if TYPE_CHECKING:
     from collidecli.exporters.arrays import Layout
@@ -109,12 +115,47 @@ class ExportResult(Result, schema="collide.export/1"):
     group: str
 
 
-def export(request: ExportRequest) -> ExportResult:
-    """Exports a contact set.
+@dataclass(frozen=True)
+class PreparedExport:
+    """An export whose inputs are read and fit, before its output is created. left_out: as of
+    ExportResult. lost: what of it the scene or the run has."""
 
-    Raises InputError for an input that cannot be read or does not fit the format, OutputError for
-    an output that cannot be written; then no output is left.
-    """
+    request: ExportRequest
+    output: str
+    selected: SelectedContacts
+    write: Callable[[AtomicOutput], None]
+    left_out: tuple[str, ...]
+    lost: tuple[str, ...]
+
+    def written(self) -> ExportResult:
+        """Writes the export. Raises InputError, OutputError; then no output is left."""
+        request = self.request
+        selected = self.selected
+        kinds = GROUPS_OF_FORMATS.get(request.to, {})
+        with AtomicOutput(self.output, request.force) as stream:
+            self.write(stream)
+            stream.commit()
+        groups = () if request.group else selected.contacts.groups
+        return ExportResult(
+            file=request.contacts,
+            format=request.to,
+            output=os.fspath(self.output),
+            frames=selected.frame_count,
+            worlds=selected.world_count,
+            contacts=selected.contact_count,
+            group_rows={
+                n: rows_of(selected, n, kinds[n]).contact_count for n in groups if n in kinds
+            },
+            bytes=os.path.getsize(self.output),
+            left_out=self.left_out,
+            group=request.group,
+        )
+
+
+@contextmanager
+def prepared_export(request: ExportRequest) -> Iterator[PreparedExport]:
+    """Opens the inputs of an export. Raises InputError for one that cannot be read or does not fit
+    the format, OutputError for an output that is there."""
     output = _output(request)
     check_output(output, request.force, (request.contacts, request.scene or None))
     with reading("contact set", request.contacts), ContactSet.open(request.contacts) as contacts:
@@ -124,29 +165,37 @@ def export(request: ExportRequest) -> ExportResult:
         selected = _selected(contacts, request)
         # All errors of the scene and the layout are raised before the output is created.
         write, left_out = _prepare(request, selected, output)
-        with AtomicOutput(output, request.force) as stream:
-            write(stream)
-            stream.commit()
-        groups = () if request.group else contacts.groups
+        lost = tuple(line for line in left_out if line.startswith(MOTION))
+        if request.to not in WITH_ENVIRONMENTS:
+            lost += environment_loss(selected)
         formats = formats_with("group", "or")
-        alone = [name for name in groups if name not in kinds]
         others = (
-            f"{name}: a table of its own; --group {name} exports it as {formats}" for name in alone
+            f"{name}: a table of its own; --group {name} exports it as {formats}"
+            for name in (() if request.group else contacts.groups)
+            if name not in kinds
         )
-        return ExportResult(
-            file=request.contacts,
-            format=request.to,
-            output=os.fspath(output),
-            frames=selected.frame_count,
-            worlds=selected.world_count,
-            contacts=selected.contact_count,
-            group_rows={
-                n: rows_of(selected, n, kinds[n]).contact_count for n in groups if n in kinds
-            },
-            bytes=os.path.getsize(output),
-            left_out=(*left_out, *others),
-            group=request.group,
-        )
+        every = dict.fromkeys((*left_out, *lost, *others))
+        yield PreparedExport(request, output, selected, write, tuple(every), lost)
+
+
+def export(request: ExportRequest) -> ExportResult:
+    """Exports a contact set. Raises InputError, OutputError; then no output is left."""
+    with prepared_export(request) as prepared:
+        return prepared.written()
+
+
+def environment_loss(selected: SelectedContacts) -> tuple[str, ...]:
+    """That paths of shapes do not name the environment of some worlds, if so: a contact set has
+    those of one environment of several equal ones."""
+    contacts = selected.contacts
+    template = contacts.world_template
+    pattern = str(contacts.config.get("environments") or "")
+    roots = sorted(roots_by_pattern(contacts.shapes.path, pattern))
+    repeated = int((first_worlds(template) != np.arange(len(template)))[selected.worlds].sum())
+    if not roots or not repeated:
+        return ()
+    what = plural(repeated, "world")
+    return (f"environment of {what}: paths are those of an equal world, as {roots[0]}",)
 
 
 def _output(request: ExportRequest) -> str:
@@ -289,6 +338,8 @@ def _mujoco(request: ExportRequest, selected: SelectedContacts, _output: str):
     )
 
 
+WITH_ENVIRONMENTS = ("usd",)
+"""Formats that have the environment of each world, from the scene."""
 IN_SECONDS = ("usd", "mcap")
 """Formats whose frames are at times in seconds."""
 WRITERS = {

@@ -111,25 +111,42 @@ def record(
         compiled = compile_mjcf(path, options=options, strict=True)
     mj_model = compiled.mj_model
     messages = compiled.warnings
-    if os.path.exists(output) and os.path.samefile(output, path):
-        raise OutputError(
-            "the output is the scene itself", os.fspath(output), "choose another path"
-        )
+    _check_output(path, output)
     with collected_messages() as step_messages:
         controls = control_of(control, mj_model, frames, worlds, seed)
         data = _initial_states(mj_model, path, worlds, seed, keyframe, noise)
         simulation = _Simulation(mj_model, path, controls, data)
         recorder = _Recorder(simulation, joint, frames)
         with recorder.writer(output, float_type, compression, force) as writer:
-            for frame in range(frames):
-                if frame:
-                    simulation.advance(frame - 1, every)
-                recorder.take(frame, frame * every, writer)
-                if progress is not None:
-                    progress(frame + 1)
+            _simulate(simulation, recorder, writer, frames, every, progress)
     sizes = (frames, worlds, len(recorder.body_names))
     duration = float(simulation.data[0].time)
     return RecordResult(path, os.fspath(output), *sizes, duration, (*messages, *step_messages))
+
+
+def _check_output(scene: str, output: PathLike) -> None:
+    """Raises OutputError for an output that would replace the scene."""
+    if os.path.exists(output) and os.path.samefile(output, scene):
+        raise OutputError(
+            "the output is the scene itself", os.fspath(output), "choose another path"
+        )
+
+
+def _simulate(
+    simulation: _Simulation,
+    recorder: _Recorder,
+    writer: TrajectoryWriter,
+    frames: int,
+    every: int,
+    progress: Callable[[int], None] | None,
+) -> None:
+    """Writes the initial state and each later frame, `every` steps after the one before."""
+    for frame in range(frames):
+        if frame:
+            simulation.advance(frame - 1, every)
+        recorder.take(frame, frame * every, writer)
+        if progress is not None:
+            progress(frame + 1)
 
 
 def _check_arguments(

@@ -171,6 +171,7 @@ def sections(result: ResultDict, charts: Mapping[str, Any]) -> list[dict[str, An
         listed.append(
             section("time", "Over time", *parts, lead=lead and f"Contacts in a frame{lead}.")
         )
+    if "pairs" in charts:
         listed.append(_pairs(result, charts))
     if "depths" in charts:
         below = result["contacts"] - result["penetrating"]
@@ -295,9 +296,15 @@ def _pairs(result: ResultDict, charts: Mapping[str, Any]) -> dict[str, Any]:
     pairs = result["pairs"]
     depths = "pair-depths" in charts
     shown = len(pairs["listed"])
-    which = f"{plural(shown, 'pair').capitalize()} of shapes"
-    if shown < pairs["count"]:
-        which = f"The {shown} with the most contacts of {plural(pairs['count'], 'pair')}"
+    of_particles = pairs["of_particles"]
+    every = pairs["count"] + of_particles
+    which = f"{plural(shown, 'pair').capitalize()}{'' if of_particles else ' of shapes'}"
+    if shown < every:
+        which = f"The {shown} with the most contacts of {plural(every, 'pair')}"
+    if of_particles:
+        which += (
+            " of particles" if of_particles == every else f", {count(of_particles)} of particles"
+        )
     parts = [part(chart="pairs", heading="Contacts in a frame" if depths else "")]
     parts += [part(chart="pair-depths", heading="Depth")] if depths else []
     return section(

@@ -21,7 +21,6 @@ from collidecli.analysis.set_source import (
 from collidecli.analysis.summary import (
     DepthHistogram,
     FrameSums,
-    PairMap,
     PairTotals,
     TimeBins,
     touches_of,
@@ -52,10 +51,9 @@ from collidecli.storage.profile_files import read_profile
 from collidecli.verbs.diff.diff import DiffRequest, diff
 from collidecli.verbs.report.groups import MAX_POINTS, group_series
 from collidecli.verbs.report.other_results import VERB_RESULTS, other_motion, read_verb_result
+from collidecli.verbs.report.pairs_over_time import pairs_over_time
 from collidecli.verbs.report.subsets import Passes, closest_cell, subsets
 
-MAX_BINS = 160
-MAX_PAIRS = 24
 MAX_LISTED = 50
 """Touches between frames in the page."""
 WORST_PAIRS = 12
@@ -203,7 +201,7 @@ def _page(
             "penetrating": bins.means(sums.frames.penetrating),
             "depth": bins.greatest(np.maximum(0.0, -sums.frames.least)),
         },
-        "pairs": _pairs(passes, pairs),
+        "pairs": pairs_over_time(passes, pairs),
         "deepest": (
             closest_cell(selected, pairs, int(np.argmin(pairs.least)))
             if len(pairs.key) and not passes.has_unknown_distances
@@ -454,37 +452,6 @@ def _world_totals(passes: Passes) -> WorldTotals:
         TimeBins(selected.frame_count, MAX_WORLD_BINS).of,
         has_distances=not passes.has_unknown_distances,
     )
-
-
-def _pairs(passes: Passes, pairs: PairTotals) -> dict[str, Any]:
-    """The pairs with the most contacts over time, in the order of their first contacts."""
-    selected = passes.selected
-    contacts = selected.contacts
-    names = shape_names(selected.contacts)
-    chosen = np.sort(np.lexsort((pairs.key, -pairs.contacts))[:MAX_PAIRS])
-    bins = TimeBins(contacts.frame_count, MAX_BINS)
-    map_of_pairs = PairMap(pairs.key[chosen], bins.of, selected.world_count, len(contacts.shapes))
-    if len(chosen):
-        for block in passes.blocks():
-            map_of_pairs.add(touches_of(block).named(names))
-    listed = []
-    for row in np.lexsort((pairs.key[chosen], pairs.first[chosen])).tolist():
-        pair = int(chosen[row])
-        first, last = (
-            int(cells[pair]) // selected.world_count for cells in (pairs.first, pairs.last)
-        )
-        listed.append(
-            {
-                **closest_cell(selected, pairs, pair),
-                "contacts": int(pairs.contacts[pair]),
-                "touches": int(pairs.touches[pair]),
-                "first_frame": first,
-                "last_frame": last,
-                "contacts_per_frame": (map_of_pairs.contacts[row] / bins.lengths).tolist(),
-                "depth": map_of_pairs.depths[row].tolist(),
-            }
-        )
-    return {"count": len(pairs.key), "listed": listed, **bins.axis(contacts.time)}
 
 
 def _depths(depths: DepthHistogram) -> list[dict[str, Any]]:

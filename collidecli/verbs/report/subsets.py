@@ -234,12 +234,15 @@ def _owner_order(
     return order
 
 
-def closest_cell(selected: SelectedContacts, pairs: PairTotals, row: int) -> dict[str, Any]:
-    """A pair, its least distance, None if it is not known, and the frame and world of it."""
+def closest_cell(
+    selected: SelectedContacts, pairs: PairTotals, row: int, names: Sequence[str] = ()
+) -> dict[str, Any]:
+    """A pair, its least distance, None if it is not known, and the frame and world of it. names: of
+    the items of the keys, () of the shapes."""
     contacts = selected.contacts
-    text = shape_names(selected.contacts).text
+    text = names or shape_names(selected.contacts).text
     frame, world = divmod(int(pairs.at[row]), selected.world_count)
-    shape0, shape1 = divmod(int(pairs.key[row]), len(contacts.shapes))
+    shape0, shape1 = divmod(int(pairs.key[row]), len(text))
     return {
         "shape0": text[shape0],
         "shape1": text[shape1],

@@ -19,7 +19,7 @@ from collidecli.results.outputs import check_output
 from collidecli.results.result import PathLike, Progress, Result
 from collidecli.scene.body_names import local_names
 from collidecli.scene.model import GLOBAL_TEMPLATE, Model
-from collidecli.scene.motion import episodes_in, recorded_particles
+from collidecli.scene.motion import Motion, episodes_in, recorded_particles
 from collidecli.storage.process_activity import reading
 from collidecli.storage.trajectory_writer import BLOCK_BYTES, TrajectoryWriter
 
@@ -66,10 +66,6 @@ def convert(
         frames = len(motion.time)
         moving = recorded_particles(motion, range(1)) if len(scene.model.particles) else None
         particles = 0 if moving is None else len(scene.model.particles)
-        block = max(
-            1,
-            BLOCK_BYTES // max(1, 8 * bodies.world_count * (7 * len(bodies.names) + 3 * particles)),
-        )
         with TrajectoryWriter(
             output,
             world_count=bodies.world_count,
@@ -81,19 +77,7 @@ def convert(
             force=force,
             episodes=episodes_in(motion, bodies.world_count),
         ) as writer:
-            for first in range(0, frames, block):
-                taken = range(first, min(first + block, frames))
-                rows = slice(taken.start, taken.stop)
-                with reading("motion"):
-                    poses = motion.read(taken)
-                    positions = recorded_particles(motion, taken) if particles else None
-                block_positions = None if positions is None else bodies.positions(positions)
-                columns = bodies.columns(poses)
-                writer.append(
-                    motion.time[rows], motion.step[rows], body_q=columns, particle_q=block_positions
-                )
-                if progress is not None:
-                    progress(taken.stop, frames)
+            _append_frames(writer, motion, bodies, particles, progress)
         warnings = (*scene.warnings, *motion.warnings)
         return ConvertResult(
             file=source,
@@ -105,6 +89,28 @@ def convert(
             duration=float(motion.time[-1] - motion.time[0]),
             warnings=warnings,
         )
+
+
+def _append_frames(
+    writer: TrajectoryWriter, motion: Motion, bodies: _Bodies, particles: int, progress: Progress
+) -> None:
+    """Writes all frames of a motion, in blocks. particles: number of those that are recorded."""
+    frames = len(motion.time)
+    frame_bytes = 8 * bodies.world_count * (7 * len(bodies.names) + 3 * particles)
+    block = max(1, BLOCK_BYTES // max(1, frame_bytes))
+    for first in range(0, frames, block):
+        taken = range(first, min(first + block, frames))
+        rows = slice(taken.start, taken.stop)
+        with reading("motion"):
+            poses = motion.read(taken)
+            positions = recorded_particles(motion, taken) if particles else None
+        block_positions = None if positions is None else bodies.positions(positions)
+        columns = bodies.columns(poses)
+        writer.append(
+            motion.time[rows], motion.step[rows], body_q=columns, particle_q=block_positions
+        )
+        if progress is not None:
+            progress(taken.stop, frames)
 
 
 class _Bodies:

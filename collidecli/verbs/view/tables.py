@@ -7,7 +7,6 @@ from rich.table import Table
 from collidecli.pages.quantities import ResultDict
 from collidecli.pages.tables import name_value_table
 from collidecli.pages.written import group_lines
-from collidecli.scene.contact_columns import SELF_CONTACTS, SOFT_CONTACTS
 from collidecli.wording import count, memory, plural
 
 
@@ -25,11 +24,7 @@ def view_table(result: ResultDict) -> Table:
         rows.append(("motion", result["trajectory"] or "the scene's own"))
     else:
         rows.append(("scene", "not found: only the contacts are drawn"))
-    pairs = f"{count(result['touching_pairs'])} that touch"
-    if {SOFT_CONTACTS.name, SELF_CONTACTS.name} & set(result["group_rows"]):
-        pairs = f"{count(result['touching_pairs'])} of shapes that touch; collide events has those"
-        pairs += " of particles"
-    rows.append(("pairs", pairs))
+    rows.append(("pairs", f"{count(result['touching_pairs'])} that touch"))
     if result["map_points"] is not None:
         rows.append(("map", plural(result["map_points"], "point")))
     return name_value_table(

@@ -232,6 +232,9 @@ def check_same_cells(contacts: ContactSet, second: ContactSet) -> None:
         "shapes": second.shapes.path != contacts.shapes.path,
         "worlds": second.world_count != contacts.world_count,
         "frames": not np.array_equal(second.time, contacts.time),
+        # The set of an engine without particles has none.
+        "particle objects": bool(second.particle_objects.path)
+        and second.particle_objects.path != contacts.particle_objects.path,
     }
     for what in (what for what, is_other in differs.items() if is_other):
         fix = f"give a contact set of the same scene, motion and --frames as {contacts.path}"

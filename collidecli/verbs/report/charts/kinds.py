@@ -70,13 +70,25 @@ def _no_penetration(result: ResultDict) -> str:
     return "" if result["penetrating"] else _of_shapes("no contact penetrates", result)
 
 
+def _no_pairs(result: ResultDict) -> str:
+    return "" if result["pairs"]["listed"] else "it has no contacts"
+
+
+def _no_deep_pair(result: ResultDict) -> str:
+    if result.get("touch_only"):
+        return _no_penetration(result)
+    depths = (depth for pair in result["pairs"]["listed"] for depth in pair["depth"])
+    is_deep = result["penetrating"] or any(depth > 0.0 for depth in depths)
+    return "" if is_deep else "no contact penetrates"
+
+
 def _of_pairs(result: ResultDict) -> str:
     listed = len(result["pairs"]["listed"])
-    pairs = plural(result["pairs"]["count"], "pair") + " of shapes"
-    words = f"When {listed} of {pairs} touch, over {plural(result['frames'], 'frame')}."
-    if _has_particle_rows(result):
-        words += " Those of cloths and other particles: --kind particles, and collide events."
-    return words
+    of_particles = result["pairs"]["of_particles"]
+    pairs = plural(result["pairs"]["count"] + of_particles, "pair")
+    words = f"When {listed} of {pairs}{'' if of_particles else ' of shapes'} touch, over"
+    words += f" {plural(result['frames'], 'frame')}."
+    return f"{words} {count(of_particles)} of particles." if of_particles else words
 
 
 def _deepest(result: ResultDict) -> str:
@@ -129,8 +141,8 @@ KINDS: Kinds = {
         _no_contacts,
     ),
     "depth": ChartKind(depth_chart, _deepest, _no_penetration),
-    "pairs": ChartKind(pairs_chart, _of_pairs, _no_contacts),
-    "pair-depths": ChartKind(pair_depths_chart, _of_pairs, _no_penetration),
+    "pairs": ChartKind(pairs_chart, _of_pairs, _no_pairs),
+    "pair-depths": ChartKind(pair_depths_chart, _of_pairs, _no_deep_pair),
     "depths": ChartKind(
         depths_chart,
         lambda result: f"Histogram of the depths of {plural(result['penetrating'], 'contact')}.",

@@ -34,7 +34,14 @@ LISTED = [
         ("box", "ground", [1, 0, 0, 3], [0.0, -1.0, -1.0, 0.002]),
     )
 ]
-PAIRS = {"count": 7, "listed": LISTED, "frames_per_bin": 1, "frame": [0, 1, 2, 3], "time": TIMES}
+PAIRS = {
+    "count": 7,
+    "of_particles": 0,
+    "listed": LISTED,
+    "frames_per_bin": 1,
+    "frame": [0, 1, 2, 3],
+    "time": TIMES,
+}
 BINS = ((0.0, 1e-6, 100), (1e-5, 1e-4, 3), (1e-4, 1e-3, 0), (1e-3, 1e-2, 20000), (1.0, None, 100))
 DEPTHS = [dict(zip(("from", "to", "contacts"), row, strict=True)) for row in BINS]
 STAGES = {"load": 2.0, "broad_phase": 0.25, "order": 0.0, "narrow_phase": 4.0}
@@ -313,9 +320,7 @@ def test_a_description_has_the_numbers_of_the_chart(kind):
         "contacts": "Contacts in each of 4 frames: 10 in all, 5 at most.",
         "depth": "Deepest penetration over time: at most 4 mm, in frame 1.",
         **dict.fromkeys(
-            ("pairs", "pair-depths"),
-            "When 2 of 7 pairs of shapes touch, over 4 frames. Those of cloths and other particles:"
-            " --kind particles, and collide events.",
+            ("pairs", "pair-depths"), "When 2 of 7 pairs of shapes touch, over 4 frames."
         ),
         "depths": "Histogram of the depths of 6 contacts.",
         "stages": "Seconds of each stage: load 2 s, broad_phase 250 ms, narrow_phase 4 s",
@@ -339,7 +344,8 @@ def test_a_description_has_the_numbers_of_the_chart(kind):
 
 
 def test_what_has_no_data_is_named():
-    nothing = {**RESULT, "contacts": 0, "penetrating": 0, "timing": {}}
+    no_pairs = {**PAIRS, "count": 0, "listed": []}
+    nothing = {**RESULT, "contacts": 0, "penetrating": 0, "timing": {}, "pairs": no_pairs}
     words = {
         **dict.fromkeys(("contacts", "pairs"), "it has no contacts"),
         **dict.fromkeys(("depth", "depths", "pair-depths"), "no contact penetrates"),
@@ -355,7 +361,7 @@ def test_what_has_no_data_is_named():
     counts = {"soft_contacts": {"rows": 3, "per_frame": [3.0]}}
     particles = {**nothing, "groups": {"surfaces": None, "counts": counts}}
     told = "it has no contacts of shapes; --kind particles draws those of particles"
-    for kind in ("contacts", "pairs", "depth", "depths", "pair-depths"):
+    for kind in ("contacts", "depth", "depths"):
         assert KINDS[kind].missing(particles) == told
     same = {**RESULT, "difference": {"pairs": {"listed": []}, "fields": [{"histogram": []}]}}
     assert KINDS["differences"].missing(same) == "no pair differs"
