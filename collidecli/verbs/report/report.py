@@ -205,7 +205,7 @@ def _page(
         },
         "pairs": _pairs(passes, pairs),
         "deepest": (
-            closest_cell(selected, pairs, int(np.argmin(pairs.least)))
+            closest_cell(selected, pairs, int(pairs.deepest_order()[0]))
             if len(pairs.key) and not passes.has_unknown_distances
             else None
         ),
@@ -501,7 +501,7 @@ def _depths(depths: DepthHistogram) -> list[dict[str, Any]]:
 
 
 def _worst(selected: SelectedContacts, pairs: PairTotals) -> list[dict[str, Any]]:
-    order = np.lexsort((pairs.key, pairs.least))[:WORST_PAIRS]
+    order = pairs.deepest_order()[:WORST_PAIRS]
     return [
         {
             **closest_cell(selected, pairs, row),
