@@ -42,9 +42,10 @@ def first_of_deepest(path: str) -> tuple:
         rows = contacts.to_pandas()
         order = {name: at for at, name in reversed(list(enumerate(contacts.shapes.path)))}
     found = []
-    for row in rows.itertuples():
-        pair = sorted((row.shape0, row.shape1), key=lambda name: order[name])
-        found.append((row.distance, row.frame, row.world, [order[name] for name in pair], pair))
+    for row in rows.to_dict("records"):
+        pair = sorted((row["shape0"], row["shape1"]), key=lambda name: order[name])
+        key = row["distance"], row["frame"], row["world"], [order[name] for name in pair]
+        found.append((*key, pair))
     distance, frame, world, _, pair = min(found)
     return distance, *pair, frame, world
 
@@ -76,7 +77,7 @@ def test_all_answers_name_one_contact_of_equal_ones(seed, is_mixed):
         return
     with tempfile.TemporaryDirectory() as folder:
         path = str(Path(folder) / "set.h5")
-        write_contact_set(path, model, block)
+        write_contact_set(Path(path), model, block)
         expected = first_of_deepest(path)
         deepest = vars(inspect_contact_set(path).deepest)
         assert of_entry(deepest, deepest["distance"]) == expected

@@ -103,6 +103,7 @@ def causes_entry(causes: Causes | None, compared: Comparison) -> dict[str, Any] 
             "differing": len(motions.listed),
             "with_parent": _moved_with_parents(motions),
             "listed": motions.listed[:first],
+            "joints": _first_joints(motions.joints, first),
         },
         "pairs": {
             "differing": len(of_pairs),
@@ -111,6 +112,11 @@ def causes_entry(causes: Causes | None, compared: Comparison) -> dict[str, Any] 
             "neither": sum(not one["scenes"] and not one["motions"] for one in of_pairs),
         },
     }
+
+
+def _first_joints(joints: dict[str, Any] | None, first: int) -> dict[str, Any] | None:
+    """`joints` with the first so many that differ."""
+    return None if joints is None else {**joints, "listed": joints["listed"][:first]}
 
 
 def _moved_with_parents(motions: MotionChanges) -> dict[str, Any]:

@@ -272,9 +272,7 @@ def _listed(passes: Passes, found: list[_Subset], bin_of: np.ndarray) -> list[di
     selected = passes.selected
     shape_count = len(selected.contacts.shapes)
     names = shape_names(selected.contacts)
-    deepest = [
-        np.sort(subset.pairs.deepest_order()[:MAX_SUBSET_PAIRS]) for subset in found
-    ]
+    deepest = [np.sort(subset.pairs.deepest_order()[:MAX_SUBSET_PAIRS]) for subset in found]
     maps = [
         PairMap(subset.pairs.key[rows], bin_of, selected.world_count, shape_count)
         for subset, rows in zip(found, deepest, strict=True)
