@@ -8,6 +8,7 @@ import h5py
 import numpy as np
 import pytest
 
+import collidecli
 from tests.cli.conftest import write_poses
 
 ROBOT = """<mujoco>
@@ -184,12 +185,16 @@ USD_ARM = """#usda 1.0
 )
 def Xform "arm" (prepend apiSchemas = ["PhysicsArticulationRootAPI"]) {
     def Xform "base" (prepend apiSchemas = ["PhysicsRigidBodyAPI"]) {
-        def Sphere "ball" (prepend apiSchemas = ["PhysicsCollisionAPI"]) { double radius = 0.1 }
+        def Sphere "ball" (prepend apiSchemas = ["PhysicsCollisionAPI"]) {
+            double radius = 0.1
+        }
     }
     def Xform "rod" (prepend apiSchemas = ["PhysicsRigidBodyAPI"]) {
         double3 xformOp:translate = (0.3, 0, 0)
         uniform token[] xformOpOrder = ["xformOp:translate"]
-        def Sphere "ball" (prepend apiSchemas = ["PhysicsCollisionAPI"]) { double radius = 0.1 }
+        def Sphere "ball" (prepend apiSchemas = ["PhysicsCollisionAPI"]) {
+            double radius = 0.1
+        }
     }
     def PhysicsRevoluteJoint "elbow" {
         rel physics:body0 = </arm/base>
@@ -322,6 +327,40 @@ def test_equal_sources_have_no_causes_unless_they_are_given(contact_set, collide
     shown = collide.found("diff", a, "b.h5", "--scene-a", "robot.xml")
     assert "the scenes of A and B are equal files\n" in shown
     assert collide.result("diff", a, a)["causes"] is None
+
+
+def test_pairs_with_contacts_in_one_set_alone_are_named(contact_set, collide):
+    """On the terminal, in the summary and on the page; the counts are those of loops over rows."""
+    pytest.importorskip("matplotlib")
+    a = contact_set("a")
+    b = contact_set("b", "motion2.csv", ("0.6 0 .4", "0.63 0 .4"))
+    frames: list[set[tuple[str, int]]] = []
+    for path in (a, b):
+        with collidecli.open_contacts(path) as contacts:
+            rows = contacts.to_pandas()
+        frames.append(set(zip(rows["shape1"], rows["frame"], strict=True)))
+    alone = {}
+    for name in ("fore", "hand"):
+        in_a, in_b = ({key for key in both if key[0] == name} for both in frames)
+        alone[name] = len(in_a - in_b), len(in_b - in_a)
+    assert any(sum(both) for both in alone.values())
+    told = []
+    for name, (in_a, in_b) in alone.items():
+        sides = [(in_a, "in A and none in B in"), (in_b, "in B and none in A in")]
+        words = [f"{text} {n} frame{'s' * (n != 1)}" for n, text in sides if n]
+        told += [f"post and {name}: contacts {'; '.join(words)}"] if words else []
+    collide.found("diff", a, b, told=[f"  {line}\n" for line in told])
+    collide("diff", a, b, "--markdown", "summary.md")
+    collide.ok("report", b, "--against", a, "-o", "page.html", "-q")
+    for path in ("page.html", "summary.md"):
+        text = Path(path).read_text().replace("\\_", "_").replace("<wbr>", "")
+        for line in told:
+            assert line in text
+    pairs = collide.verdict("diff", a, b)["pairs"]
+    assert pairs["one_sided"] == len(told)
+    few = collide.found("diff", a, b, "--first", "0")
+    assert f"  and {len(told)} more pair{'s' * (len(told) != 1)}\n" in few
+    assert "none in A" not in collide.found("diff", a, b, "--pairs-only")
 
 
 def test_other_content_of_a_scene_is_said_to_be_no_difference(contact_set, collide):

@@ -374,6 +374,7 @@ def _pairs(
     tallies = sorted(table.pairs.items(), key=lambda item: (item[1].first_cell, item[0]))
     return {
         "differing": len(tallies),
+        "one_sided": sum(bool(one.missing_cells or one.extra_cells) for _, one in tallies),
         "listed": [
             {
                 **cells.pair(pair),

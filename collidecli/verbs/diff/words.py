@@ -12,6 +12,7 @@ from collidecli.pages.tables import Column, more_text
 from collidecli.pages.verdicts import Finding, Verdict, markdown_rows, markdown_section
 from collidecli.scene.contact_columns import group_words
 from collidecli.verbs.diff.cause_words import cause_columns, cause_lines
+from collidecli.verbs.diff.one_sided_pairs import one_sided_lines
 from collidecli.verbs.diff.value_words import both_values, deviation, short
 from collidecli.wording import count, plural
 
@@ -196,7 +197,10 @@ def markdown(result: ResultDict, title: str = "collide diff") -> str:
         [markdown_cell(verdict(result), most=1000)],
         markdown_rows(["", "A", "B"], sides),
         [f"- {markdown_cell(line, most=300)}" for line in wrong],
-        [f"- {markdown_cell(line.strip(), most=300)}" for line in cause_lines(result)],
+        [
+            f"- {markdown_cell(line.strip(), most=300)}"
+            for line in (*one_sided_lines(result), *cause_lines(result))
+        ],
         markdown_rows(["shape 0", "shape 1", *KINDS, "first in", *of_causes], of_pairs),
         [more_text(more)] if pairs and more else [],
         markdown_rows([title for title, _, _ in FIELDS], fields),
