@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,16 @@ def shown_name(name: str) -> str:
     """The name of an episode in texts for readers: "" of one that the recording does not name. Such
     names end with `#` and the world where the episode is in several worlds, or sets are merged."""
     return "" if name == UNNAMED or name.startswith(f"{UNNAMED}#") else name
+
+
+def row_names(episodes: Episodes | None, path: str) -> tuple[str, ...]:
+    """The names of the episodes of a contact set in rows of tables, which may stand without the
+    set: that of the file for one that the recording does not name. path: of the set."""
+    file = Path(path).stem.removesuffix(".contacts")
+    names = () if episodes is None else episodes.name
+    return tuple(
+        file + name.removeprefix(UNNAMED) if not shown_name(name) else name for name in names
+    )
 
 
 @dataclass(frozen=True)

@@ -33,4 +33,6 @@ def one_sided_lines(result: ResultDict) -> list[str]:
 def _sides(pair: ResultDict) -> list[str]:
     """In how many frames a pair has contacts in one set alone, for each of both."""
     cells = {kind: pair[f"{kind}_cells"] for kind in SIDES}
-    return [f"{words} in {plural(cells[kind], 'frame')}" for kind, words in SIDES.items() if cells[kind]]
+    return [
+        f"{words} in {plural(cells[kind], 'frame')}" for kind, words in SIDES.items() if cells[kind]
+    ]
