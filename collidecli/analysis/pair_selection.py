@@ -37,8 +37,9 @@ class EventOptions:
     shapes and particle objects. include, exclude: a pair must have, and must not have, a shape or
     particle object whose path matches. bodies, exclude_bodies: a pair must have, and must not have,
     a body whose path matches. between: two patterns of paths of shapes, bodies or particle objects;
-    a pair must match one with each side; of several twos, one after another, those of any. worlds: numbers. frames: A:B:S. with_particles: contacts
-    of particles are counted. by_name: items of one path in several templates are one.
+    a pair must match one with each side; of several twos, one after another, those of any. worlds:
+    numbers. frames: A:B:S. with_particles: contacts of particles are counted. by_name: items of one
+    path in several templates are one.
     """
 
     threshold: float = 0.0

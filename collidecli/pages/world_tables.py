@@ -10,6 +10,8 @@ from collidecli.pages.quantities import ResultDict, length
 from collidecli.pages.tables import Column, pair_columns
 from collidecli.wording import count, plural
 
+NOTHING_STORED = "sizes, poses or meshes, if in anything: they are in the scene alone"
+"""Of templates that are equal in all that a contact set has of shapes."""
 MOST_SCORE = 100
 """Greatest score that a table states."""
 WORLD_COLUMNS: list[Column] = [
@@ -97,7 +99,7 @@ def differences_text(row: ResultDict) -> str:
             continue
         values = f"{_value(example['b'])} in place of {_value(example['a'])}"
         lines.append(f"{group['what']} of {example['path']}: {values}{more}")
-    return "\n".join(lines) or "no attribute that this file has"
+    return "\n".join(lines) or NOTHING_STORED
 
 
 def _value(value: Any) -> str:

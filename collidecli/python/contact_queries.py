@@ -119,11 +119,12 @@ class ContactQueries:
         contact. merge_gap: number of frames without touch that do not end an interval;
         merge_seconds: in place of it, time between touches [s]. include, exclude, bodies
         (`--body`), exclude_bodies, between: patterns, a sequence or a text with commas; of between
-        two, or the twos of several pairs one after another. worlds: numbers (`--world`). frames: "A:B:S", a slice or a number. sweep: of a set made with
-        sweep=True, with the columns enter_time, leave_time and missed, and with the touches in no
-        frame as last rows, as `collide events --sweep --csv` writes them. Raises InputError as
-        `collide events` does. Of an array of poses without times, begin_time, end_time and
-        deepest_time are numbers of frames, and `seconds` and merge_seconds raise InputError.
+        two, or the twos of several pairs one after another. worlds: numbers (`--world`). frames:
+        "A:B:S", a slice or a number. sweep: of a set made with sweep=True, with the columns
+        enter_time, leave_time and missed, and with the touches in no frame as last rows, as
+        `collide events --sweep --csv` writes them. Raises InputError as `collide events` does.
+        Of an array of poses without times, begin_time, end_time and deepest_time are numbers of
+        frames, and `seconds` and merge_seconds raise InputError.
         """
         threshold = (
             math.inf if threshold in ("any", math.inf) else checked_metres(threshold, "threshold")

@@ -190,9 +190,7 @@ def measure(command: list[str], variables: dict[str, str], folder: Path, into: M
     )
     into.wall.append(time.perf_counter() - begin)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    into.processor.append(
-        after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-    )
+    into.processor.append(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
 
 
 def read_costs(path: Path, into: Measured) -> None:
@@ -217,7 +215,9 @@ def spread(values: list[float], unit: float) -> str:
 
 @click.command()
 @click.argument(
-    "trees", nargs=-1, type=click.Path(exists=True, file_okay=False, resolve_path=True, path_type=Path)
+    "trees",
+    nargs=-1,
+    type=click.Path(exists=True, file_okay=False, resolve_path=True, path_type=Path),
 )
 @click.option("--repeats", default=7, show_default=True, help="Rounds, after one that warms up.")
 @click.option("--only", default="", help="Measure the scenes whose name begins so.")

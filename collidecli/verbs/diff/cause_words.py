@@ -7,6 +7,7 @@ from functools import partial
 
 from collidecli.pages.quantities import ResultDict
 from collidecli.pages.tables import Column, more_text
+from collidecli.verbs.diff.times import time_words
 from collidecli.verbs.diff.value_words import both_values, deviation, short
 from collidecli.wording import count, plural, some_names
 
@@ -122,7 +123,7 @@ def _body_line(row: ResultDict, worlds: bool) -> str:
 def _since(row: ResultDict, worlds: bool) -> str:
     """From when a joint or a body differs."""
     world = f", world {row['world']}" if worlds else ""
-    return f"from frame {row['frame']}{world}, t = {short(row['time'])} s"
+    return f"from frame {row['frame']}{world}{time_words(row['time'])}"
 
 
 def _most(row: ResultDict) -> str:

@@ -18,6 +18,7 @@ from collidecli.scene.recorded_joints import (
     joints_of_coordinates,
 )
 from collidecli.storage.contact_sets.reader import ContactSet
+from collidecli.verbs.diff.times import time_at
 
 if TYPE_CHECKING:
     from collidecli.verbs.diff.found_sources import FoundMotion
@@ -78,7 +79,7 @@ class JointChanges:
                     "name": joint.name,
                     "unit": joint.unit,
                     "frame": frame,
-                    "time": float(a.time[frame]),
+                    "time": time_at(a, frame),
                     "world": int(found.world[row]),
                     "most": float(found.most[row]),
                 }

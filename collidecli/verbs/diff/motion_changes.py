@@ -15,6 +15,7 @@ from collidecli.scene.model import GLOBAL_TEMPLATE
 from collidecli.storage.contact_sets.reader import ContactSet
 from collidecli.verbs.diff.body_trees import BodyName, body_rows, parents
 from collidecli.verbs.diff.joint_changes import JointChanges
+from collidecli.verbs.diff.times import time_at
 
 if TYPE_CHECKING:
     from collidecli.analysis.model_alignment import FrameAlignment
@@ -132,7 +133,7 @@ def _changes(
                 "parent": "" if parent is None else parent[1],
                 "with_parent": not moves_alone[row],
                 "frame": frame,
-                "time": float(a.time[frame]),
+                "time": time_at(a, frame),
                 "world": int(differences.world[row]),
                 "distance": float(differences.distance[row]),
                 "angle": float(differences.angle[row]),

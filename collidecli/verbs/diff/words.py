@@ -13,6 +13,7 @@ from collidecli.pages.verdicts import Finding, Verdict, markdown_rows, markdown_
 from collidecli.scene.contact_columns import group_words
 from collidecli.verbs.diff.cause_words import cause_columns, cause_lines
 from collidecli.verbs.diff.one_sided_pairs import one_sided_lines
+from collidecli.verbs.diff.times import time_words
 from collidecli.verbs.diff.value_words import both_values, deviation, short
 from collidecli.wording import count, plural
 
@@ -61,9 +62,8 @@ def cell_text(where: ResultDict) -> str:
     frame = f"frame {where['frame_a']}"
     if where["frame_b"] != where["frame_a"]:
         frame += f" (B: {where['frame_b']})"
-    time = where["time"]
     world = world_text(where["world"], where.get("episode", ""))
-    return f"{frame}, world {world}, t = {time if isinstance(time, str) else f'{time:.6g}'} s"
+    return f"{frame}, world {world}{time_words(where['time'])}"
 
 
 def model_line(difference: ResultDict) -> str:
@@ -86,8 +86,7 @@ def frame_lines(result: ResultDict) -> list[str]:
     for name in ("a", "b"):
         if (first := frames[f"first_only_{name}"]) is not None:
             many = plural(frames[f"only_{name}"], "frame")
-            when = f"t = {short(first['time'])} s"
-            which = f"frame {first['frame']}, step {first['step']}, {when}"
+            which = f"frame {first['frame']}, step {first['step']}{time_words(first['time'])}"
             lines.append(f"{many} only in {name.upper()}, the first: {which}")
     if frames["times_changed"]:
         many = plural(frames["times_changed"], "frame")
