@@ -9,8 +9,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from collidecli.analysis.differing_touches import DifferingTouches
+from collidecli.analysis.differing_touches import DifferingTouches, shared_touches
 from collidecli.analysis.event_stream import EventStream, shape_names
+from collidecli.analysis.local_names import local_names
 from collidecli.analysis.pair_selection import EventOptions, items_on_bodies, touch_notes
 from collidecli.analysis.set_source import (
     ContactSetSource,
@@ -453,6 +454,13 @@ def _world_totals(passes: Passes) -> WorldTotals:
         DifferingTouches(template, len(contacts.shapes), contacts.episodes, worlds),
         TimeBins(selected.frame_count, MAX_WORLD_BINS).of,
         has_distances=not passes.has_unknown_distances,
+        shared=shared_touches(
+            template,
+            local_names(contacts),
+            contacts.shapes.template,
+            contacts.episodes,
+            worlds,
+        ),
     )
 
 
