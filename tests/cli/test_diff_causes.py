@@ -235,7 +235,7 @@ def test_joints_that_one_recording_lacks_are_named(contact_set, collide):
     assert (joints["only_a"], joints["only_b"]) == (["elbow"], [])
     told = [
         "  recorded in A only: joints 'elbow'\n",
-        "  all joint positions that both recordings have are equal\n",
+        "  all joint positions that both recordings have are equal: the scenes' joints, or poses",
     ]
     collide.found("diff", a, "few.h5", told=told)
 
@@ -371,6 +371,27 @@ def test_other_content_of_a_scene_is_said_to_be_no_difference(contact_set, colli
     assert causes["pairs"]["scenes"] == 0
     shown = collide.found("diff", a, b)
     assert "no shape or body differs between the scenes: other content of their files does" in shown
+
+
+def test_an_added_shape_is_no_other_content_of_the_files(contact_set, collide):
+    """The line said that no shape differs between the scenes, below one that names the shape."""
+    a = contact_set("a")
+    wall = '<geom name="wall" type="box" size=".1 .1 .4" pos="0.62 0.05 .4"/>'
+    edit = ("<worldbody>", f"<worldbody>{wall}")
+    told = ["added: wall, a box", "no shape or body that both scenes have differs in size or pose"]
+    shown = collide.found("diff", a, contact_set("b", "motion.csv", edit), told=told)
+    assert "other content" not in shown
+
+
+def test_another_frame_rate_names_the_option_that_matches_times(contact_set, collide):
+    a = contact_set("a")
+    rows = np.loadtxt("motion.csv", delimiter=",", skiprows=1)
+    _write("motion2.csv", rows[::2])
+    b = contact_set("b", "motion2.csv")
+    told = "another time in 19 frames, by up to 0.19 s; --match-frames time compares frames of"
+    collide.found("diff", a, b, told=told)
+    matched = collide.verdict("diff", a, b, "--match-frames", "time")
+    assert matched["contacts"]["changed"] == matched["contacts"]["extra"] == 0
 
 
 def test_the_world_of_a_changed_pose_is_named(recorded, collide):

@@ -29,7 +29,12 @@ def cause_lines(result: ResultDict) -> list[str]:
     lines = _common_lines(result)
     if causes is None:
         return lines
-    return [*lines, *_scene_lines(causes), *_motion_lines(causes, result), *_pair_lines(causes)]
+    return [
+        *lines,
+        *_scene_lines(causes, result),
+        *_motion_lines(causes, result),
+        *_pair_lines(causes),
+    ]
 
 
 def _common_lines(result: ResultDict) -> list[str]:
@@ -47,10 +52,12 @@ def _common_lines(result: ResultDict) -> list[str]:
     return [*lines, *([f"  {common['scenes']}"] if common["scenes"] and not told else [])]
 
 
-def _scene_lines(causes: ResultDict) -> list[str]:
+def _scene_lines(causes: ResultDict, result: ResultDict) -> list[str]:
     scenes = causes["scenes"]
     if scenes["reason"]:
         return [scenes["reason"]]
+    if not scenes["differences"] and result["model"]["differences"]:
+        return ["no shape or body that both scenes have differs in size or pose"]
     if not scenes["differences"]:
         return ["no shape or body differs between the scenes: other content of their files does"]
     words = [plural(scenes["shape_count"], "shape")] if scenes["shape_count"] else []
@@ -105,7 +112,8 @@ def _joint_lines(joints: ResultDict | None, worlds: bool) -> list[str]:
         if names := joints[f"only_{side}"]:
             lines.append(f"  recorded in {side.upper()} only: joints {some_names(names)}")
     if joints["compared"] and not joints["differing"]:
-        lines.append("  all joint positions that both recordings have are equal")
+        equal = "all joint positions that both recordings have are equal"
+        lines.append(f"  {equal}: the scenes' joints, or poses of roots, differ")
     return lines
 
 

@@ -90,7 +90,11 @@ def frame_lines(result: ResultDict) -> list[str]:
             lines.append(f"{many} only in {name.upper()}, the first: {which}")
     if frames["times_changed"]:
         many = plural(frames["times_changed"], "frame")
-        lines.append(f"another time in {many}, by up to {short(frames['largest_time_change'])} s")
+        most = f"by up to {short(frames['largest_time_change'])} s"
+        fix = (
+            "; --match-frames time compares frames of equal times" if frames["by"] != "time" else ""
+        )
+        lines.append(f"another time in {many}, {most}{fix}")
     return lines
 
 
