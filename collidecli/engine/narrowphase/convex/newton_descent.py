@@ -62,7 +62,7 @@ class Descent:
     already found.
 
     normal: unit, a to b. height: h(normal) [m], minus the cores' signed distance. missed: |v - h n|
-    [m]. on_a: core a's point of v.
+    [m]. on_a: core a's point of v. off: v - h n [m], where `normal` is on a discontinuity.
     """
 
     found: int
@@ -70,6 +70,7 @@ class Descent:
     height: Real
     missed: Real
     on_a: Vec3
+    off: Vec3
 
 
 @wp.struct
@@ -238,6 +239,7 @@ def move_along_steps(
             result.on_a += t * step
         bit = depth_certificate.NONE if bit == roles.twin else roles.twin
     result.missed = wp.length(off)
+    result.off = off
     return result
 
 
@@ -305,7 +307,7 @@ def descend(
             roles = depth_certificate.roles_of(difference, active, normal)
             patch = w.patch
         else:
-            result = Descent(0, normal, height, Real(0.0), w.on_a)
+            result = Descent(0, normal, height, Real(0.0), w.on_a, Vec3())
             if taken.turn < SHORTEST_TURN:
                 if taken.is_valley:
                     result.found = 1
@@ -327,27 +329,67 @@ def descend(
 
 
 @wp.func
-def minimum_on_disc(difference: MinkowskiDifference, normal: Vec3) -> Descent:
-    """Minimum at a flat end of a cylinder or cone whose axis is within DISC_ANGLE of `normal`, if
-    there is one."""
-    axis_b = Vec3(difference.rotation[0, 2], difference.rotation[1, 2], difference.rotation[2, 2])
-    along_b = -wp.dot(normal, axis_b)
-    is_on_a = difference.a.type == CYLINDER or (difference.a.type == CONE and normal[2] < Real(0.0))
-    is_on_a = is_on_a and wp.abs(normal[2]) > DISC_ANGLE
-    is_on_b = difference.b.type == CYLINDER or (difference.b.type == CONE and along_b < Real(0.0))
-    if not is_on_a and not (is_on_b and wp.abs(along_b) > DISC_ANGLE):
-        return Descent()
-    axis = Vec3(Real(0.0), Real(0.0), wp.sign(normal[2])) if is_on_a else -wp.sign(along_b) * axis_b
+def minimum_along_axis(difference: MinkowskiDifference, axis: Vec3, is_on_a: bool) -> Descent:
+    """Minimum at the flat end of core a or b whose outward or inward normal is `axis`, from a to b;
+    found = 0 where the surface's point closest to the origin is not on the flat end."""
     radius = difference.a.size[0] if is_on_a else difference.b.size[0]
     w = difference_support(difference, axis)
     height = wp.dot(w.point, axis)
     center = Vec3(Real(0.0), Real(0.0), w.on_a[2])
     middle = w.point - w.on_a + center
     if not is_on_a:
+        axis_b = axis_of_b(difference)
         on_b = w.on_a - w.point
         end = wp.dot(on_b - difference.position, axis_b)
         middle = w.on_a - (difference.position + end * axis_b)
     off = height * axis - middle
     missed = wp.max(wp.length(off) - radius, Real(0.0))
     on_a = center + off if is_on_a else w.on_a
-    return Descent(wp.where(missed == Real(0.0), 1, 0), axis, height, missed, on_a)
+    return Descent(wp.where(missed == Real(0.0), 1, 0), axis, height, missed, on_a, Vec3())
+
+
+@wp.func
+def axis_of_b(difference: MinkowskiDifference) -> Vec3:
+    """Axis of core b in a's frame."""
+    rotation = difference.rotation
+    return Vec3(rotation[0, 2], rotation[1, 2], rotation[2, 2])
+
+
+@wp.func
+def minimum_on_disc(difference: MinkowskiDifference, normal: Vec3) -> Descent:
+    """Minimum at a flat end of a cylinder or cone whose axis is within DISC_ANGLE of `normal`, if
+    there is one."""
+    axis_b = axis_of_b(difference)
+    along_b = -wp.dot(normal, axis_b)
+    is_on_a = has_disc(difference.a.type, normal[2]) and wp.abs(normal[2]) > DISC_ANGLE
+    if not is_on_a and not (has_disc(difference.b.type, along_b) and wp.abs(along_b) > DISC_ANGLE):
+        return Descent()
+    axis = Vec3(Real(0.0), Real(0.0), wp.sign(normal[2])) if is_on_a else -wp.sign(along_b) * axis_b
+    return minimum_along_axis(difference, axis, is_on_a)
+
+
+@wp.func
+def has_disc(shape_type: int, along: Real) -> bool:
+    """Whether a core has a flat end on the side of its axis that has the sign of `along`."""
+    return shape_type == CYLINDER or (shape_type == CONE and along < Real(0.0))
+
+
+@wp.func
+def minimum_on_facing_disc(difference: MinkowskiDifference) -> Descent:
+    """The lower of the minima at the flat ends of a and b on the side of the other's centre, if
+    there is one.
+
+    A shape that stands or leans on a flat end has its least depth along that end's axis, from which
+    the guesses of the closest points may be many degrees away.
+    """
+    best = Descent()
+    if has_disc(difference.a.type, difference.position[2]):
+        axis = Vec3(Real(0.0), Real(0.0), wp.sign(difference.position[2]))
+        best = minimum_along_axis(difference, axis, True)
+    axis_b = axis_of_b(difference)
+    along_b = -wp.dot(difference.position, axis_b)
+    if has_disc(difference.b.type, along_b):
+        other = minimum_along_axis(difference, -wp.sign(along_b) * axis_b, False)
+        if best.found == 0 or (other.found == 1 and other.height < best.height):
+            best = other
+    return best

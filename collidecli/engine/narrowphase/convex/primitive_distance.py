@@ -24,8 +24,14 @@ from collidecli.engine.geometry.primitives import (
 from collidecli.engine.geometry.real import BOX, CAPSULE, CONE, CYLINDER, ELLIPSOID, UP, Real, Vec3
 from collidecli.engine.narrowphase.convex.box_cylinder import box_and_cylinder
 from collidecli.engine.narrowphase.convex.depth_certificate import is_least_depth
+from collidecli.engine.narrowphase.convex.ellipsoid_guess import normal_toward, touching_normal
 from collidecli.engine.narrowphase.convex.gjk import is_nearest
-from collidecli.engine.narrowphase.convex.newton_descent import Descent, descend, minimum_on_disc
+from collidecli.engine.narrowphase.convex.newton_descent import (
+    Descent,
+    descend,
+    minimum_on_disc,
+    minimum_on_facing_disc,
+)
 from collidecli.engine.narrowphase.convex.polytope import WITNESS_MISS
 
 # ruff: noqa: F811
@@ -35,6 +41,9 @@ INSET = wp.constant(Real(0.3))
 """Inset of smaller cores relative to their least half width, twice as much in the third attempt.
 Measured on settled piles: three of four pairs of overlapping cylinders are decided by the first,
 half of the others by the second."""
+
+LEAVING = wp.constant(Real(0.02))
+"""Angle [rad] to a discontinuity on which a minimum is not, at which another descent begins."""
 
 ATTEMPTS = wp.constant(5)
 """Maximum number of descents from guesses, see `discontinuities_of`."""
@@ -104,7 +113,7 @@ def nearest_on_core(shape_type: int, size: Vec3, radius: Real, point: Vec3) -> S
         if wp.dot(scaled, scaled) <= Real(1.0):
             result.point = point
         elif square > Real(0.0):
-            result = core_support(shape_type, size, radius, point / wp.sqrt(square))
+            result = core_support(shape_type, size, radius, normal_toward(size, point))
     return result
 
 
@@ -200,9 +209,18 @@ def inset_core(shape_type: int, size: Vec3, inset: Real) -> Vec3:
 
 
 @wp.func
+def guess_of_ellipsoids(difference: MinkowskiDifference) -> Guess:
+    """Guess of the normal of two ellipsoids, without a distance."""
+    normal = touching_normal(difference)
+    return Guess(normal, Real(0.0), 0, wp.where(normal == Vec3(), 0, 1))
+
+
+@wp.func
 def guess_by_inset(difference: MinkowskiDifference, inset: Real) -> Guess:
     """`guess_nearest` of smaller cores, which are separated where the cores overlap by less than
     their inset."""
+    if difference.a.type == ELLIPSOID and difference.b.type == ELLIPSOID:
+        return guess_of_ellipsoids(difference)
     inner = difference
     inner.a.size = inset_core(difference.a.type, difference.a.size, inset)
     inner.b.size = inset_core(difference.b.type, difference.b.size, inset)
@@ -216,6 +234,24 @@ def is_depth(difference: MinkowskiDifference, minimum: Descent, scale: Real) -> 
     if minimum.found != 1 or minimum.missed > WITNESS_MISS * scale or minimum.height <= Real(0.0):
         return False
     return is_least_depth(difference, minimum.normal, minimum.height)
+
+
+@wp.func
+def may_have_disc(difference: MinkowskiDifference) -> bool:
+    """Whether a core has flat ends."""
+    type_a = difference.a.type
+    type_b = difference.b.type
+    return type_a == CYLINDER or type_a == CONE or type_b == CYLINDER or type_b == CONE
+
+
+@wp.func(inline=False)
+def minimum_beside(difference: MinkowskiDifference, minimum: Descent, scale: Real) -> Descent:
+    """Local minimum beside a minimum on a discontinuity whose v is beyond an end of the step: on
+    the patch of that end; found = 0 for other minima."""
+    if minimum.found != 1 or minimum.missed <= WITNESS_MISS * scale:
+        return Descent()
+    aside = wp.normalize(minimum.normal - LEAVING / minimum.missed * minimum.off)
+    return descend(difference, aside, 0, scale, Vec3(), difference_support(difference, aside))
 
 
 @wp.func(inline=False)
@@ -247,15 +283,43 @@ def discontinuities_of(guessed: int, attempt: int) -> int:
 
 
 @wp.func
-def by_newton(difference: MinkowskiDifference, max_separation: Real) -> EarlyOut:
-    """Signed distance by Newton's method from guesses of the closest points, of the cores and then
-    of smaller ones."""
-    largest_a = wp.max(difference.a.size)
-    largest_b = wp.max(difference.b.size)
-    scale = largest_a + largest_b
-    # Shapes that touch have overlapping cores if neither is rounded: the guess of the cores
-    # themselves is of no use.
-    attempt = wp.where(difference.radius_a + difference.radius_b > Real(0.0), 0, 1)
+def is_decided(difference: MinkowskiDifference, minimum: Descent, scale: Real) -> bool:
+    """Whether a minimum is the distance of separated cores, or proved to be the depth."""
+    return is_nearest(minimum, scale) or is_depth(difference, minimum, scale)
+
+
+@wp.func
+def decided(minimum: Descent) -> EarlyOut:
+    """DECIDED, with the distance of a minimum."""
+    return EarlyOut(DECIDED, -minimum.height, minimum.normal, minimum.on_a)
+
+
+@wp.func
+def has_discs(difference: MinkowskiDifference) -> bool:
+    """Whether a core has flat ends."""
+    type_a = difference.a.type
+    type_b = difference.b.type
+    return type_a == CYLINDER or type_a == CONE or type_b == CYLINDER or type_b == CONE
+
+
+@wp.func(inline=False)
+def by_smaller_cores(
+    difference: MinkowskiDifference,
+    max_separation: Real,
+    scale: Real,
+    first_attempt: int,
+    first: Descent,
+) -> EarlyOut:
+    """Signed distance by Newton's method beside a minimum that was found first, at a flat end, and
+    from guesses of the closest points of smaller cores.
+
+    first_attempt: number of the first guess. first: what a descent from the guess before found.
+    """
+    minimum = minimum_beside(difference, first, scale)
+    if is_decided(difference, minimum, scale):
+        return decided(minimum)
+    disc = Descent()
+    attempt = first_attempt
     while attempt < ATTEMPTS:
         guess = guess_by_inset(difference, INSET * Real(wp.where(attempt < 3, attempt, 1)))
         along = Vertex()
@@ -265,13 +329,45 @@ def by_newton(difference: MinkowskiDifference, max_separation: Real) -> EarlyOut
             height = wp.dot(along.point, guess.normal)
         if height < Real(0.0) and -height > max_separation:
             return EarlyOut(FAR, -height, guess.normal, Vec3())
+        if attempt == 1 and height >= Real(0.0) and has_discs(difference):
+            disc = minimum_on_facing_disc(difference)
+            if disc.height <= height and is_decided(difference, disc, scale):
+                return decided(disc)
         discontinuities = discontinuities_of(guess.discontinuities, attempt)
-        if guess.is_valid == 1 and (attempt > 0 or height < Real(0.0)) and discontinuities >= 0:
+        if guess.is_valid == 1 and discontinuities >= 0:
             minimum = minimum_from(difference, guess, discontinuities, scale, along)
-            if is_nearest(minimum, scale) or is_depth(difference, minimum, scale):
-                return EarlyOut(DECIDED, -minimum.height, minimum.normal, minimum.on_a)
+            is_tried = disc.found == 1 and minimum.normal == disc.normal
+            if not is_tried and is_decided(difference, minimum, scale):
+                return decided(minimum)
+            minimum = minimum_beside(difference, minimum, scale)
+            if is_decided(difference, minimum, scale):
+                return decided(minimum)
         attempt += 1
     return undecided(difference)
+
+
+@wp.func
+def by_newton(difference: MinkowskiDifference, max_separation: Real) -> EarlyOut:
+    """Signed distance by Newton's method from guesses of the closest points, of the cores and then
+    of smaller ones."""
+    scale = wp.max(difference.a.size) + wp.max(difference.b.size)
+    # Shapes that touch have overlapping cores if neither is rounded: the guess of the cores
+    # themselves is of no use, and a flat end is tried first.
+    attempt = wp.where(difference.radius_a + difference.radius_b > Real(0.0), 0, 1)
+    minimum = Descent()
+    if attempt == 0 or not has_discs(difference):
+        guess = guess_by_inset(difference, INSET * Real(attempt))
+        if guess.is_valid == 1:
+            along = difference_support(difference, guess.normal)
+            height = wp.dot(along.point, guess.normal)
+            if height < Real(0.0) and -height > max_separation:
+                return EarlyOut(FAR, -height, guess.normal, Vec3())
+            if height < Real(0.0) or attempt == 1:
+                minimum = minimum_from(difference, guess, guess.discontinuities, scale, along)
+                if is_decided(difference, minimum, scale):
+                    return decided(minimum)
+                attempt += 1
+    return by_smaller_cores(difference, max_separation, scale, wp.max(attempt, 1), minimum)
 
 
 @wp.func
