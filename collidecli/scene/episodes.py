@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -25,7 +24,9 @@ def shown_name(name: str) -> str:
 def row_names(episodes: Episodes | None, path: str) -> tuple[str, ...]:
     """The names of the episodes of a contact set in rows of tables, which may stand without the
     set: that of the file for one that the recording does not name. path: of the set."""
-    file = Path(path).stem.removesuffix(".contacts")
+    file = path.replace("\\", "/").rpartition("/")[2]
+    for ending in (".h5", ".hdf5", ".contacts"):
+        file = file.removesuffix(ending)
     names = () if episodes is None else episodes.name
     return tuple(
         file + name.removeprefix(UNNAMED) if not shown_name(name) else name for name in names
