@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -51,6 +52,29 @@ class DifferingPairs(Rows):
         )
 
 
+@dataclass(frozen=True)
+class SharedNames:
+    """Names that shapes of several templates share.
+
+    row: int64[S], the first shape with the name of each. text: of each shape, the name.
+    of_template: bool[T, S], whether a template has the name of which a shape is the first.
+    """
+
+    row: np.ndarray
+    text: tuple[str, ...]
+    of_template: np.ndarray
+
+    @classmethod
+    def of(cls, text: Sequence[str], template: np.ndarray, count: int) -> SharedNames:
+        """template: int[S] of each shape, -1 in every world. count: of templates."""
+        first: dict[str, int] = {}
+        row = np.array([first.setdefault(name, at) for at, name in enumerate(text)], np.int64)
+        has = np.zeros((count, len(text)), bool)
+        for at, number in enumerate(template.tolist()):
+            has[number if number >= 0 else slice(None), row[at]] = True
+        return cls(row.reshape(len(text)), tuple(text), has)
+
+
 class DifferingTouches:
     """Differing touches of worlds, block by block.
 
@@ -61,6 +85,8 @@ class DifferingTouches:
     Args:
         world_template: int[W], the template of each world. shape_count: of the set.
         worlds: int[W], their numbers in `episodes`; None is all in order.
+        shared: names of the shapes, by which the worlds of all templates are compared together;
+            None compares those of each template.
     """
 
     def __init__(
@@ -69,10 +95,14 @@ class DifferingTouches:
         shape_count: int,
         episodes: Episodes | None = None,
         worlds: np.ndarray | None = None,
+        shared: SharedNames | None = None,
     ) -> None:
         count = len(world_template)
         self.world_count = count
-        _, self._template = np.unique(world_template, return_inverse=True)
+        self._shared = shared
+        self._own_template = world_template
+        compared = world_template if shared is None else np.zeros(count, np.int64)
+        _, self._template = np.unique(compared, return_inverse=True)
         self._numbers = np.arange(count) if worlds is None else np.asarray(worlds)
         self._members = [
             np.flatnonzero(self._template == template)
@@ -91,6 +121,8 @@ class DifferingTouches:
         if len(self._members) == self.world_count:
             return  # each world is the only one of its template
         shapes = (touches.shape0.astype(np.int64), touches.shape1.astype(np.int64))
+        if self._shared is not None:
+            shapes = tuple(self._shared.row[side] for side in shapes)
         pair = np.minimum(*shapes) * self._shape_count + np.maximum(*shapes)
         rows = np.concatenate([self._waiting, np.stack([touches.cell, pair])], axis=1)
         is_whole = rows[0] < end_cell // self.world_count * self.world_count
@@ -102,6 +134,11 @@ class DifferingTouches:
         if len(self._parts) > 1:
             self._parts = [DifferingPairs.chained(*self._parts).summed()]
         return self._parts[0]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the shapes, where worlds of all templates are compared; else none."""
+        return () if self._shared is None else self._shared.text
 
     def counts(self) -> np.ndarray:
         """int64[W]: number of differing touches of each world."""
@@ -158,7 +195,7 @@ class DifferingTouches:
         row, column = np.divmod(touch[start], len(pairs))
         frame, template = np.divmod(row, len(self._members))
         frame += first
-        is_common = 2 * counts > self._recorded_counts(frame, template)
+        is_common = 2 * counts > self._recorded_counts(frame, template, pairs[column])
         is_more = np.repeat(~is_common, counts)
         of_row = np.repeat(np.arange(len(start)), counts)[is_more]
         self._parts.append(_more(world[is_more], column[of_row], frame[of_row], pairs))
@@ -170,12 +207,29 @@ class DifferingTouches:
             for begin in range(0, len(own), step):
                 part = own[begin : begin + step]
                 lacks = self._lacks(members, world, start[part], counts[part], frame[part])
+                if self._shared is not None:
+                    lacks &= self._has(pairs[column[part]])[:, self._own_template[members]]
                 self._parts.append(_fewer(lacks, members, pairs[column[part]], frame[part]))
         if sum(map(len, self._parts[1:])) > max(LEAST_ROWS, len(self._parts[0])):
             self.pairs()
 
-    def _recorded_counts(self, frame: np.ndarray, template: np.ndarray) -> np.ndarray:
-        """int64[n]: number of worlds of each template that are recorded in each frame."""
+    def _has(self, pair: np.ndarray) -> np.ndarray:
+        """bool[n, templates]: whether a template has both shapes of each pair of names."""
+        assert self._shared is not None
+        has = self._shared.of_template
+        return (has[:, pair // self._shape_count] & has[:, pair % self._shape_count]).T
+
+    def _recorded_counts(
+        self, frame: np.ndarray, template: np.ndarray, pair: np.ndarray
+    ) -> np.ndarray:
+        """int64[n]: number of worlds of each template that are recorded in each frame; of all
+        templates those that have the pair of names."""
+        if self._shared is not None:
+            frames, row = np.unique(frame, return_inverse=True)
+            number = np.zeros((len(frames), len(self._shared.of_template)), np.int64)
+            recorded = self._is_recorded(frames[:, None], np.arange(self.world_count))
+            np.add.at(number.T, self._own_template, recorded.T.astype(np.int64))
+            return (number[row] * self._has(pair)).sum(axis=1)
         if self._episodes is None:
             return np.array([len(members) for members in self._members])[template]
         frames, row = np.unique(frame, return_inverse=True)
@@ -202,6 +256,22 @@ class DifferingTouches:
         if self._episodes is not None:
             lacks &= self._is_recorded(frame[:, None], members)
         return lacks
+
+
+def shared_touches(
+    world_template: np.ndarray,
+    names: Sequence[str],
+    template: np.ndarray,
+    episodes: Episodes | None = None,
+    worlds: np.ndarray | None = None,
+) -> DifferingTouches | None:
+    """Differing touches of the worlds of all templates by names that shapes share; None for one
+    template. names, template: of each shape. See `DifferingTouches`."""
+    if len(np.unique(world_template)) < 2:
+        return None
+    count = int(max(world_template.max(), template.max(initial=0))) + 1
+    shared = SharedNames.of(names, template, count)
+    return DifferingTouches(world_template, len(names), episodes, worlds, shared)
 
 
 def _more(

@@ -37,6 +37,7 @@ from collidecli.analysis.touching_rows import UNKNOWN_DISTANCE, touching_blocks
 from collidecli.errors import InputError
 from collidecli.results.result import Progress
 from collidecli.scene.contact_columns import ContactBlock
+from collidecli.scene.episodes import row_names
 from collidecli.scene.motion import check_seconds
 from collidecli.scene.option_values import EVENT_COLUMNS, EVENT_THINGS
 from collidecli.storage.contact_sets.reader import ContactSet, read_ahead
@@ -95,19 +96,26 @@ class EventStream:
         """See `interval_rows`."""
         return interval_rows(intervals, self.frames, self.keys, self.by)
 
-    def columns(self, intervals: Intervals) -> dict[str, np.ndarray]:
+    def columns(self, intervals: Intervals, recorded_names: bool = False) -> dict[str, np.ndarray]:
         """The rows, with paths and names of episodes as objects of type str in place of their
-        numbers."""
+        numbers. recorded_names: see `table`."""
         return {
             column.name: values if column.words is None else np.array(column.words, object)[values]
-            for column, values in zip(self.table(), self.rows(intervals).values(), strict=True)
+            for column, values in zip(
+                self.table(recorded_names), self.rows(intervals).values(), strict=True
+            )
         }
 
-    def table(self) -> tuple[TableColumn, ...]:
-        """Descriptions of the columns of a file of `rows`."""
+    def table(self, recorded_names: bool = False) -> tuple[TableColumn, ...]:
+        """Descriptions of the columns of a file of `rows`. recorded_names: of episodes, as the
+        contact set has them, in place of `row_names`."""
         episodes = self.frames.episodes
+        given = () if episodes is None else episodes.name
         words = dict.fromkeys(EVENT_COLUMNS[self.by], self.keys.paths)
-        words["episode"] = ("", *(() if episodes is None else episodes.name))
+        words["episode"] = (
+            "",
+            *(given if recorded_names else row_names(episodes, self.contacts.path)),
+        )
         units = {**COLUMN_UNITS, **dict.fromkeys(TIME_COLUMNS, self.contacts.time_unit)}
         return tuple(
             TableColumn(

@@ -8,6 +8,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from collidecli.analysis.deepest import deepest_order
 from collidecli.analysis.touch_graph import Rows
 from collidecli.analysis.touch_intervals import touches
 from collidecli.analysis.touching_rows import UNKNOWN_DISTANCE
@@ -45,7 +46,8 @@ class PairDepths(Rows):
         deepest row."""
         if not len(self):
             return self
-        order = np.lexsort((self.cell, -self.depth, of))
+        order = deepest_order(-self.depth, self.cell, self.key)
+        order = order[np.argsort(of[order], kind="stable")]
         both = self.take(order)
         of = of[order]
         start = np.flatnonzero(np.concatenate([[True], of[1:] > of[:-1]]))
@@ -88,9 +90,10 @@ class MotionDepths:
         depth: np.ndarray,
         limit: np.ndarray,
         classes: dict[str, np.ndarray],
+        name: np.ndarray,
     ) -> None:
         """Adds the depths of `depths_of`. limit: float[n] of each row's pair [m], infinite for
-        none. classes: bool[n], the rows of each class.
+        none. classes: bool[n], the rows of each class. name: int64[n], the pair of names of each.
         """
         over = depth > limit.astype(np.float32)
         ones = np.ones(len(key), np.int64)
@@ -98,14 +101,14 @@ class MotionDepths:
         self.pairs = self.pairs.joined(
             PairDepths(key, depth, cell, ones, over.astype(np.int64), start)
         )
-        # of equal depths the pair of the least key is written last
-        order = np.lexsort((-key, depth))
         np.maximum.at(self.depth, cell, depth)
+        # of one cell the first row of the order is written last
+        order = deepest_order(-depth, cell, name)[::-1]
         ordered = order[depth[order] == self.depth[cell[order]]]
         self.deepest[cell[ordered]] = key[ordered]
         self.usable[cell[over]] = False
-        for name, rows in classes.items():
-            of_class = self.by_class.setdefault(name, np.zeros_like(self.depth))
+        for class_name, rows in classes.items():
+            of_class = self.by_class.setdefault(class_name, np.zeros_like(self.depth))
             np.maximum.at(of_class, cell[rows], depth[rows])
 
 

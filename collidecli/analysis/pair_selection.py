@@ -37,8 +37,9 @@ class EventOptions:
     shapes and particle objects. include, exclude: a pair must have, and must not have, a shape or
     particle object whose path matches. bodies, exclude_bodies: a pair must have, and must not have,
     a body whose path matches. between: two patterns of paths of shapes, bodies or particle objects;
-    a pair must match one with each side. worlds: numbers. frames: A:B:S. with_particles: contacts
-    of particles are counted. by_name: items of one path in several templates are one.
+    a pair must match one with each side; of several twos, one after another, those of any. worlds:
+    numbers. frames: A:B:S. with_particles: contacts of particles are counted. by_name: items of one
+    path in several templates are one.
     """
 
     threshold: float = 0.0
@@ -163,7 +164,7 @@ class PairSelection:
     """Selected pairs of the items of `touching_blocks`.
 
     Masks bool[items]: a pair has an item in each of `one`, both items in `both`, and one in each of
-    `sides`.
+    two `sides`, of one of them.
     """
 
     def __init__(self, contacts: ContactSet, options: EventOptions) -> None:
@@ -180,9 +181,10 @@ class PairSelection:
         out += [items_on_bodies(contacts, bodies, "--exclude-body")] if bodies else []
         self.one = [mask[row] for mask in masks]
         self.both = ~np.logical_or.reduce(out)[row] if out else None
-        self.sides = None
-        if options.between:
-            self.sides = Sides(*(side[row] for side in items.sides(options.between, "--between")))
+        self.sides = [
+            Sides(*(side[row] for side in items.sides(options.between[at : at + 2], "--between")))
+            for at in range(0, len(options.between), 2)
+        ]
 
     def of_rows(
         self, shape0: np.ndarray, shape1: np.ndarray, selected: np.ndarray | None
@@ -191,8 +193,8 @@ class PairSelection:
         masks = [mask[shape0] | mask[shape1] for mask in self.one]
         if self.both is not None:
             masks.append(self.both[shape0] & self.both[shape1])
-        if self.sides is not None:
-            masks.append(self.sides.of_pairs(shape0, shape1))
+        if self.sides:
+            masks.append(np.any([sides.of_pairs(shape0, shape1) for sides in self.sides], axis=0))
         for mask in masks:
             selected = mask if selected is None else selected & mask
         return selected

@@ -84,5 +84,10 @@ def _distance_and_chord(a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.nd
     """Distance of the origins [m], and of the unit quaternions up to their sign, of which four
     times the arcsine of half is the angle."""
     distance = np.linalg.norm(a[..., :3] - b[..., :3], axis=-1)
-    chords = (np.linalg.norm(a[..., 3:] + sign * b[..., 3:], axis=-1) for sign in (-1.0, 1.0))
-    return distance, np.minimum(*chords)
+    return distance, chord_of_quaternions(a[..., 3:], b[..., 3:])
+
+
+def chord_of_quaternions(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """float64[...]: distance of unit quaternions up to their sign; four times the arcsine of half
+    is the angle of the rotation between them."""
+    return np.minimum(*(np.linalg.norm(a + sign * b, axis=-1) for sign in (-1.0, 1.0)))

@@ -9,6 +9,7 @@ import h5py
 import numpy as np
 
 from collidecli.results.result import Result
+from collidecli.scene.motion import SECOND
 from collidecli.storage.contact_sets.reader import ContactSet
 from collidecli.storage.h5_files import open_h5, text_of
 from collidecli.storage.process_activity import structure
@@ -17,7 +18,7 @@ from collidecli.storage.process_activity import structure
 @dataclass(frozen=True, kw_only=True)
 class ContactSetSource(Result, optional=("engine",)):
     """Origin and size of a contact set, without its contacts. shape_types: count by type. Times
-    [s].
+    [s]; start and end are None where they are unknown.
 
     episodes: name, world, first_frame, frame_count and seconds of each; empty without
     demonstrations. duration: recorded time; of demonstrations their sum. engine: attributes of
@@ -48,7 +49,8 @@ def contact_set_source(contacts: ContactSet) -> dict[str, Any]:
     """The fields of `ContactSetSource` by name."""
     episodes = contacts.episodes
     time = contacts.time
-    ends = (float(time[0]), float(time[-1])) if contacts.frame_count else (None, None)
+    has_times = contacts.frame_count > 0 and contacts.time_unit == SECOND
+    ends = (float(time[0]), float(time[-1])) if has_times else (None, None)
     types, counts = np.unique(np.array(contacts.shapes.type, str), return_counts=True)
     return {
         "file": contacts.path,

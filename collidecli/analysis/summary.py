@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from collidecli.analysis.deepest import deepest_order
 from collidecli.analysis.touch_graph import Rows
 from collidecli.analysis.touch_intervals import Names
 from collidecli.scene.contact_columns import ContactBlock, pair_begins
@@ -146,6 +147,10 @@ class PairTotals(Rows):
     def joined(self, later: PairTotals) -> PairTotals:
         """The totals including those of later cells."""
         return PairTotals.chained(self, later)._summed()
+
+    def deepest_order(self) -> np.ndarray:
+        """int64[n]: the rows, the deepest pair first."""
+        return deepest_order(self.least, self.at, self.key)
 
     def _summed(self) -> PairTotals:
         if not len(self):

@@ -9,6 +9,7 @@ from itertools import islice
 
 import numpy as np
 
+from collidecli.analysis.deepest import deepest_order
 from collidecli.analysis.summary import touches_of
 from collidecli.analysis.touch_intervals import Names
 from collidecli.scene.contact_columns import OF_STEPS, ContactBlock, shapes_of
@@ -113,8 +114,9 @@ class Tally:
     """Counts of contacts and touching contacts of pairs of shapes by name, and the deepest contact,
     block by block.
 
-    deepest: (distance, (shape0, shape1), cell), or None without a contact of a finite distance;
-    triggers, bool[S] if any, do not count.
+    deepest: (distance, (shape0, shape1), cell), by the first shapes of their names, the first in
+    `deepest_order`; None without a contact of a finite distance. triggers, bool[S] if any, do not
+    count.
     """
 
     def __init__(self, names: Names, trigger: np.ndarray | None = None) -> None:
@@ -190,14 +192,17 @@ class Tally:
             row = int(np.argmin(np.nan_to_num(distances, nan=np.inf, neginf=np.inf)))
         distance = float(distances[row])
         if np.isfinite(distance) and (self.deepest is None or distance < self.deepest[0]):
-            cell = block.first_cell + int(
-                np.searchsorted(np.cumsum(block.cell_counts), row, side="right")
-            )
-            self.deepest = (
-                distance,
-                (int(columns["shape0"][row]), int(columns["shape1"][row])),
-                cell,
-            )
+            self.deepest = self._first_of_equal(block, keys, np.flatnonzero(distances == distance))
+
+    def _first_of_equal(
+        self, block: ContactBlock, keys: np.ndarray, rows: np.ndarray
+    ) -> tuple[float, tuple[int, int], int]:
+        """The value of `deepest` of rows of equal distances. keys: of the pairs of all rows."""
+        distance = block.columns["distance"][rows]
+        cell = np.searchsorted(np.cumsum(block.cell_counts), rows, side="right")
+        first = deepest_order(distance, cell, keys[rows])[0]
+        pair = divmod(int(keys[rows[first]]), self._shape_count)
+        return float(distance[first]), pair, block.first_cell + int(cell[first])
 
     def _keys(self, shape0: np.ndarray, shape1: np.ndarray) -> np.ndarray:
         one, other = self._names.pair(shape0, shape1)

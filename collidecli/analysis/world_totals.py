@@ -22,6 +22,9 @@ DIFFERING = "differing_touches"
 QUANTITIES = ("contacts", "touches", "depth", DIFFERING)
 """What the deviations of worlds are of: the last from the median of their template, the others from
 that of all worlds."""
+LEAST_ALIKE = 3
+"""Worlds of a template, with fewer of which its worlds are compared with those of all templates: of
+two no touch is that of most."""
 LEAST_WORLDS = 8
 """With fewer worlds none is an outlier: a median deviation of so few is no estimate."""
 
@@ -34,7 +37,8 @@ class WorldTotals:
     first frame of it, -1 without one. series: int64[bins, W], contacts, if bins of frames are
     given.
 
-    differing: of the templates of the worlds, without touches yet. has_distances: False for the
+    differing: of the templates of the worlds, without touches yet. shared: of the worlds of all
+    templates, where templates have fewer worlds than LEAST_ALIKE. has_distances: False for the
     rows of a set of touches, each of which touches.
 
     Contacts with a trigger count, and have no depth.
@@ -46,6 +50,7 @@ class WorldTotals:
         bin_of: np.ndarray | None = None,
         trigger: np.ndarray | None = None,
         has_distances: bool = True,
+        shared: DifferingTouches | None = None,
     ) -> None:
         world_count = differing.world_count
         self.contacts = np.zeros(world_count, np.int64)
@@ -53,6 +58,10 @@ class WorldTotals:
         self.deepest = np.full(world_count, np.inf)
         self.frame = np.full(world_count, -1, np.int64)
         self.differing = differing
+        self._shared = shared
+        sizes = {world: len(rows) for rows in differing.templates() for world in rows.tolist()}
+        few = np.array([sizes[world] < LEAST_ALIKE for world in range(world_count)], bool)
+        self._is_shared = few & (shared is not None)
         self._has_distances = has_distances
         self._bin_of = bin_of
         self._trigger = trigger if trigger is not None and trigger.any() else None
@@ -70,7 +79,9 @@ class WorldTotals:
         frame, world = np.divmod(touches.cell, worlds)
         is_touching = (touches.distance <= 0.0) | (not self._has_distances)
         np.add.at(self.touches, world[is_touching], 1)
-        self.differing.add(touches.take(is_touching), block.first_cell + len(block.cell_counts))
+        for one in (self.differing, self._shared):
+            if one is not None:
+                one.add(touches.take(is_touching), block.first_cell + len(block.cell_counts))
         solid = np.isfinite(touches.distance)
         if self._trigger is not None:
             solid &= ~(self._trigger[touches.shape0] | self._trigger[touches.shape1])
@@ -84,11 +95,19 @@ class WorldTotals:
         self.deepest[world[lower]] = distance[lower]
         self.frame[world[lower]] = frame[lower]
 
+    def _differing_counts(self) -> np.ndarray:
+        """int64[W]: differing touches of each world, of those of a small template from the worlds
+        of all."""
+        own = self.differing.counts()
+        return (
+            own if self._shared is None else np.where(self._is_shared, self._shared.counts(), own)
+        )
+
     @property
     def _values(self) -> dict[str, np.ndarray]:
         """float64[W]: the values of the worlds by QUANTITIES."""
         depth = np.where(np.isfinite(self.deepest), np.maximum(0.0, -self.deepest), 0.0)
-        values = (self.contacts, self.touches, depth, self.differing.counts())
+        values = (self.contacts, self.touches, depth, self._differing_counts())
         return {
             name: of_name.astype(np.float64)
             for name, of_name in zip(QUANTITIES, values, strict=True)
@@ -109,6 +128,11 @@ class WorldTotals:
                 medians[row, worlds] = np.median(own) if len(own) else 0.0
                 if len(own) >= LEAST_WORLDS:
                     scores[row, worlds] = _scores(own, least, name == DIFFERING)
+        if self._shared is not None and len(self.contacts) >= LEAST_WORLDS:
+            counts = self._shared.counts().astype(np.float64)
+            few = self._is_shared
+            scores[-1, few] = _scores(counts, LEAST_COUNT, True)[few]
+            medians[-1, few] = np.median(counts)
         return scores, medians
 
     def rows(
@@ -123,13 +147,14 @@ class WorldTotals:
         score: the greatest of `scores`. score_of: the one of QUANTITIES that it is of, and median:
         its median over the worlds, a depth in m; both None where no world is scored.
         differing_touches: their number, differing_score: its score, differing_pairs: see
-        `DifferingTouches.listed`, with paths.
+        `DifferingTouches.listed`, with paths, or names in the environment where differing_from,
+        the worlds that this one is compared with, is "all worlds" and not "template".
         """
         numbers = list(worlds) or list(range(len(self.contacts)))
         of_quantities, medians = self.scores()
         scores = of_quantities.max(axis=0)
         is_scored = len(self.contacts) >= LEAST_WORLDS
-        differing = self.differing.counts()
+        differing = self._differing_counts()
         rows = []
         for row in np.lexsort((np.arange(len(scores)), -scores)).tolist():
             deepest = float(self.deepest[row])
@@ -148,13 +173,22 @@ class WorldTotals:
                     "outlier": bool(scores[row] > OUTLIER_SCORE),
                     "differing_touches": int(differing[row]),
                     "differing_score": round(float(of_quantities[-1, row]), 3),
-                    "differing_pairs": [
-                        {**pair, **{end: paths[pair[end]] for end in ("shape0", "shape1")}}
-                        for pair in self.differing.listed(row)
-                    ],
+                    "differing_from": "all worlds" if self._is_shared[row] else "template",
+                    "differing_pairs": self._differing_pairs(row, paths),
                 }
             )
         return rows
+
+    def _differing_pairs(self, world: int, paths: Sequence[str]) -> list[dict[str, Any]]:
+        """The pairs with the most differing touches of a world, by paths or shared names."""
+        found = self.differing
+        if self._shared is not None and self._is_shared[world]:
+            found = self._shared
+            paths = found.names or paths
+        return [
+            {**pair, **{end: paths[pair[end]] for end in ("shape0", "shape1")}}
+            for pair in found.listed(world)
+        ]
 
 
 def _scores(values: np.ndarray, least: float, above: bool) -> np.ndarray:

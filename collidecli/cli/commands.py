@@ -102,9 +102,10 @@ class Verb(click.Command):
             )
             for parameter, number in times.items():
                 if number > 1 and not (parameter.multiple or parameter.is_flag):
-                    raise click.UsageError(
-                        f"{parameter.opts[-1]} is given {number} times and takes one value.", ctx
-                    )
+                    words = f"{parameter.opts[-1]} is given {number} times and takes one value"
+                    several = ": 're:a|b' is a pattern of several names"
+                    hint = several if isinstance(parameter.type, PatternPair) else ""
+                    raise click.UsageError(f"{words}{hint}.", ctx)
             return parsed
 
         parser.parse_args = parse_once

@@ -227,5 +227,8 @@ repeated_setting = partial(click.option, cls=_RepeatableSetting, multiple=True)
 or file."""
 repeated_names = partial(click.option, cls=_RepeatedSetting, type=NAMES, multiple=True)
 """A decorator that adds a repeatable `Setting` with lists of texts; its value is a tuple of all."""
+repeated_values = partial(click.option, cls=_Repeatable, multiple=True)
+"""A decorator that adds a repeatable option of one verb; its value is a tuple of values, one from a
+variable or file."""
 repeated = partial(click.option, cls=_Repeated, type=NAMES, multiple=True)
 """A decorator that adds a repeatable option of one verb; its value is a tuple of texts."""

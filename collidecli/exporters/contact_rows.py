@@ -9,6 +9,7 @@ import numpy as np
 
 from collidecli.errors import InputError
 from collidecli.scene.contact_columns import KIND_UNKNOWN, Column
+from collidecli.scene.episodes import row_names
 from collidecli.storage.contact_sets.row_rules import check_body_rows
 from collidecli.storage.flat_tables import TableColumn, cell_columns
 
@@ -30,11 +31,12 @@ class ContactRows:
         shapes = selected.contacts.shapes
         contacts = selected.contacts
         self._episodes = contacts.episodes
+        names = row_names(self._episodes, contacts.path)
         bodies = ("", *contacts.body_path)
         objects = contacts.particle_objects.path
         check_body_rows(contacts)
         columns = [
-            *cell_columns(self._episodes, contacts.time_unit),
+            *cell_columns(None if self._episodes is None else names, contacts.time_unit),
             *(
                 TableColumn(name, np.dtype(np.int32), words=shapes.path)
                 for name in selected.shape_columns

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from hashlib import sha256
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +12,7 @@ import numpy as np
 from collidecli.elapsed import Elapsed
 from collidecli.motions.loaded_scene import LoadedScene
 from collidecli.scene.model import Model
+from collidecli.scene.model_source import model_sha256
 from collidecli.scene.motion import Motion
 from collidecli.scene.sensors import Chosen, DeclaredSensors, any_sensor
 
@@ -83,17 +82,6 @@ class LentMotion:
 
     def close(self) -> None:
         """Nothing: the caller may read the motion again."""
-
-
-def model_sha256(model: Model) -> str:
-    """SHA-256 of the paths, types, sizes and poses of a model's shapes, in place of that of its
-    files."""
-    shapes = model.shapes
-    content = (
-        json.dumps(shapes.path).encode(),
-        *(array.tobytes() for array in (shapes.type, shapes.size, shapes.pose)),
-    )
-    return sha256(b"".join(content)).hexdigest()
 
 
 def given_scene(given: GivenScene) -> LoadedScene:

@@ -11,6 +11,7 @@ from collidecli.errors import InputError
 from collidecli.importers.recordings.files import recording_files
 from collidecli.motions.loaded_scene import LoadedScene
 from collidecli.motions.scenes import MUJOCO_ENDINGS, USD_ENDINGS, load_scene, recorded_options
+from collidecli.scene.model_source import BUILT_MODEL, is_model_name
 from collidecli.scene.motion import Motion
 from collidecli.scene.options import RecordingOptions, SceneOptions
 from collidecli.storage.contact_sets.reader import ContactSet
@@ -22,6 +23,8 @@ MAX_BYTES = 4 << 30
 """Total size of the files that are read to find a motion by its hash."""
 FEW_BYTES = 256 << 20
 """Total size of those that `found_recording` reads beside a contact set."""
+NO_FILE = "no file has its shapes and motion"
+"""Of a model that was built in Python."""
 ANYWAY = "or draw it nevertheless with --allow-mismatch"
 POINTS = "or draw only the contacts with --points-only"
 
@@ -60,6 +63,8 @@ def find_sources(
     """
     if alone:
         return _without(contacts)
+    if is_model_name(contacts.scene) and not scene:
+        return _without_model(contacts)
     folders = _folders(contacts.path)
     places = _scene_folders(contacts)
     files = (scene,) if scene else _named(contacts.scene, places)
@@ -103,6 +108,8 @@ def found_scene(contacts: ContactSet, given: str = "") -> FoundScene:
     carries is not searched for.
     """
     shown = contacts.scene
+    if is_model_name(shown):
+        return FoundScene(None, reason=NO_FILE)
     folders = [Path(given)] if os.path.isdir(given) else _scene_folders(contacts)
     reason = f"{shown} is not in {given}" if given else ""
     is_file = bool(given) and not os.path.isdir(given)
@@ -133,6 +140,12 @@ def found_recording(contacts: ContactSet, scene_files: Sequence[str], given: str
         return _recording(contacts, [Path(given)])
     folders = [*_folders(contacts.path), *_folders(*scene_files)[:-1]]
     return _recording(contacts, folders, FEW_BYTES)
+
+
+def _without_model(contacts: ContactSet) -> Sources:
+    """No scene: the shapes are those of a model, which is in no file."""
+    note = f"{contacts.scene or BUILT_MODEL} is the scene: {NO_FILE}; contacts are drawn without"
+    return Sources(None, None, (), "", range(contacts.frame_count), (f"{note} shapes",))
 
 
 def _without(

@@ -10,8 +10,12 @@ from collidecli.pages.quantities import ResultDict, length
 from collidecli.pages.tables import Column, pair_columns
 from collidecli.wording import count, plural
 
+NOTHING_STORED = "sizes, poses or meshes, if in anything: they are in the scene alone"
+"""Of templates that are equal in all that a contact set has of shapes."""
 MOST_SCORE = 100
 """Greatest score that a table states."""
+ORIGINS = {"template": "its template", "all worlds": "all templates"}
+"""Words for the worlds with which one is compared."""
 WORLD_COLUMNS: list[Column] = [
     ("world", "left", lambda row: str(row["world"])),
     ("template", "right", lambda row: str(row["template"])),
@@ -24,7 +28,8 @@ WORLD_COLUMNS: list[Column] = [
 ]
 """Of rows of `WorldTotals`."""
 DIFFERING_COLUMNS: list[Column] = [
-    ("against most worlds of its template", "left", lambda row: frames_text(row)),
+    ("against most worlds of", "left", lambda row: ORIGINS[row["differing_from"]]),
+    ("difference", "left", lambda row: frames_text(row)),
     ("first in frame", "right", lambda row: str(row["first_frame"])),
 ]
 """Of `differing_rows`, after the world and the pair."""
@@ -52,7 +57,7 @@ def differing_rows(worlds: Sequence[ResultDict]) -> list[ResultDict]:
     """The pairs that differ the most of each of the worlds that are outliers in differing
     touches. worlds: rows of `WorldTotals`."""
     return [
-        {"world": row["world"], **pair}
+        {"world": row["world"], "differing_from": row["differing_from"], **pair}
         for row in worlds
         if row["differing_score"] > OUTLIER_SCORE
         for pair in row["differing_pairs"]
@@ -97,7 +102,7 @@ def differences_text(row: ResultDict) -> str:
             continue
         values = f"{_value(example['b'])} in place of {_value(example['a'])}"
         lines.append(f"{group['what']} of {example['path']}: {values}{more}")
-    return "\n".join(lines) or "no attribute that this file has"
+    return "\n".join(lines) or NOTHING_STORED
 
 
 def _value(value: Any) -> str:

@@ -35,6 +35,7 @@ from collidecli.exporters.dense_columns import (
 from collidecli.python.option_parameters import FRAMES, NAMES, PATH, field_parameters, with_options
 from collidecli.scene.arguments import checked_metres, python_call
 from collidecli.scene.contact_columns import RIGID_CONTACTS
+from collidecli.scene.episodes import row_names
 from collidecli.scene.motion import check_seconds
 from collidecli.scene.patterns import listed
 from collidecli.storage.contact_sets import reader
@@ -117,12 +118,13 @@ class ContactQueries:
         Args: the options of `collide events`. threshold: [m]; "any" or math.inf counts every
         contact. merge_gap: number of frames without touch that do not end an interval;
         merge_seconds: in place of it, time between touches [s]. include, exclude, bodies
-        (`--body`), exclude_bodies, between: patterns, a sequence or a text with commas. worlds:
-        numbers (`--world`). frames: "A:B:S", a slice or a number. sweep: of a set made with
-        sweep=True, with the columns enter_time, leave_time and missed, and with the touches in no
-        frame as last rows, as `collide events --sweep --csv` writes them. Raises InputError as
-        `collide events` does. Of an array of poses without times, begin_time, end_time and
-        deepest_time are numbers of frames, and `seconds` and merge_seconds raise InputError.
+        (`--body`), exclude_bodies, between: patterns, a sequence or a text with commas; of between
+        two, or the twos of several pairs one after another. worlds: numbers (`--world`). frames:
+        "A:B:S", a slice or a number. sweep: of a set made with sweep=True, with the columns
+        enter_time, leave_time and missed, and with the touches in no frame as last rows, as
+        `collide events --sweep --csv` writes them. Raises InputError as `collide events` does.
+        Of an array of poses without times, begin_time, end_time and deepest_time are numbers of
+        frames, and `seconds` and merge_seconds raise InputError.
         """
         threshold = (
             math.inf if threshold in ("any", math.inf) else checked_metres(threshold, "threshold")
@@ -244,7 +246,8 @@ class ContactQueries:
         for column in rows.columns:
             values = np.concatenate([part[column.name] for part in parts])
             if column.name == "episode" and episodes is not None:
-                data["episode"] = pandas.Categorical.from_codes(values - 1, list(episodes.name))
+                names = row_names(episodes, self._set.path)
+                data["episode"] = pandas.Categorical.from_codes(values - 1, list(names))
             else:
                 data[column.name] = (
                     values if column.words is None else _categories(pandas, column.words, values)
@@ -286,7 +289,7 @@ class ContactQueries:
             {"units": contacts.time_unit},
         )
         if contacts.episodes is not None:
-            names = np.array([*contacts.episodes.name, ""], object)
+            names = np.array([*row_names(contacts.episodes, contacts.path), ""], object)
             coordinates["episode"] = (
                 of_rows,
                 names[contacts.episodes.row(columns["world"], columns["frame"])],

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast, overload
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar, cast, overload
 
 import numpy as np
 
@@ -17,7 +17,6 @@ from collidecli.engine.pipeline_build import find_device
 from collidecli.errors import InputError
 from collidecli.motions.collision import Collision, contact_writer, prepare_collision
 from collidecli.motions.columns import check_no_columns, run_columns
-from collidecli.motions.given_scenes import model_sha256
 from collidecli.motions.pose_arrays import PoseArray, checked_particles, frame_times
 from collidecli.motions.scenes import check_worlds
 from collidecli.motions.timing import TimingReport
@@ -37,6 +36,7 @@ from collidecli.scene.contact_columns import (
     no_columns,
 )
 from collidecli.scene.model import Model
+from collidecli.scene.model_source import model_name, model_sha256
 from collidecli.scene.motion import Motion, RestingMotion
 from collidecli.scene.options import ContactOptions, EngineOptions, declared_options
 from collidecli.scene.particle_objects import ParticleObjects
@@ -44,6 +44,7 @@ from collidecli.scene.patterns import listed
 
 if TYPE_CHECKING:
     from collidecli.python.device_contacts import DeviceContacts
+    from collidecli.storage.contact_sets.writer import ContactWriter
 
 
 Other = TypeVar("Other")
@@ -165,6 +166,14 @@ def contact_options(**options: Any) -> ContactOptions:
     return ContactOptions(**options).checked()
 
 
+class SceneFiles(NamedTuple):
+    """The files of a scene, as a contact set names them. config: JSON of the options of the run."""
+
+    name: str
+    sha256: str
+    config: str
+
+
 def contacts_in_memory(
     model: Model,
     motion: Motion,
@@ -172,8 +181,9 @@ def contacts_in_memory(
     engine: EngineOptions,
     columns: Sequence[str],
     progress: Progress = None,
+    scene: SceneFiles | None = None,
 ) -> Contacts:
-    """See `collide`."""
+    """See `collide`. scene: see `of_collision`."""
     check_no_columns(columns, contact)
     timing = TimingReport()
     optional = run_columns(contact, model, motion, columns, find_device(engine.device))
@@ -188,7 +198,7 @@ def contacts_in_memory(
     for note in timing.missed_surfaces(model.shapes.path):
         warnings.warn(note, RuntimeWarning, stacklevel=4)
     groups = optional.groups(collision.pipeline.groups)
-    return of_collision(merged, model, collision, optional.columns, groups)
+    return of_collision(merged, model, collision, optional.columns, groups, scene)
 
 
 def contacts_of_columns(
@@ -213,17 +223,20 @@ def of_collision(
     collision: Collision,
     optional: Sequence[Column] = (),
     groups: Sequence[ContactGroup] | None = None,
+    scene: SceneFiles | None = None,
 ) -> Contacts:
     """The contacts of a collision of a model, with the names of its shapes and objects, and what
     `contact_set` writes. optional: optional columns that they have besides those of options.
-    groups: their further tables; None is those of the pipeline."""
+    groups: their further tables; None is those of the pipeline. scene: its files; None of a
+    model."""
     motion = collision.motion
     contact = collision.contact
     writer = partial(
-        contact_writer,
+        _writer_of,
+        source=model,
+        scene=scene,
         model=collision.pipeline.device_model.model,
         motion=motion,
-        scene=("", model_sha256(model)),
         config=json.dumps(contact.stored),
         columns=(*RIGID_COLUMNS, *optional, *contact.columns),
         groups=collision.pipeline.groups if groups is None else groups,
@@ -234,6 +247,19 @@ def of_collision(
     return replace(
         merged, shape_path=paths, particle_objects=objects, time=motion.time, _writer=writer
     )
+
+
+def _writer_of(
+    path: str, source: Model, scene: SceneFiles | None, config: str, **options: Any
+) -> ContactWriter:
+    """A writer of contacts. scene: of `of_collision`; a model is hashed only here. config: options
+    of the contacts, for a model."""
+    if scene is None:
+        found = model_name(source), model_sha256(source)
+    else:
+        found = scene.name, scene.sha256
+        config = scene.config
+    return contact_writer(path, scene=found, config=config, **options)
 
 
 def set_of(contacts: Other | Contacts) -> Other | ContactSet:

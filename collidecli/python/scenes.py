@@ -117,9 +117,12 @@ def source_request(
     return kind(**shared, **own)
 
 
-def loaded_with_warnings(request: EngineRequest) -> tuple[Model, Motion]:
-    """The model and the motion of a request; warnings about them become Python's."""
+def loaded_with_warnings(
+    request: EngineRequest,
+) -> tuple[Model, Motion, tuple[str, str]]:
+    """The model and the motion of a request, and name and SHA-256 of the scene's files, the name ""
+    for a model; warnings about them become Python's."""
     scene, motion = scene_in_motion(request)
     for text in (*scene.warnings, *motion.warnings):
         warnings.warn(text, stacklevel=4)
-    return scene.model, motion
+    return scene.model, motion, (scene.name, scene.sha256)

@@ -236,7 +236,7 @@ def sweep(
     tolerance = checked_metres(tolerance, "tolerance")
     check_sweep_tolerance(tolerance)
     request = source_request(EngineRequest, scene, recording, options)
-    model, motion = loaded_with_warnings(request)
+    model, motion, _ = loaded_with_warnings(request)
     with closing(motion):
         return _swept(model, motion, request, tolerance)
 

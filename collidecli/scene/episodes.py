@@ -21,6 +21,18 @@ def shown_name(name: str) -> str:
     return "" if name == UNNAMED or name.startswith(f"{UNNAMED}#") else name
 
 
+def row_names(episodes: Episodes | None, path: str) -> tuple[str, ...]:
+    """The names of the episodes of a contact set in rows of tables, which may stand without the
+    set: that of the file for one that the recording does not name. path: of the set."""
+    file = path.replace("\\", "/").rpartition("/")[2]
+    for ending in (".h5", ".hdf5", ".contacts"):
+        file = file.removesuffix(ending)
+    names = () if episodes is None else episodes.name
+    return tuple(
+        file + name.removeprefix(UNNAMED) if not shown_name(name) else name for name in names
+    )
+
+
 @dataclass(frozen=True)
 class Episodes:
     """Episodes of a motion or a contact set, E rows. A cell outside every episode is not recorded.

@@ -14,7 +14,6 @@ import numpy as np
 
 from collidecli.errors import extra_module
 from collidecli.escaping import csv_text, unicode_text
-from collidecli.scene.episodes import Episodes
 from collidecli.scene.motion import SECOND
 from collidecli.storage.atomic_output import AtomicOutput
 
@@ -41,16 +40,18 @@ class TableColumn:
     nan_is_none: bool = False
 
 
-def cell_columns(episodes: Episodes | None, time_unit: str = SECOND) -> tuple[TableColumn, ...]:
+def cell_columns(
+    episodes: Sequence[str] | None, time_unit: str = SECOND
+) -> tuple[TableColumn, ...]:
     """The columns of a row's place: frame, step, time and world, and the episode of a motion that
-    has episodes."""
+    has episodes. episodes: their names."""
     whole = np.dtype(np.int64)
     return (
         TableColumn("frame", whole),
         TableColumn("step", whole),
         TableColumn("time", np.dtype(np.float64), time_unit),
         TableColumn("world", whole),
-        *([] if episodes is None else [TableColumn("episode", whole, words=("", *episodes.name))]),
+        *([] if episodes is None else [TableColumn("episode", whole, words=("", *episodes))]),
     )
 
 

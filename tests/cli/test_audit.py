@@ -187,6 +187,15 @@ def test_the_fixed_base_belongs_to_its_robot(here, audit, collide):
     )
 
 
+def test_allowed_pairs_in_the_file_of_options(audit, robot, here):
+    """One as a text, several as a list: click refused the text as no iterable."""
+    given = (robot, "-t", "robot.h5", "--max-depth", "1mm", "--max-ground", "1")
+    assert not audit(*given)["passed"]
+    for value in ('"trunk,*"', '["trunk,*", "ball,*"]'):
+        (here / "collide.toml").write_text(f"[audit]\nallow = {value}\n")
+        assert audit(*given)["passed"]
+
+
 def test_limits_of_a_file(audit, robot, here):
     text = 'max-depth = "1mm"\nself = 0.05\nmax-ground = "1cm"\nallow = [["floor", "tru*"]]\n'
     (here / "limits.toml").write_text(

@@ -4,9 +4,11 @@ diff."""
 import math
 from pathlib import Path
 
+import h5py
 import numpy as np
 import pytest
 
+import collidecli
 from tests.cli.conftest import write_poses
 
 ROBOT = """<mujoco>
@@ -110,6 +112,12 @@ def test_a_changed_motion_is_named_by_body_frame_and_amount(contact_set, collide
         assert (row["frame"], row["time"], row["world"]) == (CHANGED_FROM, 0.12, 0)
         assert row["angle"] == pytest.approx(TURN, abs=1e-12)
         assert row["distance"] == pytest.approx(chord, abs=1e-12)
+    joints = motions["joints"]
+    (elbow,) = joints["listed"]
+    assert elbow.pop("most") == pytest.approx(TURN, abs=1e-12)
+    since = {"frame": CHANGED_FROM, "time": 0.12, "world": 0}
+    assert elbow == {"name": "elbow", "unit": "rad", **since}
+    assert (joints["compared"], joints["differing"]) == (2, 1)
     assert result["causes"]["scenes"]["reason"] == "the scenes of A and B are equal files"
     for pair in result["pairs"]["listed"]:
         assert pair["causes"] == {"scenes": [], "motions": [pair["shape1"]]}
@@ -119,10 +127,117 @@ def test_a_changed_motion_is_named_by_body_frame_and_amount(contact_set, collide
         b,
         told=[
             "the motions differ in 2 of 3 bodies, in 28 frames\n",
+            "  joint elbow: from frame 12, t = 0.12 s, by up to 0.05 rad (2.86 degrees)\n",
             "  fore: from frame 12, t = 0.12 s, by up to 0 m and 2.86 degrees\n",
             "  1 body moved with a parent, the farthest hand: by up to 12.5 mm and 2.86 degrees\n",
         ],
     )
+
+
+SLIDER = """<mujoco><worldbody><geom name="floor" type="plane" size="5 5 .1"/>
+<body name="lift" pos="0 0 .11"><joint name="up" type="slide" axis="0 0 1"/>
+<geom name="lift" type="sphere" size=".1"/>
+<body name="tip" pos="0 0 .1"><joint name="ball" type="ball"/>
+<geom name="tip" type="sphere" size=".05" pos="0.2 0 -.15"/></body></body>
+<body name="free" pos="1 0 .11"><freejoint/><geom name="free" type="sphere" size=".1"/></body>
+</worldbody></mujoco>"""
+
+
+def _coordinates(path: str, qpos: np.ndarray) -> None:
+    """A recording of generalized coordinates [frames, worlds, nq]."""
+    with h5py.File(path, "w") as file:
+        file.attrs["format"] = "collide-trajectory"
+        file.attrs["format_version"] = np.array((1, 0), np.int32)
+        file["time"] = np.arange(len(qpos)) * 0.01
+        file["joint_q"] = qpos
+        file["joint_q"].attrs["layout"] = "mujoco-qpos"
+
+
+def test_joints_of_coordinates_are_named_in_their_units(here, collide):
+    """A slide in metres, a ball joint by its angle, and of several worlds the first that differs;
+    a free body has no joint position."""
+    Path("slider.xml").write_text(SLIDER)
+    qpos = np.zeros((5, 2, 12))
+    qpos[..., 1] = qpos[..., 8] = 1.0
+    qpos[..., 5] = 1.0
+    qpos[..., 7] = 0.09
+    _coordinates("one.h5", qpos)
+    qpos[2:, 1, 0] -= 0.02
+    qpos[3:, 1, 0] -= 0.01
+    qpos[2:, :, 1] = np.cos(0.1)
+    qpos[2:, :, 3] = np.sin(0.1)
+    qpos[1:, 1, 7] = 0.08
+    _coordinates("two.h5", qpos)
+    for name in ("one", "two"):
+        collide.ok(f"run slider.xml -t {name}.h5 --device cpu -q -o {name}.c.h5")
+    joints = collide.verdict("diff one.c.h5 two.c.h5")["causes"]["motions"]["joints"]
+    found = [(row["name"], row["unit"], row["frame"], row["world"]) for row in joints["listed"]]
+    assert found == [("ball", "rad", 2, 0), ("up", "m", 2, 1)]
+    assert [row["most"] for row in joints["listed"]] == pytest.approx([0.2, 0.03], abs=1e-12)
+    told = "  joint up: from frame 2, world 1, t = 0.02 s, by up to 30 mm\n"
+    assert told in collide.found("diff one.c.h5 two.c.h5")
+
+
+USD_ARM = """#usda 1.0
+(
+    metersPerUnit = 1
+    upAxis = "Z"
+)
+def Xform "arm" (prepend apiSchemas = ["PhysicsArticulationRootAPI"]) {
+    def Xform "base" (prepend apiSchemas = ["PhysicsRigidBodyAPI"]) {
+        def Sphere "ball" (prepend apiSchemas = ["PhysicsCollisionAPI"]) {
+            double radius = 0.1
+        }
+    }
+    def Xform "rod" (prepend apiSchemas = ["PhysicsRigidBodyAPI"]) {
+        double3 xformOp:translate = (0.3, 0, 0)
+        uniform token[] xformOpOrder = ["xformOp:translate"]
+        def Sphere "ball" (prepend apiSchemas = ["PhysicsCollisionAPI"]) {
+            double radius = 0.1
+        }
+    }
+    def PhysicsRevoluteJoint "elbow" {
+        rel physics:body0 = </arm/base>
+        rel physics:body1 = </arm/rod>
+        uniform token physics:axis = "Y"
+        point3f physics:localPos0 = (0.3, 0, 0)
+    }
+}
+def Sphere "post" (prepend apiSchemas = ["PhysicsCollisionAPI"]) {
+    double radius = 0.1
+    double3 xformOp:translate = (0.45, 0, 0)
+    uniform token[] xformOpOrder = ["xformOp:translate"]
+}
+"""
+
+
+def test_a_joint_of_a_usd_scene_is_named_by_its_path(here, collide):
+    Path("arm.usda").write_text(USD_ARM)
+    for name, turn in (("a", 0.0), ("b", 0.25)):
+        rows = np.zeros((4, 2))
+        rows[:, 0] = np.arange(4) * 0.01
+        rows[2:, 1] = turn
+        np.savetxt(f"{name}.csv", rows, delimiter=",", header="time,elbow", comments="")
+        collide.ok(f"run arm.usda -t {name}.csv --joint-units radians -q -o {name}.h5")
+    (row,) = collide.verdict("diff a.h5 b.h5")["causes"]["motions"]["joints"]["listed"]
+    assert (row["name"], row["unit"], row["frame"]) == ("/arm/elbow", "rad", 2)
+    assert row["most"] == pytest.approx(0.25, abs=1e-12)
+
+
+def test_joints_that_one_recording_lacks_are_named(contact_set, collide):
+    """The elbow stays in B, where the table has no column for it."""
+    a = contact_set("a")
+    table = np.loadtxt("motion.csv", delimiter=",", skiprows=1)
+    np.savetxt("few.csv", table[:, :2], delimiter=",", header="time,shoulder", comments="")
+    collide.ok("run robot.xml -t few.csv --device cpu -q -o few.h5")
+    joints = collide.verdict("diff", a, "few.h5")["causes"]["motions"]["joints"]
+    assert (joints["compared"], joints["differing"]) == (1, 0)
+    assert (joints["only_a"], joints["only_b"]) == (["elbow"], [])
+    told = [
+        "  recorded in A only: joints 'elbow'\n",
+        "  all joint positions that both recordings have are equal: the scenes' joints, or poses",
+    ]
+    collide.found("diff", a, "few.h5", told=told)
 
 
 def test_each_pair_has_its_own_causes(contact_set, collide):
@@ -214,6 +329,40 @@ def test_equal_sources_have_no_causes_unless_they_are_given(contact_set, collide
     assert collide.result("diff", a, a)["causes"] is None
 
 
+def test_pairs_with_contacts_in_one_set_alone_are_named(contact_set, collide):
+    """On the terminal, in the summary and on the page; the counts are those of loops over rows."""
+    pytest.importorskip("matplotlib")
+    a = contact_set("a")
+    b = contact_set("b", "motion2.csv", ("0.6 0 .4", "0.63 0 .4"))
+    frames: list[set[tuple[str, int]]] = []
+    for path in (a, b):
+        with collidecli.open_contacts(path) as contacts:
+            rows = contacts.to_pandas()
+        frames.append(set(zip(rows["shape1"], rows["frame"], strict=True)))
+    alone = {}
+    for name in ("fore", "hand"):
+        in_a, in_b = ({key for key in both if key[0] == name} for both in frames)
+        alone[name] = len(in_a - in_b), len(in_b - in_a)
+    assert any(sum(both) for both in alone.values())
+    told = []
+    for name, (in_a, in_b) in alone.items():
+        sides = [(in_a, "in A and none in B in"), (in_b, "in B and none in A in")]
+        words = [f"{text} {n} frame{'s' * (n != 1)}" for n, text in sides if n]
+        told += [f"post and {name}: contacts {'; '.join(words)}"] if words else []
+    collide.found("diff", a, b, told=[f"  {line}\n" for line in told])
+    collide("diff", a, b, "--markdown", "summary.md")
+    collide.ok("report", b, "--against", a, "-o", "page.html", "-q")
+    for path in ("page.html", "summary.md"):
+        text = Path(path).read_text().replace("\\_", "_").replace("<wbr>", "")
+        for line in told:
+            assert line in text
+    pairs = collide.verdict("diff", a, b)["pairs"]
+    assert pairs["one_sided"] == len(told)
+    few = collide.found("diff", a, b, "--first", "0")
+    assert f"  and {len(told)} more pair{'s' * (len(told) != 1)}\n" in few
+    assert "none in A" not in collide.found("diff", a, b, "--pairs-only")
+
+
 def test_other_content_of_a_scene_is_said_to_be_no_difference(contact_set, collide):
     a = contact_set("a")
     b = contact_set("b", "motion2.csv", ("<worldbody>", "<worldbody><!-- moved -->"))
@@ -222,6 +371,27 @@ def test_other_content_of_a_scene_is_said_to_be_no_difference(contact_set, colli
     assert causes["pairs"]["scenes"] == 0
     shown = collide.found("diff", a, b)
     assert "no shape or body differs between the scenes: other content of their files does" in shown
+
+
+def test_an_added_shape_is_no_other_content_of_the_files(contact_set, collide):
+    """The line said that no shape differs between the scenes, below one that names the shape."""
+    a = contact_set("a")
+    wall = '<geom name="wall" type="box" size=".1 .1 .4" pos="0.62 0.05 .4"/>'
+    edit = ("<worldbody>", f"<worldbody>{wall}")
+    told = ["added: wall, a box", "no shape or body that both scenes have differs in size or pose"]
+    shown = collide.found("diff", a, contact_set("b", "motion.csv", edit), told=told)
+    assert "other content" not in shown
+
+
+def test_another_frame_rate_names_the_option_that_matches_times(contact_set, collide):
+    a = contact_set("a")
+    rows = np.loadtxt("motion.csv", delimiter=",", skiprows=1)
+    _write("motion2.csv", rows[::2])
+    b = contact_set("b", "motion2.csv")
+    told = "another time in 19 frames, by up to 0.19 s; --match-frames time compares frames of"
+    collide.found("diff", a, b, told=told)
+    matched = collide.verdict("diff", a, b, "--match-frames", "time")
+    assert matched["contacts"]["changed"] == matched["contacts"]["extra"] == 0
 
 
 def test_the_world_of_a_changed_pose_is_named(recorded, collide):

@@ -93,6 +93,8 @@ def test_filters(events):
     assert pairs("--body", "body1") == {("ball", "bøx")}
     assert pairs("--exclude-body", "body1,body2") == {("ground", "ball")}
     assert pairs("--between", "g*,body2") == {("ground", "pin")}
+    both = pairs("--between", "g*,body2", "--between", "ball,b?x")
+    assert both == {("ground", "pin"), ("ball", "bøx")}
     assert pairs("--world", "1") == {("ball", "bøx"), ("ground", "pin")}
     assert pairs("--world", "1", "--frames", ":5") == {("ball", "bøx")}
     bodies = events("--by", "bodies", "--body", "body0", "--graph")
@@ -161,6 +163,7 @@ test_wrong_arguments = refusals(
     ("--include ALL", "a pattern matches whole paths: try '*all*'"),
     ("--body table*", "'table*' matches no body of"),
     ("--between ball,cup", "'cup' matches no shape or body of"),
+    ("--between ball,bøx --between ball,cup", "'cup' matches no shape or body of"),
     ("--between ball", "'ball' is not two patterns; write 'A,B'"),
     ("--sort size", "'size' is not one of"),
     ("--by worlds", "'worlds' is not one of"),

@@ -247,6 +247,7 @@ test_refused = refusals(
         ("--sensors nothing*", "'nothing*' matches no"),
         ("--partners x", "'x' matches no shape or body of"),
         ("--sensors ''", "it is empty"),
+        ("--between body0,ground --between a,b", "takes one value: 're:a|b' is a pattern of"),
         ("--between body0,ground --partners ground", "one of them is given too"),
         ("--enter 0.01 --leave 0.005", "below --enter"),
         ("--enter nan", "not a length"),

@@ -29,6 +29,7 @@ from collidecli.scene.kinematics import (
 from collidecli.scene.model import GLOBAL_TEMPLATE
 from collidecli.scene.options import RecordingOptions
 from collidecli.scene.poses import QUATERNION_TOLERANCE
+from collidecli.scene.recorded_joints import JointPositions, JointsOfWorlds, joints_of_columns
 from collidecli.storage.input_files import recording_sha256
 from collidecli.storage.pose_checks import normalize, pose_fault
 from collidecli.storage.trajectory_motion import BodyMatch, RecordedInFile
@@ -202,6 +203,15 @@ class ArticulationMotion(RecordedInFile):
             raise InputError(pose_fault(poses[row]), where, AGAIN)
         root[:, :3] += self._origins[world]
         return position, root
+
+    def joint_positions(self, frames: range) -> JointPositions:
+        """See `RecordsJoints`."""
+        found = JointsOfWorlds(len(frames), self.world_count)
+        for world, items in enumerate(self._worlds):
+            for index, item in enumerate(items):
+                position, _ = self._recorded(index, world, frames)
+                found.add(world, joints_of_columns(item.articulation, item.columns), position)
+        return found.positions()
 
     def read_joints(self, frames: range) -> JointPoses | None:
         """See `HasJointPoses`: of articulations that are recorded alike in all worlds."""

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from collidecli.analysis.deepest import deepest_order
 from collidecli.analysis.motion_depths import UNKNOWN_DEPTH, MotionDepths, depths_of
 from collidecli.analysis.summary import TimeBins
 from collidecli.errors import InputError
@@ -222,10 +223,19 @@ def _measured_depths(
         key = shape0.astype(np.int64) * count + shape1
         key, cell, depth = depths_of(key, cell, distance)
         pair = key // count, key % count
-        depths.add(key, cell, depth, of_pairs.limit(*pair), of_pairs.classes(*pair))
+        classes = of_pairs.classes(*pair)
+        name = _named_keys(source, key)
+        depths.add(key, cell, depth, of_pairs.limit(*pair), classes, name)
         if progress is not None:
             progress(done, len(source.frames))
     return depths
+
+
+def _named_keys(source: AuditSource, key: np.ndarray) -> np.ndarray:
+    """int64[n]: of pairs of shapes, those of the first shapes of their names."""
+    count = len(source.shapes.path)
+    one, other = source.shapes.names.pair(key // count, key % count)
+    return one.astype(np.int64) * count + other
 
 
 def _greatest_depths(depths: MotionDepths, shape: tuple[int, int]) -> dict[str, np.ndarray]:
@@ -368,9 +378,10 @@ def _pairs(
     pairs = depths.pairs
     names = source.shapes.names
     count = len(source.shapes.path)
-    name0, name1 = names.pair(pairs.key // count, pairs.key % count)
-    pairs = pairs.merged(name0 * count + name1)
-    pairs = pairs.take(np.lexsort((pairs.key, -pairs.depth)))
+    pairs = pairs.merged(_named_keys(source, pairs.key))
+    order = deepest_order(-pairs.depth, pairs.cell, _named_keys(source, pairs.key))
+    pairs = pairs.take(order)
+    name0, name1 = np.divmod(_named_keys(source, pairs.key), count)
     shape0 = pairs.key // count
     shape1 = pairs.key % count
     limit = of_pairs.limit(shape0, shape1)
@@ -384,8 +395,8 @@ def _pairs(
     for n in range(len(pairs)):
         frame, world = divmod(int(pairs.cell[n]), source.world_count)
         pair: dict[str, Any] = {
-            "shape0": names.text[shape0[n]],
-            "shape1": names.text[shape1[n]],
+            "shape0": names.text[name0[n]],
+            "shape1": names.text[name1[n]],
             "check": _check_of(has_own[n], classes[SELF][n], classes[GROUND][n]),
             "allowed": bool(allowed[n]),
             "limit": None if np.isinf(limit[n]) else float(limit[n]),

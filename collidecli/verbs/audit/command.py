@@ -19,7 +19,7 @@ from collidecli.cli.scene_inputs import (
     run_inputs,
     scenes_and_recording,
 )
-from collidecli.cli.settings import option, repeated
+from collidecli.cli.settings import option, repeated, repeated_values
 from collidecli.cli.several_inputs import CONTACT_SET, Job, computed, listed, listed_contact_sets
 from collidecli.cli.shared_options import (
     cache_options,
@@ -81,7 +81,7 @@ Exit codes: 0 within the limits, or without any; 1 a limit is exceeded; 2 an unu
 @limit("--limits", metavar="FILE", help="Limits in a TOML file; options take precedence.")
 @limit("--against", metavar="FILE", help=AGAINST)
 @limit("--tolerance", type=DEPTH, default="1µm", help="Greater depths than these are worse.")
-@option("--allow", type=PatternPair(), multiple=True, section="Classes of pairs", help=ALLOW)
+@repeated_values("--allow", type=PatternPair(), section="Classes of pairs", help=ALLOW)
 @of_class("--ground-shapes", help="The ground. [default: static planes and heightfields]")
 @of_class("--self-bodies", help="The bodies of one robot. [default: those that joints connect]")
 @written("--first", type=WholeNumber(0), default=20, help="Number of pairs in the table.")

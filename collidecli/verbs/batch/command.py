@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from collidecli.cli.commands import Verb, VerbGroup
-from collidecli.cli.settings import option
+from collidecli.cli.settings import option, repeated_values
 from collidecli.cli.shared_options import force_option, request_of, together
 from collidecli.cli.streams import Streams, streams_of
 from collidecli.cli.value_types import DURATION, PatternPair, WholeNumber
@@ -428,7 +428,7 @@ def verify_verb(ctx: click.Context, folder: str, sample: str, seed: int) -> int:
 @click.argument("folder", metavar="FOLDER")
 @written("--to", type=click.Choice(FORMATS), default=FORMATS[0], help=TO)
 @written("-o", "--output", metavar="PATH", required=True, help="The file, or the folder.")
-@written("--pairs", type=PatternPair(), multiple=True, help=PAIRS)
+@repeated_values("--pairs", type=PatternPair(), section="Output", help=PAIRS)
 @rule_options
 @written("--job", default="", metavar="NAME", help="Only the episodes of this job. [default: all]")
 @execution(

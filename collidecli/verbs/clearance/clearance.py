@@ -361,7 +361,7 @@ def table_columns(measured: MeasuredMotion, kind: str) -> tuple[TableColumn, ...
     paths = measured.shape_names
     vectors = [(f"{name}_{axis}", unit) for name, unit in _VECTORS.items() for axis in "xyz"]
     return (
-        *cell_columns(measured.episodes),
+        *cell_columns(None if measured.episodes is None else measured.episodes.name),
         *(
             [TableColumn("body", np.dtype(np.int64), words=measured.items.first)]
             if kind == "body"

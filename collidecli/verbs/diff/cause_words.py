@@ -7,8 +7,9 @@ from functools import partial
 
 from collidecli.pages.quantities import ResultDict
 from collidecli.pages.tables import Column, more_text
+from collidecli.verbs.diff.times import time_words
 from collidecli.verbs.diff.value_words import both_values, deviation, short
-from collidecli.wording import count, plural
+from collidecli.wording import count, plural, some_names
 
 MOST_LINES = 8
 """Differences of the scenes, and bodies that move otherwise, that have a line."""
@@ -28,7 +29,12 @@ def cause_lines(result: ResultDict) -> list[str]:
     lines = _common_lines(result)
     if causes is None:
         return lines
-    return [*lines, *_scene_lines(causes), *_motion_lines(causes, result), *_pair_lines(causes)]
+    return [
+        *lines,
+        *_scene_lines(causes, result),
+        *_motion_lines(causes, result),
+        *_pair_lines(causes),
+    ]
 
 
 def _common_lines(result: ResultDict) -> list[str]:
@@ -46,10 +52,12 @@ def _common_lines(result: ResultDict) -> list[str]:
     return [*lines, *([f"  {common['scenes']}"] if common["scenes"] and not told else [])]
 
 
-def _scene_lines(causes: ResultDict) -> list[str]:
+def _scene_lines(causes: ResultDict, result: ResultDict) -> list[str]:
     scenes = causes["scenes"]
     if scenes["reason"]:
         return [scenes["reason"]]
+    if not scenes["differences"] and result["model"]["differences"]:
+        return ["no shape or body that both scenes have differs in size or pose"]
     if not scenes["differences"]:
         return ["no shape or body differs between the scenes: other content of their files does"]
     words = [plural(scenes["shape_count"], "shape")] if scenes["shape_count"] else []
@@ -80,6 +88,7 @@ def _motion_lines(causes: ResultDict, result: ResultDict) -> list[str]:
     lines = [f"the motions differ in {count(motions['differing'])} of {bodies}, in {frames}"]
     listed = [row for row in motions["listed"] if not row["with_parent"]][:MOST_LINES]
     worlds = result["worlds"]["a"] > 1
+    lines += _joint_lines(motions["joints"], worlds)
     lines += [f"  {_body_line(row, worlds)}" for row in listed]
     moved = motions["with_parent"]
     if text := more_text(motions["differing"] - moved["bodies"] - len(listed), "body", "bodies"):
@@ -91,10 +100,38 @@ def _motion_lines(causes: ResultDict, result: ResultDict) -> list[str]:
     return [*lines, *particles]
 
 
+def _joint_lines(joints: ResultDict | None, worlds: bool) -> list[str]:
+    """Lines about the joints whose recorded positions differ, and those of one motion alone."""
+    if joints is None:
+        return []
+    listed = joints["listed"][:MOST_LINES]
+    lines = [f"  joint {row['name']}: {_since(row, worlds)}, {_turned(row)}" for row in listed]
+    if text := more_text(joints["differing"] - len(listed), "joint", "joints"):
+        lines.append(f"  {text}")
+    for side in ("a", "b"):
+        if names := joints[f"only_{side}"]:
+            lines.append(f"  recorded in {side.upper()} only: joints {some_names(names)}")
+    if joints["compared"] and not joints["differing"]:
+        equal = "all joint positions that both recordings have are equal"
+        lines.append(f"  {equal}: the scenes' joints, or poses of roots, differ")
+    return lines
+
+
+def _turned(row: ResultDict) -> str:
+    """By how much a joint differs, in its unit."""
+    most = f"by up to {deviation(row['most'], row['unit'])}"
+    degrees = short(math.degrees(row["most"]), 3)
+    return most if row["unit"] == "m" else f"{most} ({degrees} degrees)"
+
+
 def _body_line(row: ResultDict, worlds: bool) -> str:
+    return f"{row['path']}: {_since(row, worlds)}, {_most(row)}"
+
+
+def _since(row: ResultDict, worlds: bool) -> str:
+    """From when a joint or a body differs."""
     world = f", world {row['world']}" if worlds else ""
-    when = f"t = {short(row['time'])} s"
-    return f"{row['path']}: from frame {row['frame']}{world}, {when}, {_most(row)}"
+    return f"from frame {row['frame']}{world}{time_words(row['time'])}"
 
 
 def _most(row: ResultDict) -> str:

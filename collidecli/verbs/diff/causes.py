@@ -5,12 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from collidecli.scene.model_source import is_model_name
 from collidecli.storage.contact_sets.reader import ContactSet
 from collidecli.verbs.diff.found_sources import found_motions, found_scenes, sides_of
 from collidecli.verbs.diff.motion_changes import MotionChanges, motion_changes
 from collidecli.verbs.diff.scene_changes import (
     BODY,
     EQUAL_FILES,
+    EQUAL_MODELS,
+    EQUAL_SCENES,
     SHAPE,
     SceneChanges,
     scene_changes,
@@ -42,7 +45,7 @@ class Causes:
             if number in self.scenes.of_shape or self.owners[number] in self.scenes.bodies
         ]
         in_motions = [number for number in shapes if self.owners[number] in self.motions.paths]
-        are_known = not self.scenes.reason or self.scenes.reason == EQUAL_FILES
+        are_known = not self.scenes.reason or self.scenes.reason in EQUAL_SCENES
         return {
             "scenes": [names[number] for number in in_scenes] if are_known else None,
             "motions": (None if self.motions.reason else [names[number] for number in in_motions]),
@@ -54,12 +57,15 @@ def causes_of(compared: Comparison, a: ContactSet, b: ContactSet) -> Causes:
     next to the sets, whose files have the recorded hashes."""
     owners = _owners(compared, a, b)
     equal_scenes = a.scene_sha256 == b.scene_sha256
-    if equal_scenes and a.trajectory_sha256 == b.trajectory_sha256:
+    are_models = is_model_name(a.scene) and is_model_name(b.scene)
+    have_files = not are_models or bool(a.trajectory_sha256)
+    if equal_scenes and have_files and a.trajectory_sha256 == b.trajectory_sha256:
         return Causes(SceneChanges(EQUAL_FILES), MotionChanges(BOTH_EQUAL), owners)
     sides = sides_of(compared.request, a, b)
     found, reason = found_scenes(sides)
     if not found:
-        scenes = SceneChanges(EQUAL_FILES if equal_scenes else reason)
+        equal = EQUAL_MODELS if are_models else EQUAL_FILES
+        scenes = SceneChanges(equal if equal_scenes else reason)
         return Causes(scenes, MotionChanges(reason), owners)
     scenes = SceneChanges(EQUAL_FILES)
     if not equal_scenes:
@@ -103,6 +109,7 @@ def causes_entry(causes: Causes | None, compared: Comparison) -> dict[str, Any] 
             "differing": len(motions.listed),
             "with_parent": _moved_with_parents(motions),
             "listed": motions.listed[:first],
+            "joints": _first_joints(motions.joints, first),
         },
         "pairs": {
             "differing": len(of_pairs),
@@ -111,6 +118,11 @@ def causes_entry(causes: Causes | None, compared: Comparison) -> dict[str, Any] 
             "neither": sum(not one["scenes"] and not one["motions"] for one in of_pairs),
         },
     }
+
+
+def _first_joints(joints: dict[str, Any] | None, first: int) -> dict[str, Any] | None:
+    """`joints` with the first so many that differ."""
+    return None if joints is None else {**joints, "listed": joints["listed"][:first]}
 
 
 def _moved_with_parents(motions: MotionChanges) -> dict[str, Any]:

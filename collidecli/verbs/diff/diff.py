@@ -21,6 +21,7 @@ from collidecli.verbs.diff.causes import Causes, causes_entry, causes_of
 from collidecli.verbs.diff.common import common_of_pairs
 from collidecli.verbs.diff.comparison import compare, limits
 from collidecli.verbs.diff.request import DiffRequest
+from collidecli.verbs.diff.times import time_at
 from collidecli.wording import count, plural
 
 if TYPE_CHECKING:
@@ -223,7 +224,7 @@ class _Cells:
             "frame_a": frame,
             "frame_b": int(self._frames.b[match]),
             "step": int(self._a.step[frame]),
-            "time": float(self._a.time[frame]),
+            "time": time_at(self._a, frame),
             "world": world,
         }
 
@@ -266,7 +267,7 @@ def _frames(compared: Comparison, a: ContactSet, b: ContactSet) -> dict[str, Any
         return {
             "frame": frame,
             "step": int(contacts.step[frame]),
-            "time": float(contacts.time[frame]),
+            "time": time_at(contacts, frame),
         }
 
     table = compared.contacts
@@ -374,6 +375,7 @@ def _pairs(
     tallies = sorted(table.pairs.items(), key=lambda item: (item[1].first_cell, item[0]))
     return {
         "differing": len(tallies),
+        "one_sided": sum(bool(one.missing_cells or one.extra_cells) for _, one in tallies),
         "listed": [
             {
                 **cells.pair(pair),

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from collidecli.errors import InputError
+from collidecli.scene.model_source import BUILT_MODEL, is_model_name
 from collidecli.storage.contact_sets.reader import ContactSet
 from collidecli.verbs.diff.request import DiffRequest
 
@@ -58,11 +59,13 @@ def found_scenes(sides: Sequence[SideOfSet]) -> tuple[list[FoundScene], str]:
 
 
 def _scene_reason(side: SideOfSet, reason: str) -> str:
+    scene = side.contacts.scene
+    if is_model_name(scene):
+        return f"the scene of {side.name} is {scene or BUILT_MODEL}: {reason}"
     shown = f"the scene of {side.name}"
     option = f"--scene-{side.name.lower()}"
     if side.scene:
         return f"{shown} is not what {option} names: {reason}"
-    scene = side.contacts.scene
     words = f"is not found: {reason}" if reason else f"is not beside {side.file}"
     return f"{shown}, {scene}, {words}; {option} names it"
 

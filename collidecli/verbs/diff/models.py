@@ -17,6 +17,7 @@ from collidecli.analysis.model_alignment import (
 from collidecli.analysis.particle_alignment import ParticleAlignment, align_particles
 from collidecli.errors import InputError
 from collidecli.scene.materials import PENALTY_PARAMETERS, RULE_FIELDS
+from collidecli.scene.model_source import BUILT_MODEL, is_model_name
 from collidecli.scene.options import recorded_option
 from collidecli.scene.patterns import NamedItems
 from collidecli.storage.contact_sets.reader import ContactSet
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
 
 MOST_TEXT = 80
 """Characters of an option's value in a note."""
-SOURCES = {"scene_sha256": "scenes", "trajectory_sha256": "recordings"}
 
 
 @dataclass(frozen=True)
@@ -199,12 +199,34 @@ def _notes(a: ContactSet, b: ContactSet, aligned: ShapeAlignment) -> list[str]:
         notes.append(f"points are {a.float_type} in A and {b.float_type} in B")
     if aligned.reordered:
         notes.append("the shapes are in another order; they are matched by path")
-    differ = [what for name, what in SOURCES.items() if getattr(a, name) != getattr(b, name)]
-    notes += [f"the {what} are different files" for what in differ]
+    notes += _source_notes(a, b)
     for key in sorted(a.config.keys() | b.config.keys()):
         one, other = (recorded_option(contacts.config, key) for contacts in (a, b))
         if one != other:
             notes.append(f"the option {key} differs: {_short(one)} in A, {_short(other)} in B")
+    return notes
+
+
+def _source_notes(a: ContactSet, b: ContactSet) -> list[str]:
+    """Notes of other scenes and other recordings than those of A."""
+    notes = []
+    if a.scene_sha256 != b.scene_sha256:
+        models = [is_model_name(contacts.scene) for contacts in (a, b)]
+        one, other = (contacts.scene or BUILT_MODEL for contacts in (a, b))
+        if all(models) and bool(a.scene) != bool(b.scene):
+            notes.append("the hashes of the models are of two versions: they are not compared")
+        elif all(models):
+            notes.append("the models, built in Python, are different")
+        elif any(models):
+            notes.append(f"the scene is {one} in A, {other} in B")
+        else:
+            notes.append("the scenes are different files")
+    if a.trajectory_sha256 != b.trajectory_sha256:
+        if a.trajectory_sha256 and b.trajectory_sha256:
+            notes.append("the recordings are different files")
+        else:
+            recorded, other = ("A", "B") if a.trajectory_sha256 else ("B", "A")
+            notes.append(f"{recorded} is of a recording, {other} of none: of the scene's motion")
     return notes
 
 

@@ -14,6 +14,8 @@ from collidecli.errors import InputError
 from collidecli.scene.model import GLOBAL_TEMPLATE
 from collidecli.storage.contact_sets.reader import ContactSet
 from collidecli.verbs.diff.body_trees import BodyName, body_rows, parents
+from collidecli.verbs.diff.joint_changes import JointChanges
+from collidecli.verbs.diff.times import time_at
 
 if TYPE_CHECKING:
     from collidecli.analysis.model_alignment import FrameAlignment
@@ -32,7 +34,7 @@ class MotionChanges:
     frames: number of frames in which a pose differs. listed: the bodies that differ, those first
     that do not only move with an ancestor; then in the order of the scene, in which parents
     precede. paths: of all of them. has_particles: the first scene has particles, whose positions
-    are not compared.
+    are not compared. joints: see `JointChanges.entry`.
     """
 
     reason: str
@@ -41,6 +43,7 @@ class MotionChanges:
     listed: list[dict[str, Any]] = field(default_factory=list)
     paths: frozenset[str] = frozenset()
     has_particles: bool = False
+    joints: dict[str, Any] | None = None
 
 
 def motion_changes(
@@ -62,17 +65,22 @@ def motion_changes(
         max(float(np.finfo(found.motion.float_type).eps) for found in motions),
     )
     columns = [rows[name] for name in names], [rows_b[name] for name in names]
+    joints = JointChanges(motions)
     try:
         for first, last in _runs(one, other, frames, counts[0] * len(names)):
+            starts = list(_starts(one, other, frames, first))
+            ranges = [range(start, start + last - first) for _, start in starts]
             blocks = [
-                found.motion.read(range(start, start + last - first))[:, :, columns[side]]
-                for side, (found, start) in enumerate(_starts(one, other, frames, first))
+                found.motion.read(ranges[side])[:, :, columns[side]]
+                for side, (found, _) in enumerate(starts)
             ]
             differences.add(first, *blocks)
+            joints.add(first, ranges)
     except InputError as error:
         return MotionChanges(f"a motion cannot be read: {error.what}, {error.where}")
     changes = _changes(a, differences, frames, names, above)
-    return replace(changes, has_particles=len(one.scene.model.particles) > 0)
+    has_particles = len(one.scene.model.particles) > 0
+    return replace(changes, has_particles=has_particles, joints=joints.entry(a, frames))
 
 
 def _present(found: FoundMotion, names: Sequence[BodyName]) -> np.ndarray:
@@ -125,7 +133,7 @@ def _changes(
                 "parent": "" if parent is None else parent[1],
                 "with_parent": not moves_alone[row],
                 "frame": frame,
-                "time": float(a.time[frame]),
+                "time": time_at(a, frame),
                 "world": int(differences.world[row]),
                 "distance": float(differences.distance[row]),
                 "angle": float(differences.angle[row]),

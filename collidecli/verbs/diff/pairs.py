@@ -23,6 +23,7 @@ from collidecli.verbs.diff.blocks import Side, matched_blocks
 from collidecli.verbs.diff.diff import file_of, share_of
 from collidecli.verbs.diff.models import ModelComparison, compare_models
 from collidecli.verbs.diff.request import DiffRequest
+from collidecli.verbs.diff.times import time_at
 from collidecli.wording import count, plural
 
 NAMES = ("shape0", "shape1", "distance", "normal", "point0", "point1")
@@ -205,7 +206,7 @@ class _Compared:
             )
             frame = int(frames.a[match])
             cell = {"frame_a": frame, "frame_b": int(frames.b[match]), "step": int(a.step[frame])}
-            cell |= {"time": float(a.time[frame]), "world": world}
+            cell |= {"time": time_at(a, frame), "world": world}
             about = self.about(chosen)
             sides = {"shape0": names[pair_key // shapes], "shape1": names[pair_key % shapes]}
             rows.append({**sides, **about.pop("counts"), **about, "first": cell})

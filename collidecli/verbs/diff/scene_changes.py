@@ -25,6 +25,9 @@ scene's extent through rounding. [m, and of unit quaternions]"""
 DECIMALS = 12
 """Of resting poses, so that rounding is not shown."""
 EQUAL_FILES = "the scenes of A and B are equal files"
+EQUAL_MODELS = "the models of A and B, built in Python, are equal"
+EQUAL_SCENES = (EQUAL_FILES, EQUAL_MODELS)
+"""Reasons why nothing of the scenes is compared that leave no difference."""
 
 
 @dataclass(frozen=True)

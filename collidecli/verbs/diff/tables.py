@@ -20,6 +20,7 @@ from collidecli.pages.tables import (
 from collidecli.pages.verdicts import verdict_text
 from collidecli.verbs.diff.cause_words import cause_columns, cause_lines
 from collidecli.verbs.diff.kind_columns import kind_columns
+from collidecli.verbs.diff.one_sided_pairs import one_sided_lines
 from collidecli.verbs.diff.value_words import both_values
 from collidecli.verbs.diff.words import (
     FIELDS,
@@ -48,7 +49,7 @@ def diff_table(result: ResultDict) -> RenderableType:
         parts += [Text(), Text("\n".join(lines))]
     if result["pairs"]["listed"]:
         parts.append(Fitting(partial(_pairs, result)))
-    parts += [Text(line) for line in cause_lines(result)]
+    parts += [Text(line) for line in (*one_sided_lines(result), *cause_lines(result))]
     fields = [row for row in result["fields"] if row["differing"]]
     if fields:
         parts.append(rows_table(FIELDS, fields))
@@ -99,11 +100,6 @@ def _summary(result: ResultDict) -> RenderableType:
             )
         )
     rows.append((noun, ", ".join(f"{count(contacts[kind])} {kind}" for kind in KINDS)))
-    if noun == "contacts" and (contacts["missing_pairs"] or contacts["extra_pairs"]):
-        only_a, only_b = (count(contacts[f"{kind}_pairs"]) for kind in ("missing", "extra"))
-        rows.append(
-            ("pairs", f"{only_a} in A only, {only_b} in B only, counted in every frame and world")
-        )
     if contacts["ignored_shallow"]:
         rows.append(
             ("ignored", f"{count(contacts['ignored_shallow'])} within --ignore-shallow of the gap")

@@ -12,6 +12,8 @@ from collidecli.pages.tables import Column, more_text
 from collidecli.pages.verdicts import Finding, Verdict, markdown_rows, markdown_section
 from collidecli.scene.contact_columns import group_words
 from collidecli.verbs.diff.cause_words import cause_columns, cause_lines
+from collidecli.verbs.diff.one_sided_pairs import one_sided_lines
+from collidecli.verbs.diff.times import time_words
 from collidecli.verbs.diff.value_words import both_values, deviation, short
 from collidecli.wording import count, plural
 
@@ -60,9 +62,8 @@ def cell_text(where: ResultDict) -> str:
     frame = f"frame {where['frame_a']}"
     if where["frame_b"] != where["frame_a"]:
         frame += f" (B: {where['frame_b']})"
-    time = where["time"]
     world = world_text(where["world"], where.get("episode", ""))
-    return f"{frame}, world {world}, t = {time if isinstance(time, str) else f'{time:.6g}'} s"
+    return f"{frame}, world {world}{time_words(where['time'])}"
 
 
 def model_line(difference: ResultDict) -> str:
@@ -85,12 +86,15 @@ def frame_lines(result: ResultDict) -> list[str]:
     for name in ("a", "b"):
         if (first := frames[f"first_only_{name}"]) is not None:
             many = plural(frames[f"only_{name}"], "frame")
-            when = f"t = {short(first['time'])} s"
-            which = f"frame {first['frame']}, step {first['step']}, {when}"
+            which = f"frame {first['frame']}, step {first['step']}{time_words(first['time'])}"
             lines.append(f"{many} only in {name.upper()}, the first: {which}")
     if frames["times_changed"]:
         many = plural(frames["times_changed"], "frame")
-        lines.append(f"another time in {many}, by up to {short(frames['largest_time_change'])} s")
+        most = f"by up to {short(frames['largest_time_change'])} s"
+        fix = (
+            "; --match-frames time compares frames of equal times" if frames["by"] != "time" else ""
+        )
+        lines.append(f"another time in {many}, {most}{fix}")
     return lines
 
 
@@ -196,7 +200,10 @@ def markdown(result: ResultDict, title: str = "collide diff") -> str:
         [markdown_cell(verdict(result), most=1000)],
         markdown_rows(["", "A", "B"], sides),
         [f"- {markdown_cell(line, most=300)}" for line in wrong],
-        [f"- {markdown_cell(line.strip(), most=300)}" for line in cause_lines(result)],
+        [
+            f"- {markdown_cell(line.strip(), most=300)}"
+            for line in (*one_sided_lines(result), *cause_lines(result))
+        ],
         markdown_rows(["shape 0", "shape 1", *KINDS, "first in", *of_causes], of_pairs),
         [more_text(more)] if pairs and more else [],
         markdown_rows([title for title, _, _ in FIELDS], fields),

@@ -37,7 +37,7 @@ touch = partial(option, section="Definition of a touch")
 written = partial(option, section="Output")
 BY = "Pairs of shapes, of bodies, or of particles with either."
 GAP = "Merge touches with pauses up to N frames, or up to a time such as 20ms."
-BETWEEN = "Only pairs that match one pattern each, by shape or body."
+BETWEEN = "Only pairs that match one pattern each, by shape or body; of several, any."
 FIRST = (
     "Number of intervals to list, and of pairs with --graph; 0 lists no interval and every pair."
 )
@@ -72,7 +72,7 @@ collide events 'runs/*.h5' --csv touches.csv
     section=SELECTED,
     help="No pairs with a body whose path matches.",
 )
-@option("--between", type=PatternPair(), section=SELECTED, help=BETWEEN)
+@repeated("--between", type=PatternPair(), section=SELECTED, help=BETWEEN)
 @world_option(section=SELECTED)
 @frames_option(SELECTED)
 @written(

@@ -215,7 +215,7 @@ def _result(
     graph = totals.graph
     frames = stream.frames
     longest = totals.longest
-    columns = stream.columns(totals.listed)
+    columns = stream.columns(totals.listed, recorded_names=True)
     rows = zip(*(values.tolist() for values in columns.values()), strict=True)
     listed = [dict(zip(columns, row, strict=True)) for row in rows]
     for row in listed:

@@ -58,6 +58,8 @@ REFUSED = {
     "group": "has no layout for the rows of one group",
 }
 """Messages for options that a format does not use."""
+SET_NAMES = ("h5", "hdf5", "hdf")
+"""Names of the format of a contact set itself."""
 GROUPS_OF_FORMATS: dict[str, dict[str, int | None]] = {
     "newton": {"soft_contacts": SINGLE_PARTICLE},
     "usd": {"hydro_patches": None, "hydro_faces": None},
@@ -74,9 +76,11 @@ def python_request(
     Raises InputError for an unknown format or option.
     """
     if to not in EXPORT_FORMATS:
-        raise InputError(
-            f"'{to}' is no format", "export", f"give one of: {', '.join(EXPORT_FORMATS)}"
-        )
+        fix = f"give one of: {', '.join(EXPORT_FORMATS)}"
+        if to.lower().lstrip(".") in SET_NAMES:
+            how = "run(scene, recording, output='out.h5') writes the contact set itself"
+            fix = f"{how}; of other formats {fix}"
+        raise InputError(f"'{to}' is no format", "export", fix)
     known = [
         field.name
         for field in fields(ExportRequest)

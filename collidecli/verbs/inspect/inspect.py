@@ -15,7 +15,8 @@ import numpy as np
 
 from collidecli.analysis.buffer_counts import BufferCounts
 from collidecli.analysis.buffer_settings import SceneFacts, sizes_dict
-from collidecli.analysis.differing_touches import DifferingTouches
+from collidecli.analysis.differing_touches import DifferingTouches, shared_touches
+from collidecli.analysis.local_names import local_names
 from collidecli.analysis.set_source import ContactSetSource, contact_set_source, read_timing
 from collidecli.analysis.template_differences import column_differences, template_rows
 from collidecli.analysis.totals import ColumnRanges, ContactCounts, Tally
@@ -249,6 +250,12 @@ def inspect_contact_set(path: str, size_margin: float | None = None) -> ContactS
         worlds = WorldTotals(
             DifferingTouches(contacts.world_template, len(contacts.shapes), contacts.episodes),
             trigger=contacts.shapes.is_trigger,
+            shared=shared_touches(
+                contacts.world_template,
+                local_names(contacts),
+                contacts.shapes.template,
+                contacts.episodes,
+            ),
         )
         counts = None
         if size_margin is not None:
@@ -322,7 +329,7 @@ def _templates(contacts: ContactSet, body: list[str | None]) -> list[dict[str, A
         shapes.template,
         contacts.world_template,
         partial(column_differences, columns),
-        [local_path(path, roots) for path in shapes.path],
+        local_names(contacts),
     )
 
 

@@ -38,6 +38,7 @@ from collidecli.verbs.audit.page import audit_section
 from collidecli.verbs.audit.words import audit_headline
 from collidecli.verbs.clearance.page import clearance_section
 from collidecli.verbs.diff.cause_words import cause_columns, cause_lines
+from collidecli.verbs.diff.one_sided_pairs import one_sided_lines
 from collidecli.verbs.diff.words import (
     FIELDS,
     cell_text,
@@ -352,7 +353,7 @@ def _difference(difference: ResultDict) -> dict[str, Any]:
     ]
     lines = [model_line(row) for row in difference["model"]["listed"]] + frame_lines(difference)
     parts = [part(properties=rows), part(lines=lines)]
-    causes = part(lines=cause_lines(difference))
+    causes = part(lines=[*one_sided_lines(difference), *cause_lines(difference)])
     if not listed:
         parts.append(causes)
     else:

@@ -9,8 +9,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from collidecli.analysis.differing_touches import DifferingTouches
+from collidecli.analysis.differing_touches import DifferingTouches, shared_touches
 from collidecli.analysis.event_stream import EventStream, shape_names
+from collidecli.analysis.local_names import local_names
 from collidecli.analysis.pair_selection import EventOptions, items_on_bodies, touch_notes
 from collidecli.analysis.set_source import (
     ContactSetSource,
@@ -203,7 +204,7 @@ def _page(
         },
         "pairs": pairs_over_time(passes, pairs),
         "deepest": (
-            closest_cell(selected, pairs, int(np.argmin(pairs.least)))
+            closest_cell(selected, pairs, int(pairs.deepest_order()[0]))
             if len(pairs.key) and not passes.has_unknown_distances
             else None
         ),
@@ -451,6 +452,13 @@ def _world_totals(passes: Passes) -> WorldTotals:
         DifferingTouches(template, len(contacts.shapes), contacts.episodes, worlds),
         TimeBins(selected.frame_count, MAX_WORLD_BINS).of,
         has_distances=not passes.has_unknown_distances,
+        shared=shared_touches(
+            template,
+            local_names(contacts),
+            contacts.shapes.template,
+            contacts.episodes,
+            worlds,
+        ),
     )
 
 
@@ -468,7 +476,7 @@ def _depths(depths: DepthHistogram) -> list[dict[str, Any]]:
 
 
 def _worst(selected: SelectedContacts, pairs: PairTotals) -> list[dict[str, Any]]:
-    order = np.lexsort((pairs.key, pairs.least))[:WORST_PAIRS]
+    order = pairs.deepest_order()[:WORST_PAIRS]
     return [
         {
             **closest_cell(selected, pairs, row),

@@ -275,10 +275,7 @@ def _listed(passes: Passes, found: list[_Subset], bin_of: np.ndarray) -> list[di
     selected = passes.selected
     shape_count = len(selected.contacts.shapes)
     names = shape_names(selected.contacts)
-    deepest = [
-        np.sort(np.lexsort((subset.pairs.key, subset.pairs.least))[:MAX_SUBSET_PAIRS])
-        for subset in found
-    ]
+    deepest = [np.sort(subset.pairs.deepest_order()[:MAX_SUBSET_PAIRS]) for subset in found]
     maps = [
         PairMap(subset.pairs.key[rows], bin_of, selected.world_count, shape_count)
         for subset, rows in zip(found, deepest, strict=True)
@@ -289,7 +286,7 @@ def _listed(passes: Passes, found: list[_Subset], bin_of: np.ndarray) -> list[di
     lengths = np.bincount(bin_of)
     listed = []
     for subset, rows, pairs in zip(found, deepest, maps, strict=True):
-        order = np.lexsort((subset.pairs.key[rows], subset.pairs.least[rows])).tolist()
+        order = subset.pairs.take(rows).deepest_order().tolist()
         listed.append(
             {
                 "kind": subset.kind,

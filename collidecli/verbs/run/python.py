@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import warnings
 from contextlib import closing
@@ -9,7 +10,7 @@ from dataclasses import replace
 from typing import Any, overload
 
 from collidecli.python.contact_set import Contacts
-from collidecli.python.contacts import contacts_in_memory
+from collidecli.python.contacts import SceneFiles, contacts_in_memory
 from collidecli.python.option_parameters import RUN_PARAMETERS, with_options
 from collidecli.python.progress import ShowProgress, shown_progress
 from collidecli.python.scenes import (
@@ -21,6 +22,7 @@ from collidecli.python.scenes import (
 from collidecli.results.result import PathLike
 from collidecli.scene.arguments import python_call
 from collidecli.scene.option_values import CONTACT_FORMATS
+from collidecli.verbs.run.run import result_config
 from collidecli.verbs.run.run import run as run_to_file
 
 
@@ -114,8 +116,10 @@ def run(
         for text in result.warnings:
             warnings.warn(text, stacklevel=3)
         return result.output
-    model, motion = loaded_with_warnings(request)
+    model, motion, (name, sha256) = loaded_with_warnings(request)
+    config = json.dumps(result_config(request), sort_keys=True)
+    source = SceneFiles(name, sha256, config) if name else None
     with closing(motion), shown_progress(progress, "colliding") as advance:
         return contacts_in_memory(
-            model, motion, request.contact, request.engine, request.columns, advance
+            model, motion, request.contact, request.engine, request.columns, advance, source
         )

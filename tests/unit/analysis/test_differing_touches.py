@@ -5,7 +5,7 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from collidecli.analysis.differing_touches import DifferingTouches
+from collidecli.analysis.differing_touches import DifferingTouches, shared_touches
 from collidecli.analysis.world_totals import DIFFERING, WorldTotals
 from collidecli.pages.world_tables import differing_rows, frames_text
 from collidecli.scene.contact_columns import ContactBlock
@@ -202,3 +202,88 @@ def test_an_outlier_is_one_of_its_template():
     assert (first["world"], first["differing_touches"], first["outlier"]) == (7, 30, True)
     assert [pair["shape1"] for pair in first["differing_pairs"]] == ["cube"]
     assert not any(row["outlier"] or row["differing_touches"] for row in rest)
+
+
+SHAPE_TEMPLATE = np.array([-1, 0, 0, 1, 1, 2])
+SHARED_NAMES = ["floor", "cup", "hand", "hand", "lid", "cup"]
+"""Names of the shapes: both others of template 0 are in one of the other templates each."""
+
+
+def shared_counts(rows, template, frames, is_recorded):
+    """Numbers of differing touches of each world by sets of pairs of names."""
+    worlds = len(template)
+    has = [
+        {n for n, t in zip(SHARED_NAMES, SHAPE_TEMPLATE, strict=True) if t in (-1, number)}
+        for number in template
+    ]
+    touching = [[set() for _ in range(worlds)] for _ in range(frames)]
+    for cell, one, other, distance in rows:
+        frame, world = divmod(cell, worlds)
+        if distance <= 0.0 and is_recorded[frame, world]:
+            touching[frame][world].add(frozenset((SHARED_NAMES[one], SHARED_NAMES[other])))
+    counts = [0] * worlds
+    for frame in range(frames):
+        for pair in set().union(*touching[frame]):
+            able = [w for w in range(worlds) if pair <= has[w] and is_recorded[frame, w]]
+            number = sum(pair in touching[frame][w] for w in able)
+            for world in able:
+                counts[world] += (pair in touching[frame][world]) != (2 * number > len(able))
+    return counts
+
+
+@pytest.mark.parametrize("size", [1, 7, 1000])
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("has_episodes", [False, True])
+def test_worlds_of_all_templates_by_shared_names(size, seed, has_episodes):
+    rng = np.random.default_rng(seed)
+    template = [0, 1, 2, 0, 0, 2, 1][: 5 + seed % 3]
+    worlds = len(template)
+    frames = 6
+    is_recorded = np.ones((frames, worlds), bool)
+    episodes = None
+    if has_episodes:
+        lengths = rng.integers(2, frames + 1, worlds)
+        is_recorded = np.arange(frames)[:, None] < lengths
+        names = tuple(map(str, range(worlds)))
+        first = np.zeros(worlds, np.int64)
+        episodes = Episodes(names, np.arange(worlds, dtype=np.int32), first, lengths)
+    rows = []
+    for cell in range(frames * worlds):
+        own = np.flatnonzero((SHAPE_TEMPLATE < 0) | (template[cell % worlds] == SHAPE_TEMPLATE))
+        pairs = [(a, b) for a in own.tolist() for b in own.tolist() if a < b]
+        for pair in rng.permutation(len(pairs))[: rng.integers(0, len(pairs) + 1)].tolist():
+            rows.append((cell, *pairs[pair], float(rng.choice([-0.01, 0.01], p=[0.7, 0.3]))))
+    found = shared_touches(np.array(template), SHARED_NAMES, SHAPE_TEMPLATE, episodes)
+    assert found is not None
+    totals = WorldTotals(found)
+    for start in range(0, frames * worlds, size):
+        totals.add(block_of(rows, start, min(start + size, frames * worlds)))
+    expected = shared_counts(rows, template, frames, is_recorded)
+    assert sum(expected) > 5
+    assert found.counts().tolist() == expected
+    listed = {pair["shape0"] for world in range(worlds) for pair in found.listed(world)}
+    assert listed <= {0, 1, 2, 4}
+
+
+def test_a_world_alone_in_its_template_is_compared_with_all():
+    """It touches the floor in the first half alone, and was said to have no differing touch."""
+    template = np.array([0] * 9 + [1])
+    own = DifferingTouches(template, 3)
+    shared = shared_touches(template, ["floor", "cup", "cup"], np.array([-1, 0, 1]))
+    totals = WorldTotals(own, shared=shared)
+    frames = 40
+    rows = [
+        (frame * 10 + world, 0, 1 + (world == 9), -0.001)
+        for frame in range(frames)
+        for world in range(10)
+        if world < 9 or frame < 20
+    ]
+    totals.add(block_of(rows, 0, frames * 10))
+    first, *rest = totals.rows(template, ["floor", "/env_0/cup", "/env_9/cup"])
+    assert (first["world"], first["differing_touches"], first["outlier"]) == (9, 20, True)
+    assert first["differing_from"] == "all worlds"
+    (pair,) = first["differing_pairs"]
+    expected = {"shape0": "floor", "shape1": "cup", "fewer": 20, "more": 0, "first_frame": 20}
+    assert pair == expected
+    assert {row["differing_touches"] for row in rest} == {0}
+    assert {row["differing_from"] for row in rest} == {"template"}

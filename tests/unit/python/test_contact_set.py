@@ -368,6 +368,7 @@ OF_PACKAGE += [("audit", "max_dept", "max_depth"), ("label", "sensor", "sensors"
         ("to_pandas", [3.0], {}, "frames is 3.0"),
         ("to_pandas", [], {"include": "nothing"}, "matches no shape"),
         ("export", ["xlsx"], {}, r"(?s)no format.*npz"),
+        ("export", ["h5"], {}, r"(?s)no format.*run.*output='out.h5'"),
         ("export", ["csv"], {"forc": 1}, "(?s)'forc'.*did you mean force"),
         ("events", [], {"betwen": 1}, "(?s)'betwen'.*did you mean between"),
     ],

@@ -6,6 +6,7 @@ angles of `rotation_about` are products of matrices of single turns.
 
 import mujoco
 import numpy as np
+import pandas
 import pytest
 
 import collidecli
@@ -620,3 +621,17 @@ def test_a_table_names_no_demonstration_in_texts(collide, wheel):
     assert "demonstration  " not in texts[1]
     with collidecli.open_contacts(wheel / "turns.h5") as contacts:
         assert contacts.episodes.name == ("the table",)
+
+
+def test_rows_of_tables_have_the_name_of_the_file(collide, wheel):
+    """A row of a table stands without its contact set."""
+    collide.ok("run wheel.xml -t turns.csv -o turns.contacts.h5")
+    collide.ok("export turns.contacts.h5 --to csv -o rows.csv")
+    collide.ok("export turns.contacts.h5 --to parquet -o rows.parquet")
+    collide.ok("events turns.contacts.h5 --csv touches.csv")
+    names = [pandas.read_csv(f"{name}.csv")["episode"] for name in ("rows", "touches")]
+    names.append(pandas.read_parquet("rows.parquet")["episode"])
+    with collidecli.open_contacts(wheel / "turns.contacts.h5") as contacts:
+        names += [contacts.to_pandas()["episode"], contacts.to_xarray()["episode"].to_series()]
+        names.append(pandas.Series(contacts.events()["episode"]))
+    assert [set(column) for column in names] == [{"turns"}] * 6
