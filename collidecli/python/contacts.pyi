@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Literal, TypeVar, overload
+from typing import Any, Literal, NamedTuple, TypeVar, overload
 
 import numpy as np
 
@@ -17,6 +17,7 @@ from collidecli.scene.contact_columns import Column, ContactBlock, ContactGroup
 from collidecli.scene.model import Model
 from collidecli.scene.motion import Motion
 from collidecli.scene.options import ContactOptions, EngineOptions
+from collidecli.storage.contact_sets.writer import ContactWriter
 
 Other = TypeVar("Other")
 
@@ -121,6 +122,12 @@ def collide(
     cache_limit: int = 1073741824,
 ) -> DeviceContacts[Contacts]: ...
 def contact_options(**options: Any) -> ContactOptions: ...
+
+class SceneFiles(NamedTuple):
+    name: str
+    sha256: str
+    config: str
+
 def contacts_in_memory(
     model: Model,
     motion: Motion,
@@ -128,6 +135,7 @@ def contacts_in_memory(
     engine: EngineOptions,
     columns: Sequence[str],
     progress: Progress = None,
+    scene: SceneFiles | None = None,
 ) -> Contacts: ...
 def contacts_of_columns(
     model: Model, collision: Collision, counts: np.ndarray, values: Mapping[str, np.ndarray]
@@ -138,7 +146,11 @@ def of_collision(
     collision: Collision,
     optional: Sequence[Column] = (),
     groups: Sequence[ContactGroup] | None = None,
+    scene: SceneFiles | None = None,
 ) -> Contacts: ...
+def _writer_of(
+    path: str, source: Model, scene: SceneFiles | None, config: str, **options: Any
+) -> ContactWriter: ...
 def set_of(contacts: Other | Contacts) -> Other | ContactSet: ...
 def open_contacts(path: str | os.PathLike[str]) -> ContactSet: ...
 def entry_texts(entries: Mapping[str, str] | str | Sequence[str]) -> tuple[str, ...]: ...
