@@ -5,9 +5,11 @@ from __future__ import annotations
 import os
 import re
 import warnings
+from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from typing import Any
 
 import mujoco
 import numpy as np
@@ -303,10 +305,10 @@ class _Attempts:
         self.notes += self._meshes.notes
         # The rotations are replaced by ones that are bit-identical on every processor.
         # Values that MuJoCo refuses stay unchanged, so that MuJoCo reports them.
-        elements = [*spec.bodies, *spec.frames, *spec.geoms]
-        resolve_euler([e for e in elements if e.alt.type == KIND.mjORIENTATION_EULER])
-        resolve_axis_angle([e for e in elements if e.alt.type == KIND.mjORIENTATION_AXISANGLE])
-        z_axes = [e for e in elements if e.alt.type == KIND.mjORIENTATION_ZAXIS]
+        turned = _elements_by_orientation([*spec.bodies, *spec.frames, *spec.geoms])
+        resolve_euler(turned[KIND.mjORIENTATION_EULER])
+        resolve_axis_angle(turned[KIND.mjORIENTATION_AXISANGLE])
+        z_axes = turned[KIND.mjORIENTATION_ZAXIS]
         set_quaternions(z_axes, from_z_axis(rows_of_angles([e.alt.zaxis for e in z_axes], 3)))
         resolve_ends(
             [geom for geom in spec.geoms if geom.type in WITH_ENDS and not np.isnan(geom.fromto[0])]
@@ -419,7 +421,7 @@ class _Attempts:
             mj_model = spec.compile()
         self.messages = messages
         self.shape_files = [*shape_asset_files(spec, self.included), *self._meshes.files]
-        self.plugins = plugins_of_geoms(spec)
+        self.plugins = plugins_of_geoms(spec) if mj_model.nplugin else {}
         return mj_model
 
     def counts(self) -> dict[str, int]:
@@ -427,6 +429,14 @@ class _Attempts:
         with collected_messages():
             spec = self.parse()
             return {family: strip(spec) for family, strip in reversed(FAMILIES.items())}
+
+
+def _elements_by_orientation(elements: Sequence[Any]) -> dict[mujoco.mjtOrientation, list[Any]]:
+    """Elements of a spec by how their rotations are given."""
+    found: dict[mujoco.mjtOrientation, list[Any]] = defaultdict(list)
+    for element in elements:
+        found[element.alt.type].append(element)
+    return found
 
 
 def _stripped(attempts: _Attempts, error: Exception) -> mujoco.MjModel:

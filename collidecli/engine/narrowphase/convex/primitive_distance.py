@@ -236,14 +236,6 @@ def is_depth(difference: MinkowskiDifference, minimum: Descent, scale: Real) -> 
     return is_least_depth(difference, minimum.normal, minimum.height)
 
 
-@wp.func
-def may_have_disc(difference: MinkowskiDifference) -> bool:
-    """Whether a core has flat ends."""
-    type_a = difference.a.type
-    type_b = difference.b.type
-    return type_a == CYLINDER or type_a == CONE or type_b == CYLINDER or type_b == CONE
-
-
 @wp.func(inline=False)
 def minimum_beside(difference: MinkowskiDifference, minimum: Descent, scale: Real) -> Descent:
     """Local minimum beside a minimum on a discontinuity whose v is beyond an end of the step: on
@@ -336,8 +328,8 @@ def by_smaller_cores(
         discontinuities = discontinuities_of(guess.discontinuities, attempt)
         if guess.is_valid == 1 and discontinuities >= 0:
             minimum = minimum_from(difference, guess, discontinuities, scale, along)
-            is_tried = disc.found == 1 and minimum.normal == disc.normal
-            if not is_tried and is_decided(difference, minimum, scale):
+            is_refuted = disc.found == 1 and minimum.normal == disc.normal
+            if not is_refuted and is_decided(difference, minimum, scale):
                 return decided(minimum)
             minimum = minimum_beside(difference, minimum, scale)
             if is_decided(difference, minimum, scale):
