@@ -1,7 +1,8 @@
 """Convex hulls of meshes from the disk cache, by a hash of their points.
 
-Qhull takes milliseconds for a mesh of a robot; the merging of coplanar triangles and the list of
-edges take tenths of a second. A cached hull has the bits of a computed one.
+Qhull takes milliseconds for a mesh of a robot, but 0.2 s to be imported; the merging of coplanar
+triangles and the list of edges take tenths of a second. A cached hull has the bits of a computed
+one.
 """
 
 from __future__ import annotations
@@ -11,15 +12,26 @@ import hashlib
 import numpy as np
 
 from collidecli.importers.convex_parts_cache import VERSION, cache_location
-from collidecli.scene.convex_hull import ConvexHull, convex_hull
+from collidecli.installed_versions import installed_version
+from collidecli.scene.convex_hull import Adjacency, ConvexHull, convex_hull
 from collidecli.storage.field_cache import FieldCache
 
 HULL_PREFIX = "hull-"
-LEAST_POINTS = 256
-"""The hull of fewer points is computed in some milliseconds."""
-ARRAYS = {"vertex": 2, "center": 1, "edge": 2, "face_normal": 2, "corner": 1, "first": 1}
+LEAST_POINTS = 24
+"""The hull of fewer points is not kept: a pile may have thousands of such meshes, and each kept one
+is a file."""
+ARRAYS = {
+    "vertex": 2,
+    "center": 1,
+    "edge": 2,
+    "face_normal": 2,
+    "corner": 1,
+    "first": 1,
+    "climb_offset": 1,
+    "climb_neighbor": 1,
+}
 """Arrays of an entry and their dimensions. corner: the vertices of all faces; first: the first one
-of each face."""
+of each face. climb_offset, climb_neighbor: `ConvexHull.climbing`."""
 
 
 def cached_hull(points: np.ndarray, where: str) -> ConvexHull:
@@ -31,11 +43,9 @@ def cached_hull(points: np.ndarray, where: str) -> ConvexHull:
     """
     if len(points) < LEAST_POINTS:
         return convex_hull(points, where)
-    import scipy
-
     cache = FieldCache(*cache_location.get())
     digest = hashlib.sha256(
-        f"{VERSION} {scipy.__version__} {np.__version__} {points.shape}".encode()
+        f"{VERSION} {installed_version('scipy')} {np.__version__} {points.shape}".encode()
     )
     digest.update(np.ascontiguousarray(points, np.float64).tobytes())
     key = f"{HULL_PREFIX}{digest.hexdigest()}"
@@ -45,7 +55,9 @@ def cached_hull(points: np.ndarray, where: str) -> ConvexHull:
     hull = convex_hull(points, where)
     arrays = {name: getattr(hull, name) for name in ("vertex", "center", "edge", "face_normal")}
     first = np.cumsum([0, *map(len, hull.face)])
-    cache.save(key, {**arrays, "corner": np.concatenate(hull.face), "first": first})
+    arrays |= {"corner": np.concatenate(hull.face), "first": first}
+    arrays |= {"climb_offset": hull.climbing.offset, "climb_neighbor": hull.climbing.neighbor}
+    cache.save(key, arrays)
     return hull
 
 
@@ -73,10 +85,26 @@ def _unpacked_hull(arrays: dict[str, np.ndarray] | None) -> ConvexHull | None:
         and edge[:, :2].max() < len(vertex)
         and edge[:, 2:].max() < face_count
     )
-    if not valid:
+    climbing = Adjacency(arrays["climb_offset"], arrays["climb_neighbor"])
+    if not valid or not _is_adjacency(climbing, len(vertex)):
         return None
     corners = corner.tolist()
     faces = tuple(
         tuple(corners[a:b]) for a, b in zip(first[:-1].tolist(), first[1:].tolist(), strict=True)
     )
-    return ConvexHull(vertex, arrays["center"], edge, arrays["face_normal"], faces)
+    hull = ConvexHull(vertex, arrays["center"], edge, arrays["face_normal"], faces)
+    vars(hull)["climbing"] = climbing
+    return hull
+
+
+def _is_adjacency(climbing: Adjacency, vertex_count: int) -> bool:
+    """Whether arrays are the adjacency of so many vertices."""
+    offset, neighbor = climbing
+    return (
+        offset.dtype == neighbor.dtype == np.int64
+        and len(offset) == vertex_count + 1
+        and offset[0] == 0
+        and offset[-1] == len(neighbor)
+        and bool(np.all(np.diff(offset) >= 0))
+        and bool(np.all((neighbor >= 0) & (neighbor < vertex_count)))
+    )

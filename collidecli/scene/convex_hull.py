@@ -6,11 +6,12 @@ from collections import defaultdict
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
+from typing import NamedTuple
 
 import numpy as np
 
 from collidecli.errors import InputError
-from collidecli.numerics.products import dot, norm
+from collidecli.numerics.products import cross, dot, norm
 from collidecli.scene.arguments import float_array
 from collidecli.scene.shape_types import LENGTH_LIMIT
 from collidecli.scene.solids import fan
@@ -29,6 +30,13 @@ FLAT = 1e-9
 
 class FlatPoints(InputError):
     """Points without volume, which have no hull."""
+
+
+class Adjacency(NamedTuple):
+    """offset: int64[V + 1], of each vertex's neighbours. neighbor: int64[n], their vertices."""
+
+    offset: np.ndarray
+    neighbor: np.ndarray
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,6 +68,24 @@ class ConvexHull:
     def key(self) -> bytes:
         """Equal for equal polytopes."""
         return self.vertex.tobytes()
+
+    @cached_property
+    def climbing(self) -> Adjacency:
+        """Adjacency of the vertices for hill climbing to the support point of a direction from that
+        of another direction.
+
+        The neighbours follow the edges of the triangulated hull of the vertices: the corners of a
+        merged face are up to COPLANAR off its plane, so that hill climbing along merged edges can
+        end 1e-4 of the size below the support point. Vertices inside that hull have none.
+        """
+        from scipy.spatial import ConvexHull as Qhull  # 0.2 s, which a hull of the cache saves
+
+        scaled = self.vertex / np.ptp(self.vertex, axis=0).max()
+        triangles = Qhull(scaled).simplices.astype(np.int64)
+        sides = np.concatenate([triangles[:, [0, 1]], triangles[:, [1, 2]], triangles[:, [2, 0]]])
+        pairs = np.unique(np.concatenate([sides, sides[:, ::-1]]), axis=0)
+        offset = np.searchsorted(pairs[:, 0], np.arange(len(self.vertex) + 1))
+        return Adjacency(offset.astype(np.int64), pairs[:, 1])
 
 
 def convex_hull(points: np.ndarray, where: str) -> ConvexHull:
@@ -208,57 +234,53 @@ def _edges(faces: tuple[tuple[int, ...], ...]) -> np.ndarray:
     return np.array([(*ends, *parted) for ends, parted in sorted(sides.items())], np.int32)
 
 
-def climbing_neighbors(hull: ConvexHull) -> tuple[np.ndarray, np.ndarray]:
-    """Adjacency of the vertices for hill climbing to the support point of a direction from that of
-    another direction.
-
-    Returns int64[V + 1], the offset of each vertex's neighbours, and int64[n], the neighbours. They
-    follow the edges of the triangulated hull of the vertices: the corners of a merged face are up
-    to COPLANAR off its plane, so that hill climbing along merged edges can end 1e-4 of the size
-    below the support point. Vertices inside that hull have none.
-    """
-    from scipy.spatial import ConvexHull as Qhull
-
-    triangles = Qhull(hull.vertex / np.ptp(hull.vertex, axis=0).max()).simplices.astype(np.int64)
-    sides = np.concatenate([triangles[:, [0, 1]], triangles[:, [1, 2]], triangles[:, [2, 0]]])
-    pairs = np.unique(np.concatenate([sides, sides[:, ::-1]]), axis=0)
-    before = np.searchsorted(pairs[:, 0], np.arange(len(hull.vertex) + 1))
-    return before.astype(np.int64), pairs[:, 1]
-
-
 def kept_corners(vertex: np.ndarray, outline: tuple[int, ...]) -> list[int]:
     """At most FACE_CORNERS indices into a face's outline, chosen greedily for the largest area of
     their polygon."""
     kept = list(range(len(outline)))
     while len(kept) > FACE_CORNERS:
-        p = vertex[[outline[k] for k in kept]]
-        lost = norm(np.cross(np.roll(p, 1, axis=0) - p, np.roll(p, -1, axis=0) - p))
-        del kept[int(np.argmin(lost))]
+        corners = [outline[k] for k in kept]
+        p = vertex[corners]
+        before = vertex[[corners[-1], *corners[:-1]]]
+        after = vertex[[*corners[1:], corners[0]]]
+        del kept[int(np.argmin(norm(cross(before - p, after - p))))]
     return kept
+
+
+def faces_by_corners(faces: tuple[tuple[int, ...], ...]) -> dict[int, np.ndarray]:
+    """int64[n]: the faces of each number of corners."""
+    found: dict[int, list[int]] = defaultdict(list)
+    for face, outline in enumerate(faces):
+        found[len(outline)].append(face)
+    return {corners: np.array(those) for corners, those in found.items()}
 
 
 def half_widths(hull: ConvexHull) -> np.ndarray:
     """float64[F], half of every face's least width [m]."""
     widths = np.empty(len(hull.face))
-    triangular = np.array([len(outline) == 3 for outline in hull.face])
-    if triangular.any():
-        p = hull.vertex[np.array([outline for outline in hull.face if len(outline) == 3])]
-        longest = norm(p - np.roll(p, 1, axis=1)).max(axis=1)
-        # The least width of a triangle is the height over its longest side.
-        widths[triangular] = 0.5 * norm(np.cross(p[:, 1] - p[:, 0], p[:, 2] - p[:, 0])) / longest
-    for face in np.flatnonzero(~triangular):
-        widths[face] = half_width(hull.vertex, hull.face[face], hull.face_normal[face])
+    for corners, faces in faces_by_corners(hull.face).items():
+        p = hull.vertex[np.array([hull.face[face] for face in faces])]
+        widths[faces] = (
+            _half_widths_of_triangles(p)
+            if corners == 3
+            else _half_widths_of_polygons(p, hull.face_normal[faces])
+        )
     return widths
 
 
-def half_width(vertex: np.ndarray, outline: tuple[int, ...], normal: np.ndarray) -> float:
-    """Half of a face's least width [m]."""
-    p = vertex[list(outline)]
-    along = np.roll(p, -1, axis=0) - p
-    inward = np.cross(normal, along)
-    inward /= norm(inward)[:, None]
-    depth = dot(p[None] - p[:, None], inward[:, None])
-    return 0.5 * float(depth.max(axis=1).min())
+def _half_widths_of_triangles(p: np.ndarray) -> np.ndarray:
+    """float64[n] of corners [n, 3, 3]: half of the height over the longest side [m]."""
+    longest = norm(p - np.roll(p, 1, axis=1)).max(axis=1)
+    return 0.5 * norm(cross(p[:, 1] - p[:, 0], p[:, 2] - p[:, 0])) / longest
+
+
+def _half_widths_of_polygons(p: np.ndarray, normal: np.ndarray) -> np.ndarray:
+    """float64[n] of corners [n, k, 3] and normals [n, 3]: half of the least depth below a side
+    [m]."""
+    inward = cross(normal[:, None], np.roll(p, -1, axis=1) - p)
+    inward /= norm(inward)[..., None]
+    depth = dot(p[:, None] - p[:, :, None], inward[:, :, None])
+    return 0.5 * depth.max(axis=2).min(axis=1)
 
 
 FEW = 20_000

@@ -15,7 +15,7 @@ from collidecli.numerics.products import matmul
 from collidecli.scene.convex_hull import (
     FACE_CORNERS,
     ConvexHull,
-    climbing_neighbors,
+    faces_by_corners,
     half_widths,
     kept_corners,
 )
@@ -40,7 +40,7 @@ class HullShape:
 
     point: of all hulls. For this hull: vertices from `vertex` on; from `normal` on the faces'
         outward normals, followed by one point a face whose x is half of its least width. From
-        `around` on the positions of each vertex's climbing neighbours (`climbing_neighbors`),
+        `around` on the positions of each vertex's climbing neighbours (`ConvexHull.climbing`),
         vertex by vertex, so that the search reads them contiguously.
     table: of all hulls. For this hull: from `ring` on the count of neighbours before those of each
         vertex, plus the total; then neighbour, edge and the face to the left of the direction to
@@ -241,7 +241,7 @@ def upload_hulls(
         faces = len(hull.face)
         seeds = seeds_along(len(hull.vertex))
         rings, links = _rings(hull)
-        before, neighbor = climbing_neighbors(hull) if seeds else (np.zeros(0, np.int64),) * 2
+        before, neighbor = hull.climbing if seeds else (np.zeros(0, np.int64),) * 2
         widths = np.zeros((faces, 3))
         widths[:, 0] = half_widths(hull)
         hull_arrays = [hull.vertex, hull.face_normal, widths, hull.vertex[neighbor]]
@@ -294,41 +294,62 @@ def seeds_along(vertices: int) -> int:
 
 def _rings(hull: ConvexHull) -> tuple[np.ndarray, np.ndarray]:
     """Counts of neighbours before those of each vertex, plus the total; and neighbour, edge and
-    face of each.
+    face of each, of a vertex in the order of the edges.
 
     The face is to the left of the direction to the neighbour, seen from outside: each face at a
     vertex occurs once.
     """
-    left = {
-        (vertex, outline[(k + 1) % len(outline)]): face
-        for face, outline in enumerate(hull.face)
-        for k, vertex in enumerate(outline)
-    }
-    around: list[list[int]] = [[] for _ in hull.vertex]
-    for edge, (p, q) in enumerate(hull.edge[:, :2].tolist()):
-        around[p] += [q, edge, left[p, q]]
-        around[q] += [p, edge, left[q, p]]
-    before = np.cumsum([0, *(len(ring) // 3 for ring in around)])
-    return before, np.concatenate([np.array(ring, np.int64) for ring in around])
+    vertex_count = len(hull.vertex)
+    begin = np.concatenate(hull.face)
+    end = np.concatenate([(*outline[1:], outline[0]) for outline in hull.face])
+    face = np.repeat(np.arange(len(hull.face)), [len(outline) for outline in hull.face])
+    side = begin * vertex_count + end
+    order = np.argsort(side)
+    ends = hull.edge[:, :2].astype(np.int64)
+    # Both directions of each edge.
+    vertex = ends.ravel()
+    neighbor = ends[:, ::-1].ravel()
+    edge = np.repeat(np.arange(len(ends)), 2)
+    left = face[order[np.searchsorted(side, vertex * vertex_count + neighbor, sorter=order)]]
+    around = np.argsort(vertex, kind="stable")
+    before = np.searchsorted(vertex[around], np.arange(vertex_count + 1))
+    return before, np.stack([neighbor, edge, left], axis=1)[around].ravel()
 
 
 def _face_rows(hull: ConvexHull) -> np.ndarray:
-    edge_of = {(p, q): edge for edge, (p, q, _, _) in enumerate(hull.edge.tolist())}
-    chords = len(hull.edge)
+    """FACE_ROW numbers of each face: corners, at most FACE_CORNERS, and the sides after them. A
+    side between corners of which others are dropped is no edge, but a chord, numbered after the
+    edges."""
+    vertex_count = len(hull.vertex)
+    edges = hull.edge[:, 0].astype(np.int64) * vertex_count + hull.edge[:, 1]
     rows = np.zeros((len(hull.face), int(FACE_ROW)), np.int64)
-    for row, outline in zip(rows, hull.face, strict=True):
-        corners = [outline[k] for k in kept_corners(hull.vertex, outline)]
-        row[0] = len(corners)
-        for k, corner in enumerate(corners):
-            following = corners[(k + 1) % len(corners)]
-            edge = edge_of.get((min(corner, following), max(corner, following)))
-            if (
-                edge is None
-            ):  # a side that is no edge of the hull: corners between its ends are dropped
+    many = []
+    for count, faces in faces_by_corners(hull.face).items():
+        if count > FACE_CORNERS:
+            many += faces.tolist()
+            continue
+        corners = np.array([hull.face[face] for face in faces], np.int64)
+        following = np.roll(corners, -1, axis=1)
+        ends = np.minimum(corners, following) * vertex_count + np.maximum(corners, following)
+        rows[faces, 0] = count
+        rows[faces, 1 : 1 + count] = corners
+        sides = 3 * np.searchsorted(edges, ends) + 1
+        rows[faces, 1 + FACE_CORNERS : 1 + FACE_CORNERS + count] = sides
+    chords = len(edges)
+    for face in sorted(many):
+        outline = hull.face[face]
+        kept = kept_corners(hull.vertex, outline)
+        rows[face, 0] = len(kept)
+        for k, place in enumerate(kept):
+            corner = outline[place]
+            following = outline[kept[(k + 1) % len(kept)]]
+            wanted = min(corner, following) * vertex_count + max(corner, following)
+            edge = int(np.searchsorted(edges, wanted))
+            if edge == len(edges) or edges[edge] != wanted:
                 edge = chords
-                chords = chords + 1
-            row[1 + k] = corner
-            row[1 + FACE_CORNERS + k] = 3 * edge + 1
+                chords += 1
+            rows[face, 1 + k] = corner
+            rows[face, 1 + FACE_CORNERS + k] = 3 * edge + 1
     return rows.ravel()
 
 
