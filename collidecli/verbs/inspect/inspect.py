@@ -247,16 +247,7 @@ def inspect_contact_set(path: str, size_margin: float | None = None) -> ContactS
         names = Names.of(contacts.shapes.path, contacts.shapes.template)
         tally = Tally(names, contacts.shapes.is_trigger)
         ranges = ColumnRanges(contacts.optional_columns)
-        worlds = WorldTotals(
-            DifferingTouches(contacts.world_template, len(contacts.shapes), contacts.episodes),
-            trigger=contacts.shapes.is_trigger,
-            shared=shared_touches(
-                contacts.world_template,
-                local_names(contacts),
-                contacts.shapes.template,
-                contacts.episodes,
-            ),
-        )
+        worlds = _world_totals(contacts)
         counts = None
         if size_margin is not None:
             check_has_contacts(contacts)
@@ -271,9 +262,7 @@ def inspect_contact_set(path: str, size_margin: float | None = None) -> ContactS
             worlds.add(block)
             if counts is not None:
                 counts.add(block)
-        shapes = contacts.shapes
-        paths = contacts.body_path
-        body = [paths[row] if 0 <= row < len(paths) else None for row in shapes.body.tolist()]
+        body = _bodies_of_shapes(contacts)
         return ContactSetResult(
             **contact_set_source(contacts),
             **vars(tally.counts(contacts.world_count, contacts.episodes)),
@@ -282,10 +271,7 @@ def inspect_contact_set(path: str, size_margin: float | None = None) -> ContactS
             material_rule=contacts.material_rule,
             optional_columns=ranges.as_dict(),
             groups={name: _group_summary(table) for name, table in contacts.groups.items()},
-            shape_table=_rows_of(
-                {name: body if name == "body" else getattr(shapes, name) for name in SHAPE_COLUMNS}
-                | ({"trigger": shapes.is_trigger} if shapes.is_trigger.any() else {})
-            ),
+            shape_table=_shape_table(contacts, body),
             particle_objects=_rows_of(vars(contacts.particle_objects)),
             timing=read_timing(path),
             by_world=(
@@ -305,6 +291,33 @@ def inspect_contact_set(path: str, size_margin: float | None = None) -> ContactS
                 )
             ),
         )
+
+
+def _world_totals(contacts: ContactSet) -> WorldTotals:
+    """Totals of each world, to which no block is added yet."""
+    shapes = contacts.shapes
+    worlds = contacts.world_template
+    return WorldTotals(
+        DifferingTouches(worlds, len(shapes), contacts.episodes),
+        trigger=shapes.is_trigger,
+        shared=shared_touches(worlds, local_names(contacts), shapes.template, contacts.episodes),
+    )
+
+
+def _bodies_of_shapes(contacts: ContactSet) -> list[str | None]:
+    """Path of the body of each shape; None for one of the world."""
+    paths = contacts.body_path
+    rows = contacts.shapes.body.tolist()
+    return [paths[row] if 0 <= row < len(paths) else None for row in rows]
+
+
+def _shape_table(contacts: ContactSet, body: list[str | None]) -> list[dict[str, Any]]:
+    """Rows of the table of shapes, with their bodies' paths."""
+    shapes = contacts.shapes
+    columns = {name: getattr(shapes, name) for name in SHAPE_COLUMNS} | {"body": body}
+    if shapes.is_trigger.any():
+        columns["trigger"] = shapes.is_trigger
+    return _rows_of(columns)
 
 
 def _templates(contacts: ContactSet, body: list[str | None]) -> list[dict[str, Any]] | None:
