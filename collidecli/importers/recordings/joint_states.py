@@ -34,7 +34,7 @@ from collidecli.importers.recordings.moved_robots import (
 )
 from collidecli.importers.recordings.recorded_articulation import RecordedArticulation
 from collidecli.importers.recordings.recording import Target
-from collidecli.scene.episodes import Episodes, shown_name
+from collidecli.scene.episodes import Episodes
 from collidecli.scene.followed_joints import FollowedJoints
 from collidecli.scene.kinematics import (
     ArticulatedScene,
@@ -81,7 +81,9 @@ class JointStates:
     root_advice: of a root that is fixed, after a message. root_fix: what to do about a root that
     may be that of several robots. unit: of the positions by the file, "" where it has none: radians
     and metres. percent: columns that are normalised to 0 to 100 of their joint's range where the
-    unit is no radian. units: of columns whose unit the file names, by name.
+    unit is no radian. units: of columns whose unit the file names, by name. has_demonstrations:
+    whether the file divides its motion into demonstrations; without them `states` has one motion,
+    whose name is for no reader, and the motion has no episodes.
     """
 
     path: str
@@ -97,6 +99,7 @@ class JointStates:
     body_option: str = BODY_FROM
     root_advice: str = ROOT_ADVICE
     root_fix: str = ROOT_FIX
+    has_demonstrations: bool = True
 
 
 def coordinates_of_scene(scene: ArticulatedScene) -> list[str]:
@@ -152,7 +155,6 @@ def joint_state_motion(
     worlds = _worlds(recorded, states, pairs, followed, poses, scene)
     # Poses that are recorded are in the world.
     origins = target.model.world_pose[: len(worlds), :3]
-    lengths = {name: len(state) for name, state in states.items()}
     return ArticulationMotion(
         recorded.path,
         target,
@@ -161,10 +163,18 @@ def joint_state_motion(
         recorded.time,
         [*scene.warnings, *warnings, *left_out, *_improbable_turns(states, limits, unit, where)],
         close,
-        Episodes.of_demonstrations(lengths, len(recorded.time)),
+        _episodes(recorded),
         advice=BY_NAME,
         root_advice=f"{said_roots(robots)}{recorded.root_advice}",
     )
+
+
+def _episodes(recorded: JointStates) -> Episodes | None:
+    """Each demonstration as an episode; None of a file without demonstrations."""
+    if not recorded.has_demonstrations:
+        return None
+    lengths = {name: len(state) for name, state in recorded.states.items()}
+    return Episodes.of_demonstrations(lengths, len(recorded.time))
 
 
 def _limits(
@@ -201,7 +211,7 @@ def _worlds(
             path = robot.articulation.path
             root = rows_of(poses[path][name]) if path in poses else None
             positions = rows_of(columns_of(completed, robot.columns))
-            location = _location(where, name)
+            location = f"{where}, {name}" if recorded.has_demonstrations else where
             world.append(
                 RecordedArticulation(robot.articulation, columns, root, positions, where, location)
             )
@@ -209,12 +219,6 @@ def _worlds(
         world += [moved_body(bodies[path], rows_of(poses[path][name]), where) for path in others]
         worlds.append(world)
     return worlds
-
-
-def _location(where: str, demonstration: str) -> str:
-    """A demonstration in messages; an array of which it has the name is told once."""
-    is_named = bool(shown_name(demonstration)) and not where.endswith(f": {demonstration}")
-    return f"{where}, {demonstration}" if is_named else where
 
 
 def _free_joint_poses(

@@ -41,7 +41,6 @@ from collidecli.importers.recordings.root_columns import (
     root_poses,
 )
 from collidecli.importers.recordings.times import checked_time, long_step_warnings, rate_time
-from collidecli.scene.episodes import UNNAMED
 from collidecli.scene.kinematics import (
     ArticulatedScene,
     ArticulationKinematics,
@@ -97,6 +96,9 @@ LAYOUTS = (
         rate=120.0,
     ),
 )
+
+_ONLY = "motion"
+"""Key of a table's motion in `JointStates`."""
 
 
 @dataclass
@@ -193,9 +195,9 @@ class JointTableRecording(Recording):
         states = np.array([rows[column] for column in joints]).T.reshape(len(time), len(joints))
         roots = {}
         if columns.root is not None:
-            roots = {UNNAMED: root_poses(columns.root, rows, options, self._path)}
+            roots = {_ONLY: root_poses(columns.root, rows, options, self._path)}
         bodies = {
-            path: {UNNAMED: root_poses(pose, rows, options, self._path)}
+            path: {_ONLY: root_poses(pose, rows, options, self._path)}
             for path, pose in columns.bodies.items()
         }
         units = {title.name: title.unit for title in columns.joints.values() if title.unit}
@@ -203,7 +205,7 @@ class JointTableRecording(Recording):
             self._path,
             self._path,
             tuple(joints.values()),
-            {UNNAMED: states},
+            {_ONLY: states},
             time,
             roots,
             units=units,
@@ -211,6 +213,7 @@ class JointTableRecording(Recording):
             body_option=self._path,
             root_advice="",
             root_fix=columns.root_fix,
+            has_demonstrations=False,
         )
         left = replace(options, ignore_joints=(), joint_names=(), state="")
         return joint_state_motion(recorded, target, left, self.close, warnings)

@@ -254,6 +254,7 @@ class ArraysRecording(DemonstrationRecording):
                 body: {name: poses[:, order] for name, poses in of_demonstrations.items()}
                 for body, of_demonstrations in bodies.items()
             },
+            has_demonstrations=self._state.strip("/") not in self._headers,
         )
         return joint_state_motion(recorded, target, options, self.close, warnings)
 

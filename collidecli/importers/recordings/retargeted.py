@@ -145,6 +145,7 @@ class RetargetedRecording(DemonstrationRecording):
                 {name: rows.astype(np.float64) for name, rows in joints.items()},
                 rate_time(frames, fps, self._path),
                 {name: self._root(name, len(joints[name]))[:, order] for name in chosen},
+                has_demonstrations=bool(self._motions[first].start),
             ),
             target,
             options,
