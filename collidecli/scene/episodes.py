@@ -12,12 +12,13 @@ import numpy as np
 from collidecli.scene.contact_columns import ContactBlock, groups_without_cells
 
 UNNAMED = "the table"
-"""Name of the one episode of a recording without names, such as a table; contact sets store it."""
+"""Name of the one episode that files written before have of a recording without demonstrations, such
+as a table; now such a recording has no episodes."""
 
 
 def shown_name(name: str) -> str:
-    """The name of an episode in texts for readers: "" of one that the recording does not name. Such
-    names end with `#` and the world where the episode is in several worlds, or sets are merged."""
+    """The name of an episode in texts for readers: "" of an `UNNAMED` one. Such names end with `#`
+    and the world where the episode is in several worlds, or sets are merged."""
     return "" if name == UNNAMED or name.startswith(f"{UNNAMED}#") else name
 
 

@@ -43,8 +43,8 @@ from collidecli.verbs.run.run import RunRequest, result_config
 if TYPE_CHECKING:
     from collidecli.verbs.batch.jobs import Job
 
-RESULT_EPOCH = 9
-"""Part of every key. To be raised by a change of the contacts that any scene and motion give."""
+RESULT_EPOCH = 10
+"""Part of every key. To be raised by a change of the contact set that any scene and motion give."""
 SHARD_SECONDS = 90.0
 """Wanted duration of a shard by default: long against the start of a process, short against a lost
 worker [s]."""

@@ -4,6 +4,7 @@ Poses are compared with those of MuJoCo for positions that the test computes its
 angles of `rotation_about` are products of matrices of single turns.
 """
 
+import h5py
 import mujoco
 import numpy as np
 import pandas
@@ -608,13 +609,41 @@ def test_turns_of_a_joint_without_limits_cause_no_warning(collide, wheel):
     assert "begins at 90" in collide.ok("run wheel.xml -t begin.csv -o begin.h5").err
 
 
-def test_a_table_names_no_demonstration_in_texts(collide, wheel):
-    """The world stands alone; the contact set has the name that it had."""
+def test_a_table_has_no_demonstrations(collide, wheel):
+    """Neither its contact set nor what is made of it."""
     texts = [collide.ok("run wheel.xml -t turns.csv -o turns.h5").out]
+    texts += [collide.ok(f"{verb} turns.h5").out for verb in ("inspect", "events")]
+    collide.ok("export turns.h5 --to csv -o rows.csv")
+    collide.ok("events turns.h5 --csv touches.csv")
+    assert not [text for text in texts if "demonstration" in text]
+    assert "frame 0, world 0: " in texts[0]
+    for name in ("rows", "touches"):
+        assert "episode" not in pandas.read_csv(f"{name}.csv").columns
+    with collidecli.open_contacts(wheel / "turns.h5") as contacts:
+        assert contacts.episodes is None
+        assert "episode" not in contacts.to_pandas().columns
+
+
+@pytest.fixture
+def earlier(collide, wheel):
+    """A trajectory as it was once made of a table: with one episode, named "the table"."""
+    path = wheel / "turns.trajectory.h5"
+    collide.ok(f"traj convert turns.csv --scene wheel.xml -o {path.name}")
+    with h5py.File(path, "a") as file:
+        file.create_dataset("episode/name", data=["the table"], dtype=h5py.string_dtype())
+        file["episode/world"] = np.zeros(1, np.int32)
+        file["episode/first_frame"] = np.zeros(1, np.int64)
+        file["episode/frame_count"] = np.array([len(file["time"])], np.int64)
+    return path.name
+
+
+def test_an_unnamed_episode_is_not_in_texts(collide, wheel, earlier):
+    """Of files that were written before: the world stands alone."""
+    texts = [collide.ok(f"run wheel.xml -t {earlier} -o turns.h5").out]
     texts += [collide.ok(f"{verb} turns.h5").out for verb in ("inspect", "events")]
     texts.append(collide.ok("report turns.h5 -o turns.html").out)
     texts.append((wheel / "turns.html").read_text())
-    collide.ok("view turns.h5 --scene wheel.xml -t turns.csv --export view.html")
+    collide.ok(f"view turns.h5 --scene wheel.xml -t {earlier} --export view.html")
     texts.append((wheel / "view.html").read_text())
     assert not [text for text in texts if "the table" in text]
     assert "frame 0, world 0: " in texts[0]
@@ -623,9 +652,9 @@ def test_a_table_names_no_demonstration_in_texts(collide, wheel):
         assert contacts.episodes.name == ("the table",)
 
 
-def test_rows_of_tables_have_the_name_of_the_file(collide, wheel):
+def test_rows_of_an_unnamed_episode_have_the_name_of_the_file(collide, wheel, earlier):
     """A row of a table stands without its contact set."""
-    collide.ok("run wheel.xml -t turns.csv -o turns.contacts.h5")
+    collide.ok(f"run wheel.xml -t {earlier} -o turns.contacts.h5")
     collide.ok("export turns.contacts.h5 --to csv -o rows.csv")
     collide.ok("export turns.contacts.h5 --to parquet -o rows.parquet")
     collide.ok("events turns.contacts.h5 --csv touches.csv")

@@ -184,9 +184,14 @@ def test_phc_of_other_forms(tmp_path, demo, target):
     value["fps"] = np.array([RATE])
     path = saved(tmp_path / "m.pkl", value)
     assert open_recording(path).demos(RecordingOptions()) == ("motion",)
-    check(moved(path, target, joint_names=names), target, demo)
+    motion = moved(path, target, joint_names=names)
+    check(motion, target, demo)
+    assert motion.episodes is None
     path = saved(tmp_path / "n.pkl", {"motion": value | {"joint_names": list(names)}})
-    check(moved(path, target), target, demo)
+    motion = moved(path, target)
+    check(motion, target, demo)
+    assert motion.episodes is not None
+    assert motion.episodes.name == ("motion",)
     with pytest.raises(InputError, match="other names"):
         moved(path, target, joint_names=demo.names)
     path = saved(tmp_path / "g.pkl", {"a": gmr(demo)})
