@@ -12,8 +12,8 @@ import numpy as np
 from collidecli.scene.contact_columns import ContactBlock, groups_without_cells
 
 UNNAMED = "the table"
-"""Name of the one episode that files written before have of a recording without demonstrations, such
-as a table; now such a recording has no episodes."""
+"""Name of the one episode that files written before have of a recording without demonstrations,
+such as a table; now such a recording has no episodes."""
 
 
 def shown_name(name: str) -> str:
