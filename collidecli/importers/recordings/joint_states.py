@@ -137,6 +137,7 @@ def joint_state_motion(
     with naming_options(where):
         robots = moved_robots(scene, names, where)
     poses = _poses_by_path(recorded, poses, scene, robots, target)
+    roots = said_roots(robots)
     robots, followed = with_followers(scene, robots)
     with naming_options(where):
         columns = [JointColumns(robot.articulation, robot.names, where) for robot in robots]
@@ -165,7 +166,7 @@ def joint_state_motion(
         close,
         _episodes(recorded),
         advice=BY_NAME,
-        root_advice=f"{said_roots(robots)}{recorded.root_advice}",
+        root_advice=f"{roots}{recorded.root_advice}",
     )
 
 
