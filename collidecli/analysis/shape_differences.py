@@ -20,7 +20,7 @@ def shape_differences(
 ) -> list[dict[str, Any]]:
     """Differences of two shapes, each with `what`, and the values `a` and `b`: type, sizes [m],
     position in the body [m], rotation in the body (quaternion, xyzw), vertices of hulls and meshes,
-    heights of heightfields.
+    heights of heightfields: their number, and of equal numbers by how much they differ.
 
     Poses are compared to the bit, quaternions up to their sign. A mesh with equal vertices in
     another order differs. pose_of_b: float64[7], of the second shape in place of its own.
@@ -47,7 +47,9 @@ def shape_differences(
         )
     points = [_points(model, row) for model, row in (a, b)]
     if not np.array_equal(points[0], points[1]):
-        differences.append(_difference("geometry", *map(_points_text, points)))
+        differences.append(
+            _difference("geometry", _points_text(points[0]), _other_points_text(*points))
+        )
     return differences
 
 
@@ -73,3 +75,20 @@ def _points_text(points: np.ndarray) -> str:
     if points.shape[-1:] == (3,):
         return f"{len(points)} vertices"
     return f"{points.shape[0]} x {points.shape[1]} heights up to {points.max(initial=0.0):g} m"
+
+
+def _other_points_text(a: np.ndarray, b: np.ndarray) -> str:
+    """The points b as text; if a has as many, with the greatest difference of a height, or the
+    greatest distance of a vertex of one to the nearest vertex of the other: the vertices of a hull
+    have no order that a change of one of them keeps."""
+    text = _points_text(b)
+    if a.shape != b.shape:
+        return text
+    if b.shape[-1:] != (3,):
+        return f"{text}, of which some differ, by up to {np.abs(a - b).max():.6g} m,"
+    from scipy.spatial import KDTree  # not at the start: most shapes have no vertices
+
+    apart = max(KDTree(x).query(y)[0].max() for x, y in ((a, b), (b, a)))
+    if apart == 0.0:
+        return f"{text} in another order"
+    return f"{text} at other positions (up to {apart:.6g} m from the nearest of the other shape)"

@@ -293,7 +293,8 @@ def test_what_is_not_found_is_said_with_the_option_that_names_it(contact_set, co
         assert (found["reason"], found["differing"]) == ("", 2)
     Path("b.xml").rename("away/b.xml")
     result = collide.verdict("diff", a, b)
-    told = "the scene of B, b.xml, is not beside b.h5; --scene-b names it"
+    copy = "a copy of it with its assets in this folder is found"
+    told = f"the scene of B, b.xml, is not beside b.h5; --scene-b names it, and {copy}"
     assert [result["causes"][name]["reason"] for name in ("scenes", "motions")] == [told, told]
     shown = collide.found("diff", a, b)
     assert f"{told}\nthe motions are not compared\n" in shown
