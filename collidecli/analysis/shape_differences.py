@@ -48,7 +48,7 @@ def shape_differences(
     points = [_points(model, row) for model, row in (a, b)]
     if not np.array_equal(points[0], points[1]):
         differences.append(
-            _difference("geometry", _points_text(points[0]), _other_points_text(*points))
+            _difference("geometry", *_points_texts(*points, kinds[0] == ShapeType.HEIGHTFIELD))
         )
     return differences
 
@@ -71,24 +71,32 @@ def _points(model: Model, row: int) -> np.ndarray:
     return np.zeros((0, 0))
 
 
-def _points_text(points: np.ndarray) -> str:
-    if points.shape[-1:] == (3,):
-        return f"{len(points)} vertices"
-    return f"{points.shape[0]} x {points.shape[1]} heights up to {points.max(initial=0.0):g} m"
+def _points_texts(a: np.ndarray, b: np.ndarray, are_heights: bool) -> tuple[str, str]:
+    """Two geometries as text: their numbers of points. Of equal numbers the second has the
+    greatest difference of a height, or the greatest distance of a vertex of one to the nearest
+    vertex of the other: the vertices of a hull have no order that a change of one of them keeps.
+
+    Vertices are relative to the centre of the bounding box, which is the shape's position.
+    """
+    if are_heights:
+        texts = [
+            f"{x.shape[0]} x {x.shape[1]} heights up to {x.max(initial=0.0):g} m" for x in (a, b)
+        ]
+        if a.shape == b.shape:
+            texts[1] += f" (some differ, by up to {np.abs(a - b).max():.6g} m)"
+        return texts[0], texts[1]
+    texts = [f"{len(x)} vertices" for x in (a, b)]
+    if len(a) == len(b):
+        texts[1] += _movement_text(a, b)
+    return texts[0], texts[1]
 
 
-def _other_points_text(a: np.ndarray, b: np.ndarray) -> str:
-    """The points b as text; if a has as many, with the greatest difference of a height, or the
-    greatest distance of a vertex of one to the nearest vertex of the other: the vertices of a hull
-    have no order that a change of one of them keeps."""
-    text = _points_text(b)
-    if a.shape != b.shape:
-        return text
-    if b.shape[-1:] != (3,):
-        return f"{text}, of which some differ, by up to {np.abs(a - b).max():.6g} m,"
+def _movement_text(a: np.ndarray, b: np.ndarray) -> str:
+    """How vertices b differ from as many vertices a."""
     from scipy.spatial import KDTree  # not at the start: most shapes have no vertices
 
     apart = max(KDTree(x).query(y)[0].max() for x, y in ((a, b), (b, a)))
     if apart == 0.0:
-        return f"{text} in another order"
-    return f"{text} at other positions (up to {apart:.6g} m from the nearest of the other shape)"
+        return " in another order"
+    nearest = f"up to {apart:.6g} m from the nearest of the other shape"
+    return f" at other positions about the centre ({nearest})"

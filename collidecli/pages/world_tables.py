@@ -10,7 +10,9 @@ from collidecli.pages.quantities import ResultDict, length
 from collidecli.pages.tables import Column, pair_columns
 from collidecli.wording import count, plural
 
-NOTHING_STORED = "nothing in this file; sizes, poses and meshes, which only the scene has, may differ"
+NOTHING_STORED = (
+    "nothing in this file; sizes, poses and meshes, which only the scene has, may differ"
+)
 """Of templates that are equal in all that a contact set has of shapes."""
 MOST_SCORE = 100
 """Greatest score that a table states."""

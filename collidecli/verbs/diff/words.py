@@ -14,7 +14,7 @@ from collidecli.scene.contact_columns import group_words
 from collidecli.verbs.diff.cause_words import cause_columns, cause_lines
 from collidecli.verbs.diff.one_sided_pairs import one_sided_lines
 from collidecli.verbs.diff.times import time_words
-from collidecli.verbs.diff.value_words import both_values, deviation, largest_deviation, short
+from collidecli.verbs.diff.value_words import both_values, largest_deviation, short
 from collidecli.wording import count, plural
 
 MAX_CELL_LENGTH = 100
