@@ -184,9 +184,11 @@ def add_geoms(
     return shapes, tuple(left_out)
 
 
-def _geom_config(mj_model: mujoco.MjModel, geom: int, meaning: str, disabled: str) -> ShapeConfig:
+def _geom_config(
+    mj_model: mujoco.MjModel, geom: int, meaning: str, disabled: str | None
+) -> ShapeConfig:
     """Lengths, material and masks of a geom. meaning: of margins. disabled: the rule by which the
-    scene has no collision, or ""."""
+    scene has no collision, or None."""
     # As unsigned: a bit pattern, independent of the sign in the file.
     masks = (
         int(mj_model.geom_contype[geom]) & 0xFFFFFFFF,

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import permutations
 
@@ -51,7 +52,7 @@ from collidecli.scene.motion import Motion
 from collidecli.scene.name_patterns import matcher
 from collidecli.scene.options import RecordingOptions
 from collidecli.storage.storage_formats import CSV
-from collidecli.wording import plural, some_names
+from collidecli.wording import did_you_mean, plural, some_names
 
 
 @dataclass(frozen=True)
@@ -381,11 +382,11 @@ class JointTableRecording(Recording):
             raise InputError(what, self._path, fix)
 
     def _unknown(self, unknown: Sequence[str], scene: ArticulatedScene) -> InputError:
-        known = coordinates_of_scene(scene)
-        names = {*known, *map(last_element, known)}
         what = f"{plural(len(unknown), 'column')} of no joint of the scene: {some_names(unknown)}"
+        names = _names_of_one_joint(coordinates_of_scene(scene))
+        every = f"its joints are {some_names(names) or 'none'};"
         fix = (
-            f"its joints are {some_names(sorted(names)) or 'none'}; --ignore-joints leaves columns"
+            f"{did_you_mean(unknown[0], names, otherwise=every)} --ignore-joints leaves columns"
             " out (* is any text), --joint-names names them in order"
         )
         return InputError(what, self._path, fix)
@@ -455,3 +456,11 @@ def _names(body: ArticulationKinematics) -> tuple[str, ...]:
     free = (body.free_joint, last_element(body.free_joint)) if body.free_joint else ()
     whole = (body.path.strip("/"), body.body_path[0].strip("/"))
     return (*body.aliases, *whole, *map(last_element, whole), *free)
+
+
+def _names_of_one_joint(coordinates: Collection[str]) -> list[str]:
+    """The last element of each coordinate's name where no other has it, else the whole name."""
+    shared = Counter(map(last_element, coordinates))
+    return sorted(
+        name if shared[last_element(name)] > 1 else last_element(name) for name in coordinates
+    )

@@ -18,7 +18,7 @@ from collidecli.scene.kinematics import (
     last_element,
     paths_by_name,
 )
-from collidecli.wording import plural, some_names
+from collidecli.wording import did_you_mean, plural, some_names
 
 
 @dataclass(frozen=True)
@@ -161,7 +161,8 @@ def _joints_of_columns(known: _Names, names: Sequence[str], where: str) -> list[
     if unknown:
         what = f"{plural(len(unknown), 'column')} of no joint of the scene: {some_names(unknown)}"
         every = [known.shown(joint) for joints in known.whole.values() for joint in joints]
-        raise InputError(what, where, f"its joints are {some_names(every) or 'none'}")
+        otherwise = f"its joints are {some_names(every) or 'none'}"
+        raise InputError(what, where, did_you_mean(unknown[0], every, otherwise))
     several = [name for name, joints in zip(names, found, strict=True) if len(joints) > 1]
     if several:
         candidates = known.joints(several[0])

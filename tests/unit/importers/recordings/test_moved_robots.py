@@ -343,7 +343,11 @@ def test_a_whole_name_comes_before_the_last_element_of_another(tmp_path):
         ),
         ({"j1": 0.1, "j2": 0.2}, ["2 columns may be joints of several articulations: 'j1' may"]),
         ({"left/j1": 0.1, "right/j9": 0.2}, ["1 column of no joint of the scene: 'right/j9'"]),
-        ({"lamp": 0.1}, ["1 column of no joint of the scene: 'lamp'", "its joints are"]),
+        (
+            {"lamp": 0.1},
+            ["1 column of no joint of the scene: 'lamp'", "its joints are 'left/j1', 'left/j2'"],
+        ),
+        ({"rigth/j1": 0.1}, ["of no joint of the scene: 'rigth/j1'", "did you mean right/j1?"]),
         ({"left/j1": 0.1, "left/left/j1": 0.2, "right/j1": 0.3}, ["'left/j1' is named twice"]),
     ],
 )
