@@ -47,9 +47,8 @@ def shape_differences(
         )
     points = [_points(model, row) for model, row in (a, b)]
     if not np.array_equal(points[0], points[1]):
-        differences.append(
-            _difference("geometry", *_points_texts(*points, kinds[0] == ShapeType.HEIGHTFIELD))
-        )
+        texts = _points_texts(points[0], points[1], kinds[0] == ShapeType.HEIGHTFIELD)
+        differences.append(_difference("geometry", texts[0], texts[1]))
     return differences
 
 
