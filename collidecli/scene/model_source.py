@@ -21,8 +21,8 @@ DERIVED = ("source", "context", "classes", "repairs")
 
 def model_name(model: Model) -> str:
     """The name of a model as the scene of a contact set; with the files from which it was
-    loaded."""
-    return f"{BUILT_MODEL} of {' '.join(model.source)}" if model.source else BUILT_MODEL
+    loaded. It does not end as the name of a file does."""
+    return f"{BUILT_MODEL} (of {' '.join(model.source)})" if model.source else BUILT_MODEL
 
 
 def is_model_name(scene: str) -> bool:

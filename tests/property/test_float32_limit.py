@@ -6,9 +6,10 @@ import warp as wp
 
 from collidecli.engine.geometry.real import Real
 from collidecli.engine.pair_limits import above, float32_limit
+from collidecli.engine.runtime.kernel import kernel
 
 
-@wp.kernel(enable_backward=False)
+@kernel
 def limits_of(gap: wp.array[Real], limit: wp.array[Real]):
     i = wp.tid()
     limit[i] = above(gap[i], Real(0.0))

@@ -49,6 +49,7 @@ from collidecli.verbs.label.label import LabelRequest, label
 from collidecli.verbs.label.sensors import SensorRequest, label_sensors
 from collidecli.verbs.probe.probe import ProbeRequest, probe
 from collidecli.verbs.report import report as report_module
+from collidecli.verbs.report.pairs_over_time import MAX_PAIRS
 from tests.support import contact_sets as sets
 from tests.support.doc_examples import FENCE, check_output, collide_lines, joined
 
@@ -625,7 +626,7 @@ def _robots() -> Path:
 
 
 def test_numbers_of_the_text_are_those_of_the_code():
-    assert f"the {report_module.MAX_PAIRS} pairs with the most contacts" in REPORT_PAGE
+    assert f"the {MAX_PAIRS} pairs with the most contacts" in REPORT_PAGE
     assert f"the {report_module.WORST_PAIRS} deepest" in REPORT_PAGE
     for kind in option_values.CHART_KINDS:
         assert f"`{kind}`" in REPORT_PAGE

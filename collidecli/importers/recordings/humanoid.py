@@ -322,6 +322,7 @@ def _articulated(
     if poses.root is not None:
         robot = robot_of_root(robots, target, poses.root_location, ROOT_FIX)
         roots[robot.path] = poses.root, poses.root_location
+    advice = f"{said_roots(robots)}{ROOT_ADVICE}"
     robots, followed = with_followers(scene, robots)
     world = []
     for robot in robots:
@@ -339,7 +340,6 @@ def _articulated(
         for path, (body, location) in roots.items()
     ]
     warnings = (*scene.warnings, *left_out, *table.notes, *poses.notes)
-    advice = f"{said_roots(robots)}{ROOT_ADVICE}"
     return ArticulationMotion(
         table.path, target, [world], np.zeros((1, 3)), time, warnings, root_advice=advice
     )

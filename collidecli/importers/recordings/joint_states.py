@@ -134,6 +134,7 @@ def joint_state_motion(
     with naming_options(where):
         robots = moved_robots(scene, names, where)
     poses = _poses_by_path(recorded, poses, scene, robots, target)
+    roots = said_roots(robots)
     robots, followed = with_followers(scene, robots)
     with naming_options(where):
         columns = [JointColumns(robot.articulation, robot.names, where) for robot in robots]
@@ -163,7 +164,7 @@ def joint_state_motion(
         close,
         Episodes.of_demonstrations(lengths, len(recorded.time)),
         advice=BY_NAME,
-        root_advice=f"{said_roots(robots)}{recorded.root_advice}",
+        root_advice=f"{roots}{recorded.root_advice}",
     )
 
 

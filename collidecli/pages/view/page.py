@@ -71,7 +71,7 @@ ITEM_BYTES = {
     "contact": 20,
     "face": 60,
     "particle": 12,
-    "self-contact": 12,
+    "self-contact": 14,
     "map point": 1,
 }
 """Of an item of `ViewFrames.counts`."""

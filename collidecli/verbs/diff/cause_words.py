@@ -116,7 +116,8 @@ def _joint_lines(joints: ResultDict | None, worlds: bool) -> list[str]:
     for side in ("a", "b"):
         if names := joints[f"only_{side}"]:
             lines.append(f"  recorded in {side.upper()} only: joints {some_names(names)}")
-    if joints["compared"] and not joints["differing"]:
+    has_one_sided = any(joints[f"only_{side}"] for side in ("a", "b"))
+    if joints["compared"] and not joints["differing"] and not has_one_sided:
         equal = "all joint positions that both recordings have are equal"
         lines.append(f"  {equal}: the scenes' joints, or poses of roots, differ")
     return lines

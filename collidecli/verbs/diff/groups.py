@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -116,7 +117,8 @@ def _rows(side: Side, group: ContactGroup, groups: dict[str, GroupRows]) -> Cont
     keys = [*shapes, *(objects if side.pairs_only else ())]
     for name in () if side.pairs_only else group.keys:
         if name not in (*group.shapes, *group.references, *UNMATCHED):
-            keys += list(columns[name].reshape(len(cell), -1).T)
+            values = columns[name]
+            keys += list(values.reshape(len(cell), math.prod(values.shape[1:])).T)
     none = np.zeros(len(cell), np.int64)
     contacts = Contacts(cell, none, none, columns, group_rows.lists, keys, objects)
     if kept is not None:

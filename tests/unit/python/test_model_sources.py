@@ -136,3 +136,31 @@ def test_vertices_of_a_mesh_are_in_the_hash():
 def test_every_kind_of_shape_has_a_hash(scene):
     model = load_scene((os.fspath(SAMPLES / scene),), None).model
     assert len(model_sha256(model)) == 64
+
+
+def test_a_model_of_a_usd_file_is_exported_to_usd_without_its_scene(folder):
+    """Its name ends with that of the file, and is no file."""
+    scene = collidecli.ModelBuilder()
+    scene.add_usd(SAMPLES / "01_usd_pile" / "pile.usda")
+    model = scene.finalize()
+    given = np.zeros((2, 1, len(model.bodies.path), 7))
+    given[..., 0] = 3.0 * np.arange(len(model.bodies.path))
+    given[..., 6] = 1.0
+    collidecli.run(model, given, fps=10.0, output="pile.h5")
+    with collidecli.open_contacts("pile.h5") as contacts:
+        assert contacts.scene == f"{BUILT_MODEL} (of pile.usda)"
+    collide("export", "pile.h5", "--to", "usd", "-o", "contacts.usda")
+    assert "collide_contacts" in Path("contacts.usda").read_text()
+
+
+@pytest.mark.parametrize("height", [0.5, 2.0])
+def test_sets_with_empty_tables_of_particles_are_compared(folder, height):
+    """A table without rows against itself, and against one with rows."""
+    for name, place in (("low.h5", 0.05), ("other.h5", height)):
+        scene = ModelBuilder()
+        body = scene.add_body(key="ball")
+        scene.add_shape_sphere(body, radius=0.1, key="ball")
+        scene.add_particles([[0.0, 0.0, place]], radius=0.02)
+        collidecli.run(scene.finalize(), np.array([[[[0, 0, 0, 0, 0, 0, 1.0]]]]), output=name)
+    assert collidecli.diff("other.h5", "other.h5").equal
+    assert not collidecli.diff("low.h5", "other.h5").equal

@@ -171,13 +171,13 @@ def test_what_is_neither_files_nor_a_model_is_refused(given, name):
             CALLS[name](*arguments, **option)
 
 
-def test_a_file_of_a_model_has_no_name_of_a_scene(given):
-    """And the hash of the model, as contacts in memory have."""
+def test_a_file_of_a_model_says_so_in_place_of_the_name_of_a_scene(given):
+    """And has the hash of the model, as contacts in memory have."""
     model, poses = given.model
     path = collidecli.run(model, poses, "named.h5", time=TIMES, force=True, device="cpu")
     kept = collidecli.collide(model, poses, time=TIMES, device="cpu").contact_set
     with collidecli.open_contacts(path) as contacts:
-        assert contacts.scene == kept.scene == ""
+        assert contacts.scene == kept.scene == "a model built in Python (of scene.xml)"
         assert contacts.scene_sha256 == kept.scene_sha256
         assert contacts.content_sha256 == kept.content_sha256
     assert collidecli.check(path).to_pandas().empty

@@ -6,8 +6,9 @@ closest points. A minimum of overlapping cores is their depth if `depth_certific
 
 The guess is by alternating projection: the point of one core closest to the other's centre, then
 the other's closest to that, and back. Exact for a sphere, for others nearly always close enough. An
-ellipsoid's closest point is approximated by its support point towards the other's. If two cores
-overlap, closest points of smaller ones inside them are the guess.
+ellipsoid's closest point is approximated, and two ellipsoids have a guess of their own, see
+`ellipsoid_guess`. If two cores overlap, a flat end is tried, then closest points of smaller cores
+inside them are the guess.
 """
 
 from typing import Any
@@ -124,7 +125,7 @@ def guess_nearest(difference: MinkowskiDifference) -> Guess:
     a = difference.a
     b = difference.b
     to_b = wp.transpose(difference.rotation)
-    # An ellipsoid needs the other shape's point first: its support point towards that.
+    # An ellipsoid needs the other shape's point first, on which its own depends the most.
     on_a = Support()
     if a.type != ELLIPSOID:
         on_a = nearest_on_core(a.type, a.size, difference.radius_a, difference.position)
