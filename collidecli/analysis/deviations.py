@@ -24,6 +24,9 @@ POINTS = (
     "point_world",
 )
 """Columns of points; their deviation is a distance."""
+IDENTIFIERS = ("feature0", "feature1", "feature", "kind", "indices", "patch", "shape", "status")
+"""Integer columns whose values name something: that two differ is all that their deviation
+states."""
 
 
 @dataclass(frozen=True)

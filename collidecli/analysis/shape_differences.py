@@ -20,7 +20,7 @@ def shape_differences(
 ) -> list[dict[str, Any]]:
     """Differences of two shapes, each with `what`, and the values `a` and `b`: type, sizes [m],
     position in the body [m], rotation in the body (quaternion, xyzw), vertices of hulls and meshes,
-    heights of heightfields.
+    heights of heightfields: their number, and of equal numbers by how much they differ.
 
     Poses are compared to the bit, quaternions up to their sign. A mesh with equal vertices in
     another order differs. pose_of_b: float64[7], of the second shape in place of its own.
@@ -47,7 +47,8 @@ def shape_differences(
         )
     points = [_points(model, row) for model, row in (a, b)]
     if not np.array_equal(points[0], points[1]):
-        differences.append(_difference("geometry", *map(_points_text, points)))
+        texts = _points_texts(points[0], points[1], kinds[0] == ShapeType.HEIGHTFIELD)
+        differences.append(_difference("geometry", texts[0], texts[1]))
     return differences
 
 
@@ -69,7 +70,32 @@ def _points(model: Model, row: int) -> np.ndarray:
     return np.zeros((0, 0))
 
 
-def _points_text(points: np.ndarray) -> str:
-    if points.shape[-1:] == (3,):
-        return f"{len(points)} vertices"
-    return f"{points.shape[0]} x {points.shape[1]} heights up to {points.max(initial=0.0):g} m"
+def _points_texts(a: np.ndarray, b: np.ndarray, are_heights: bool) -> tuple[str, str]:
+    """Two geometries as text: their numbers of points. Of equal numbers the second has the
+    greatest difference of a height, or the greatest distance of a vertex of one to the nearest
+    vertex of the other: the vertices of a hull have no order that a change of one of them keeps.
+
+    Vertices are relative to the centre of the bounding box, which is the shape's position.
+    """
+    if are_heights:
+        texts = [
+            f"{x.shape[0]} x {x.shape[1]} heights up to {x.max(initial=0.0):g} m" for x in (a, b)
+        ]
+        if a.shape == b.shape:
+            texts[1] += f" (some differ, by up to {np.abs(a - b).max():.6g} m)"
+        return texts[0], texts[1]
+    texts = [f"{len(x)} vertices" for x in (a, b)]
+    if len(a) == len(b):
+        texts[1] += _movement_text(a, b)
+    return texts[0], texts[1]
+
+
+def _movement_text(a: np.ndarray, b: np.ndarray) -> str:
+    """How vertices b differ from as many vertices a."""
+    from scipy.spatial import KDTree  # not at the start: most shapes have no vertices
+
+    apart = max(KDTree(x).query(y)[0].max() for x, y in ((a, b), (b, a)))
+    if apart == 0.0:
+        return " in another order"
+    nearest = f"up to {apart:.6g} m from the nearest of the other shape"
+    return f" at other positions about the centre ({nearest})"

@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 NO_TEMPORARY = "No usable temporary directory"
 """Begin of the message of Python's `tempfile`."""
 
+MOST_VERBS = 3
+"""Verbs that are named for an option that the given one does not have."""
+
 
 def exit_code_of(error: BaseException, streams: Streams) -> int:
     """Prints an error to stderr in a line or two; returns the exit code."""
@@ -74,6 +77,8 @@ def usage_message(error: click.ClickException) -> str:
     ctx = getattr(error, "ctx", None)
     if ctx is None:
         return text
+    if isinstance(error, click.NoSuchOption) and not error.possibilities:
+        text += _verbs_with(error.option_name, ctx)
     param = getattr(error, "param", None)
     given = re.search(r"'([^']*)' is not one of", text)
     if (
@@ -86,6 +91,20 @@ def usage_message(error: click.ClickException) -> str:
     if param is not None and (source := source_of(param, ctx)):
         text += f"\n  the value is from {source}"
     return f"{text}\n  {ctx.command_path} --help shows the options"
+
+
+def _verbs_with(option: str, ctx: click.Context) -> str:
+    """A line that names the verbs that have an option; "" if none has it, or more than a few."""
+    from collidecli.cli.settings import verbs_of
+
+    words = [
+        words
+        for words, verb in verbs_of(ctx).items()
+        if any(isinstance(one, click.Option) and option in one.opts for one in verb.params)
+    ]
+    if not 0 < len(words) <= MOST_VERBS:
+        return ""
+    return f"\n  {option} is an option of {' and of '.join(f'collide {name}' for name in words)}"
 
 
 def source_of(param: click.Parameter, ctx: click.Context) -> str:

@@ -93,11 +93,13 @@ def find_sources(
 @dataclass(frozen=True)
 class FoundScene:
     """The scene of a contact set and its files. reason: why there is none; "" where no file of its
-    name was found."""
+    name was found. free_folder: a searched folder, that of the set, in which no file has the name
+    of the scene, so that a copy of the scene can be put there; None where there is one."""
 
     scene: LoadedScene | None
     files: tuple[str, ...] = ()
     reason: str = ""
+    free_folder: Path | None = None
 
 
 def found_scene(contacts: ContactSet, given: str = "") -> FoundScene:
@@ -125,7 +127,9 @@ def found_scene(contacts: ContactSet, given: str = "") -> FoundScene:
         if scene.sha256 == contacts.scene_sha256:
             return FoundScene(scene, files)
         reasons.append(f"{where}, or a file that it names, has another content")
-    return FoundScene(None, reason=reasons[0] if reasons else reason)
+    beside = Path(contacts.path).parent
+    free = None if _named(shown, [beside]) else beside
+    return FoundScene(None, reason=reasons[0] if reasons else reason, free_folder=free)
 
 
 def found_recording(contacts: ContactSet, scene_files: Sequence[str], given: str = "") -> str:

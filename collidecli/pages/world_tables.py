@@ -10,8 +10,12 @@ from collidecli.pages.quantities import ResultDict, length
 from collidecli.pages.tables import Column, pair_columns
 from collidecli.wording import count, plural
 
-NOTHING_STORED = "sizes, poses or meshes, if in anything: they are in the scene alone"
+NOTHING_STORED = (
+    "nothing in this file; sizes, poses and meshes, which only the scene has, may differ"
+)
 """Of templates that are equal in all that a contact set has of shapes."""
+NOTHING_OF_SHAPES = "no shape; bodies, joints or filters may differ, which are not compared"
+"""Of templates of a scene that are equal in all that a scene has of shapes."""
 MOST_SCORE = 100
 """Greatest score that a table states."""
 ORIGINS = {"template": "its template", "all worlds": "all templates"}
@@ -37,9 +41,14 @@ TEMPLATE_COLUMNS: list[Column] = [
     ("template", "right", lambda row: str(row["template"])),
     ("worlds", "right", lambda row: count(row["worlds"])),
     ("first", "right", lambda row: str(row["world"])),
-    ("differs in", "left", lambda row: differences_text(row)),
+    ("differs in", "left", lambda row: differences_text(row) or NOTHING_STORED),
 ]
-"""Of `template_rows`."""
+"""Of `template_rows` of a contact set."""
+SCENE_TEMPLATE_COLUMNS: list[Column] = [
+    *TEMPLATE_COLUMNS[:-1],
+    ("differs in", "left", lambda row: differences_text(row) or NOTHING_OF_SHAPES),
+]
+"""Of `template_rows` of a scene, which has the sizes, poses and meshes of its shapes."""
 
 
 def score_text(score: float) -> str:
@@ -90,7 +99,7 @@ def depth_text(distance: float | None) -> str:
 
 
 def differences_text(row: ResultDict) -> str:
-    """The attributes in which a template differs from the reference, one a line."""
+    """The attributes in which a template differs from the reference, one a line; "" for none."""
     if row["reference"] is None:
         return "reference: the most worlds have it"
     lines = []
@@ -102,7 +111,7 @@ def differences_text(row: ResultDict) -> str:
             continue
         values = f"{_value(example['b'])} in place of {_value(example['a'])}"
         lines.append(f"{group['what']} of {example['path']}: {values}{more}")
-    return "\n".join(lines) or NOTHING_STORED
+    return "\n".join(lines)
 
 
 def _value(value: Any) -> str:

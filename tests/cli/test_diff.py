@@ -200,6 +200,23 @@ def test_options_decide_whether_a_change_is_a_difference(diff, edit, options, eq
         assert result["contacts"]["within_tolerance"] == equal
 
 
+def test_numbers_of_features_that_differ_have_no_amount(diff, collide, here):
+    """98 and 57 are names of features, which are not 41 apart."""
+    diff(made_up(), edited("feature0", 8, 99))
+    lines = collide.found("diff a.h5 b.h5").splitlines()
+    (row,) = [line.split() for line in lines if line.startswith(" feature0 ")]
+    assert row == ["feature0", "1", "1"]
+    (line,) = [line for line in lines if line.startswith("feature0: ")]
+    assert line.startswith("feature0: the feature's number differs in 1 contact, one at ")
+    collide.found("diff a.h5 b.h5 --markdown diff.md --junit-xml diff.xml")
+    assert "| feature0 | 1 | 1 |  |\n" in (here / "diff.md").read_text()
+    report = (here / "diff.xml").read_text()
+    assert "feature0: 1 changed" in report
+    assert "feature0: 1 changed, by up to" not in report
+    diff(made_up(), edited("distance", 8, 0.5))
+    assert "distance: largest at " in collide.found("diff a.h5 b.h5")
+
+
 def test_a_change_is_listed_where_it_is(diff):
     result = diff(made_up(), edited("feature0", 8, 99))
     assert counts(result) == (0, 0, 1)

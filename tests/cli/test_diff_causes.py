@@ -291,13 +291,37 @@ def test_what_is_not_found_is_said_with_the_option_that_names_it(contact_set, co
         assert (found["reason"], found["differing"]) == ("", 2)
     Path("b.xml").rename("away/b.xml")
     result = collide.verdict("diff", a, b)
-    told = "the scene of B, b.xml, is not beside b.h5; --scene-b names it"
+    copy = "a copy of it with its assets in this folder is found"
+    told = f"the scene of B, b.xml, is not beside b.h5; --scene-b names it, and {copy}"
     assert [result["causes"][name]["reason"] for name in ("scenes", "motions")] == [told, told]
     shown = collide.found("diff", a, b)
     assert f"{told}\nthe motions are not compared\n" in shown
     both = ("--scene-b", "away", "--trajectory-b", "away")
     causes = collide.verdict("diff", a, b, *both)["causes"]
     assert (causes["scenes"]["shape_count"], causes["motions"]["differing"]) == (1, 2)
+
+
+def test_a_scene_that_was_edited_in_place_leaves_the_recordings_equal(recorded, collide):
+    """As with a baseline in a folder of its own: a copy of its scene there is found."""
+    Path("tests").mkdir()
+    run = ("run", "robot.xml", "-t", "motion.csv", "--device", "cpu", "-q", "-o")
+    collide.ok(*run, "tests/a.h5")
+    Path("old.xml").write_text(ROBOT)
+    Path("robot.xml").write_text(ROBOT.replace(*FORE))
+    collide.ok(*run, "b.h5")
+    reason = "robot.xml, or a file that it names, has another content"
+    told = (
+        f"the scene of A, robot.xml, is not found: {reason}; --scene-a names it, and a copy of it"
+        " with its assets in tests is found"
+    )
+    causes = collide.verdict("diff tests/a.h5 b.h5")["causes"]
+    assert causes["scenes"]["reason"] == told
+    assert causes["motions"]["reason"] == "the recordings of A and B are equal files"
+    shown = collide.found("diff tests/a.h5 b.h5")
+    assert "the recordings of A and B are equal files: all recorded motion is equal; " in shown
+    assert "the motions are not compared" not in shown
+    Path("old.xml").rename("tests/robot.xml")
+    assert collide.verdict("diff tests/a.h5 b.h5")["causes"]["scenes"]["shape_count"] == 1
 
 
 def test_given_sources_that_are_others_are_said_to_be(contact_set, collide):

@@ -112,7 +112,10 @@ def test_scenes_that_are_gone_are_not_compared(differences, here, collide):
     Path("scene.xml").unlink()
     common = collide.verdict("diff a/out.h5 b/out.h5")["common"]
     assert common["items"][0]["differences"] == []
-    missing = "the scene of A, scene.xml, is not beside out.h5; --scene-a names it"
+    missing = (
+        "the scene of A, scene.xml, is not beside out.h5; --scene-a names it, and a copy of it with"
+        " its assets in a is found"
+    )
     assert common["scenes"] == missing
 
 

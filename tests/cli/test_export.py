@@ -83,6 +83,15 @@ test_refused = refusals(
 )
 
 
+def test_a_usd_layer_without_the_shapes_of_the_scene_is_announced(out, collide):
+    """Before it is written, so that a run that is then stopped has said it."""
+    told = "shapes of scene.xml, which is not USD: the layer has the contacts alone"
+    found = collide("export out.h5 --to usd -o layer.usda")
+    assert f"warning: usd lacks the {told}\n" in found.err
+    assert told in collide.result("export out.h5 --to usd -o other.usda")["left_out"]
+    assert "lacks" not in collide("export out.h5 --to csv -o table.csv").err
+
+
 test_a_file_that_is_no_contact_set = refusals("export motion.h5", ("--to npz", "not a contact set"))
 
 

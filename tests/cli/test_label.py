@@ -52,6 +52,19 @@ egg."""
 SLIP = [0.5, 0.1, 0.2, 1.5, 0.7, 0.3, 0.9]
 
 
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        ("--enter 0", "in frames with a distance of 0 m or less"),
+        ("--enter 0 --leave 20mm", "each from a distance of 0 m or less until it is above 20 mm"),
+    ],
+)
+def test_the_rule_of_labels_is_in_the_summary(made, collide, options, told):
+    shown = collide("label", "plain.h5", *options.split()).out
+    (line,) = [line for line in shown.splitlines() if line.startswith("labels ")]
+    assert line.endswith(told)
+
+
 @pytest.fixture
 def made(here) -> str:
     """A set of 6 frames of 2 worlds with the column slip; plain.h5 is without it."""

@@ -7,10 +7,13 @@ from functools import partial
 
 from collidecli.pages.quantities import ResultDict
 from collidecli.pages.tables import Column, more_text
+from collidecli.verbs.diff.causes import EQUAL_RECORDINGS
 from collidecli.verbs.diff.times import time_words
 from collidecli.verbs.diff.value_words import both_values, deviation, short
 from collidecli.wording import count, plural, some_names
 
+POSES_UNKNOWN = "poses that follow from it in each scene are not compared"
+"""Of equal recordings of which a scene is not found."""
 MOST_LINES = 8
 """Differences of the scenes, and bodies that move otherwise, that have a line."""
 KNOWN = {
@@ -77,6 +80,8 @@ def _motion_lines(causes: ResultDict, result: ResultDict) -> list[str]:
     motions = causes["motions"]
     if motions["reason"]:
         reason = motions["reason"]
+        if reason == EQUAL_RECORDINGS:
+            return [f"{reason}: all recorded motion is equal; {POSES_UNKNOWN}"]
         told = reason == causes["scenes"]["reason"]
         return [f"the motions are not compared{'' if told else f': {reason}'}"]
     particles = ["  particles, which are not compared, may move otherwise"]

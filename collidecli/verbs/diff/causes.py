@@ -22,7 +22,8 @@ from collidecli.verbs.diff.scene_changes import (
 if TYPE_CHECKING:
     from collidecli.verbs.diff.comparison import Comparison
 
-BOTH_EQUAL = "the recordings of A and B are equal files, and so are the scenes"
+EQUAL_RECORDINGS = "the recordings of A and B are equal files"
+BOTH_EQUAL = f"{EQUAL_RECORDINGS}, and so are the scenes"
 
 
 @dataclass(frozen=True)
@@ -66,7 +67,8 @@ def causes_of(compared: Comparison, a: ContactSet, b: ContactSet) -> Causes:
     if not found:
         equal = EQUAL_MODELS if are_models else EQUAL_FILES
         scenes = SceneChanges(equal if equal_scenes else reason)
-        return Causes(scenes, MotionChanges(reason), owners)
+        are_equal = bool(a.trajectory_sha256) and a.trajectory_sha256 == b.trajectory_sha256
+        return Causes(scenes, MotionChanges(EQUAL_RECORDINGS if are_equal else reason), owners)
     scenes = SceneChanges(EQUAL_FILES)
     if not equal_scenes:
         loaded = [one.scene for one in found if one.scene is not None]

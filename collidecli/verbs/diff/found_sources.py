@@ -51,15 +51,18 @@ def found_scenes(sides: Sequence[SideOfSet]) -> tuple[list[FoundScene], str]:
         scene = found_scene(side.contacts, side.scene)
         found.append(scene)
         if scene.scene is None:
-            reasons.append(_scene_reason(side, scene.reason))
+            reasons.append(_scene_reason(side, scene))
     known = [one for one in found if one.scene is not None]
     if known and len({side.contacts.scene_sha256 for side in sides}) == 1:
         return [one if one.scene is not None else known[0] for one in found], ""
     return ([], reasons[0]) if reasons else (found, "")
 
 
-def _scene_reason(side: SideOfSet, reason: str) -> str:
+def _scene_reason(side: SideOfSet, found: FoundScene) -> str:
+    """Why the scene of a set is not known, and where it is looked for: of a baseline of the pytest
+    plugin, which has no option for it, the folder of the set."""
     scene = side.contacts.scene
+    reason = found.reason
     if is_model_name(scene):
         return f"the scene of {side.name} is {scene or BUILT_MODEL}: {reason}"
     shown = f"the scene of {side.name}"
@@ -67,7 +70,13 @@ def _scene_reason(side: SideOfSet, reason: str) -> str:
     if side.scene:
         return f"{shown} is not what {option} names: {reason}"
     words = f"is not found: {reason}" if reason else f"is not beside {side.file}"
-    return f"{shown}, {scene}, {words}; {option} names it"
+    copy = "" if found.free_folder is None else f", and a copy {_is_in(found.free_folder)}"
+    return f"{shown}, {scene}, {words}; {option} names it{copy}"
+
+
+def _is_in(folder: Path) -> str:
+    where = "this folder" if str(folder) == "." else str(folder)
+    return f"of it with its assets in {where} is found"
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ from collidecli.pages.verdicts import verdict_text
 from collidecli.verbs.diff.cause_words import cause_columns, cause_lines
 from collidecli.verbs.diff.kind_columns import kind_columns
 from collidecli.verbs.diff.one_sided_pairs import one_sided_lines
-from collidecli.verbs.diff.value_words import both_values
+from collidecli.verbs.diff.value_words import worst_words
 from collidecli.verbs.diff.words import (
     FIELDS,
     FIRST_IN,
@@ -56,7 +56,7 @@ def diff_table(result: ResultDict) -> RenderableType:
         for row in fields:
             if worst := row["worst"]:
                 where = f"{worst['shape0']} and {worst['shape1']}, {cell_text(worst)}"
-                parts.append(Text(f"{row['name']}: largest at {where}: {both_values(worst)}"))
+                parts.append(Text(worst_words(row, where)))
         histogram = [row for row in fields if row["histogram"]]
         if histogram:
             columns = {

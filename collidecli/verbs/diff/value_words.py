@@ -4,7 +4,26 @@ from __future__ import annotations
 
 from typing import Any
 
+from collidecli.analysis.deviations import IDENTIFIERS
 from collidecli.pages.quantities import ResultDict, length, plain
+from collidecli.wording import plural
+
+
+def largest_deviation(field: ResultDict) -> str:
+    """The largest deviation of a field, as text; "" of a column of identifiers, which has no
+    amount."""
+    return "" if field["name"] in IDENTIFIERS else deviation(field["largest"], field["unit"])
+
+
+def worst_words(field: ResultDict, where: str) -> str:
+    """A field's contact with the largest deviation, at a place, and both its values; of a column of
+    identifiers that they differ, with both values of one contact."""
+    values = both_values(field["worst"])
+    if field["name"] not in IDENTIFIERS:
+        return f"{field['name']}: largest at {where}: {values}"
+    number = plural(field["differing"], "contact")
+    noun = "the feature's number" if field["name"].startswith("feature") else "the value"
+    return f"{field['name']}: {noun} differs in {number}, one at {where}: {values}"
 
 
 def deviation(value: Any, unit: str) -> str:

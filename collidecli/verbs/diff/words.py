@@ -14,7 +14,7 @@ from collidecli.scene.contact_columns import group_words
 from collidecli.verbs.diff.cause_words import cause_columns, cause_lines
 from collidecli.verbs.diff.one_sided_pairs import one_sided_lines
 from collidecli.verbs.diff.times import time_words
-from collidecli.verbs.diff.value_words import both_values, deviation, short
+from collidecli.verbs.diff.value_words import both_values, largest_deviation, short
 from collidecli.wording import count, plural
 
 MAX_CELL_LENGTH = 100
@@ -117,9 +117,14 @@ def group_lines(result: ResultDict) -> list[str]:
             )
         for entry in group["fields"]:
             beyond = f"{count(entry['changed'])} beyond tolerance"
-            most = f"by up to {deviation(entry['largest'], entry['unit'])}"
-            lines.append(f"  {entry['name']}: {count(entry['differing'])} differ, {beyond}, {most}")
+            most = _by_up_to(entry)
+            lines.append(f"  {entry['name']}: {count(entry['differing'])} differ, {beyond}{most}")
     return lines
+
+
+def _by_up_to(field: ResultDict) -> str:
+    most = largest_deviation(field)
+    return f", by up to {most}" if most else ""
 
 
 FIRST_IN: Column = ("first in", "left", lambda one: cell_text(one["first"]))
@@ -127,7 +132,7 @@ FIELDS: list[Column] = [
     ("field", "left", itemgetter("name")),
     ("differ", "right", lambda one: count(one["differing"])),
     ("beyond tolerance", "right", lambda one: count(one["changed"])),
-    ("largest", "right", lambda one: deviation(one["largest"], one["unit"])),
+    ("largest", "right", largest_deviation),
 ]
 """Columns of a table of fields."""
 
@@ -156,10 +161,8 @@ def findings(result: ResultDict) -> list[Finding]:
                     lines.append(f"{pair['shape0']} and {pair['shape1']}: {of_pair}")
             for field in result["fields"] if kind == "changed" else ():
                 if field["changed"]:
-                    most = deviation(field["largest"], field["unit"])
-                    lines.append(
-                        f"{field['name']}: {count(field['changed'])} changed, by up to {most}"
-                    )
+                    number = count(field["changed"])
+                    lines.append(f"{field['name']}: {number} changed{_by_up_to(field)}")
         listed.append(Finding(f"{contacts['what']} {kind}", lines))
     for group in result["groups"]:
         over = any(group[kind] > group["allowed"][kind] for kind in KINDS)

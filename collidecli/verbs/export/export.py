@@ -22,6 +22,7 @@ from collidecli.results.result import Result
 from collidecli.scene.arguments import unknown_argument
 from collidecli.scene.contact_columns import RIGID_CONTACTS
 from collidecli.scene.environment_names import roots_by_pattern
+from collidecli.scene.model_source import BUILT_MODEL
 from collidecli.scene.motion import check_seconds
 from collidecli.scene.patterns import listed
 from collidecli.scene.poses import first_worlds
@@ -58,6 +59,8 @@ REFUSED = {
     "group": "has no layout for the rows of one group",
 }
 """Messages for options that a format does not use."""
+SHAPES = "shapes of "
+"""How what a USD layer lacks of a scene that is not USD begins."""
 SET_NAMES = ("h5", "hdf5", "hdf")
 """Names of the format of a contact set itself."""
 GROUPS_OF_FORMATS: dict[str, dict[str, int | None]] = {
@@ -169,7 +172,7 @@ def prepared_export(request: ExportRequest) -> Iterator[PreparedExport]:
         selected = _selected(contacts, request)
         # All errors of the scene and the layout are raised before the output is created.
         write, left_out = _prepare(request, selected, output)
-        lost = tuple(line for line in left_out if line.startswith(MOTION))
+        lost = tuple(line for line in left_out if line.startswith((MOTION, SHAPES)))
         if request.to not in WITH_ENVIRONMENTS:
             lost += environment_loss(selected)
         formats = formats_with("group", "or")
@@ -250,6 +253,7 @@ def _usd(request: ExportRequest, selected: SelectedContacts, output: str):
         sources.close()
         request = replace(request, scene="".join(sources.scene_files[:1]))
     layers = layers_under(selected.contacts, request.scene, output)
+    no_shapes = () if request.scene else (_shapes_left_out(selected.contacts),)
     from collidecli.exporters.usd_layer import time_codes, write_usd
 
     time_codes(selected, layers.rate)
@@ -260,7 +264,13 @@ def _usd(request: ExportRequest, selected: SelectedContacts, output: str):
         if bodies is not None:
             bodies.close()
 
-    return write, left_out
+    return write, (*no_shapes, *left_out)
+
+
+def _shapes_left_out(contacts: ContactSet) -> str:
+    """That a USD layer has no shapes, as the scene of the run is not USD."""
+    scene = contacts.scene or BUILT_MODEL
+    return f"{SHAPES}{scene}, which is not USD: the layer has the contacts alone"
 
 
 def _mcap(request: ExportRequest, selected: SelectedContacts, _output: str):

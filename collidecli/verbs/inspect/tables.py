@@ -33,6 +33,7 @@ from collidecli.pages.tables import (
     stage_columns,
 )
 from collidecli.pages.world_tables import (
+    SCENE_TEMPLATE_COLUMNS,
     TEMPLATE_COLUMNS,
     WORLD_COLUMNS,
     differing_columns,
@@ -157,7 +158,7 @@ def _whole_scene(result: ResultDict, limit: int | None) -> RenderableType:
     rows.append(("sha256", result["sha256"]))
     parts: list[RenderableType] = [name_value_table(rows)]
     if found := result.get("template_differences"):
-        parts.append(_limited(TEMPLATE_COLUMNS, found, limit))
+        parts.append(_limited(SCENE_TEMPLATE_COLUMNS, found, limit))
     if shapes:
         parts.append(Fitting(partial(_shape_table, result, limit)))
     return Group(*parts)

@@ -71,6 +71,10 @@ def _least_distance(label: ResultDict) -> str:
 
 def label_rule(options: ResultDict) -> str:
     """The distances at which labels begin and end, and their least length, as text."""
-    rule = f"from {length(options['enter'])} to beyond {length(options['leave'])}"
+    enter = length(options["enter"])
+    leave = length(options["leave"])
+    rule = f"in frames with a distance of {enter} or less"
+    if options["leave"] != options["enter"]:
+        rule = f"each from a distance of {enter} or less until it is above {leave}"
     least = f", labels and pauses of at least {plural(options['min_frames'], 'frame')}"
     return rule + (least if options["min_frames"] > 1 else "")

@@ -130,6 +130,12 @@ class ProfileResult(MotionResult, schema="collide.profile/1", rows="phases"):
     json_output: str | None = None
     trace: str | None = None
 
+    def __repr__(self) -> str:
+        phases = [phase["name"] for phase in self.phases if phase["skipped"] is None]
+        sizes = f"frames={self.frames} worlds={self.worlds} shapes={self.shapes}"
+        found = f"fastest={self.fastest!r} is_clear={self.is_clear} identical={self.identical}"
+        return f"<Profile {sizes} device={self.device!r} phases={phases} {found}>"
+
 
 def profile(request: ProfileRequest, progress: Progress = None) -> ProfileResult:
     """Runs every broad phase `repeats` times, interleaved, after one warm-up pass of each that

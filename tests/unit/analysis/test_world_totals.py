@@ -6,7 +6,7 @@ import pytest
 from collidecli.analysis.differing_touches import DifferingTouches
 from collidecli.analysis.template_differences import column_differences, template_rows
 from collidecli.analysis.world_totals import WorldTotals
-from collidecli.pages.world_tables import outlier_text
+from collidecli.pages.world_tables import SCENE_TEMPLATE_COLUMNS, TEMPLATE_COLUMNS, outlier_text
 from collidecli.scene.contact_columns import ContactBlock
 
 
@@ -84,6 +84,16 @@ def test_triggers_have_no_depth():
     totals.add(block_of([0, 0], [0, 0], [1, 2], [-0.5, -0.1], 1))
     assert totals.deepest[0] == np.float32(-0.1)
     assert totals.contacts[0] == 2
+
+
+@pytest.mark.parametrize(
+    ("columns", "of_scene"), [(TEMPLATE_COLUMNS, False), (SCENE_TEMPLATE_COLUMNS, True)]
+)
+def test_templates_of_equal_shapes_say_what_is_not_known(columns, of_scene):
+    """A scene has the sizes of its shapes, which a contact set lacks."""
+    text = columns[-1][2]({"reference": 0, "differences": []})
+    assert ("sizes" in text) != of_scene
+    assert ("joints" in text) == of_scene
 
 
 def test_templates_name_the_attribute_that_differs():

@@ -43,6 +43,19 @@ def test_help_and_a_verb_print_the_help_of_the_verb(capsys, words):
 @pytest.mark.parametrize(
     ("words", "told"),
     [
+        ("report a.h5 --map x", "--map is an option of collide view; collide report --help"),
+        ("report a.h5 --agains x", "Did you mean '--against'?\n  collide report --help"),
+        ("report a.h5 --zzz x", "No such option '--zzz'.\n  collide report --help"),
+    ],
+)
+def test_an_option_of_another_verb_is_named_with_it(capsys, words, told):
+    assert main(words.split()) == 2
+    assert told in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
         (["help", "rum"], "did you mean run?"),
         (["hepl", "run"], "did you mean help?"),
         (["help", "traj", "covert"], "No such command 'covert'"),

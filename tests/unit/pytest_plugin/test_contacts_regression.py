@@ -108,6 +108,10 @@ def test_a_size_that_was_edited_fails_usefully(sample, pytester, monkeypatch):
         ),
     ]
     result.stdout.fnmatch_lines(shown)
+    words = " ".join(text.split())
+    copy = f"a copy of it with its assets in {sample / BASELINE}".removesuffix("/fall.h5")
+    assert f"crates.xml, is not beside fall.h5; --scene-a names it, and {copy} is found" in words
+    assert "the recordings of A and B are equal files: all recorded motion is equal" in words
     assert "Traceback" not in text
     assert "regression.py" not in text, "our own code is no part of what a test's author looks at"
     kept = dict(re.findall(r"^(baseline|obtained|report|page)  +(\S+)$", text, re.M))

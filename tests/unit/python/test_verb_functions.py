@@ -101,6 +101,11 @@ def test_a_profile_has_the_times_of_each_phase(here):
     assert found.identical
     frame = found.to_pandas()
     assert {"nxn", "sap", "explicit"} <= {*frame["name"]}
+    shown = repr(found)
+    assert shown.startswith("<Profile frames=")
+    assert f" fastest='{found.fastest}' " in shown
+    assert "phases=['nxn', 'sap', 'explicit', " in shown
+    assert len(shown) < 200
 
 
 def test_a_probe_has_the_nearest_vertices(here):
