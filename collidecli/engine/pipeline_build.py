@@ -19,7 +19,7 @@ from collidecli.engine.broadphase.choice import (
     choose_broad_phase,
     new_broad_phase,
 )
-from collidecli.engine.cells import transform_shapes
+from collidecli.engine.cells import bound_blocks, transform_shapes
 from collidecli.engine.device_model import DeviceModel, kinds_of, type_of_kind, upload_model
 from collidecli.engine.narrowphase.collider_factory import needed_colliders
 from collidecli.engine.narrowphase.narrow_phase import NarrowPhase
@@ -202,7 +202,12 @@ def load_stages(stages: Sequence[GroupStage], device: wp.Device) -> None:
     pipeline."""
     queue = [] if has_own_memory(device) else [execute_steps]
     load_kernels(
-        [*queue, transform_shapes, *(kernel for stage in stages for kernel in stage.kernels())],
+        [
+            *queue,
+            transform_shapes,
+            bound_blocks,
+            *(kernel for stage in stages for kernel in stage.kernels()),
+        ],
         device,
     )
 

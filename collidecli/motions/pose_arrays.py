@@ -179,10 +179,13 @@ def checked_particles(particle_q: np.ndarray, model: Model) -> np.ndarray:
         or positions.shape[1] not in (1, model.world_count)
     ):
         wanted = f"(frames, {' or '.join(map(str, sorted({1, model.world_count})))}, {count}, 3)"
+        attached = int((model.particles.body >= 0).sum())
+        also = f"; the {attached} that move with bodies have rows, which are not read"
         raise InputError(
             f"has shape {positions.shape}",
             "particle_q",
-            f"give {wanted}: a position for each particle",
+            f"give {wanted}: a position for each particle of the model, in its order"
+            f"{also if attached else ''}",
         )
     check_positions(positions, range(len(positions)), "particle_q")
     return positions

@@ -46,7 +46,7 @@ OWN = {
         *("demos/*.h5", "monday/", "scenes/*.usda", "out/", "robot.xml", "near/", "sensed/"),
         *("baselines/", "baseline.h5", "first.h5", "states.npy", "retargeted/"),
     },
-    "compare-contact-sets": {"moved.xml", "baselines/"},
+    "compare-contact-sets": {"moved.xml", "baselines/", "baseline/scene.xml", "baseline/motion.h5"},
     "export-contacts": {"cloth.contacts.h5", "surfaces.contacts.h5", "drive.mcap"},
     "first-run-on-a-gpu": {"cuda"},
     "follow-contacts": {"motion.h5"},

@@ -18,7 +18,13 @@ from typing import Any
 import numpy as np
 import warp as wp
 
-from collidecli.engine.cells import Chunk, PoseBatch, transform_chunk, transform_shapes
+from collidecli.engine.cells import (
+    Chunk,
+    PoseBatch,
+    bound_blocks,
+    transform_chunk,
+    transform_shapes,
+)
 from collidecli.engine.device_model import bounding_radius, upload_model
 from collidecli.engine.distances.object_parts import ObjectParts, PartsOfObjects, longest_side
 from collidecli.engine.geometry.real import Real
@@ -176,7 +182,7 @@ class ParticleDistances:
             self.kernels.append(_kernels_of([None, surfaces[1], None], types, with_elements))
         used = [kernel for both in self.kernels for kernels in both for kernel, _ in kernels]
         queue = [] if has_own_memory(device) else [execute_steps]
-        load_kernels([*queue, transform_shapes, *dict.fromkeys(used)], device)
+        load_kernels([*queue, transform_shapes, bound_blocks, *dict.fromkeys(used)], device)
         self._local = threading.local()
 
     def weight(self, owner: int) -> int:
