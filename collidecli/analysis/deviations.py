@@ -113,7 +113,10 @@ def compare_field(
     unequal = (a != b).reshape(len(a), -1).any(axis=1)
     rows = np.flatnonzero(unequal)
     apart, size = deviations(tally.name, a[rows], b[rows])
-    rows, apart, size = rows[apart > 0.0], apart[apart > 0.0], size[apart > 0.0]
+    is_apart = apart > 0.0
+    rows = rows[is_apart]
+    apart = apart[is_apart]
+    size = size[is_apart]
     if not len(rows):
         return none, -1
     tally.differing += len(rows)

@@ -273,7 +273,8 @@ def _result(kind: type[Found], rows: GroupRows, model: Model, motion: Motion) ->
     status = columns.pop("status")
     tunnel = columns.pop("tunnel")
     if kind is ParticleSweep:
-        columns["particle"], columns["point"] = columns["indices"][:, 0], columns.pop("point_world")
+        columns["particle"] = columns["indices"][:, 0]
+        columns["point"] = columns.pop("point_world")
     begin = motion.time[frame]
     end = motion.time[frame + 1]
     times = (begin + columns[name] * (end - begin) for name in ("enter", "leave"))

@@ -93,7 +93,8 @@ def poses_of_bodies(
             find_bodies(paths, target.model, where)
     poses = all_poses(table)
     moved = {others[path]: poses[:, row_of[path]] for path in bodies}
-    row, note = (-1, "")
+    row = -1
+    note = ""
     if robot is not None:
         row, note = _root_row(robot, names, paths, known, by_joints, where)
     lacking = [name for name, path in zip(names, paths, strict=True) if path not in known]
