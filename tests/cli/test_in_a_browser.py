@@ -15,6 +15,7 @@ import pytest
 
 from collidecli.pages.view.colours import OPACITY_OVER_SURFACES
 from collidecli.pages.view.contact_map import LEVELS, STEPS
+from collidecli.pages.view.stage import Stage
 from collidecli.verbs.view.view import ViewRequest, opened_view, write_view
 from tests.cli.conftest import CommandLine, write_poses
 from tests.support.waits import PATIENCE
@@ -396,19 +397,53 @@ def test_a_contact_map_on_a_page(tmp_path, collide, tab):
     page.wait_for_function(f"() => {drawn_now} === 0", timeout=WAIT)
 
 
+def at_first_distance(falling_ball: Path, width: int) -> str:
+    """Condition on the state `s` of the page in a window of 844 pixels' height: the camera is where
+    it begins."""
+    half = np.radians(22.5)
+    narrow_half = min(half, np.arctan(width / 844 * np.tan(half)))
+    with opened_view(ViewRequest(str(falling_ball.with_name("out.h5")))) as opened:
+        first = Stage(opened.frames, opened.up_axis).distance * np.sin(half) / np.sin(narrow_half)
+    return f"Math.abs(s.distance / {first} - 1) < 1e-3"
+
+
+STALE_CAMERA = """const watch = setInterval(() => {
+  const viser = window.__viserMutable;
+  if (!viser) return;
+  clearInterval(watch);
+  let send = viser.sendMessage;
+  Object.defineProperty(viser, "sendMessage", {
+    get: () => send,
+    set: (given) => {
+      send = given;
+      given({ type: "ViewerCameraMessage", position: [3, 3, 3], look_at: [0, 0, 0] });
+      window.toldStaleCamera = true;
+    },
+  });
+}, 1);"""
+"""Before the first camera is there, the client tells its default one, as on a slow machine."""
+
+
+def test_a_camera_that_is_told_too_early_moves_nothing(falling_ball, browser):
+    tab = Tab(browser)
+    tab.page.add_init_script(STALE_CAMERA)
+    page = tab.show(falling_ball, width=PHONE, height=844)
+    condition = f"window.toldStaleCamera && {at_first_distance(falling_ball, PHONE)}"
+    sent(page, condition)
+    tab.check()
+    page.close()
+
+
 def test_a_narrow_window_has_the_whole_scene(falling_ball, tab):
     """The ball that the camera has at its middle is in the width of a phone's window: the camera is
     as far away as a ball in the smaller angle of view needs."""
-    half = np.radians(22.5)
-    narrow_half = np.arctan(PHONE / 844 * np.tan(half))
     told = {}
-    for width, farther in ((1000, 1.0), (PHONE, np.sin(half) / np.sin(narrow_half))):
+    for width in (1000, PHONE):
         page = tab.show(falling_ball, width=width, height=844)
         # the panel of a narrow window is folded
         begun = page.get_by_text(f"frame {FRAMES - 1} of {FRAMES - 1}")
         begun.wait_for(timeout=WAIT, state="attached")
-        needed = farther * (told[1000]["distance"] if told else page.evaluate(STATE)["distance"])
-        told[width] = sent(page, f"s.size > 0 && Math.abs(s.distance / {needed} - 1) < 1e-3")
+        told[width] = sent(page, f"s.size > 0 && {at_first_distance(falling_ball, width)}")
         tab.check()
     assert told[PHONE]["distance"] > 1.8 * told[1000]["distance"]
     larger = told[PHONE]["size"] / told[1000]["size"]

@@ -86,8 +86,15 @@ class Scene {
     return aspect < 1 ? Math.sin(half) / Math.sin(Math.atan(aspect * Math.tan(half))) : 1;
   }
 
-  // Moves the first camera, which is for a wide window, as far away as this window needs.
+  // Distance of the camera from what it looks at [m].
+  get away() {
+    const { position, look_at: at } = this.camera;
+    return Math.hypot(...position.map((value, n) => value - at[n]));
+  }
+
+  // Moves the first camera, which is for a wide window, as far away as this window needs. The client may first tell a camera of its own, or the position of that one with the target of the first.
   place() {
+    if (Math.abs(this.away / this.data.distance - 1) > 1e-3) return;
     this.placed = true;
     if (this.first === 1) return;
     const { position, look_at: at } = this.camera;
@@ -98,8 +105,7 @@ class Scene {
   // Distance of the camera relative to its first one, in steps of 10 %, as each is drawn.
   get distance() {
     if (!this.camera) return 1;
-    const { position, look_at: at } = this.camera;
-    const away = Math.hypot(...position.map((value, n) => value - at[n])) / (this.first * this.data.distance);
+    const away = this.away / (this.first * this.data.distance);
     return 1.1 ** Math.round(Math.log(Math.max(away, 1e-4)) / Math.log(1.1));
   }
 
