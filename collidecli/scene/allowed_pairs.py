@@ -100,12 +100,9 @@ def _local_pairs(pairs: np.ndarray, rows: np.ndarray) -> np.ndarray:
 def pair_lengths(model: Model, pair: np.ndarray, name: str) -> np.ndarray:
     """float64[K]: "margin", the sum of both shapes' margins, or "gap" of pairs [m]; a forced pair
     may have its own."""
-    of_shapes = getattr(model.shapes, name)[pair]
-    lengths = (
-        of_shapes.max(axis=1)
-        if name == "gap" and model.gap_rule == "max"
-        else of_shapes.sum(axis=1)
-    )
+    of_shapes = getattr(model.shapes, name)
+    join = np.maximum if name == "gap" and model.gap_rule == "max" else np.add
+    lengths = join(of_shapes[pair[:, 0]], of_shapes[pair[:, 1]])
     forced = getattr(model, f"forced_{name}")
     if not len(forced):
         return lengths

@@ -85,11 +85,8 @@ class BodyMatch:
         )
         # A body without shapes has no contacts: that it is missing needs no warning.
         carrying = {paths[body] for body in set(model.shapes.body.tolist()) - {STATIC_BODY}}
-        missing = [
-            path
-            for path in dict.fromkeys(paths)
-            if path in carrying - {paths[row] for row in column_of_body}
-        ]
+        unmoved = carrying - {paths[row] for row in column_of_body}
+        missing = [path for path in dict.fromkeys(paths) if path in unmoved]
         if missing:
             verb, keeps = ("is", "keeps its") if len(missing) == 1 else ("are", "keep their")
             what = (

@@ -45,6 +45,7 @@ from collidecli.importers.mujoco.scene_files import (
     shape_asset_files,
 )
 from collidecli.importers.mujoco.sdf_plugins import plugins_of_geoms
+from collidecli.importers.mujoco.spec_elements import bodies_of, geoms_of
 from collidecli.importers.mujoco.visual_geoms import COLLIDING_MASK, chosen_geoms, visual_geoms
 from collidecli.importers.scene_import import EXPAND_XACRO
 from collidecli.importers.visual_options import OPTION
@@ -293,7 +294,9 @@ class _Attempts:
         spec, read_notes = self._read_urdf() if self.urdf else (self._read_mjcf(), [])
         if self._patterns and not self.urdf:
             spec.compiler.discardvisual = False
-        self._choose(list(spec.geoms))
+        bodies = list(bodies_of(spec))
+        geoms = geoms_of(bodies)
+        self._choose(geoms)
         self.notes[:] = [
             *read_notes,
             *relocate_assets(
@@ -305,13 +308,13 @@ class _Attempts:
         self.notes += self._meshes.notes
         # The rotations are replaced by ones that are bit-identical on every processor.
         # Values that MuJoCo refuses stay unchanged, so that MuJoCo reports them.
-        turned = _elements_by_orientation([*spec.bodies, *spec.frames, *spec.geoms])
+        turned = _elements_by_orientation([*bodies, *spec.frames, *geoms])
         resolve_euler(turned[KIND.mjORIENTATION_EULER])
         resolve_axis_angle(turned[KIND.mjORIENTATION_AXISANGLE])
         z_axes = turned[KIND.mjORIENTATION_ZAXIS]
         set_quaternions(z_axes, from_z_axis(rows_of_angles([e.alt.zaxis for e in z_axes], 3)))
         resolve_ends(
-            [geom for geom in spec.geoms if geom.type in WITH_ENDS and not np.isnan(geom.fromto[0])]
+            [geom for geom in geoms if geom.type in WITH_ENDS and not np.isnan(geom.fromto[0])]
         )
         if len(spec.frames):
             texts = map(_content, self.included) if self._xml is None else [self._xml.encode()]

@@ -26,6 +26,7 @@ from collidecli.importers.visual_options import OPTION
 from collidecli.numerics.pose_columns import WXYZ_TO_XYZW
 from collidecli.scene.builder import ModelBuilder
 from collidecli.scene.heightfield import Heightfield, heightfield
+from collidecli.scene.materials import Material
 from collidecli.scene.model import STATIC_BODY
 from collidecli.scene.option_values import GROUND
 from collidecli.scene.options import SceneOptions
@@ -153,6 +154,8 @@ def add_geoms(
     fields: dict[int, Heightfield] = {}
     paired = set(mj_model.pair_geom1) | set(mj_model.pair_geom2)
     disabled = collision_disabled(mj_model)
+    # Equal materials are one object, which is checked once.
+    materials: dict[Material, Material] = {}
     for geom in range(mj_model.ngeom):
         name = names[geom]
         if not (mj_model.geom_contype[geom] or mj_model.geom_conaffinity[geom] or geom in paired):
@@ -161,7 +164,9 @@ def add_geoms(
         body = int(mj_model.geom_bodyid[geom])
         row = STATIC_BODY if static[body] else int(body_row[body])
         pose = _geom_pose(mj_model, data, geom, bool(static[body]))
-        config = _geom_config(mj_model, geom, meaning, disabled)
+        material = geom_material(mj_model, geom)
+        material = materials.setdefault(material, material)
+        config = _geom_config(mj_model, geom, material, meaning, disabled)
         kind = int(mj_model.geom_type[geom])
         first = builder.shape_count
         if kind in OF_MESHES:
@@ -185,7 +190,7 @@ def add_geoms(
 
 
 def _geom_config(
-    mj_model: mujoco.MjModel, geom: int, meaning: str, disabled: str | None
+    mj_model: mujoco.MjModel, geom: int, material: Material, meaning: str, disabled: str | None
 ) -> ShapeConfig:
     """Lengths, material and masks of a geom. meaning: of margins. disabled: the rule by which the
     scene has no collision, or None."""
@@ -198,7 +203,7 @@ def _geom_config(
     return ShapeConfig(
         margin=margin,
         gap=gap,
-        material=geom_material(mj_model, geom),
+        material=material,
         mask_either=masks,
         disabled_rule=disabled,
     )

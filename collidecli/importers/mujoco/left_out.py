@@ -8,6 +8,8 @@ from collections.abc import Callable
 import mujoco
 import numpy as np
 
+from collidecli.importers.mujoco.spec_elements import bodies_of, geoms_of, joints_of
+
 _GEOM = mujoco.mjtGeom
 _REPLACEMENT_RADIUS = 0.01
 _SOLVER = (
@@ -39,7 +41,7 @@ def partition_geoms(spec: mujoco.MjSpec) -> tuple[list, list]:
     paired = {name for pair in spec.pairs for name in (pair.geomname1, pair.geomname2)}
     colliding = []
     visual = []
-    for geom in spec.geoms:
+    for geom in geoms_of(bodies_of(spec)):
         collides = geom.contype or geom.conaffinity or (geom.name and geom.name in paired)
         (colliding if collides else visual).append(geom)
     return colliding, visual
@@ -76,7 +78,7 @@ def _delete(*lists: str) -> Callable[[mujoco.MjSpec], int]:
 def _strip_appearance(spec: mujoco.MjSpec) -> int:
     references = 0
     for element in (
-        *spec.geoms,
+        *geoms_of(bodies_of(spec)),
         *spec.sites,
         *spec.skins,
         *spec.tendons,
@@ -113,7 +115,8 @@ def _replace_visual_meshes(spec: mujoco.MjSpec) -> int:
     for geom in visual:
         geom.hfieldname = ""
         geom.fromto = [np.nan] * 6
-    used = {geom.meshname for geom in spec.geoms}, {geom.hfieldname for geom in spec.geoms}
+    geoms = geoms_of(bodies_of(spec))
+    used = {geom.meshname for geom in geoms}, {geom.hfieldname for geom in geoms}
     unused = [
         asset
         for assets, names in zip((spec.meshes, spec.hfields), used, strict=True)
@@ -128,7 +131,7 @@ def _replace_visual_meshes(spec: mujoco.MjSpec) -> int:
 def _replace_inertias(spec: mujoco.MjSpec) -> int:
     if _frames_follow_inertia(spec):
         return 0
-    bodies = spec.bodies[1:]
+    bodies = list(bodies_of(spec))[1:]
     spec.compiler.inertiafromgeom = mujoco.mjtInertiaFromGeom.mjINERTIAFROMGEOM_FALSE
     for body in bodies:
         body.explicitinertial = True
@@ -147,7 +150,7 @@ def _shell_meshes(spec: mujoco.MjSpec) -> int:
     if _frames_follow_inertia(spec):
         return 0
     shell = mujoco.mjtMeshInertia.mjMESH_INERTIA_SHELL
-    fitted = {geom.meshname for geom in spec.geoms if geom.type not in _FILE_TYPES}
+    fitted = {geom.meshname for geom in geoms_of(bodies_of(spec)) if geom.type not in _FILE_TYPES}
     meshes = [mesh for mesh in spec.meshes if mesh.name not in fitted and mesh.inertia != shell]
     for mesh in meshes:
         mesh.inertia = shell
@@ -155,7 +158,11 @@ def _shell_meshes(spec: mujoco.MjSpec) -> int:
 
 
 def _free_joints(spec: mujoco.MjSpec) -> int:
-    limited = [joint for joint in spec.joints if np.any(joint.range) or np.any(joint.actfrcrange)]
+    limited = [
+        joint
+        for joint in joints_of(bodies_of(spec))
+        if np.any(joint.range) or np.any(joint.actfrcrange)
+    ]
     for joint in limited:
         joint.limited = joint.actfrclimited = mujoco.mjtLimited.mjLIMITED_FALSE
         joint.range = joint.actfrcrange = [0.0, 0.0]
@@ -185,7 +192,9 @@ def _reset_solver(spec: mujoco.MjSpec) -> int:
 def _frames_follow_inertia(spec: mujoco.MjSpec) -> bool:
     """Whether a free body's frame, and with it the meaning of qpos, depends on its inertia."""
     align = mujoco.mjtAlignFree
-    free = [joint for joint in spec.joints if joint.type == mujoco.mjtJoint.mjJNT_FREE]
+    free = [
+        joint for joint in joints_of(bodies_of(spec)) if joint.type == mujoco.mjtJoint.mjJNT_FREE
+    ]
     aligned = {int(align.mjALIGNFREE_TRUE)}
     if spec.compiler.alignfree:
         aligned.add(int(align.mjALIGNFREE_AUTO))

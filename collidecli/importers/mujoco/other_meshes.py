@@ -39,6 +39,8 @@ class OtherMeshes:
         included: files of the scene. Raises InputError with the geom for a file that cannot be
         read.
         """
+        if not len(spec.meshes):
+            return
         users = {geom.meshname: geom for geom in reversed(partition_geoms(spec)[0])}
         for mesh in spec.meshes:
             name = mesh.name or os.path.splitext(os.path.basename(mesh.file))[0]

@@ -103,6 +103,8 @@ def shape_asset_files(spec: mujoco.MjSpec, included: Sequence[str]) -> list[str]
     meshes = {mesh.name: mesh for mesh in spec.meshes}
     fields = {field.name: field for field in spec.hfields}
     files: list[str] = []
+    if not meshes and not fields:
+        return files
     for geom in partition_geoms(spec)[0]:
         for asset in (meshes.get(geom.meshname), fields.get(geom.hfieldname)):
             if asset is not None and asset.file:

@@ -12,6 +12,8 @@ from collections.abc import Callable, Sequence
 import mujoco
 import numpy as np
 
+from collidecli.importers.mujoco.spec_elements import bodies_of, geoms_of
+
 THREADS = 12.0
 """Turns of the thread of bolt and nut a metre."""
 HEAD = 0.5
@@ -148,7 +150,7 @@ def plugins_of_geoms(spec: mujoco.MjSpec) -> dict[int, str]:
     """Name of the plugin of each sdf geom that has one, by the geom's id, of a compiled spec."""
     of_instance = {plugin.name: plugin.plugin_name for plugin in spec.plugins}
     plugins = {}
-    for geom in spec.geoms:
+    for geom in geoms_of(bodies_of(spec)):
         if geom.type == mujoco.mjtGeom.mjGEOM_SDF and geom.plugin.active:
             name = geom.plugin.plugin_name or of_instance.get(geom.plugin.name, "")
             plugins[int(geom.id)] = name

@@ -112,7 +112,7 @@ def _ends(model: Model, pairs: np.ndarray | None, name: str) -> list[float] | No
     if pairs is None or not len(pairs):
         return None
     lengths = pair_lengths(model, pairs, name)
-    return [float(min(lengths)), float(max(lengths))]
+    return [float(lengths.min()), float(lengths.max())]
 
 
 def inspect_scene(
