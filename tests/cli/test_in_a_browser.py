@@ -40,6 +40,7 @@ ARGUMENTS = [
     "--ignore-gpu-blocklist",
 ]
 FRAMES = 12
+LAST_FRAME = f"frame {FRAMES - 1} of {FRAMES - 1}"
 TOUCH = 6
 SHORT = 9
 SCENE = """<mujoco>
@@ -203,7 +204,7 @@ def exported(falling_ball, shared_tab):
     if shared_tab.url != falling_ball.as_uri():
         shared_tab.show(falling_ball)
         # the deepest
-        page.get_by_text(f"frame {FRAMES - 1} of {FRAMES - 1}").wait_for(timeout=WAIT)
+        page.get_by_text(LAST_FRAME).wait_for(timeout=WAIT)
     page.fill("#collide-find", "")
     page.select_option("#collide-world", index=0)
     page.get_by_role("button", name="first frame").click()
@@ -407,20 +408,28 @@ def at_first_distance(falling_ball: Path, width: int) -> str:
     return f"Math.abs(s.distance / {first} - 1) < 1e-3"
 
 
-STALE_CAMERA = """const watch = setInterval(() => {
-  const viser = window.__viserMutable;
-  if (!viser) return;
-  clearInterval(watch);
-  let send = viser.sendMessage;
-  Object.defineProperty(viser, "sendMessage", {
+STALE_CAMERA = """let viser;
+const watched = new WeakSet();
+const watch = (given) => {
+  watched.add(given);
+  let send = given.sendMessage;
+  Object.defineProperty(given, "sendMessage", {
     get: () => send,
-    set: (given) => {
-      send = given;
-      given({ type: "ViewerCameraMessage", position: [3, 3, 3], look_at: [0, 0, 0] });
+    set: (next) => {
+      send = next;
+      next({ type: "ViewerCameraMessage", position: [3, 3, 3], look_at: [0, 0, 0] });
       window.toldStaleCamera = true;
     },
   });
-}, 1);"""
+};
+Object.defineProperty(window, "__viserMutable", {
+  configurable: true,
+  get: () => viser,
+  set: (given) => {
+    viser = given;
+    if (!watched.has(given)) watch(given);
+  },
+});"""
 """Before the first camera is there, the client tells its default one, as on a slow machine."""
 
 
@@ -428,6 +437,7 @@ def test_a_camera_that_is_told_too_early_moves_nothing(falling_ball, browser):
     tab = Tab(browser)
     tab.page.add_init_script(STALE_CAMERA)
     page = tab.show(falling_ball, width=PHONE, height=844)
+    page.get_by_text(LAST_FRAME).wait_for(timeout=WAIT, state="attached")
     condition = f"window.toldStaleCamera && {at_first_distance(falling_ball, PHONE)}"
     sent(page, condition)
     tab.check()
@@ -441,8 +451,7 @@ def test_a_narrow_window_has_the_whole_scene(falling_ball, tab):
     for width in (1000, PHONE):
         page = tab.show(falling_ball, width=width, height=844)
         # the panel of a narrow window is folded
-        begun = page.get_by_text(f"frame {FRAMES - 1} of {FRAMES - 1}")
-        begun.wait_for(timeout=WAIT, state="attached")
+        page.get_by_text(LAST_FRAME).wait_for(timeout=WAIT, state="attached")
         told[width] = sent(page, f"s.size > 0 && {at_first_distance(falling_ball, width)}")
         tab.check()
     assert told[PHONE]["distance"] > 1.8 * told[1000]["distance"]
