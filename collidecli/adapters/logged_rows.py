@@ -11,6 +11,7 @@ from collidecli.adapters.rows import EngineRows, witness_points
 from collidecli.analysis.model_alignment import align_frames
 from collidecli.errors import InputError
 from collidecli.numerics.poses import moved_points
+from collidecli.scene.distinct_values import distinct
 from collidecli.scene.mixing import ContactMixing
 from collidecli.storage.contact_sets.header import ENGINE_ATTRIBUTES, EngineRecord
 from collidecli.storage.contact_sets.reader import ContactSet
@@ -139,7 +140,7 @@ def _rows_of_names(problem: Problem, log: Log, path: str) -> np.ndarray:
         path_of = {geom: shape for shape, geom in geoms.of_path.items()}
         names = [path_of.get(geom, name) for geom, name in enumerate(names)]
     rows = np.array([row_of.get(name, -1) for name in names], np.int64)
-    unknown = [names[k] for k in np.unique(log.shapes).tolist() if rows[k] < 0]
+    unknown = [names[k] for k in distinct(log.shapes).tolist() if rows[k] < 0]
     if unknown:
         fix = did_you_mean(unknown[0], list(row_of), "give the scene of the log")
         raise InputError(

@@ -30,6 +30,7 @@ from collidecli.scene.allowed_pairs import pair_lengths
 from collidecli.scene.arguments import python_methods
 from collidecli.scene.chosen_pairs import trigger_notes
 from collidecli.scene.contact_columns import RIGID_COLUMNS, ROW_ORDER, ContactBlock
+from collidecli.scene.distinct_values import distinct
 from collidecli.scene.mixing import pair_rows
 from collidecli.scene.model import STATIC_BODY, Model
 from collidecli.scene.motion import Motion, episodes_in
@@ -142,7 +143,7 @@ def load_problem(request: EngineRequest, progress: Progress = None) -> Problem:
     scene, motion = scene_in_motion(request)
     try:
         model = request.contact.apply(scene.model)
-        if len(np.unique(model.world_template)) > 1:
+        if len(distinct(model.world_template)) > 1:
             fix = "give one scene or one environment"
             raise InputError(
                 "its worlds have different shapes, and an engine gets one set", scene.name, fix

@@ -10,6 +10,7 @@ from itertools import permutations
 import numpy as np
 
 from collidecli.scene.contact_columns import RIGID_CONTACTS, columns_of_sides, entries_of
+from collidecli.scene.distinct_values import common, distinct
 from collidecli.scene.patterns import chosen_rows
 
 SMALL = 4
@@ -279,7 +280,7 @@ def _nearest(
     """Rows matched within each pair of a cell, and the number of pairs that exceed MOST_COSTS."""
     order_a = np.argsort(pair_a, kind="stable")
     order_b = np.argsort(pair_b, kind="stable")
-    shared = np.intersect1d(pair_a, pair_b)
+    shared = common(pair_a, pair_b)
     start_a = np.searchsorted(pair_a[order_a], shared)
     start_b = np.searchsorted(pair_b[order_b], shared)
     count_a = np.searchsorted(pair_a[order_a], shared, side="right") - start_a
@@ -288,7 +289,7 @@ def _nearest(
     found_a = [_NONE]
     found_b = [_NONE]
     crowded = 0
-    for size_a, size_b in np.unique(np.stack([count_a, count_b], axis=1), axis=0).tolist():
+    for size_a, size_b in distinct(np.stack([count_a, count_b], axis=1), axis=0).tolist():
         groups = np.flatnonzero((count_a == size_a) & (count_b == size_b))
         rows_a = order_a[start_a[groups][:, None] + np.arange(size_a)]
         rows_b = order_b[start_b[groups][:, None] + np.arange(size_b)]

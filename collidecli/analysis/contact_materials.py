@@ -9,6 +9,7 @@ from collidecli.analysis.contact_motion import FramePoses
 from collidecli.numerics.poses import inverse_poses, moved_points, rotated
 from collidecli.numerics.products import norm
 from collidecli.scene.contact_columns import MATERIAL_COLUMNS, ContactBlock
+from collidecli.scene.distinct_values import common
 from collidecli.scene.model import STATIC_BODY, Model
 from collidecli.scene.nearest_triangles import nearest_triangle
 from collidecli.scene.triangle_materials import OF_SHAPE
@@ -31,7 +32,7 @@ def material_columns(model: Model, block: ContactBlock, poses: FramePoses) -> di
     for side, column in enumerate(MATERIAL_COLUMNS):
         value = np.full(block.contact_count, OF_SHAPE, np.int32)
         shape = block.columns[f"shape{side}"]
-        for row in np.intersect1d(shape, list(model.triangle_materials.row)).tolist():
+        for row in common(shape, list(model.triangle_materials.row)).tolist():
             at = np.flatnonzero(shape == row)
             shapes = np.full(len(at), row)
             in_batch = frame[at] - poses.first_frame

@@ -17,6 +17,7 @@ from collidecli.numerics.pose_columns import rotate
 from collidecli.numerics.products import norm
 from collidecli.numerics.trigonometry import sin
 from collidecli.scene.contact_columns import CONTACT_ID, ContactBlock
+from collidecli.scene.distinct_values import common
 from collidecli.scene.episodes import Episodes
 from collidecli.scene.model import Model
 
@@ -125,7 +126,7 @@ class ContactTracker:
             left[earlier[earlier >= 0]] = False
             rows = np.flatnonzero(earlier < 0)
             others = np.flatnonzero(left)
-            for pair in np.intersect1d(now.pair[rows], before.pair[others]):
+            for pair in common(now.pair[rows], before.pair[others]):
                 mine = rows[slice(*np.searchsorted(now.pair[rows], [pair, pair + 1]))]
                 theirs = others[slice(*np.searchsorted(before.pair[others], [pair, pair + 1]))]
                 points_now = 0.5 * _rotated(rotation[mine[:1]], now.point[mine]).sum(axis=1)

@@ -12,6 +12,7 @@ import numpy as np
 from collidecli.analysis.contact_matching import Contacts, Matches
 from collidecli.analysis.deviations import compare_field
 from collidecli.scene.contact_columns import entries_of
+from collidecli.scene.distinct_values import distinct
 
 if TYPE_CHECKING:
     from collidecli.analysis.deviations import FieldTally, Tolerances
@@ -297,7 +298,7 @@ def _distinct(values: np.ndarray) -> np.ndarray:
     """The distinct values of a non-empty array, ascending. Values are usually ascending, and then
     need no sort."""
     steps = np.diff(values)
-    return values[np.concatenate([[True], steps > 0])] if (steps >= 0).all() else np.unique(values)
+    return values[np.concatenate([[True], steps > 0])] if (steps >= 0).all() else distinct(values)
 
 
 def _per_pair(side: Contacts, rows: np.ndarray) -> list[tuple[tuple[int, int], int, int]]:

@@ -10,6 +10,7 @@ import numpy as np
 
 from collidecli.analysis.summary import Touches
 from collidecli.analysis.touch_graph import Rows
+from collidecli.scene.distinct_values import distinct
 from collidecli.scene.episodes import Episodes
 
 LISTED_PAIRS = 3
@@ -267,7 +268,7 @@ def shared_touches(
 ) -> DifferingTouches | None:
     """Differing touches of the worlds of all templates by names that shapes share; None for one
     template. names, template: of each shape. See `DifferingTouches`."""
-    if len(np.unique(world_template)) < 2:
+    if len(distinct(world_template)) < 2:
         return None
     count = int(max(world_template.max(), template.max(initial=0))) + 1
     shared = SharedNames.of(names, template, count)

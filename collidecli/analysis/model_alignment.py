@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from collidecli.errors import InputError
+from collidecli.scene.distinct_values import common, distinct
 
 
 @dataclass(frozen=True)
@@ -37,7 +38,7 @@ def align_frames(
             for name, (side_a, side_b) in keys.items()
             if not _repeats(side_a) and not _repeats(side_b)
         ]
-        shared = [name for name in unique if len(np.intersect1d(*keys[name]))]
+        shared = [name for name in unique if len(common(*keys[name]))]
         by = (shared or unique or ["index"])[0]
     if by == "index":
         a = np.arange(len(step_a))
@@ -59,7 +60,7 @@ def align_frames(
 
 
 def _repeats(values: np.ndarray) -> bool:
-    return len(np.unique(values)) < len(values)
+    return len(distinct(values)) < len(values)
 
 
 GLOBAL = -1

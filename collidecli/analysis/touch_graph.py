@@ -8,6 +8,8 @@ from typing import ClassVar, Self
 
 import numpy as np
 
+from collidecli.scene.distinct_values import distinct
+
 
 @dataclass(frozen=True)
 class Rows:
@@ -87,7 +89,7 @@ class TouchGraph:
             return
         count = self._count
         pair = items[0] * count + items[1]
-        self._grow(np.unique(pair))
+        self._grow(distinct(pair))
         sums = self._sums
         row = np.searchsorted(sums.pair, pair)
         for name, values in (("touching", touching), ("contacts", contacts), ("unknown", unknown)):
@@ -97,7 +99,7 @@ class TouchGraph:
         # batches.
         np.add.at(sums.seconds, row, seconds)
         np.minimum.at(sums.distance, row, distance)
-        met = np.union1d(self._met, world * count**2 + pair)
+        met = distinct(np.concatenate([self._met, world * count**2 + pair]))
         new = met[np.isin(met, self._met, assume_unique=True, invert=True)]
         np.add.at(sums.worlds, np.searchsorted(sums.pair, new % count**2), 1)
         self._met = met
@@ -108,7 +110,7 @@ class TouchGraph:
         return len(self._met)
 
     def _grow(self, pairs: np.ndarray) -> None:
-        together = np.union1d(self._sums.pair, pairs)
+        together = distinct(np.concatenate([self._sums.pair, pairs]))
         if len(together) == len(self._sums):
             return
         old = np.searchsorted(together, self._sums.pair)

@@ -17,6 +17,7 @@ import warp as wp
 from collidecli.engine.geometry.device_arrays import device_array
 from collidecli.engine.geometry.hulls import Hulls, upload_hulls
 from collidecli.engine.geometry.real import Pose, Real, Vec3
+from collidecli.scene.distinct_values import distinct
 from collidecli.scene.model import GLOBAL_TEMPLATE, STATIC_BODY, Model
 from collidecli.scene.poses import is_identity
 from collidecli.scene.shape_types import ShapeType
@@ -199,7 +200,7 @@ def _body_or_world(model: Model) -> np.ndarray:
     shapes = model.shapes
     if model.world_shift is None:
         return shapes.body
-    moved = np.unique(model.world_template[~is_identity(model.world_shift)])
+    moved = distinct(model.world_template[~is_identity(model.world_shift)])
     placed = (shapes.body == STATIC_BODY) & np.isin(shapes.template, moved)
     return np.where(placed, MOVED_BY_WORLD, shapes.body).astype(np.int32)
 
@@ -237,8 +238,8 @@ def bounds_inflation(model: Model) -> np.ndarray:
         own_gap = model.forced_gap if len(model.forced_gap) else nothing
         pair_margin = np.where(np.isnan(own_margin), margin[forced].sum(axis=1), own_margin)
         pair_gap = np.where(np.isnan(own_gap), gap[forced].sum(axis=1), own_gap)
-        inflation[np.unique(forced)] = np.maximum(
-            inflation[np.unique(forced)], 0.5 * (pair_margin + pair_gap).max()
+        inflation[distinct(forced)] = np.maximum(
+            inflation[distinct(forced)], 0.5 * (pair_margin + pair_gap).max()
         )
     return inflation * (1.0 + 2.0**-22)
 

@@ -31,6 +31,7 @@ from collidecli.engine.runtime.launch_queue import execute_steps
 from collidecli.engine.runtime.warp_start import initialize, one_at_a_time
 from collidecli.errors import InputError
 from collidecli.scene.allowed_pairs import allowed_pairs
+from collidecli.scene.distinct_values import distinct
 from collidecli.scene.hydroelastic import HydroShapes, hydro_shapes
 from collidecli.scene.model import Model
 from collidecli.scene.options import ContactOptions, EngineOptions
@@ -256,7 +257,7 @@ def _kind_pairs(
     if template_pairs is not None:
         used = np.concatenate([kinds[pairs[~hydro.is_pair(pairs)]] for pairs in template_pairs])
     else:
-        used = np.unique(np.stack([pair_filter.shape_class, kinds], axis=1), axis=0)
+        used = distinct(np.stack([pair_filter.shape_class, kinds], axis=1), axis=0)
         may = pair_filter.class_table[used[:, None, 0], used[None, :, 0]]
         first, second = np.nonzero(may)
         used = np.concatenate(

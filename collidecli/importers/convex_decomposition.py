@@ -13,6 +13,7 @@ from collidecli.importers.convex_parts_cache import RawParts, parts_of
 from collidecli.importers.mesh_files import library
 from collidecli.numerics.products import dot, norm
 from collidecli.scene.convex_hull import ConvexHull, convex_hull
+from collidecli.scene.distinct_values import distinct
 from collidecli.scene.surface_distance import surface_distance, winding_number
 from collidecli.scene.triangle_mesh import TriangleMesh
 
@@ -58,7 +59,7 @@ def decomposed(
         f"decimate {vertex_limit is not None} seed {SEED}"
     )
     size = float(mesh.half_extents.max())
-    used = np.unique(mesh.face)
+    used = distinct(mesh.face)
     vertex = mesh.vertex[used] / size
     face = np.searchsorted(used, mesh.face)
 

@@ -9,6 +9,7 @@ import numpy as np
 from collidecli.errors import InputError
 from collidecli.importers.hull_cache import cached_hull
 from collidecli.scene.convex_hull import ConvexHull
+from collidecli.scene.distinct_values import distinct
 from collidecli.scene.surface_distance import surface_distance
 
 if TYPE_CHECKING:
@@ -40,7 +41,7 @@ def limited_hull(
     else:  # Qhull stops `limit` - 4 points after its first tetrahedron
         from scipy.spatial import ConvexHull as Qhull
 
-        kept = np.unique(Qhull(points, qhull_options=f"Qt TA{limit - FEWEST}").simplices)
+        kept = distinct(Qhull(points, qhull_options=f"Qt TA{limit - FEWEST}").simplices)
     if len(kept) == len(points):
         return exact, 0.0
     hull = cached_hull(points[kept], f"{where}, at most {limit} vertices of it")

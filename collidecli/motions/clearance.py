@@ -31,6 +31,7 @@ from collidecli.motions.object_distances import (
 from collidecli.numerics.poses import compose_as_kernels
 from collidecli.scene.allowed_pairs import allowed_pairs, pair_lengths
 from collidecli.scene.chosen_pairs import without_triggers
+from collidecli.scene.distinct_values import distinct
 from collidecli.scene.episodes import Episodes, recorded_cells
 from collidecli.scene.model import GLOBAL_TEMPLATE, STATIC_BODY, Model
 from collidecli.scene.motion import Motion, episodes_in
@@ -72,7 +73,7 @@ class Items:
         """Some items, ascending, and their pairs."""
         item, pair = self.of_pair
         is_kept = np.isin(item, items)
-        rows = np.unique(pair[is_kept])
+        rows = distinct(pair[is_kept])
         first, second = (
             tuple(names[k] for k in items.tolist()) for names in (self.first, self.second)
         )
@@ -134,29 +135,56 @@ class ClearanceBlock:
 
 def _selected_pairs(
     model: Model, between: Sequence[str], with_objects: bool
-) -> tuple[list[np.ndarray], np.ndarray]:
-    """The pairs of each template that may touch, and those of all that are selected, int32[K, 2],
-    each once and without two planes."""
+) -> tuple[np.ndarray, np.ndarray]:
+    """int32[K, 2]: the selected pairs that may touch, without two planes, first those of shapes and
+    then those with particle objects; and bool[K, T]: whether a template has them."""
     templates = range(int(model.world_template.max()) + 1)
-    of_template = [allowed_pairs(model, template) for template in templates]
-    shapes = model.shapes
-    of_objects = [np.zeros((0, 2), np.int32)] * len(of_template)
+    of_shapes = [_without_two_planes(model, allowed_pairs(model, one)) for one in templates]
+    of_objects = [np.zeros((0, 2), np.int32)] * len(of_shapes)
     objects: tuple[str, ...] = ()
     if with_objects:
         kinds = zip(object_pairs(model), pairs_of_two_objects(model), strict=True)
         of_objects = [np.concatenate(pairs) for pairs in kinds]
         objects = model.particles.path
-    pair = np.unique(np.concatenate(of_template), axis=0).astype(np.int32)
-    both_planes = np.logical_and.reduce(shapes.type[pair] == ShapeType.PLANE, axis=1)
-    pair = np.concatenate([pair[~both_planes], np.unique(np.concatenate(of_objects), axis=0)])
     if between:
+        shapes = model.shapes
         paths = (*shapes.path, *objects)
         body = np.append(shapes.body, np.full(len(objects), STATIC_BODY))
         what = "shape, particle object" if objects else "shape"
         items = NamedItems(paths, body, model.bodies.path, f"{what} and no body")
-        pair = pair[items.sides(between, "--between").of_pairs(*pair.T)]
-    both = zip(of_template, of_objects, strict=True)
-    return [np.concatenate(each) for each in both], pair
+        sides = items.sides(between, "--between")
+        of_shapes, of_objects = (
+            [pairs[sides.of_pairs(*pairs.T)] for pairs in of_kind]
+            for of_kind in (of_shapes, of_objects)
+        )
+    pairs, in_template = zip(_once(of_shapes), _once(of_objects), strict=True)
+    return np.concatenate(pairs), np.concatenate(in_template)
+
+
+def _without_two_planes(model: Model, pair: np.ndarray) -> np.ndarray:
+    is_plane = model.shapes.type == ShapeType.PLANE
+    return pair[~(is_plane[pair[:, 0]] & is_plane[pair[:, 1]])]
+
+
+def _once(of_template: Sequence[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
+    """The pairs of all templates in ascending order, and bool[K, T] of which templates they are."""
+    if len(of_template) == 1 and _ascends(of_template[0]):
+        return of_template[0], np.ones((len(of_template[0]), 1), bool)
+    every = distinct(np.concatenate(of_template), axis=0).astype(np.int32)
+    keys = _keys(every)
+    in_template = np.zeros((len(every), len(of_template)), bool)
+    for template, pairs in enumerate(of_template):
+        in_template[np.searchsorted(keys, _keys(pairs)), template] = True
+    return every, in_template
+
+
+def _ascends(pair: np.ndarray) -> bool:
+    keys = _keys(pair)
+    return bool((keys[1:] > keys[:-1]).all())
+
+
+def _keys(pair: np.ndarray) -> np.ndarray:
+    return pair[:, 0].astype(np.int64) << 32 | pair[:, 1]
 
 
 def _refuse_no_pair(model: Model, between: Sequence[str]) -> NoReturn:
@@ -167,7 +195,7 @@ def _refuse_no_pair(model: Model, between: Sequence[str]) -> NoReturn:
         " of which one is in each selection" if between else ""
     )
     where = "--between" if between else "the scene"
-    entered = len(_selected_pairs(model, between, False)[1]) if model.shapes.is_trigger.any() else 0
+    entered = len(_selected_pairs(model, between, False)[0]) if model.shapes.is_trigger.any() else 0
     if not entered:
         raise InputError(what, where, "collide inspect lists the shapes and filters")
     pairs = "the only one" if entered == 1 else f"each of the {plural(entered, 'pair')}"
@@ -189,11 +217,9 @@ def selected_items(
     """
     with_all = model
     model = without_triggers(model)
-    of_template, pair = _selected_pairs(model, between, with_objects)
+    pair, in_template = _selected_pairs(model, between, with_objects)
     if not len(pair):
         _refuse_no_pair(with_all, between)
-    keys = pair[:, 0].astype(np.int64) << 32 | pair[:, 1]
-    named_in = [np.isin(keys, one[:, 0].astype(np.int64) << 32 | one[:, 1]) for one in of_template]
     objects = ParticleObjects.of_scene(model.particles if with_objects else Particles())
     names = Names.with_objects(model.shapes.path, model.shapes.template, objects)
     one, other = names.pair(*pair.T.astype(np.int64))
@@ -217,7 +243,7 @@ def selected_items(
         owners = owners.with_more(objects.path, objects.kind, 1)
         owners = owners.by_name(np.concatenate([shapes.template, objects.template]))
         rows, item = np.unique(owners.number[pair], return_inverse=True)
-        every = np.unique(np.stack([item.reshape(-1, 2).T.reshape(-1), sides], axis=1), axis=0)
+        every = distinct(np.stack([item.reshape(-1, 2).T.reshape(-1), sides], axis=1), axis=0)
         first = tuple(owners.paths[k] for k in rows.tolist())
         second = ("",) * len(rows)
         of_pair = every[:, 0], every[:, 1]
@@ -229,7 +255,7 @@ def selected_items(
     return Items(
         pair,
         margin,
-        np.stack(named_in, axis=1),
+        in_template,
         first,
         second,
         of_pair,

@@ -46,6 +46,7 @@ from collidecli.motions.memory_shares import (
 from collidecli.motions.scene_cache import SceneCache
 from collidecli.motions.timing import TimingReport
 from collidecli.scene.contact_columns import RIGID_COLUMNS, Column, ContactBlock
+from collidecli.scene.distinct_values import distinct
 from collidecli.scene.joint_poses import HasJointPoses, JointPoses
 from collidecli.scene.model import Model
 from collidecli.scene.motion import Motion, episodes_in, recorded_particles, time_unit
@@ -303,7 +304,7 @@ def sample_poses(motion: Motion) -> np.ndarray:
     A motion of one frame has one sample.
     """
     last = max(len(motion.time) - 2, 0)
-    picked = np.unique(np.linspace(0, last, SAMPLE_FRAMES).astype(int))
+    picked = distinct(np.linspace(0, last, SAMPLE_FRAMES).astype(int))
     with reading("motion"):
         return np.concatenate(
             [motion.read(range(frame, min(frame + 2, len(motion.time)))) for frame in picked]

@@ -13,6 +13,7 @@ from collidecli.engine.distances.object_pairs import ObjectPairDistances, Object
 from collidecli.engine.distances.particles import ParticleDistanceRows, ParticleDistances
 from collidecli.numerics.poses import inverse_poses, moved_points
 from collidecli.numerics.products import norm
+from collidecli.scene.distinct_values import distinct
 from collidecli.scene.model import Model
 from collidecli.scene.motion import Motion, recorded_particles
 from collidecli.scene.particles import EVERY_TEMPLATE
@@ -61,7 +62,7 @@ def object_pairs(model: Model) -> list[np.ndarray]:
             if particles.template[owner] not in (template, EVERY_TEMPLATE):
                 continue
             own = slice(int(particles.first[owner]), int(particles.first[owner + 1]))
-            bodies = np.unique(particles.body[own][particles.active[own]])
+            bodies = distinct(particles.body[own][particles.active[own]])
             may = particles.class_table[particles.object_class[owner], particles.shape_class[rows]]
             # A particle does not touch the shapes of the body that it moves with.
             others = len(bodies) - np.isin(shapes.body[rows], bodies[bodies >= 0])

@@ -22,6 +22,7 @@ from collidecli.motions.loaded_scene import LoadedScene
 from collidecli.numerics.poses import moved_points
 from collidecli.scene.allowed_pairs import allowed_pairs, pair_lengths
 from collidecli.scene.chosen_pairs import scene_items, without_triggers
+from collidecli.scene.distinct_values import distinct
 from collidecli.scene.episodes import Episodes, recorded_cells
 from collidecli.scene.model import GLOBAL_TEMPLATE, Model
 from collidecli.scene.motion import Motion, episodes_in
@@ -144,7 +145,7 @@ def _partner_lists(model: Model, rows: np.ndarray, partners: np.ndarray) -> list
     templates = range(int(model.world_template.max(initial=0)) + 1)
     every = np.concatenate([allowed_pairs(filtered, template) for template in templates])
     both = np.concatenate([every, every[:, ::-1]])
-    both = np.unique(both[partners[both[:, 1]]], axis=0)
+    both = distinct(both[partners[both[:, 1]]], axis=0)
     return [both[both[:, 0] == row, 1] for row in rows]
 
 

@@ -29,6 +29,7 @@ from collidecli.numerics.poses import compose_poses, inverse_poses, moved_points
 from collidecli.results.result import Progress
 from collidecli.scene.allowed_pairs import allowed_pairs, pair_lengths
 from collidecli.scene.contact_columns import ContactBlock
+from collidecli.scene.distinct_values import distinct
 from collidecli.scene.model import GLOBAL_TEMPLATE, Model
 from collidecli.scene.motion import Motion, episodes_in
 from collidecli.scene.records import may_share_world
@@ -105,7 +106,7 @@ class SensorValues:
         if limit <= 0.0 or not self.placed.contacts:
             return
         templates = range(int(model.world_template.max(initial=0)) + 1)
-        pair = np.unique(np.concatenate([allowed_pairs(model, t) for t in templates]), axis=0)
+        pair = distinct(np.concatenate([allowed_pairs(model, t) for t in templates]), axis=0)
         gap = pair_lengths(model, pair, "gap").astype(np.float32)
         for column in self.placed.contacts:
             sensing = column.sensing[pair]
@@ -283,7 +284,7 @@ def _pairs(model: Model, column: DistanceColumn) -> np.ndarray:
     sensing = np.flatnonzero(column.sensing)
     other = np.flatnonzero(column.other)
     one, two = (each.reshape(-1) for each in np.meshgrid(sensing, other, indexing="ij"))
-    pair = np.unique(np.stack([np.minimum(one, two), np.maximum(one, two)], axis=1), axis=0)
+    pair = distinct(np.stack([np.minimum(one, two), np.maximum(one, two)], axis=1), axis=0)
     planes = (model.shapes.type[pair] == ShapeType.PLANE).all(axis=1)
     owner = model.shapes.template[pair]
     together = may_share_world(owner[:, 0], owner[:, 1])

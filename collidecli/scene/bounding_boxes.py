@@ -6,6 +6,7 @@ import numpy as np
 
 from collidecli.numerics.poses import rotated
 from collidecli.numerics.products import norm
+from collidecli.scene.distinct_values import distinct
 from collidecli.scene.heightfield_solid import solid_mesh
 from collidecli.scene.model import Model
 from collidecli.scene.shape_types import ShapeType
@@ -64,7 +65,7 @@ def _vertices(model: Model, row: int) -> np.ndarray | None:
     if shapes.mesh[row] < 0:
         return None
     mesh = model.meshes[shapes.mesh[row]]
-    return mesh.vertex[np.unique(mesh.face)]
+    return mesh.vertex[distinct(mesh.face)]
 
 
 def _turned_range(points: np.ndarray, turns: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

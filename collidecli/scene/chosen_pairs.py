@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from collidecli.errors import InputError
+from collidecli.scene.distinct_values import distinct
 from collidecli.scene.filter_lowering import (
     checked_class_count,
     numbered_classes,
@@ -192,7 +193,7 @@ def of_listed_pairs(
         blocks.append(np.stack(np.meshgrid(a, b, indexing="ij"), axis=-1).reshape(-1, 2))
     pairs = np.sort(np.concatenate(blocks), axis=1)
     pairs = pairs[_may_be_listed(model, pairs)]
-    pairs = np.unique(pairs, axis=0)
+    pairs = distinct(pairs, axis=0)
     model = with_forced_pairs(model, pairs)
     classes = (FilterClass(),)
     context = RuleContext(model.pair_filter.context.static_pairs, pairs_file=source)

@@ -13,6 +13,7 @@ import numpy as np
 from collidecli.errors import InputError
 from collidecli.numerics.products import cross, dot, norm
 from collidecli.scene.arguments import float_array
+from collidecli.scene.distinct_values import distinct
 from collidecli.scene.shape_types import LENGTH_LIMIT
 from collidecli.scene.solids import fan
 
@@ -83,7 +84,7 @@ class ConvexHull:
         scaled = self.vertex / np.ptp(self.vertex, axis=0).max()
         triangles = Qhull(scaled).simplices.astype(np.int64)
         sides = np.concatenate([triangles[:, [0, 1]], triangles[:, [1, 2]], triangles[:, [2, 0]]])
-        pairs = np.unique(np.concatenate([sides, sides[:, ::-1]]), axis=0)
+        pairs = distinct(np.concatenate([sides, sides[:, ::-1]]), axis=0)
         offset = np.searchsorted(pairs[:, 0], np.arange(len(self.vertex) + 1))
         return Adjacency(offset.astype(np.int64), pairs[:, 1])
 
@@ -116,7 +117,7 @@ def convex_hull(points: np.ndarray, where: str) -> ConvexHull:
         raise InputError(
             "the convex mesh is a single point", where, "give it volume, or leave it out"
         )
-    scaled = np.unique((points - center) / extent, axis=0)
+    scaled = distinct((points - center) / extent, axis=0)
     try:
         hull = Qhull(scaled)
         flat = hull.volume < FLAT
@@ -134,7 +135,7 @@ def convex_hull(points: np.ndarray, where: str) -> ConvexHull:
     inward = dot(np.cross(q - p, r - p), normals) < 0.0
     triangles[inward] = triangles[inward][:, ::-1]  # counterclockwise from outside
     polygons, normals = _merged(scaled, triangles, normals, hull.neighbors)
-    used = np.unique([vertex for polygon in polygons for vertex in polygon])
+    used = distinct([vertex for polygon in polygons for vertex in polygon])
     new_index = np.full(len(scaled), -1)
     new_index[used] = np.arange(len(used))
     faces = tuple(tuple(int(new_index[v]) for v in polygon) for polygon in polygons)
@@ -311,7 +312,7 @@ def hull_points(points: np.ndarray, where: str) -> np.ndarray:
     if extent == 0.0:
         return points[:1]
     directions = np.array([d for d in product((-1.0, 0.0, 1.0), repeat=3) if any(d)])
-    extreme = np.unique(np.array([int(np.argmax(dot(points, d))) for d in directions]))
+    extreme = distinct(np.array([int(np.argmax(dot(points, d))) for d in directions]))
     try:
         inner = ConvexHull((points[extreme] - low) / extent)
         candidates = points[_outside(points, low, extent, inner.equations)]

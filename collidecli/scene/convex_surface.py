@@ -12,6 +12,7 @@ import numpy as np
 from collidecli.errors import InputError
 from collidecli.numerics.products import dot, norm
 from collidecli.scene.convex_hull import COPLANAR, FACE_CORNERS, convex_hull
+from collidecli.scene.distinct_values import distinct
 from collidecli.scene.triangle_mesh import TriangleMesh
 
 if TYPE_CHECKING:
@@ -40,7 +41,7 @@ def convex_surface(mesh: TriangleMesh) -> ConvexSurface | None:
     """
     if not (mesh.is_closed and mesh.is_manifold):
         return None
-    used = np.unique(mesh.face)
+    used = distinct(mesh.face)
     near = COPLANAR * float(np.ptp(mesh.vertex[used], axis=0).max())
     # The largest height of a triangle's vertex above the plane of an adjacent triangle.
     sides = np.argsort(mesh.face_edge.reshape(-1), kind="stable").reshape(-1, 2)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from collidecli.numerics.products import dot
-from collidecli.scene.distinct_values import morton_order
+from collidecli.scene.distinct_values import distinct, morton_order
 
 NEAR = 1e-9
 """Fraction of a mesh's longest extent: parallel triangles at a smaller distance overlap; and the
@@ -270,7 +270,7 @@ def hidden_triangles(
     of_patch = np.zeros(int(patch.max()) + 1, bool)
     of_patch[numbers[inside]] = True
     chosen = [
-        order[start + np.unique(np.linspace(0, size - 1, _SAMPLE).astype(int))]
+        order[start + distinct(np.linspace(0, size - 1, _SAMPLE).astype(int))]
         for start, size in zip(first[inside], count[inside], strict=True)
     ]
     if chosen:

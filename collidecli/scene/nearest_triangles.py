@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from collidecli.numerics.products import dot, norm
+from collidecli.scene.distinct_values import distinct
 from collidecli.scene.surface_distance import distances, surface_distance
 
 _CHUNK = 1 << 20
@@ -56,7 +57,7 @@ def _pairs_within(
     middle = corners.mean(axis=1)
     radius = norm(corners - middle[:, None]).max(axis=1)
     octave = np.frexp(np.maximum(radius, np.finfo(float).tiny))[1]
-    for level in np.unique(octave):
+    for level in distinct(octave):
         rows = np.flatnonzero(octave == level)
         tree = KDTree(middle[rows])
         # Rounding of a distance must exclude no triangle.

@@ -11,6 +11,7 @@ from collidecli.errors import InputError
 from collidecli.numerics.poses import moved_points
 from collidecli.numerics.products import cross, dot
 from collidecli.scene import argument_types, arguments
+from collidecli.scene.distinct_values import distinct
 from collidecli.scene.materials import Material
 from collidecli.scene.model import GLOBAL_TEMPLATE, STATIC_BODY
 from collidecli.scene.particles import (
@@ -243,7 +244,7 @@ class ParticleBuilder:
             raise InputError(
                 f"there are {len(rows)} bodies for {count} particles", where, "give one for each"
             )
-        for body in np.unique(rows).tolist():
+        for body in distinct(rows).tolist():
             arguments.check_index(
                 body, len(self._records.bodies), "body", where, lowest=STATIC_BODY
             )

@@ -18,6 +18,7 @@ import numpy as np
 from collidecli.errors import InputError
 from collidecli.scene.argument_types import is_integer
 from collidecli.scene.arguments import float_array
+from collidecli.scene.distinct_values import distinct
 from collidecli.scene.shape_config import ShapeConfig
 from collidecli.scene.shape_types import LENGTH_LIMIT, POSITION_LIMIT
 
@@ -217,14 +218,14 @@ def checked_active(flags: object, count: int, where: str) -> np.ndarray:
 
 def canonical_lines(line: np.ndarray) -> np.ndarray:
     """int32[n, 2]: distinct lines from their smaller particle on, in lexical order."""
-    return np.unique(np.sort(line, axis=1), axis=0).astype(np.int32).reshape(-1, 2)
+    return distinct(np.sort(line, axis=1), axis=0).astype(np.int32).reshape(-1, 2)
 
 
 def canonical_triangles(triangle: np.ndarray) -> np.ndarray:
     """int32[n, 3]: distinct triangles from their smallest particle on, in lexical order."""
     start = np.argmin(triangle, axis=1) if len(triangle) else np.zeros(0, np.int64)
     turned = np.take_along_axis(triangle, (start[:, None] + np.arange(3)) % 3, axis=1)
-    return np.unique(turned, axis=0).astype(np.int32).reshape(-1, 3)
+    return distinct(turned, axis=0).astype(np.int32).reshape(-1, 3)
 
 
 def surface_triangles(tetrahedron: np.ndarray) -> np.ndarray:

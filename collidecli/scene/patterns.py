@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from collidecli.errors import InputError
+from collidecli.scene.distinct_values import distinct
 from collidecli.scene.expression_hints import expression_fix
 from collidecli.scene.name_patterns import compiled, is_expression, matcher, split_patterns
 from collidecli.wording import did_you_mean, some_names
@@ -65,7 +66,7 @@ class NamedItems:
 
     def _without_match(self, pattern: str, option: str) -> InputError:
         """The error of a pattern that no item has, with a remedy that selects one."""
-        moved = set(np.unique(self.body).tolist())
+        moved = set(distinct(self.body).tolist())
         fixed = [path for row, path in enumerate(self.body_path) if row not in moved]
         if found := list(filter(matcher(pattern, option), fixed)):
             what = f"'{pattern}' matches only {some_names(found)}, which has no shape to select"

@@ -9,6 +9,7 @@ import numpy as np
 
 from collidecli.numerics.products import dot, matvec
 from collidecli.scene.convex_hull import ConvexHull
+from collidecli.scene.distinct_values import distinct
 
 FEW_FACES = 16
 """Faces up to which every other cell counts as a neighbour."""
@@ -91,7 +92,7 @@ def _neighboring(hull: ConvexHull, offset: np.ndarray, all_pairs: np.ndarray) ->
     except QhullError:
         return all_pairs
     first, second = np.triu_indices(simplices.shape[1], 1)
-    pairs = np.unique(
+    pairs = distinct(
         np.concatenate([simplices[:, [a, b]] for a, b in zip(first, second, strict=True)]), axis=0
     )
     return pairs[pairs[:, 1] < len(offset)]

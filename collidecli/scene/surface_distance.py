@@ -7,6 +7,7 @@ import numpy as np
 
 from collidecli.numerics.products import dot, norm
 from collidecli.numerics.trigonometry import atan2
+from collidecli.scene.distinct_values import distinct
 
 _CHUNK = 1 << 20
 """Pairs of a point and a triangle in one vectorized step."""
@@ -25,7 +26,7 @@ def surface_distance(points: np.ndarray, corners: np.ndarray) -> np.ndarray:
     radius = norm(corners - middle[:, None]).max(axis=1)
     octave = np.frexp(np.maximum(radius, np.finfo(float).tiny))[1]
     best = np.full(len(points), np.inf)
-    for level in np.unique(octave)[::-1]:
+    for level in distinct(octave)[::-1]:
         rows = np.flatnonzero(octave == level)
         tree = KDTree(middle[rows])
         # The centroid is on its triangle, so its distance is an upper bound.

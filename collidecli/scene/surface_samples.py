@@ -9,6 +9,7 @@ import numpy as np
 from collidecli.errors import InputError
 from collidecli.numerics.products import norm
 from collidecli.numerics.trigonometry import sincos
+from collidecli.scene.distinct_values import distinct
 from collidecli.scene.heightfield_solid import solid_mesh
 from collidecli.scene.model import Model
 from collidecli.scene.shape_types import ShapeType
@@ -81,14 +82,14 @@ def _inside_triangles(corners: np.ndarray, spacing: float) -> np.ndarray:
     """float64[n, 3]: points inside the sides and the faces of triangles [t, 3, 3], each once."""
     sides = np.stack([corners, np.roll(corners, -1, axis=1)], axis=2).reshape(-1, 2, 3)
     found = [_inside_segments(_ordered(sides), spacing), _inside_faces(corners, spacing)]
-    return np.unique(np.concatenate(found), axis=0)
+    return distinct(np.concatenate(found), axis=0)
 
 
 def _ordered(segments: np.ndarray) -> np.ndarray:
     """Segments [n, 2, 3] from the lexicographically lower end, each once: a side that two triangles
     have in opposite directions has the same points in both."""
     order = np.lexsort(segments.transpose(2, 0, 1)[::-1], axis=-1)
-    return np.unique(np.take_along_axis(segments, order[..., None], axis=1), axis=0)
+    return distinct(np.take_along_axis(segments, order[..., None], axis=1), axis=0)
 
 
 def _inside_segments(segments: np.ndarray, spacing: float) -> np.ndarray:

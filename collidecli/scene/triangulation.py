@@ -7,6 +7,7 @@ import numpy as np
 from collidecli.errors import InputError
 from collidecli.numerics.products import dot, length, matmul, norm, symmetric_eigen
 from collidecli.numerics.trigonometry import atan2
+from collidecli.scene.distinct_values import distinct
 
 NEAR = 1e-6
 """Fraction of a polygon's size: distance of collinear corners from their line in a file of float32
@@ -37,7 +38,7 @@ def triangulated(
     triangle_count = np.maximum(counts - 2, 0)
     offset = np.cumsum(triangle_count) - triangle_count
     triangles = np.empty((int(triangle_count.sum()), 3), np.int64)
-    for corner_count in np.unique(counts[counts > 2]).tolist():
+    for corner_count in distinct(counts[counts > 2]).tolist():
         rows = np.flatnonzero(counts == corner_count)
         corners = indices[first[rows][:, None] + np.arange(corner_count)]
         fan = np.stack(

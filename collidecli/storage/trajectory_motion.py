@@ -12,6 +12,7 @@ from collidecli.elapsed import now, since
 from collidecli.errors import InputError
 from collidecli.numerics.poses import compose_poses
 from collidecli.scene.body_names import find_bodies, shift_of_named
+from collidecli.scene.distinct_values import distinct
 from collidecli.scene.joint_poses import JointPoses, TreePoses, configurations, tree_poses
 from collidecli.scene.kinematics import Kinematics
 from collidecli.scene.model import GLOBAL_TEMPLATE, STATIC_BODY, Model
@@ -111,7 +112,7 @@ class BodyMatch:
             return None
         rows = np.full(len(self.names), -1, np.int64)
         rows[self._columns] = self._rows
-        is_one_to_one = len(np.unique(self._columns)) == len(self._columns) == len(rows)
+        is_one_to_one = len(distinct(self._columns)) == len(self._columns) == len(rows)
         return rows if is_one_to_one else None
 
     def reorder(self, out: np.ndarray, recorded: np.ndarray) -> None:

@@ -165,6 +165,47 @@ def test_every_temporary_folder_names_its_process():
     assert [name_of(path) for path in PACKAGE if calls.search(path.read_text())] == []
 
 
+INDEXED = {"return_index", "return_inverse", "return_counts"}
+
+
+def hashes_integers(node: ast.AST) -> bool:
+    """Whether a call of NumPy puts integers into a hash table, which takes up to sixty times as
+    long as a sort: `distinct` and `common` of `collidecli/scene/distinct_values.py` do not."""
+    if not isinstance(node, ast.Call) or not ast.unparse(node.func).startswith("np."):
+        return False
+    name = ast.unparse(node.func).removeprefix("np.")
+    if name in ("intersect1d", "setxor1d"):
+        return not any(word.arg == "assume_unique" for word in node.keywords)
+    return name == "union1d" or (
+        name == "unique" and not any(word.arg in INDEXED for word in node.keywords)
+    )
+
+
+def test_distinct_integers_are_sorted():
+    assert [
+        f"{name_of(path)}:{node.lineno}"
+        for path in PACKAGE
+        for node in ast.walk(tree_of(path))
+        if hashes_integers(node)
+    ] == []
+
+
+@pytest.mark.parametrize(
+    ("line", "is_found"),
+    [
+        ("np.unique(a)", True),
+        ("np.unique(a, axis=0)", True),
+        ("np.union1d(a, b)", True),
+        ("np.intersect1d(a, b)", True),
+        ("np.unique(a, return_inverse=True)", False),
+        ("np.intersect1d(a, b, assume_unique=True)", False),
+        ("distinct(a)", False),
+    ],
+)
+def test_what_hashes_integers(line, is_found):
+    assert hashes_integers(ast.parse(line, mode="eval").body) == is_found
+
+
 def test_no_path_of_a_private_machine():
     texts = [
         path for path in files() if path.suffix in TEXT and not name_of(path).startswith("tests/")

@@ -43,6 +43,7 @@ from collidecli.engine.runtime.warp_internals import struct_rows
 from collidecli.engine.runtime.warp_start import one_at_a_time
 from collidecli.engine.runtime.workspace import ChunkTooLarge, Workspace, parts_that_fit
 from collidecli.errors import InputError
+from collidecli.scene.distinct_values import distinct
 from collidecli.scene.model import Model
 from collidecli.scene.shape_types import ShapeType
 
@@ -114,7 +115,7 @@ class PairDistances:
         self._kind = kinds_of(model)
         self._plain_kind = kinds_of(without_fields)
         used = (
-            np.unique(np.sort(kind[pairs], axis=1), axis=0)
+            distinct(np.sort(kind[pairs], axis=1), axis=0)
             for kind in (self._kind, self._plain_kind)
         )
         kind_pairs, plain_pairs = ({(a, b) for a, b in each.tolist()} for each in used)

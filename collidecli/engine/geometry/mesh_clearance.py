@@ -15,6 +15,7 @@ from collidecli.engine.geometry.mesh_points import is_inside_mesh, nearest_mesh_
 from collidecli.engine.geometry.meshes import Meshes, meshes_of
 from collidecli.engine.geometry.real import Real, Vec3
 from collidecli.engine.runtime.kernel import kernel
+from collidecli.scene.distinct_values import distinct
 from collidecli.scene.triangle_mesh import TriangleMesh
 
 CELLS = 16
@@ -153,5 +154,5 @@ def _outside(distance: np.ndarray, width: float) -> np.ndarray:
     label = connected_components(graph, directed=False)[1].reshape(distance.shape)
     rim = np.ones(distance.shape, bool)
     rim[1:-1, 1:-1, 1:-1] = False
-    reached = np.isin(label, np.unique(label[rim & (distance > 0.0)])) & (distance > 0.0)
+    reached = np.isin(label, distinct(label[rim & (distance > 0.0)])) & (distance > 0.0)
     return np.where(reached, distance, -np.abs(distance))

@@ -14,6 +14,7 @@ from collidecli.engine.geometry.real import MESH, Real, Vec3
 from collidecli.engine.runtime.warp_internals import struct_of
 from collidecli.numerics.products import dot, norm
 from collidecli.numerics.trigonometry import atan2
+from collidecli.scene.distinct_values import distinct
 from collidecli.scene.model import Model
 from collidecli.scene.sdf_options import facets
 from collidecli.scene.shape_types import ShapeType
@@ -342,7 +343,7 @@ def _arrays(mesh: TriangleMesh) -> tuple[dict[str, np.ndarray], int]:
         normal[norm(normal) < CANCELLED] = 0.0
     by_edge = np.argsort(edge.reshape(-1), kind="stable")
     rim = np.searchsorted(edge.reshape(-1)[by_edge], np.arange(mesh.edge_count))
-    ends = np.unique(
+    ends = distinct(
         np.stack([np.concatenate([flat, following]), np.concatenate([following, flat])], axis=1),
         axis=0,
     )

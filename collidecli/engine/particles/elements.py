@@ -10,6 +10,7 @@ from collidecli.engine.geometry.device_arrays import device_array
 from collidecli.engine.geometry.mesh_tree import split_tree
 from collidecli.engine.geometry.real import Vec3
 from collidecli.engine.runtime.warp_internals import struct_of
+from collidecli.scene.distinct_values import distinct
 from collidecli.scene.model import GLOBAL_TEMPLATE
 from collidecli.scene.particles import Particles, canonical_triangles
 
@@ -58,7 +59,7 @@ def _rings(particles: Particles, count: int) -> tuple[np.ndarray, np.ndarray]:
     ascending."""
     size = len(particles)
     edge = particles.edge.astype(np.int64)
-    step = np.unique(
+    step = distinct(
         np.concatenate([edge[:, 0] * size + edge[:, 1], edge[:, 1] * size + edge[:, 0]])
     )
     step_start = np.searchsorted(step // size, np.arange(size + 1))
@@ -70,7 +71,7 @@ def _rings(particles: Particles, count: int) -> tuple[np.ndarray, np.ndarray]:
         counts = step_start[last + 1] - step_start[last]
         before = np.cumsum(counts) - counts
         at = np.arange(int(counts.sum())) + np.repeat(step_start[last] - before, counts)
-        reached = np.unique(
+        reached = distinct(
             np.concatenate([reached, np.repeat(particle, counts) * size + neighbour[at]])
         )
     return np.searchsorted(reached // size, np.arange(size + 1)).astype(np.int64), (
@@ -99,7 +100,7 @@ def upload_elements(device_model: DeviceModel, rings: int) -> tuple[Elements, in
             "edge": edges[is_present[edges[:, 0]]],
         }
         ends = particles.line[is_present[particles.line[:, 0]]]
-        of_template["vertex"] = np.unique(np.append(of_template["triangle"], ends))
+        of_template["vertex"] = distinct(np.append(of_template["triangle"], ends))
         middles = (
             particles.position[of_template[name]].mean(axis=1) for name in ("triangle", "edge")
         )

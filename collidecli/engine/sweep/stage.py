@@ -28,6 +28,7 @@ from collidecli.engine.sweep.speed_bounds import pair_steps
 from collidecli.engine.sweep.supports import Supports
 from collidecli.scene.allowed_pairs import pair_lengths
 from collidecli.scene.contact_columns import SWEEP, GroupRows, no_rows
+from collidecli.scene.distinct_values import distinct
 from collidecli.scene.model import Model
 
 if TYPE_CHECKING:
@@ -178,7 +179,7 @@ def sweep_stage(
     # Swept boxes of shapes within their margin and the tolerance overlap.
     inflation = model.shapes.margin + 0.5 * tolerance
     if len(model.forced_margin):
-        forced = np.unique(model.pair_filter.forced)
+        forced = distinct(model.pair_filter.forced)
         margin = np.nanmax(model.forced_margin, initial=0.0)
         inflation[forced] = np.maximum(inflation[forced], 0.5 * (margin + tolerance))
     return SweepStage(

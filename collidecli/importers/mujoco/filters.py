@@ -20,6 +20,7 @@ from collidecli.importers.mujoco.materials import pair_material
 from collidecli.importers.mujoco.shape_names import body_name
 from collidecli.importers.mujoco_margins import margin_and_gap
 from collidecli.scene.builder import ModelBuilder
+from collidecli.scene.distinct_values import distinct
 
 _PLANE = int(mujoco.mjtGeom.mjGEOM_PLANE)
 
@@ -77,7 +78,7 @@ def filter_self_collisions(
     static: bool[nbody], see `static_bodies`. body_row: as in `MjcfImport`.
     """
     root = np.where(np.arange(mj_model.nbody) > 0, 1, 0) if urdf else np.array(mj_model.body_rootid)
-    for tree in np.unique(root[1:]):
+    for tree in distinct(root[1:]):
         moving = (root == tree) & ~static
         if moving.sum() > 1:
             builder.add_articulation(body_row[moving].tolist(), self_collision=False)

@@ -48,6 +48,7 @@ from collidecli.importers.recordings.ros_messages import (
 )
 from collidecli.importers.recordings.ros_samples import Samples
 from collidecli.importers.recordings.ros_transforms import Chain, Transforms
+from collidecli.scene.distinct_values import distinct
 from collidecli.scene.episodes import Episodes
 from collidecli.scene.followed_joints import FollowedJoints, followed_joints
 from collidecli.scene.kinematics import (
@@ -152,7 +153,7 @@ class RosBagRecording(Recording):
             (f"joints of {topic}", _compared(text, joints)) for text, topic in robots.items()
         ]
         details += [("transforms", transforms.described())] if transforms.parent else []
-        time = np.unique(np.concatenate(every))
+        time = distinct(np.concatenate(every))
         needs = () if robots else ("the scene that was recorded",)
         ends = (0.0, float(time[-1] - time[0]) / TEN_9) if len(time) else (None, None)
         return RecordingDescription(
@@ -391,7 +392,7 @@ def _chosen_times(times: Sequence[int], options: RecordingOptions, start: int) -
     """int64[n]: distinct times [ns] of messages within --from and --to. Raises InputError where
     there is none."""
     _, first, last = _window(options, start)[0]
-    chosen = np.unique(np.array(times, np.int64))
+    chosen = distinct(np.array(times, np.int64))
     chosen = chosen[(chosen >= first) & (chosen <= last)]
     if not len(chosen):
         what = f"'{options.on_message}' has no message in the chosen time"
@@ -665,7 +666,7 @@ def _frames(
     gaps; warnings."""
     if every is None:
         _, first, last = _window(options, start)[0]
-        every = np.unique(np.concatenate([part.time for part in sampled[:timing]]))
+        every = distinct(np.concatenate([part.time for part in sampled[:timing]]))
         every = every[(every >= first) & (every <= last)]
     times, ends = _covered(sampled, every, start)
     if options.rate is not None:

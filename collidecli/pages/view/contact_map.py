@@ -12,6 +12,7 @@ from collidecli.numerics.poses import moved_points
 from collidecli.pages.view.colours import GAP, depth_colours
 from collidecli.pages.view.map_file import ContactMap
 from collidecli.pages.view.meshes import shape_groups
+from collidecli.scene.distinct_values import common, distinct
 from collidecli.scene.model import Model
 
 STEPS = 8
@@ -73,7 +74,7 @@ class ViewMap:
     ) -> None:
         """frame_of: frame of the map for each frame of the view."""
         self.reach = reach
-        self.rows = np.unique(contact_map.point_shape)
+        self.rows = distinct(contact_map.point_shape)
         self.point_count = len(contact_map.point)
         self._map = contact_map
         self._model = model
@@ -106,7 +107,7 @@ class ViewMap:
         from scipy.spatial import KDTree
 
         model = self._model
-        rows = np.intersect1d(self.rows, model.template_shapes(template))
+        rows = common(self.rows, model.template_shapes(template))
         points = np.flatnonzero(np.isin(self._map.point_shape, rows))
         corners = [np.zeros((0, 3, 3))]
         owners = [np.zeros(0, int)]

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from collidecli.scene.distinct_values import distinct
 from collidecli.scene.heightfield import Heightfield
 from collidecli.scene.heightfield_solid import solid_mesh
 from collidecli.scene.model import Model
@@ -144,7 +145,7 @@ def _drawn(vertex: np.ndarray, face: np.ndarray, flat: bool, open: bool = False)
 def _heightfield(field: Heightfield) -> DrawnMesh:
     """Top surface, walls and base; if rows or columns are skipped, the outermost are kept."""
     rows, cols = (
-        np.unique(np.linspace(0, n - 1, min(n, MAX_GRID)).astype(int)) for n in field.data.shape
+        distinct(np.linspace(0, n - 1, min(n, MAX_GRID)).astype(int)) for n in field.data.shape
     )
     mesh = solid_mesh(replace(field, data=np.ascontiguousarray(field.data[np.ix_(rows, cols)])))
     vertex = mesh.vertex.copy()

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from collidecli.pages.view.contact_map import MapTriangles, ViewMap, level_colours
+from collidecli.scene.distinct_values import distinct
 
 WIDEST = 1024
 """Greatest width of a texture [pixels]."""
@@ -56,4 +57,4 @@ class MappedShape:
 def mapped_shapes(shown: ViewMap, template: int) -> dict[int, MappedShape]:
     """The measured shapes of a template that have triangles, by their rows."""
     triangles = shown.of_template(template)
-    return {row: MappedShape(triangles, row) for row in np.unique(triangles.row).tolist()}
+    return {row: MappedShape(triangles, row) for row in distinct(triangles.row).tolist()}

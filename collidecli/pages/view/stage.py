@@ -8,6 +8,7 @@ import numpy as np
 
 from collidecli.numerics.poses import moved_points
 from collidecli.pages.view.frames import ViewFrames
+from collidecli.scene.distinct_values import distinct
 from collidecli.scene.model import Model
 from collidecli.scene.particles import LOOSE, Particles
 from collidecli.scene.shape_types import ShapeType
@@ -123,7 +124,7 @@ def middle_of(poses: np.ndarray, rows: np.ndarray, up: int) -> np.ndarray:
 def extent_of(frames: ViewFrames, world: int, up: int) -> Extent:
     """Extent of the moving shapes of a world in some frames, or of the contacts without a scene."""
     sampled = (
-        np.unique(np.linspace(0, len(frames) - 1, SAMPLED_FRAMES).astype(int)).tolist()
+        distinct(np.linspace(0, len(frames) - 1, SAMPLED_FRAMES).astype(int)).tolist()
         if len(frames)
         else []
     )

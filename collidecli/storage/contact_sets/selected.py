@@ -17,6 +17,7 @@ from collidecli.scene.contact_columns import (
     GroupRows,
     entries_of,
 )
+from collidecli.scene.distinct_values import distinct
 from collidecli.scene.episodes import Episodes
 from collidecli.scene.patterns import NamedItems, chosen_rows
 from collidecli.storage.contact_sets.contact_table import rows_of_cells
@@ -262,9 +263,7 @@ def chosen_worlds(worlds: Sequence[int], contacts: ContactSet) -> np.ndarray:
         if not 0 <= world < contacts.world_count:
             worlds_text = numbered(contacts.world_count, "world")
             raise InputError(f"world {world} is not there", contacts.path, f"it has {worlds_text}")
-    return (
-        np.unique(np.asarray(worlds, np.intp)) if len(worlds) else np.arange(contacts.world_count)
-    )
+    return distinct(np.asarray(worlds, np.intp)) if len(worlds) else np.arange(contacts.world_count)
 
 
 def rows_of(selected: SelectedContacts, group: str, kind: int | None = None) -> SelectedContacts:

@@ -16,6 +16,7 @@ from collidecli.analysis.differences import CHANGED, EXTRA, KINDS, MISSING
 from collidecli.analysis.model_alignment import FrameAlignment, align_frames
 from collidecli.numerics.products import cross, dot
 from collidecli.results.result import Progress, Result
+from collidecli.scene.distinct_values import distinct
 from collidecli.storage.contact_sets.reader import ContactSet
 from collidecli.storage.contact_sets.row_rules import check_has_contacts
 from collidecli.storage.process_activity import reading
@@ -237,7 +238,7 @@ def _compared_pairs(
             progress(first // worlds, len(frames.a))
     joined = [[np.concatenate(column) for column in zip(*part, strict=True)] for part in parts]
     unheld = np.logical_or.reduce([_not_asked(side, shapes) for side in sides]).ravel()
-    every = np.union1d(joined[0][0], joined[1][0])
+    every = distinct(np.concatenate([joined[0][0], joined[1][0]]))
     key = every[~unheld[every % max(1, shapes**2)]]
     rows = np.zeros((2, len(key)), np.int64)
     least = np.full((2, len(key)), np.inf)

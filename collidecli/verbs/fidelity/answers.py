@@ -10,6 +10,7 @@ import numpy as np
 from collidecli.adapters.repros import is_convex
 from collidecli.adapters.rows import EngineRows, unusable_rows
 from collidecli.engine.sweep.supports import Supports
+from collidecli.scene.distinct_values import distinct
 from collidecli.verbs.fidelity.exact_distances import distance_outside, pair_types
 
 if TYPE_CHECKING:
@@ -165,7 +166,7 @@ def common_factors(
     positive = chosen & (true > 0.0) & (reported > 0.0)
     ratio = np.where(positive, reported, 1.0) / np.where(positive, true, 1.0)
     wrong = positive & (np.abs(ratio - 1.0) > LEAST_OFF)
-    for pair in np.unique(types[wrong], axis=0):
+    for pair in distinct(types[wrong], axis=0):
         mine = np.flatnonzero(wrong & (types == pair).all(axis=1))
         logs = np.log(ratio[mine])
         order = np.sort(logs)
@@ -173,7 +174,7 @@ def common_factors(
         begin = int(np.argmax(ends - np.arange(len(order))))
         middle = float(np.median(order[begin : ends[begin]]))
         same = mine[np.abs(logs - middle) <= SAME_FACTOR]
-        different = len(np.unique(np.round(np.log(true[same]) / SAME_FACTOR)))
+        different = len(distinct(np.round(np.log(true[same]) / SAME_FACTOR)))
         if 2 * len(same) >= len(mine) and different >= LEAST_DEPTHS:
             factor[same] = np.exp(middle)
     return factor

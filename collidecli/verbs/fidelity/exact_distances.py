@@ -14,6 +14,7 @@ from collidecli.engine.distances.points import point_distances
 from collidecli.engine.pipeline_build import find_device
 from collidecli.motions.clearance import distance_bounds
 from collidecli.numerics.poses import compose_poses, inverse_poses
+from collidecli.scene.distinct_values import distinct
 from collidecli.scene.shape_types import ShapeType
 
 CELLS_AT_ONCE = 1 << 20
@@ -76,9 +77,9 @@ def measure_exact(problem: Problem, engines: Iterable[EngineRows], band: float) 
     # The cell of the frame before and after in the same world; -1 for none.
     before = number[frame * worlds + world]
     after = number[(frame + 2) * worlds + world]
-    key = np.unique(np.concatenate(keys))
+    key = distinct(np.concatenate(keys))
     beside = np.concatenate([_moved(key, cells, count) for cells in (before, after)])
-    key = np.unique(np.concatenate([key, beside[beside >= 0]]))
+    key = distinct(np.concatenate([key, beside[beside >= 0]]))
     cell, row = np.divmod(key, count)
     measured = problem.distances(cell, row, problem.request.engine.device)
     exact = Exact(problem, band, key, cell, row, measured, key, key, key)
@@ -109,7 +110,7 @@ def distance_outside(exact: Exact, point: np.ndarray, chosen: np.ndarray) -> np.
     device = find_device(problem.request.engine.device)
     outside = np.where(chosen & np.isfinite(point).all(axis=1), 0.0, np.nan)
     for shape in exact.shapes.T:
-        for shape_row in np.unique(shape[np.isfinite(outside)]).tolist():
+        for shape_row in distinct(shape[np.isfinite(outside)]).tolist():
             mine = np.flatnonzero((shape == shape_row) & np.isfinite(outside))
             kind = model.shapes.type[shape_row]
             is_open = (

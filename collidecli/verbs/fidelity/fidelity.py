@@ -20,6 +20,7 @@ from collidecli.adapters.rows import EngineRows, read_rows
 from collidecli.analysis.deviations import spread
 from collidecli.results.endings import HDF5_ENDINGS
 from collidecli.results.result import Progress
+from collidecli.scene.distinct_values import distinct
 from collidecli.scene.shape_types import ShapeType
 from collidecli.temporary_folders import TemporaryFolder
 from collidecli.verbs.fidelity.answers import FAULTS, compared, separations
@@ -240,7 +241,7 @@ def _table(
     limits = {**tolerance, "point_error": TOLERANCE}
     is_apart = np.isfinite(answers.distance_error)
     wrong_apart = answers.distance_error > tolerance["distance_error"]
-    for types in np.unique(kinds[(exact.rows.distance < 0.0) | reported], axis=0):
+    for types in distinct(kinds[(exact.rows.distance < 0.0) | reported], axis=0):
         mine = (kinds == types).all(axis=1)
         has = mine & answers.touches & reported
         table.append(

@@ -19,6 +19,7 @@ from collidecli.motions.scenes import load_scene
 from collidecli.numerics.poses import compose_poses
 from collidecli.results.result import Result
 from collidecli.scene.allowed_pairs import allowed_pairs, excluded_counts, pair_lengths
+from collidecli.scene.distinct_values import distinct
 from collidecli.scene.environment_names import local_path
 from collidecli.scene.filter_rules import FilterClass
 from collidecli.scene.materials import PENALTY_PARAMETERS, RULE_FIELDS
@@ -325,7 +326,7 @@ def _rows(scene: LoadedScene, path: str, left_out: Container[str]) -> list[int]:
 def _union(listed: list[np.ndarray]) -> np.ndarray:
     """Sorted pairs of all templates, each once, as every template has the pairs of two global
     shapes."""
-    return listed[0] if len(listed) == 1 else np.unique(np.concatenate(listed), axis=0)
+    return listed[0] if len(listed) == 1 else distinct(np.concatenate(listed), axis=0)
 
 
 _NAMED = (

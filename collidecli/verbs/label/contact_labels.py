@@ -32,6 +32,7 @@ from collidecli.analysis.touching_rows import UNKNOWN_DISTANCE
 from collidecli.errors import InputError
 from collidecli.results.result import Progress
 from collidecli.scene.contact_columns import SOFT_CONTACTS
+from collidecli.scene.distinct_values import distinct
 from collidecli.scene.episodes import recorded_cells
 from collidecli.scene.option_values import LABEL_THINGS
 from collidecli.scene.options import recorded_number
@@ -226,7 +227,7 @@ class ContactLabels:
                     if not items.met(pattern, option).any()
                 }
                 patterns = [pattern for pattern in patterns if (option, pattern) not in missing]
-            return np.unique(keys.number[: len(items.path)][items.matching(patterns, option)])
+            return distinct(keys.number[: len(items.path)][items.matching(patterns, option)])
         if option == "--partners":
             return np.arange(len(keys.paths))
         moving = np.array([kind != "shape" for kind in keys.kinds], bool)

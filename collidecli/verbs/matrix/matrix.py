@@ -21,6 +21,7 @@ from collidecli.motions.timing import TimingReport
 from collidecli.results.result import Progress, Result
 from collidecli.scene.chosen_pairs import of_disabled_pairs, trigger_notes
 from collidecli.scene.contact_columns import TOUCHES
+from collidecli.scene.distinct_values import distinct
 from collidecli.scene.kinematics import ArticulationKinematics
 from collidecli.scene.model import Model
 from collidecli.scene.motion import Motion, RestingMotion, episodes_in
@@ -158,7 +159,7 @@ def check_robot(scene: LoadedScene) -> None:
     if not (scene.shape_trees >= 0).any():
         what = "no joint connects two bodies, so that there is no robot"
         raise InputError(what, scene.name, "give the scene of a robot")
-    if len(np.unique(scene.model.world_template)) > 1:
+    if len(distinct(scene.model.world_template)) > 1:
         what = "its worlds have different shapes, and a matrix is of one robot"
         raise InputError(what, scene.name, "give one scene or one environment")
 
@@ -209,8 +210,8 @@ def _touched(
             cell = np.repeat(np.arange(len(rows.cell_counts)), rows.cell_counts)
             a, b = (number[rows.columns[name]] for name in ("shape0", "shape1"))
             key = np.minimum(a, b) * count + np.maximum(a, b)
-            distinct = np.unique((cell * (count * count) + key)[is_counted[cell]])
-            touched += np.bincount(distinct % (count * count), minlength=count * count)
+            once = distinct((cell * (count * count) + key)[is_counted[cell]])
+            touched += np.bincount(once % (count * count), minlength=count * count)
             cells += int(is_counted.sum())
             if progress is not None:
                 done = block.first_cell + len(rows.cell_counts)

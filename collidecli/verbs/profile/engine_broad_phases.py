@@ -19,6 +19,7 @@ from collidecli.analysis.cell_poses import shape_poses
 from collidecli.engine.cells import PoseBatch
 from collidecli.numerics.poses import moved_points, rotated
 from collidecli.scene.allowed_pairs import allowed_pairs
+from collidecli.scene.distinct_values import distinct
 from collidecli.scene.model import Model
 from collidecli.scene.shape_types import ShapeType
 from collidecli.scene.solids import ball_radius, half_extents, support_heights
@@ -92,7 +93,7 @@ class EngineBroadPhases:
         frame, world = np.divmod(first_cell + np.arange(cell_count), self._model.world_count)
         template = self._model.world_template[world]
         sums = {name: np.zeros(cell_count, np.int64) for name in OTHER_PAIRS}
-        for one in np.unique(template).tolist():
+        for one in distinct(template).tolist():
             pairs = self._pairs[one]
             cells = np.flatnonzero(template == one)
             step = max(1, MOST_TESTS // max(1, len(pairs), 16 * len(self._rows[one])))

@@ -11,6 +11,7 @@ from collidecli.analysis.cell_peaks import CellPeaks
 from collidecli.numerics.poses import compose_poses, inverse_poses, moved_points, rotated
 from collidecli.numerics.products import cross, dot, norm
 from collidecli.scene.convex_hull import ConvexHull
+from collidecli.scene.distinct_values import distinct
 from collidecli.scene.heightfield import Heightfield
 from collidecli.scene.model import Model
 from collidecli.scene.shape_types import ShapeType
@@ -105,7 +106,7 @@ class TriangleCounts:
         extent += np.abs(middle).sum(axis=1)
         extent += self._model.shapes.size[placed.rows[mesh], :3].sum(axis=1)
         numbers = np.zeros(len(kept), np.int64)
-        for one in np.unique(mesh).tolist():
+        for one in distinct(mesh).tolist():
             surface = self._triangles(int(placed.rows[one]))
             of_mesh = np.flatnonzero(mesh == one)
             step = max(1, MOST_TESTS // max(1, len(surface.low)))
@@ -179,7 +180,7 @@ class TriangleCounts:
         """float64[n]: greatest heights of shapes along directions in their frames [m]."""
         shapes = self._model.shapes
         found = support_heights(shapes.type[rows], shapes.size[rows], direction)
-        for row in np.unique(rows[shapes.hull[rows] >= 0]).tolist():
+        for row in distinct(rows[shapes.hull[rows] >= 0]).tolist():
             vertex = self._model.hulls[shapes.hull[row]].vertex
             of_hull = np.flatnonzero(rows == row)
             step = max(1, MOST_TESTS // len(vertex))

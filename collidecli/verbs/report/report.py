@@ -33,6 +33,7 @@ from collidecli.pages.world_tables import path_words
 from collidecli.results.result import Progress, Result
 from collidecli.scene.chosen_pairs import trigger_notes
 from collidecli.scene.contact_columns import RIGID_CONTACTS, SWEEP, TOUCHES
+from collidecli.scene.distinct_values import distinct
 from collidecli.scene.motion import check_seconds
 from collidecli.storage.contact_sets.header import TIME
 from collidecli.storage.contact_sets.reader import ContactSet
@@ -230,7 +231,7 @@ def _page(
 
 def _path_notes(selected: SelectedContacts) -> list[str]:
     """A note if a path of a table stands for several shapes."""
-    templates = np.unique(selected.contacts.world_template[selected.worlds])
+    templates = distinct(selected.contacts.world_template[selected.worlds])
     words = path_words(selected.world_count, len(templates))
     return [words] if words else []
 
