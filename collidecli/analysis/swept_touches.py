@@ -16,7 +16,7 @@ from collidecli.analysis.touching_rows import COLUMNS_OF_GROUP, SWEPT_GROUPS, To
 from collidecli.errors import InputError
 from collidecli.scene import contact_columns
 from collidecli.scene.contact_columns import GroupRows
-from collidecli.scene.option_values import EVENT_COLUMNS
+from collidecli.scene.option_values import EVENT_COLUMNS, EVENT_ORDERS
 from collidecli.storage.contact_sets.reader import ContactSet
 from collidecli.storage.contact_sets.row_rules import check_group_rows
 from collidecli.storage.flat_tables import TableColumn
@@ -238,9 +238,23 @@ def _first_rows(key: np.ndarray, begin: np.ndarray, end: np.ndarray) -> np.ndarr
     return np.array(first, np.int64)
 
 
-def swept_events(swept: SweptTouches, stream: EventStream, first: int) -> dict[str, Any]:
-    """Counts of the touches between frames, and the first ones by begin."""
-    shown = np.lexsort((swept.key, swept.begin))[:first]
+def swept_events(
+    swept: SweptTouches, stream: EventStream, first: int, order: str = EVENT_ORDERS[0]
+) -> dict[str, Any]:
+    """Counts of the touches between frames, and the first ones in an order of EVENT_ORDERS: those
+    in no frame, which only this list has, before the others.
+
+    Equal ones are ordered by begin, then by world and pair. Touches between frames have no number
+    of contacts: by `contacts` is by begin.
+    """
+    by = {
+        "begin": swept.begin,
+        "end": swept.end,
+        "duration": swept.begin - swept.end,
+        "depth": swept.least,
+        "contacts": swept.begin,
+    }[order]
+    shown = np.lexsort((swept.key, swept.begin, by, ~swept.missed))[:first]
     items = (rows[shown].tolist() for rows in stream.keys.items(swept.key))
     names = ([stream.keys.paths[row] for row in rows] for rows in items)
     listed = {
@@ -259,6 +273,12 @@ def swept_events(swept: SweptTouches, stream: EventStream, first: int) -> dict[s
         "undecided": swept.undecided,
     }
     return {**counts, "listed": rows}
+
+
+def missed_by_world(swept: SweptTouches, stream: EventStream) -> np.ndarray:
+    """int64[W]: touches in no frame, of each world of the set."""
+    world = stream.keys.world(swept.key[swept.missed])
+    return np.bincount(world, minlength=stream.contacts.world_count).astype(np.int64)
 
 
 def _swept_rows(contacts: ContactSet, each_particle: bool) -> dict[str, np.ndarray]:

@@ -17,11 +17,16 @@ NORMAL_DEVIATION = 1.4826
 """Standard deviation of a normal distribution over its median absolute deviation."""
 LEAST_COUNT = 1.0
 LEAST_DEPTH = 1e-6
-"""Deviations that are resolved, where most worlds are equal: of counts, and of depths [m]."""
+LEAST_MISSED = 0.25
+"""Deviations that are resolved, where most worlds are equal: of counts, of depths [m], and of
+touches in no frame, of which one more than in most worlds is over OUTLIER_SCORE."""
+MISSED = "missed_touches"
 DIFFERING = "differing_touches"
-QUANTITIES = ("contacts", "touches", "depth", DIFFERING)
+QUANTITIES = ("contacts", "touches", "depth", MISSED, DIFFERING)
 """What the deviations of worlds are of: the last from the median of their template, the others from
 that of all worlds."""
+LEAST = {"depth": LEAST_DEPTH, MISSED: LEAST_MISSED}
+"""By quantity, of others LEAST_COUNT."""
 LEAST_ALIKE = 3
 """Worlds of a template, with fewer of which its worlds are compared with those of all templates: of
 two no touch is that of most."""
@@ -41,6 +46,9 @@ class WorldTotals:
     templates, where templates have fewer worlds than LEAST_ALIKE. has_distances: False for the
     rows of a set of touches, each of which touches.
 
+    missed: int64[W], touches between frames that are in no frame, of a set with a sweep; None of
+    another.
+
     Contacts with a trigger count, and have no depth.
     """
 
@@ -57,6 +65,7 @@ class WorldTotals:
         self.touches = np.zeros(world_count, np.int64)
         self.deepest = np.full(world_count, np.inf)
         self.frame = np.full(world_count, -1, np.int64)
+        self.missed: np.ndarray | None = None
         self.differing = differing
         self._shared = shared
         sizes = {world: len(rows) for rows in differing.templates() for world in rows.tolist()}
@@ -107,22 +116,23 @@ class WorldTotals:
     def _values(self) -> dict[str, np.ndarray]:
         """float64[W]: the values of the worlds by QUANTITIES."""
         depth = np.where(np.isfinite(self.deepest), np.maximum(0.0, -self.deepest), 0.0)
-        values = (self.contacts, self.touches, depth, self._differing_counts())
+        missed = np.zeros(len(depth)) if self.missed is None else self.missed
+        values = (self.contacts, self.touches, depth, missed, self._differing_counts())
         return {
             name: of_name.astype(np.float64)
             for name, of_name in zip(QUANTITIES, values, strict=True)
         }
 
     def scores(self) -> tuple[np.ndarray, np.ndarray]:
-        """float64[4, W]: of each world the deviation of each of QUANTITIES from its median, in
+        """float64[5, W]: of each world the deviation of each of QUANTITIES from its median, in
         units of the median absolute deviation of a normal distribution; 0 for a few worlds. And
-        float64[4, W], these medians."""
+        float64[5, W], these medians."""
         values = self._values
         scores = np.zeros((len(QUANTITIES), len(self.contacts)))
         medians = np.zeros_like(scores)
         every = [np.arange(len(self.contacts))]
         for row, name in enumerate(QUANTITIES):
-            least = LEAST_DEPTH if name == "depth" else LEAST_COUNT
+            least = LEAST.get(name, LEAST_COUNT)
             for worlds in self.differing.templates() if name == DIFFERING else every:
                 own = values[name][worlds]
                 medians[row, worlds] = np.median(own) if len(own) else 0.0
@@ -146,6 +156,7 @@ class WorldTotals:
 
         score: the greatest of `scores`. score_of: the one of QUANTITIES that it is of, and median:
         its median over the worlds, a depth in m; both None where no world is scored.
+        missed_touches: only of a set with a sweep.
         differing_touches: their number, differing_score: its score, differing_pairs: see
         `DifferingTouches.listed`, with paths, or names in the environment where differing_from,
         the worlds that this one is compared with, is "all worlds" and not "template".
@@ -165,6 +176,7 @@ class WorldTotals:
                     "template": int(world_template[numbers[row]]),
                     "contacts": int(self.contacts[row]),
                     "touches": int(self.touches[row]),
+                    **({} if self.missed is None else {MISSED: int(self.missed[row])}),
                     "deepest": deepest if np.isfinite(deepest) else None,
                     "frame": int(self.frame[row]),
                     "score": round(float(scores[row]), 3),

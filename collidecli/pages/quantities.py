@@ -119,8 +119,16 @@ def force(newtons: float) -> str:
     return with_prefix(newtons, "N")
 
 
+LEAST_PERCENT = 0.1
+"""Of the percentages of tables."""
+
+
 def percent(fraction: float) -> str:
-    """A fraction as a percentage."""
+    """A fraction as a percentage, with the digits that tell it from none and from all."""
+    if 0.0 < fraction < LEAST_PERCENT / 200.0:
+        return f"under {LEAST_PERCENT} %"
+    if 1.0 - LEAST_PERCENT / 200.0 <= fraction < 1.0:
+        return f"over {100.0 - LEAST_PERCENT} %"
     return f"{100.0 * fraction:.1f} %"
 
 

@@ -20,6 +20,8 @@ MOST_SCORE = 100
 """Greatest score that a table states."""
 ORIGINS = {"template": "its template", "all worlds": "all templates"}
 """Words for the worlds with which one is compared."""
+MISSED_COLUMN: Column = ("in no frame", "right", lambda row: count(row["missed_touches"]))
+"""Touches between frames that no frame has, of a set with a sweep."""
 WORLD_COLUMNS: list[Column] = [
     ("world", "left", lambda row: str(row["world"])),
     ("template", "right", lambda row: str(row["template"])),
@@ -30,7 +32,7 @@ WORLD_COLUMNS: list[Column] = [
     ("differing touches", "right", lambda row: count(row["differing_touches"])),
     ("outlier", "left", lambda row: outlier_text(row) if row["outlier"] else ""),
 ]
-"""Of rows of `WorldTotals`."""
+"""Of rows of `WorldTotals`; see `world_columns`."""
 DIFFERING_COLUMNS: list[Column] = [
     ("against most worlds of", "left", lambda row: ORIGINS[row["differing_from"]]),
     ("difference", "left", lambda row: frames_text(row)),
@@ -49,6 +51,14 @@ SCENE_TEMPLATE_COLUMNS: list[Column] = [
     ("differs in", "left", lambda row: differences_text(row) or NOTHING_OF_SHAPES),
 ]
 """Of `template_rows` of a scene, which has the sizes, poses and meshes of its shapes."""
+
+
+def world_columns(rows: Sequence[ResultDict]) -> list[Column]:
+    """WORLD_COLUMNS, with MISSED_COLUMN behind the touches for rows of a set with a sweep."""
+    if not any("missed_touches" in row for row in rows):
+        return WORLD_COLUMNS
+    place = [name for name, *_ in WORLD_COLUMNS].index("touches") + 1
+    return [*WORLD_COLUMNS[:place], MISSED_COLUMN, *WORLD_COLUMNS[place:]]
 
 
 def score_text(score: float) -> str:

@@ -318,6 +318,39 @@ def test_worlds_that_touch_in_other_pairs_and_frames(here, collide, touch_only):
     assert listed == {1: 0, 2: 0, 4: 16, 7: 8, 8: 0}
 
 
+def test_worlds_with_touches_in_no_frame_are_outliers(here, collide):
+    """Of nine worlds the balls of two pass through a wall, once and twice, the others beside it."""
+    (here / "wall.xml").write_text(
+        '<mujoco><worldbody><geom name="wall" type="box" size="0.001 1 1"/><body name="ball">'
+        '<freejoint/><geom name="ball" type="sphere" size="0.02"/></body></worldbody></mujoco>'
+    )
+    poses = np.zeros((6, 9, 1, 7))
+    poses[..., 6] = 1.0
+    poses[:, :, 0, 0] = (0.4 * np.arange(6) - 0.5)[:, None]
+    poses[:, :, 0, 1] = 3.0
+    poses[:, [2, 6], 0, 1] = 0.0
+    poses[3:, 6, 0, 0] = -0.3
+    write_poses(here / "shot.h5", poses, ["ball"])
+    collide.ok("run wall.xml -t shot.h5 --sweep -o out.h5")
+    results = [
+        collide.result("inspect out.h5")["by_world"],
+        collide.result("report out.h5 --by world -o page.html")["by_world"]["listed"],
+    ]
+    for rows in results:
+        assert [(row["world"], row["missed_touches"]) for row in rows[:3]] == [(6, 2), (2, 1), (0, 0)]
+        assert [row["outlier"] for row in rows] == [True, True] + 7 * [False]
+        assert rows[1]["score_of"] == "missed_touches"
+    listed = collide.ok("inspect out.h5").out
+    assert re.search(r"touches +in no frame +deepest", listed)
+    assert re.search(r"^ 2 .* 4.0 deviations in missed touches, median 0", listed, re.M)
+    assert "touches in no frame or differing" in (here / "page.html").read_text()
+    some = collide.result("report out.h5 --by world --world 1,2 -o some.html")["by_world"]["listed"]
+    assert {row["world"]: row["missed_touches"] for row in some} == {1: 0, 2: 1}
+    collide.ok("run wall.xml -t shot.h5 -o plain.h5")
+    assert "missed_touches" not in collide.result("inspect plain.h5")["by_world"][0]
+    assert "in no frame" not in collide.ok("inspect plain.h5").out
+
+
 def test_a_long_table_is_cut(here, collide):
     geoms = "".join(f'<geom name="g{k}" size="1" pos="{3 * k} 0 0"/>' for k in range(50))
     (here / "many.xml").write_text(f"<mujoco><worldbody>{geoms}</worldbody></mujoco>")

@@ -549,6 +549,35 @@ def test_times_between_frames_have_the_digits_of_a_thousandth_of_a_step(swept, c
 
 
 @only_shapes
+@pytest.mark.parametrize("order", ["begin", "end", "duration", "depth", "contacts"])
+def test_sort_and_first_choose_the_touches_between_frames(swept, collide, order):
+    """Touches in no frame come first."""
+    value = {
+        "end": lambda one: one["end_time"],
+        "duration": lambda one: one["begin_time"] - one["end_time"],
+        "depth": lambda one: one["least_distance"],
+    }.get(order, lambda one: one["begin_time"])
+    every = collide.result("events swept.h5 --sweep --first 1000")["between_frames"]["listed"]
+    assert {one["missed"] for one in every} == {True, False}
+    words = f"events swept.h5 --sweep --sort {order} --first"
+    listed = collide.result(words, "1000")["between_frames"]["listed"]
+    wanted = sorted(every, key=lambda one: (not one["missed"], value(one), one["begin_time"]))
+    assert listed == wanted
+    assert collide.result(words, "2")["between_frames"]["listed"] == listed[:2]
+
+
+@only_shapes
+@pytest.mark.usefixtures("no_charts")
+def test_the_report_lists_missed_touches_before_deep_ones(swept, collide, monkeypatch):
+    monkeypatch.setattr("collidecli.verbs.report.report.MAX_LISTED", 2)
+    found = collide.result("report swept.h5 -o first.html")["between_frames"]
+    every = collide.result("events swept.h5 --sweep --sort depth")["between_frames"]["listed"]
+    assert found["listed"] == every[:2]
+    assert [one["missed"] for one in found["listed"]] == [True, False]
+    assert "Listed are 2: those in no recorded frame before" in Path("first.html").read_text()
+
+
+@only_shapes
 def test_events_of_a_set_without_sweep(swept, collide):
     collide.refused("events plain.h5 --sweep", told="no contacts between frames")
     assert "between_frames" not in collide.result("events plain.h5")

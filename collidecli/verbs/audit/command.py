@@ -68,7 +68,8 @@ collide audit out.h5 --limits limits.toml --junit-xml audit.xml
 collide audit nightly/ --max-depth 2mm
 collide audit robot.xml -t motion.npz --against baseline.json
 \b
-Exit codes: 0 within the limits, or without any; 1 a limit is exceeded; 2 an unusable input.
+Exit codes: 0 within the limits, or without any; 1 a limit is exceeded, or a pair touches
+between two frames only, with or without limits; 2 an unusable input.
 """
 
 

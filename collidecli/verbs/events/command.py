@@ -39,8 +39,10 @@ BY = "Pairs of shapes, of bodies, or of particles with either."
 GAP = "Merge touches with pauses up to N frames, or up to a time such as 20ms."
 BETWEEN = "Only pairs that match one pattern each, by shape or body; of several, any."
 FIRST = (
-    "Number of intervals to list, and of pairs with --graph; 0 lists no interval and every pair."
+    "Number of intervals to list, of touches with --sweep, and of pairs with --graph; 0 lists no"
+    " interval or touch, and every pair."
 )
+SORT = "Order of the lists; touches in no frame come first."
 DISTANCE = Threshold(fix="write a length, as 0.002 or 2mm, or 'any'")
 FILES = ("csv", "parquet", "dot")
 SEVERAL = {"body": "bodies", "exclude_body": "exclude_bodies", "world": "worlds"}
@@ -75,9 +77,7 @@ collide events 'runs/*.h5' --csv touches.csv
 @repeated("--between", type=PatternPair(), section=SELECTED, help=BETWEEN)
 @world_option(section=SELECTED)
 @frames_option(SELECTED)
-@written(
-    "--sort", type=click.Choice(EVENT_ORDERS), default=EVENT_ORDERS[0], help="Order of the list."
-)
+@written("--sort", type=click.Choice(EVENT_ORDERS), default=EVENT_ORDERS[0], help=SORT)
 @written("--first", type=WholeNumber(0), default=20, help=FIRST)
 @written("--graph", is_flag=True, help="List the pairs with their total durations.")
 @written(

@@ -48,7 +48,8 @@ KeepRows = Callable[[dict[str, np.ndarray], EventStream], None]
 @dataclass(frozen=True)
 class EventsRequest:
     """A contact set, options and outputs. order: one of EVENT_ORDERS; first: number of intervals
-    that are listed, and of pairs of the graph; 0 lists no interval and every pair.
+    and of touches between frames that are listed, and of pairs of the graph; 0 lists no interval
+    and every pair.
 
     graph: list the edges of the graph. sweep: list the touches between frames. csv, parquet: files
     for every interval, "" is none; force: replace them.
@@ -262,7 +263,9 @@ def _result(
         graph=_graph(graph, stream, request) if request.graph else None,
         warnings=stream.notes,
         written={"csv": request.csv or None, "parquet": request.parquet or None},
-        between_frames=None if swept is None else swept_events(swept, stream, request.first),
+        between_frames=(
+            None if swept is None else swept_events(swept, stream, request.first, request.order)
+        ),
     )
 
 

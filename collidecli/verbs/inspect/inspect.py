@@ -16,8 +16,11 @@ import numpy as np
 from collidecli.analysis.buffer_counts import BufferCounts
 from collidecli.analysis.buffer_settings import SceneFacts, sizes_dict
 from collidecli.analysis.differing_touches import DifferingTouches, shared_touches
+from collidecli.analysis.event_stream import EventStream
 from collidecli.analysis.local_names import local_names
+from collidecli.analysis.pair_selection import EventOptions
 from collidecli.analysis.set_source import ContactSetSource, contact_set_source, read_timing
+from collidecli.analysis.swept_touches import missed_by_world, swept_touches
 from collidecli.analysis.template_differences import column_differences, template_rows
 from collidecli.analysis.totals import ColumnRanges, ContactCounts, Tally
 from collidecli.analysis.touch_intervals import Names
@@ -27,7 +30,7 @@ from collidecli.importers.recordings.kinds import open_recording
 from collidecli.importers.recordings.refused_formats import refuse_format
 from collidecli.motions.scenes import MUJOCO_ENDINGS
 from collidecli.results.result import Result
-from collidecli.scene.contact_columns import PAIR_TABLES
+from collidecli.scene.contact_columns import PAIR_TABLES, SWEEP
 from collidecli.scene.environment_names import local_path, roots_by_pattern
 from collidecli.scene.options import SceneOptions
 from collidecli.storage.contact_sets.contact_table import ContactTable
@@ -262,6 +265,10 @@ def inspect_contact_set(path: str, size_margin: float | None = None) -> ContactS
             worlds.add(block)
             if counts is not None:
                 counts.add(block)
+        has_worlds = contacts.world_count > 1 and not contacts.groups.keys() & PAIR_NAMES
+        if has_worlds and SWEEP.name in contacts.groups:
+            stream = EventStream(contacts, EventOptions())
+            worlds.missed = missed_by_world(swept_touches(stream), stream)
         body = _bodies_of_shapes(contacts)
         return ContactSetResult(
             **contact_set_source(contacts),
@@ -275,9 +282,7 @@ def inspect_contact_set(path: str, size_margin: float | None = None) -> ContactS
             particle_objects=_rows_of(vars(contacts.particle_objects)),
             timing=read_timing(path),
             by_world=(
-                None
-                if contacts.world_count < 2 or contacts.groups.keys() & PAIR_NAMES
-                else worlds.rows(contacts.world_template, contacts.shapes.path)
+                worlds.rows(contacts.world_template, contacts.shapes.path) if has_worlds else None
             ),
             templates=_templates(contacts, body),
             sizes=(

@@ -35,10 +35,10 @@ from collidecli.pages.tables import (
 from collidecli.pages.world_tables import (
     SCENE_TEMPLATE_COLUMNS,
     TEMPLATE_COLUMNS,
-    WORLD_COLUMNS,
     differing_columns,
     differing_rows,
     path_words,
+    world_columns,
 )
 from collidecli.scene.contact_columns import GROUPS_BY_NAME, group_words
 from collidecli.scene.episodes import shown_name
@@ -368,7 +368,7 @@ def contacts_table(result: ResultDict, limit: int | None) -> RenderableType:
         shown = limit if limit is None else min(limit, SHOWN_WORLDS)
         more = more_text(len(worlds) - len(worlds[:shown]), "world")
         more += ", which --all lists" if more else ""
-        parts.append(rows_table(WORLD_COLUMNS, worlds[:shown], *((more,) if more else ())))
+        parts.append(rows_table(world_columns(worlds), worlds[:shown], *((more,) if more else ())))
         if differing := differing_rows(worlds):
             parts.append(
                 Fitting(lambda narrow: _limited(differing_columns(narrow), differing, limit))

@@ -32,7 +32,7 @@ from collidecli.pages.quantities import (
 )
 from collidecli.pages.tables import CALLS, more_text, stage_columns
 from collidecli.pages.time_axis import time_axis
-from collidecli.pages.world_tables import WORLD_COLUMNS, differing_columns, differing_rows
+from collidecli.pages.world_tables import differing_columns, differing_rows, world_columns
 from collidecli.scene.options import changed_options
 from collidecli.verbs.audit.page import audit_section
 from collidecli.verbs.audit.words import audit_headline
@@ -219,7 +219,7 @@ def _by_world(result: ResultDict, charts: Mapping[str, Any]) -> list[dict[str, A
     if given["outliers"]:
         lead += (
             f" {plural(given['outliers'], 'outlier')}, far from the median in contacts, touches,"
-            " depth or differing touches, drawn first in another colour."
+            " depth, touches in no frame or differing touches, drawn first in another colour."
         )
     elif result["worlds"] > 1:
         lead += " No world is an outlier."
@@ -276,7 +276,10 @@ def _between_frames(result: ResultDict) -> list[dict[str, Any]]:
         f", and {plural(touches['undecided'], 'undecided pair')}." if touches["undecided"] else "."
     )
     if len(touches["listed"]) < touches["count"]:
-        lead += f" The first {len(touches['listed'])} are listed."
+        lead += (
+            f" Listed are {count(len(touches['listed']))}: those in no recorded frame before the"
+            " others, the deepest first."
+        )
     time = time_text(result["start"], result["end"], result["frames"] - 1)
     rows = []
     for touch in touches["listed"]:
@@ -440,6 +443,7 @@ def page_tables(result: ResultDict) -> dict[str, dict[str, Any]]:
     some = range(0, len(times), max(1, -(-len(times) // MAX_ROWS)))
     stages = [stage for stage in result["timing"].get("stages", []) if stage["seconds"]]
     numbers = ("candidates", "touching_pairs", "contacts")
+    worlds = (result.get("by_world") or {"listed": []})["listed"]
     return {
         "contacts": _contacts_over_time(result, some),
         "depth": table(
@@ -475,9 +479,7 @@ def page_tables(result: ResultDict) -> dict[str, dict[str, Any]]:
                 for b in result["depths"]
             ],
         ),
-        "worlds": columns_table(
-            "Worlds", WORLD_COLUMNS, (result.get("by_world") or {"listed": []})["listed"]
-        ),
+        "worlds": columns_table("Worlds", world_columns(worlds), worlds),
         "stages": columns_table("Stages of the run", [*stage_columns(stages), CALLS], stages),
         "phases": table(
             "Broad phases",

@@ -26,7 +26,12 @@ from collidecli.analysis.summary import (
     TimeBins,
     touches_of,
 )
-from collidecli.analysis.swept_touches import swept_events, swept_touches
+from collidecli.analysis.swept_touches import (
+    SweptTouches,
+    missed_by_world,
+    swept_events,
+    swept_touches,
+)
 from collidecli.analysis.world_totals import WorldTotals
 from collidecli.errors import InputError
 from collidecli.pages.world_tables import path_words
@@ -192,6 +197,9 @@ def _page(
     demonstrations = _demonstrations(contacts)
     pairs = sums.pairs
     bins = TimeBins(contacts.frame_count, MAX_POINTS)
+    swept = _swept(contacts, request)
+    if swept is not None and sums.worlds is not None:
+        sums.worlds.missed = missed_by_world(*swept)[selected.worlds]
     page: dict[str, Any] = {
         **contact_set_source(contacts),
         "worlds": selected.world_count,
@@ -211,7 +219,7 @@ def _page(
         ),
         "worst": _worst(selected, pairs),
         "groups": group_series(selected),
-        "between_frames": _between_frames(contacts, request),
+        "between_frames": None if swept is None else swept_events(*swept, MAX_LISTED, "depth"),
         "touch_only": passes.has_unknown_distances or None,
         "by_world": None if sums.worlds is None else _by_world(passes, sums.worlds),
         "subsets": (
@@ -332,7 +340,10 @@ def check_selection(request: ReportRequest) -> None:
         _selected(contacts, request)
 
 
-def _between_frames(contacts: ContactSet, request: ReportRequest) -> dict[str, Any] | None:
+def _swept(
+    contacts: ContactSet, request: ReportRequest
+) -> tuple[SweptTouches, EventStream] | None:
+    """The touches between frames, and their stream; None for a set without a sweep."""
     if SWEEP.name not in contacts.groups:
         return None
     given = {name: getattr(request, name) for name in ("include", "exclude", "bodies", "worlds")}
@@ -341,7 +352,7 @@ def _between_frames(contacts: ContactSet, request: ReportRequest) -> dict[str, A
     if swept.of_particles.any():
         for _, touches in stream.frame_touches():
             swept.lower_least(touches, stream.frames.time)
-    return swept_events(swept, stream, MAX_LISTED)
+    return swept, stream
 
 
 def _timing(path: str) -> tuple[dict[str, Any], list[str]]:
