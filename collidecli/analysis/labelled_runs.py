@@ -9,6 +9,7 @@ import numpy as np
 
 from collidecli.analysis.touch_graph import Rows
 from collidecli.analysis.touch_intervals import NO_END
+from collidecli.errors import InputError
 
 
 @dataclass(frozen=True)
@@ -21,6 +22,27 @@ class LabelRule:
     enter: float = 0.0
     leave: float = 0.0
     min_frames: int = 1
+
+
+def beyond_gap(names: str, limit: float, leave: float, enter: float, fix: str) -> InputError:
+    """The error of a rule that needs contacts beyond those that are reported: of the option that
+    gives its distance, which is --enter where --leave is not given.
+
+    names: whose contacts. limit: up to which they are reported [m]. fix: the run that reports them.
+    """
+    option = "--leave" if leave > enter else "--enter"
+    return InputError(
+        f"contacts of {names} are reported only up to {limit:.6g} m, their gap",
+        f"{option} {leave:g}",
+        f"{fix}, or give {option} {limit:.6g} at most",
+    )
+
+
+def gap_option(leave: float, gap_rule: str) -> str:
+    """The option of a run that reports contacts up to a distance [m], by the rule of its gaps."""
+    if gap_rule != "sum":
+        return f"--gap {leave:g}"
+    return f"--gap {leave / 2.0:g}, of which a pair has the sum of two"
 
 
 @dataclass(frozen=True)

@@ -263,7 +263,7 @@ class Pause(click.ParamType):
 
 KINDS: dict[str, click.ParamType] = {
     "length": METRES,
-    "count": WholeNumber(),
+    "count": WholeNumber(least=0),
     "whole": WholeNumber(least=0),
     "resolution": WholeNumber(option_values.LEAST_RESOLUTION, option_values.RESOLUTION_LIMIT),
     "stiffness": Number("K", "number", "stiffness: it must be above zero", lambda x: x > 0.0),
@@ -278,7 +278,7 @@ KINDS: dict[str, click.ParamType] = {
     "seconds": Number(
         "seconds", "number of seconds", "time: it must be at least 0", lambda x: 0.0 <= x < math.inf
     ),
-    "size": MemorySize(),
+    "size": MemorySize(least=0),
     "limit": MemorySize(least=0),
 }
 """Types of the values of declared options, by `Option.kind`."""

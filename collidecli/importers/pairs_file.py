@@ -11,6 +11,7 @@ from collidecli.scene.name_patterns import EXPRESSION
 from collidecli.storage.regular_files import open_input
 
 ListedPairs = dict[str, tuple[str, str]]
+FIX = "see docs/howto/which-pairs-may-touch.md for a file of pairs"
 
 
 def read_pairs_file(path: str | os.PathLike[str]) -> ListedPairs | LinkRules:
@@ -27,11 +28,9 @@ def read_pairs_file(path: str | os.PathLike[str]) -> ListedPairs | LinkRules:
             text = file.read().decode("utf-8-sig")
     except OSError as error:
         what = f"the file of pairs cannot be read: {(error.strerror or str(error)).lower()}"
-        raise InputError(what, location, "see --pairs-file") from error
+        raise InputError(what, location, FIX) from error
     except UnicodeDecodeError as error:
-        raise InputError("the file of pairs is not UTF-8 text", location, "see --pairs-file") from (
-            error
-        )
+        raise InputError("the file of pairs is not UTF-8 text", location, FIX) from error
     if text.lstrip().startswith("<"):
         return read_srdf(location)
     listed: ListedPairs = {}

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from collidecli.analysis.cell_poses import body_poses
+from collidecli.analysis.labelled_runs import beyond_gap, gap_option
 from collidecli.analysis.nominal_forces import contact_forces
 from collidecli.analysis.sensor_contacts import NOMINAL_WIDTH, SensorRows, contact_rows
 from collidecli.engine.chunk_sizes import default_memory_limit
@@ -116,12 +117,9 @@ class SensorValues:
             if len(short):
                 row = short[np.argmin(gap[short])]
                 names = " and ".join(f"'{model.shapes.path[k]}'" for k in pair[row].tolist())
-                half = self.covered / (2.0 if model.gap_rule == "sum" else 1.0)
-                raise InputError(
-                    f"contacts of {names} are reported only up to {gap[row]:.6g} m, their gap",
-                    f"--leave {self.covered:g}, sensor '{self.placed.names[column.first]}'",
-                    f"add --gap {half:g}, or give at most that",
-                )
+                sensor = f"sensor '{self.placed.names[column.first]}', {names}"
+                fix = f"add {gap_option(self.covered, model.gap_rule)}"
+                raise beyond_gap(sensor, gap[row], self.covered, self.limit, fix)
 
     def _contacts(self, report: Report) -> Iterator[SensorRows]:
         contact = replace(self.request.contact, hydro="off").checked()

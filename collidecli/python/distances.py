@@ -55,8 +55,8 @@ class Shape:
         self.add_to(builder)
         self.model = builder.finalize()
 
-    def add_to(self, builder: ModelBuilder) -> None:
-        """Adds the shape to a builder, on a body of its own."""
+    def add_to(self, builder: ModelBuilder, key: str | None = None) -> None:
+        """Adds the shape to a builder, on a body of its own. key: its name, if it has none."""
         add = getattr(builder, f"add_shape_{self.kind}")
         try:
             signature(add).bind(0, **self._arguments)
@@ -65,7 +65,7 @@ class Shape:
             raise InputError(
                 str(error), f"Shape {self.kind}", f"its arguments are: {valid}"
             ) from None
-        add(builder.add_body(), **self._arguments)
+        add(builder.add_body(), **{"key": key, **self._arguments})
 
     def __repr__(self) -> str:
         return f"<Shape {self.kind}>"
@@ -132,8 +132,8 @@ def distance(
             "give as many of both",
         )
     builder = ModelBuilder()
-    for shape in (a, b):
-        shape.add_to(builder)
+    for name, shape in (("a", a), ("b", b)):
+        shape.add_to(builder, name)
     model = builder.finalize()
     placed = np.empty((count, 2, 7))
     for k, shape in enumerate((a, b)):

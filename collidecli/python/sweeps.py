@@ -234,7 +234,7 @@ def sweep(
             an option is invalid. Warnings about files are `UserWarning`.
     """
     tolerance = checked_metres(tolerance, "tolerance")
-    check_sweep_tolerance(tolerance)
+    check_sweep_tolerance(tolerance, "tolerance", "sweep")
     request = source_request(EngineRequest, scene, recording, options)
     model, motion, _ = loaded_with_warnings(request)
     with closing(motion):

@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from functools import partial
+from numbers import Real
 from typing import TYPE_CHECKING, Any
 
 from collidecli.errors import InputError
@@ -169,7 +170,7 @@ class ContactOptions:
     )
     static_pairs: bool = _stored(False, "Find contacts between two static shapes too.")
     max_contacts_per_pair: int = _stored(
-        0, "Keep the N deepest contacts. [default: all]", kind="count"
+        0, "Keep the N deepest contacts. [default: 0, all]", kind="count"
     )
     reduce_contacts: bool = _stored(
         False,
@@ -464,15 +465,15 @@ class EngineOptions:
     )
     device: str = _speed("", "cpu, cuda or cuda:1. [default: cpu]", metavar="NAME")
     threads: int = _speed(
-        0, "Number of CPU workers. [default: one per core or by CPU quota]", kind="count"
+        0, "Number of CPU workers. [default: 0, one per core or by CPU quota]", kind="count"
     )
     memory_limit: int = _speed(
         0,
-        "Memory limit, such as 4GiB. [default: half of the free memory]",
+        "Memory limit, such as 4GiB. [default: 0, half of the free memory]",
         kind="size",
         metavar="SIZE",
     )
-    chunk_cells: int = _speed(0, "Cells per chunk. [default: automatic]", kind="count")
+    chunk_cells: int = _speed(0, "Cells per chunk. [default: 0, automatic]", kind="count")
     cache_dir: str = _declared(
         CACHE,
         "",
@@ -789,8 +790,15 @@ _DEFAULTS = {
 }
 
 
-def check_sweep_tolerance(tolerance: float) -> None:
-    """Raises InputError for a tolerance of a sweep that is no positive length."""
-    _check_length("sweep_tolerance", tolerance)
-    if tolerance == 0.0:
-        raise InputError("sweep_tolerance is 0", "options", "give a length above 0 m, such as 1e-6")
+def check_sweep_tolerance(
+    tolerance: float, name: str = "sweep_tolerance", where: str = "options"
+) -> None:
+    """Raises InputError for a tolerance of a sweep that is no positive length. name, where: of the
+    argument, in the message."""
+    from collidecli.scene.shape_types import LENGTH_LIMIT
+
+    is_number = isinstance(tolerance, Real)
+    if not is_number or not 0.0 < tolerance <= LENGTH_LIMIT:
+        what = f"{name} is {tolerance:g}" if is_number else f"{name} is {tolerance!r}"
+        fix = f"give a length above 0 m and at most {LENGTH_LIMIT:g} m, such as 1e-6"
+        raise InputError(what, where, fix)

@@ -336,6 +336,7 @@ def test_chosen_pairs_have_the_distances_of_all_pairs(called):
     assert [(one["shape0"], one["shape1"]) for one in top["listed"]] == nearest
     for pair, row in of_items("top.h5").items():
         np.testing.assert_array_equal(row, distance[pair])
+    assert called("--top", "0")["items"] == len(PAIRS)  # all, as top=0 in Python
     assert called("--by", "all")["listed"][0]["least_distance"] == min(
         row.min() for row in distance.values()
     )
@@ -374,7 +375,7 @@ test_bad_input = refusals(
     ("cell.xml -o out.txt", "extension"),
     ("cell.xml -o cell.xml", "extension"),
     ("cell.xml --plot out.pdf", "extension"),
-    ("cell.xml --top 0", "--top"),
+    ("cell.xml --top -1", "--top"),
     ("cell.xml --top 2 --by body", "--top"),
     ("cell.xml --margin nan", "--margin"),
     ("cell.xml --compression gzip -o out.csv", "--compression"),

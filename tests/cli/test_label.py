@@ -625,8 +625,13 @@ def test_the_gap_that_a_rule_needs(here, collide, rule, gap):
     scene = f"{scene}<geom name='s' size='.1'/></body>"
     (here / "s.xml").write_text(f"<mujoco><worldbody>{scene}</worldbody></mujoco>")
     collide.ok(f"run s.xml --gap 0 --gap-rule {rule} --device cpu -o s.h5")
-    told = f"run with --gap {gap}, or give at most that"
-    collide.refused("label s.h5 --leave 5mm -o x.npz", told=told)
+    both = ", of which a pair has the sum of two" if rule == "sum" else ""
+    for option in ("--leave", "--enter"):  # --leave is that of --enter where it is not given
+        told = f"run with --gap {gap}{both}, or give {option} 0 at most"
+        answer = collide.refused(f"label s.h5 {option} 5mm -o x.npz", told=told)
+        assert f"{option} 0.005: contacts of " in answer
+    with pytest.raises(InputError, match=r"^enter 0.005: .*\n.*, or give enter 0 at most"):
+        collidecli.label("s.h5", enter="5mm")
     collide.ok(f"run s.xml --gap {gap} --gap-rule {rule} --device cpu -o s.h5 --force")
     collide.ok("label s.h5 --leave 5mm -o x.npz")
 

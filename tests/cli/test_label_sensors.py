@@ -286,6 +286,7 @@ test_refused = refusals(
     ("scene.xml --sensors body.toml", ("sensor 1 'x'", "'nobody' is no body")),
     ("scene.xml --sensors fixed.toml", ("'base', which is fixed", 'body = ""')),
     ("scene.xml --sensors scene --leave 1cm", ("reported only up to 0 m", "--gap 0.005")),
+    ("scene.xml --sensors scene --enter 1cm", ("--enter 0.01: ", "or give --enter 0 at most")),
     ("scene.xml --sensors scene --enter 1cm --leave 5mm", "below --enter"),
     ("scene.xml --sensors scene -o out.txt", "extension"),
     ("scene.xml --sensors scene -o scene.xml --force", "extension"),

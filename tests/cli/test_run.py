@@ -126,7 +126,9 @@ WAYS = (
     "--chunk-cells 3",
     "--memory-limit 64MiB",
     "--compression none",
+    "--threads 0 --chunk-cells 0 --memory-limit 0 --max-contacts-per-pair 0",
 )
+"""The last: 0 is the default, as in Python."""
 
 
 @pytest.mark.share(2)
@@ -155,16 +157,16 @@ test_an_input_is_never_the_output = refusals(
 
 test_wrong_arguments = refusals(
     "run scene.xml",
-    ("--threads 0", "'--threads'"),
+    ("--threads -1", "'--threads'"),
     ("--threads 2.5", "'--threads'"),
     ("--worlds -1", "'--worlds'"),
     ("--gap -0.1", "'--gap'"),
     ("--gap nan", "'--gap'"),
     ("--margin inf", "'--margin'"),
     ("--margin wide", "'--margin'"),
-    ("--max-contacts-per-pair 0", "'--max-contacts-per-pair'"),
+    ("--max-contacts-per-pair -1", "'--max-contacts-per-pair'"),
     ("--memory-limit '4 parsecs'", "'--memory-limit'"),
-    ("--memory-limit 0", "'--memory-limit'"),
+    ("--memory-limit -1", "'--memory-limit'"),
     ("--memory-limit 1KiB", "--memory-limit"),
     ("--broad-phase magic", "'--broad-phase'"),
     ("--gap-rule least", "'--gap-rule'"),
@@ -179,7 +181,7 @@ test_wrong_arguments = refusals(
     ("-t motion.h5 --frames 20:", "there are frames 0 to 19"),
     ("--device cuda:99", "--device"),
     ("--pipeline standard --broad-phase sap", "--pipeline standard"),
-    ("--chunk-cells 0", "'--chunk-cells'"),
+    ("--chunk-cells -1", "'--chunk-cells'"),
     ("-t nowhere.h5", "nowhere.h5"),
     ("-t scene.xml", "scene.xml"),
     ("-t motion.h5 -t other.h5", "'other.h5': there is no such file"),

@@ -38,7 +38,7 @@ BY = (
     " --between]"
 )
 BETWEEN = "Only pairs of a shape or body of each pattern."
-TOP = "Only the N pairs that come nearest. [default: all pairs]"
+TOP = "Only the N pairs that come nearest. [default: 0, all pairs]"
 OUTPUT = (
     "Write the distances of every frame: .h5, .npz, .parquet or .csv; of several recordings a"
     " folder. [default: none]"
@@ -59,7 +59,7 @@ measured = partial(option, section="What is measured")
 @click.argument("scenes", nargs=-1, metavar="[SCENE...]")
 @measured("--by", type=click.Choice(CLEARANCE_THINGS), help=BY)
 @measured("--between", type=PatternPair(), help=BETWEEN)
-@measured("--top", type=WholeNumber(), help=TOP)
+@measured("--top", type=WholeNumber(0), help=TOP)
 @setting("--margin", type=METRES, section="What is measured", help=MARGIN)
 @setting(
     "--static-pairs",

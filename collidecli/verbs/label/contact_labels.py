@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from collidecli.analysis.event_stream import EventStream, row_templates
-from collidecli.analysis.labelled_runs import LabelRule
+from collidecli.analysis.labelled_runs import LabelRule, beyond_gap, gap_option
 from collidecli.analysis.nominal_forces import (
     CENTRE,
     FORCE,
@@ -195,7 +195,7 @@ class ContactLabels:
             self.notes.append(
                 "contacts of particles have no nominal force: it is NaN in pairs with their objects"
             )
-        self._check_covered(rule.leave)
+        self._check_covered(rule)
         self.contact_count = 0
         self.run_count = 0
 
@@ -239,10 +239,11 @@ class ContactLabels:
             )
         return np.flatnonzero(moving)
 
-    def _check_covered(self, leave: float) -> None:
+    def _check_covered(self, rule: LabelRule) -> None:
         """Raises InputError if contacts of a selected pair of shapes are not reported up to
         `leave`: a pair without contacts may then be nearer.
         """
+        leave = rule.leave
         limit = np.float32(leave)
         contacts = self.contacts
         if limit <= 0.0:
@@ -253,12 +254,8 @@ class ContactLabels:
             and soft_gap is not None
             and np.float32(soft_gap) < limit
         ):
-            what = f"contacts of particles are reported only up to {soft_gap:g} m"
-            raise InputError(
-                what,
-                f"--leave {leave:g}",
-                f"run with --soft-gap {leave:g}, or give at most {soft_gap:g}",
-            )
+            fix = f"run with --soft-gap {leave:g}"
+            raise beyond_gap("particles", soft_gap, leave, rule.enter, fix)
         if np.float32(gap_range(contacts)[0]) >= limit:
             return
         shapes = contacts.shapes
@@ -275,10 +272,8 @@ class ContactLabels:
             gap = pair_gap(np.minimum(near, row), np.maximum(near, row)).astype(np.float32)
             if (gap < limit).any():
                 pair = f"{shapes.path[row]} and {shapes.path[int(near[np.argmin(gap)])]}"
-                what = f"contacts of {pair} are reported only up to {gap.min():.6g} m, their gap"
-                of_a_shape = leave / 2 if contacts.gap_rule == "sum" else leave
-                fix = f"run with --gap {of_a_shape:g}, or give at most that"
-                raise InputError(what, f"--leave {leave:g}", fix)
+                fix = f"run with {gap_option(leave, contacts.gap_rule)}"
+                raise beyond_gap(pair, gap.min(), leave, rule.enter, fix)
 
     def _is_selected(self, intervals: Intervals) -> np.ndarray:
         """int64[n]: rows of pairs of a sensor and a partner, which are two items."""

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from collidecli.analysis.labelled_runs import LabelRule, labelled_runs
+from collidecli.analysis.labelled_runs import LabelRule, beyond_gap, gap_option, labelled_runs
 from collidecli.analysis.pair_selection import check_known_touches
 from collidecli.analysis.touching_rows import touching_blocks
 from collidecli.errors import InputError
@@ -77,14 +77,9 @@ class NamedPairs:
             ]
             limit[column] = np.nanmin([join(gap[first].min(), gap[second].min()), *gaps])
             if max(0.0, self._rule.leave) > limit[column]:
-                what = (
-                    f"contacts of {pair} are reported only up to {limit[column]:.6g} m, their gap"
-                )
-                raise InputError(
-                    what,
-                    f"--leave {self._rule.leave:g}",
-                    "run with a larger gap, or give at most that",
-                )
+                leave = self._rule.leave
+                fix = f"run with {gap_option(leave, contacts.gap_rule)}"
+                raise beyond_gap(pair, limit[column], leave, self._rule.enter, fix)
         for block in _contacts_of_shapes(contacts) if self.names else ():
             frame = block.cell  # of one world
             for column, pair_sides in enumerate(sides):

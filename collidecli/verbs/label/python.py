@@ -22,6 +22,7 @@ from collidecli.storage.contact_sets import reader
 from collidecli.storage.process_activity import reading
 from collidecli.verbs.label.contact_labels import DENSE, ContactLabels, LabelOptions
 from collidecli.verbs.label.label import axis_sizes
+from collidecli.wording import plural
 
 if TYPE_CHECKING:
     import pandas
@@ -73,10 +74,13 @@ def label(
     sensors = listed(sensors)
     partners = listed(partners)
     if between := listed(between):
-        if sensors or partners or len(between) != 2:
-            raise InputError(
-                f"{between!r} is not two patterns instead of sensors and partners", "between"
-            )
+        if len(between) != 2:
+            what = f"there {'is' if len(between) == 1 else 'are'} {plural(len(between), 'pattern')}"
+            fix = 'give two, such as ["hand*", "cup*"]'
+            raise InputError(f"{what}: {', '.join(map(repr, between))}", "between", fix)
+        if sensors or partners:
+            what = "is two patterns in place of sensors and partners, which are given too"
+            raise InputError(what, "between", "leave out one or the other")
         sensors = between[:1]
         partners = between[1:]
     if isinstance(worlds, (str, int)) or not all(

@@ -280,9 +280,8 @@ def merge(request: MergeRequest, progress: Progress = None) -> MergeResult:
     OutputError for an output that cannot be written. Then no output is left.
     """
     if len(request.contacts) < 2:
-        raise InputError(
-            "there is only one contact set", "the command line", "give two contact sets or more"
-        )
+        what = "there is only one contact set" if request.contacts else "there is no contact set"
+        raise InputError(what, "merge", "give two contact sets or more")
     check_output(request.output, request.force, request.contacts, HDF5_ENDINGS, "a contact set")
     with ExitStack() as stack:
         sets = []

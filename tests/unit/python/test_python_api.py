@@ -557,7 +557,16 @@ def test_environments_of_one_template_move_with_their_static_shapes():
             lambda box: collidecli.distance(box, box, pose_a=[FAR] * 2, pose_b=[FAR] * 3),
             "2 and 3 poses",
         ),
-        (lambda box: collidecli.distance(Shape("plane"), Shape("plane")), "two planes"),
+        (lambda box: collidecli.distance(Shape("plane"), Shape("plane")), "^'a' and 'b': two planes"),
+        (lambda box: collidecli.sweep(box.model), r"^sweep: .*\n  give a recording, or select"),
+        (lambda box: collidecli.sweep(box.model, tolerance=-1.0), r"^sweep: tolerance is -1\n.*above 0"),
+        (lambda box: collidecli.sweep(box.model, tolerance=0), r"^sweep: tolerance is 0\n.*above 0"),
+        (lambda box: collidecli.merge([], "none.h5"), "^merge: there is no contact set\n"),
+        (lambda box: collidecli.merge(["a.h5"], "none.h5"), "^merge: there is only one contact set"),
+        (
+            lambda box: collidecli.label_sensors(box.model, sensors="nope.toml"),
+            r"^nope.toml: cannot be read.*\n  see docs/reference/sensors.md",
+        ),
         (lambda box: collidecli.clearance(3), "scene is 3"),
         (lambda box: collidecli.clearance(ModelBuilder().finalize()), "no pair"),
         (lambda box: collidecli.clearance(box.model, by="pairs"), "by is 'pairs'"),
@@ -567,6 +576,20 @@ def test_environments_of_one_template_move_with_their_static_shapes():
 def test_invalid_arguments(call, words):
     with pytest.raises(collidecli.InputError, match=words):
         call(Shape("box", hx=1.0, hy=1.0, hz=1.0))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ({"between": "ball"}, r"^between: there is 1 pattern: 'ball'\n  give two, such as"),
+        ({"between": ("a", "b", "c")}, r"^between: there are 3 patterns: 'a', 'b', 'c'\n"),
+        ({"between": "a,b", "sensors": "a"}, "^between: is two patterns in place of sensors"),
+    ],
+)
+def test_patterns_between_are_two(tmp_path, arguments, words):
+    path = touching_set([Touch(0, 0, 0, 1, -0.01)], 1, 1).write(tmp_path / "a.h5")
+    with pytest.raises(collidecli.InputError, match=words):
+        collidecli.label(path, **arguments)
 
 
 @pytest.mark.parametrize(
