@@ -13,6 +13,7 @@ from collidecli.errors import InputError
 from collidecli.numerics.poses import moved_points
 from collidecli.scene.distinct_values import distinct
 from collidecli.scene.mixing import ContactMixing
+from collidecli.scene.model_source import SCENE_CONTENT
 from collidecli.storage.contact_sets.header import ENGINE_ATTRIBUTES, EngineRecord
 from collidecli.storage.contact_sets.reader import ContactSet
 from collidecli.storage.contact_sets.row_rules import (
@@ -154,7 +155,7 @@ def _check_same_run(problem: Problem, contacts: ContactSet, path: str) -> None:
     model = problem.model
     motion = problem.motion
     differs = {
-        "scene": contacts.scene_sha256 != problem.scene.sha256
+        f"scene ({SCENE_CONTENT})": contacts.scene_sha256 != problem.scene.sha256
         or contacts.shapes.path != tuple(model.shapes.path),
         "motion": contacts.trajectory_sha256 != motion.sha256,
         "selection of frames": not np.array_equal(contacts.time, motion.time),

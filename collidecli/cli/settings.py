@@ -4,7 +4,7 @@ default."""
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
 from typing import Any
 
@@ -17,6 +17,8 @@ from collidecli.wording import did_you_mean
 
 CONFIG_FILE = "collide.toml"
 PREFIX = "COLLIDE_"
+MOST_PLACES = 3
+"""Tables of verbs that a message names."""
 
 
 class VerbOption(click.Option):
@@ -90,12 +92,17 @@ def read_config(ctx: click.Context, _: click.Parameter, path: str | None) -> Non
                 )
             options = _settable(verbs[key])
             for name, entry in value.items():
+                if _plain(name) not in options:
+                    fix = f"collide {key} --help lists its options"
+                    _refuse(path, f"'[{key}] {name}' is no option", _plain(name), options, fix)
                 text = _entry(path, f"[{key}] {name}", name, entry, options)
                 if not is_named:
                     _check_starts_nothing(path, key, options[_plain(name)])
                 if verbs[key] is ctx.command:
                     given[_plain(name)] = text
         else:
+            if _plain(key) not in shared:
+                _refuse_top_level(path, key, shared, verbs)
             text = _entry(path, key, key, value, shared)
             if not is_named and _plain(key) in settable:
                 _check_starts_nothing(path, ctx.command.name or "", settable[_plain(key)])
@@ -123,10 +130,8 @@ def _by_verb(table: dict[str, Any], verbs: Mapping[str, click.Command]) -> dict[
 def _entry(
     path: str, shown: str, name: str, value: Any, options: Mapping[str, click.Option]
 ) -> str | tuple[str, ...]:
-    """A value as text, so that it is checked as a value on the command line is; of a repeatable
-    option the texts of a list too."""
-    if _plain(name) not in options:
-        _refuse(path, f"'{shown}' is no option", _plain(name), list(options))
+    """A value of one of `options` as text, so that it is checked as a value on the command line
+    is; of a repeatable option the texts of a list too."""
     if isinstance(value, list) and all(isinstance(item, str) for item in value):
         if options[_plain(name)].multiple:
             return tuple(value)
@@ -149,10 +154,40 @@ def _check_starts_nothing(path: str, verb: str, option: click.Option) -> None:
         )
 
 
-def _refuse(path: str, what: str, name: str, known: list[str]) -> None:
-    raise InputError(
-        what, path, did_you_mean(name.replace("_", "-"), [word.replace("_", "-") for word in known])
-    )
+def _refuse_top_level(
+    path: str, key: str, shared: Mapping[str, click.Option], verbs: Mapping[str, click.Command]
+) -> None:
+    """Raises InputError for a key outside of tables that no option of several verbs has, with the
+    verb of an option of one."""
+    tables: dict[str, list[str]] = {}
+    for verb, command in verbs.items():
+        for name in _settable(command).keys() - shared.keys():
+            tables.setdefault(name, []).append(f"[{verb.replace(' ', '.')}]")
+    # imported only for a message, as the command line starts without it
+    from difflib import get_close_matches
+
+    name = _plain(key)
+    if name in tables:
+        fix = f"write it in the table of its verb, {_places(tables[name])}"
+        raise InputError(f"'{key}' is an option of single verbs", path, fix)
+    fix = "options of several verbs stand here, those of one in its table, such as [diff]"
+    for similar in get_close_matches(name, [*shared, *tables], n=1):
+        place = f" in {_places(tables[similar])}" if similar in tables else ""
+        fix = f"did you mean {similar.replace('_', '-')}{place}?"
+    raise InputError(f"'{key}' is no option", path, fix)
+
+
+def _places(tables: list[str]) -> str:
+    """The names of some tables, of many the first ones."""
+    shown = sorted(tables)[:MOST_PLACES]
+    return ", ".join(shown) + ", …" if len(shown) < len(tables) else " or ".join(shown)
+
+
+def _refuse(
+    path: str, what: str, name: str, known: Iterable[str], otherwise: str | None = None
+) -> None:
+    words = [word.replace("_", "-") for word in known]
+    raise InputError(what, path, did_you_mean(name.replace("_", "-"), words, otherwise))
 
 
 def _plain(key: str) -> str:

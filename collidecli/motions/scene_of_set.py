@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from collidecli.errors import InputError
 from collidecli.motions.loaded_scene import LoadedScene
 from collidecli.motions.scenes import load_scene, recorded_options
-from collidecli.scene.model_source import BUILT_MODEL, is_model_name
+from collidecli.scene.model_source import BUILT_MODEL, SCENE_CONTENT, is_model_name
 from collidecli.scene.options import SceneOptions
 from collidecli.storage.contact_sets.reader import ContactSet
 
@@ -30,7 +30,7 @@ def loaded_scene(contacts: ContactSet, path: str) -> LoadedScene:
     scene = load_scene((path,), None, options=recorded_options(contacts, SceneOptions))
     if scene.sha256 != contacts.scene_sha256:
         raise InputError(
-            f"this is not the scene of {contacts.path}: its files differ", path, SAME_SCENE
+            f"this is not the scene of {contacts.path}: its files differ ({SCENE_CONTENT})", path, SAME_SCENE
         )
     return scene
 

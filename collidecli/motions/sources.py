@@ -11,7 +11,7 @@ from collidecli.errors import InputError
 from collidecli.importers.recordings.files import recording_files
 from collidecli.motions.loaded_scene import LoadedScene
 from collidecli.motions.scenes import MUJOCO_ENDINGS, USD_ENDINGS, load_scene, recorded_options
-from collidecli.scene.model_source import BUILT_MODEL, is_model_name
+from collidecli.scene.model_source import BUILT_MODEL, SCENE_CONTENT, is_model_name
 from collidecli.scene.motion import Motion
 from collidecli.scene.options import RecordingOptions, SceneOptions
 from collidecli.storage.contact_sets.reader import ContactSet
@@ -243,7 +243,7 @@ def loaded_sources(
     where = " ".join(files) or motion_file
     notes = []
     if scene.sha256 != contacts.scene_sha256:
-        what = f"this is not the scene of {contacts.path}: its files differ"
+        what = f"this is not the scene of {contacts.path}: its files differ ({SCENE_CONTENT})"
         if not allow_mismatch:
             raise InputError(
                 what, where, f"give the scene of the run with --scene, {ANYWAY}, {POINTS}"

@@ -18,6 +18,9 @@ from collidecli.pages.tables import Column
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+INDENT = "  "
+"""Begin of a line of a list that is below the line before."""
+
 
 def table(
     name: str, columns: str | Sequence[str], rows: Iterable[Sequence[str]], more: str = ""
@@ -37,8 +40,20 @@ def columns_table(
     return table(name, titles, [[text(row) for _, _, text in columns] for row in rows], more)
 
 
+def nested(lines: Iterable[str]) -> list[dict[str, Any]]:
+    """The items of a list, each with its `text` and the `lines` below it: those that follow it and
+    begin with INDENT."""
+    items: list[dict[str, Any]] = []
+    for line in lines:
+        if line.startswith(INDENT) and items:
+            items[-1]["lines"].append(line.removeprefix(INDENT))
+        else:
+            items.append({"text": line.strip(), "lines": []})
+    return items
+
+
 def part(**given: Any) -> dict[str, Any]:
-    """A part of a section; by default its entries are empty."""
+    """A part of a section; by default its entries are empty. lines: of `nested`."""
     empty = {
         "heading": "",
         "lead": "",
@@ -48,7 +63,7 @@ def part(**given: Any) -> dict[str, Any]:
         "properties": [],
         "files": [],
     }
-    return {**empty, **given}
+    return {**empty, **given, "lines": nested(given.get("lines", ()))}
 
 
 def section(name: str, title: str, *parts: dict[str, Any], lead: str = "") -> dict[str, Any]:

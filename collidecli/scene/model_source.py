@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 BUILT_MODEL = "a model built in Python"
 """Begin of the name of the scene of a contact set of a model without files."""
+SCENE_CONTENT = "a scene is its files with those of --disabled-pairs and --pairs-file"
+"""What the hash of a scene covers, for messages of two that differ."""
 DERIVED = ("source", "context", "classes", "repairs")
 """Fields that say from what a model was made, and affect no contact beside the others."""
 

@@ -3,6 +3,7 @@ refuses."""
 
 import json
 import random
+import re
 from xml.etree import ElementTree
 
 import numpy as np
@@ -87,7 +88,7 @@ def test_depths_of_two_spheres(audit):
     assert result["usable"]["cells"] == (~over).sum()
     spans = [{"world": 0, "first_frame": int(np.argmax(over)), "last_frame": FRAMES - 1}]
     assert result["usable"]["listed"] == spans
-    assert result["checks"][0]["reason"].startswith("1 pair deeper than allowed, up to 0.08")
+    assert result["checks"][0]["reason"].startswith("1 pair deeper than allowed, up to 8")
     deepest = audit(*words)["pairs"][0]["depth"]
     for limit, passed in ((deepest, True), (deepest * (1 - 1e-6), False)):
         assert audit(*words, "--max-depth", repr(limit))["passed"] == passed
@@ -370,6 +371,9 @@ def test_the_page_has_the_verdict_with_its_depths(audit, robot, here):
     assert [row[1:4] for row in pairs] == [["self-collision", "40 mm", "2"]]
     assert len(result["pairs"]) == sum(" and " in row[0] for row in page.rows)
     assert result["scene_sha256"] in page.words
+    # the pairs below the reason, in equal units
+    listed = r"<li>[^<]* deeper than allowed, up to 40 mm deep: [^<]*<ul><li>[^<]*: 40 mm in frame 2"
+    assert re.search(listed, text.replace("<wbr>", ""))
     options = (robot, "-t", "robot.h5", "--frames", "0", "--max-depth", "0")
     passing = audit(*options, "--html", "b.html")
     text = (here / "b.html").read_text()

@@ -340,6 +340,10 @@ def test_given_sources_that_are_others_are_said_to_be(contact_set, collide):
     collide.refused("report", b, "--trajectory-a", "motion.csv", "-o", "page.html", told=told)
     told = "--trajectory-b has no effect with --by-pair"
     assert told in collide.refused("diff", a, b, "--by-pair", "--trajectory-b", "motion.csv")
+    told = "--atol has no effect with --by-pair: its tolerances are --band of least distances and"
+    assert told in collide.refused("diff", a, b, "--by-pair", "--atol", "1mm")
+    told = "--max-angle has no effect without --by-pair: the tolerance is --atol normal=ANGLE"
+    assert told in collide.refused("diff", a, b, "--max-angle", "1deg")
 
 
 def test_equal_sources_have_no_causes_unless_they_are_given(contact_set, collide):
@@ -457,6 +461,20 @@ def test_a_page_and_a_step_summary_have_the_causes(contact_set, collide):
     given = ("--trajectory-b", "away")
     page = collide.result("report", b, "--against", a, *given, "-o", "other.html")
     assert page["difference"]["causes"]["motions"]["differing"] == 2
+
+
+def test_details_are_below_their_item_in_lists(contact_set, collide):
+    """In the step summary and on the page."""
+    pytest.importorskip("matplotlib")
+    a = contact_set("a")
+    b = contact_set("b", "motion.csv", FORE)
+    collide("diff", a, b, "--markdown", "summary.md")
+    lines = Path("summary.md").read_text().splitlines()
+    below = [n for n, line in enumerate(lines) if line.startswith("  - ")]
+    assert below
+    assert all(lines[n - 1].startswith(("- ", "  - ")) for n in below)
+    collide.ok("report", b, "--against", a, "-o", "page.html", "-q")
+    assert "<li>the scenes differ in 1 shape<ul><li>" in Path("page.html").read_text()
 
 
 def test_particles_are_said_not_to_be_compared(here, collide):

@@ -313,7 +313,8 @@ def test_a_profile(moved, here, collide, no_charts):
     answer = collide("report", moved[0], "--profile", "q.json")
     assert (answer.code, answer.err) == (
         0,
-        "warning: q.json profiles another scene than this one\n",
+        "warning: q.json profiles another scene than this one (a scene is its files with those of"
+        " --disabled-pairs and --pairs-file)\n",
     )
 
 
@@ -501,6 +502,7 @@ def test_results_of_another_motion_have_a_warning(results, here, collide, no_cha
         (here / "other.json").write_text(json.dumps({**results[name], key: "0"}))
         answer = collide.ok(f"report out.h5 --{option} other.json --force")
         assert f"other.json is of another {what}" in answer.err
+        assert ("with those of --disabled-pairs" in answer.err) == (what == "scene")
 
 
 DAMAGE = [

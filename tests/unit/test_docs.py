@@ -305,6 +305,18 @@ def test_readme_shows_a_real_run(capsys):
     assert np.all([len(line) < 130 for line in shown.splitlines()])
 
 
+@pytest.mark.parametrize("name", ["docs/howto/ci.md", "docs/reference/pytest-plugin.md"])
+def test_the_command_that_accepts_a_change_selects_the_test_of_its_page(name, tmp_path):
+    """One case, as the page's failure names it."""
+    (code, *_) = (body for body in blocks(page(name), "python") if "def test_fall" in body)
+    (tmp_path / "tests").mkdir()
+    (tmp_path / "tests/test_contacts.py").write_text(code, encoding="utf-8")
+    (command,) = set(re.findall(r"\bpytest (\S+) --force-regen", page(name)))
+    words = [sys.executable, "-m", "pytest", "--collect-only", "-q", *shlex.split(command)]
+    found = subprocess.run(words, capture_output=True, text=True, cwd=tmp_path)
+    assert (found.returncode, "1 test collected" in found.stdout) == (0, True), found.stdout
+
+
 @pytest.fixture
 def check(capsys, monkeypatch):
     """check(folder, was, now): exit code and output of check.py with tables of these contents by

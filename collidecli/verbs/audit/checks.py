@@ -10,6 +10,7 @@ import numpy as np
 
 from collidecli.analysis.motion_depths import UNKNOWN_DEPTH, leading_run
 from collidecli.errors import InputError
+from collidecli.pages.quantities import length
 from collidecli.storage.json_results import read_result
 from collidecli.verbs.audit.limits import LENGTHS, AuditLimits
 from collidecli.verbs.audit.sources import AuditSource
@@ -158,7 +159,7 @@ def checked_depths(
         what = "worse than in the baseline" if is_compared else "deeper than allowed"
         pair = f"{deepest['shape0']} and {deepest['shape1']}"
         pairs_text = f"{plural(len(failing), 'pair')}{words.get(name, '')}"
-        reason = f"{pairs_text} {what}, up to {deepest[value]:.4g} m deep: {pair}"
+        reason = f"{pairs_text} {what}, up to {length(deepest[value])} deep: {pair}"
         if deepest[value] == UNKNOWN_DEPTH:
             verb = "touches" if len(failing) == 1 else "touch"
             new = ", and not in the baseline" if is_compared else ""

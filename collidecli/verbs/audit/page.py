@@ -8,6 +8,7 @@ from typing import Any
 from collidecli.escaping import printable_values
 from collidecli.pages.pair_words import pair_words
 from collidecli.pages.parts import (
+    INDENT,
     columns_table,
     figure_list,
     html_page,
@@ -35,7 +36,9 @@ def audit_section(result: ResultDict, most: int = MAX_PAIRS) -> dict[str, Any]:
     pairs of collide.audit/1."""
     lead = f"{audit_words(result).capitalize()}. "
     lead += f"Usable frames: {usable_text(result)}; the others are shaded."
-    failures = [line for finding in findings(result) for line in finding.lines]
+    failures = []
+    for finding in findings(result):
+        failures += [*finding.lines[:1], *(f"{INDENT}{line}" for line in finding.lines[1:])]
     pairs = result["pairs"][:most]
     parts = [
         *([] if result.get("touch_only") else [part(chart="audit")]),

@@ -37,6 +37,15 @@ FRACTION = "Fraction of missing, extra and changed contacts."
 OF_PAIRS = ("band", "max_angle")
 NOT_OF_PAIRS = ("fields", "pairs_only", "atol", "rtol", "ignore_shallow", *COMPARED_SOURCES)
 """Options with an effect only with --by-pair, and only without it."""
+TOLERANCES = {
+    **dict.fromkeys(
+        ("atol", "rtol", "ignore_shallow"),
+        "its tolerances are --band of least distances and --max-angle of normals",
+    ),
+    "band": "the tolerance is --atol distance=LENGTH",
+    "max_angle": "the tolerance is --atol normal=ANGLE",
+}
+"""The options in place of those that have no effect."""
 COMPARED = "Compared data"
 compared = partial(option, section=COMPARED)
 allowed = partial(option, section="Allowed differences")
@@ -113,10 +122,10 @@ def verb(ctx: click.Context, a: str, b: str, **values: Any) -> int:
     by_pair = given.pop("by_pair")
     for name in NOT_OF_PAIRS if by_pair else OF_PAIRS:
         if given.get(name) not in (None, (), "") and given[name] is not False:
-            raise click.UsageError(
-                f"--{name.replace('_', '-')} has no effect with{'' if by_pair else 'out'}"
-                " --by-pair."
-            )
+            which = "with" if by_pair else "without"
+            instead = f": {TOLERANCES[name]}" if name in TOLERANCES else ""
+            option_name = f"--{name.replace('_', '-')}"
+            raise click.UsageError(f"{option_name} has no effect {which} --by-pair{instead}.")
     check_compared_sources(values)
     for name in COMPARED_SOURCES if by_pair else ():
         given.pop(name)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from operator import itemgetter
 
 from collidecli.analysis.differences import KINDS
@@ -202,15 +203,12 @@ def markdown(result: ResultDict, title: str = "collide diff") -> str:
         f"{markdown_cell(title)}: {'equal' if result['equal'] else 'different'}",
         [markdown_cell(verdict(result), most=1000)],
         markdown_rows(["", "A", "B"], sides),
-        [f"- {markdown_cell(line, most=300)}" for line in wrong],
-        [
-            f"- {markdown_cell(line.strip(), most=300)}"
-            for line in (*one_sided_lines(result), *cause_lines(result))
-        ],
+        _markdown_items(wrong),
+        _markdown_items([*one_sided_lines(result), *cause_lines(result)]),
         markdown_rows(["shape 0", "shape 1", *KINDS, "first in", *of_causes], of_pairs),
         [more_text(more)] if pairs and more else [],
         markdown_rows([title for title, _, _ in FIELDS], fields),
-        [f"- {markdown_cell(line.strip(), most=300)}" for line in group_lines(result)],
+        _markdown_items(group_lines(result)),
         (
             [f"Ignored: {plural(ignored, 'contact')} within --ignore-shallow of the gap."]
             if ignored
@@ -223,6 +221,17 @@ def markdown(result: ResultDict, title: str = "collide diff") -> str:
         ),
         [f"- note: {markdown_cell(note, most=300)}" for note in result["notes"]],
     )
+
+
+def _markdown_items(lines: Iterable[str]) -> list[str]:
+    """The items of a list in Markdown; one of a line that begins with spaces is below the item
+    before."""
+    items = []
+    for line in lines:
+        text = line.lstrip(" ")
+        indent = "  " if text != line and items else ""
+        items.append(f"{indent}- {markdown_cell(text, most=300)}")
+    return items
 
 
 def pair_cells(pair: ResultDict) -> list[str]:

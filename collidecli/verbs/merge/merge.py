@@ -24,6 +24,7 @@ from collidecli.scene.contact_columns import (
     groups_of_cells,
 )
 from collidecli.scene.episodes import Episodes
+from collidecli.scene.model_source import SCENE_CONTENT
 from collidecli.scene.options import recorded_option
 from collidecli.storage.contact_sets.header import tables_version, version_of
 from collidecli.storage.contact_sets.reader import ContactSet
@@ -340,7 +341,7 @@ def _check_alike(other: ContactSet, first: ContactSet, worlds: bool) -> None:
         versions = " and ".join(".".join(map(str, part.version)) for part in (other, first))
         _refuse(other, first, f"format versions {versions}")
     if other.scene_sha256 != first.scene_sha256:
-        _refuse(other, first, "scene_sha256: the scenes are different files")
+        _refuse(other, first, f"scene_sha256: the scenes are different files ({SCENE_CONTENT})")
     allowed = DIFFER_BY_WORLDS if worlds else DIFFER_BY_FRAMES
     for name in sorted((other.config.keys() | first.config.keys()) - set(allowed)):
         ours, theirs = (recorded_option(part.config, name) for part in (other, first))

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from collidecli.errors import InputError
+from collidecli.scene.model_source import SCENE_CONTENT
 from collidecli.scene.option_values import CLEARANCE_THINGS
 from collidecli.storage.json_results import (
     AUDIT,
@@ -105,5 +106,6 @@ def other_motion(path: str, result: Mapping[str, Any], source: Mapping[str, Any]
     """A warning about a result of another scene or recording than that of the report."""
     for name, what in (("scene_sha256", "scene"), ("trajectory_sha256", "recording")):
         if result[name] != source[name]:
-            return [f"{path} is of another {what} than this one"]
+            of_scene = f" ({SCENE_CONTENT})" if what == "scene" else ""
+            return [f"{path} is of another {what} than this one{of_scene}"]
     return []

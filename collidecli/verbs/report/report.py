@@ -39,6 +39,7 @@ from collidecli.results.result import Progress, Result
 from collidecli.scene.chosen_pairs import trigger_notes
 from collidecli.scene.contact_columns import RIGID_CONTACTS, SWEEP, TOUCHES
 from collidecli.scene.distinct_values import distinct
+from collidecli.scene.model_source import SCENE_CONTENT
 from collidecli.scene.motion import check_seconds
 from collidecli.storage.contact_sets.header import TIME
 from collidecli.storage.contact_sets.reader import ContactSet
@@ -308,7 +309,8 @@ def report(request: ReportRequest, progress: Progress = None) -> ReportResult:
     timing, warnings = _timing(request.file)
     warnings = [*_search_warnings(timing), *warnings]
     if profile is not None and profile["scene_sha256"] != page["scene_sha256"]:
-        warnings.insert(0, f"{request.profile} profiles another scene than this one")
+        what = f"{request.profile} profiles another scene than this one ({SCENE_CONTENT})"
+        warnings.insert(0, what)
     for name, result in shown.items():
         warnings += [] if result is None else other_motion(getattr(request, name), result, page)
     given = {

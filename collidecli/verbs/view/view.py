@@ -27,6 +27,7 @@ from collidecli.pages.view.meshes import coarse_heightfields
 from collidecli.pages.view.page import first_worlds, view_page
 from collidecli.pages.view.touches import TouchList, touches_of
 from collidecli.results.result import Progress, Result
+from collidecli.scene.model_source import SCENE_CONTENT
 from collidecli.scene.options import SceneOptions
 from collidecli.storage.atomic_output import AtomicOutput
 from collidecli.storage.contact_sets.reader import ContactSet
@@ -201,7 +202,8 @@ def view_map(
         if getattr(shown, what) != getattr(contacts, what) and not request.allow_mismatch:
             of = "scene" if what == "scene_sha256" else "recording"
             fix = f"measure the {of} of the run with collide probe, {ANYWAY}"
-            raise InputError(f"it is not of the {of} of {contacts.path}", shown.path, fix)
+            of_scene = f" ({SCENE_CONTENT})" if of == "scene" else ""
+            raise InputError(f"it is not of the {of} of {contacts.path}{of_scene}", shown.path, fix)
     fix = f"give a map of the shapes, worlds and frames of {contacts.path}"
     if shown.shape_path != tuple(contacts.shapes.path):
         raise InputError("it has other shapes than the contact set", shown.path, fix)

@@ -5,7 +5,23 @@ from functools import partial
 import pytest
 
 from collidecli.pages import quantities
-from collidecli.pages.quantities import length_unit, short_length, short_number
+from collidecli.pages.quantities import length_unit, percent, short_length, short_number
+
+
+@pytest.mark.parametrize(
+    ("fraction", "text"),
+    [
+        (0.0, "0.0 %"),
+        (1e-6, "under 0.1 %"),
+        (0.0005, "0.1 %"),
+        (0.5, "50.0 %"),
+        (0.9994, "99.9 %"),
+        (15_356 / 15_360, "over 99.9 %"),
+        (1.0, "100.0 %"),
+    ],
+)
+def test_a_percentage_is_none_or_all_only_of_none_or_all(fraction, text):
+    assert percent(fraction) == text
 
 
 def test_units_of_lengths():
