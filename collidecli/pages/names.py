@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -20,6 +21,8 @@ def world_text(world: int, episode: str) -> str:
 
 
 WORLD: Column = ("world", "right", lambda one: world_text(one["world"], one.get("episode", "")))
+NUMBERED = re.compile(r"#\d+$")
+"""End of the name of a shape or body that has none in its scene."""
 TAIL_SHARES = (0.6, 0.4, 0.8, 0.2, 1.0, 0.0)
 """Fractions of a shortened text that are its end, the preferred first."""
 
@@ -27,16 +30,22 @@ TAIL_SHARES = (0.6, 0.4, 0.8, 0.2, 1.0, 0.0)
 def short_names(paths: Sequence[str]) -> list[str]:
     """The shortest unique ends of paths, without the last parts that all of them share.
 
-    A path that occurs twice gets its row as a suffix.
+    A numbered part, as of a geom without a name, is never alone: `arm/geom#7`. A path that occurs
+    twice gets its row as a suffix.
     """
     parts = [path.strip("/").split("/") for path in paths]
     if len(set(map(tuple, parts))) > 1:
         while all(len(part) > 1 for part in parts) and len({part[-1] for part in parts}) == 1:
             parts = [part[:-1] for part in parts]
+    least = [_least_parts(part) for part in parts]
     names: dict[int, str] = {}
     size = 1
     while len(names) < len(paths):
-        tried = {row: "/".join(parts[row][-size:]) for row in range(len(paths)) if row not in names}
+        tried = {
+            row: "/".join(parts[row][-max(size, least[row]) :])
+            for row in range(len(paths))
+            if row not in names
+        }
         counts = Counter(tried.values())
         for row, name in tried.items():
             if counts[name] == 1:
@@ -45,6 +54,14 @@ def short_names(paths: Sequence[str]) -> list[str]:
                 names[row] = f"{name} #{row}"
         size += 1
     return [names[row] for row in range(len(paths))]
+
+
+def _least_parts(parts: Sequence[str]) -> int:
+    """Number of the last parts of a path with the first that is not numbered, of all if each is."""
+    numbered = 0
+    while numbered + 1 < len(parts) and NUMBERED.search(parts[-1 - numbered]):
+        numbered += 1
+    return numbered + 1
 
 
 def pair_labels(pairs: Sequence[ResultDict], most: int) -> list[str]:

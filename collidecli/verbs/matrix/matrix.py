@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import dataclass, replace
 from itertools import combinations
@@ -13,6 +13,7 @@ import numpy as np
 
 from collidecli.engine.pipeline_build import find_device, load_ahead
 from collidecli.errors import InputError
+from collidecli.motions.adjacent_links import adjacent_bodies
 from collidecli.motions.collision import prepare_collision
 from collidecli.motions.loaded_scene import LoadedScene
 from collidecli.motions.requests import EngineRequest
@@ -274,20 +275,3 @@ def _trees(scene: LoadedScene) -> Iterator[ArticulationKinematics]:
     for tree in articulated.articulations if articulated is not None else ():
         if len(tree.body_path) > 1:
             yield tree
-
-
-def adjacent_bodies(
-    tree: ArticulationKinematics, with_shapes: Iterable[str]
-) -> set[tuple[str, str]]:
-    """Pairs of bodies with shapes of which one is joined or fixed to the other, in the order of the
-    tree's bodies, either first. A body without shapes on the way between them does not count."""
-    known = set(with_shapes)
-    adjacent = set()
-    for row, name in enumerate(tree.body_path):
-        parent = tree.body_parent[row]
-        while parent >= 0 and tree.body_path[parent] not in known:
-            parent = tree.body_parent[parent]
-        if parent >= 0 and name in known:
-            above = tree.body_path[parent]
-            adjacent |= {(above, name), (name, above)}
-    return adjacent

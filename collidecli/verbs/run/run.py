@@ -17,6 +17,7 @@ from collidecli.analysis.totals import ContactCounts, GroupCounts, GroupTally, S
 from collidecli.analysis.touch_intervals import Names
 from collidecli.engine.pipeline_build import find_device, load_ahead
 from collidecli.errors import InputError
+from collidecli.motions.adjacent_links import FlushLinks
 from collidecli.motions.collision import Collision, contact_writer, prepare_collision
 from collidecli.motions.columns import RunColumns, check_no_columns, run_columns
 from collidecli.motions.loaded_scene import LoadedScene
@@ -241,6 +242,7 @@ def _run(
     names = Names.of(model.shapes.path, model.shapes.template)
     tally = Tally(names, model.shapes.is_trigger)
     group_tally = GroupTally()
+    flush = FlushLinks(scene, len(motion.time) * model.world_count)
     written = collision.pipeline.device_model.model
     config = json.dumps(result_config(request), sort_keys=True)
     options = _writer_options(request, collision, columns, optional)
@@ -256,6 +258,7 @@ def _run(
             sink.put(optional.added(block))
             tally.add(block)
             group_tally.add(block)
+            flush.add(block)
             if progress:
                 progress(
                     (block.first_cell + len(block.cell_counts)) // model.world_count,
@@ -274,7 +277,7 @@ def _run(
         write_trace(request.trace, {"collide run": [timing]}, request.force)
     counts = _counts(tally, group_tally, names, motion, model.world_count)
     counts["content_sha256"] = content
-    return _result(request, scene, collision, timing, counts)
+    return _result(request, scene, collision, timing, counts, flush.notes())
 
 
 def _counts(
@@ -295,6 +298,7 @@ def _result(
     collision: Collision,
     timing: TimingReport,
     counts: dict[str, Any],
+    notes: tuple[str, ...],
 ) -> RunResult:
     model = scene.model
     applied = collision.pipeline.device_model.model
@@ -335,6 +339,7 @@ def _result(
             *motion.warnings,
             *collision.notes,
             *search_warnings(timing, model.shapes.path),
+            *notes,
         ),
     )
 

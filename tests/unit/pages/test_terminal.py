@@ -76,6 +76,14 @@ def test_a_common_end_is_left_out_of_names():
     assert names_module.short_names(("", "/", "a")) == [" #0", " #1", "a"]
 
 
+def test_a_numbered_name_keeps_its_body():
+    paths = ["table", "arm/tip/geom#7", "arm/base/geom#1", "r/body#4/geom#4", "geom#0"]
+    short = ["table", "tip/geom#7", "base/geom#1", "r/body#4/geom#4", "geom#0"]
+    assert names_module.short_names(paths) == short
+    assert names_module.short_names(["a/b/geom#1", "c/b/geom#1"]) == ["a", "c"]
+    assert names_module.short_names(["a/b/x#1", "c/b/x#1", "d"]) == ["a/b/x#1", "c/b/x#1", "d"]
+
+
 def test_the_middle_of_a_long_name_is_left_out():
     assert names_module.shortened("left_shoulder_collision", 12) == "left…llision"
     assert names_module.shortened("short", 12) == "short"
