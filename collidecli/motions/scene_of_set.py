@@ -30,7 +30,9 @@ def loaded_scene(contacts: ContactSet, path: str) -> LoadedScene:
     scene = load_scene((path,), None, options=recorded_options(contacts, SceneOptions))
     if scene.sha256 != contacts.scene_sha256:
         raise InputError(
-            f"this is not the scene of {contacts.path}: its files differ ({SCENE_CONTENT})", path, SAME_SCENE
+            f"this is not the scene of {contacts.path}: its files differ ({SCENE_CONTENT})",
+            path,
+            SAME_SCENE,
         )
     return scene
 

@@ -3,7 +3,9 @@
 import numpy as np
 import pytest
 
-LINK = '<link name="{}"><collision><origin xyz="0 0 {}"/><geometry><{}/></geometry></collision></link>'
+LINK = (
+    '<link name="{}"><collision><origin xyz="0 0 {}"/><geometry><{}/></geometry></collision></link>'
+)
 NOTE = "of which one is joined or fixed to the other, touch at a depth of rounding in"
 FRAMES = 80
 

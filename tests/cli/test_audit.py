@@ -372,7 +372,9 @@ def test_the_page_has_the_verdict_with_its_depths(audit, robot, here):
     assert len(result["pairs"]) == sum(" and " in row[0] for row in page.rows)
     assert result["scene_sha256"] in page.words
     # the pairs below the reason, in equal units
-    listed = r"<li>[^<]* deeper than allowed, up to 40 mm deep: [^<]*<ul><li>[^<]*: 40 mm in frame 2"
+    listed = (
+        r"<li>[^<]* deeper than allowed, up to 40 mm deep: [^<]*<ul><li>[^<]*: 40 mm in frame 2"
+    )
     assert re.search(listed, text.replace("<wbr>", ""))
     options = (robot, "-t", "robot.h5", "--frames", "0", "--max-depth", "0")
     passing = audit(*options, "--html", "b.html")

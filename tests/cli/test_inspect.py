@@ -337,7 +337,11 @@ def test_worlds_with_touches_in_no_frame_are_outliers(here, collide):
         collide.result("report out.h5 --by world -o page.html")["by_world"]["listed"],
     ]
     for rows in results:
-        assert [(row["world"], row["missed_touches"]) for row in rows[:3]] == [(6, 2), (2, 1), (0, 0)]
+        assert [(row["world"], row["missed_touches"]) for row in rows[:3]] == [
+            (6, 2),
+            (2, 1),
+            (0, 0),
+        ]
         assert [row["outlier"] for row in rows] == [True, True] + 7 * [False]
         assert rows[1]["score_of"] == "missed_touches"
     listed = collide.ok("inspect out.h5").out

@@ -342,9 +342,7 @@ def check_selection(request: ReportRequest) -> None:
         _selected(contacts, request)
 
 
-def _swept(
-    contacts: ContactSet, request: ReportRequest
-) -> tuple[SweptTouches, EventStream] | None:
+def _swept(contacts: ContactSet, request: ReportRequest) -> tuple[SweptTouches, EventStream] | None:
     """The touches between frames, and their stream; None for a set without a sweep."""
     if SWEEP.name not in contacts.groups:
         return None

@@ -557,12 +557,24 @@ def test_environments_of_one_template_move_with_their_static_shapes():
             lambda box: collidecli.distance(box, box, pose_a=[FAR] * 2, pose_b=[FAR] * 3),
             "2 and 3 poses",
         ),
-        (lambda box: collidecli.distance(Shape("plane"), Shape("plane")), "^'a' and 'b': two planes"),
+        (
+            lambda box: collidecli.distance(Shape("plane"), Shape("plane")),
+            "^'a' and 'b': two planes",
+        ),
         (lambda box: collidecli.sweep(box.model), r"^sweep: .*\n  give a recording, or select"),
-        (lambda box: collidecli.sweep(box.model, tolerance=-1.0), r"^sweep: tolerance is -1\n.*above 0"),
-        (lambda box: collidecli.sweep(box.model, tolerance=0), r"^sweep: tolerance is 0\n.*above 0"),
+        (
+            lambda box: collidecli.sweep(box.model, tolerance=-1.0),
+            r"^sweep: tolerance is -1\n.*above 0",
+        ),
+        (
+            lambda box: collidecli.sweep(box.model, tolerance=0),
+            r"^sweep: tolerance is 0\n.*above 0",
+        ),
         (lambda box: collidecli.merge([], "none.h5"), "^merge: there is no contact set\n"),
-        (lambda box: collidecli.merge(["a.h5"], "none.h5"), "^merge: there is only one contact set"),
+        (
+            lambda box: collidecli.merge(["a.h5"], "none.h5"),
+            "^merge: there is only one contact set",
+        ),
         (
             lambda box: collidecli.label_sensors(box.model, sensors="nope.toml"),
             r"^nope.toml: cannot be read.*\n  see docs/reference/sensors.md",
