@@ -11,7 +11,7 @@ from collidecli.scene.name_patterns import EXPRESSION
 from collidecli.storage.regular_files import open_input
 
 ListedPairs = dict[str, tuple[str, str]]
-FIX = "see docs/howto/which-pairs-may-touch.md for a file of pairs"
+FIX = "see docs/howto/which-pairs-may-touch.md for the file of --pairs-file"
 
 
 def read_pairs_file(path: str | os.PathLike[str]) -> ListedPairs | LinkRules:

@@ -60,7 +60,7 @@ def read_sensors_file(path: str | os.PathLike[str]) -> DeclaredSensors:
     an unknown key and a wrong value.
     """
     location = os.fspath(path)
-    table = read_toml(location, "see docs/reference/sensors.md for a file of sensors")
+    table = read_toml(location, "see docs/reference/sensors.md for the file of --sensors")
     for key in table:
         if key != "sensor":
             raise InputError(f"'{key}' is not known", location, "write tables [[sensor]]")

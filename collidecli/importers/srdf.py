@@ -67,7 +67,9 @@ def read_srdf(path: str | os.PathLike[str]) -> LinkRules:
             parser.ParseFile(file)
     except OSError as error:
         what = f"the SRDF file cannot be read: {(error.strerror or str(error)).lower()}"
-        raise InputError(what, location, "see docs/reference/urdf.md for an SRDF file") from error
+        raise InputError(
+            what, location, "see docs/reference/urdf.md for the file of --disabled-pairs"
+        ) from error
     except (expat.ExpatError, LookupError, ValueError) as error:
         # The last two: the declared encoding is unknown to Python, or the text is not in it.
         raise InputError(f"is not XML: {error}", location, "give an SRDF file") from error

@@ -12,6 +12,7 @@ from collidecli.engine.device_model import bounding_radius
 from collidecli.motions.loaded_scene import LoadedScene
 from collidecli.scene.allowed_pairs import are_allowed
 from collidecli.scene.contact_columns import ContactBlock
+from collidecli.scene.distinct_values import distinct
 from collidecli.scene.kinematics import ArticulationKinematics
 from collidecli.wording import count
 
@@ -108,6 +109,6 @@ def _keys_of_adjacent_shapes(scene: LoadedScene) -> np.ndarray:
             for one, other in adjacent_bodies(tree, known):
                 rows = np.meshgrid(of_link[source, one], of_link[source, other])
                 keys.append((rows[0] * len(shapes) + rows[1])[rows[0] < rows[1]])
-    key = np.unique(np.concatenate(keys))
+    key = distinct(np.concatenate(keys))
     pairs = np.stack(np.divmod(key, max(1, len(shapes))), axis=1)
     return key[are_allowed(scene.model, pairs)]

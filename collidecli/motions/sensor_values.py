@@ -119,7 +119,7 @@ class SensorValues:
                 names = " and ".join(f"'{model.shapes.path[k]}'" for k in pair[row].tolist())
                 sensor = f"sensor '{self.placed.names[column.first]}', {names}"
                 fix = f"add {gap_option(self.covered, model.gap_rule)}"
-                raise beyond_gap(sensor, gap[row], self.covered, self.limit, fix)
+                raise beyond_gap(sensor, float(gap[row]), self.covered, self.limit, fix)
 
     def _contacts(self, report: Report) -> Iterator[SensorRows]:
         contact = replace(self.request.contact, hydro="off").checked()

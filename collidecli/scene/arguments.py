@@ -86,7 +86,7 @@ CONTACTS_IN_MEMORY = "collide_contacts_"
 """Begin of the name of the folder with the temporary file of contacts in memory."""
 _REPLACED = (
     (rf"[^\s':]*{CONTACTS_IN_MEMORY}[^\s':]*", "the contacts in memory"),
-    (r"(?<=\ba recording) with -t\b", ""),
+    (r"\b(a|the) recording with -t\b", r"\1 recording"),
     (r"(?<![\w-])--([a-z][a-z-]*)", lambda found: found[1].replace("-", "_")),
 )
 """Patterns of words of the command line in a message, and the words of Python in their place, in
@@ -168,7 +168,7 @@ def _name_python_arguments(error: CollideError, takes_recording: bool) -> None:
     """Replaces words of the command line in the texts of an error."""
     recording = "recording" if takes_recording else "trajectory"
     texts = [error.what, error.where, error.fix]
-    replaced = [*_REPLACED, (r"(?<![\w-])-t\b", recording)]
+    replaced = [*_REPLACED, (r"\bwith -t\b", f"as {recording}"), (r"(?<![\w-])-t\b", recording)]
     if takes_recording:
         replaced.append(_POSES)
     for pattern, words in replaced:

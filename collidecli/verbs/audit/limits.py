@@ -77,7 +77,7 @@ _PATTERNS = ("ground_shapes", "self_bodies")
 def read_limits(path: str) -> AuditLimits:
     """The limits of a TOML file. Raises InputError for a file that cannot be read, an unknown key
     or a wrong value."""
-    table = read_toml(path, "see docs/howto/audit-a-motion.md for a file of limits")
+    table = read_toml(path, "see docs/howto/audit-a-motion.md for the file of --limits")
     known = [*LENGTHS, *_PATTERNS, "allow", "pair"]
     limits: dict[str, Any] = {}
     for key, value in table.items():
