@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import fields, is_dataclass
 from enum import Enum
 from hashlib import sha256
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -15,6 +15,10 @@ if TYPE_CHECKING:
 
 BUILT_MODEL = "a model built in Python"
 """Begin of the name of the scene of a contact set of a model without files."""
+FILES = "files"
+MODEL = "model"
+SCENE_KINDS = (FILES, MODEL)
+"""Kinds of the scene of a contact set: scene files, or a model that was given in Python."""
 DERIVED = ("source", "context", "classes", "repairs")
 """Fields that say from what a model was made, and affect no contact beside the others."""
 
@@ -25,10 +29,23 @@ def model_name(model: Model) -> str:
     return f"{BUILT_MODEL} (of {' '.join(model.source)})" if model.source else BUILT_MODEL
 
 
-def is_model_name(scene: str) -> bool:
-    """Whether the scene of a contact set is a model without files; earlier versions wrote no
-    name."""
-    return not scene or scene.startswith(BUILT_MODEL)
+class SourceOfSet(NamedTuple):
+    """What a contact set says of its scene: name, SHA-256, and kind, of SCENE_KINDS."""
+
+    name: str
+    sha256: str
+    kind: str
+
+    @classmethod
+    def of(cls, name: str, sha256: str, model: Model) -> SourceOfSet:
+        """Of scene files; with the name "" of a model that was given."""
+        return cls(name, sha256, FILES) if name else cls(model_name(model), sha256, MODEL)
+
+
+def scene_kind_of(kind: str, name: str) -> str:
+    """The kind of the scene of a contact set, of SCENE_KINDS. kind: as it is written; "" in sets
+    of versions that did not write it, of which the name decides. The earliest wrote no name."""
+    return kind or (MODEL if not name or name.startswith(BUILT_MODEL) else FILES)
 
 
 def model_sha256(model: Model) -> str:
