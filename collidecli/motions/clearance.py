@@ -134,9 +134,10 @@ class ClearanceBlock:
 
 def _selected_pairs(
     model: Model, between: Sequence[str], with_objects: bool
-) -> tuple[list[np.ndarray], np.ndarray]:
+) -> tuple[list[np.ndarray], np.ndarray, np.ndarray]:
     """The pairs of each template that may touch, and those of all that are selected, int32[K, 2],
-    each once and without two planes."""
+    each once and without two planes; bool[K, S], those of each of S selections, one without
+    `between`."""
     templates = range(int(model.world_template.max()) + 1)
     of_template = [allowed_pairs(model, template) for template in templates]
     shapes = model.shapes
@@ -149,14 +150,19 @@ def _selected_pairs(
     pair = np.unique(np.concatenate(of_template), axis=0).astype(np.int32)
     both_planes = np.logical_and.reduce(shapes.type[pair] == ShapeType.PLANE, axis=1)
     pair = np.concatenate([pair[~both_planes], np.unique(np.concatenate(of_objects), axis=0)])
+    selected = np.ones((len(pair), 1), bool)
     if between:
         paths = (*shapes.path, *objects)
         body = np.append(shapes.body, np.full(len(objects), STATIC_BODY))
         what = "shape, particle object" if objects else "shape"
         items = NamedItems(paths, body, model.bodies.path, f"{what} and no body")
-        pair = pair[items.sides(between, "--between").of_pairs(*pair.T)]
+        sides = items.pairs_of_sides(between, "--between")
+        selected = np.stack([each.of_pairs(*pair.T) for each in sides], axis=1)
+        is_used = selected.any(axis=1)
+        pair = pair[is_used]
+        selected = selected[is_used]
     both = zip(of_template, of_objects, strict=True)
-    return [np.concatenate(each) for each in both], pair
+    return [np.concatenate(each) for each in both], pair, selected
 
 
 def _refuse_no_pair(model: Model, between: Sequence[str]) -> NoReturn:
@@ -182,16 +188,18 @@ def selected_items(
     model: Model, by: str, between: Sequence[str], with_objects: bool = False
 ) -> Items:
     """The items of a model, without its triggers. by: one of CLEARANCE_THINGS. between: two
-    patterns of shapes or bodies, or none. with_objects: with pairs of particle objects, each of
-    which is an item by itself as a static shape is.
+    patterns of shapes or bodies for each selection, or none; "all" has an item for each selection.
+    with_objects: with pairs of particle objects, each of which is an item by itself as a static
+    shape is.
 
-    Raises InputError for a pattern without a match, and where no pair is left.
+    Raises InputError for a pattern without a match, and where no pair is left
+    for a selection.
     """
     with_all = model
     model = without_triggers(model)
-    of_template, pair = _selected_pairs(model, between, with_objects)
-    if not len(pair):
-        _refuse_no_pair(with_all, between)
+    of_template, pair, selected = _selected_pairs(model, between, with_objects)
+    for number in np.flatnonzero(~selected.any(axis=0)).tolist():
+        _refuse_no_pair(with_all, between[2 * number : 2 * number + 2])
     keys = pair[:, 0].astype(np.int64) << 32 | pair[:, 1]
     named_in = [np.isin(keys, one[:, 0].astype(np.int64) << 32 | one[:, 1]) for one in of_template]
     objects = ParticleObjects.of_scene(model.particles if with_objects else Particles())
@@ -207,9 +215,9 @@ def selected_items(
         order = np.argsort(item, kind="stable")
         of_pair = item[order], order
     elif by == "all":
-        first = (between[0],) if between else ("*",)
-        second = (between[1],) if between else ("*",)
-        of_pair = np.zeros(len(pair), np.int64), np.arange(len(pair))
+        first = tuple(between[::2]) or ("*",)
+        second = tuple(between[1::2]) or ("*",)
+        of_pair = np.nonzero(selected.T)
     else:
         shapes = model.shapes
         sides = np.tile(np.arange(len(pair)), 2)
