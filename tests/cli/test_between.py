@@ -1,5 +1,7 @@
 """Pairs of patterns: how many are given, and what is measured and listed of several pairs."""
 
+import re
+
 import numpy as np
 import pytest
 
@@ -69,3 +71,17 @@ def test_labels_have_one_pair_of_patterns(scene, collide):
     four = ["low", "floor", "high", "floor"]
     with pytest.raises(InputError, match="4 patterns are given"):
         collidecli.label("out.h5", between=four)
+
+
+ARM = '<body name="{0}"><freejoint/><geom name="{0}" size="0.1"/></body>'
+
+
+def test_the_chart_of_bodies_tells_long_names_apart(here, collide):
+    """Names that differ in the middle alone, which a shortened one leaves out."""
+    names = [f"cell_of_the_first_robot_{side}_{'arm_' * 8}hand" for side in ("left", "right")]
+    bodies = "".join(ARM.format(name) for name in names)
+    floor = '<geom name="floor" type="plane" size="5 5 0.1" pos="0 0 -1"/>'
+    (here / "arms.xml").write_text(f"<mujoco><worldbody>{floor}{bodies}</worldbody></mujoco>")
+    collide.ok("clearance arms.xml --by body --plot near.svg")
+    texts = re.findall(r"<text[^>]*>([^<]*hand)</text>", (here / "near.svg").read_text())
+    assert len(texts) == len(set(texts)) == 2, texts
