@@ -21,8 +21,8 @@ def greatest_distance_to_nearest(a: np.ndarray, b: np.ndarray) -> float:
 def _greatest(points: np.ndarray, others: np.ndarray, axis: int) -> float:
     """The greatest distance of `points` to the nearest of `others`.
 
-    Others are sorted along an axis. From each point's place the search proceeds to both sides, until
-    they are farther along the axis alone than the nearest one so far, at first the one of its row.
+    Others are sorted along an axis. From each point's place the search proceeds to both sides until
+    they are farther along the axis alone than the nearest one so far, at first that of its row.
     """
     nearest = norm(points - others)
     others = others[np.argsort(others[:, axis], kind="stable")]

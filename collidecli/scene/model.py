@@ -17,7 +17,7 @@ from collidecli.scene.convex_surface import ConvexSurface, convex_surface
 from collidecli.scene.filter_rules import FilterClass, RuleContext
 from collidecli.scene.heightfield import Heightfield
 from collidecli.scene.materials import Materials, PairMaterials
-from collidecli.scene.model_source import model_sha256
+from collidecli.scene.model_hash import model_sha256
 from collidecli.scene.particles import Particles
 from collidecli.scene.poses import IDENTITY_POSE, first_worlds, is_identity, shift_between
 from collidecli.scene.sdf_options import SdfShape

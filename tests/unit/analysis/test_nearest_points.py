@@ -14,9 +14,9 @@ SPHERE = RNG.normal(size=(500, 3))
 GRID = np.stack(np.meshgrid(*[np.arange(30.0)] * 2, [0.0]), axis=-1).reshape(-1, 3)
 SETS = {
     "near": (SPHERE, SPHERE + 1e-6 * RNG.normal(size=SPHERE.shape)),
-    "far": (SPHERE, SPHERE + [100.0, 0.0, 0.0]),
+    "far": (SPHERE, SPHERE + 100.0),
     "other": (SPHERE, RNG.normal(size=SPHERE.shape)),
-    "grid": (GRID, RNG.permutation(GRID) + [0.0, 0.25, 0.0]),
+    "grid": (GRID, RNG.permutation(GRID) + 0.25),
     "one point": (np.zeros((1, 3)), np.ones((1, 3))),
     "all in one place": (np.zeros((50, 3)), np.ones((50, 3))),
     "no extent in x": (GRID[:, ::-1], RNG.permutation(GRID[:, ::-1])),

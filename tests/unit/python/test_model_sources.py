@@ -13,7 +13,8 @@ from collidecli.motions.scenes import load_scene
 from collidecli.pages.world_tables import NOTHING_STORED
 from collidecli.scene.builder import ModelBuilder
 from collidecli.scene.model import Model
-from collidecli.scene.model_source import BUILT_MODEL, model_sha256
+from collidecli.scene.model_hash import model_sha256
+from collidecli.scene.model_source import BUILT_MODEL
 from collidecli.scene.shape_config import ShapeConfig
 from tests.cli.conftest import CommandLine
 
