@@ -217,7 +217,8 @@ def selected_items(
     elif by == "all":
         first = tuple(between[::2]) or ("*",)
         second = tuple(between[1::2]) or ("*",)
-        of_pair = np.nonzero(selected.T)
+        selection, row = np.nonzero(selected.T)
+        of_pair = selection, row
     else:
         shapes = model.shapes
         sides = np.tile(np.arange(len(pair)), 2)

@@ -15,7 +15,7 @@ DERIVED = ("source", "context", "classes", "repairs")
 
 
 def model_sha256(model: Any) -> str:
-    """SHA-256 of all values of a `Model` that may affect a contact, in place of that of its files."""
+    """SHA-256 of all values of a `Model` that may affect a contact."""
     digest = sha256()
     for part in _parts(model):
         digest.update(part)

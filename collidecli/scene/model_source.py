@@ -1,5 +1,4 @@
-"""What a contact set says of its scene: the name and the kind, of scene files or of a model that was
-given in Python."""
+"""What a contact set says of its scene: name and kind, of scene files or of a model of Python."""
 
 from __future__ import annotations
 
