@@ -33,6 +33,7 @@ from collidecli.scene.contact_columns import RIGID_COLUMNS, ROW_ORDER, ContactBl
 from collidecli.scene.distinct_values import distinct
 from collidecli.scene.mixing import pair_rows
 from collidecli.scene.model import STATIC_BODY, Model
+from collidecli.scene.model_source import SourceOfSet
 from collidecli.scene.motion import Motion, episodes_in
 from collidecli.storage.atomic_output import AtomicOutput
 from collidecli.storage.contact_sets.header import ENGINE_ATTRIBUTES, EngineRecord
@@ -239,7 +240,7 @@ def write_rows(
     tables = (tuple(rows.treated.tolist()), tuple(rows.reason.tolist()), unheld[:, 0], unheld[:, 1])
     values |= dict(zip(("treated", "reason", "not_asked0", "not_asked1"), tables, strict=True))
     record = EngineRecord(name=rows.engine, **values)
-    scene = problem.scene.name, problem.scene.sha256
+    scene = SourceOfSet.of(problem.scene.name, problem.scene.sha256, problem.scene.model)
     with contact_writer(
         path, model, motion, scene, config, force=force, engine=record, **options
     ) as writer:

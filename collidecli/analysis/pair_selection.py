@@ -182,8 +182,8 @@ class PairSelection:
         self.one = [mask[row] for mask in masks]
         self.both = ~np.logical_or.reduce(out)[row] if out else None
         self.sides = [
-            Sides(*(side[row] for side in items.sides(options.between[at : at + 2], "--between")))
-            for at in range(0, len(options.between), 2)
+            Sides(*(side[row] for side in sides))
+            for sides in items.pairs_of_sides(options.between, "--between")
         ]
 
     def of_rows(

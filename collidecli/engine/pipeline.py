@@ -18,11 +18,10 @@ from collidecli.engine.broadphase.choice import BroadPhase
 from collidecli.engine.candidates import KERNELS as EXPANSION
 from collidecli.engine.candidates import CandidateList, counts_of_cells, expand
 from collidecli.engine.cells import (
+    POSED_SHAPES,
     Chunk,
     PoseBatch,
-    bound_blocks,
     transform_chunk,
-    transform_shapes,
 )
 from collidecli.engine.column_destination import EVERYTHING, ColumnDestination
 from collidecli.engine.contact_record import (
@@ -44,9 +43,13 @@ from collidecli.engine.ordered_contacts import (
 )
 from collidecli.engine.runtime.chunk_counts import CountsExceeded, ElementCount, bound_count
 from collidecli.engine.runtime.device_stream import has_own_memory
-from collidecli.engine.runtime.launch_queue import execute_steps
 from collidecli.engine.runtime.sent_columns import send_sections
-from collidecli.engine.runtime.workspace import ChunkTooLarge, Workspace, parts_that_fit
+from collidecli.engine.runtime.workspace import (
+    ChunkTooLarge,
+    Workspace,
+    parts_that_fit,
+    queue_kernels,
+)
 from collidecli.scene.contact_columns import (
     HYDRO_PATCHES,
     PAIR_TABLES,
@@ -62,8 +65,8 @@ if TYPE_CHECKING:
     from collidecli.engine.hydroelastic.stage import HydroStage
     from collidecli.engine.reduction import Reduction
 
-ALWAYS = (count_cells, list_contacts, bound_blocks, *EXPANSION, transform_shapes)
-"""Kernels of every pipeline; on the CPU also `execute_steps`."""
+ALWAYS = (count_cells, list_contacts, *EXPANSION, *POSED_SHAPES)
+"""Kernels of every pipeline; beside those of the queue."""
 STAGES = ("transforms", "broad_phase", "narrow_phase", "reduction", "order")
 
 
@@ -574,8 +577,12 @@ class CollisionPipeline:
     def kernels(self) -> list[wp.Kernel]:
         """All kernels of this pipeline, by increasing compile time."""
         on_device = has_own_memory(self.device_model.device)
-        kernels = _device_kernels() if on_device else [execute_steps]
-        kernels += [*ALWAYS, CONTACT_ROWS[np.dtype(self.float_type)].kernel]
+        kernels = _device_kernels() if on_device else []
+        kernels += [
+            *queue_kernels(self.device_model.device),
+            *ALWAYS,
+            CONTACT_ROWS[np.dtype(self.float_type)].kernel,
+        ]
         kernels += self._kernels_of_pairs()
         kernels += [keep_deepest] if self.narrow_phase.max_contacts_per_pair else []
         kernels += [] if self.reduction is None else self.reduction.kernels()

@@ -19,7 +19,7 @@ from collidecli.engine.broadphase.choice import (
     choose_broad_phase,
     new_broad_phase,
 )
-from collidecli.engine.cells import bound_blocks, transform_shapes
+from collidecli.engine.cells import POSED_SHAPES
 from collidecli.engine.device_model import DeviceModel, kinds_of, type_of_kind, upload_model
 from collidecli.engine.narrowphase.collider_factory import needed_colliders
 from collidecli.engine.narrowphase.narrow_phase import NarrowPhase
@@ -27,8 +27,8 @@ from collidecli.engine.option_warnings import no_effect_notes
 from collidecli.engine.pipeline import ALWAYS, CollisionPipeline
 from collidecli.engine.runtime.device_stream import has_own_memory, keep_freed_memory, uploading
 from collidecli.engine.runtime.kernel_loader import begin_loading, load_kernels
-from collidecli.engine.runtime.launch_queue import execute_steps
 from collidecli.engine.runtime.warp_start import initialize, one_at_a_time
+from collidecli.engine.runtime.workspace import load_launched, queue_kernels
 from collidecli.errors import InputError
 from collidecli.scene.allowed_pairs import allowed_pairs
 from collidecli.scene.distinct_values import distinct
@@ -62,7 +62,7 @@ def load_ahead(device: wp.Device) -> None:
     """Starts to compile and load the kernels of every run on the CPU, whose cores are idle while a
     scene is read."""
     if not has_own_memory(device):
-        begin_loading([execute_steps, *ALWAYS], device)
+        begin_loading([*queue_kernels(device), *ALWAYS], device)
 
 
 @one_at_a_time
@@ -201,15 +201,8 @@ def sweep_stages(
 def load_stages(stages: Sequence[GroupStage], device: wp.Device) -> None:
     """Compiles and loads the kernels with which `rows_within` finds the rows of stages without a
     pipeline."""
-    queue = [] if has_own_memory(device) else [execute_steps]
-    load_kernels(
-        [
-            *queue,
-            transform_shapes,
-            bound_blocks,
-            *(kernel for stage in stages for kernel in stage.kernels()),
-        ],
-        device,
+    load_launched(
+        [*POSED_SHAPES, *(kernel for stage in stages for kernel in stage.kernels())], device
     )
 
 

@@ -4,7 +4,7 @@ block of frames."""
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Any, NoReturn
@@ -29,7 +29,7 @@ from collidecli.motions.object_distances import (
     recorded_frames,
 )
 from collidecli.numerics.poses import compose_as_kernels
-from collidecli.scene.allowed_pairs import allowed_pairs, pair_lengths
+from collidecli.scene.allowed_pairs import allowed_blocks, pair_lengths
 from collidecli.scene.chosen_pairs import without_triggers
 from collidecli.scene.distinct_values import distinct
 from collidecli.scene.episodes import Episodes, recorded_cells
@@ -38,7 +38,7 @@ from collidecli.scene.motion import Motion, episodes_in
 from collidecli.scene.options import EngineOptions
 from collidecli.scene.particle_objects import ParticleObjects
 from collidecli.scene.particles import Particles
-from collidecli.scene.patterns import NamedItems
+from collidecli.scene.patterns import NamedItems, Sides
 from collidecli.scene.shape_types import ShapeType
 from collidecli.storage.field_cache import FieldCache
 from collidecli.wording import plural
@@ -135,35 +135,53 @@ class ClearanceBlock:
 
 def _selected_pairs(
     model: Model, between: Sequence[str], with_objects: bool
-) -> tuple[np.ndarray, np.ndarray]:
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """int32[K, 2]: the selected pairs that may touch, without two planes, first those of shapes and
-    then those with particle objects; and bool[K, T]: whether a template has them."""
+    then those with particle objects; bool[K, T]: whether a template has them; and bool[K, S]: those
+    of each of S selections, one without `between`."""
     templates = range(int(model.world_template.max()) + 1)
-    of_shapes = [_without_two_planes(model, allowed_pairs(model, one)) for one in templates]
+    objects = model.particles.path if with_objects else ()
+    sides = _sides(model, between, objects)
+    of_shapes = [_of_selections(_blocks_of_shapes(model, one), sides) for one in templates]
     of_objects = [np.zeros((0, 2), np.int32)] * len(of_shapes)
-    objects: tuple[str, ...] = ()
     if with_objects:
         kinds = zip(object_pairs(model), pairs_of_two_objects(model), strict=True)
-        of_objects = [np.concatenate(pairs) for pairs in kinds]
-        objects = model.particles.path
-    if between:
-        shapes = model.shapes
-        paths = (*shapes.path, *objects)
-        body = np.append(shapes.body, np.full(len(objects), STATIC_BODY))
-        what = "shape, particle object" if objects else "shape"
-        items = NamedItems(paths, body, model.bodies.path, f"{what} and no body")
-        sides = items.sides(between, "--between")
-        of_shapes, of_objects = (
-            [pairs[sides.of_pairs(*pairs.T)] for pairs in of_kind]
-            for of_kind in (of_shapes, of_objects)
-        )
+        of_objects = [_of_selections(pairs, sides) for pairs in kinds]
     pairs, in_template = zip(_once(of_shapes), _once(of_objects), strict=True)
-    return np.concatenate(pairs), np.concatenate(in_template)
+    pair = np.concatenate(pairs)
+    selected = np.ones((len(pair), 1), bool)
+    if sides:
+        selected = np.stack([each.of_pairs(*pair.T) for each in sides], axis=1)
+    return pair, np.concatenate(in_template), selected
 
 
-def _without_two_planes(model: Model, pair: np.ndarray) -> np.ndarray:
+def _sides(model: Model, between: Sequence[str], objects: tuple[str, ...]) -> list[Sides]:
+    """Which shapes and particle objects each pair of patterns selects."""
+    if not between:
+        return []
+    paths = (*model.shapes.path, *objects)
+    body = np.append(model.shapes.body, np.full(len(objects), STATIC_BODY))
+    what = "shape, particle object" if objects else "shape"
+    items = NamedItems(paths, body, model.bodies.path, f"{what} and no body")
+    return items.pairs_of_sides(between, "--between")
+
+
+def _blocks_of_shapes(model: Model, template: int) -> Iterator[np.ndarray]:
+    """int32[n, 2]: the pairs of shapes that may touch, without two planes."""
     is_plane = model.shapes.type == ShapeType.PLANE
-    return pair[~(is_plane[pair[:, 0]] & is_plane[pair[:, 1]])]
+    for pair in allowed_blocks(model, template):
+        yield pair[~(is_plane[pair[:, 0]] & is_plane[pair[:, 1]])]
+
+
+def _of_selections(blocks: Iterable[np.ndarray], sides: Sequence[Sides]) -> np.ndarray:
+    """int32[n, 2]: the pairs that are of any selection, all without one."""
+    kept = [np.zeros((0, 2), np.int32)]
+    for pair in blocks:
+        if sides:
+            kept.append(pair[np.any([each.of_pairs(*pair.T) for each in sides], axis=0)])
+        else:
+            kept.append(pair)
+    return np.concatenate(kept)
 
 
 def _once(of_template: Sequence[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
@@ -210,16 +228,18 @@ def selected_items(
     model: Model, by: str, between: Sequence[str], with_objects: bool = False
 ) -> Items:
     """The items of a model, without its triggers. by: one of CLEARANCE_THINGS. between: two
-    patterns of shapes or bodies, or none. with_objects: with pairs of particle objects, each of
-    which is an item by itself as a static shape is.
+    patterns of shapes or bodies for each selection, or none; "all" has an item for each selection.
+    with_objects: with pairs of particle objects, each of which is an item by itself as a static
+    shape is.
 
-    Raises InputError for a pattern without a match, and where no pair is left.
+    Raises InputError for a pattern without a match, and where no pair is left
+    for a selection.
     """
     with_all = model
     model = without_triggers(model)
-    pair, in_template = _selected_pairs(model, between, with_objects)
-    if not len(pair):
-        _refuse_no_pair(with_all, between)
+    pair, in_template, selected = _selected_pairs(model, between, with_objects)
+    for number in np.flatnonzero(~selected.any(axis=0)).tolist():
+        _refuse_no_pair(with_all, between[2 * number : 2 * number + 2])
     objects = ParticleObjects.of_scene(model.particles if with_objects else Particles())
     names = Names.with_objects(model.shapes.path, model.shapes.template, objects)
     one, other = names.pair(*pair.T.astype(np.int64))
@@ -233,9 +253,10 @@ def selected_items(
         order = np.argsort(item, kind="stable")
         of_pair = item[order], order
     elif by == "all":
-        first = (between[0],) if between else ("*",)
-        second = (between[1],) if between else ("*",)
-        of_pair = np.zeros(len(pair), np.int64), np.arange(len(pair))
+        first = tuple(between[::2]) or ("*",)
+        second = tuple(between[1::2]) or ("*",)
+        selection, row = np.nonzero(selected.T)
+        of_pair = selection, row
     else:
         shapes = model.shapes
         sides = np.tile(np.arange(len(pair)), 2)

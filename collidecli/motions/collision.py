@@ -49,11 +49,13 @@ from collidecli.scene.contact_columns import RIGID_COLUMNS, Column, ContactBlock
 from collidecli.scene.distinct_values import distinct
 from collidecli.scene.joint_poses import HasJointPoses, JointPoses
 from collidecli.scene.model import Model
+from collidecli.scene.model_source import SourceOfSet
 from collidecli.scene.motion import Motion, episodes_in, recorded_particles, time_unit
 from collidecli.scene.options import ContactOptions, EngineOptions
 from collidecli.scene.pose_memory import Allocate, poses_in
 from collidecli.scene.shape_switches import refuse_switches, switches_of
 from collidecli.storage.compiled_loops import use_compiled
+from collidecli.storage.contact_sets.header import SCENE_KIND
 from collidecli.storage.contact_sets.writer import ContactWriter
 from collidecli.storage.field_cache import FieldCache
 from collidecli.storage.process_activity import reading
@@ -275,13 +277,13 @@ def _check_swept_motion(motion: Motion) -> None:
 
 
 def contact_writer(
-    path: str, model: Model, motion: Motion, scene: tuple[str, str], config: str, **options: Any
+    path: str, model: Model, motion: Motion, scene: SourceOfSet, config: str, **options: Any
 ) -> ContactWriter:
-    """A writer of the contacts of a model in motion. scene: name and SHA-256. config: JSON.
-    options: of the writer."""
+    """A writer of the contacts of a model in motion. config: JSON. options: of the writer."""
     attributes = {
-        "scene": scene[0],
-        "scene_sha256": scene[1],
+        "scene": scene.name,
+        "scene_sha256": scene.sha256,
+        SCENE_KIND: scene.kind,
         "trajectory_sha256": motion.sha256,
         "config": config,
     }

@@ -36,7 +36,7 @@ from collidecli.scene.contact_columns import (
     no_columns,
 )
 from collidecli.scene.model import Model
-from collidecli.scene.model_source import model_name, model_sha256
+from collidecli.scene.model_source import SourceOfSet
 from collidecli.scene.motion import Motion, RestingMotion
 from collidecli.scene.options import ContactOptions, EngineOptions, declared_options
 from collidecli.scene.particle_objects import ParticleObjects
@@ -255,9 +255,9 @@ def _writer_of(
     """A writer of contacts. scene: of `of_collision`; a model is hashed only here. config: options
     of the contacts, for a model."""
     if scene is None:
-        found = model_name(source), model_sha256(source)
+        found = SourceOfSet.of("", source.sha256, source)
     else:
-        found = scene.name, scene.sha256
+        found = SourceOfSet.of(scene.name, scene.sha256, source)
         config = scene.config
     return contact_writer(path, scene=found, config=config, **options)
 

@@ -236,9 +236,9 @@ def sweep(
     tolerance = checked_metres(tolerance, "tolerance")
     check_sweep_tolerance(tolerance)
     request = source_request(EngineRequest, scene, recording, options)
-    model, motion, _ = loaded_with_warnings(request)
+    loaded, motion = loaded_with_warnings(request)
     with closing(motion):
-        return _swept(model, motion, request, tolerance)
+        return _swept(loaded.model, motion, request, tolerance)
 
 
 def _swept(model: Model, motion: Motion, request: EngineRequest, tolerance: float) -> Sweep:

@@ -24,6 +24,11 @@ def allowed_pairs(model: Model, template: int) -> np.ndarray:
     return np.concatenate([np.zeros((0, 2), np.int32), *_pair_blocks(model, template, True)])
 
 
+def allowed_blocks(model: Model, template: int) -> Iterator[np.ndarray]:
+    """Yields int32[K, 2]: the pairs of `allowed_pairs`, some rows of the model at a time."""
+    return _pair_blocks(model, template, True)
+
+
 def has_pairs(model: Model) -> bool:
     """Whether any pair of shapes may touch, in any world."""
     templates = range(int(model.world_template.max(initial=0)) + 1)

@@ -36,12 +36,14 @@ from collidecli.engine.geometry.real import Pose, Real
 from collidecli.engine.narrowphase.collider import Collider, ColliderTable
 from collidecli.engine.narrowphase.collider_factory import collider_of_kinds
 from collidecli.engine.narrowphase.narrow_phase import NarrowPhase
-from collidecli.engine.runtime.device_stream import has_own_memory
-from collidecli.engine.runtime.kernel_loader import load_kernels
-from collidecli.engine.runtime.launch_queue import execute_steps
 from collidecli.engine.runtime.warp_internals import struct_rows
 from collidecli.engine.runtime.warp_start import one_at_a_time
-from collidecli.engine.runtime.workspace import ChunkTooLarge, Workspace, parts_that_fit
+from collidecli.engine.runtime.workspace import (
+    ChunkTooLarge,
+    Workspace,
+    load_launched,
+    parts_that_fit,
+)
 from collidecli.errors import InputError
 from collidecli.scene.distinct_values import distinct
 from collidecli.scene.model import Model
@@ -137,9 +139,7 @@ class PairDistances:
         colliders = [*self._apart.narrow_phase.kernels(), *self._overlap.narrow_phase.kernels()]
         kernels = [*colliders, least_of_contacts, copy_distances, *self._search.values()]
         kernels += [mark_apart] if self._overlap.of_pair else []
-        load_kernels(
-            [*([] if has_own_memory(device) else [execute_steps]), *dict.fromkeys(kernels)], device
-        )
+        load_launched(kernels, device)
         self._overlap.narrow_phase.measure_surfaces()
         self._local = threading.local()
 

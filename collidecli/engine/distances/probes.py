@@ -14,11 +14,13 @@ from collidecli.engine.device_model import upload_model
 from collidecli.engine.geometry.device_arrays import device_array
 from collidecli.engine.geometry.real import Pose, Real, Vec3
 from collidecli.engine.hydroelastic.solids import upload_solids
-from collidecli.engine.runtime.device_stream import has_own_memory
-from collidecli.engine.runtime.kernel_loader import load_kernels
-from collidecli.engine.runtime.launch_queue import execute_steps
 from collidecli.engine.runtime.warp_start import one_at_a_time
-from collidecli.engine.runtime.workspace import ChunkTooLarge, Workspace, parts_that_fit
+from collidecli.engine.runtime.workspace import (
+    ChunkTooLarge,
+    Workspace,
+    load_launched,
+    parts_that_fit,
+)
 from collidecli.errors import InputError
 from collidecli.scene.heightfield_solid import solid_mesh
 from collidecli.scene.model import Model
@@ -119,7 +121,7 @@ class Prober:
         sampled[plan.row] = True
         polygons = (ShapeType.MESH, ShapeType.CONVEX_MESH)
         self._kernel = kernel_of(bool(np.isin(model.shapes.type[sampled], polygons).any()))
-        load_kernels([*([] if has_own_memory(device) else [execute_steps]), self._kernel], device)
+        load_launched([self._kernel], device)
         self._solids = upload_solids(device_model, sampled)
         self._partners = Partners()
         self._partners.start = device_array(plan.start.astype(np.int32), wp.int32, device)

@@ -331,7 +331,7 @@ def _trigger_items(is_trigger: np.ndarray, object_count: int) -> np.ndarray | No
 def _shapes_of(scene: LoadedScene) -> AuditedShapes:
     shapes = scene.model.shapes
     names = Names.of(shapes.path, shapes.template)
-    types = [kind.label for kind in shapes.types()]
+    types = shapes.type_labels()
     return AuditedShapes(
         shapes.path, names, scene.shape_bodies, shapes.body < 0, types, scene.shape_trees
     )

@@ -17,7 +17,7 @@ from collidecli.python.contact_set import Contacts, ContactSet
 from collidecli.python.contacts import set_of
 from collidecli.results.result import PathLike
 from collidecli.scene.arguments import checked_metres, python_call
-from collidecli.scene.patterns import listed
+from collidecli.scene.patterns import check_two_patterns, listed
 from collidecli.storage.contact_sets import reader
 from collidecli.storage.process_activity import reading
 from collidecli.verbs.label.contact_labels import DENSE, ContactLabels, LabelOptions
@@ -73,10 +73,10 @@ def label(
     sensors = listed(sensors)
     partners = listed(partners)
     if between := listed(between):
-        if sensors or partners or len(between) != 2:
-            raise InputError(
-                f"{between!r} is not two patterns instead of sensors and partners", "between"
-            )
+        check_two_patterns(between, "between")
+        if sensors or partners:
+            what = "is in place of sensors and partners, and one of them is given too"
+            raise InputError(what, "between", "give patterns of one of both kinds")
         sensors = between[:1]
         partners = between[1:]
     if isinstance(worlds, (str, int)) or not all(
