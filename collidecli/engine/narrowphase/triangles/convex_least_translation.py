@@ -746,6 +746,29 @@ def settle_pair(
     return result
 
 
+@wp.struct
+class FoundDepths:
+    """Least separations of a pair's merged contacts [m], at most 0. nearest: of all. unproven: of
+    those whose depth EPA has not proved. only_fallback: 1 where one of these is a fallback."""
+
+    nearest: Real
+    unproven: Real
+    only_fallback: int
+
+
+@wp.func
+def found_depths(rows: PairContacts) -> FoundDepths:
+    """The least separations of the contacts of a pair."""
+    result = FoundDepths(Real(0.0), Real(0.0), 0)
+    for i in range(rows.first, rows.first + rows.count):
+        result.nearest = wp.min(result.nearest, rows.contact[i].separation)
+        if rows.contact[i].role == UNPROVEN:
+            result.unproven = wp.min(result.unproven, rows.contact[i].separation)
+            if rows.contact[i].priority >= FALLBACK:
+                result.only_fallback = 1
+    return result
+
+
 def settle_kernel(
     surfaces_type: Any, surface_of: Callable[..., Any], shape_a: Callable[..., Any]
 ) -> wp.Kernel:
@@ -778,16 +801,8 @@ def settle_kernel(
         before = PairContacts(
             contact, candidates.first[candidate], count, most * (held[1] - held[0]), 0, 1
         )
-        nearest = Real(0.0)
-        unproven = Real(0.0)
-        only_fallback = int(0)
-        for i in range(before.first, before.first + before.count):
-            nearest = wp.min(nearest, contact[i].separation)
-            if contact[i].role == UNPROVEN:
-                unproven = wp.min(unproven, contact[i].separation)
-                if contact[i].priority >= FALLBACK:
-                    only_fallback = 1
-        if nearest < Real(0.0):
+        depths = found_depths(before)
+        if depths.nearest < Real(0.0):
             query = query_of(
                 rows, margins, instances, candidates.pair[candidate], candidates.row[candidate]
             )
@@ -799,12 +814,12 @@ def settle_kernel(
             # shallow. Touches are settled along the surface's normals: their directions are
             # rounding.
             is_proven = (
-                unproven >= -TOUCHING * wp.max(wp.length(a.size), wp.length(size_b))
-                and only_fallback == 0
+                depths.unproven >= -TOUCHING * wp.max(wp.length(a.size), wp.length(size_b))
+                and depths.only_fallback == 0
             )
             if (
                 not is_proven
-                or nearest < -wp.where(is_one_sided(surface), TOUCHING, SHALLOW) * least
+                or depths.nearest < -wp.where(is_one_sided(surface), TOUCHING, SHALLOW) * least
             ):
                 settled = settle_pair(a, surface, query, size_b, is_proven, before)
                 if settled.exact == 0:
