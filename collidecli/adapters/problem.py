@@ -29,7 +29,8 @@ from collidecli.results.result import Progress
 from collidecli.scene.allowed_pairs import pair_lengths
 from collidecli.scene.arguments import python_methods
 from collidecli.scene.chosen_pairs import trigger_notes
-from collidecli.scene.contact_columns import RIGID_COLUMNS, ROW_ORDER, ContactBlock
+from collidecli.scene.contact_blocks import ContactBlock
+from collidecli.scene.contact_columns import RIGID_COLUMNS, ROW_ORDER
 from collidecli.scene.mixing import pair_rows
 from collidecli.scene.model import STATIC_BODY, Model
 from collidecli.scene.motion import Motion, episodes_in

@@ -47,16 +47,13 @@ from collidecli.engine.runtime.device_stream import has_own_memory
 from collidecli.engine.runtime.launch_queue import execute_steps
 from collidecli.engine.runtime.sent_columns import send_sections
 from collidecli.engine.runtime.workspace import ChunkTooLarge, Workspace, parts_that_fit
-from collidecli.scene.contact_columns import (
-    HYDRO_PATCHES,
-    PAIR_TABLES,
-    TOUCHES,
+from collidecli.scene.contact_blocks import (
     ContactBlock,
-    ContactGroup,
     GroupRows,
     consecutive_groups,
     groups_of_parts,
 )
+from collidecli.scene.contact_columns import HYDRO_PATCHES, PAIR_TABLES, TOUCHES, ContactGroup
 
 if TYPE_CHECKING:
     from collidecli.engine.hydroelastic.stage import HydroStage

@@ -36,7 +36,7 @@ from collidecli.engine.runtime.device_stream import (
 )
 from collidecli.engine.runtime.workspace import ChunkTooLarge, Workspace, parts_that_fit
 from collidecli.errors import InputError
-from collidecli.scene.contact_columns import ContactBlock, consecutive_groups
+from collidecli.scene.contact_blocks import ContactBlock, consecutive_groups
 from collidecli.scene.pose_memory import Allocate, poses_in
 from collidecli.system import processor_count
 from collidecli.wording import memory

@@ -45,7 +45,8 @@ from collidecli.motions.memory_shares import (
 )
 from collidecli.motions.scene_cache import SceneCache
 from collidecli.motions.timing import TimingReport
-from collidecli.scene.contact_columns import RIGID_COLUMNS, Column, ContactBlock
+from collidecli.scene.contact_blocks import ContactBlock
+from collidecli.scene.contact_columns import RIGID_COLUMNS, Column
 from collidecli.scene.joint_poses import HasJointPoses, JointPoses
 from collidecli.scene.model import Model
 from collidecli.scene.motion import Motion, episodes_in, recorded_particles, time_unit

@@ -28,7 +28,7 @@ from collidecli.motions.timing import TimingReport
 from collidecli.numerics.poses import compose_poses, inverse_poses, moved_points
 from collidecli.results.result import Progress
 from collidecli.scene.allowed_pairs import allowed_pairs, pair_lengths
-from collidecli.scene.contact_columns import ContactBlock
+from collidecli.scene.contact_blocks import ContactBlock
 from collidecli.scene.model import GLOBAL_TEMPLATE, Model
 from collidecli.scene.motion import Motion, episodes_in
 from collidecli.scene.records import may_share_world

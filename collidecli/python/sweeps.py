@@ -28,13 +28,8 @@ from collidecli.python.scenes import (
     source_request,
 )
 from collidecli.scene.arguments import checked_metres, python_call
-from collidecli.scene.contact_columns import (
-    SELF_SWEEP,
-    SOFT_SWEEP,
-    SWEEP,
-    GroupRows,
-    consecutive_groups,
-)
+from collidecli.scene.contact_blocks import GroupRows, consecutive_groups
+from collidecli.scene.contact_columns import SELF_SWEEP, SOFT_SWEEP, SWEEP
 from collidecli.scene.model import Model
 from collidecli.scene.motion import Motion
 from collidecli.scene.option_values import DEFAULT_SWEEP_TOLERANCE

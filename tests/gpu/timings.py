@@ -22,7 +22,7 @@ from collidecli.engine.runtime.sent_columns import send_sections
 from collidecli.engine.runtime.workspace import Workspace
 from collidecli.engine.scheduler import Workers, batch_size, engine_memory, worker_count
 from collidecli.motions.timing import TimingReport
-from collidecli.scene.contact_columns import ContactBlock
+from collidecli.scene.contact_blocks import ContactBlock
 from collidecli.storage.contact_sets.header import SOURCE_ATTRIBUTES
 from collidecli.storage.contact_sets.writer import ContactWriter
 from collidecli.system import processor_count

@@ -7,6 +7,7 @@ import numpy as np
 
 from collidecli.analysis.touching_rows import TouchingItems
 from collidecli.pages.view.surfaces import SurfaceScale
+from collidecli.scene.contact_blocks import GroupRows
 from collidecli.scene.contact_columns import (
     HYDRO_FACES,
     HYDRO_PATCHES,
@@ -15,7 +16,6 @@ from collidecli.scene.contact_columns import (
     SOFT_CONTACTS,
     SOFT_SWEEP,
     SWEEP,
-    GroupRows,
 )
 from collidecli.storage.contact_sets.contact_table import rows_of_cells
 from collidecli.storage.contact_sets.reader import ContactSet

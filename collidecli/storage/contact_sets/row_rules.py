@@ -10,6 +10,7 @@ import numpy as np
 
 from collidecli.errors import InputError
 from collidecli.scene.allowed_pairs import pair_range
+from collidecli.scene.contact_blocks import ContactBlock, GroupRows, shapes_of
 from collidecli.scene.contact_columns import (
     CANDIDATES,
     CONTACT_ID,
@@ -26,10 +27,7 @@ from collidecli.scene.contact_columns import (
     SOFT_SWEEP,
     TABLES_BY_NAME,
     TOUCHES,
-    ContactBlock,
     ContactGroup,
-    GroupRows,
-    shapes_of,
 )
 from collidecli.scene.materials import CONTACT_DIMENSIONS, Materials
 from collidecli.scene.mixing import (

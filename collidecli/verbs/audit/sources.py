@@ -28,14 +28,13 @@ from collidecli.motions.scenes import scene_in_motion
 from collidecli.motions.search_warnings import search_warnings
 from collidecli.motions.timing import TimingReport
 from collidecli.scene.chosen_pairs import trigger_notes, without_triggers
+from collidecli.scene.contact_blocks import ContactBlock, GroupRows
 from collidecli.scene.contact_columns import (
     HYDRO_PATCHES,
     RIGID_CONTACTS,
     SELF_CONTACTS,
     SOFT_CONTACTS,
     SWEEP,
-    ContactBlock,
-    GroupRows,
 )
 from collidecli.scene.motion import Motion, episodes_in
 from collidecli.scene.options import ContactOptions

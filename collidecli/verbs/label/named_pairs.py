@@ -10,7 +10,7 @@ from collidecli.analysis.labelled_runs import LabelRule, labelled_runs
 from collidecli.analysis.pair_selection import check_known_touches
 from collidecli.analysis.touching_rows import touching_blocks
 from collidecli.errors import InputError
-from collidecli.scene.contact_columns import ContactBlock
+from collidecli.scene.contact_blocks import ContactBlock
 from collidecli.scene.patterns import NamedItems, Sides
 from collidecli.storage.contact_sets.reader import ContactSet
 from collidecli.storage.contact_sets.spans import BLOCK_ROWS

@@ -34,12 +34,8 @@ from collidecli.motions.scenes import MotionResult, scene_in_motion
 from collidecli.motions.timing import TimingReport
 from collidecli.motions.trace import write_trace
 from collidecli.results.result import Progress
-from collidecli.scene.contact_columns import (
-    PAIR_TABLES,
-    RIGID_CONTACTS,
-    ContactBlock,
-    ContactGroup,
-)
+from collidecli.scene.contact_blocks import ContactBlock
+from collidecli.scene.contact_columns import PAIR_TABLES, RIGID_CONTACTS, ContactGroup
 from collidecli.scene.model import Model
 from collidecli.scene.motion import Motion
 from collidecli.scene.option_values import BROAD_PHASES

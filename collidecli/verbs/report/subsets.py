@@ -15,7 +15,8 @@ from collidecli.analysis.touch_intervals import PairKeys
 from collidecli.analysis.touching_rows import UNKNOWN_DISTANCE
 from collidecli.errors import InputError
 from collidecli.results.result import Progress
-from collidecli.scene.contact_columns import TOUCHES, ContactBlock
+from collidecli.scene.contact_blocks import ContactBlock
+from collidecli.scene.contact_columns import TOUCHES
 from collidecli.storage.contact_sets.reader import ContactSet
 from collidecli.storage.contact_sets.row_rules import check_body_rows
 from collidecli.storage.contact_sets.selected import SelectedContacts, rows_of

@@ -53,7 +53,7 @@ from collidecli.motions.clearance import shape_poses
 from collidecli.numerics.pose_columns import IDENTITY
 from collidecli.numerics.poses import compose_poses
 from collidecli.scene.builder import ModelBuilder
-from collidecli.scene.contact_columns import ContactBlock
+from collidecli.scene.contact_blocks import ContactBlock
 from collidecli.scene.model import Model
 from tests.support.engine_runs import (
     MEMORY,
