@@ -19,7 +19,8 @@ from collidecli.engine.distances.pairs import PairDistanceRows, PairDistances
 from collidecli.engine.pipeline_build import find_device
 from collidecli.errors import InputError
 from collidecli.exporters.arrays import held, write_npz
-from collidecli.motions.clearance import selected_items, shape_poses
+from collidecli.motions.clearance import shape_poses
+from collidecli.motions.clearance_items import selected_items
 from collidecli.motions.collision import contact_writer
 from collidecli.motions.loaded_scene import LoadedScene
 from collidecli.motions.requests import EngineRequest

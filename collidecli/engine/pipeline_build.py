@@ -37,8 +37,8 @@ from collidecli.scene.options import ContactOptions, EngineOptions
 
 if TYPE_CHECKING:
     from collidecli.engine.geometry.sdf_construction import FieldStore
+    from collidecli.engine.group_stage import GroupStage
     from collidecli.engine.hydroelastic.stage import HydroStage
-    from collidecli.engine.pipeline import GroupStage
     from collidecli.engine.reduction import Reduction
 
 

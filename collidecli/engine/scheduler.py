@@ -15,6 +15,7 @@ import numpy as np
 import warp as wp
 
 from collidecli.engine.cells import PoseBatch
+from collidecli.engine.chunk_report import ChunkReport
 from collidecli.engine.chunk_sizes import (
     IN_FLIGHT,
     ON_CPU,
@@ -28,7 +29,7 @@ from collidecli.engine.chunk_sizes import (
     whole_blocks,
     worker_memory,
 )
-from collidecli.engine.pipeline import ChunkReport, CollisionPipeline
+from collidecli.engine.pipeline import CollisionPipeline
 from collidecli.engine.runtime.device_stream import (
     PageLockedPool,
     free_device_memory,

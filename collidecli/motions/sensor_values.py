@@ -17,7 +17,8 @@ from collidecli.engine.chunk_sizes import default_memory_limit
 from collidecli.engine.distances.pairs import PairDistances
 from collidecli.engine.scheduler import processing_threads
 from collidecli.errors import InputError
-from collidecli.motions.clearance import Clearance, Items
+from collidecli.motions.clearance import Clearance
+from collidecli.motions.clearance_items import Items
 from collidecli.motions.collision import prepare_collision
 from collidecli.motions.loaded_scene import LoadedScene
 from collidecli.motions.placed_sensors import DistanceColumn, InsideColumn, PlacedSensors

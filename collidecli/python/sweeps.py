@@ -10,7 +10,7 @@ import numpy as np
 
 from collidecli.analysis.totals import TOUCHES
 from collidecli.engine.device_model import DeviceModel, upload_model
-from collidecli.engine.pipeline import rows_within
+from collidecli.engine.group_stage import rows_within
 from collidecli.engine.pipeline_build import find_device, load_stages, sweep_stages
 from collidecli.exporters.dense_columns import AXES, NamedColumns
 from collidecli.motions.collision import check_frames, pose_batches

@@ -14,7 +14,7 @@ from rich.console import Console
 from collidecli.engine import pipeline_build
 from collidecli.engine.broadphase import choice
 from collidecli.engine.broadphase.choice import BroadPhaseChoice
-from collidecli.engine.pipeline import ChunkReport
+from collidecli.engine.chunk_report import ChunkReport
 from collidecli.engine.pipeline_build import find_device
 from collidecli.motions.timing import TimingReport
 from collidecli.scene.contact_blocks import ContactBlock

@@ -13,8 +13,9 @@ import numpy as np
 import warp as wp
 
 from collidecli.engine.cells import PoseBatch
+from collidecli.engine.chunk_report import STAGES
 from collidecli.engine.chunk_sizes import default_memory_limit
-from collidecli.engine.pipeline import STAGES, CollisionPipeline
+from collidecli.engine.pipeline import CollisionPipeline
 from collidecli.engine.pipeline_build import find_device
 from collidecli.engine.runtime import device_stream
 from collidecli.engine.runtime.device_stream import DeviceStream, has_own_memory

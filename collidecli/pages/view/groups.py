@@ -18,8 +18,8 @@ from collidecli.scene.contact_columns import (
     SWEEP,
 )
 from collidecli.storage.contact_sets.contact_table import rows_of_cells
+from collidecli.storage.contact_sets.readable_rows import check_group_rows
 from collidecli.storage.contact_sets.reader import ContactSet
-from collidecli.storage.contact_sets.row_rules import check_group_rows
 
 PATCHES = HYDRO_PATCHES.name
 FACES = HYDRO_FACES.name

@@ -14,8 +14,8 @@ from collidecli.scene.contact_columns import RIGID_COLUMNS, RIGID_CONTACTS, Colu
 from collidecli.scene.episodes import Episodes
 from collidecli.scene.patterns import NamedItems, chosen_rows
 from collidecli.storage.contact_sets.contact_table import rows_of_cells
+from collidecli.storage.contact_sets.readable_rows import check_group_rows
 from collidecli.storage.contact_sets.reader import ContactSet
-from collidecli.storage.contact_sets.row_rules import check_group_rows
 from collidecli.storage.contact_sets.spans import BLOCK_ROWS, spans
 from collidecli.wording import numbered
 

@@ -39,15 +39,15 @@ from collidecli.scene.contact_columns import (
 from collidecli.scene.motion import Motion, episodes_in
 from collidecli.scene.options import ContactOptions
 from collidecli.scene.particle_objects import ParticleObjects
-from collidecli.storage.contact_sets.reader import ContactSet
-from collidecli.storage.contact_sets.row_rules import (
+from collidecli.storage.contact_sets.readable_rows import (
     check_body_rows,
     check_group_rows,
     check_has_touches,
-    gap_range,
     has_unknown_touches,
     is_touch_set,
 )
+from collidecli.storage.contact_sets.reader import ContactSet
+from collidecli.storage.contact_sets.row_rules import gap_range
 from collidecli.storage.contact_sets.spans import BLOCK_ROWS
 from collidecli.verbs.audit.limits import AuditedShapes
 from collidecli.verbs.audit.option_names import OF_SELF_CONTACTS

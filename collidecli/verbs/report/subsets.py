@@ -17,8 +17,8 @@ from collidecli.errors import InputError
 from collidecli.results.result import Progress
 from collidecli.scene.contact_blocks import ContactBlock
 from collidecli.scene.contact_columns import TOUCHES
+from collidecli.storage.contact_sets.readable_rows import check_body_rows
 from collidecli.storage.contact_sets.reader import ContactSet
-from collidecli.storage.contact_sets.row_rules import check_body_rows
 from collidecli.storage.contact_sets.selected import SelectedContacts, rows_of
 
 SUBSET_GROUPS = ("hydro_patches", "soft_contacts", "self_contacts")

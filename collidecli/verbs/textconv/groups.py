@@ -13,8 +13,8 @@ from collidecli.escaping import printable_line
 from collidecli.scene.contact_blocks import GroupRows, shapes_of
 from collidecli.scene.contact_columns import ContactGroup
 from collidecli.storage.contact_sets.contact_table import rows_of_cells
+from collidecli.storage.contact_sets.readable_rows import check_group_rows, objects_of
 from collidecli.storage.contact_sets.reader import ContactSet
-from collidecli.storage.contact_sets.row_rules import check_group_rows, objects_of
 from collidecli.storage.contact_sets.spans import BLOCK_ROWS, spans
 
 Number = Callable[[np.ndarray], str]

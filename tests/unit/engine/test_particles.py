@@ -9,7 +9,7 @@ import pytest
 
 import collidecli
 from collidecli.engine.cells import PoseBatch
-from collidecli.engine.pipeline import rows_within
+from collidecli.engine.group_stage import rows_within
 from collidecli.engine.runtime.workspace import ChunkTooLarge
 from collidecli.engine.scheduler import Workers
 from collidecli.scene.builder import ModelBuilder
