@@ -230,15 +230,10 @@ def expand(
     count = block_pairs.count
     bucket_count = buckets[2]
     pairs = _pair_lanes(block_pairs, chunk.block_count, workspace)
-    # On a device a thread has one lane of some of a block's pairs: there are few blocks, of many
-    # pairs.
-    parts = 1
-    lane_parts = 1
-    if workspace.has_own_memory:
-        parts = min(max(count // (PAIRS_OF_THREAD * chunk.block_count), 1), MOST_PARTS)
-        lane_parts = chunk.lanes
+    parts, lane_parts = _part_counts(count, chunk, workspace)
     part_count = parts * chunk.block_count
-    end = workspace.array("bucket_end", 2 * bucket_count * part_count, wp.int32)
+    end_count = 2 * bucket_count * part_count
+    end = workspace.array("bucket_end", end_count, wp.int32)
     part_end = workspace.array(f"{prefix}_cell_end", parts * chunk.cell_count, wp.int32)
     filled = workspace.struct(
         Buckets,
@@ -250,7 +245,13 @@ def expand(
         end=end,
         cell_end=part_end,
     )
-    _count_candidates(device_model, chunk, block_pairs, pairs, filled, workspace)
+    layout = device_model.layout
+    bound = workspace.counts.unbounded if block_pairs.bound is None else block_pairs.bound
+    workspace.launch(end_blocks, chunk.block_count, [layout.width, count, bound, pairs])
+    arguments = [device_model.rows.kind, layout, chunk.cells, pairs, filled]
+    workspace.launch(count_lanes, part_count, arguments)
+    workspace.launch_scan(part_end, parts * chunk.cell_count)
+    workspace.launch_scan(end, end_count)
     start, sizes, is_known = _bucket_sizes(filled, bucket_count, prefix, workspace)
     total = sum(sizes[:bucket_count])
     pair, row = (workspace.array(f"{prefix}_{name}", total, wp.vec2i) for name in ("pair", "row"))
@@ -276,8 +277,18 @@ def expand(
     )
 
 
+def _part_counts(count: int, chunk: Chunk, workspace: Workspace) -> tuple[int, int]:
+    """Numbers of parts of a block's pairs and of its lanes, of which each thread has one.
+
+    On a device a thread has one lane of some of the pairs: there are few blocks, of many pairs.
+    """
+    if not workspace.has_own_memory:
+        return 1, 1
+    return min(max(count // (PAIRS_OF_THREAD * chunk.block_count), 1), MOST_PARTS), chunk.lanes
+
+
 def _pair_lanes(block_pairs: BlockPairs, block_count: int, workspace: Workspace) -> PairLanes:
-    """The pairs of slots with arrays for what `_count_candidates` finds of each."""
+    """The pairs of slots with arrays for what `count_lanes` finds of each."""
     count = block_pairs.count
     integers = dict.fromkeys(("first", "order"), (count, wp.int32))
     elements = {**integers, "end": (block_count, wp.int32), "bucket": (count, wp.uint8)}
@@ -287,24 +298,6 @@ def _pair_lanes(block_pairs: BlockPairs, block_count: int, workspace: Workspace)
         for name, shape_and_type in elements.items()
     }
     return workspace.struct(PairLanes, slots=block_pairs.slots, mask=block_pairs.mask, **arrays)
-
-
-def _count_candidates(
-    device_model: DeviceModel,
-    chunk: Chunk,
-    block_pairs: BlockPairs,
-    pairs: PairLanes,
-    filled: Buckets,
-    workspace: Workspace,
-) -> None:
-    """Counts the candidates of each part by bucket and by cell, and scans both counts."""
-    layout = device_model.layout
-    bound = workspace.counts.unbounded if block_pairs.bound is None else block_pairs.bound
-    workspace.launch(end_blocks, chunk.block_count, [layout.width, block_pairs.count, bound, pairs])
-    arguments = [device_model.rows.kind, layout, chunk.cells, pairs, filled]
-    workspace.launch(count_lanes, filled.part_count, arguments)
-    workspace.launch_scan(filled.cell_end, filled.parts * chunk.cell_count)
-    workspace.launch_scan(filled.end, 2 * filled.bucket_count * filled.part_count)
 
 
 def _bucket_sizes(
