@@ -19,7 +19,8 @@ from collidecli.engine.distances.pairs import PairDistanceRows, PairDistances
 from collidecli.engine.pipeline_build import find_device
 from collidecli.errors import InputError
 from collidecli.exporters.arrays import held, write_npz
-from collidecli.motions.clearance import selected_items, shape_poses
+from collidecli.motions.clearance import shape_poses
+from collidecli.motions.clearance_items import selected_items
 from collidecli.motions.collision import contact_writer
 from collidecli.motions.loaded_scene import LoadedScene
 from collidecli.motions.requests import EngineRequest
@@ -29,7 +30,8 @@ from collidecli.results.result import Progress
 from collidecli.scene.allowed_pairs import pair_lengths
 from collidecli.scene.arguments import python_methods
 from collidecli.scene.chosen_pairs import trigger_notes
-from collidecli.scene.contact_columns import RIGID_COLUMNS, ROW_ORDER, ContactBlock
+from collidecli.scene.contact_blocks import ContactBlock
+from collidecli.scene.contact_columns import RIGID_COLUMNS, ROW_ORDER
 from collidecli.scene.distinct_values import distinct
 from collidecli.scene.mixing import pair_rows
 from collidecli.scene.model import STATIC_BODY, Model

@@ -13,12 +13,9 @@ from collidecli.errors import InputError
 from collidecli.scene import contact_columns
 from collidecli.scene.options import recorded_number
 from collidecli.scene.patterns import Sides, matching_paths
+from collidecli.storage.contact_sets.readable_rows import check_has_touches, has_unknown_touches
 from collidecli.storage.contact_sets.reader import ContactSet
-from collidecli.storage.contact_sets.row_rules import (
-    check_has_touches,
-    gap_range,
-    has_unknown_touches,
-)
+from collidecli.storage.contact_sets.row_rules import gap_range
 from collidecli.storage.contact_sets.selected import named_items
 from collidecli.storage.contact_sets.spans import BLOCK_ROWS
 

@@ -38,8 +38,8 @@ from collidecli.scene.options import ContactOptions, EngineOptions
 
 if TYPE_CHECKING:
     from collidecli.engine.geometry.sdf_construction import FieldStore
+    from collidecli.engine.group_stage import GroupStage
     from collidecli.engine.hydroelastic.stage import HydroStage
-    from collidecli.engine.pipeline import GroupStage
     from collidecli.engine.reduction import Reduction
 
 
@@ -65,6 +65,33 @@ def load_ahead(device: wp.Device) -> None:
         begin_loading([*queue_kernels(device), *ALWAYS], device)
 
 
+def _listed_pairs(device_model: DeviceModel, options: EngineOptions) -> list[np.ndarray] | None:
+    """The pairs of each template that may touch; None of wide templates where no option needs
+    them listed."""
+    is_needed = options.broad_phase == "explicit" or options.pipeline == "standard"
+    if device_model.layout.width > ENUMERATED_SHAPES and not is_needed:
+        return None
+    return [allowed_pairs(device_model.model, t) for t in range(device_model.template_count)]
+
+
+def _first_kernels(pipeline: CollisionPipeline) -> list[wp.Kernel]:
+    """The kernels that a pipeline loads before its first chunk.
+
+    Colliders, last in the list of all, compile longest: they are first here, so that no core is
+    idle at the end.
+    """
+    later = (
+        [
+            collider.kernel
+            for collider in pipeline.narrow_phase.table.colliders
+            if collider.sub_pair_kernels is None
+        ]
+        if pipeline.on_demand
+        else []
+    )
+    return [kernel for kernel in pipeline.kernels()[::-1] if kernel not in later]
+
+
 @one_at_a_time
 def build_pipeline(
     model: Model,
@@ -88,16 +115,10 @@ def build_pipeline(
     """
     with uploading(device):
         device_model = upload_model(contact_options.apply(model), device)
-        widest = device_model.layout.width
-        wanted = options.broad_phase == "explicit" or options.pipeline == "standard"
-        template_pairs = pair_counts = None
         begin = time.perf_counter()
-        if widest <= ENUMERATED_SHAPES or wanted:
-            template_pairs = [
-                allowed_pairs(device_model.model, t) for t in range(device_model.template_count)
-            ]
-            pair_counts = [len(pairs) for pairs in template_pairs]
+        template_pairs = _listed_pairs(device_model, options)
         listing_seconds = time.perf_counter() - begin
+        pair_counts = None if template_pairs is None else [len(pairs) for pairs in template_pairs]
         choice = choose_broad_phase(model, options, pair_counts)
         hydro = hydro_shapes(device_model.model, contact_options)
         method = "touch" if contact_options.touch_only else contact_options.narrow_phase
@@ -118,14 +139,7 @@ def build_pipeline(
             listing_seconds,
             candidates_only=no_narrow_phase,
         )
-    # Colliders, last in the list, compile longest: they start first, so that no core is idle at the
-    # end.
-    later = (
-        [collider.kernel for collider in table.colliders if collider.sub_pair_kernels is None]
-        if pipeline.on_demand
-        else []
-    )
-    load_kernels([kernel for kernel in pipeline.kernels()[::-1] if kernel not in later], device)
+    load_kernels(_first_kernels(pipeline), device)
     with uploading(device):
         pipeline.narrow_phase.measure_surfaces()
     return pipeline, choice

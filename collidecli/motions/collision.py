@@ -18,10 +18,11 @@ from collidecli.analysis.contact_tracking import ContactTracker
 from collidecli.analysis.summary import touches_of
 from collidecli.engine.broadphase.choice import BroadPhaseChoice
 from collidecli.engine.cells import MAX_SHIFT, PoseBatch
+from collidecli.engine.chunk_report import ChunkReport
 from collidecli.engine.chunk_sizes import default_memory_limit, first_batch_cells
 from collidecli.engine.column_destination import ColumnDestination, KeptColumns
 from collidecli.engine.joint_kinematics import begin_loading_kinematics
-from collidecli.engine.pipeline import ChunkReport, CollisionPipeline
+from collidecli.engine.pipeline import CollisionPipeline
 from collidecli.engine.pipeline_build import build_pipeline
 from collidecli.engine.runtime.device_stream import has_own_memory
 from collidecli.engine.runtime.kernel_cache import result_notes
@@ -45,7 +46,8 @@ from collidecli.motions.memory_shares import (
 )
 from collidecli.motions.scene_cache import SceneCache
 from collidecli.motions.timing import TimingReport
-from collidecli.scene.contact_columns import RIGID_COLUMNS, Column, ContactBlock
+from collidecli.scene.contact_blocks import ContactBlock
+from collidecli.scene.contact_columns import RIGID_COLUMNS, Column
 from collidecli.scene.distinct_values import distinct
 from collidecli.scene.joint_poses import HasJointPoses, JointPoses
 from collidecli.scene.model import Model

@@ -10,7 +10,7 @@ import numpy as np
 
 from collidecli.analysis.totals import TOUCHES
 from collidecli.engine.device_model import DeviceModel, upload_model
-from collidecli.engine.pipeline import rows_within
+from collidecli.engine.group_stage import rows_within
 from collidecli.engine.pipeline_build import find_device, load_stages, sweep_stages
 from collidecli.exporters.dense_columns import AXES, NamedColumns
 from collidecli.motions.collision import check_frames, pose_batches
@@ -28,13 +28,8 @@ from collidecli.python.scenes import (
     source_request,
 )
 from collidecli.scene.arguments import checked_metres, python_call
-from collidecli.scene.contact_columns import (
-    SELF_SWEEP,
-    SOFT_SWEEP,
-    SWEEP,
-    GroupRows,
-    consecutive_groups,
-)
+from collidecli.scene.contact_blocks import GroupRows, consecutive_groups
+from collidecli.scene.contact_columns import SELF_SWEEP, SOFT_SWEEP, SWEEP
 from collidecli.scene.model import Model
 from collidecli.scene.motion import Motion
 from collidecli.scene.option_values import DEFAULT_SWEEP_TOLERANCE

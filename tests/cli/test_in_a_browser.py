@@ -15,7 +15,7 @@ import pytest
 
 from collidecli.pages.view.colours import OPACITY_OVER_SURFACES
 from collidecli.pages.view.contact_map import LEVELS, STEPS
-from collidecli.pages.view.stage import Stage
+from collidecli.pages.view.framing import Stage
 from collidecli.verbs.view.view import ViewRequest, opened_view, write_view
 from tests.cli.conftest import CommandLine, write_poses
 from tests.support.waits import PATIENCE

@@ -32,6 +32,7 @@ from collidecli.engine.distances.queries import (
     upload_trees,
 )
 from collidecli.engine.distances.surfaces import KERNELS
+from collidecli.engine.geometry.device_arrays import device_array
 from collidecli.engine.geometry.real import Pose, Real
 from collidecli.engine.narrowphase.collider import Collider, ColliderTable
 from collidecli.engine.narrowphase.collider_factory import collider_of_kinds
@@ -364,11 +365,12 @@ class _Batch:
 def _margins(count: int, gap: float, device: wp.Device) -> Margins:
     """Margins of `count` shapes without any, with one gap [m] and without forced pairs."""
     margins = Margins()
-    margins.margin = wp.zeros(max(1, count), dtype=Real, device=device)  # pyright: ignore[reportArgumentType]
-    margins.gap = wp.array(np.full(max(1, count), gap), dtype=Real, device=device)  # pyright: ignore[reportArgumentType]
+    margins.margin = device_array(np.zeros(count), Real, device)
+    margins.gap = device_array(np.full(max(1, count), gap), Real, device)
     margins.forced_start = wp.zeros(count + 1, dtype=wp.int32, device=device)
     margins.forced = wp.zeros(1, dtype=wp.int32, device=device)
-    margins.forced_gap = margins.forced_margin = wp.zeros(1, dtype=Real, device=device)  # pyright: ignore[reportArgumentType]
+    margins.forced_gap = device_array(np.zeros(0), Real, device)
+    margins.forced_margin = margins.forced_gap
     return margins
 
 

@@ -26,6 +26,7 @@ from collidecli.engine.cells import (
 )
 from collidecli.engine.device_model import bounding_radius, upload_model
 from collidecli.engine.distances.object_parts import ObjectParts, PartsOfObjects, longest_side
+from collidecli.engine.geometry.device_arrays import device_array
 from collidecli.engine.geometry.real import Real
 from collidecli.engine.particles.cloud import CloudCells, upload_cloud, upload_positions
 from collidecli.engine.particles.shape_tree import NodeBoxes
@@ -159,7 +160,7 @@ class ParticleDistances:
         self._radius = bounding_radius(shapes.type, shapes.size).astype(np.float64)
         self.cloud = upload_cloud(device_model, with_all=True)
         self._parts = PartsOfObjects(model)
-        self.no_margin = wp.zeros(len(shapes), dtype=Real, device=device)  # pyright: ignore[reportArgumentType]
+        self.no_margin = device_array(np.zeros(len(shapes)), Real, device)
         chosen = np.zeros(len(shapes), bool)
         chosen[pairs[:, 0]] = True
         types = shapes.type[chosen]

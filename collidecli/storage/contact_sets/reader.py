@@ -17,13 +17,8 @@ import h5py
 import numpy as np
 
 from collidecli.errors import InputError
-from collidecli.scene.contact_columns import (
-    RIGID_COLUMNS,
-    RIGID_CONTACTS,
-    TABLES_BY_NAME,
-    Column,
-    ContactBlock,
-)
+from collidecli.scene.contact_blocks import ContactBlock
+from collidecli.scene.contact_columns import RIGID_COLUMNS, RIGID_CONTACTS, TABLES_BY_NAME, Column
 from collidecli.scene.episodes import Episodes
 from collidecli.scene.materials import MATERIAL_RULES, Materials, PairMaterials
 from collidecli.scene.model_source import scene_kind_of

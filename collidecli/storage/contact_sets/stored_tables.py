@@ -11,7 +11,8 @@ import h5py
 import numpy as np
 
 from collidecli.errors import InputError
-from collidecli.scene.contact_columns import ContactBlock, ContactGroup
+from collidecli.scene.contact_blocks import ContactBlock
+from collidecli.scene.contact_columns import ContactGroup
 from collidecli.scene.episodes import Episodes
 from collidecli.storage.atomic_output import AtomicOutput
 from collidecli.storage.contact_sets.content import write_content_hash

@@ -14,12 +14,12 @@ import h5py
 import numpy as np
 
 from collidecli.errors import OutputError
+from collidecli.scene.contact_blocks import ContactBlock
 from collidecli.scene.contact_columns import (
     MATERIAL_COLUMNS,
     RIGID_COLUMNS,
     RIGID_CONTACTS,
     Column,
-    ContactBlock,
     ContactGroup,
 )
 from collidecli.scene.episodes import Episodes

@@ -20,8 +20,8 @@ from collidecli.scene.materials import PENALTY_PARAMETERS, RULE_FIELDS
 from collidecli.scene.model_source import BUILT_MODEL, MODEL
 from collidecli.scene.options import recorded_option
 from collidecli.scene.patterns import NamedItems
+from collidecli.storage.contact_sets.readable_rows import check_body_rows
 from collidecli.storage.contact_sets.reader import ContactSet
-from collidecli.storage.contact_sets.row_rules import check_body_rows
 
 if TYPE_CHECKING:
     from collidecli.verbs.diff.request import DiffRequest

@@ -16,13 +16,8 @@ from collidecli.errors import InputError
 from collidecli.results.endings import HDF5_ENDINGS
 from collidecli.results.outputs import check_output
 from collidecli.results.result import Progress, Result
-from collidecli.scene.contact_columns import (
-    CONTACT_ID,
-    OF_STEPS,
-    ContactBlock,
-    consecutive_groups,
-    groups_of_cells,
-)
+from collidecli.scene.contact_blocks import ContactBlock, consecutive_groups, groups_of_cells
+from collidecli.scene.contact_columns import CONTACT_ID, OF_STEPS
 from collidecli.scene.episodes import Episodes
 from collidecli.scene.options import recorded_option
 from collidecli.storage.contact_sets.header import SCENE_KIND, tables_version, version_of
