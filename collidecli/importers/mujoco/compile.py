@@ -323,6 +323,9 @@ class _Attempts:
             texts = map(_content, self.included) if self._xml is None else [self._xml.encode()]
             restore_replicates(spec, texts)
         shrink_textures(spec)
+        if not self.strict:
+            # the lengths of muscles, which MuJoCo simulates each muscle to find
+            spec.compiler.LRopt.mode = mujoco.mjtLRMode.mjLRMODE_NONE
         if self.urdf:
             spec.compiler.fusestatic = False
         if self._options.floating_base:

@@ -19,6 +19,9 @@ from collidecli.wording import first_and_count
 
 _GEOM = mujoco.mjtGeom
 IDENTITY = np.array([1.0, 0.0, 0.0, 0.0])
+POINT_RADIUS = 1e-9
+"""Radius of a sphere whose radius is given as 0 [m]: MuJoCo takes none of 0, and a distance changes
+by less than its rounding to float32 above 1 cm."""
 _VISUAL_GROUP = 1
 """Group of MuJoCo's parser for geoms that do not collide."""
 
@@ -50,6 +53,7 @@ class GeometryReader:
         self._notes = notes
         self._names: set[str] = set()
         self._repeated: list[str] = []
+        self._points: list[str] = []
         self._meshes: dict[tuple[str, tuple[float, ...]], str] = {}
         self._stems: Counter[str] = Counter()
 
@@ -72,6 +76,11 @@ class GeometryReader:
             self._notes.append(
                 f"collision {first_and_count(self._repeated)}: the name is taken, and the shape is"
                 " named after its link"
+            )
+        if self._points:
+            self._notes.append(
+                f"{first_and_count(self._points)}: a radius of 0 is a point, which collides as a"
+                f" sphere of {POINT_RADIUS:g} m"
             )
 
     def _add_geom(
@@ -105,7 +114,7 @@ class GeometryReader:
             geom.size = [0.5 * _positive(shape, "size", side) for side in shape.numbers("size", 3)]
         elif shape.name == "sphere":
             geom.type = _GEOM.mjGEOM_SPHERE
-            geom.size = [_length(shape, "radius"), 0.0, 0.0]
+            geom.size = [self._sphere_radius(shape, link), 0.0, 0.0]
         elif shape.name in ("cylinder", "capsule"):
             is_capsule = shape.name == "capsule"
             geom.type = _GEOM.mjGEOM_CAPSULE if is_capsule else _GEOM.mjGEOM_CYLINDER
@@ -121,6 +130,14 @@ class GeometryReader:
             what = f"link '{link.text('name')}' has a geometry <{shape.name}>, which is not handled"
             fix = "give box, cylinder, sphere, capsule, plane or mesh"
             raise InputError(what, f"{shape.location}: {shape.place}", fix)
+
+    def _sphere_radius(self, shape: UrdfElement, link: UrdfElement) -> float:
+        """The radius of a sphere [m]. One of 0 is a point, as in Drake, with a warning."""
+        radius = shape.numbers("radius", 1)[0]
+        if radius == 0.0:
+            self._points.append(f"{shape.place} of link '{link.text('name')}'")
+            return POINT_RADIUS
+        return _positive(shape, "radius", radius)
 
     def _mesh(self, shape: UrdfElement) -> str:
         """The name of the mesh of a file and a scale, which is added at first."""
