@@ -436,6 +436,8 @@ class _Attempts:
             return EXPAND_XACRO
         if "Error opening file" in message and "Element 'include'" in message:
             return "put the included file there: its path is relative to the file that names it"
+        if "top-level default class" in message:
+            return "put each top-level <default> that has a class inside a <default> without one"
         return remedy(message) or "correct the file"
 
     def compile(
@@ -525,7 +527,8 @@ def _refusal(attempts: _Attempts, error: Exception) -> InputError:
     subject, message = (message, message) if opening is None else (opening[1], opening[0])
     for geom in partition_geoms(spec)[0]:
         file = assets.get(("mesh", geom.meshname)) or assets.get(("hfield", geom.hfieldname))
-        shown = f"geom '{geom.name}'" if geom.name else f"a geom of body '{geom.parent.name}'"
+        body = f"body '{geom.parent.name}'" if geom.parent.name else "an unnamed body"
+        shown = f"geom '{geom.name}'" if geom.name else f"a geom of {body}"
         collides = f"collides by {OPTION}" if attempts.is_visual(geom) else "collides"
         if file and os.path.basename(file) in subject:
             fix = f"give a mesh ({', '.join(ENDINGS)}), or replace the geom by a primitive"

@@ -19,6 +19,7 @@ WITHOUT_EFFECT: Mapping[tuple[str, str], frozenset[str] | None] = {
     ("contact", "internal"): ANY,
     ("flag", "passive"): ANY,
     ("flag", "sensornoise"): ANY,
+    ("flag", "solverstat"): ANY,
 }
 """Values of attributes on which no contact depends, by element and attribute; ANY: all values.
 
@@ -26,27 +27,32 @@ Meshes without a hull collided by their vertices, whose hull is equal. `internal
 inside an element of a flex, not of contacts between two objects.
 """
 REMEDIES = {
+    ("composite", ""): "MuJoCo has no <composite> from version 4 on: load the scene with MuJoCo 3,"
+    " save it with mujoco.mj_saveLastXML, and delete <extension> and each <plugin> of elasticity",
     ("option", "collision"): 'delete it: with "predefined" also give every geom contype="0"'
     ' conaffinity="0", so that the pairs of <contact> alone are left, and with "dynamic" delete'
     " these pairs",
     ("compiler", "exactmeshinertia"): 'delete it, and give each mesh inertia="exact"',
 }
-"""What to do about other values, which change geometry or filters."""
+"""What to do about other values, which change geometry or filters, and about an element, whose
+attribute is ""."""
+OTHERS = "correct the file; a part of a scene is read with the scene that includes it"
 _UNRECOGNIZED = re.compile(
-    r"unrecognized attribute: '(?P<attribute>[^']*)' Element '(?P<element>[^']*)'"
+    r"unrecognized (?:attribute: '(?P<attribute>[^']*)'|element) Element '(?P<element>[^']*)'"
 )
 
 
 def refuses_attribute(message: str) -> bool:
     """Whether a message of MuJoCo's parser is about an attribute that it does not know."""
-    return _UNRECOGNIZED.search(message) is not None
+    found = _UNRECOGNIZED.search(message)
+    return found is not None and found["attribute"] is not None
 
 
 def remedy(message: str) -> str | None:
-    """What to do about the attribute that a message of MuJoCo's parser refuses; None for one
-    that no older version read."""
+    """What to do about the attribute or element that a message of MuJoCo's parser refuses; None
+    for another message."""
     found = _UNRECOGNIZED.search(message)
-    return REMEDIES.get((found["element"], found["attribute"])) if found else None
+    return REMEDIES.get((found["element"], found["attribute"] or ""), OTHERS) if found else None
 
 
 def without_obsolete(text: bytes) -> tuple[bytes, list[str]]:

@@ -133,9 +133,7 @@ class JointTableRecording(Recording):
     def __init__(self, content: Content) -> None:
         self.content = content
         self._path = content.path
-        self._table = (
-            ArrayColumns(content) if content.storage == NPZ else content.text_columns
-        )
+        self._table = ArrayColumns(content) if content.storage == NPZ else content.text_columns
         titles = self._table.titles
         known = (layout for layout in LAYOUTS if layout.is_of(titles))
         self._layout = next(known, None)

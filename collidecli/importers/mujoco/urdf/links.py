@@ -99,9 +99,7 @@ def _named_links(robot: UrdfElement, joints: Sequence[UrdfElement]) -> dict[str,
 _ENDS = ("parent", "child")
 
 
-def _add_world(
-    robot: UrdfElement, joints: Sequence[UrdfElement], links: dict[str, Link]
-) -> None:
+def _add_world(robot: UrdfElement, joints: Sequence[UrdfElement], links: dict[str, Link]) -> None:
     """Adds a link `world` where a joint has it as its parent and the robot has no such link."""
     parents = {end.values.get("link") for joint in joints for end in joint.children_of("parent")}
     if WORLD not in parents or WORLD in links:

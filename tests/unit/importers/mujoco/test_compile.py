@@ -245,6 +245,7 @@ OBSOLETE = {
     "convexhull of <compiler>": '<compiler convexhull="false"/>',
     "exactmeshinertia of <compiler>": '<compiler exactmeshinertia="false"/>',
     "passive of <flag>": '<option><flag passive="disable"/></option>',
+    "solverstat of <flag>": '<option><flag solverstat="enable"/></option>',
     "sensornoise of <flag>": '<option><flag sensornoise="enable"/></option>',
 }
 
@@ -295,6 +296,9 @@ def test_settings_of_included_and_attached_files(tmp_path, name, monkeypatch):
         ('<option apirate="1" collision="predefined"/>', 'contype="0" conaffinity="0"'),
         ('<compiler exactmeshinertia="true"/>', 'give each mesh inertia="exact"'),
         ('<option timesteps="1"/>', "correct the file"),
+        ('<default/><default class="k"/>', "inside a <default> without one"),
+        ('<worldbody><composite type="cable"/></worldbody>', "load the scene with MuJoCo 3"),
+        ('<mesh name="part"/>', "read with the scene that includes it"),
         ('<include file="gone.xml"/>', "put the included file there"),
     ],
 )
