@@ -165,8 +165,8 @@ TIME = "time"
 TIME_NAMES = (TIME, "data.time", "data/time", "state.data.time", "state.data/time")
 """Names of the times beside them."""
 TIMES = "times"
-"""Name of the times of MuJoCo Warp's recordings. Beside one initial state they are those of controls,
-so they count with one a frame alone."""
+"""Name of the times of MuJoCo Warp's recordings. Beside one initial state they are those of
+controls, so they count with one a frame alone."""
 _SHAPES = "[worlds, frames, numbers] or [frames, numbers]"
 WORLDS_FIRST = "worlds"
 FRAMES_FIRST = "frames"
