@@ -232,7 +232,7 @@ def check_geometry(
         fix = "add contype and conaffinity to the geoms that should collide"
         if mj_model.ngeom - len(kept):
             what += f": none of its {plural(mj_model.ngeom - len(kept), 'geom')} can collide"
-        elif not mj_model.ngeom:
+        else:
             what += ": it has no geom"
             fix = "give the scene that includes it if it is a part of one, or add geoms"
     if compiled.visual_count:
