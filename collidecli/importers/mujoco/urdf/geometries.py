@@ -22,6 +22,7 @@ IDENTITY = np.array([1.0, 0.0, 0.0, 0.0])
 POINT_RADIUS = 1e-9
 """Radius of a sphere whose radius is given as 0 [m]: MuJoCo takes none of 0, and a distance changes
 by less than its rounding to float32 above 1 cm."""
+SHAPES = ("box", "sphere", "cylinder", "capsule", "plane", "mesh")
 _VISUAL_GROUP = 1
 """Group of MuJoCo's parser for geoms that do not collide."""
 
@@ -93,10 +94,7 @@ class GeometryReader:
                 f"{element.place} of link '{link.text('name')}' has no geometry, and is left out"
             )
             return None
-        shape, *others = geometry.children
-        if others:
-            names = ", ".join(f"<{child.name}>" for child in geometry.children)
-            raise InputError(f"has several geometries: {names}", geometry.where, "leave one")
+        shape = self._shape_of(geometry)
         position, quaternion = origin_of(element)
         geom = body.add_geom(pos=position, quat=quaternion)
         self._set_shape(geom, shape, link)
@@ -107,6 +105,20 @@ class GeometryReader:
         elif name and element.name == "collision":
             self._repeated.append(f"'{name}' of link '{link.text('name')}'")
         return geom
+
+    def _shape_of(self, geometry: UrdfElement) -> UrdfElement:
+        """The only shape in a `<geometry>`; elements of other names beside it cause a warning."""
+        known = [child for child in geometry.children if child.name in SHAPES]
+        if len(known) > 1:
+            names = ", ".join(f"<{child.name}>" for child in geometry.children)
+            raise InputError(f"has several geometries: {names}", geometry.where, "leave one")
+        if not known:
+            return geometry.children[0]
+        unused = [child for child in geometry.children if child is not known[0]]
+        if unused:
+            names = ", ".join(f"<{child.name}>" for child in unused)
+            self._notes.append(f"{geometry.place}: {names} beside <{known[0].name}> is not used")
+        return known[0]
 
     def _set_shape(self, geom: mujoco.MjsGeom, shape: UrdfElement, link: UrdfElement) -> None:
         if shape.name == "box":
@@ -128,7 +140,7 @@ class GeometryReader:
             geom.meshname = self._mesh(shape)
         else:
             what = f"link '{link.text('name')}' has a geometry <{shape.name}>, which is not handled"
-            fix = "give box, cylinder, sphere, capsule, plane or mesh"
+            fix = f"give {', '.join(SHAPES[:-1])} or {SHAPES[-1]}"
             raise InputError(what, f"{shape.location}: {shape.place}", fix)
 
     def _sphere_radius(self, shape: UrdfElement, link: UrdfElement) -> float:

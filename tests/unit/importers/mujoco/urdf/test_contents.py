@@ -143,6 +143,16 @@ def test_a_plane_of_bullet(tmp_path):
     np.testing.assert_allclose(model.shapes.pose[0, :3], [0, 0, 2])
 
 
+@pytest.mark.parametrize("other", ["<drake:declare_convex/>", '<origin xyz="0 0 1"/>'])
+def test_what_stands_beside_a_geometry_is_named(tmp_path, other):
+    imported, model = read(tmp_path, geometry(f'{other}<sphere radius="0.5"/>'))
+    assert model.shapes.types()[-1].label == "sphere"
+    np.testing.assert_allclose(model.shapes.pose[-1, :3], 0.0)
+    (warning,) = imported.warnings
+    name = other.strip("</>").split()[0]
+    assert warning.endswith(f"<geometry>: <{name}> beside <sphere> is not used")
+
+
 def test_a_sphere_of_radius_zero_is_a_point(tmp_path):
     """Feet of Drake's Atlas and Cassie."""
     foot = '<collision><origin xyz="{} 0 -1"/><geometry><sphere radius="0"/></geometry></collision>'
