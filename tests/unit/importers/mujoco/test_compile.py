@@ -237,6 +237,22 @@ def test_a_missing_mesh_that_collides_is_named_with_its_geom(tmp_path, masks, pa
     assert "--asset-map" in refusal.value.fix
 
 
+MUSCLE = """<mujoco><worldbody><site name="a" pos="0 0 1"/>
+<body name="b"><joint type="slide"/><geom size="0.1"/><site name="s"/></body></worldbody>
+<tendon><spatial name="t"><site site="a"/><site site="s"/></spatial></tendon>
+<actuator><muscle tendon="t"/></actuator></mujoco>"""
+
+
+def test_lengths_of_muscles_are_not_computed(tmp_path):
+    """A muscle without bounds has no range of lengths, which a simulation alone needs."""
+    path = write(tmp_path, MUSCLE)
+    compiled = compile_mjcf(path)
+    assert compiled.warnings == ()
+    assert compiled.mj_model.nu == 1
+    with pytest.raises(InputError, match=r"Lengthrange|length range|lengthrange"):
+        compile_mjcf(path, strict=True)
+
+
 OBSOLETE = {
     "apirate of <option>": '<option timestep="0.001"\n  apirate = "200"/>',
     "mpr_iterations of <option>": "<option mpr_iterations='50'/>",
