@@ -81,7 +81,7 @@ def _has_no_effect(element: str, attribute: str, value: str) -> bool:
     if key not in WITHOUT_EFFECT:
         return False
     values = WITHOUT_EFFECT[key]
-    return values is ANY or value.strip() in values
+    return values is None or value.strip() in values
 
 
 def removal_note(names: Iterable[str], version: str) -> str:
