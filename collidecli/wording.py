@@ -23,6 +23,12 @@ def plural(number: int, noun: str, several: str = "") -> str:
     return f"{count(number)} {noun if number == 1 else several or noun + 's'}"
 
 
+def part_of(listed: int, number: int, noun: str) -> str:
+    """Some of a number of things: `2 of 7 pairs`; without `of` where they are all: `7 pairs`."""
+    every = plural(number, noun)
+    return every if listed == number else f"{count(listed)} of {every}"
+
+
 def numbered(number: int, noun: str) -> str:
     """The range of `number` indices from 0: `frames 0 to 9`, `only world 0`, `no frames`."""
     if number < 2:

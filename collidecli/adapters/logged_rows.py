@@ -15,12 +15,9 @@ from collidecli.scene.distinct_values import distinct
 from collidecli.scene.mixing import ContactMixing
 from collidecli.scene.model_source import SCENE_CONTENT
 from collidecli.storage.contact_sets.header import ENGINE_ATTRIBUTES, EngineRecord
+from collidecli.storage.contact_sets.readable_rows import check_has_contacts, check_shape_rows
 from collidecli.storage.contact_sets.reader import ContactSet
-from collidecli.storage.contact_sets.row_rules import (
-    check_has_contacts,
-    check_shape_rows,
-    pair_values,
-)
+from collidecli.storage.contact_sets.row_rules import pair_values
 from collidecli.storage.process_activity import reading
 from collidecli.wording import did_you_mean, plural
 

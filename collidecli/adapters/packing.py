@@ -37,7 +37,7 @@ def packed_problem(
     return {
         "format": np.array(PROBLEM),
         "shape_name": np.array(shapes.path, str),
-        "shape_type": np.array([kind.label for kind in shapes.types()], str),
+        "shape_type": np.array(shapes.type_labels(), str),
         "shape_size": shapes.size,
         "shape_margin": shapes.margin,
         "shape_gap": shapes.gap,

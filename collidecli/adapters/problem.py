@@ -19,7 +19,8 @@ from collidecli.engine.distances.pairs import PairDistanceRows, PairDistances
 from collidecli.engine.pipeline_build import find_device
 from collidecli.errors import InputError
 from collidecli.exporters.arrays import held, write_npz
-from collidecli.motions.clearance import selected_items, shape_poses
+from collidecli.motions.clearance import shape_poses
+from collidecli.motions.clearance_items import selected_items
 from collidecli.motions.collision import contact_writer
 from collidecli.motions.loaded_scene import LoadedScene
 from collidecli.motions.requests import EngineRequest
@@ -29,10 +30,12 @@ from collidecli.results.result import Progress
 from collidecli.scene.allowed_pairs import pair_lengths
 from collidecli.scene.arguments import python_methods
 from collidecli.scene.chosen_pairs import trigger_notes
-from collidecli.scene.contact_columns import RIGID_COLUMNS, ROW_ORDER, ContactBlock
+from collidecli.scene.contact_blocks import ContactBlock
+from collidecli.scene.contact_columns import RIGID_COLUMNS, ROW_ORDER
 from collidecli.scene.distinct_values import distinct
 from collidecli.scene.mixing import pair_rows
 from collidecli.scene.model import STATIC_BODY, Model
+from collidecli.scene.model_source import SourceOfSet
 from collidecli.scene.motion import Motion, episodes_in
 from collidecli.storage.atomic_output import AtomicOutput
 from collidecli.storage.contact_sets.header import ENGINE_ATTRIBUTES, EngineRecord
@@ -239,7 +242,7 @@ def write_rows(
     tables = (tuple(rows.treated.tolist()), tuple(rows.reason.tolist()), unheld[:, 0], unheld[:, 1])
     values |= dict(zip(("treated", "reason", "not_asked0", "not_asked1"), tables, strict=True))
     record = EngineRecord(name=rows.engine, **values)
-    scene = problem.scene.name, problem.scene.sha256
+    scene = SourceOfSet.of(problem.scene.name, problem.scene.sha256, problem.scene.model)
     with contact_writer(
         path, model, motion, scene, config, force=force, engine=record, **options
     ) as writer:

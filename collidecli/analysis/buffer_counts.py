@@ -10,7 +10,7 @@ import numpy as np
 
 from collidecli.analysis.cell_peaks import CellPeaks, Peak
 from collidecli.analysis.engine_contact_rules import MESHES, RULES, TYPES
-from collidecli.scene.contact_columns import ContactBlock, pair_begins
+from collidecli.scene.contact_blocks import ContactBlock, pair_begins
 
 CANDIDATES = "candidates"
 CONTACTS = "contacts"

@@ -9,7 +9,8 @@ from itertools import permutations
 
 import numpy as np
 
-from collidecli.scene.contact_columns import RIGID_CONTACTS, columns_of_sides, entries_of
+from collidecli.scene.contact_blocks import entries_of
+from collidecli.scene.contact_columns import RIGID_CONTACTS, columns_of_sides
 from collidecli.scene.distinct_values import common, distinct
 from collidecli.scene.patterns import chosen_rows
 

@@ -8,7 +8,8 @@ from collidecli.analysis.cell_poses import shape_poses
 from collidecli.analysis.contact_motion import FramePoses
 from collidecli.numerics.poses import inverse_poses, moved_points, rotated
 from collidecli.numerics.products import norm
-from collidecli.scene.contact_columns import MATERIAL_COLUMNS, ContactBlock
+from collidecli.scene.contact_blocks import ContactBlock
+from collidecli.scene.contact_columns import MATERIAL_COLUMNS
 from collidecli.scene.distinct_values import common
 from collidecli.scene.model import STATIC_BODY, Model
 from collidecli.scene.nearest_triangles import nearest_triangle

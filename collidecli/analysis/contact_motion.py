@@ -19,7 +19,8 @@ from collidecli.numerics.pose_columns import multiply
 from collidecli.numerics.poses import compose_poses
 from collidecli.numerics.products import cross, dot, norm
 from collidecli.numerics.trigonometry import atan2, sincos
-from collidecli.scene.contact_columns import MOTION_COLUMNS, ContactBlock, pair_begins
+from collidecli.scene.contact_blocks import ContactBlock, pair_begins
+from collidecli.scene.contact_columns import MOTION_COLUMNS
 from collidecli.scene.model import Model
 
 MOTION_STRIP = 1 << 15

@@ -16,7 +16,8 @@ from collidecli.analysis.touch_graph import Rows
 from collidecli.numerics.pose_columns import rotate
 from collidecli.numerics.products import norm
 from collidecli.numerics.trigonometry import sin
-from collidecli.scene.contact_columns import CONTACT_ID, ContactBlock
+from collidecli.scene.contact_blocks import ContactBlock
+from collidecli.scene.contact_columns import CONTACT_ID
 from collidecli.scene.distinct_values import common
 from collidecli.scene.episodes import Episodes
 from collidecli.scene.model import Model

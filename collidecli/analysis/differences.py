@@ -11,7 +11,7 @@ import numpy as np
 
 from collidecli.analysis.contact_matching import Contacts, Matches
 from collidecli.analysis.deviations import compare_field
-from collidecli.scene.contact_columns import entries_of
+from collidecli.scene.contact_blocks import entries_of
 from collidecli.scene.distinct_values import distinct
 
 if TYPE_CHECKING:

@@ -36,12 +36,12 @@ from collidecli.analysis.touch_intervals import (
 from collidecli.analysis.touching_rows import UNKNOWN_DISTANCE, touching_blocks
 from collidecli.errors import InputError
 from collidecli.results.result import Progress
-from collidecli.scene.contact_columns import ContactBlock
+from collidecli.scene.contact_blocks import ContactBlock
 from collidecli.scene.episodes import row_names
 from collidecli.scene.motion import check_seconds
 from collidecli.scene.option_values import EVENT_COLUMNS, EVENT_THINGS
+from collidecli.storage.contact_sets.readable_rows import check_body_rows, is_touch_set
 from collidecli.storage.contact_sets.reader import ContactSet, read_ahead
-from collidecli.storage.contact_sets.row_rules import check_body_rows, is_touch_set
 from collidecli.storage.contact_sets.selected import chosen_worlds
 from collidecli.storage.flat_tables import TableColumn
 

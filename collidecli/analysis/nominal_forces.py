@@ -14,7 +14,8 @@ import numpy as np
 
 from collidecli.analysis.touch_graph import Rows
 from collidecli.errors import InputError
-from collidecli.scene.contact_columns import KIND_PATCH, ContactBlock, pair_begins
+from collidecli.scene.contact_blocks import ContactBlock, pair_begins
+from collidecli.scene.contact_columns import KIND_PATCH
 
 FORCE_COLUMNS = ("shape0", "shape1", "distance", "normal", "point0", "point1", "kind", "feature0")
 """Columns of rigid contacts that determine their nominal forces."""

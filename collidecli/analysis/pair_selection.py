@@ -13,12 +13,9 @@ from collidecli.errors import InputError
 from collidecli.scene import contact_columns
 from collidecli.scene.options import recorded_number
 from collidecli.scene.patterns import Sides, matching_paths
+from collidecli.storage.contact_sets.readable_rows import check_has_touches, has_unknown_touches
 from collidecli.storage.contact_sets.reader import ContactSet
-from collidecli.storage.contact_sets.row_rules import (
-    check_has_touches,
-    gap_range,
-    has_unknown_touches,
-)
+from collidecli.storage.contact_sets.row_rules import gap_range
 from collidecli.storage.contact_sets.selected import named_items
 from collidecli.storage.contact_sets.spans import BLOCK_ROWS
 
@@ -182,8 +179,8 @@ class PairSelection:
         self.one = [mask[row] for mask in masks]
         self.both = ~np.logical_or.reduce(out)[row] if out else None
         self.sides = [
-            Sides(*(side[row] for side in items.sides(options.between[at : at + 2], "--between")))
-            for at in range(0, len(options.between), 2)
+            Sides(*(side[row] for side in sides))
+            for sides in items.pairs_of_sides(options.between, "--between")
         ]
 
     def of_rows(

@@ -11,7 +11,7 @@ import numpy as np
 from collidecli.analysis.nominal_forces import force_rows
 from collidecli.analysis.touch_graph import Rows
 from collidecli.numerics.poses import compose_poses, inverse_poses, moved_points, rotated
-from collidecli.scene.contact_columns import ContactBlock
+from collidecli.scene.contact_blocks import ContactBlock
 from collidecli.scene.sensors import OWN_POINT, POSITION, Region
 
 NOMINAL_WIDTH = 6

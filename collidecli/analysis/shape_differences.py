@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from collidecli.analysis.nearest_points import greatest_distance_to_nearest
 from collidecli.scene.shape_types import SHAPE_FORMS, ShapeType
 
 if TYPE_CHECKING:
@@ -92,9 +93,7 @@ def _points_texts(a: np.ndarray, b: np.ndarray, are_heights: bool) -> tuple[str,
 
 def _movement_text(a: np.ndarray, b: np.ndarray) -> str:
     """How vertices b differ from as many vertices a."""
-    from scipy.spatial import KDTree  # not at the start: most shapes have no vertices
-
-    apart = max(KDTree(x).query(y)[0].max() for x, y in ((a, b), (b, a)))
+    apart = greatest_distance_to_nearest(a, b)
     if apart == 0.0:
         return " in another order"
     nearest = f"up to {apart:.6g} m from the nearest of the other shape"

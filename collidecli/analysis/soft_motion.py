@@ -7,7 +7,8 @@ import numpy as np
 
 from collidecli.analysis.contact_motion import MOTION_STRIP, FramePoses, point_velocity
 from collidecli.numerics.poses import moved_points
-from collidecli.scene.contact_columns import SOFT_MOTION_COLUMNS, GroupRows
+from collidecli.scene.contact_blocks import GroupRows
+from collidecli.scene.contact_columns import SOFT_MOTION_COLUMNS
 from collidecli.scene.model import GLOBAL_TEMPLATE, Model
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from collidecli.analysis.deepest import deepest_order
 from collidecli.analysis.touch_graph import Rows
 from collidecli.analysis.touch_intervals import Names
-from collidecli.scene.contact_columns import ContactBlock, pair_begins
+from collidecli.scene.contact_blocks import ContactBlock, pair_begins
 
 TOUCH_COLUMNS = ("shape0", "shape1", "distance")
 """Columns of contacts that `touches_of` and the penetrations of an audit follow from."""

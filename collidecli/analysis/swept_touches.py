@@ -15,10 +15,10 @@ from collidecli.analysis.totals import TOUCHES
 from collidecli.analysis.touching_rows import COLUMNS_OF_GROUP, SWEPT_GROUPS, TouchingItems
 from collidecli.errors import InputError
 from collidecli.scene import contact_columns
-from collidecli.scene.contact_columns import GroupRows
+from collidecli.scene.contact_blocks import GroupRows
 from collidecli.scene.option_values import EVENT_COLUMNS, EVENT_ORDERS
+from collidecli.storage.contact_sets.readable_rows import check_group_rows
 from collidecli.storage.contact_sets.reader import ContactSet
-from collidecli.storage.contact_sets.row_rules import check_group_rows
 from collidecli.storage.flat_tables import TableColumn
 
 if TYPE_CHECKING:

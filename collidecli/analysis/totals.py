@@ -12,7 +12,8 @@ import numpy as np
 from collidecli.analysis.deepest import deepest_order
 from collidecli.analysis.summary import touches_of
 from collidecli.analysis.touch_intervals import Names
-from collidecli.scene.contact_columns import OF_STEPS, ContactBlock, shapes_of
+from collidecli.scene.contact_blocks import ContactBlock, shapes_of
+from collidecli.scene.contact_columns import OF_STEPS
 from collidecli.scene.episodes import Episodes
 
 MAX_TABLE_SIZE = 1 << 16

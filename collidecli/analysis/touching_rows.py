@@ -8,10 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from collidecli.scene import contact_columns
-from collidecli.scene.contact_columns import TABLES_BY_NAME, ContactBlock, GroupRows
+from collidecli.scene.contact_blocks import ContactBlock, GroupRows
+from collidecli.scene.contact_columns import TABLES_BY_NAME
 from collidecli.scene.particle_objects import ParticleObjects
+from collidecli.storage.contact_sets.readable_rows import check_group_rows, is_touch_set
 from collidecli.storage.contact_sets.reader import ContactSet
-from collidecli.storage.contact_sets.row_rules import check_group_rows, is_touch_set
 from collidecli.storage.contact_sets.spans import spans
 
 COLUMNS = ("shape0", "shape1", "distance")

@@ -9,7 +9,7 @@ import numpy as np
 
 from collidecli.analysis.differing_touches import DifferingTouches
 from collidecli.analysis.summary import touches_of
-from collidecli.scene.contact_columns import ContactBlock
+from collidecli.scene.contact_blocks import ContactBlock
 
 OUTLIER_SCORE = 3.5
 """Modified z-score above which a world is an outlier, as Iglewicz and Hoaglin 1993 advise."""

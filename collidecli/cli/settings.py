@@ -9,6 +9,7 @@ from functools import partial
 from typing import Any
 
 import click
+from click.core import ParameterSource
 
 from collidecli.cli.value_types import NAMES
 from collidecli.errors import InputError
@@ -16,6 +17,8 @@ from collidecli.storage.text_files import read_toml
 from collidecli.wording import did_you_mean
 
 CONFIG_FILE = "collide.toml"
+PATHS = {"FILE", "FOLDER", "PATH"}
+"""Words for a path in the `metavar` of an option."""
 PREFIX = "COLLIDE_"
 MOST_PLACES = 3
 """Tables of verbs that a message names."""
@@ -40,6 +43,19 @@ class VerbOption(click.Option):
         super().__init__(*args, **attributes)
         self.section = section
         self.starts_programs = starts_programs
+
+    def consume_value(
+        self, ctx: click.Context, opts: Mapping[str, Any]
+    ) -> tuple[Any, ParameterSource]:
+        """Refuses an empty path, as of a variable of a shell that is not set: without it, the verb
+        would do as if the option was not given."""
+        value, source = super().consume_value(ctx, opts)
+        is_given = source is not ParameterSource.DEFAULT and not ctx.resilient_parsing
+        if is_given and PATHS & set((self.metavar or "").split("|")):
+            values = value if isinstance(value, tuple | list) else (value,)
+            if "" in values:
+                raise click.BadParameter("the path is empty; name a file, or omit the option", ctx)
+        return value, source
 
 
 class Setting(VerbOption):

@@ -12,13 +12,8 @@ from collidecli.engine.column_destination import EVERYTHING, ColumnDestination
 from collidecli.engine.ordered_contacts import RowWriter, finished_columns, new_columns
 from collidecli.engine.runtime.kernel import kernel
 from collidecli.engine.runtime.workspace import Workspace
-from collidecli.scene.contact_columns import (
-    CANDIDATES,
-    RIGID_COLUMNS,
-    ContactBlock,
-    GroupRows,
-    no_columns,
-)
+from collidecli.scene.contact_blocks import ContactBlock, GroupRows, no_columns
+from collidecli.scene.contact_columns import CANDIDATES, RIGID_COLUMNS
 
 
 @kernel

@@ -227,41 +227,27 @@ def expand(
         buckets: bucket of each ordered pair of kinds, number of kinds, number of buckets.
         prefix: of the names of the candidates' arrays in the workspace.
     """
-    layout = device_model.layout
-    block_count = chunk.block_count
     count = block_pairs.count
-    of_kinds, kind_count, bucket_count = buckets
-    integers = dict.fromkeys(("first", "order"), (count, wp.int32))
-    elements = {**integers, "end": (block_count, wp.int32), "bucket": (count, wp.uint8)}
-    elements |= dict.fromkeys(("row", "before"), (count, wp.vec2i))
-    arrays = {
-        name: workspace.array(f"pair_{name}", *shape_and_type)
-        for name, shape_and_type in elements.items()
-    }
-    pairs = workspace.struct(PairLanes, slots=block_pairs.slots, mask=block_pairs.mask, **arrays)
-    # On a device a thread has one lane of some of a block's pairs: there are few blocks, of many
-    # pairs.
-    parts = 1
-    lane_parts = 1
-    if workspace.has_own_memory:
-        parts = min(max(count // (PAIRS_OF_THREAD * block_count), 1), MOST_PARTS)
-        lane_parts = chunk.lanes
-    part_count = parts * block_count
+    bucket_count = buckets[2]
+    pairs = _pair_lanes(block_pairs, chunk.block_count, workspace)
+    parts, lane_parts = _part_counts(count, chunk, workspace)
+    part_count = parts * chunk.block_count
     end_count = 2 * bucket_count * part_count
     end = workspace.array("bucket_end", end_count, wp.int32)
     part_end = workspace.array(f"{prefix}_cell_end", parts * chunk.cell_count, wp.int32)
     filled = workspace.struct(
         Buckets,
-        of_kinds=of_kinds,
-        kind_count=kind_count,
+        of_kinds=buckets[0],
+        kind_count=buckets[1],
         bucket_count=bucket_count,
         parts=parts,
         part_count=part_count,
         end=end,
         cell_end=part_end,
     )
+    layout = device_model.layout
     bound = workspace.counts.unbounded if block_pairs.bound is None else block_pairs.bound
-    workspace.launch(end_blocks, block_count, [layout.width, count, bound, pairs])
+    workspace.launch(end_blocks, chunk.block_count, [layout.width, count, bound, pairs])
     arguments = [device_model.rows.kind, layout, chunk.cells, pairs, filled]
     workspace.launch(count_lanes, part_count, arguments)
     workspace.launch_scan(part_end, parts * chunk.cell_count)
@@ -289,6 +275,29 @@ def expand(
         pairs,
         f"{prefix}_bucket",
     )
+
+
+def _part_counts(count: int, chunk: Chunk, workspace: Workspace) -> tuple[int, int]:
+    """Numbers of parts of a block's pairs and of its lanes, of which each thread has one.
+
+    On a device a thread has one lane of some of the pairs: there are few blocks, of many pairs.
+    """
+    if not workspace.has_own_memory:
+        return 1, 1
+    return min(max(count // (PAIRS_OF_THREAD * chunk.block_count), 1), MOST_PARTS), chunk.lanes
+
+
+def _pair_lanes(block_pairs: BlockPairs, block_count: int, workspace: Workspace) -> PairLanes:
+    """The pairs of slots with arrays for what `count_lanes` finds of each."""
+    count = block_pairs.count
+    integers = dict.fromkeys(("first", "order"), (count, wp.int32))
+    elements = {**integers, "end": (block_count, wp.int32), "bucket": (count, wp.uint8)}
+    elements |= dict.fromkeys(("row", "before"), (count, wp.vec2i))
+    arrays = {
+        name: workspace.array(f"pair_{name}", *shape_and_type)
+        for name, shape_and_type in elements.items()
+    }
+    return workspace.struct(PairLanes, slots=block_pairs.slots, mask=block_pairs.mask, **arrays)
 
 
 def _bucket_sizes(

@@ -468,3 +468,7 @@ def bound_blocks(shift: int, instances: Instances):
     """One thread per slot of a block: the box around the bounds of its lanes."""
     thread = wp.tid()
     bound_block(instances.bound, thread, 1 << shift, instances.block_box)
+
+
+POSED_SHAPES = (transform_shapes, bound_blocks)
+"""The kernels of `transform_chunk`."""

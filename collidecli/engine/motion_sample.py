@@ -7,13 +7,14 @@ from collidecli.engine.cells import (
     LOWER,
     MAX_SHIFT,
     MIN_LANES,
+    POSED_SHAPES,
     UPPER,
     BlockShape,
     PoseBatch,
     transform_chunk,
 )
 from collidecli.engine.device_model import LANES, DeviceModel
-from collidecli.engine.runtime.workspace import Workspace
+from collidecli.engine.runtime.workspace import Workspace, load_launched
 from collidecli.numerics.poses import compose_poses
 from collidecli.scene.model import Model
 from collidecli.scene.poses import first_worlds
@@ -40,6 +41,7 @@ def sample_bounds(
     shape = (samples, len(model.shapes), 3)
     lower = np.zeros(shape)
     upper = np.zeros(shape)
+    load_launched(POSED_SHAPES, device)
     workspace = Workspace(device, 1 << 62)
     for template, rows in enumerate(device_model.template_rows):
         world = int(np.flatnonzero(model.world_template == template)[0])

@@ -25,7 +25,8 @@ from collidecli.engine.runtime.chunk_counts import ElementCount
 from collidecli.engine.runtime.kernel import kernel
 from collidecli.engine.runtime.native_code import native
 from collidecli.engine.runtime.workspace import Workspace
-from collidecli.scene.contact_columns import FRICTION_SCALE, RIGID_COLUMNS, Column, ContactBlock
+from collidecli.scene.contact_blocks import ContactBlock
+from collidecli.scene.contact_columns import FRICTION_SCALE, RIGID_COLUMNS, Column
 
 PER_THREAD = 256
 """Candidates or contacts of one thread on the CPU: many vectors of lanes."""

@@ -3,12 +3,10 @@ canonical order."""
 
 from __future__ import annotations
 
-import threading
-import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from functools import reduce
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING
 
 import numpy as np
 import warp as wp
@@ -18,12 +16,12 @@ from collidecli.engine.broadphase.choice import BroadPhase
 from collidecli.engine.candidates import KERNELS as EXPANSION
 from collidecli.engine.candidates import CandidateList, counts_of_cells, expand
 from collidecli.engine.cells import (
+    POSED_SHAPES,
     Chunk,
     PoseBatch,
-    bound_blocks,
     transform_chunk,
-    transform_shapes,
 )
+from collidecli.engine.chunk_report import ChunkReport, StageClock
 from collidecli.engine.column_destination import EVERYTHING, ColumnDestination
 from collidecli.engine.contact_record import (
     Candidates,
@@ -33,6 +31,7 @@ from collidecli.engine.contact_record import (
     touching_count,
 )
 from collidecli.engine.device_model import DeviceModel
+from collidecli.engine.group_stage import GroupStage, joining_bytes, rows_within
 from collidecli.engine.joint_kinematics import UNPOSED
 from collidecli.engine.narrowphase.narrow_phase import NarrowPhase
 from collidecli.engine.ordered_contacts import (
@@ -44,197 +43,25 @@ from collidecli.engine.ordered_contacts import (
 )
 from collidecli.engine.runtime.chunk_counts import CountsExceeded, ElementCount, bound_count
 from collidecli.engine.runtime.device_stream import has_own_memory
-from collidecli.engine.runtime.launch_queue import execute_steps
 from collidecli.engine.runtime.sent_columns import send_sections
-from collidecli.engine.runtime.workspace import ChunkTooLarge, Workspace, parts_that_fit
-from collidecli.scene.contact_columns import (
-    HYDRO_PATCHES,
-    PAIR_TABLES,
-    TOUCHES,
+from collidecli.engine.runtime.workspace import (
+    ChunkTooLarge,
+    Workspace,
+    parts_that_fit,
+    queue_kernels,
+)
+from collidecli.scene.contact_blocks import (
     ContactBlock,
-    ContactGroup,
-    GroupRows,
-    consecutive_groups,
     groups_of_parts,
 )
+from collidecli.scene.contact_columns import HYDRO_PATCHES, PAIR_TABLES, TOUCHES, ContactGroup
 
 if TYPE_CHECKING:
     from collidecli.engine.hydroelastic.stage import HydroStage
     from collidecli.engine.reduction import Reduction
 
-ALWAYS = (count_cells, list_contacts, bound_blocks, *EXPANSION, transform_shapes)
-"""Kernels of every pipeline; on the CPU also `execute_steps`."""
-STAGES = ("transforms", "broad_phase", "narrow_phase", "reduction", "order")
-
-
-class GroupStage(Protocol):
-    """Finds the rows of a group beside the rigid contacts, from the instances of a chunk."""
-
-    @property
-    def group(self) -> ContactGroup: ...
-
-    @property
-    def width(self) -> int:
-        """Units of a cell, such as particles, that are independent of each other."""
-        ...
-
-    def issue_part(
-        self, chunk: Chunk, batch: PoseBatch, workspace: Workspace, begin: int, end: int
-    ) -> Callable[[], GroupRows]:
-        """Issues the search for the rows of the units `begin` to `end` of each cell; the function
-        returned waits for them."""
-        ...
-
-    def kernels(self) -> list[wp.Kernel]: ...
-
-
-@runtime_checkable
-class ReducedStage(Protocol):
-    """A stage that keeps some of the rows of a cell. reduced: the rows that are kept of those of
-    all parts of a cell, each of which is reduced."""
-
-    def reduced(self, rows: GroupRows) -> GroupRows: ...
-
-
-@dataclass
-class ChunkReport:
-    """Counts and times of a chunk. seconds: of the clock, per stage of STAGES. processor_seconds:
-    of the thread's processor time. touching_count: candidates with a contact.
-
-    inexact_count: candidates whose depth is an upper bound, since an iteration limit ended the
-    search. missed_count: hydroelastic pairs that overlap and whose surface was not found;
-    missed_pair: the shape rows of the first of them. start: when the chunk began [s], as of
-    time.perf_counter, and thread: the name of its thread; its stages follow each other. compiling:
-    begin and end of each time in which it waited for its colliders' kernels [s], in no stage.
-    parts: the reports of which this is the sum, empty if it is of one chunk. cell_candidates:
-    int64[cells], None unless the pipeline counts them. has_narrow_phase: false where the candidates
-    are the result, of which none is tested.
-    """
-
-    cell_count: int = 0
-    candidate_count: int = 0
-    touching_count: int = 0
-    contact_count: int = 0
-    seconds: dict[str, float] = field(default_factory=lambda: dict.fromkeys(STAGES, 0.0))
-    processor_seconds: dict[str, float] = field(
-        default_factory=lambda: dict.fromkeys(STAGES, 0.0), compare=False
-    )
-    inexact_count: int = 0
-    missed_count: int = 0
-    missed_pair: tuple[int, int] | None = None
-    start: float = field(default=0.0, compare=False)
-    thread: str = field(default="", compare=False)
-    compiling: tuple[tuple[float, float], ...] = field(default=(), compare=False)
-    parts: tuple[ChunkReport, ...] = field(default=(), compare=False)
-    cell_candidates: np.ndarray | None = field(default=None, compare=False)
-    has_narrow_phase: bool = True
-
-    def plus(self, other: ChunkReport) -> ChunkReport:
-        """Sum of both reports; the cells of `other` follow those of this one."""
-        counts = (
-            "cell_count",
-            "candidate_count",
-            "touching_count",
-            "contact_count",
-            "inexact_count",
-            "missed_count",
-        )
-        counts_of_cells = [
-            one.cell_candidates for one in (self, other) if one.cell_candidates is not None
-        ]
-        return ChunkReport(
-            **{name: getattr(self, name) + getattr(other, name) for name in (*counts, "compiling")},
-            seconds=sums(self.seconds, other.seconds),
-            processor_seconds=sums(self.processor_seconds, other.processor_seconds),
-            missed_pair=min(
-                (pair for pair in (self.missed_pair, other.missed_pair) if pair), default=None
-            ),
-            parts=(*(self.parts or (self,)), *(other.parts or (other,))),
-            cell_candidates=np.concatenate(counts_of_cells) if counts_of_cells else None,
-            has_narrow_phase=self.has_narrow_phase and other.has_narrow_phase,
-        )
-
-
-def sums(one: dict[str, float], other: dict[str, float]) -> dict[str, float]:
-    """Sums of the values of equal names."""
-    return {name: value + other[name] for name, value in one.items()}
-
-
-class StageClock:
-    """Adds the times of each stage to the report, including the device's work.
-
-    The moments are marked among the launches, in a device's stream or the CPU's queue, and read by
-    `close`, so that no stage waits. What Python does for later launches of one queue counts for the
-    first stage in it.
-    """
-
-    def __init__(self, report: ChunkReport, workspace: Workspace) -> None:
-        self._report = report
-        self._workspace = workspace
-        report.start = time.perf_counter()
-        report.thread = threading.current_thread().name
-        self._last = workspace.mark()
-        self._ended: list[tuple[str, Any, Any]] = []
-
-    def end(self, stage: str) -> None:
-        now = self._workspace.mark()
-        self._ended.append((stage, self._last, now))
-        self._last = now
-
-    def skip(self) -> None:
-        """Leaves the time since the end of the last stage out."""
-        self._last = self._workspace.mark()
-
-    def close(self) -> None:
-        """Adds the times; all launches are complete."""
-        for stage, begin, end in self._ended:
-            elapsed = self._workspace.time_between(begin, end)
-            self._report.seconds[stage] += elapsed.clock
-            self._report.processor_seconds[stage] += elapsed.processor
-        self._ended.clear()
-
-
-def joining_bytes(result_bytes: int, with_groups: bool = False) -> int:
-    """Memory of parts with `result_bytes` while they are joined: one column is doubled, of rigid
-    contacts under a quarter; of a group, such as the corners of faces, under three quarters."""
-    return result_bytes * (7 if with_groups else 5) // 4
-
-
-def rows_within(
-    stage: GroupStage, device_model: DeviceModel, batch: PoseBatch, memory_limit: int
-) -> GroupRows:
-    """Rows of a group in a batch within `memory_limit` bytes of scratch and result.
-
-    The cells, and the units of one cell, are collided in as few parts as the limit allows. Raises
-    ChunkTooLarge, with the bytes that are needed, where a single unit does not fit.
-    """
-    name = stage.group.name
-    result_bytes = 0
-
-    def of_cells(first: int, last: int) -> GroupRows:
-        cells = replace(batch, first_cell=batch.first_cell + first, cell_count=last - first)
-
-        def of_units(begin: int, end: int) -> GroupRows:
-            nonlocal result_bytes
-            left = memory_limit - joining_bytes(result_bytes, with_groups=True)
-            workspace = Workspace(device_model.device, left, exact=True)
-            try:
-                chunk = transform_chunk(device_model, cells, workspace)
-                rows = stage.issue_part(chunk, cells, workspace, begin, end)()
-            except ChunkTooLarge as too_large:
-                raise ChunkTooLarge(memory_limit - left + too_large.needed) from None
-            result_bytes += rows.nbytes
-            return rows
-
-        if cells.cell_count > 1:
-            return of_units(0, stage.width)
-        parts = [{name: part} for part in parts_that_fit(stage.width, of_units)]
-        rows = groups_of_parts(parts)[name]
-        return stage.reduced(rows) if isinstance(stage, ReducedStage) else rows
-
-    return consecutive_groups(
-        [{name: part} for part in parts_that_fit(batch.cell_count, of_cells)]
-    )[name]
+ALWAYS = (count_cells, list_contacts, *EXPANSION, *POSED_SHAPES)
+"""Kernels of every pipeline; beside those of the queue."""
 
 
 def joined_parts(parts: list[ContactBlock]) -> ContactBlock:
@@ -574,8 +401,12 @@ class CollisionPipeline:
     def kernels(self) -> list[wp.Kernel]:
         """All kernels of this pipeline, by increasing compile time."""
         on_device = has_own_memory(self.device_model.device)
-        kernels = _device_kernels() if on_device else [execute_steps]
-        kernels += [*ALWAYS, CONTACT_ROWS[np.dtype(self.float_type)].kernel]
+        kernels = _device_kernels() if on_device else []
+        kernels += [
+            *queue_kernels(self.device_model.device),
+            *ALWAYS,
+            CONTACT_ROWS[np.dtype(self.float_type)].kernel,
+        ]
         kernels += self._kernels_of_pairs()
         kernels += [keep_deepest] if self.narrow_phase.max_contacts_per_pair else []
         kernels += [] if self.reduction is None else self.reduction.kernels()

@@ -19,7 +19,7 @@ from collidecli.engine.broadphase.choice import (
     choose_broad_phase,
     new_broad_phase,
 )
-from collidecli.engine.cells import bound_blocks, transform_shapes
+from collidecli.engine.cells import POSED_SHAPES
 from collidecli.engine.device_model import DeviceModel, kinds_of, type_of_kind, upload_model
 from collidecli.engine.narrowphase.collider_factory import needed_colliders
 from collidecli.engine.narrowphase.narrow_phase import NarrowPhase
@@ -27,8 +27,8 @@ from collidecli.engine.option_warnings import no_effect_notes
 from collidecli.engine.pipeline import ALWAYS, CollisionPipeline
 from collidecli.engine.runtime.device_stream import has_own_memory, keep_freed_memory, uploading
 from collidecli.engine.runtime.kernel_loader import begin_loading, load_kernels
-from collidecli.engine.runtime.launch_queue import execute_steps
 from collidecli.engine.runtime.warp_start import initialize, one_at_a_time
+from collidecli.engine.runtime.workspace import load_launched, queue_kernels
 from collidecli.errors import InputError
 from collidecli.scene.allowed_pairs import allowed_pairs
 from collidecli.scene.distinct_values import distinct
@@ -38,8 +38,8 @@ from collidecli.scene.options import ContactOptions, EngineOptions
 
 if TYPE_CHECKING:
     from collidecli.engine.geometry.sdf_construction import FieldStore
+    from collidecli.engine.group_stage import GroupStage
     from collidecli.engine.hydroelastic.stage import HydroStage
-    from collidecli.engine.pipeline import GroupStage
     from collidecli.engine.reduction import Reduction
 
 
@@ -62,7 +62,34 @@ def load_ahead(device: wp.Device) -> None:
     """Starts to compile and load the kernels of every run on the CPU, whose cores are idle while a
     scene is read."""
     if not has_own_memory(device):
-        begin_loading([execute_steps, *ALWAYS], device)
+        begin_loading([*queue_kernels(device), *ALWAYS], device)
+
+
+def _listed_pairs(device_model: DeviceModel, options: EngineOptions) -> list[np.ndarray] | None:
+    """The pairs of each template that may touch; None of wide templates where no option needs
+    them listed."""
+    is_needed = options.broad_phase == "explicit" or options.pipeline == "standard"
+    if device_model.layout.width > ENUMERATED_SHAPES and not is_needed:
+        return None
+    return [allowed_pairs(device_model.model, t) for t in range(device_model.template_count)]
+
+
+def _first_kernels(pipeline: CollisionPipeline) -> list[wp.Kernel]:
+    """The kernels that a pipeline loads before its first chunk.
+
+    Colliders, last in the list of all, compile longest: they are first here, so that no core is
+    idle at the end.
+    """
+    later = (
+        [
+            collider.kernel
+            for collider in pipeline.narrow_phase.table.colliders
+            if collider.sub_pair_kernels is None
+        ]
+        if pipeline.on_demand
+        else []
+    )
+    return [kernel for kernel in pipeline.kernels()[::-1] if kernel not in later]
 
 
 @one_at_a_time
@@ -88,16 +115,10 @@ def build_pipeline(
     """
     with uploading(device):
         device_model = upload_model(contact_options.apply(model), device)
-        widest = device_model.layout.width
-        wanted = options.broad_phase == "explicit" or options.pipeline == "standard"
-        template_pairs = pair_counts = None
         begin = time.perf_counter()
-        if widest <= ENUMERATED_SHAPES or wanted:
-            template_pairs = [
-                allowed_pairs(device_model.model, t) for t in range(device_model.template_count)
-            ]
-            pair_counts = [len(pairs) for pairs in template_pairs]
+        template_pairs = _listed_pairs(device_model, options)
         listing_seconds = time.perf_counter() - begin
+        pair_counts = None if template_pairs is None else [len(pairs) for pairs in template_pairs]
         choice = choose_broad_phase(model, options, pair_counts)
         hydro = hydro_shapes(device_model.model, contact_options)
         method = "touch" if contact_options.touch_only else contact_options.narrow_phase
@@ -118,14 +139,7 @@ def build_pipeline(
             listing_seconds,
             candidates_only=no_narrow_phase,
         )
-    # Colliders, last in the list, compile longest: they start first, so that no core is idle at the
-    # end.
-    later = (
-        [collider.kernel for collider in table.colliders if collider.sub_pair_kernels is None]
-        if pipeline.on_demand
-        else []
-    )
-    load_kernels([kernel for kernel in pipeline.kernels()[::-1] if kernel not in later], device)
+    load_kernels(_first_kernels(pipeline), device)
     with uploading(device):
         pipeline.narrow_phase.measure_surfaces()
     return pipeline, choice
@@ -201,15 +215,8 @@ def sweep_stages(
 def load_stages(stages: Sequence[GroupStage], device: wp.Device) -> None:
     """Compiles and loads the kernels with which `rows_within` finds the rows of stages without a
     pipeline."""
-    queue = [] if has_own_memory(device) else [execute_steps]
-    load_kernels(
-        [
-            *queue,
-            transform_shapes,
-            bound_blocks,
-            *(kernel for stage in stages for kernel in stage.kernels()),
-        ],
-        device,
+    load_launched(
+        [*POSED_SHAPES, *(kernel for stage in stages for kernel in stage.kernels())], device
     )
 
 

@@ -15,6 +15,7 @@ import numpy as np
 import warp as wp
 
 from collidecli.engine.cells import PoseBatch
+from collidecli.engine.chunk_report import ChunkReport
 from collidecli.engine.chunk_sizes import (
     IN_FLIGHT,
     ON_CPU,
@@ -28,7 +29,7 @@ from collidecli.engine.chunk_sizes import (
     whole_blocks,
     worker_memory,
 )
-from collidecli.engine.pipeline import ChunkReport, CollisionPipeline
+from collidecli.engine.pipeline import CollisionPipeline
 from collidecli.engine.runtime.device_stream import (
     PageLockedPool,
     free_device_memory,
@@ -36,7 +37,7 @@ from collidecli.engine.runtime.device_stream import (
 )
 from collidecli.engine.runtime.workspace import ChunkTooLarge, Workspace, parts_that_fit
 from collidecli.errors import InputError
-from collidecli.scene.contact_columns import ContactBlock, consecutive_groups
+from collidecli.scene.contact_blocks import ContactBlock, consecutive_groups
 from collidecli.scene.pose_memory import Allocate, poses_in
 from collidecli.system import processor_count
 from collidecli.wording import memory

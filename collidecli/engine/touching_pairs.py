@@ -19,13 +19,8 @@ from collidecli.engine.ordered_contacts import (
 from collidecli.engine.runtime.chunk_counts import ElementCount
 from collidecli.engine.runtime.kernel import kernel
 from collidecli.engine.runtime.workspace import Workspace
-from collidecli.scene.contact_columns import (
-    RIGID_COLUMNS,
-    TOUCHES,
-    ContactBlock,
-    GroupRows,
-    no_columns,
-)
+from collidecli.scene.contact_blocks import ContactBlock, GroupRows, no_columns
+from collidecli.scene.contact_columns import RIGID_COLUMNS, TOUCHES
 
 
 @kernel

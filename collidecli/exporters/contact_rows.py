@@ -10,7 +10,7 @@ import numpy as np
 from collidecli.errors import InputError
 from collidecli.scene.contact_columns import KIND_UNKNOWN, Column
 from collidecli.scene.episodes import row_names
-from collidecli.storage.contact_sets.row_rules import check_body_rows
+from collidecli.storage.contact_sets.readable_rows import check_body_rows
 from collidecli.storage.flat_tables import TableColumn, cell_columns
 
 if TYPE_CHECKING:

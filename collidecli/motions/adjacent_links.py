@@ -11,8 +11,7 @@ from collidecli.analysis.summary import touches_of
 from collidecli.engine.device_model import bounding_radius
 from collidecli.motions.loaded_scene import LoadedScene
 from collidecli.scene.allowed_pairs import are_allowed
-from collidecli.scene.contact_columns import ContactBlock
-from collidecli.scene.distinct_values import distinct
+from collidecli.scene.contact_blocks import ContactBlock
 from collidecli.scene.kinematics import ArticulationKinematics
 from collidecli.wording import count
 
@@ -93,8 +92,9 @@ class FlushLinks:
 
 
 def _keys_of_adjacent_shapes(scene: LoadedScene) -> np.ndarray:
-    """int64[n], sorted: the pairs of shapes of adjacent links that may touch, as shape0 * number of
-    shapes + shape1, the smaller first. Most robots have none, as filters of joints forbid them."""
+    """int64[n], ascending: the pairs of shapes of adjacent links that may touch, as shape0 * number
+    of shapes + shape1, the smaller first. Most robots have none, as filters of joints forbid them.
+    """
     shapes = scene.model.shapes
     sources = scene.template_import(shapes.template)
     of_link: dict[tuple[int, str], list[int]] = {}
@@ -109,6 +109,6 @@ def _keys_of_adjacent_shapes(scene: LoadedScene) -> np.ndarray:
             for one, other in adjacent_bodies(tree, known):
                 rows = np.meshgrid(of_link[source, one], of_link[source, other])
                 keys.append((rows[0] * len(shapes) + rows[1])[rows[0] < rows[1]])
-    key = distinct(np.concatenate(keys))
+    key = np.sort(np.concatenate(keys))
     pairs = np.stack(np.divmod(key, max(1, len(shapes))), axis=1)
     return key[are_allowed(scene.model, pairs)]

@@ -19,7 +19,7 @@ from collidecli.engine.runtime.kernel_loader import load_kernels
 from collidecli.engine.runtime.warp_internals import struct_rows
 from collidecli.engine.runtime.workspace import Workspace
 from collidecli.numerics.poses import rotated
-from collidecli.scene.contact_columns import ContactBlock
+from collidecli.scene.contact_blocks import ContactBlock
 from collidecli.scene.mixing import ContactMixing
 from collidecli.scene.model import Model
 from collidecli.scene.options import ContactOptions

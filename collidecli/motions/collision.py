@@ -18,10 +18,11 @@ from collidecli.analysis.contact_tracking import ContactTracker
 from collidecli.analysis.summary import touches_of
 from collidecli.engine.broadphase.choice import BroadPhaseChoice
 from collidecli.engine.cells import MAX_SHIFT, PoseBatch
+from collidecli.engine.chunk_report import ChunkReport
 from collidecli.engine.chunk_sizes import default_memory_limit, first_batch_cells
 from collidecli.engine.column_destination import ColumnDestination, KeptColumns
 from collidecli.engine.joint_kinematics import begin_loading_kinematics
-from collidecli.engine.pipeline import ChunkReport, CollisionPipeline
+from collidecli.engine.pipeline import CollisionPipeline
 from collidecli.engine.pipeline_build import build_pipeline
 from collidecli.engine.runtime.device_stream import has_own_memory
 from collidecli.engine.runtime.kernel_cache import result_notes
@@ -45,15 +46,18 @@ from collidecli.motions.memory_shares import (
 )
 from collidecli.motions.scene_cache import SceneCache
 from collidecli.motions.timing import TimingReport
-from collidecli.scene.contact_columns import RIGID_COLUMNS, Column, ContactBlock
+from collidecli.scene.contact_blocks import ContactBlock
+from collidecli.scene.contact_columns import RIGID_COLUMNS, Column
 from collidecli.scene.distinct_values import distinct
 from collidecli.scene.joint_poses import HasJointPoses, JointPoses
 from collidecli.scene.model import Model
+from collidecli.scene.model_source import SourceOfSet
 from collidecli.scene.motion import Motion, episodes_in, recorded_particles, time_unit
 from collidecli.scene.options import ContactOptions, EngineOptions
 from collidecli.scene.pose_memory import Allocate, poses_in
 from collidecli.scene.shape_switches import refuse_switches, switches_of
 from collidecli.storage.compiled_loops import use_compiled
+from collidecli.storage.contact_sets.header import SCENE_KIND
 from collidecli.storage.contact_sets.writer import ContactWriter
 from collidecli.storage.field_cache import FieldCache
 from collidecli.storage.process_activity import reading
@@ -275,13 +279,13 @@ def _check_swept_motion(motion: Motion) -> None:
 
 
 def contact_writer(
-    path: str, model: Model, motion: Motion, scene: tuple[str, str], config: str, **options: Any
+    path: str, model: Model, motion: Motion, scene: SourceOfSet, config: str, **options: Any
 ) -> ContactWriter:
-    """A writer of the contacts of a model in motion. scene: name and SHA-256. config: JSON.
-    options: of the writer."""
+    """A writer of the contacts of a model in motion. config: JSON. options: of the writer."""
     attributes = {
-        "scene": scene[0],
-        "scene_sha256": scene[1],
+        "scene": scene.name,
+        "scene_sha256": scene.sha256,
+        SCENE_KIND: scene.kind,
         "trajectory_sha256": motion.sha256,
         "config": config,
     }

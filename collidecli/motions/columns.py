@@ -15,12 +15,12 @@ from collidecli.analysis.soft_motion import soft_motion_columns
 from collidecli.analysis.summary import TOUCH_COLUMNS
 from collidecli.errors import InputError
 from collidecli.motions.exact_gradients import ExactGradients
+from collidecli.scene.contact_blocks import ContactBlock
 from collidecli.scene.contact_columns import (
     MOTION_COLUMNS,
     SOFT_CONTACTS,
     SOFT_MOTION_COLUMNS,
     Column,
-    ContactBlock,
     ContactGroup,
 )
 from collidecli.scene.mixing import OptionalColumns

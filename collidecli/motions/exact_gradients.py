@@ -11,7 +11,7 @@ import warp as wp
 from collidecli.analysis.cell_poses import body_poses, shape_poses
 from collidecli.analysis.contact_motion import FramePoses, is_differentiable, least_rows
 from collidecli.engine.device_model import bounding_radius, kinds_of
-from collidecli.scene.contact_columns import ContactBlock
+from collidecli.scene.contact_blocks import ContactBlock
 from collidecli.scene.model import Model
 
 if TYPE_CHECKING:

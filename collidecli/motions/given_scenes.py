@@ -12,7 +12,6 @@ import numpy as np
 from collidecli.elapsed import Elapsed
 from collidecli.motions.loaded_scene import LoadedScene
 from collidecli.scene.model import Model
-from collidecli.scene.model_source import model_sha256
 from collidecli.scene.motion import Motion
 from collidecli.scene.sensors import Chosen, DeclaredSensors, any_sensor
 
@@ -89,4 +88,4 @@ def given_scene(given: GivenScene) -> LoadedScene:
     model = given.model
     imported = GivenImport(given.motion)
     worlds = (0,) * model.world_count
-    return LoadedScene(model, "", model_sha256(model), (imported,), (), worlds)
+    return LoadedScene(model, "", "", (imported,), (), worlds)

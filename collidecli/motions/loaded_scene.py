@@ -27,21 +27,26 @@ if TYPE_CHECKING:
 class LoadedScene:
     """One or several scene files as a model.
 
-    name: file names, joined with a space; "" of a model that was given. sha256: of every file of
-    the scene, in order. imports: importer's result of each scene. world_import: index of each
-    world's scene in `imports`. recording: open recording, which the motion closes; None for the
-    scene's own animation or resting pose. ignores_particles: the scene has particles, which were
-    taken from the model on request.
+    name: file names, joined with a space; "" of a model that was given. files_sha256: of every
+    file of the scene, in order; "" of a model that was given. imports: importer's result of each
+    scene. world_import: index of each world's scene in `imports`. recording: open recording, which
+    the motion closes; None for the scene's own animation or resting pose. ignores_particles: the
+    scene has particles, which were taken from the model on request.
     """
 
     model: Model
     name: str
-    sha256: str
+    files_sha256: str
     imports: tuple[SceneImport, ...]
     warnings: tuple[str, ...]
     world_import: tuple[int, ...] = ()
     recording: Recording | None = None
     ignores_particles: bool = False
+
+    @property
+    def sha256(self) -> str:
+        """SHA-256 of the scene's files, or that of the model's values, at the first access."""
+        return self.files_sha256 or self.model.sha256
 
     @cached_property
     def shape_bodies(self) -> tuple[str, ...]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from collidecli.errors import InputError
 from collidecli.motions.loaded_scene import LoadedScene
 from collidecli.motions.scenes import load_scene, recorded_options
-from collidecli.scene.model_source import BUILT_MODEL, SCENE_CONTENT, is_model_name
+from collidecli.scene.model_source import BUILT_MODEL, MODEL, SCENE_CONTENT
 from collidecli.scene.options import SceneOptions
 from collidecli.storage.contact_sets.reader import ContactSet
 
@@ -21,7 +21,7 @@ SAME_SCENE = "give the scene as it was at the run, with every file that it refer
 def loaded_scene(contacts: ContactSet, path: str) -> LoadedScene:
     """The scene at `path`, read with the options of the run. Raises InputError for another scene
     than the run's."""
-    if is_model_name(contacts.scene):
+    if contacts.scene_kind == MODEL:
         what = f"the contact set is of {contacts.scene or BUILT_MODEL}, not of a scene file"
         raise InputError(what, contacts.path, "run the scene file, and export that contact set")
     if " " in contacts.scene and os.path.basename(path) != contacts.scene:

@@ -227,7 +227,7 @@ def _imported_scene(
     scene = LoadedScene(model, name, "", tuple(imports), warnings, world_import)
     # before the hash, so that a file of pairs that cannot be read is refused by its reader
     scene = with_chosen_pairs(scene, options)
-    return replace(scene, sha256=scene_hash(imports, options))
+    return replace(scene, files_sha256=scene_hash(imports, options))
 
 
 def _filter_files(options: SceneOptions) -> tuple[str, ...]:
@@ -366,7 +366,7 @@ def _compiled_scene(request: SceneRequest, embedded: EmbeddedScenes, path: str) 
     scene = LoadedScene(model, name, "", tuple(imports), warnings, world_import)
     # before the hash, so that a file of pairs that cannot be read is refused by its reader
     scene = with_chosen_pairs(scene, options)
-    return replace(scene, sha256=scene_hash(imports, options))
+    return replace(scene, files_sha256=scene_hash(imports, options))
 
 
 def recorded_options(contacts: ContactSet, kind: type[Options]) -> Options:

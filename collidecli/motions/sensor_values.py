@@ -18,7 +18,8 @@ from collidecli.engine.chunk_sizes import default_memory_limit
 from collidecli.engine.distances.pairs import PairDistances
 from collidecli.engine.scheduler import processing_threads
 from collidecli.errors import InputError
-from collidecli.motions.clearance import Clearance, Items
+from collidecli.motions.clearance import Clearance
+from collidecli.motions.clearance_items import Items
 from collidecli.motions.collision import prepare_collision
 from collidecli.motions.loaded_scene import LoadedScene
 from collidecli.motions.placed_sensors import DistanceColumn, InsideColumn, PlacedSensors
@@ -29,7 +30,7 @@ from collidecli.motions.timing import TimingReport
 from collidecli.numerics.poses import compose_poses, inverse_poses, moved_points
 from collidecli.results.result import Progress
 from collidecli.scene.allowed_pairs import allowed_pairs, pair_lengths
-from collidecli.scene.contact_columns import ContactBlock
+from collidecli.scene.contact_blocks import ContactBlock
 from collidecli.scene.distinct_values import distinct
 from collidecli.scene.model import GLOBAL_TEMPLATE, Model
 from collidecli.scene.motion import Motion, episodes_in

@@ -11,7 +11,7 @@ from collidecli.errors import InputError
 from collidecli.importers.recordings.files import recording_files
 from collidecli.motions.loaded_scene import LoadedScene
 from collidecli.motions.scenes import MUJOCO_ENDINGS, USD_ENDINGS, load_scene, recorded_options
-from collidecli.scene.model_source import BUILT_MODEL, SCENE_CONTENT, is_model_name
+from collidecli.scene.model_source import BUILT_MODEL, MODEL, SCENE_CONTENT
 from collidecli.scene.motion import Motion
 from collidecli.scene.options import RecordingOptions, SceneOptions
 from collidecli.storage.contact_sets.reader import ContactSet
@@ -63,7 +63,7 @@ def find_sources(
     """
     if alone:
         return _without(contacts)
-    if is_model_name(contacts.scene) and not scene:
+    if contacts.scene_kind == MODEL and not scene:
         return _without_model(contacts)
     folders = _folders(contacts.path)
     places = _scene_folders(contacts)
@@ -110,7 +110,7 @@ def found_scene(contacts: ContactSet, given: str = "") -> FoundScene:
     carries is not searched for.
     """
     shown = contacts.scene
-    if is_model_name(shown):
+    if contacts.scene_kind == MODEL:
         return FoundScene(None, reason=NO_FILE)
     folders = [Path(given)] if os.path.isdir(given) else _scene_folders(contacts)
     reason = f"{shown} is not in {given}" if given else ""

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from collidecli.elapsed import Elapsed
-from collidecli.engine.pipeline import STAGES, ChunkReport
+from collidecli.engine.chunk_report import STAGES, ChunkReport
 from collidecli.motions.machine import peak_memory
 from collidecli.wording import plural
 

@@ -11,7 +11,7 @@ import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from collidecli.engine.pipeline import STAGES, ChunkReport
+from collidecli.engine.chunk_report import STAGES, ChunkReport
 from collidecli.results.outputs import write_output
 
 if TYPE_CHECKING:

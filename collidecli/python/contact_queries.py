@@ -39,7 +39,7 @@ from collidecli.scene.episodes import row_names
 from collidecli.scene.motion import check_seconds
 from collidecli.scene.patterns import listed
 from collidecli.storage.contact_sets import reader
-from collidecli.storage.contact_sets.row_rules import check_has_contacts, check_shape_rows
+from collidecli.storage.contact_sets.readable_rows import check_has_contacts, check_shape_rows
 from collidecli.storage.contact_sets.selected import SelectedContacts, kept_items
 from collidecli.verbs.events.events import leading
 from collidecli.verbs.export.request import ExportRequest

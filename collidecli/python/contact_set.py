@@ -14,13 +14,8 @@ from collidecli.errors import InputError
 from collidecli.html_tables import html_table
 from collidecli.python.contact_queries import ContactQueries
 from collidecli.scene.arguments import python_methods
-from collidecli.scene.contact_columns import (
-    RIGID_COLUMNS,
-    ContactBlock,
-    GroupRows,
-    group_words,
-    groups_of_cells,
-)
+from collidecli.scene.contact_blocks import ContactBlock, GroupRows, groups_of_cells
+from collidecli.scene.contact_columns import RIGID_COLUMNS, group_words
 from collidecli.scene.motion import SECOND
 from collidecli.scene.options import changed_options
 from collidecli.scene.particle_objects import ParticleObjects

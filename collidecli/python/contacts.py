@@ -24,19 +24,12 @@ from collidecli.python.contact_set import Contacts, ContactSet
 from collidecli.python.option_parameters import NEWTONS, option_parameters, with_options
 from collidecli.python.progress import ShowProgress, reported_blocks, shown_progress
 from collidecli.results.result import Progress
-from collidecli.scene import contact_columns
+from collidecli.scene import contact_blocks
 from collidecli.scene.arguments import python_call
-from collidecli.scene.contact_columns import (
-    PAIR_TABLES,
-    RIGID_COLUMNS,
-    Column,
-    ContactBlock,
-    ContactGroup,
-    GroupRows,
-    no_columns,
-)
+from collidecli.scene.contact_blocks import ContactBlock, GroupRows, no_columns
+from collidecli.scene.contact_columns import PAIR_TABLES, RIGID_COLUMNS, Column, ContactGroup
 from collidecli.scene.model import Model
-from collidecli.scene.model_source import model_name, model_sha256
+from collidecli.scene.model_source import SourceOfSet
 from collidecli.scene.motion import Motion, RestingMotion
 from collidecli.scene.options import ContactOptions, EngineOptions, declared_options
 from collidecli.scene.particle_objects import ParticleObjects
@@ -255,9 +248,9 @@ def _writer_of(
     """A writer of contacts. scene: of `of_collision`; a model is hashed only here. config: options
     of the contacts, for a model."""
     if scene is None:
-        found = model_name(source), model_sha256(source)
+        found = SourceOfSet.of("", source.sha256, source)
     else:
-        found = scene.name, scene.sha256
+        found = SourceOfSet.of(scene.name, scene.sha256, source)
         config = scene.config
     return contact_writer(path, scene=found, config=config, **options)
 
@@ -337,7 +330,7 @@ def motion_of(
 def merged_contacts(blocks: Iterable[ContactBlock], frame_count: int, world_count: int) -> Contacts:
     """Contacts of all cells from blocks in the order of cells; the blocks are consumed."""
     kept = list(blocks)
-    groups = contact_columns.consecutive_groups([block.groups for block in kept])
+    groups = contact_blocks.consecutive_groups([block.groups for block in kept])
     counts = np.concatenate([block.cell_counts for block in kept])
     columns = {}
     for name in list(kept[0].columns):

@@ -13,7 +13,8 @@ from collidecli.python.contact_set import Contacts, ContactSet
 from collidecli.python.device_contacts import DeviceContacts
 from collidecli.python.progress import ShowProgress
 from collidecli.results.result import Progress
-from collidecli.scene.contact_columns import Column, ContactBlock, ContactGroup
+from collidecli.scene.contact_blocks import ContactBlock
+from collidecli.scene.contact_columns import Column, ContactGroup
 from collidecli.scene.model import Model
 from collidecli.scene.motion import Motion
 from collidecli.scene.options import ContactOptions, EngineOptions

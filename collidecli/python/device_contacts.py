@@ -22,7 +22,8 @@ from collidecli.motions.timing import TimingReport
 from collidecli.python.progress import reported_blocks
 from collidecli.results.result import Progress
 from collidecli.scene.arguments import python_methods
-from collidecli.scene.contact_columns import PAIR_TABLES, RIGID_COLUMNS, ContactBlock, group_words
+from collidecli.scene.contact_blocks import ContactBlock
+from collidecli.scene.contact_columns import PAIR_TABLES, RIGID_COLUMNS, group_words
 from collidecli.scene.motion import Motion, episodes_in
 from collidecli.scene.shape_switches import switches_of
 from collidecli.wording import did_you_mean, numbered

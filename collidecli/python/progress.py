@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from typing import cast
 
 from collidecli.results.result import Progress
-from collidecli.scene.contact_columns import ContactBlock
+from collidecli.scene.contact_blocks import ContactBlock
 
 ShowProgress = bool | Callable[[int, int], None]
 """True shows a bar; a function is called with the number of frames done and of all frames."""

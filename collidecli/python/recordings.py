@@ -64,8 +64,8 @@ class RecordingFile:
         an entry per frame, `motion.read(range(a, b))` are poses float64[frames, worlds, bodies, 7],
         x y z qx qy qz qw; close the motion.
         """
-        model, motion, _ = loaded_with_warnings(scene_request(scene, self.path, options))
-        return model, motion
+        loaded, motion = loaded_with_warnings(scene_request(scene, self.path, options))
+        return loaded.model, motion
 
 
 @python_call

@@ -13,6 +13,7 @@ import numpy as np
 
 from collidecli.errors import InputError
 from collidecli.motions.given_scenes import GivenScene
+from collidecli.motions.loaded_scene import LoadedScene
 from collidecli.motions.requests import EngineRequest
 from collidecli.motions.scenes import scene_in_motion
 from collidecli.python.contacts import entry_texts, motion_of
@@ -119,10 +120,9 @@ def source_request(
 
 def loaded_with_warnings(
     request: EngineRequest,
-) -> tuple[Model, Motion, tuple[str, str]]:
-    """The model and the motion of a request, and name and SHA-256 of the scene's files, the name ""
-    for a model; warnings about them become Python's."""
+) -> tuple[LoadedScene, Motion]:
+    """The scene and the motion of a request; warnings about them become Python's."""
     scene, motion = scene_in_motion(request)
     for text in (*scene.warnings, *motion.warnings):
         warnings.warn(text, stacklevel=4)
-    return scene.model, motion, (scene.name, scene.sha256)
+    return scene, motion

@@ -10,7 +10,7 @@ import numpy as np
 
 from collidecli.analysis.totals import TOUCHES
 from collidecli.engine.device_model import DeviceModel, upload_model
-from collidecli.engine.pipeline import rows_within
+from collidecli.engine.group_stage import rows_within
 from collidecli.engine.pipeline_build import find_device, load_stages, sweep_stages
 from collidecli.exporters.dense_columns import AXES, NamedColumns
 from collidecli.motions.collision import check_frames, pose_batches
@@ -28,13 +28,8 @@ from collidecli.python.scenes import (
     source_request,
 )
 from collidecli.scene.arguments import checked_metres, python_call
-from collidecli.scene.contact_columns import (
-    SELF_SWEEP,
-    SOFT_SWEEP,
-    SWEEP,
-    GroupRows,
-    consecutive_groups,
-)
+from collidecli.scene.contact_blocks import GroupRows, consecutive_groups
+from collidecli.scene.contact_columns import SELF_SWEEP, SOFT_SWEEP, SWEEP
 from collidecli.scene.model import Model
 from collidecli.scene.motion import Motion
 from collidecli.scene.option_values import DEFAULT_SWEEP_TOLERANCE
@@ -236,9 +231,9 @@ def sweep(
     tolerance = checked_metres(tolerance, "tolerance")
     check_sweep_tolerance(tolerance, "tolerance", "sweep")
     request = source_request(EngineRequest, scene, recording, options)
-    model, motion, _ = loaded_with_warnings(request)
+    loaded, motion = loaded_with_warnings(request)
     with closing(motion):
-        return _swept(model, motion, request, tolerance)
+        return _swept(loaded.model, motion, request, tolerance)
 
 
 def _swept(model: Model, motion: Motion, request: EngineRequest, tolerance: float) -> Sweep:

@@ -15,9 +15,7 @@ from collidecli.engine.device_model import DeviceModel
 from collidecli.exporters.dense_columns import NamedColumns
 from collidecli.motions.requests import EngineRequest
 from collidecli.python.scenes import MotionSource, SceneSource
-from collidecli.scene.contact_columns import (
-    GroupRows,
-)
+from collidecli.scene.contact_blocks import GroupRows
 from collidecli.scene.model import Model
 from collidecli.scene.motion import Motion
 from collidecli.scene.option_values import DEFAULT_SWEEP_TOLERANCE

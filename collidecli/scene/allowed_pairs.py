@@ -24,6 +24,11 @@ def allowed_pairs(model: Model, template: int) -> np.ndarray:
     return np.concatenate([np.zeros((0, 2), np.int32), *_pair_blocks(model, template, True)])
 
 
+def allowed_blocks(model: Model, template: int) -> Iterator[np.ndarray]:
+    """Yields int32[K, 2]: the pairs of `allowed_pairs`, some rows of the model at a time."""
+    return _pair_blocks(model, template, True)
+
+
 def has_pairs(model: Model) -> bool:
     """Whether any pair of shapes may touch, in any world."""
     templates = range(int(model.world_template.max(initial=0)) + 1)
@@ -38,7 +43,10 @@ def are_allowed(model: Model, pairs: np.ndarray) -> np.ndarray:
     may = pair_filter.class_table[classes[:, 0], classes[:, 1]]
     key = pairs[:, 0].astype(np.int64) * count + pairs[:, 1]
     for listed, value in ((pair_filter.excluded, False), (pair_filter.forced, True)):
-        may[np.isin(key, listed[:, 0].astype(np.int64) * count + listed[:, 1])] = value
+        of_listed = np.sort(listed[:, 0].astype(np.int64) * count + listed[:, 1])
+        if len(of_listed):
+            at = np.minimum(np.searchsorted(of_listed, key), len(of_listed) - 1)
+            may[of_listed[at] == key] = value
     return may
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from collidecli.scene.contact_columns import ContactBlock, groups_without_cells
+from collidecli.scene.contact_blocks import ContactBlock, groups_without_cells
 
 UNNAMED = "the table"
 """Name of the one episode that files written before have of a recording without demonstrations,

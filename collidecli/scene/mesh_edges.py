@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from collidecli.numerics.products import dot, norm
+from collidecli.scene.connected_parts import connected_parts
 from collidecli.scene.distinct_values import distinct, numbered
 from collidecli.scene.mesh_crossings import winding_at
 
@@ -71,9 +72,6 @@ def joined_faces(
 
     pairs: int64[n, 2], further connected triangles.
     """
-    from scipy.sparse import coo_matrix
-    from scipy.sparse.csgraph import connected_components
-
     side = np.flatnonzero(joins[edges.side_edge])
     size = len(face) + len(edges.count)
     row = side // 3
@@ -81,17 +79,7 @@ def joined_faces(
     if pairs is not None:
         row = np.concatenate([row, pairs[:, 0]])
         col = np.concatenate([col, pairs[:, 1]])
-    links = coo_matrix((np.ones(len(row), np.int8), (row, col)), shape=(size, size))
-    label = connected_components(links, directed=False)[1][: len(face)]
-    return in_order(label)
-
-
-def in_order(label: np.ndarray) -> np.ndarray:
-    """int64[n]: labels renumbered from 0 in the order of their first use."""
-    _, first, inverse = np.unique(label, return_index=True, return_inverse=True)
-    number = np.empty(len(first), np.int64)
-    number[np.argsort(first, kind="stable")] = np.arange(len(first))
-    return number[inverse.reshape(-1)]
+    return connected_parts(row, col, size)[: len(face)]
 
 
 def bodies_of(vertex: np.ndarray, face: np.ndarray, edges: Edges) -> np.ndarray:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from collidecli.numerics.products import norm
+from collidecli.scene.connected_parts import connected_parts
 from collidecli.scene.distinct_values import distinct
 from collidecli.scene.mesh_edges import edges_of, is_balanced, joined_faces, turned_outwards
 from collidecli.wording import plural
@@ -199,8 +200,6 @@ def _welded(vertex: np.ndarray, face: np.ndarray, edges: Edges) -> tuple[np.ndar
     open_side = np.flatnonzero(edges.balance[edges.side_edge] != 0)
     if not len(open_side):
         return face, 0
-    from scipy.sparse import coo_matrix
-    from scipy.sparse.csgraph import connected_components
     from scipy.spatial import KDTree
 
     ends = np.concatenate(
@@ -212,10 +211,7 @@ def _welded(vertex: np.ndarray, face: np.ndarray, edges: Edges) -> tuple[np.ndar
     pairs = KDTree(vertex[rim]).query_pairs(WELD * extent, output_type="ndarray")
     if not len(pairs):
         return face, 0
-    links = coo_matrix(
-        (np.ones(len(pairs), np.int8), (pairs[:, 0], pairs[:, 1])), shape=(len(rim), len(rim))
-    )
-    label = connected_components(links, directed=False)[1]
+    label = connected_parts(pairs[:, 0], pairs[:, 1], len(rim))
     _, first, inverse = np.unique(label, return_index=True, return_inverse=True)
     number = np.arange(len(vertex))
     number[rim] = rim[first[inverse.reshape(-1)]]
@@ -253,9 +249,6 @@ def _agreeing(
 
     Yields nothing if an edge has an odd number of sides, or if a part is not orientable.
     """
-    from scipy.sparse import coo_matrix
-    from scipy.sparse.csgraph import connected_components
-
     if (edges.count % 2 != 0).any() or not (edges.balance != 0).any():
         return
     order = np.argsort(edges.side_edge, kind="stable")
@@ -271,8 +264,7 @@ def _agreeing(
     of_b = b // 3
     row = np.concatenate([of_a, of_a + count])
     col = np.concatenate([np.where(agree, of_b, of_b + count), np.where(agree, of_b + count, of_b)])
-    links = coo_matrix((np.ones(len(row), np.int8), (row, col)), shape=(2 * count, 2 * count))
-    label = connected_components(links, directed=False)[1]
+    label = connected_parts(row, col, 2 * count)
     upright = label[:count]
     over = label[count:]
     if (upright == over).any():

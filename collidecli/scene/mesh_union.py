@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from collidecli.scene.connected_parts import connected_parts
 from collidecli.scene.distinct_values import distinct, numbered
 from collidecli.scene.mesh_crossings import crossed_triangles
 from collidecli.scene.mesh_edges import (
@@ -14,7 +15,6 @@ from collidecli.scene.mesh_edges import (
     boxes_of,
     containment,
     edges_of,
-    in_order,
     is_balanced,
     volumes_of,
 )
@@ -105,9 +105,6 @@ def _groups(
 ) -> tuple[list[list[list[int]]], np.ndarray]:
     """Groups of solids that cross, touch or contain each other; and bool[bodies], True for a
     surface without self-intersection. A solid is a body and its cavities."""
-    from scipy.sparse import coo_matrix
-    from scipy.sparse.csgraph import connected_components
-
     pairs = crossed_triangles(vertex, face)
     first = label[pairs[:, 0]]
     second = label[pairs[:, 1]]
@@ -130,10 +127,7 @@ def _groups(
     links = np.concatenate([np.stack([first, second], axis=1), np.argwhere(held_by > 0)])
     links = owner[links]
     links = links[links[:, 0] != links[:, 1]]
-    graph = coo_matrix(
-        (np.ones(len(links), np.int8), (links[:, 0], links[:, 1])), shape=(count, count)
-    )
-    group = in_order(connected_components(graph, directed=False)[1])
+    group = connected_parts(links[:, 0], links[:, 1], count)
     members: dict[int, dict[int, list[int]]] = {}
     for body in labels.tolist():
         members.setdefault(int(group[owner[body]]), {}).setdefault(int(owner[body]), []).append(

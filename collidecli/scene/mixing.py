@@ -9,13 +9,13 @@ from functools import cached_property
 import numpy as np
 
 from collidecli.errors import InputError
+from collidecli.scene.contact_blocks import ContactBlock
 from collidecli.scene.contact_columns import (
     MATERIAL_COLUMNS,
     MOTION_COLUMNS,
     OPTIONAL_COLUMNS,
     SOFT_MOTION_COLUMNS,
     Column,
-    ContactBlock,
 )
 from collidecli.scene.materials import Materials, PairMaterials
 from collidecli.scene.model import Model

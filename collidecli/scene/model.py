@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import TypeVar
 
 import numpy as np
 
@@ -16,6 +17,7 @@ from collidecli.scene.convex_surface import ConvexSurface, convex_surface
 from collidecli.scene.filter_rules import FilterClass, RuleContext
 from collidecli.scene.heightfield import Heightfield
 from collidecli.scene.materials import Materials, PairMaterials
+from collidecli.scene.model_hash import model_sha256
 from collidecli.scene.particles import Particles
 from collidecli.scene.poses import IDENTITY_POSE, first_worlds, is_identity, shift_between
 from collidecli.scene.sdf_options import SdfShape
@@ -25,6 +27,8 @@ from collidecli.scene.triangle_mesh import TriangleMesh
 
 STATIC_BODY = -1
 GLOBAL_TEMPLATE = -1
+
+T = TypeVar("T")
 
 
 class Counted:
@@ -88,7 +92,18 @@ class Shapes(Counted):
         return len(self.path)
 
     def types(self) -> list[ShapeType]:
-        return [ShapeType(t) for t in self.type]
+        """The type of each shape."""
+        return self._of_type(ShapeType)
+
+    def type_labels(self) -> list[str]:
+        """The name of each shape's type in texts."""
+        return self._of_type(lambda number: ShapeType(number).label)
+
+    def _of_type(self, value: Callable[[int], T]) -> list[T]:
+        """A value of each shape's type, computed once a type."""
+        numbers = self.type.tolist()
+        values = {number: value(number) for number in set(numbers)}
+        return [values[number] for number in numbers]
 
     @property
     def is_hydroelastic(self) -> np.ndarray:
@@ -189,7 +204,7 @@ class Model:
 
     def _repr_html_(self) -> str:
         """The table that a notebook shows: counts, kinds of shapes and rules."""
-        kinds = Counter(kind.label for kind in self.shapes.types())
+        kinds = Counter(self.shapes.type_labels())
         rows: dict[str, object] = {
             "source": ", ".join(self.source) or "built in Python",
             "shapes": ", ".join(f"{number} {kind}" for kind, number in kinds.items()) or "none",
@@ -206,6 +221,12 @@ class Model:
     @property
     def world_count(self) -> int:
         return len(self.world_template)
+
+    @cached_property
+    def sha256(self) -> str:
+        """SHA-256 of all values that may affect a contact, see `model_sha256`; computed at first
+        access."""
+        return model_sha256(self)
 
     @cached_property
     def world_shift(self) -> np.ndarray | None:

@@ -74,12 +74,16 @@ class NamedItems:
         bodies = [path for row, path in enumerate(self.body_path) if row in moved]
         return _unmatched(pattern, self.of, option, [*self.path, *bodies], self.advice)
 
+    def pairs_of_sides(self, between: Sequence[str], option: str) -> list[Sides]:
+        """Items of each pair of patterns, which follow each other. Raises InputError as `sides`
+        and `check_pairs_of_patterns` do."""
+        check_pairs_of_patterns(between, option)
+        return [self.sides(pair, option) for pair in pairs_of_patterns(between)]
+
     def sides(self, between: Sequence[str], option: str) -> Sides:
         """Items of two patterns. Raises InputError for another number of them, and for one without
         a match."""
-        if len(between) != 2:
-            many = "1 pattern is" if len(between) == 1 else f"{len(between)} patterns are"
-            raise InputError(f"{many} given", option, "give two, as 'hand*,cup*'")
+        check_two_patterns(between, option)
         return Sides(self.matching(between[:1], option), self.matching(between[1:], option))
 
     def kept(self, include: Sequence[str], exclude: Sequence[str]) -> np.ndarray | None:
@@ -97,6 +101,28 @@ class NamedItems:
         if exclude:
             kept[:, 1] = ~self.matching(exclude, "--exclude")
         return kept
+
+
+def pairs_of_patterns(between: Sequence[str]) -> list[tuple[str, str]]:
+    """The pairs of patterns that follow each other; a last one without another is left out."""
+    return list(zip(between[::2], between[1::2], strict=False))
+
+
+def check_pairs_of_patterns(between: Sequence[str], option: str) -> None:
+    """Raises InputError for an odd number of patterns."""
+    if len(between) % 2:
+        fix = "give two, as 'hand*,cup*', and two more for each further pair"
+        raise InputError(_given(between), option, fix)
+
+
+def check_two_patterns(between: Sequence[str], option: str) -> None:
+    """Raises InputError for another number of patterns."""
+    if len(between) != 2:
+        raise InputError(_given(between), option, "give two, as 'hand*,cup*'")
+
+
+def _given(patterns: Sequence[str]) -> str:
+    return "1 pattern is given" if len(patterns) == 1 else f"{len(patterns)} patterns are given"
 
 
 def matching_paths(

@@ -10,14 +10,12 @@ import numpy as np
 from collidecli.numerics.products import dot
 from collidecli.scene.convex_hull import ConvexHull
 
-SPHERE, CAPSULE, CYLINDER, ELLIPSOID, BOX, HULL = (
-    "sphere",
-    "capsule",
-    "cylinder",
-    "ellipsoid",
-    "box",
-    "hull",
-)
+SPHERE = "sphere"
+CAPSULE = "capsule"
+CYLINDER = "cylinder"
+ELLIPSOID = "ellipsoid"
+BOX = "box"
+HULL = "hull"
 SIZE_COUNTS = {SPHERE: 1, CAPSULE: 2, CYLINDER: 2, ELLIPSOID: 3, BOX: 3}
 """Number of sizes of each kind; a hull has half-spaces in their place."""
 ROUNDING = 1e-12

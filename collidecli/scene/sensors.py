@@ -8,12 +8,21 @@ from dataclasses import dataclass, field
 from collidecli.scene.poses import IDENTITY_POSE
 from collidecli.scene.sensor_volumes import Volume
 
-CONTACT, DISTANCE, INSIDE = "contact", "distance", "inside"
-"""Kinds of sensors: of contacts of two sides, of their least distance, of a point in a volume."""
-POSITION, RAY, OWN_POINT = "position", "ray", "own point"
-"""How a region selects contacts: by the middle of the two witness points, by the half-line from
-there away from the sensing shape, or by the witness point on the sensing shape."""
-EACH_BODY, EACH_SHAPE = "body", "shape"
+CONTACT = "contact"
+"""Kind of a sensor of contacts of two sides."""
+DISTANCE = "distance"
+"""Kind of a sensor of the least distance of two sides."""
+INSIDE = "inside"
+"""Kind of a sensor of a point in a volume."""
+POSITION = "position"
+"""A region selects contacts by the middle of the two witness points."""
+RAY = "ray"
+"""A region selects contacts by the half-line from the middle of the two witness points away from
+the sensing shape."""
+OWN_POINT = "own point"
+"""A region selects contacts by the witness point on the sensing shape."""
+EACH_BODY = "body"
+EACH_SHAPE = "shape"
 ONE_OF_EACH = (EACH_BODY, EACH_SHAPE)
 """What a sensor may have a column for, in place of one for all of its first side."""
 

@@ -8,12 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from collidecli.errors import InputError
-from collidecli.scene.contact_columns import (
-    RIGID_CONTACTS,
-    ContactBlock,
-    groups_with_rows,
-    shapes_of,
-)
+from collidecli.scene.contact_blocks import ContactBlock, groups_with_rows, shapes_of
+from collidecli.scene.contact_columns import RIGID_CONTACTS
 
 
 @dataclass(frozen=True)

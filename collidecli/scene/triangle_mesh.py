@@ -165,23 +165,8 @@ class TriangleMesh:
         return self.is_closed or not self.two_sided
 
 
-def triangle_mesh(
-    vertices: np.ndarray,
-    faces: np.ndarray,
-    where: str,
-    two_sided: bool = True,
-    is_solid: bool = True,
-) -> TriangleMesh:
-    """The mesh of vertices [n, 3] [m] and triangles [m, 3] of vertex indices; two_sided, is_solid:
-    see `TriangleMesh`.
-
-    It is repaired if that makes it closed, see `repaired`, and its overlapping bodies are united,
-    see `united`, unless it is hollow; `repairs` counts the changes. Raises InputError, with
-    `where`, for a hollow mesh that is one-sided, arrays of other shapes, vertices that are not
-    finite or too large, indices out of range, and meshes whose triangles all lack area.
-    """
-    vertices = float_array("vertices", vertices, where)
-    faces = np.asarray(faces)
+def _check_arrays(vertices: np.ndarray, faces: np.ndarray, where: str) -> None:
+    """Raises InputError for arrays that are no triangles of finite vertices."""
     if vertices.ndim != 2 or vertices.shape[1] != 3 or not len(vertices):
         raise InputError(
             f"the mesh has vertices of shape {vertices.shape}", where, "give an array [n, 3]"
@@ -205,6 +190,26 @@ def triangle_mesh(
     if not np.all(np.abs(vertices) <= LENGTH_LIMIT):
         what = f"a vertex of the mesh is not finite, or beyond {LENGTH_LIMIT:g} m"
         raise InputError(what, where, "correct the mesh")
+
+
+def triangle_mesh(
+    vertices: np.ndarray,
+    faces: np.ndarray,
+    where: str,
+    two_sided: bool = True,
+    is_solid: bool = True,
+) -> TriangleMesh:
+    """The mesh of vertices [n, 3] [m] and triangles [m, 3] of vertex indices; two_sided, is_solid:
+    see `TriangleMesh`.
+
+    It is repaired if that makes it closed, see `repaired`, and its overlapping bodies are united,
+    see `united`, unless it is hollow; `repairs` counts the changes. Raises InputError, with
+    `where`, for a hollow mesh that is one-sided, arrays of other shapes, vertices that are not
+    finite or too large, indices out of range, and meshes whose triangles all lack area.
+    """
+    vertices = float_array("vertices", vertices, where)
+    faces = np.asarray(faces)
+    _check_arrays(vertices, faces, where)
     if not (two_sided or is_solid):
         raise InputError(
             "the mesh is hollow and one-sided", where, "leave two_sided or is_solid out"

@@ -21,7 +21,9 @@ class NativeLoops(Protocol):
 
     def word_sums(self, buffers: Sequence[Buffer]) -> list[tuple[int, int]]: ...
 
-    def normalize(self, poses: np.ndarray, position_limit: float, tolerance: float) -> bool: ...
+    def normalize(
+        self, poses: np.ndarray, position_limit: float, tolerance: float, kept: float
+    ) -> bool: ...
 
 
 _native: NativeLoops | None = None
@@ -97,19 +99,24 @@ def _word_sums(raw: np.ndarray) -> tuple[int, int]:
 _BLOCK_POSES = 8192
 """Poses of a block: 448 KiB, and as much for components: about the size of a core's second-level
 cache."""
+NONE_KEPT = -1.0
+"""Largest difference of a kept quaternion's norm from 1, with which every one is divided."""
 
 
-def normalize(poses: np.ndarray, position_limit: float, tolerance: float) -> bool:
+def normalize(
+    poses: np.ndarray, position_limit: float, tolerance: float, kept: float = NONE_KEPT
+) -> bool:
     """Normalizes the quaternions of contiguous poses float64[n, 7] in place; returns whether all
     poses are valid.
 
     Positions of a valid pose are within the limit, its norm is within `tolerance` of 1, and neither
-    is NaN. If a pose is invalid, some poses before it are normalized.
+    is NaN. If a pose is invalid, some poses before it are normalized. kept: a quaternion whose norm
+    is within it of 1 keeps its bits.
     """
     if not poses.flags.c_contiguous or poses.dtype != np.float64:
         raise ValueError("poses must be contiguous and float64")
     if _native is not None:
-        return _native.normalize(poses, position_limit, tolerance)
+        return _native.normalize(poses, position_limit, tolerance, kept)
     block = min(len(poses), _BLOCK_POSES)
     components = np.empty((4, block))
     norms = np.empty(block)
@@ -131,5 +138,6 @@ def normalize(poses: np.ndarray, position_limit: float, tolerance: float) -> boo
             np.subtract(norm, 1.0, out=square)
             if not (valid and np.abs(square, out=square).max() <= tolerance):
                 return False
+            np.copyto(norm, 1.0, where=square <= kept)
         np.divide(quaternion, norm, out=part[:, 3:].T)
     return True

@@ -58,11 +58,13 @@ class AtomicOutput:
     While it is open in the main thread, SIGTERM and SIGHUP raise `Interrupted` unless the program
     handles them.
 
-    Raises OutputError if `path` exists without `force` or is not a regular file, or its folder
-    cannot be made or written to.
+    Raises OutputError if `path` is empty, exists without `force` or is not a regular file, or its
+    folder cannot be made or written to.
     """
 
     def __init__(self, path: str | os.PathLike[str], force: bool = False) -> None:
+        if not os.fspath(path):
+            raise OutputError("the output path is empty", fix="name a file")
         self.path = Path(path)
         self._target = Path(os.path.realpath(path))
         self._force = force

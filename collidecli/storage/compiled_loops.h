@@ -59,7 +59,7 @@ ${_ROW}
     typedef double lanes __attribute__((vector_size((8 * ${_POSES}))));
     double* pose = (double*)job[0];
     const long long count = job[1];
-    const double limit = bounds.data[0], tolerance = bounds.data[1];
+    const double limit = bounds.data[0], tolerance = bounds.data[1], kept = bounds.data[2];
     for (long long first = 0; first < count; first += ${_POSES}, pose += 7 * ${_POSES}) {
         #pragma clang fp contract(off)  // the last bit does not depend on who normalizes
         const int here = count - first < ${_POSES} ? count - first : ${_POSES};
@@ -71,13 +71,15 @@ ${_ROW}
         for (int i = 4; i < 7; ++i)
             norm += part[i] * part[i];
         norm = __builtin_elementwise_sqrt(norm);
-        auto sound = __builtin_elementwise_abs(norm - 1.0) <= tolerance;
+        const lanes off = __builtin_elementwise_abs(norm - 1.0);
+        auto sound = off <= tolerance;
         for (int i = 0; i < 3; ++i)
             sound &= __builtin_elementwise_abs(part[i]) <= limit;
         if (__builtin_reduce_and(sound) == 0) {
             job[2] = 0;
             return;
         }
+        norm = off <= kept ? lanes{} + 1.0 : norm;
         for (int i = 3; i < 7; ++i) {
             part[i] /= norm;
             for (int k = 0; k < here; ++k)

@@ -88,7 +88,8 @@ def run_loops(table: wp.array[wp.int64], bounds: wp.array[wp.float64]):
     argument changes. SHUFFLE: address of the numbers, address of the planes, count, bytes of a
     number, bytes from plane to plane. SUM_WORDS: address, count of bytes; results: sum of words and
     sum of sums, modulo 65535, 0 only for zeros. NORMALIZE: address, count of poses; result: 1 if
-    all are valid. bounds: of positions, of a norm's difference from 1.
+    all are valid. bounds: of positions, of a norm's difference from 1, and of that difference where
+    a quaternion keeps its bits.
     """
     kind = table[0]
     for row in range(1, int(table[1]) + 1):  # pyright: ignore[reportArgumentType]
@@ -109,7 +110,7 @@ class _Thread(threading.local):
 
     def __init__(self) -> None:
         self.table = np.zeros((_MOST_ROWS + 1, _NUMBERS), np.int64)
-        self.bounds = np.zeros(2)
+        self.bounds = np.zeros(3)
         table = wp.array(self.table.reshape(-1), dtype=wp.int64, device="cpu", copy=False)
         bounds = wp.array(self.bounds, dtype=wp.float64, device="cpu", copy=False)
         arguments = [table, bounds]
@@ -156,8 +157,10 @@ class CompiledLoops:
             sums += table[:, 2:4].tolist()
         return sums
 
-    def normalize(self, poses: np.ndarray, position_limit: float, tolerance: float) -> bool:
-        self._thread.bounds[:] = position_limit, tolerance
+    def normalize(
+        self, poses: np.ndarray, position_limit: float, tolerance: float, kept: float
+    ) -> bool:
+        self._thread.bounds[:] = position_limit, tolerance, kept
         return bool(self._thread.run(NORMALIZE, [(_address(poses), len(poses))])[0, 2])
 
 

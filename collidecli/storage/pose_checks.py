@@ -10,6 +10,17 @@ from collidecli.scene.poses import QUATERNION_TOLERANCE
 from collidecli.scene.shape_types import POSITION_LIMIT
 from collidecli.storage import array_loops
 
+UNIT_ROUNDING = 16 * float(np.finfo(np.float64).eps)
+"""Largest difference from 1 of the computed norm of a quaternion that was normalized, or is a
+product of two such.
+
+With u = eps / 2: the norm of four components is computed within 3 u, as the root halves the 4 u of
+the sum of squares. Division adds u, so that a normalized quaternion has norm 1 within 4 u. A
+component of a product of two has an error of 4 u, the product one of 8 u. The product's norm is
+within 4 u + 4 u + 8 u of 1, and is computed within 3 u: 19 u, which 32 u cover with the terms in
+u^2.
+"""
+
 
 def bad_poses(poses: np.ndarray) -> np.ndarray:
     """bool[...] of poses[..., 7]: not finite, or a quaternion with a norm outside the format's
@@ -22,14 +33,18 @@ def bad_poses(poses: np.ndarray) -> np.ndarray:
         return bad | ~(np.abs(norms - 1.0) <= QUATERNION_TOLERANCE)
 
 
-def normalize(poses: np.ndarray) -> np.ndarray | None:
-    """Normalizes every quaternion of contiguous poses[..., 7] in place; returns `bad_poses` if any
-    is bad, else None.
+def normalize(poses: np.ndarray, keeps_units: bool = False) -> np.ndarray | None:
+    """Normalizes every quaternion of contiguous poses float64[..., 7] in place; returns `bad_poses`
+    if any is bad, else None.
 
+    keeps_units: a quaternion within UNIT_ROUNDING of norm 1 keeps its bits. Normalizing once and
+    again with `keeps_units` gives the bits of the first time; without it, the last bit of some
+    changes.
     A bad pose is located only after the check of all fails; poses normalized until then remain
     within the tolerance.
     """
-    sound = array_loops.normalize(poses.reshape(-1, 7), POSITION_LIMIT, QUATERNION_TOLERANCE)
+    kept = UNIT_ROUNDING if keeps_units else array_loops.NONE_KEPT
+    sound = array_loops.normalize(poses.reshape(-1, 7), POSITION_LIMIT, QUATERNION_TOLERANCE, kept)
     return None if sound else bad_poses(poses)
 
 

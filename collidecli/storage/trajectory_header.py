@@ -26,6 +26,12 @@ from collidecli.storage.process_activity import data, structure
 
 TRAJECTORY_FORMAT = "collide-trajectory"
 TRAJECTORY_VERSION = (1, 1)
+CONVERTED_VERSION = (1, 2)
+"""Version of a file with the attributes of a converted recording."""
+EPISODES_VERSION = (1, 1)
+"""First version with the table /episode."""
+NORMALIZED = "normalized"
+"""Value of the attribute `quaternions` of /body_q: those of unit norm keep their bits."""
 JOINT_LAYOUT = "mujoco-qpos"
 ATTRIBUTE_RULES = (
     AttributeRule("", "creator", text_or_bytes, required=False),
@@ -34,6 +40,8 @@ ATTRIBUTE_RULES = (
         AttributeRule(path, "unit", one_of(("m",)), required=False)
         for path in ("/body_q", "/mocap_q", "/particle_q")
     ),
+    AttributeRule("/body_q", "quaternions", one_of((NORMALIZED,)), required=False),
+    AttributeRule("/body_q", "point_type", one_of(("float32", "float64")), required=False),
 )
 _CACHE_SLOTS = 521
 """Slots of the cache's hash table: a prime, many times the two chunks in the cache."""
@@ -46,7 +54,9 @@ class TrajectoryHeader:
     kind: "body_q" or "joint_q". body_names: of body_q, in its order; empty for joint_q.
     coordinate_count: length of qpos for joint_q, else 0. mocap_count: -1 without /mocap_q.
     particle_count: -1 without /particle_q. float_type: dtype of body_q; float64 for joint_q.
-    episodes: of /episode.
+    episodes: of /episode. point_type: of the points of its contacts, float_type unless the file was
+    converted from a recording of another type. is_normalized: whether quaternions of unit norm keep
+    their bits.
     """
 
     path: str
@@ -61,6 +71,8 @@ class TrajectoryHeader:
     time: np.ndarray
     step: np.ndarray
     creator: str
+    point_type: np.dtype
+    is_normalized: bool
     episodes: Episodes | None = None
 
 
@@ -104,6 +116,7 @@ def header_of(file: h5py.File, file_name: str) -> TrajectoryHeader:
     if layout != JOINT_LAYOUT:
         what = f"the layout is '{layout}'" if layout else "the layout is missing"
         raise InputError(what, f"{where}, attribute layout", f"this program reads '{JOINT_LAYOUT}'")
+    float_type = np.dtype(np.float64) if of_joints else poses.dtype.newbyteorder("=")
     return TrajectoryHeader(
         path=file_name,
         frame_count=frames,
@@ -115,10 +128,12 @@ def header_of(file: h5py.File, file_name: str) -> TrajectoryHeader:
         if of_joints
         else -1,
         particle_count=_optional(file, "particle_q", (frames, worlds, None, 3), file_name),
-        float_type=np.dtype(np.float64) if of_joints else poses.dtype.newbyteorder("="),
+        float_type=float_type,
         time=_time(file, frames, file_name),
         step=_step(file, frames, file_name),
         creator=creator,
+        point_type=float_type if of_joints else np.dtype(_text(poses, "point_type") or float_type),
+        is_normalized=not of_joints and _text(poses, "quaternions") == NORMALIZED,
         episodes=_episodes(file, frames, worlds, file_name),
     )
 
@@ -180,6 +195,11 @@ def cached_dataset(file: h5py.File, name: str, file_name: str) -> h5py.Dataset:
     access.set_chunk_cache(_CACHE_SLOTS, 2 * math.prod(item.chunks) * item.dtype.itemsize, 1.0)
     del item  # HDF5 keeps the cache of a dataset that is open already
     return h5py.Dataset(h5d.open(file.id, name.encode(), access))
+
+
+def _text(item: h5py.Dataset, name: str) -> str:
+    """A text attribute; empty without it."""
+    return text_of(item.attrs.get(name, ""))
 
 
 def _floats(file: h5py.File, name: str, file_name: str) -> h5py.Dataset:
@@ -257,7 +277,7 @@ def _column(item: h5py.Dataset, frames: int, where: str) -> np.ndarray:
 def _episodes(file: h5py.File, frames: int, worlds: int, file_name: str) -> Episodes | None:
     """The table /episode, of version 1.1; None without it."""
     version = tuple(int(v) for v in np.asarray(file.attrs["format_version"]))
-    if version < TRAJECTORY_VERSION or EPISODE_GROUP not in file:
+    if version < EPISODES_VERSION or EPISODE_GROUP not in file:
         return None
     columns: dict[str, Any] = {}
     for table in EPISODE_TABLES:

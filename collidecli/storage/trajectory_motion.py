@@ -163,16 +163,22 @@ class BodyMatch:
         return out
 
     def check_into(
-        self, out: np.ndarray, recorded: np.ndarray, frames: range, path: str, dataset: str
+        self,
+        out: np.ndarray,
+        recorded: np.ndarray,
+        frames: range,
+        path: str,
+        dataset: str,
+        keeps_units: bool = False,
     ) -> None:
-        """Writes `out` by `reorder` and normalizes every quaternion.
+        """Writes `out` by `reorder` and normalizes every quaternion; keeps_units: see `normalize`.
 
         Raises InputError, with dataset, frame, world and body, for a pose that is not finite, a
         quaternion with a norm outside the format's tolerance, and a moved body that the scene welds
         to the world.
         """
         self.reorder(out, recorded)
-        bad = normalize(out)
+        bad = normalize(out, keeps_units)
         if bad is not None:
             *cell, row = _first(bad)
             where = self._where(path, dataset, frames, cell, row)
@@ -275,7 +281,7 @@ class TrajectoryMotion(RecordedInFile):
         self.time = self.header.time
         self.step = self.header.step
         self.world_count = self.header.world_count
-        self.float_type = self.header.float_type
+        self.float_type = self.header.point_type
         self.episodes = self.header.episodes
         self._file = file
         self._path = path
@@ -345,7 +351,9 @@ class TrajectoryMotion(RecordedInFile):
             part = out[first : first + len(piece)]
             first += len(piece)
             recorded = self._rows(self._data, piece, part if straight else None)
-            self._match.check_into(part, recorded, piece, self._path, name)
+            self._match.check_into(
+                part, recorded, piece, self._path, name, self.header.is_normalized
+            )
         return out
 
     def read_joints(self, frames: range) -> JointPoses | None:

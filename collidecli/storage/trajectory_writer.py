@@ -15,7 +15,13 @@ from collidecli.storage.contact_sets.header import EPISODE_TABLES
 from collidecli.storage.output_writer import OutputWriter
 from collidecli.storage.pose_checks import bad_entries
 from collidecli.storage.trajectory_check import POSE_FAULTS
-from collidecli.storage.trajectory_header import JOINT_LAYOUT, TRAJECTORY_FORMAT, TRAJECTORY_VERSION
+from collidecli.storage.trajectory_header import (
+    CONVERTED_VERSION,
+    JOINT_LAYOUT,
+    NORMALIZED,
+    TRAJECTORY_FORMAT,
+    TRAJECTORY_VERSION,
+)
 
 TRAJECTORY_COMPRESSIONS = ("none", "gzip")
 _CHUNK_BYTES = 1 << 18
@@ -32,6 +38,8 @@ class TrajectoryWriter(OutputWriter):
         body_names: the bodies of body_q; None to write joint_q.
         coordinate_count: length of qpos for joint_q. mocap_count: mocap bodies, with joint_q only.
         float_type: of body_q, float32 or float64; joint_q is float64.
+        converted_from: float type of the recording whose poses, as they were read, are body_q in
+            float64: a reader keeps their bits, and writes points in this type. None: recorded.
         compression: "none" reads fastest; "gzip" (with shuffle) is smaller.
         episodes: of a recording that consists of demonstrations.
         frames_expected: limits the chunks, so that a short recording does not waste its last one; 0
@@ -54,6 +62,7 @@ class TrajectoryWriter(OutputWriter):
         creator: str = "collide",
         force: bool = False,
         episodes: Episodes | None = None,
+        converted_from: np.dtype | None = None,
     ) -> None:
         if compression not in TRAJECTORY_COMPRESSIONS:
             fix = f"one of {', '.join(TRAJECTORY_COMPRESSIONS)}"
@@ -68,7 +77,8 @@ class TrajectoryWriter(OutputWriter):
         try:
             self._file = h5py.File(self._output, "w")
             self._file.attrs["format"] = TRAJECTORY_FORMAT
-            self._file.attrs["format_version"] = np.array(TRAJECTORY_VERSION, np.int32)
+            version = TRAJECTORY_VERSION if converted_from is None else CONVERTED_VERSION
+            self._file.attrs["format_version"] = np.array(version, np.int32)
             self._file.attrs["creator"] = creator
             self._add("time", (), unit="s")
             self._add("step", (), "int64")
@@ -77,6 +87,9 @@ class TrajectoryWriter(OutputWriter):
                     "body_name", data=list(body_names), dtype=h5py.string_dtype()
                 )
                 self._add("body_q", (world_count, len(body_names), 7), float_type)
+                if converted_from is not None:
+                    self._datasets["body_q"].attrs["quaternions"] = NORMALIZED
+                    self._datasets["body_q"].attrs["point_type"] = np.dtype(converted_from).name
             else:
                 self._add("joint_q", (world_count, coordinate_count))
                 self._datasets["joint_q"].attrs["layout"] = JOINT_LAYOUT

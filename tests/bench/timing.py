@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import mujoco
 import numpy as np
 
-from collidecli.engine.pipeline import STAGES, ChunkReport
+from collidecli.engine.chunk_report import STAGES, ChunkReport
 from collidecli.engine.pipeline_build import find_device
 from collidecli.engine.scheduler import Workers
 from collidecli.importers.mujoco.scene import add_mjcf

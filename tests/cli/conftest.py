@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 
 from collidecli.cli.main import main
-from collidecli.scene.contact_columns import ContactBlock
+from collidecli.scene.contact_blocks import ContactBlock
 from collidecli.scene.model import Model
 from collidecli.verbs.batch.episode_worker import work_shard
 from collidecli.verbs.batch.executors import Slot

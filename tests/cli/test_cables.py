@@ -59,7 +59,7 @@ def test_the_middle_line_touches_the_peg(collide):
     words = f"none of shapes; {len(rows)} of particles"
     assert words in collide.ok("inspect out.h5").out
     assert words in collide.ok("run scene.xml -t motion.h5 --soft-gap 5cm -o again.h5").out
-    assert "When 1 of 1 pair touch" in collide.ok("plot out.h5 -o map.png --kind pairs").out
+    assert "When 1 pair touches" in collide.ok("plot out.h5 -o map.png --kind pairs").out
     for kind in ("contacts", "depth"):
         told = "has nothing to show: it has no contacts of shapes; --kind particles draws"
         collide.refused("plot out.h5 -o x.png --kind", kind, told=told)

@@ -11,7 +11,8 @@ import pytest
 
 import collidecli
 from collidecli.errors import InputError
-from collidecli.scene.contact_columns import GROUPS, shapes_of
+from collidecli.scene.contact_blocks import shapes_of
+from collidecli.scene.contact_columns import GROUPS
 from collidecli.scene.episodes import Episodes
 from collidecli.scene.option_values import GROUP_NAMES
 from collidecli.storage.contact_sets.check import check_file

@@ -15,7 +15,7 @@ import pytest
 
 from collidecli.pages.view.colours import OPACITY_OVER_SURFACES
 from collidecli.pages.view.contact_map import LEVELS, STEPS
-from collidecli.pages.view.stage import Stage
+from collidecli.pages.view.framing import Stage
 from collidecli.verbs.view.view import ViewRequest, opened_view, write_view
 from tests.cli.conftest import CommandLine, write_poses
 from tests.support.waits import PATIENCE
@@ -40,7 +40,7 @@ ARGUMENTS = [
     "--ignore-gpu-blocklist",
 ]
 FRAMES = 12
-LAST_FRAME = f"frame {FRAMES - 1} of {FRAMES - 1}"
+LAST_FRAME = f"frame {FRAMES - 1} (0 to {FRAMES - 1})"
 TOUCH = 6
 SHORT = 9
 SCENE = """<mujoco>
@@ -208,7 +208,7 @@ def exported(falling_ball, shared_tab):
     page.fill("#collide-find", "")
     page.select_option("#collide-world", index=0)
     page.get_by_role("button", name="first frame").click()
-    page.get_by_text(f"frame 0 of {FRAMES - 1}").wait_for(timeout=WAIT)
+    page.get_by_text(f"frame 0 (0 to {FRAMES - 1})").wait_for(timeout=WAIT)
     yield shared_tab
     shared_tab.check()
 
@@ -262,7 +262,7 @@ def test_the_page_has_the_controls_of_the_viewer(exported):
     page = exported.page
     for step, at in (("next", 1), ("last", FRAMES - 1), ("previous", FRAMES - 2), ("first", 0)):
         page.get_by_role("button", name=f"{step} frame").click()
-        page.get_by_text(f"frame {at} of {FRAMES - 1}").wait_for(timeout=WAIT)
+        page.get_by_text(f"frame {at} (0 to {FRAMES - 1})").wait_for(timeout=WAIT)
     page.fill("#collide-frame", "4")
     page.get_by_text("1 in the gap").wait_for(timeout=WAIT)
     sent(page, "s.gap && s.arrows && !s.points")
@@ -317,7 +317,7 @@ def test_the_page_shows_nothing_after_the_end_of_a_demonstration(exported):
     assert not any(sent(page, "!s.points")["shapes"])
     assert page.locator("#collide-marks rect").count() == FRAMES - SHORT + 1
     page.select_option("#collide-world", label="long")
-    page.get_by_text(f"frame {SHORT} of {FRAMES - 1} · 0.9 s · 1 contact touching").wait_for(
+    page.get_by_text(f"frame {SHORT} (0 to {FRAMES - 1}) · 0.9 s · 1 contact touching").wait_for(
         timeout=WAIT
     )
     assert all(sent(page, "s.points")["shapes"])
@@ -327,7 +327,7 @@ def test_an_address_shows_a_pair_in_a_frame(falling_ball, tab):
     """Its contacts alone; and translucent shapes hide nothing, for which three.js must not write
     their depth."""
     page = tab.show(falling_ball, "#world=1&pair=ball&pair=base&frame=7")
-    page.get_by_text(f"frame 7 of {FRAMES - 1}").wait_for(timeout=WAIT)
+    page.get_by_text(f"frame 7 (0 to {FRAMES - 1})").wait_for(timeout=WAIT)
     assert page.locator("#collide-world option:checked").inner_text() == "short"
     assert page.is_checked("#collide-only")
     assert "ball" in page.inner_text("#collide-words")
@@ -335,7 +335,7 @@ def test_an_address_shows_a_pair_in_a_frame(falling_ball, tab):
       if (node.isInstancedMesh2) found = node.material.depthWrite; }); return found; }"""
     page.wait_for_function(f"() => ({written})('/shapes/0/000') === false", timeout=WAIT)
     page.evaluate("location.hash = '#world=1&frame=8'")
-    page.get_by_text(f"frame 8 of {FRAMES - 1}").wait_for(timeout=WAIT)
+    page.get_by_text(f"frame 8 (0 to {FRAMES - 1})").wait_for(timeout=WAIT)
 
 
 NODES = """() => Object.fromEntries(Object.entries(window.__viserSceneTree.getState())
@@ -470,11 +470,11 @@ def test_a_pair_of_particles_is_drawn_alone(tmp_path, collide, tab):
         count = len(opened.frames.self_contacts(24, 0)["pair"])
         write_view(opened, request)
     page = tab.show(tmp_path / "page.html")
-    page.get_by_text(f"frame {deepest} of 24").wait_for(timeout=WAIT)
+    page.get_by_text(f"frame {deepest} (0 to 24)").wait_for(timeout=WAIT)
     tab.check()
     cloth = "&pair=/World/cloth"
     page = tab.show(tmp_path / "page.html", f"#world=0{cloth}{cloth}&frame=24")
-    page.get_by_text("frame 24 of 24").wait_for(timeout=WAIT)
+    page.get_by_text("frame 24 (0 to 24)").wait_for(timeout=WAIT)
     page.wait_for_function(f"() => ({SELVES})() === {count}", timeout=WAIT)
     sent(page, "!s.points && !s.gap && !s.arrows")
     assert page.inner_text("#collide-words").splitlines()[:2] == ["/World/cloth"] * 2

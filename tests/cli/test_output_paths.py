@@ -9,8 +9,10 @@ from pathlib import Path
 import click
 import pytest
 
+import collidecli
 from collidecli.cli.main import group
 from collidecli.cli.settings import VerbOption, verbs_of
+from collidecli.errors import OutputError
 from tests.cli.conftest import CommandLine
 from tests.support.contact_sets import Touch, touching_set
 
@@ -143,6 +145,30 @@ def test_every_option_of_an_output_file_is_tested():
         if option.metavar and "FILE" in option.metavar
     }
     assert found == known
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_an_empty_path_is_refused(inputs, command):
+    """As of a variable of a shell that is not set: not taken for an option that is not given."""
+    words = ["" if "{}" in word else word for word in shlex.split(command)]
+    before = files()
+    inputs.refused(*words, told="the path is empty")
+    assert files() == before
+
+
+def test_an_empty_path_is_refused_in_python(inputs):
+    for call in (
+        lambda: collidecli.run("scene.xml", "motion.h5", output=""),
+        lambda: collidecli.merge(["out.h5", "later.h5"], ""),
+        lambda: collidecli.record("scene.xml", "", 3),
+    ):
+        with pytest.raises(OutputError, match="the output path is empty"):
+            call()
+
+
+@pytest.mark.parametrize("words", [("-t", ""), ("--pairs-file", ""), ("--cache-dir", "")])
+def test_an_empty_path_of_an_input_is_refused(inputs, words):
+    inputs.refused("run scene.xml -o new.h5", *words, told="the path is empty")
 
 
 @pytest.mark.share(10)

@@ -14,10 +14,11 @@ from rich.console import Console
 from collidecli.engine import pipeline_build
 from collidecli.engine.broadphase import choice
 from collidecli.engine.broadphase.choice import BroadPhaseChoice
-from collidecli.engine.pipeline import ChunkReport
+from collidecli.engine.chunk_report import ChunkReport
 from collidecli.engine.pipeline_build import find_device
 from collidecli.motions.timing import TimingReport
-from collidecli.scene.contact_columns import RIGID_COLUMNS, ContactBlock
+from collidecli.scene.contact_blocks import ContactBlock
+from collidecli.scene.contact_columns import RIGID_COLUMNS
 from collidecli.verbs.profile import profile as profile_module
 from collidecli.verbs.profile.devices import compare_devices
 from collidecli.verbs.profile.measured import Advice, Measured

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from collidecli.pages.canvas import PAGE, THEMES, Canvas, drawing
-from collidecli.scene.contact_columns import ContactBlock
+from collidecli.scene.contact_blocks import ContactBlock
 from collidecli.scene.option_values import CHART_KINDS, CHART_THEMES
 from collidecli.storage.json_results import AUDIT, CLEARANCE, LABELS, fits
 from collidecli.storage.profile_files import write_json, write_profile_h5

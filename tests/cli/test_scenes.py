@@ -247,7 +247,7 @@ VISUAL_ROBOT = """<robot name="r"><link name="hand"><visual><geometry><sphere ra
 </link></robot>"""
 NO_GEOMETRY = {
     "visual.urdf": (VISUAL_ROBOT, ("has no collision geometry", "add <collision> to the links")),
-    "empty.xml": ("<mujoco/>", ("has no collision geometry", "add contype and conaffinity")),
+    "empty.xml": ("<mujoco/>", ("has no collision geometry: it has no geom", "includes it")),
     "seen.xml": (
         BROKEN.replace("<geom", '<geom contype="0" conaffinity="0"'),
         (

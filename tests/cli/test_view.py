@@ -16,7 +16,7 @@ import trimesh
 from collidecli.errors import InputError
 from collidecli.numerics.poses import moved_points
 from collidecli.pages.view.colours import GAP, depth_colours
-from collidecli.pages.view.stage import Stage
+from collidecli.pages.view.framing import Stage
 from collidecli.storage.contact_sets.reader import ContactSet
 from collidecli.verbs.view.view import ViewRequest, opened_view
 from tests.cli.conftest import FRAMES, arrays, distances, refusals, write_poses

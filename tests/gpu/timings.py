@@ -13,8 +13,9 @@ import numpy as np
 import warp as wp
 
 from collidecli.engine.cells import PoseBatch
+from collidecli.engine.chunk_report import STAGES
 from collidecli.engine.chunk_sizes import default_memory_limit
-from collidecli.engine.pipeline import STAGES, CollisionPipeline
+from collidecli.engine.pipeline import CollisionPipeline
 from collidecli.engine.pipeline_build import find_device
 from collidecli.engine.runtime import device_stream
 from collidecli.engine.runtime.device_stream import DeviceStream, has_own_memory
@@ -22,7 +23,7 @@ from collidecli.engine.runtime.sent_columns import send_sections
 from collidecli.engine.runtime.workspace import Workspace
 from collidecli.engine.scheduler import Workers, batch_size, engine_memory, worker_count
 from collidecli.motions.timing import TimingReport
-from collidecli.scene.contact_columns import ContactBlock
+from collidecli.scene.contact_blocks import ContactBlock
 from collidecli.storage.contact_sets.header import SOURCE_ATTRIBUTES
 from collidecli.storage.contact_sets.writer import ContactWriter
 from collidecli.system import processor_count

@@ -10,7 +10,8 @@ from scipy.spatial.transform import Rotation
 
 import collidecli
 from collidecli.scene.builder import ModelBuilder
-from collidecli.scene.contact_columns import RIGID_COLUMNS, ContactBlock
+from collidecli.scene.contact_blocks import ContactBlock
+from collidecli.scene.contact_columns import RIGID_COLUMNS
 from collidecli.scene.model import Model
 from collidecli.scene.shape_config import ShapeConfig
 from collidecli.scene.shape_types import ShapeType

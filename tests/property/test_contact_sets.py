@@ -20,7 +20,7 @@ from collidecli.analysis.touch_intervals import MergeGap
 from collidecli.errors import InputError
 from collidecli.python.contact_set import Contacts
 from collidecli.scene.builder import ModelBuilder
-from collidecli.scene.contact_columns import ContactBlock, groups_of_cells
+from collidecli.scene.contact_blocks import ContactBlock, groups_of_cells
 from collidecli.scene.model import Model
 from collidecli.scene.shape_config import ShapeConfig
 from collidecli.storage.contact_sets.reader import ContactSet

@@ -7,7 +7,7 @@ import pytest
 from collidecli.engine.cells import PoseBatch
 from collidecli.engine.scheduler import Workers
 from collidecli.scene.builder import ModelBuilder
-from collidecli.scene.contact_columns import GroupRows, consecutive_groups
+from collidecli.scene.contact_blocks import GroupRows, consecutive_groups
 from collidecli.scene.options import ContactOptions
 from tests.support.engine_runs import pipeline_of
 from tests.support.hydroelastic import collided, random_rotation, soft

@@ -59,6 +59,12 @@ def qpos_npz(folder: Path, sample: Sample) -> Recorded:
     return Recorded(folder / "q.npz")
 
 
+def controls_npz(folder: Path, sample: Sample) -> Recorded:
+    states = mujoco_states(sample, SPECS.mjSTATE_QPOS)
+    np.savez(folder / "replay.npz", ctrl=sample.command[:-1], qpos=states, times=sample.time)
+    return Recorded(folder / "replay.npz")
+
+
 def qpos_hdf5(folder: Path, sample: Sample) -> Recorded:
     with h5py.File(folder / "q.h5", "w") as file:
         file["qpos"] = mujoco_states(sample, SPECS.mjSTATE_QPOS)
@@ -114,6 +120,12 @@ LAYOUTS = (
     ),
     _of_mujoco("mj_getState, INTEGRATION, npz", "mujoco-states", MUJOCO, integration_npz),
     _of_mujoco("qpos with time, npz", "mujoco-states", MUJOCO, qpos_npz),
+    _of_mujoco(
+        "MuJoCo Warp npz",
+        "mujoco-states",
+        "google-deepmind/mujoco_warp, benchmarks/unitree_g1/shuffle_dance.npz",
+        controls_npz,
+    ),
     _of_mujoco("qpos, HDF5", "mujoco-states", MUJOCO, qpos_hdf5, ARM),
     _of_mujoco(
         "robosuite, robomimic, LIBERO states",

@@ -44,6 +44,15 @@ def by_axis(titles: tuple[str, ...], values: np.ndarray) -> dict[str, np.ndarray
     return dict(zip(titles, values.T, strict=True))
 
 
+def arrays_of_joints(folder: Path, sample: Sample) -> Recorded:
+    """An array a joint and its velocity, without times."""
+    path = folder / "motion.npz"
+    columns = joints(sample, lambda name: f"q_{name}")
+    columns |= {f"dq_{name}": sample.command[:, k] for k, name in enumerate(sample.names)}
+    np.savez(path, **columns)
+    return Recorded(path, {"fps": sample.rate})
+
+
 def pybullet(folder: Path, sample: Sample) -> Recorded:
     """A script's log of getJointState: position, velocity and torque of each joint."""
     columns = {"time": sample.time}
@@ -98,6 +107,12 @@ LAYOUTS = (
         "scripts of PyBullet users, getJointState",
         pybullet,
         has_commands=True,
+    ),
+    Layout(
+        "LocoMuJoCo npz, an array a joint",
+        "joint-table",
+        "robfiras/loco-mujoco 0.4, mini_datasets",
+        arrays_of_joints,
     ),
     Layout(
         "csv of joints, measured and commanded",

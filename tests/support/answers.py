@@ -431,7 +431,7 @@ RARE = 2
 Where GJK of a round shape and an edge ends by rounding it certifies no more."""
 DEPTH_IN_SURFACE = 1e-6
 """Of the size: depths of a convex shape in triangles that differ by no more are equal
-(EQUAL_DEPTH of `convex_least_translation`)."""
+(EQUAL_DEPTH of `convex_region_depths`)."""
 CONTACT = 1e-7
 """Of the size: the bound of a contact's distance in docs/explanation/accuracy.md."""
 TOUCH_FROM_BEHIND = 1e-8

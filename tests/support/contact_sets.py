@@ -13,16 +13,14 @@ from typing import NamedTuple
 import h5py
 import numpy as np
 
+from collidecli.scene.contact_blocks import ContactBlock, GroupRows, groups_of_cells
 from collidecli.scene.contact_columns import (
     GROUPS,
     GROUPS_BY_NAME,
     OF_STEPS,
     RIGID_COLUMNS,
     Column,
-    ContactBlock,
     ContactGroup,
-    GroupRows,
-    groups_of_cells,
 )
 from collidecli.scene.materials import Material, Materials
 from collidecli.scene.model import Bodies, Model, PairFilter, Shapes

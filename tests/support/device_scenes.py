@@ -12,7 +12,7 @@ from collidecli.engine.cells import PoseBatch
 from collidecli.engine.pipeline import CollisionPipeline
 from collidecli.engine.scheduler import Workers
 from collidecli.scene.builder import ModelBuilder
-from collidecli.scene.contact_columns import ContactBlock, consecutive_groups
+from collidecli.scene.contact_blocks import ContactBlock, consecutive_groups
 from collidecli.scene.model import Model
 from collidecli.scene.options import ContactOptions
 from collidecli.scene.shape_config import ShapeConfig

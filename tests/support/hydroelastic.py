@@ -8,7 +8,7 @@ from collidecli.engine.cells import PoseBatch
 from collidecli.engine.pipeline_build import build_pipeline, find_device
 from collidecli.engine.runtime.workspace import Workspace
 from collidecli.scene.builder import ModelBuilder
-from collidecli.scene.contact_columns import ContactBlock
+from collidecli.scene.contact_blocks import ContactBlock
 from collidecli.scene.options import ContactOptions, EngineOptions
 from collidecli.scene.shape_config import ShapeConfig
 

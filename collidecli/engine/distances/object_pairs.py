@@ -26,12 +26,9 @@ from collidecli.engine.distances.object_pair_kernels import (
     search_nearest,
 )
 from collidecli.engine.geometry.real import Vec3
-from collidecli.engine.runtime.device_stream import has_own_memory
-from collidecli.engine.runtime.kernel_loader import load_kernels
-from collidecli.engine.runtime.launch_queue import execute_steps
 from collidecli.engine.runtime.warp_internals import struct_rows
 from collidecli.engine.runtime.warp_start import one_at_a_time
-from collidecli.engine.runtime.workspace import ChunkTooLarge, Workspace
+from collidecli.engine.runtime.workspace import ChunkTooLarge, Workspace, load_launched
 from collidecli.errors import InputError
 from collidecli.numerics.products import norm
 from collidecli.scene.model import Model
@@ -129,8 +126,7 @@ class ObjectPairDistances:
         self._model = model
         self._elements = ObjectElements(model.particles)
         self._trees = self._elements.upload(device)
-        queue = [] if has_own_memory(device) else [execute_steps]
-        load_kernels([*queue, fit_object_boxes, search_nearest, describe_nearest], device)
+        load_launched([fit_object_boxes, search_nearest, describe_nearest], device)
         self._local = threading.local()
 
     def measure(

@@ -32,16 +32,19 @@ from collidecli.engine.distances.queries import (
     upload_trees,
 )
 from collidecli.engine.distances.surfaces import KERNELS
+from collidecli.engine.geometry.device_arrays import device_array
 from collidecli.engine.geometry.real import Pose, Real
 from collidecli.engine.narrowphase.collider import Collider, ColliderTable
 from collidecli.engine.narrowphase.collider_factory import collider_of_kinds
 from collidecli.engine.narrowphase.narrow_phase import NarrowPhase
-from collidecli.engine.runtime.device_stream import has_own_memory
-from collidecli.engine.runtime.kernel_loader import load_kernels
-from collidecli.engine.runtime.launch_queue import execute_steps
 from collidecli.engine.runtime.warp_internals import struct_rows
 from collidecli.engine.runtime.warp_start import one_at_a_time
-from collidecli.engine.runtime.workspace import ChunkTooLarge, Workspace, parts_that_fit
+from collidecli.engine.runtime.workspace import (
+    ChunkTooLarge,
+    Workspace,
+    load_launched,
+    parts_that_fit,
+)
 from collidecli.errors import InputError
 from collidecli.scene.distinct_values import distinct
 from collidecli.scene.model import Model
@@ -137,9 +140,7 @@ class PairDistances:
         colliders = [*self._apart.narrow_phase.kernels(), *self._overlap.narrow_phase.kernels()]
         kernels = [*colliders, least_of_contacts, copy_distances, *self._search.values()]
         kernels += [mark_apart] if self._overlap.of_pair else []
-        load_kernels(
-            [*([] if has_own_memory(device) else [execute_steps]), *dict.fromkeys(kernels)], device
-        )
+        load_launched(kernels, device)
         self._overlap.narrow_phase.measure_surfaces()
         self._local = threading.local()
 
@@ -364,11 +365,12 @@ class _Batch:
 def _margins(count: int, gap: float, device: wp.Device) -> Margins:
     """Margins of `count` shapes without any, with one gap [m] and without forced pairs."""
     margins = Margins()
-    margins.margin = wp.zeros(max(1, count), dtype=Real, device=device)  # pyright: ignore[reportArgumentType]
-    margins.gap = wp.array(np.full(max(1, count), gap), dtype=Real, device=device)  # pyright: ignore[reportArgumentType]
+    margins.margin = device_array(np.zeros(count), Real, device)
+    margins.gap = device_array(np.full(max(1, count), gap), Real, device)
     margins.forced_start = wp.zeros(count + 1, dtype=wp.int32, device=device)
     margins.forced = wp.zeros(1, dtype=wp.int32, device=device)
-    margins.forced_gap = margins.forced_margin = wp.zeros(1, dtype=Real, device=device)  # pyright: ignore[reportArgumentType]
+    margins.forced_gap = device_array(np.zeros(0), Real, device)
+    margins.forced_margin = margins.forced_gap
     return margins
 
 

@@ -19,14 +19,14 @@ import numpy as np
 import warp as wp
 
 from collidecli.engine.cells import (
+    POSED_SHAPES,
     Chunk,
     PoseBatch,
-    bound_blocks,
     transform_chunk,
-    transform_shapes,
 )
 from collidecli.engine.device_model import bounding_radius, upload_model
 from collidecli.engine.distances.object_parts import ObjectParts, PartsOfObjects, longest_side
+from collidecli.engine.geometry.device_arrays import device_array
 from collidecli.engine.geometry.real import Real
 from collidecli.engine.particles.cloud import CloudCells, upload_cloud, upload_positions
 from collidecli.engine.particles.shape_tree import NodeBoxes
@@ -38,12 +38,9 @@ from collidecli.engine.particles.soft_contacts import (
     SoftScene,
 )
 from collidecli.engine.particles.surfaces import surfaces_of
-from collidecli.engine.runtime.device_stream import has_own_memory
-from collidecli.engine.runtime.kernel_loader import load_kernels
-from collidecli.engine.runtime.launch_queue import execute_steps
 from collidecli.engine.runtime.warp_internals import set_field, struct_rows
 from collidecli.engine.runtime.warp_start import one_at_a_time
-from collidecli.engine.runtime.workspace import ChunkTooLarge, Workspace
+from collidecli.engine.runtime.workspace import ChunkTooLarge, Workspace, load_launched
 from collidecli.errors import InputError
 from collidecli.numerics.poses import inverse_poses, moved_points
 from collidecli.numerics.products import norm
@@ -163,7 +160,7 @@ class ParticleDistances:
         self._radius = bounding_radius(shapes.type, shapes.size).astype(np.float64)
         self.cloud = upload_cloud(device_model, with_all=True)
         self._parts = PartsOfObjects(model)
-        self.no_margin = wp.zeros(len(shapes), dtype=Real, device=device)  # pyright: ignore[reportArgumentType]
+        self.no_margin = device_array(np.zeros(len(shapes)), Real, device)
         chosen = np.zeros(len(shapes), bool)
         chosen[pairs[:, 0]] = True
         types = shapes.type[chosen]
@@ -181,8 +178,7 @@ class ParticleDistances:
             surfaces = surfaces_of(replace(device_model, model=turned), types)
             self.kernels.append(_kernels_of([None, surfaces[1], None], types, with_elements))
         used = [kernel for both in self.kernels for kernels in both for kernel, _ in kernels]
-        queue = [] if has_own_memory(device) else [execute_steps]
-        load_kernels([*queue, transform_shapes, bound_blocks, *dict.fromkeys(used)], device)
+        load_launched([*POSED_SHAPES, *used], device)
         self._local = threading.local()
 
     def weight(self, owner: int) -> int:

@@ -10,10 +10,15 @@ import warp as wp
 from collidecli.engine.distances.probes import (
     CULL_ROUNDING,
     Partners,
+    PlacedProbe,
     Placement,
     ProbePlan,
     ProbePoints,
     Prober,
+    is_in_cell,
+    offset_from_shape,
+    placed_probe,
+    pose_in_cell,
 )
 from collidecli.engine.geometry.real import Real
 from collidecli.engine.hydroelastic.solids import Solids, distance_function
@@ -21,6 +26,22 @@ from collidecli.engine.runtime.kernel import kernel
 from collidecli.engine.runtime.warp_start import one_at_a_time
 from collidecli.scene.model import Model
 from collidecli.scene.poses import IDENTITY_POSE
+
+
+@wp.func
+def bound_by_balls(
+    solids: Solids, partners: Partners, placed: Placement, probe: PlacedProbe, cell: int
+) -> Real:
+    """Upper bound of a point's least distance from its partners less margins [m], by the farthest
+    points of their bounding balls; infinite without partners."""
+    bound = Real(wp.inf)
+    for at in range(probe.first, probe.end):
+        row = partners.row[at]
+        if is_in_cell(partners, placed, row, cell):
+            apart = wp.length(offset_from_shape(probe, pose_in_cell(placed, row, cell)))
+            most = apart + Real(solids.rows.radius[row]) - partners.margin[at]
+            bound = wp.min(bound, most + CULL_ROUNDING * wp.abs(most))
+    return bound
 
 
 @cache
@@ -48,31 +69,13 @@ def point_kernel(with_meshes: bool) -> wp.Kernel:
         number = thread % count
         best = Real(wp.inf)
         best_row = int(-1)
-        owner = cell * placed.frame_count + points.frame[number]
-        first = partners.start[points.group[number]]
-        end = partners.start[points.group[number] + 1]
-        if placed.is_present[owner] == 0:
-            first = end
-        frame = placed.frame_pose[owner]
-        turned = wp.quat_rotate(wp.transform_get_rotation(frame), points.point[number])
-        base = wp.transform_get_translation(frame)
-        bound = Real(wp.inf)
-        for at in range(first, end):
+        probe = placed_probe(partners, points, placed, cell, number)
+        bound = bound_by_balls(solids, partners, placed, probe, cell)
+        for at in range(probe.first, probe.end):
             row = partners.row[at]
-            template_of_row = partners.of_template[row]
-            if template_of_row < 0 or template_of_row == placed.of_template[cell]:
-                centre = wp.transform_get_translation(
-                    placed.shape_pose[cell * placed.shape_count + row]
-                )
-                apart = wp.length((base - centre) + turned)
-                most = apart + Real(solids.rows.radius[row]) - partners.margin[at]
-                bound = wp.min(bound, most + CULL_ROUNDING * wp.abs(most))
-        for at in range(first, end):
-            row = partners.row[at]
-            template_of_row = partners.of_template[row]
-            if template_of_row < 0 or template_of_row == placed.of_template[cell]:
-                pose = placed.shape_pose[cell * placed.shape_count + row]
-                off = (base - wp.transform_get_translation(pose)) + turned
+            if is_in_cell(partners, placed, row, cell):
+                pose = pose_in_cell(placed, row, cell)
+                off = offset_from_shape(probe, pose)
                 apart = wp.length(off)
                 radius = Real(solids.rows.radius[row])
                 least = apart - radius - partners.margin[at]

@@ -14,11 +14,13 @@ from collidecli.engine.device_model import upload_model
 from collidecli.engine.geometry.device_arrays import device_array
 from collidecli.engine.geometry.real import Pose, Real, Vec3
 from collidecli.engine.hydroelastic.solids import upload_solids
-from collidecli.engine.runtime.device_stream import has_own_memory
-from collidecli.engine.runtime.kernel_loader import load_kernels
-from collidecli.engine.runtime.launch_queue import execute_steps
 from collidecli.engine.runtime.warp_start import one_at_a_time
-from collidecli.engine.runtime.workspace import ChunkTooLarge, Workspace, parts_that_fit
+from collidecli.engine.runtime.workspace import (
+    ChunkTooLarge,
+    Workspace,
+    load_launched,
+    parts_that_fit,
+)
 from collidecli.errors import InputError
 from collidecli.scene.heightfield_solid import solid_mesh
 from collidecli.scene.model import Model
@@ -70,6 +72,57 @@ class Placement:
     frame_count: int
 
 
+@wp.struct
+class PlacedProbe:
+    """A point or the start of a ray in a cell: base + offset, which are added last, so that the
+    point's distance from a shape does not depend on where the scene stands.
+
+    base: origin of its frame in the world [m]. offset: from there, turned into the world [m].
+    first, end: its entries of `Partners`; none where the cell lacks its frame.
+    """
+
+    base: Vec3
+    offset: Vec3
+    first: int
+    end: int
+
+
+@wp.func
+def placed_probe(
+    partners: Partners, points: ProbePoints, placed: Placement, cell: int, number: int
+) -> PlacedProbe:
+    """Point or ray `number` in a cell."""
+    owner = cell * placed.frame_count + points.frame[number]
+    probe = PlacedProbe()
+    probe.first = partners.start[points.group[number]]
+    probe.end = partners.start[points.group[number] + 1]
+    if placed.is_present[owner] == 0:
+        probe.first = probe.end
+    frame = placed.frame_pose[owner]
+    probe.base = wp.transform_get_translation(frame)
+    probe.offset = wp.quat_rotate(wp.transform_get_rotation(frame), points.point[number])
+    return probe
+
+
+@wp.func
+def is_in_cell(partners: Partners, placed: Placement, row: int, cell: int) -> bool:
+    """Whether a shape is in the template of a cell's world, or in every world."""
+    template = partners.of_template[row]
+    return template < 0 or template == placed.of_template[cell]
+
+
+@wp.func
+def pose_in_cell(placed: Placement, row: int, cell: int) -> Pose:
+    """World pose of a shape in a cell."""
+    return placed.shape_pose[cell * placed.shape_count + row]
+
+
+@wp.func
+def offset_from_shape(probe: PlacedProbe, pose: Pose) -> Vec3:
+    """From a shape's origin to the point, in the world [m]."""
+    return (probe.base - wp.transform_get_translation(pose)) + probe.offset
+
+
 @dataclass(frozen=True)
 class ProbePlan:
     """Which shapes each point or ray is measured from.
@@ -119,7 +172,7 @@ class Prober:
         sampled[plan.row] = True
         polygons = (ShapeType.MESH, ShapeType.CONVEX_MESH)
         self._kernel = kernel_of(bool(np.isin(model.shapes.type[sampled], polygons).any()))
-        load_kernels([*([] if has_own_memory(device) else [execute_steps]), self._kernel], device)
+        load_launched([self._kernel], device)
         self._solids = upload_solids(device_model, sampled)
         self._partners = Partners()
         self._partners.start = device_array(plan.start.astype(np.int32), wp.int32, device)

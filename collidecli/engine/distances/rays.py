@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import cache
+from typing import Any
 
 import numpy as np
 import warp as wp
@@ -14,6 +15,10 @@ from collidecli.engine.distances.probes import (
     ProbePlan,
     ProbePoints,
     Prober,
+    is_in_cell,
+    offset_from_shape,
+    placed_probe,
+    pose_in_cell,
 )
 from collidecli.engine.geometry.line_crossings import line_crosses_triangle
 from collidecli.engine.geometry.meshes import Meshes, mesh_corner
@@ -103,22 +108,27 @@ def mesh_hit(meshes: Meshes, mesh: int, start: Vec3, along: Vec3, least: Real) -
     return best
 
 
-@cache
-def ray_kernel(with_meshes: bool) -> wp.Kernel:
-    """The kernel, with the code of meshes and hulls or without."""
+@wp.func
+def plane_hit(start: Vec3, along: Vec3) -> RayHit:
+    """The crossing of a ray with the plane z = 0, from either side."""
+    height = start[2]
+    if wp.abs(height) <= ON_SURFACE * wp.length(start):
+        return RayHit(Real(0.0), UP)
+    if height * along[2] < Real(0.0):
+        return RayHit(-height / along[2], UP)
+    return RayHit(Real(wp.inf), Vec3())
+
+
+def hit_function(with_meshes: bool) -> Any:
+    """shape_hit(solids, row, start, along) -> RayHit, with the code of meshes and hulls or
+    without."""
 
     @wp.func
     def shape_hit(solids: Solids, row: int, start: Vec3, along: Vec3) -> RayHit:
         """The first crossing of a ray in the frame of a shape, whose distance may be negative by
         rounding."""
         if solids.rows.type[row] == PLANE:
-            height = start[2]
-            before = ON_SURFACE * wp.length(start)
-            if wp.abs(height) <= before:
-                return RayHit(Real(0.0), UP)
-            if height * along[2] < Real(0.0):
-                return RayHit(-height / along[2], UP)
-            return RayHit(Real(wp.inf), Vec3())
+            return plane_hit(start, along)
         radius = Real(solids.rows.radius[row])
         nearest = -wp.dot(start, along)
         middle = start + nearest * along
@@ -140,6 +150,14 @@ def ray_kernel(with_meshes: bool) -> wp.Kernel:
         hit.distance = hit.distance + nearest
         return hit
 
+    return shape_hit
+
+
+@cache
+def ray_kernel(with_meshes: bool) -> wp.Kernel:
+    """The kernel, with the code of meshes and hulls or without."""
+    shape_hit = hit_function(with_meshes)
+
     @kernel
     def cast_rays(
         solids: Solids,
@@ -159,21 +177,14 @@ def ray_kernel(with_meshes: bool) -> wp.Kernel:
         number = thread % count
         best = RayHit(Real(wp.inf), Vec3())
         best_row = int(-1)
-        owner = cell * placed.frame_count + points.frame[number]
-        first = partners.start[points.group[number]]
-        end = partners.start[points.group[number] + 1]
-        if placed.is_present[owner] == 0:
-            first = end
-        frame = placed.frame_pose[owner]
-        turned = wp.quat_rotate(wp.transform_get_rotation(frame), points.point[number])
+        probe = placed_probe(partners, points, placed, cell, number)
+        frame = placed.frame_pose[cell * placed.frame_count + points.frame[number]]
         along = wp.quat_rotate(wp.transform_get_rotation(frame), points.along[number])
-        base = wp.transform_get_translation(frame)
-        for at in range(first, end):
+        for at in range(probe.first, probe.end):
             row = partners.row[at]
-            template_of_row = partners.of_template[row]
-            if template_of_row < 0 or template_of_row == placed.of_template[cell]:
-                pose = placed.shape_pose[cell * placed.shape_count + row]
-                off = (base - wp.transform_get_translation(pose)) + turned
+            if is_in_cell(partners, placed, row, cell):
+                pose = pose_in_cell(placed, row, cell)
+                off = offset_from_shape(probe, pose)
                 radius = Real(solids.rows.radius[row])
                 apart = wp.length(off)
                 if not (apart - radius - CULL_ROUNDING * (apart + radius) > best.distance):

@@ -15,6 +15,7 @@ from collidecli.engine.geometry.mesh_points import is_inside_mesh, nearest_mesh_
 from collidecli.engine.geometry.meshes import Meshes, meshes_of
 from collidecli.engine.geometry.real import Real, Vec3
 from collidecli.engine.runtime.kernel import kernel
+from collidecli.scene.connected_parts import connected_parts
 from collidecli.scene.distinct_values import distinct
 from collidecli.scene.triangle_mesh import TriangleMesh
 
@@ -135,9 +136,6 @@ def measure_clearance(meshes: Meshes, shapes: Sequence[TriangleMesh], device: wp
 def _outside(distance: np.ndarray, width: float) -> np.ndarray:
     """Distances at the cells' centres, negated where no chain of surface-free balls leads to the
     border of the grid."""
-    from scipy.sparse import coo_matrix
-    from scipy.sparse.csgraph import connected_components
-
     number = np.arange(distance.size).reshape(distance.shape)
     links: list[tuple[np.ndarray, np.ndarray]] = []
     for axis in range(3):
@@ -150,8 +148,7 @@ def _outside(distance: np.ndarray, width: float) -> np.ndarray:
         free = (near[a] > 0.0) & (near[b] > 0.0) & (near[a] + near[b] > 1.0001 * width)
         links.append((a[free], b[free]))
     a, b = (np.concatenate(ends) for ends in zip(*links, strict=True))
-    graph = coo_matrix((np.ones(len(a)), (a, b)), shape=(distance.size, distance.size))
-    label = connected_components(graph, directed=False)[1].reshape(distance.shape)
+    label = connected_parts(a, b, distance.size).reshape(distance.shape)
     rim = np.ones(distance.shape, bool)
     rim[1:-1, 1:-1, 1:-1] = False
     reached = np.isin(label, distinct(label[rim & (distance > 0.0)])) & (distance > 0.0)

@@ -94,9 +94,9 @@ def _halved(
     order: np.ndarray, middle: np.ndarray, first: np.ndarray, size: np.ndarray
 ) -> np.ndarray:
     """`order` with each group's slots sorted by item centre along the group's longest side."""
-    slots = np.concatenate([np.arange(f, f + s) for f, s in zip(first, size, strict=True)])
     group = np.repeat(np.arange(len(first)), size)
     starts = np.concatenate([[0], np.cumsum(size)[:-1]])
+    slots = np.arange(len(group)) + (first - starts)[group]
     items = order[slots]
     points = middle[items]
     extent = np.maximum.reduceat(points, starts) - np.minimum.reduceat(points, starts)

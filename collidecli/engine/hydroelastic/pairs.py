@@ -149,6 +149,23 @@ def stiffness_of_pair(pair: HydroPair, stiffness0: Real, stiffness1: Real) -> Hy
     return result
 
 
+@wp.func
+def uses_second_frame(
+    rows: ShapeRows, fields: PressureFields, row0: int, row1: int, half0: Vec3, half1: Vec3
+) -> bool:
+    """Whether the frame of a pair is that of its second shape: the smaller one. half0, half1: half
+    extents of both [m]. Of equal boxes the type and the stiffness decide, which do not depend on
+    the order in the file."""
+    if half0 == half1:
+        is_stiffer = (
+            rows.type[row0] == rows.type[row1] and fields.stiffness[row1] > fields.stiffness[row0]
+        )
+        return rows.type[row1] < rows.type[row0] or is_stiffer
+    if wp.max(half1) == wp.max(half0):
+        return wp.length_sq(half1) < wp.length_sq(half0)
+    return wp.max(half1) < wp.max(half0)
+
+
 @kernel
 def prepare_pairs(
     rows: ShapeRows,
@@ -190,14 +207,7 @@ def prepare_pairs(
     )
     pose0 = instances.pose[pair[thread][0]]
     pose1 = instances.pose[pair[thread][1]]
-    second = wp.max(half1) < wp.max(half0)
-    if wp.max(half1) == wp.max(half0):
-        second = wp.length_sq(half1) < wp.length_sq(half0)
-    if half0 == half1:  # by what does not depend on the order in the file
-        stiffer = (
-            rows.type[row0] == rows.type[row1] and fields.stiffness[row1] > fields.stiffness[row0]
-        )
-        second = rows.type[row1] < rows.type[row0] or stiffer
+    second = uses_second_frame(rows, fields, row0, row1, half0, half1)
     result.sign = wp.where(second, Real(-1.0), Real(1.0))
     result.world = wp.where(second, pose1, pose0)
     result.pose0 = relative_pose(result.world, pose0)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from collidecli.scene.contact_columns import HYDRO_FACES, HYDRO_PATCHES, GroupRows
+from collidecli.scene.contact_blocks import GroupRows
+from collidecli.scene.contact_columns import HYDRO_FACES, HYDRO_PATCHES
 
 
 def patch_rows(

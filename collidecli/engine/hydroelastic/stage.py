@@ -31,13 +31,13 @@ from collidecli.engine.runtime.chunk_counts import ElementCount
 from collidecli.engine.runtime.kernel import kernel
 from collidecli.engine.runtime.workspace import Rows, Workspace
 from collidecli.numerics.poses import points_in_frames_as_kernels
+from collidecli.scene.contact_blocks import ContactBlock
 from collidecli.scene.contact_columns import (
     FRICTION_SCALE,
     HYDRO_FACES,
     HYDRO_PATCHES,
     REDUCED_COLUMNS,
     RIGID_COLUMNS,
-    ContactBlock,
     ContactGroup,
 )
 from collidecli.scene.hydroelastic import HydroShapes

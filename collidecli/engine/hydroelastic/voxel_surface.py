@@ -106,6 +106,24 @@ def edges_of_mesh(
 
 
 @wp.func
+def edges_of(
+    solids: Solids,
+    pair: HydroPair,
+    has_mesh: bool,
+    tetrahedron: Tetrahedron,
+    first: int,
+    voxel: wp.vec3i,
+    feature: wp.array[wp.vec2i],
+    corner: wp.array[Vec3],
+) -> Edges:
+    """The sides of both shapes where a tetrahedron of a voxel is at an edge. has_mesh: whether one
+    of them is a mesh. first: of the features."""
+    if has_mesh:
+        return edges_of_mesh(solids, pair, tetrahedron, first, voxel, feature, corner)
+    return edges_in(solids, pair, tetrahedron)
+
+
+@wp.func
 def part_of_voxel(voxel: wp.vec3i) -> int:
     """Bit of the part of its block that a voxel is in."""
     return 1 << (4 * (voxel[0] / 2) + 2 * (voxel[1] / 2) + voxel[2] / 2)
@@ -242,18 +260,43 @@ def sum_blocks(
                 if not is_at_edge:
                     result = with_face(result, face_in(pair, tetrahedron, corner))
                 else:
-                    edges = Edges()
-                    if has_mesh:
-                        edges = edges_of_mesh(
-                            solids, pair, tetrahedron, first, voxel, feature, corner
-                        )
-                    else:
-                        edges = edges_in(solids, pair, tetrahedron)
+                    edges = edges_of(
+                        solids, pair, has_mesh, tetrahedron, first, voxel, feature, corner
+                    )
                     for sides in range(edges.count0 * edges.count1):
                         result = with_face(
                             result, face_of_sides(pair, tetrahedron, edges, sides, corner)
                         )
     sums[thread] = result
+
+
+@wp.func
+def is_voxel_cut(
+    solids: Solids,
+    pair: HydroPair,
+    level: Level,
+    own_block: Block,
+    first: int,
+    voxel: wp.vec3i,
+    value: wp.array[Vec2],
+    feature: wp.array[wp.vec2i],
+) -> bool:
+    """Whether the surface may pass through a voxel: between its corners, or at an edge of a
+    solid inside it."""
+    if has_surface(pair, first, voxel, value, Real(0.0)):
+        return True
+    if has_edges(solids, pair, 0) or has_edges(solids, pair, 1):
+        return is_cut_at_edge(solids, pair, level, own_block, first, voxel, value, feature)
+    return False
+
+
+@wp.func
+def write_vertices(
+    pair: HydroPair, cut: HydroFace, corner: wp.array[Vec3], vertex: wp.array[Vec3], first: int
+):
+    """Writes the corners of a face, in the world, from vertex `first` on."""
+    for k in range(cut.count):
+        vertex[first + k] = wp.transform_point(pair.world, corner[cut.first_corner + k])
 
 
 @kernel
@@ -294,20 +337,13 @@ def cut_voxels(
     corner_count = int(0)
     tetrahedra = int(6)  # a variable: the loop is not unrolled
     is_cut = bool(False)
-    may_be_cut = (part[number] & part_of_voxel(voxel)) != 0
-    if may_be_cut:
-        is_cut = has_surface(pair, first, voxel, value, Real(0.0))
-    if may_be_cut and not is_cut and (has_edges(solids, pair, 0) or has_edges(solids, pair, 1)):
-        is_cut = is_cut_at_edge(solids, pair, level, own_block, first, voxel, value, feature)
+    if (part[number] & part_of_voxel(voxel)) != 0:
+        is_cut = is_voxel_cut(solids, pair, level, own_block, first, voxel, value, feature)
     if is_cut:
         corner = wp.zeros(shape=wp.static(LOCAL_CORNERS), dtype=Vec3)
         for which in range(tetrahedra):
             tetrahedron = tetrahedron_of(pair, level, own_block, first, voxel, which, value)
-            edges = Edges()
-            if has_mesh:
-                edges = edges_of_mesh(solids, pair, tetrahedron, first, voxel, feature, corner)
-            else:
-                edges = edges_in(solids, pair, tetrahedron)
+            edges = edges_of(solids, pair, has_mesh, tetrahedron, first, voxel, feature, corner)
             for sides in range(edges.count0 * edges.count1):
                 cut = face_of_sides(pair, tetrahedron, edges, sides, corner)
                 if cut.count > 0:
@@ -316,9 +352,7 @@ def cut_voxels(
                         face[start_of(end, thread) + count] = cut
                     if writes > 0 and corner_bound[0] > 0:
                         first_vertex = start_of(corner_end, thread) + corner_count
-                        for k in range(cut.count):
-                            at = corner[cut.first_corner + k]
-                            vertex[first_vertex + k] = wp.transform_point(pair.world, at)
+                        write_vertices(pair, cut, corner, vertex, first_vertex)
                     count += 1
                     corner_count += cut.count
     if writes == 0:

@@ -241,7 +241,7 @@ class Collider:
     feature_remapping: kernel that remaps feature ids where a mesh is collided as its hull,
     `convex.mesh_features`.
     region_depths: kernel that gives merged contacts the depths of their regions,
-    `triangles.convex_least_translation`.
+    `triangles.convex_region_depths`.
     """
 
     name: str

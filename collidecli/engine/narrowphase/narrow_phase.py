@@ -117,79 +117,100 @@ class NarrowPhase:
         inexact pairs, if any."""
         if listed.count == 0:
             return workspace.struct(ContactBuffer), None
-        order = listed.order
-        sizes = listed.sizes
-        needed = [
-            size * collider.max_contacts
-            for size, collider in zip(sizes, self.table.colliders, strict=True)
-        ]
         shared = [self.device_model.rows, self.device_model.margins, chunk.instances, candidates]
-        batches: dict[int, ColliderBatch] = {}
-        sub_pairs = {}
-        for index, collider in enumerate(self.table.colliders):
-            if collider.sub_pair_kernels and sizes[index]:
-                batch = ColliderBatch(
-                    collider, shared, self.surfaces, order, listed.start, index, sizes[index]
-                )
-                batches[index] = batch
-                sub_pairs[index] = collider.sub_pair_kernels.find(batch, workspace)
-                needed[index] = sub_pairs[index].rows.most
-        first_rows = [0, *accumulate(needed)]
+        found = self._find_sub_pairs(shared, listed, workspace)
+        first_rows = [0, *accumulate(self._needed_rows(listed, found))]
         contact = workspace.array("emitted_contact", first_rows[-1], ContactRecord)
         may_be_inexact = any(
             collider.may_be_inexact and n
-            for n, collider in zip(sizes, self.table.colliders, strict=True)
+            for n, collider in zip(listed.sizes, self.table.colliders, strict=True)
         )
         inexact = (
             workspace.counts.counter("inexact_count")
             if may_be_inexact
             else workspace.array("inexact_count", 1, wp.int32)
         )
-        limit = self.max_contacts_per_pair
         emitted = workspace.struct(ContactBuffer, contact=contact)
         for index, collider in enumerate(self.table.colliders):
-            size = sizes[index]
-            first_row = first_rows[index]
-            if not size:
+            if not listed.sizes[index]:
                 continue
+            out = ContactOutput(contact, first_rows[index], self.max_contacts_per_pair, inexact)
             if collider.sub_pair_kernels:
-                out = ContactOutput(contact, first_row, limit, inexact)
-                collider.sub_pair_kernels.collide(batches[index], sub_pairs[index], out, workspace)
-                continue
-            bucket = workspace.struct(
-                Bucket,
-                order=order,
-                start=listed.start,
-                index=index,
-                pair_index=len(sizes) + 1 + index,
-                limit=limit,
-                inexact=inexact,
-            )
-            emitted = workspace.struct(
-                ContactBuffer,
-                contact=contact,
-                start=first_row,
-                most=collider.max_contacts,
-                pair_count=size,
-            )
-            if collider.by_pairs:
-                parts = chunk.lanes if workspace.has_own_memory else 1
-                count = listed.pair_sizes[index]
-                of_lanes = [listed.lanes, chunk.lanes.bit_length() - 1, parts]
-                workspace.launch(
-                    collider.kernel, count * parts, [*shared, *of_lanes, bucket, emitted]
-                )
-                continue
-            per_thread = 1 if workspace.has_own_memory else PER_THREAD
-            threads = -(-size // per_thread)
-            workspace.launch(collider.kernel, threads, [*shared, per_thread, bucket, emitted])
-            if collider.feature_remapping is not None:
-                workspace.launch(
-                    collider.feature_remapping,
-                    size,
-                    [self.device_model.rows, candidates, bucket, emitted],
-                )
+                batch, sub_pairs = found[index]
+                collider.sub_pair_kernels.collide(batch, sub_pairs, out, workspace)
+            else:
+                emitted = self._launch(index, shared, listed, chunk.lanes, out, workspace)
         return emitted, inexact if may_be_inexact else None
+
+    def _find_sub_pairs(
+        self, shared: list[Any], listed: CandidateList, workspace: Workspace
+    ) -> dict[int, tuple[ColliderBatch, Any]]:
+        """The candidates of each collider of sub-pairs that has any, and their sub-pairs, by index
+        of the collider."""
+        found = {}
+        for index, collider in enumerate(self.table.colliders):
+            size = listed.sizes[index]
+            if collider.sub_pair_kernels and size:
+                batch = ColliderBatch(
+                    collider, shared, self.surfaces, listed.order, listed.start, index, size
+                )
+                found[index] = batch, collider.sub_pair_kernels.find(batch, workspace)
+        return found
+
+    def _needed_rows(
+        self, listed: CandidateList, found: dict[int, tuple[ColliderBatch, Any]]
+    ) -> list[int]:
+        """Rows of the contact buffer that each collider may write."""
+        return [
+            found[index][1].rows.most if index in found else size * collider.max_contacts
+            for index, (size, collider) in enumerate(
+                zip(listed.sizes, self.table.colliders, strict=True)
+            )
+        ]
+
+    def _launch(
+        self,
+        index: int,
+        shared: list[Any],
+        listed: CandidateList,
+        lanes: int,
+        out: ContactOutput,
+        workspace: Workspace,
+    ) -> ContactBuffer:
+        """Launches a collider of whole pairs on its candidates; returns the rows that it writes."""
+        collider = self.table.colliders[index]
+        size = listed.sizes[index]
+        bucket = workspace.struct(
+            Bucket,
+            order=listed.order,
+            start=listed.start,
+            index=index,
+            pair_index=len(listed.sizes) + 1 + index,
+            limit=out.limit,
+            inexact=out.inexact,
+        )
+        emitted = workspace.struct(
+            ContactBuffer,
+            contact=out.contact,
+            start=out.first_row,
+            most=collider.max_contacts,
+            pair_count=size,
+        )
+        if collider.by_pairs:
+            parts = lanes if workspace.has_own_memory else 1
+            of_lanes = [listed.lanes, lanes.bit_length() - 1, parts]
+            threads = listed.pair_sizes[index] * parts
+            workspace.launch(collider.kernel, threads, [*shared, *of_lanes, bucket, emitted])
+            return emitted
+        per_thread = 1 if workspace.has_own_memory else PER_THREAD
+        threads = -(-size // per_thread)
+        workspace.launch(collider.kernel, threads, [*shared, per_thread, bucket, emitted])
+        if collider.feature_remapping is not None:
+            rows_and_candidates = [self.device_model.rows, shared[3]]
+            workspace.launch(
+                collider.feature_remapping, size, [*rows_and_candidates, bucket, emitted]
+            )
+        return emitted
 
 
 def _upload_surfaces(

@@ -27,7 +27,8 @@ from collidecli.engine.runtime.chunk_counts import ElementCount, clear_exceeded,
 from collidecli.engine.runtime.device_stream import has_own_memory
 from collidecli.engine.runtime.kernel import kernel
 from collidecli.engine.runtime.workspace import Workspace
-from collidecli.scene.contact_columns import ContactGroup, GroupRows, no_rows
+from collidecli.scene.contact_blocks import GroupRows, no_rows
+from collidecli.scene.contact_columns import ContactGroup
 
 
 @wp.func

@@ -1,5 +1,6 @@
 """Triangles and edges of the deformable objects of each template on a device, in trees of boxes."""
 
+from dataclasses import dataclass, field
 from functools import partial
 
 import numpy as np
@@ -54,6 +55,16 @@ class Elements:
     owner: wp.array[wp.int32]
 
 
+TYPES = {
+    "vertex": wp.int32,
+    "triangle": wp.vec3i,
+    "edge": wp.vec2i,
+    "skip": wp.int32,
+    "leaf": wp.int32,
+}
+"""Types of the arrays of `Elements` that are made template by template."""
+
+
 def _rings(particles: Particles, count: int) -> tuple[np.ndarray, np.ndarray]:
     """Start of each particle's neighbours, int64[P + 1], and the particles within `count` edges,
     ascending."""
@@ -79,65 +90,85 @@ def _rings(particles: Particles, count: int) -> tuple[np.ndarray, np.ndarray]:
     ).astype(np.int32)
 
 
+@dataclass
+class _ElementTables:
+    """Arrays of `Elements` in the making: parts of each, in the order of the templates. counts: of
+    elements and nodes so far. vertex_and_edge_count, node_count: of the template with most, at
+    least 1."""
+
+    headers: list[tuple[int, ...]] = field(default_factory=list)
+    parts: dict[str, list[np.ndarray]] = field(default_factory=lambda: {n: [] for n in TYPES})
+    counts: dict[str, int] = field(
+        default_factory=lambda: dict.fromkeys(("vertex", "triangle", "edge", "node"), 0)
+    )
+    vertex_and_edge_count: int = 1
+    node_count: int = 1
+
+    def add_template(self, position: np.ndarray, elements: dict[str, np.ndarray]) -> None:
+        """Adds a template's vertices, triangles and edges, and a tree each of the last two.
+
+        position: float64[P, 3], rest positions [m].
+        """
+        middles = (position[elements[name]].mean(axis=1) for name in ("triangle", "edge"))
+        trees = [split_tree(middle, np.arange(len(middle)))[:2] for middle in middles]
+        nodes = [len(skip) for skip, _ in trees]
+        at = self.counts
+        counts = (
+            at["vertex"],
+            len(elements["vertex"]),
+            at["triangle"],
+            at["edge"],
+            len(elements["edge"]),
+        )
+        self.headers.append((*counts, at["node"], nodes[0], at["node"] + nodes[0], nodes[1]))
+        for name in ("vertex", "triangle", "edge"):
+            self.parts[name].append(elements[name])
+            at[name] += len(elements[name])
+        for skip, leaf in trees:
+            self.parts["skip"].append(skip)
+            self.parts["leaf"].append(leaf)
+        at["node"] += sum(nodes)
+        self.vertex_and_edge_count = max(
+            self.vertex_and_edge_count, len(elements["vertex"]) + len(elements["edge"])
+        )
+        self.node_count = max(self.node_count, sum(nodes))
+
+
+def _template_elements(
+    particles: Particles, all_triangles: np.ndarray, template: int
+) -> dict[str, np.ndarray]:
+    """Vertices, triangles and edges of the particles in a template, and of those in all templates.
+    all_triangles: canonical, of the model."""
+    template_of = particles.template[particles.owner]
+    is_present = (template_of == template) | (template_of == GLOBAL_TEMPLATE)
+    triangles = all_triangles[is_present[all_triangles[:, 0]]]
+    edges = particles.edge
+    ends = particles.line[is_present[particles.line[:, 0]]]
+    return {
+        "triangle": triangles,
+        "edge": edges[is_present[edges[:, 0]]],
+        "vertex": distinct(np.append(triangles, ends)),
+    }
+
+
 def upload_elements(device_model: DeviceModel, rings: int) -> tuple[Elements, int, int]:
     """The elements of a model's templates on its device; vertices and edges, and nodes, of the
     template with most. rings: of neighbours, in edges; 0 for none."""
     particles = device_model.model.particles
-    device = device_model.device
-    template_of = particles.template[particles.owner]
     triangles = canonical_triangles(particles.triangle)
-    edges = particles.edge
-    parts: dict[str, list[np.ndarray]] = {
-        name: [] for name in ("vertex", "triangle", "edge", "skip", "leaf")
-    }
-    headers = []
-    at = dict.fromkeys(("vertex", "triangle", "edge", "node"), 0)
-    width = node_width = 1
+    tables = _ElementTables()
     for template in range(device_model.template_count):
-        is_present = (template_of == template) | (template_of == GLOBAL_TEMPLATE)
-        of_template = {
-            "triangle": triangles[is_present[triangles[:, 0]]],
-            "edge": edges[is_present[edges[:, 0]]],
-        }
-        ends = particles.line[is_present[particles.line[:, 0]]]
-        of_template["vertex"] = distinct(np.append(of_template["triangle"], ends))
-        middles = (
-            particles.position[of_template[name]].mean(axis=1) for name in ("triangle", "edge")
-        )
-        trees = [split_tree(middle, np.arange(len(middle)))[:2] for middle in middles]
-        nodes = [len(skip) for skip, _ in trees]
-        counts = (
-            at["vertex"],
-            len(of_template["vertex"]),
-            at["triangle"],
-            at["edge"],
-            len(of_template["edge"]),
-        )
-        headers.append((*counts, at["node"], nodes[0], at["node"] + nodes[0], nodes[1]))
-        for name in ("vertex", "triangle", "edge"):
-            parts[name].append(of_template[name])
-            at[name] += len(of_template[name])
-        for skip, leaf in trees:
-            parts["skip"].append(skip)
-            parts["leaf"].append(leaf)
-        at["node"] += sum(nodes)
-        width = max(width, len(of_template["vertex"]) + len(of_template["edge"]))
-        node_width = max(node_width, sum(nodes))
+        elements_of = _template_elements(particles, triangles, template)
+        tables.add_template(particles.position, elements_of)
     start, ring = _rings(particles, rings)
     elements = Elements()
-    put = partial(device_array, device=device)
-    elements.header = put(np.array(headers, struct_of(ElementHeader).numpy_dtype()), ElementHeader)
-    kinds = {
-        "vertex": wp.int32,
-        "triangle": wp.vec3i,
-        "edge": wp.vec2i,
-        "skip": wp.int32,
-        "leaf": wp.int32,
-    }
-    for name, dtype in kinds.items():
-        setattr(elements, name, put(np.concatenate(parts[name]).astype(np.int32), dtype))
+    put = partial(device_array, device=device_model.device)
+    headers = np.array(tables.headers, struct_of(ElementHeader).numpy_dtype())
+    elements.header = put(headers, ElementHeader)
+    for name, dtype in TYPES.items():
+        setattr(elements, name, put(np.concatenate(tables.parts[name]).astype(np.int32), dtype))
     elements.ring_start = put(start, wp.int64)
     elements.ring = put(ring, wp.int32)
     elements.rest = put(particles.position, Vec3)
     elements.owner = put(particles.owner, wp.int32)
-    return elements, width, node_width
+    return elements, tables.vertex_and_edge_count, tables.node_count

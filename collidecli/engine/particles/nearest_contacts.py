@@ -12,7 +12,8 @@ import warp as wp
 from collidecli.engine.cells import Chunk, PoseBatch
 from collidecli.engine.particles.soft_contacts import SoftContacts
 from collidecli.engine.runtime.workspace import Workspace
-from collidecli.scene.contact_columns import SOFT_CONTACTS, GroupRows
+from collidecli.scene.contact_blocks import GroupRows
+from collidecli.scene.contact_columns import SOFT_CONTACTS
 
 
 @dataclass(frozen=True)

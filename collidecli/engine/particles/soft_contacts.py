@@ -234,6 +234,15 @@ def element_in_shape(
 
 
 @wp.func
+def _vertex_in_shape(
+    scene: SoftScene, chunk: ChunkCells, cells: CloudCells, cell: int, vertex: int, pose: Pose
+) -> Vec3:
+    """Position of a particle in the frame of a shape with this pose [m]."""
+    point_world = position_in_cell(scene.cloud, cells, chunk, cell, vertex)
+    return wp.transform_point(wp.transform_inverse(pose), point_world)
+
+
+@wp.func
 def _least_of_primitive(
     surfaces: PrimitiveSurfaces, row: int, half: Vec3, element: element_minimum.DeformableElement
 ) -> element_minimum.Minimum:
@@ -296,10 +305,7 @@ def _kernel_of(
             point = element_minimum.point_of(element, weights)
         else:
             radius = scene.cloud.radius[corners[0]]
-            point = wp.transform_point(
-                wp.transform_inverse(pose),
-                position_in_cell(scene.cloud, cells, chunk, cell, corners[0]),
-            )
+            point = _vertex_in_shape(scene, chunk, cells, cell, corners[0], pose)
         inflation = scene.margin[row] + radius
         limit = above(scene.gap, inflation)
         sample = sample_surface(surfaces, row, scene.rows.size[row], point, limit, radius)

@@ -18,8 +18,8 @@ from typing import Any, Protocol
 import numpy as np
 import warp as wp
 
+from collidecli.engine.runtime.index_limit import INDEX_LIMIT
 from collidecli.engine.runtime.kernel import kernel
-from collidecli.engine.runtime.recorded_launches import INDEX_LIMIT
 
 FOUND_COUNTS = 512
 """Numbers of a chunk: a few, two for each collider of a model, and five for each level of

@@ -90,6 +90,13 @@ def is_loaded(kernel: wp.Kernel, device: wp.Device) -> bool:
     return _loader(os.getpid()).is_loaded(kernel.module, device)
 
 
+def load_late(kernel: wp.Kernel, device: wp.Device) -> None:
+    """Loads the module of a kernel that is launched and that no list of `load_kernels` had: Warp
+    would print a line about it. Does not wait for what `begin_loading` began."""
+    if not is_loaded(kernel, device):
+        _loader(os.getpid()).load_one(kernel.module, device)
+
+
 _loaders: dict[int, _Loader] = {}
 
 
@@ -151,6 +158,11 @@ class _Loader:
                 f"{device.alias}: {plural(count, 'kernel')} compiled in {seconds:.0f} s, since"
                 f" {why_compiled(device)}; later runs find them in Warp's cache"
             )
+
+    def load_one(self, module: wp.Module, device: wp.Device) -> None:
+        with self._lock:
+            loading = self._loading(self._threads, module, device)
+        loading.result()
 
     def is_loaded(self, module: wp.Module, device: wp.Device) -> bool:
         future = self._latest.get((module, device.alias))

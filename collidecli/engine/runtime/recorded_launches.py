@@ -8,10 +8,8 @@ from typing import Any
 import numpy as np
 import warp as wp
 
+from collidecli.engine.runtime.kernel_loader import load_late
 from collidecli.engine.runtime.moments import Moment
-
-INDEX_LIMIT = 2**31 - 1
-"""Kernels count threads and elements in 32 bits."""
 
 
 def record_launch(
@@ -19,6 +17,7 @@ def record_launch(
 ) -> wp.Launch:
     """A launch as Warp records it, not executed; on a GPU in blocks of the size that the kernel's
     module is compiled for."""
+    load_late(kernel, wp.get_device(device))
     block = None if wp.get_device(device).is_cpu else kernel.module.options["block_dim"]
     command = wp.launch(kernel, count, arguments, device=device, record_cmd=True, block_dim=block)
     assert isinstance(command, wp.Launch)

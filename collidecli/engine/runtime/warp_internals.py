@@ -27,7 +27,7 @@ import numpy as np
 import warp as wp
 
 from collidecli.engine.runtime.deferred_builtins import KNOWN_WARP
-from collidecli.engine.runtime.recorded_launches import INDEX_LIMIT
+from collidecli.engine.runtime.index_limit import INDEX_LIMIT
 
 
 def is_known_warp() -> bool:

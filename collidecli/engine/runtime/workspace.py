@@ -27,9 +27,11 @@ from collidecli.engine.runtime.device_stream import (
     free_device_memory,
     has_own_memory,
 )
-from collidecli.engine.runtime.launch_queue import LaunchQueue
+from collidecli.engine.runtime.index_limit import INDEX_LIMIT
+from collidecli.engine.runtime.kernel_loader import load_kernels
+from collidecli.engine.runtime.launch_queue import LaunchQueue, execute_steps
 from collidecli.engine.runtime.moments import Moment
-from collidecli.engine.runtime.recorded_launches import INDEX_LIMIT, RecordedLaunches
+from collidecli.engine.runtime.recorded_launches import RecordedLaunches
 from collidecli.engine.runtime.sent_columns import ColumnSender, rows_like, rows_of_bytes
 from collidecli.engine.runtime.warp_internals import is_known_warp, rebind_host_array, set_field
 
@@ -77,6 +79,16 @@ each array that grows later clears all recorded launches, and the memory of elem
 has is never touched."""
 FIRST_SHARE = 8
 """Part of the memory limit, as its divisor, to which scratch of such capacity may grow."""
+
+
+def queue_kernels(device: wp.Device) -> list[wp.Kernel]:
+    """Kernels with which a workspace launches others: those of the queue on the CPU."""
+    return [] if has_own_memory(device) else [execute_steps]
+
+
+def load_launched(kernels: Sequence[wp.Kernel], device: wp.Device) -> None:
+    """`load_kernels` of kernels that workspaces launch, and of those with which they do."""
+    load_kernels([*queue_kernels(device), *dict.fromkeys(kernels)], device)
 
 
 class Rows(NamedTuple):

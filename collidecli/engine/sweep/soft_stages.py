@@ -38,7 +38,8 @@ from collidecli.engine.sweep.soft_candidates import (
 from collidecli.engine.sweep.soft_kernels import Sweepers, kernels_of
 from collidecli.engine.sweep.stage import SweepStage
 from collidecli.engine.sweep.supports import Supports
-from collidecli.scene.contact_columns import SOFT_SWEEP, GroupRows, no_rows
+from collidecli.scene.contact_blocks import GroupRows, no_rows
+from collidecli.scene.contact_columns import SOFT_SWEEP
 from collidecli.scene.model import Model
 from collidecli.scene.particles import canonical_lines, canonical_triangles
 from collidecli.scene.shape_types import ShapeType

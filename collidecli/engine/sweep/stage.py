@@ -27,7 +27,8 @@ from collidecli.engine.sweep.motion import BodySteps, PairSteps, body_steps, in_
 from collidecli.engine.sweep.speed_bounds import pair_steps
 from collidecli.engine.sweep.supports import Supports
 from collidecli.scene.allowed_pairs import pair_lengths
-from collidecli.scene.contact_columns import SWEEP, GroupRows, no_rows
+from collidecli.scene.contact_blocks import GroupRows, no_rows
+from collidecli.scene.contact_columns import SWEEP
 from collidecli.scene.distinct_values import distinct
 from collidecli.scene.model import Model
 

@@ -18,7 +18,7 @@ from collidecli.exporters.arrays import (
     towards_shape0,
 )
 from collidecli.exporters.layouts.columns import PAIR, stored
-from collidecli.scene.contact_columns import ContactBlock
+from collidecli.scene.contact_blocks import ContactBlock
 from collidecli.storage.contact_sets.selected import SelectedContacts
 
 TYPES = ("Point", "Edge", "Face", "Patch", "Unknown")

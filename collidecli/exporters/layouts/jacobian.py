@@ -22,7 +22,7 @@ from collidecli.exporters.arrays import (
 )
 from collidecli.exporters.layouts.columns import PAIR, stored
 from collidecli.numerics.products import cross, dot
-from collidecli.scene.contact_columns import ContactBlock
+from collidecli.scene.contact_blocks import ContactBlock
 from collidecli.storage.contact_sets.selected import SelectedContacts
 
 STRIP = 1 << 16

@@ -8,7 +8,8 @@ import numpy as np
 
 from collidecli.exporters.arrays import Array, Layout, frames_and_worlds, held, starts, texts
 from collidecli.exporters.layouts.columns import stored, unknown_columns
-from collidecli.scene.contact_columns import ContactBlock, ListColumn
+from collidecli.scene.contact_blocks import ContactBlock
+from collidecli.scene.contact_columns import ListColumn
 from collidecli.storage.contact_sets.selected import SelectedContacts
 
 

@@ -26,6 +26,12 @@ from collidecli.importers.mujoco.left_out import (
     partition_geoms,
     shrink_textures,
 )
+from collidecli.importers.mujoco.obsolete_settings import (
+    refuses_attribute,
+    remedy,
+    removal_note,
+    without_obsolete,
+)
 from collidecli.importers.mujoco.orientations import (
     KIND,
     WITH_ENDS,
@@ -291,7 +297,7 @@ class _Attempts:
     def parse(self) -> mujoco.MjSpec:
         """The scene as a spec with relocated assets. Raises InputError with the reader's
         message."""
-        spec, read_notes = self._read_urdf() if self.urdf else (self._read_mjcf(), [])
+        spec, read_notes = self._read_urdf() if self.urdf else self._read_mjcf()
         if self._patterns and not self.urdf:
             spec.compiler.discardvisual = False
         bodies = list(bodies_of(spec))
@@ -320,6 +326,9 @@ class _Attempts:
             texts = map(_content, self.included) if self._xml is None else [self._xml.encode()]
             restore_replicates(spec, texts)
         shrink_textures(spec)
+        if not self.strict:
+            # the lengths of muscles, which MuJoCo simulates each muscle to find
+            spec.compiler.LRopt.mode = mujoco.mjtLRMode.mjLRMODE_NONE
         if self.urdf:
             spec.compiler.fusestatic = False
         if self._options.floating_base:
@@ -361,14 +370,43 @@ class _Attempts:
         self.visuals_left_out |= dict.fromkeys(names, f"its mesh '{mesh[1]}' has no volume")
         return bool(names)
 
-    def _read_mjcf(self) -> mujoco.MjSpec:
+    def _read_mjcf(self) -> tuple[mujoco.MjSpec, list[str]]:
+        """The spec of an MJCF, and a note about settings that MuJoCo no longer reads."""
         try:
-            return (
-                _read(self.location) if self._xml is None else mujoco.MjSpec.from_string(self._xml)
-            )
+            try:
+                return self._spec_of({}), []
+            except _COMPILER_ERRORS as error:
+                current = self._without_obsolete(_message(error))
+                if current is None:
+                    raise
+            texts, note = current
+            return self._spec_of(texts), [note]
         except _COMPILER_ERRORS as error:
             what = f"MuJoCo cannot compile the scene: {_message(error)}"
             raise InputError(what, self.location, self._fix(what)) from error
+
+    def _without_obsolete(self, message: str) -> tuple[dict[str, bytes], str] | None:
+        """The scene's texts without settings that MuJoCo no longer reads, and a note about them;
+        None if there are none, or its message is about something else."""
+        if self.strict or not refuses_attribute(message):
+            return None
+        removed = {path: without_obsolete(text) for path, text in self._texts().items()}
+        names = [name for _, found in removed.values() for name in found]
+        texts = {path: text for path, (text, _) in removed.items()}
+        return (texts, removal_note(names, mujoco.__version__)) if names else None
+
+    def _texts(self) -> dict[str, bytes]:
+        """The texts of the scene's files by their paths; of a scene given as text only that one."""
+        if self._xml is not None:
+            return {self.location: self._xml.encode()}
+        return {path: _content(path) for path in self.included}
+
+    def _spec_of(self, texts: Mapping[str, bytes]) -> mujoco.MjSpec:
+        """The spec that MuJoCo reads. texts: replace the contents of files, by their paths."""
+        if self._xml is None:
+            return _read(self.location, texts)
+        text = texts.get(self.location)
+        return mujoco.MjSpec.from_string(self._xml if text is None else text.decode())
 
     def _read_urdf(self) -> tuple[mujoco.MjSpec, list[str]]:
         from collidecli.importers.mujoco.urdf.spec import urdf_spec  # MJCF needs none of it
@@ -397,7 +435,13 @@ class _Attempts:
             return "it is a fragment: give the scene that includes it"
         if "Unrecognized XML model type" in message:
             return "give an MJCF, whose root element is mujoco, or a URDF, whose root is robot"
-        return EXPAND_XACRO if b"<xacro:" in self._text() else "correct the file"
+        if b"<xacro:" in self._text():
+            return EXPAND_XACRO
+        if "Error opening file" in message and "Element 'include'" in message:
+            return "put the included file there: its path is relative to the file that names it"
+        if "top-level default class" in message:
+            return "put each top-level <default> that has a class inside a <default> without one"
+        return remedy(message) or "correct the file"
 
     def compile(
         self, without: Collection[str], drop_keys_of: mujoco.MjModel | None = None
@@ -486,7 +530,8 @@ def _refusal(attempts: _Attempts, error: Exception) -> InputError:
     subject, message = (message, message) if opening is None else (opening[1], opening[0])
     for geom in partition_geoms(spec)[0]:
         file = assets.get(("mesh", geom.meshname)) or assets.get(("hfield", geom.hfieldname))
-        shown = f"geom '{geom.name}'" if geom.name else f"a geom of body '{geom.parent.name}'"
+        body = f"body '{geom.parent.name}'" if geom.parent.name else "an unnamed body"
+        shown = f"geom '{geom.name}'" if geom.name else f"a geom of {body}"
         collides = f"collides by {OPTION}" if attempts.is_visual(geom) else "collides"
         if file and os.path.basename(file) in subject:
             fix = f"give a mesh ({', '.join(ENDINGS)}), or replace the geom by a primitive"
@@ -516,14 +561,20 @@ def _refusal(attempts: _Attempts, error: Exception) -> InputError:
     return InputError(f"MuJoCo cannot compile the scene: {message}", attempts.location, fix)
 
 
-def _read(path: str) -> mujoco.MjSpec:
+def _read(path: str, texts: Mapping[str, bytes]) -> mujoco.MjSpec:
     """A file as a spec. MuJoCo's reader accepts two endings; a file with another one is read under
-    a virtual name."""
-    if path.endswith((".xml", ".urdf")):
+    a virtual name. texts: replace the contents of files, by their absolute paths."""
+    known = path.endswith((".xml", ".urdf"))
+    if known and not texts:
         return mujoco.MjSpec.from_file(path)
-    with mujoco.MjVfs() as files, open_input(path) as file:
-        files[f"{path}.xml"] = file.read()
-        return mujoco.MjSpec.from_file(f"{path}.xml", vfs=files)
+    own = os.path.abspath(path)
+    with mujoco.MjVfs() as files:
+        for file, text in texts.items():
+            if file != own:
+                files[file] = text
+        name = path if known else f"{path}.xml"
+        files[name] = texts[own] if own in texts else _content(path)
+        return mujoco.MjSpec.from_file(name, vfs=files)
 
 
 def _content(path: str, size: int = -1) -> bytes:

@@ -232,12 +232,14 @@ def check_geometry(
         raise InputError(
             f"{what}; {'; '.join(visuals_left_out)}", compiled.location, "correct them"
         )
-    kind = "<collision> to the links"
+    fix = "add <collision> to the links that should collide"
     if not compiled.urdf:
-        kind = "contype and conaffinity to the geoms"
+        fix = "add contype and conaffinity to the geoms that should collide"
         if mj_model.ngeom - len(kept):
             what += f": none of its {plural(mj_model.ngeom - len(kept), 'geom')} can collide"
-    fix = f"add {kind} that should collide"
+        else:
+            what += ": it has no geom"
+            fix = "give the scene that includes it if it is a part of one, or add geoms"
     if compiled.visual_count:
         visuals = plural(compiled.visual_count, "visual mesh or shape", "visual meshes and shapes")
         fix += f", or give {OPTION} '*' or a pattern of its {visuals}"

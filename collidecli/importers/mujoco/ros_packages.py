@@ -14,6 +14,8 @@ PACKAGE_URI = re.compile(r"package:/+([^/]+)/+(.+)")
 """MuJoCo's parser writes package:// with one slash in MJCF, and unchanged in URDF."""
 FILE_URI = "file://"
 MANIFEST = "package.xml"
+_HIGHEST = 2
+"""Folders above that of a URDF in which its files are searched."""
 _LARGEST_MANIFEST = 1 << 20
 _DECLARED = re.compile(rb"<name>\s*([^<\s]+)\s*</name>")
 _COMMENT = re.compile(rb"<!--.*?-->", re.S)
@@ -78,19 +80,24 @@ def _packages_in(root: str) -> tuple[str, ...]:
 
 
 def file_of_urdf(path: str, folder: str, mesh_folder: str) -> str | None:
-    """Absolute path of the existing file of a `file://` path, or of a path relative to the URDF
-    that leads nowhere from its mesh folder; None for another path or no file.
+    """Absolute path of the existing file of a `file://` path, or of a relative path that leads
+    nowhere from the mesh folder of the URDF; None for another path or no file.
 
+    Such a path is relative to the URDF, else to the folder above, else to the one above that.
     MuJoCo looks in the mesh folder of `<compiler>` alone, while ROS knows no such folder: the same
-    files serve both where their paths have it already. folder: of the URDF.
+    files serve both where their paths have it already. Bullet looks in the folders above, where a
+    package has its meshes beside the folder of its URDF. folder: of the URDF. Source: bullet3,
+    examples/Importers/ImportURDFDemo/UrdfFindMeshFile.h.
     """
     if path.startswith(FILE_URI):
         named = unquote(urlsplit(path).path)
         return named if os.path.isfile(named) else None
-    if not mesh_folder or os.path.isfile(os.path.join(folder, mesh_folder, path)):
+    of_other_kind = not path or os.path.isabs(path) or path.startswith("package:")
+    if of_other_kind or os.path.isfile(os.path.join(folder, mesh_folder, path)):
         return None
-    beside = os.path.abspath(os.path.join(folder, path))
-    return beside if os.path.isfile(beside) else None
+    bases = (os.path.join(folder, *[os.pardir] * steps) for steps in range(_HIGHEST + 1))
+    found = (os.path.abspath(os.path.join(base, path)) for base in bases)
+    return next(filter(os.path.isfile, found), None)
 
 
 def _listed_roots() -> Iterator[str]:

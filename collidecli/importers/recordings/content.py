@@ -27,6 +27,7 @@ from collidecli.importers.recordings.refused_motions import (
     AMASS_NUMBERS,
     is_amass,
     refuse_body_model,
+    refuse_frames,
     refuse_packed,
 )
 from collidecli.importers.recordings.text_columns import text_columns
@@ -145,6 +146,8 @@ def open_content(path: str | os.PathLike[str]) -> Content:
             if header.dtype.hasobject
             else Content(name, NPY, arrays={"": header})
         )
+    if storage == JSON:
+        refuse_frames(name)
     if storage == CSV:
         return Content(name, CSV, table=text_columns(name))
     return Content(name, storage)

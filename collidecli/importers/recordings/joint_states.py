@@ -141,18 +141,10 @@ def joint_state_motion(
     robots, followed = with_followers(scene, robots)
     with naming_options(where):
         columns = [JointColumns(robot.articulation, robot.names, where) for robot in robots]
-    limits = _limits(robots, columns, len(names))
-    unit = options.joint_units or recorded.unit
-    percent = [at for at, column in enumerate(kept) if column in recorded.percent]
-    units = JointUnits(
-        unit, percent, options.joint_scale, names, where, options.length_units, recorded.units
-    )
     pairs = list(zip(robots, columns, strict=True))
-    angles = {robot.columns[at] for robot, own in pairs for at in own.angles().tolist()}
-    single = {robot.columns[at] for robot, own in pairs for at in own.single(len(robot.columns))}
-    # Followers are computed from converted positions.
-    recorded_single = sorted(single & set(range(len(names))))
-    units.convert(states.values(), angles, recorded_single, limits)
+    limits = _limits(robots, columns, len(names))
+    units = _units(recorded, options, kept, names)
+    _convert(states, units, pairs, limits)
     worlds = _worlds(recorded, states, pairs, followed, poses, scene)
     # Poses that are recorded are in the world.
     origins = target.model.world_pose[: len(worlds), :3]
@@ -162,12 +154,46 @@ def joint_state_motion(
         worlds,
         np.zeros_like(origins) if poses else origins,
         recorded.time,
-        [*scene.warnings, *warnings, *left_out, *_improbable_turns(states, limits, unit, where)],
+        [
+            *scene.warnings,
+            *warnings,
+            *left_out,
+            *_improbable_turns(states, limits, units.unit, where),
+        ],
         close,
         _episodes(recorded),
         advice=BY_NAME,
         root_advice=f"{roots}{recorded.root_advice}",
     )
+
+
+def _units(
+    recorded: JointStates, options: RecordingOptions, kept: Sequence[int], names: Sequence[str]
+) -> JointUnits:
+    """Units of the recorded positions of joints. kept: columns of the file. names: of each."""
+    return JointUnits(
+        options.joint_units or recorded.unit,
+        [at for at, column in enumerate(kept) if column in recorded.percent],
+        options.joint_scale,
+        names,
+        recorded.where,
+        options.length_units,
+        recorded.units,
+    )
+
+
+def _convert(
+    states: Mapping[str, np.ndarray],
+    units: JointUnits,
+    robots: Sequence[tuple[MovedRobot, JointColumns]],
+    limits: np.ndarray,
+) -> None:
+    """Converts recorded positions to metres and radians, in place; those of followers are computed
+    from converted ones."""
+    angles = {robot.columns[at] for robot, own in robots for at in own.angles().tolist()}
+    single = {robot.columns[at] for robot, own in robots for at in own.single(len(robot.columns))}
+    recorded_single = sorted(single & set(range(len(limits))))
+    units.convert(states.values(), angles, recorded_single, limits)
 
 
 def _episodes(recorded: JointStates) -> Episodes | None:

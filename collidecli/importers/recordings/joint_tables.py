@@ -1,4 +1,4 @@
-"""Tables of joint positions with titles, as csv: a column a joint, by name, in any order."""
+"""Tables of joint positions with titles, as csv or npz: a column a joint, by name, in any order."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from itertools import permutations
 import numpy as np
 
 from collidecli.errors import InputError
+from collidecli.importers.recordings.array_columns import ArrayColumns, is_table_of_arrays
 from collidecli.importers.recordings.column_titles import (
     COMMAND,
     OTHER,
@@ -50,7 +51,7 @@ from collidecli.scene.kinematics import (
 from collidecli.scene.motion import Motion
 from collidecli.scene.name_patterns import matcher
 from collidecli.scene.options import RecordingOptions
-from collidecli.storage.storage_formats import CSV
+from collidecli.storage.storage_formats import CSV, NPZ
 from collidecli.wording import did_you_mean, plural, some_names
 
 
@@ -122,7 +123,7 @@ class JointTableRecording(Recording):
     """Joint positions of one world in columns that titles or --joint-names name."""
 
     NAME = "joint-table"
-    LABEL = "a table of joint positions, a column a joint (.csv with titles)"
+    LABEL = "a table of joint positions, a column a joint (.csv with titles, .npz of arrays)"
     OPTIONS = (
         *(option for option in JOINT_OPTIONS if option not in ("demos", "uneven_demos")),
         "time",
@@ -132,14 +133,16 @@ class JointTableRecording(Recording):
     def __init__(self, content: Content) -> None:
         self.content = content
         self._path = content.path
-        self._table = content.text_columns
+        self._table = ArrayColumns(content) if content.storage == NPZ else content.text_columns
         titles = self._table.titles
         known = (layout for layout in LAYOUTS if layout.is_of(titles))
         self._layout = next(known, None)
 
     @staticmethod
     def recognise(content: Content) -> bool:
-        """Text in columns of numbers."""
+        """Text in columns of numbers, or arrays of one length, which are the columns."""
+        if content.storage == NPZ:
+            return is_table_of_arrays(content)
         return content.storage == CSV and content.table is not None and content.table.has_numbers()
 
     def describe(self) -> RecordingDescription:

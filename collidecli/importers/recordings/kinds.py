@@ -37,7 +37,7 @@ _KINDS = (
     ("humanoid", "HumanoidRecording", (NPZ, CSV, PICKLE)),
     ("retargeted", "RetargetedRecording", (PICKLE, NPZ)),
     ("bvh", "BvhRecording", (BVH,)),
-    ("joint_tables", "JointTableRecording", (CSV,)),
+    ("joint_tables", "JointTableRecording", (CSV, NPZ)),
     _ARRAYS,
     ("lerobot", "LeRobotRecording", (JSON,)),
     ("newton_viewer", "NewtonRecording", (JSON,)),

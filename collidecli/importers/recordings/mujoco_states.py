@@ -164,6 +164,9 @@ whose `q` has MuJoCo's order."""
 TIME = "time"
 TIME_NAMES = (TIME, "data.time", "data/time", "state.data.time", "state.data/time")
 """Names of the times beside them."""
+TIMES = "times"
+"""Name of the times of MuJoCo Warp's recordings. Beside one initial state they are those of
+controls, so they count with one a frame alone."""
 _SHAPES = "[worlds, frames, numbers] or [frames, numbers]"
 WORLDS_FIRST = "worlds"
 FRAMES_FIRST = "frames"
@@ -188,6 +191,10 @@ class MujocoStatesRecording(Recording):
             self._array = _array(content)
             self._beside = _arrays_beside(content)
         self._time_name = next((name for name in TIME_NAMES if name in self._beside), "")
+        times_beside = self._beside.get(TIMES)
+        if not self._time_name and times_beside and self._array.shape:
+            is_one_a_frame = times_beside.shape == self._array.shape[:1]
+            self._time_name = TIMES if is_one_a_frame and len(self._array.shape) == 2 else ""
 
     @staticmethod
     def recognise(content: Content) -> bool:

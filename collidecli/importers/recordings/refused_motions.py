@@ -3,6 +3,7 @@ to make."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection
 
 from collidecli.errors import InputError
@@ -26,6 +27,9 @@ ROBOT = ("dof", "dof_pos")
 """Joint positions, which such files have of a robot alone."""
 OLD_TORCH = b"\x80\x02\x8a\nl\xfc\x9cF\xf9 j\xa8P\x19."
 """A pickle of the number by which torch knows the form."""
+FRAMES = re.compile(rb'\s*\{(?:\s*"\w+"\s*:\s*[^\[{}]*?,)*\s*"Frames"\s*:\s*\[')
+"""Begin of a motion of DeepMimic and of those who follow it: values, then rows of numbers."""
+FRAMES_START = 1000
 
 
 def is_amass(names: Collection[str]) -> bool:
@@ -65,3 +69,20 @@ def refuse_packed(path: str) -> None:
     if start.startswith(LZ4):
         what = "the file is compressed by lz4, which is not read"
         raise InputError(what, path, "save it by joblib with compress='zlib', or uncompressed")
+
+
+def refuse_frames(path: str) -> None:
+    """Raises InputError for a JSON file in the form of DeepMimic's motions; nothing for others."""
+    with open_input(path) as file:
+        start = file.read(FRAMES_START)
+    if FRAMES.match(start):
+        what = (
+            "this is a motion in the form of DeepMimic (Frames), whose numbers have no names and"
+            " which is not read"
+        )
+        fix = (
+            "a frame of DeepMimic has its duration, and the rotations of joints as quaternions"
+            " w x y z; one of motion_imitation and AMP has the root's position and quaternion"
+            f" x y z w, then the joints. Save the columns with {SAVE}"
+        )
+        raise InputError(what, path, fix)

@@ -10,11 +10,15 @@ from pxr import Pcp, Usd
 
 from collidecli.errors import InputError
 from collidecli.storage.regular_files import FETCH, pointer_text
+from collidecli.wording import plural, some_names
 
 NAMED_ERRORS = 5
 """Maximum number of broken references in one message."""
 MISSING = (Pcp.ErrorInvalidAssetPath, Pcp.ErrorInvalidSublayerPath, Pcp.ErrorUnresolvedPrimPath)
 """Composition errors about a file or a prim that does not exist."""
+_MATERIALS = re.compile(r"Could not open asset @([^@]*\.mtlx)@", re.IGNORECASE)
+"""Begin of an error about a MaterialX file, which usd-core of PyPI does not read. It has materials
+alone, and none of physics."""
 _ASSET = re.compile(r"@([^@]*)@")
 _REPORTED = re.compile(r"Could not (open asset|load sublayer)|Unresolved (reference|payload)")
 
@@ -23,9 +27,12 @@ def check_composition(stage: Usd.Stage, file: str, ignore_missing: bool = False)
     """Raises InputError with the references, payloads and sublayers of a stage that do not compose.
 
     ignore_missing: a file or prim that does not exist is passed over; the returned warnings name
-    each. Asset paths are as written in their layers.
+    each. A MaterialX file that is not read is passed over, as no contact depends on it, and counted
+    in a warning. Asset paths are as written in their layers.
     """
-    errors = stage.GetCompositionErrors()
+    found = stage.GetCompositionErrors()
+    materials = {error: match[1] for error in found if (match := _MATERIALS.match(str(error)))}
+    errors = [error for error in found if error not in materials]
     passed = [error for error in errors if ignore_missing and isinstance(error, MISSING)]
     written = _written_paths(stage) if errors else {}
     broken = sorted({_text(error, written) for error in errors if error not in passed})
@@ -40,7 +47,12 @@ def check_composition(stage: Usd.Stage, file: str, ignore_missing: bool = False)
         raise InputError(
             f"the scene does not compose: {'; '.join(broken[:NAMED_ERRORS])}{more}", file, fix
         )
-    return [f"left out: {text}" for text in sorted({_text(error, written) for error in passed})]
+    warnings = [f"left out: {text}" for text in sorted({_text(error, written) for error in passed})]
+    if materials:
+        names = sorted({os.path.basename(path) for path in materials.values()})
+        count = plural(len(names), "MaterialX file")
+        warnings.append(f"{count} not read, which affects no contact: {some_names(names)}")
+    return warnings
 
 
 def is_report_of_missing(warning: str) -> bool:

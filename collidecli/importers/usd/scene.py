@@ -171,7 +171,8 @@ def add_usd(
         visuals, notes = add_visual_colliders(stage, options.visuals_as_colliders, str(path))
         warnings += notes
         instances = expand_instancers(stage, str(path), warnings)
-    warnings += instancer_warnings
+    # Prims that are no instances any more are composed anew, with reports of the same files.
+    warnings += [warning for warning in instancer_warnings if not is_report_of_missing(warning)]
     moving = deformable_prims(stage, str(path))
     physics = parse_physics(stage, str(path), warnings, instances, environments, moving)
     if not physics.shapes and not moving:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from collidecli.pages.view.stage import Stage
+from collidecli.pages.view.framing import Stage
 from collidecli.pages.view.touches import TouchingPair
 
 if TYPE_CHECKING:

@@ -25,12 +25,12 @@ from collidecli.scene.contact_columns import RIGID_CONTACTS
 from collidecli.scene.episodes import shown_name
 from collidecli.scene.model import GLOBAL_TEMPLATE, Model
 from collidecli.scene.motion import Motion, recorded_particles
-from collidecli.storage.contact_sets.reader import ContactSet
-from collidecli.storage.contact_sets.row_rules import (
+from collidecli.storage.contact_sets.readable_rows import (
     check_has_touches,
     check_shape_rows,
     is_touch_set,
 )
+from collidecli.storage.contact_sets.reader import ContactSet
 from collidecli.storage.process_activity import reading
 
 if TYPE_CHECKING:

@@ -7,6 +7,7 @@ import numpy as np
 
 from collidecli.analysis.touching_rows import TouchingItems
 from collidecli.pages.view.surfaces import SurfaceScale
+from collidecli.scene.contact_blocks import GroupRows
 from collidecli.scene.contact_columns import (
     HYDRO_FACES,
     HYDRO_PATCHES,
@@ -15,24 +16,18 @@ from collidecli.scene.contact_columns import (
     SOFT_CONTACTS,
     SOFT_SWEEP,
     SWEEP,
-    GroupRows,
 )
 from collidecli.storage.contact_sets.contact_table import rows_of_cells
+from collidecli.storage.contact_sets.readable_rows import check_group_rows
 from collidecli.storage.contact_sets.reader import ContactSet
-from collidecli.storage.contact_sets.row_rules import check_group_rows
 
-PATCHES, FACES, SOFT, SELF, SWEPT, SOFT_SWEPT, SELF_SWEPT = (
-    each.name
-    for each in (
-        HYDRO_PATCHES,
-        HYDRO_FACES,
-        SOFT_CONTACTS,
-        SELF_CONTACTS,
-        SWEEP,
-        SOFT_SWEEP,
-        SELF_SWEEP,
-    )
-)
+PATCHES = HYDRO_PATCHES.name
+FACES = HYDRO_FACES.name
+SOFT = SOFT_CONTACTS.name
+SELF = SELF_CONTACTS.name
+SWEPT = SWEEP.name
+SOFT_SWEPT = SOFT_SWEEP.name
+SELF_SWEPT = SELF_SWEEP.name
 READ = {
     PATCHES: ("shape0", "shape1", "center", "force"),
     FACES: ("patch", "pressure", "vertices"),

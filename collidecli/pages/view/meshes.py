@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from collidecli.scene.connected_parts import connected_parts
 from collidecli.scene.distinct_values import distinct
 from collidecli.scene.heightfield import Heightfield
 from collidecli.scene.heightfield_solid import solid_mesh
@@ -118,9 +119,6 @@ def _mesh(model: Model, key: tuple) -> DrawnMesh:
 def _smooth(vertex: np.ndarray, face: np.ndarray) -> DrawnMesh:
     """A closed surface whose triangles on both sides of a sharp edge have vertices of their own,
     for smooth shading."""
-    from scipy.sparse import coo_matrix
-    from scipy.sparse.csgraph import connected_components
-
     a, b, c = (vertex[face[:, k]] for k in range(3))
     normal = np.cross(b - a, c - a)
     normal /= np.linalg.norm(normal, axis=1, keepdims=True)
@@ -128,10 +126,7 @@ def _smooth(vertex: np.ndarray, face: np.ndarray) -> DrawnMesh:
     order = np.lexsort(edges.T).reshape(-1, 2)  # each edge is of two triangles
     left, right = (order % len(face)).T
     near = (normal[left] * normal[right]).sum(axis=1) > SMOOTH_COSINE
-    links = coo_matrix(
-        (np.ones(near.sum()), (left[near], right[near])), shape=(len(face), len(face))
-    )
-    side = connected_components(links, directed=False)[1]
+    side = connected_parts(left[near], right[near], len(face))
     corners, number = np.unique(side[:, None] * len(vertex) + face, return_inverse=True)
     return _drawn(vertex[corners % len(vertex)], number.reshape(face.shape), flat=False)
 

@@ -20,8 +20,8 @@ from collidecli.pages.view.colours import (
     shape_colours,
 )
 from collidecli.pages.view.contact_map import level_colours
+from collidecli.pages.view.framing import FIELD_OF_VIEW, Stage, below
 from collidecli.pages.view.meshes import ShapeGroup
-from collidecli.pages.view.stage import FIELD_OF_VIEW, Stage, below
 from collidecli.pages.view.surfaces import LEVELS
 
 if TYPE_CHECKING:

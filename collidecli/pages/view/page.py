@@ -23,17 +23,7 @@ from collidecli.pages.view.colours import (
 from collidecli.pages.view.contact_map import LEVELS as MAP_LEVELS
 from collidecli.pages.view.contact_map import STEPS as MAP_STEPS
 from collidecli.pages.view.frames import ViewFrames
-from collidecli.pages.view.legend import BOXES, SPEEDS, ended_words, legend, with_panel
-from collidecli.pages.view.meshes import shape_groups
-from collidecli.pages.view.nodes import (
-    BEHIND_VISUALS,
-    FAINT,
-    SHEET_OPACITY,
-    GroupNode,
-    add_scene,
-    recorder,
-)
-from collidecli.pages.view.stage import (
+from collidecli.pages.view.framing import (
     ARROW,
     FIELD_OF_VIEW,
     FORCE_LENGTH,
@@ -46,6 +36,16 @@ from collidecli.pages.view.stage import (
     SHAFT,
     Stage,
     seconds_between,
+)
+from collidecli.pages.view.legend import BOXES, SPEEDS, ended_words, legend, with_panel
+from collidecli.pages.view.meshes import shape_groups
+from collidecli.pages.view.nodes import (
+    BEHIND_VISUALS,
+    FAINT,
+    SHEET_OPACITY,
+    GroupNode,
+    add_scene,
+    recorder,
 )
 from collidecli.pages.view.surfaces import LEVELS
 from collidecli.pages.view.touches import (

@@ -45,7 +45,7 @@ const show = () => {
   const more = counted(surfaces, "surface") + counted(selves, "self-contact") + counted(mapped, "touching point") + (mapped === undefined ? "" : " of the map");
   const state = world.ended[frame] ? world.ended_words : contacts + more;
   const time = `${Number(data.clock[frame].toPrecision(4))} s`;
-  get("now").textContent = `frame ${frames[frame]} of ${frames[last]} · ${time} · ${state}`;
+  get("now").textContent = `frame ${frames[frame]} (${frames[0]} to ${frames[last]}) · ${time} · ${state}`;
   showMarks();
 };
 

@@ -31,9 +31,7 @@ from collidecli.pages.view.colours import (
     shape_colours,
 )
 from collidecli.pages.view.frames import ViewFrames
-from collidecli.pages.view.meshes import DrawnMesh, shape_groups
-from collidecli.pages.view.rerun_map import MappedShape, mapped_shapes
-from collidecli.pages.view.stage import (
+from collidecli.pages.view.framing import (
     ARROW,
     FORCE_LENGTH,
     GAP_POINT,
@@ -43,6 +41,8 @@ from collidecli.pages.view.stage import (
     Stage,
     below,
 )
+from collidecli.pages.view.meshes import DrawnMesh, shape_groups
+from collidecli.pages.view.rerun_map import MappedShape, mapped_shapes
 from collidecli.pages.view.surfaces import triangle_fans
 from collidecli.pages.view.touches import MAX_LISTED, TouchList
 from collidecli.scene.shape_types import ShapeType

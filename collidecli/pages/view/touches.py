@@ -16,8 +16,8 @@ from collidecli.pages.names import short_names
 from collidecli.pages.quantities import length
 from collidecli.results.result import Progress
 from collidecli.scene.particle_objects import OBJECT_KINDS
+from collidecli.storage.contact_sets.readable_rows import is_touch_set
 from collidecli.storage.contact_sets.reader import ContactSet
-from collidecli.storage.contact_sets.row_rules import is_touch_set
 
 MAX_LISTED = 500
 """Largest number of pairs in a list."""

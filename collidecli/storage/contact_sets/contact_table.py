@@ -8,14 +8,8 @@ import h5py
 import numpy as np
 
 from collidecli.errors import InputError
-from collidecli.scene.contact_columns import (
-    RIGID_CONTACTS,
-    TABLES,
-    Column,
-    ContactBlock,
-    ContactGroup,
-    GroupRows,
-)
+from collidecli.scene.contact_blocks import ContactBlock, GroupRows
+from collidecli.scene.contact_columns import RIGID_CONTACTS, TABLES, Column, ContactGroup
 from collidecli.storage.chunk_rows import ChunkRows
 from collidecli.storage.contact_sets import header
 from collidecli.storage.contact_sets.spans import BLOCK_ROWS, spans

@@ -22,6 +22,8 @@ BLOCK_HASHES = "/content_hash/block"
 """Of version 2: rows of a block of the content hash, and the hashes of all blocks."""
 SOURCE_ATTRIBUTES = ("scene", "scene_sha256", "trajectory_sha256", "config")
 """Root attributes, all strings, of the file's sources; config is JSON."""
+SCENE_KIND = "scene_kind"
+"""Root attribute: one of SCENE_KINDS. Sets of earlier versions do not have it."""
 
 
 @dataclass(frozen=True)

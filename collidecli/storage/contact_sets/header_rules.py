@@ -11,6 +11,7 @@ import numpy as np
 
 from collidecli.scene.contact_columns import TABLES
 from collidecli.scene.materials import MATERIAL_RULES
+from collidecli.scene.model_source import SCENE_KINDS
 from collidecli.scene.motion import FRAME
 from collidecli.storage.attribute_rules import (
     AttributeRule,
@@ -30,6 +31,7 @@ from collidecli.storage.contact_sets.header import (
     FORCED_TABLES,
     MODEL_TABLES,
     POINT_RULES,
+    SCENE_KIND,
     TIME,
     TIME_TABLES,
     TRIANGLE_MATERIALS_SINCE,
@@ -60,6 +62,7 @@ _UNITS = {
 }
 RULES = (
     AttributeRule("", "scene", text),
+    AttributeRule("", SCENE_KIND, one_of(SCENE_KINDS), required=False),
     AttributeRule("", "scene_sha256", sha256),
     AttributeRule("", "trajectory_sha256", sha256_or_empty),
     AttributeRule("", "config", json_object),

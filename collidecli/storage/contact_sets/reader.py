@@ -17,15 +17,11 @@ import h5py
 import numpy as np
 
 from collidecli.errors import InputError
-from collidecli.scene.contact_columns import (
-    RIGID_COLUMNS,
-    RIGID_CONTACTS,
-    TABLES_BY_NAME,
-    Column,
-    ContactBlock,
-)
+from collidecli.scene.contact_blocks import ContactBlock
+from collidecli.scene.contact_columns import RIGID_COLUMNS, RIGID_CONTACTS, TABLES_BY_NAME, Column
 from collidecli.scene.episodes import Episodes
 from collidecli.scene.materials import MATERIAL_RULES, Materials, PairMaterials
+from collidecli.scene.model_source import scene_kind_of
 from collidecli.scene.motion import SECOND
 from collidecli.scene.particle_objects import ParticleObjects
 from collidecli.scene.triangle_materials import TriangleMaterialTable
@@ -50,6 +46,7 @@ from collidecli.storage.contact_sets.header import (
     MODEL_TABLES,
     PARTICLE_GROUP,
     PARTICLE_TABLES,
+    SCENE_KIND,
     TIME,
     TIME_TABLES,
     TREATMENTS,
@@ -141,7 +138,8 @@ class ContactSet:
     """A complete contact set, open for reading; a context manager. Tables are in memory, columns
     are in the file.
 
-    scene, scene_sha256, trajectory_sha256, content_sha256: str. config: the options of the run.
+    scene, scene_sha256, trajectory_sha256, content_sha256: str. scene_kind: "files", or "model" of
+    a model that was given in Python. config: the options of the run.
     shapes: ShapeTable. body_path: of each body. world_template: int32[W]. forced: ForcedPairs.
     material_rule: "combine", "mujoco" or, for a file of version 1.0, "".
     gap_rule: "max" or "sum". up_axis: "X", "Y" or "Z". time: float64[F] in `time_unit`, which is
@@ -168,6 +166,7 @@ class ContactSet:
         root = file.attrs
         self.creator = str(root["creator"])
         self.scene = str(root["scene"])
+        self.scene_kind = scene_kind_of(str(root.get(SCENE_KIND, "")), self.scene)
         self.scene_sha256 = str(root["scene_sha256"])
         self.trajectory_sha256 = str(root["trajectory_sha256"])
         self.content_sha256 = str(root["content_sha256"])

@@ -10,8 +10,8 @@ import numpy as np
 
 from collidecli.errors import InputError
 from collidecli.scene.allowed_pairs import pair_range
+from collidecli.scene.contact_blocks import GroupRows, shapes_of
 from collidecli.scene.contact_columns import (
-    CANDIDATES,
     CONTACT_ID,
     FRICTION_SCALE,
     KIND_UNKNOWN,
@@ -25,11 +25,7 @@ from collidecli.scene.contact_columns import (
     SOFT_CONTACTS,
     SOFT_SWEEP,
     TABLES_BY_NAME,
-    TOUCHES,
-    ContactBlock,
     ContactGroup,
-    GroupRows,
-    shapes_of,
 )
 from collidecli.scene.materials import CONTACT_DIMENSIONS, Materials
 from collidecli.scene.mixing import (
@@ -43,6 +39,7 @@ from collidecli.scene.triangle_materials import OF_SHAPE
 from collidecli.storage.attribute_rules import Finding
 from collidecli.storage.contact_sets.contact_table import rows_of_cells
 from collidecli.storage.contact_sets.material_schema import SHAPE_GROUP, TRIANGLE_GROUP
+from collidecli.storage.contact_sets.readable_rows import is_outside
 from collidecli.storage.contact_sets.reader import ContactSet
 from collidecli.storage.contact_sets.spans import BLOCK_ROWS, spans
 
@@ -85,7 +82,7 @@ def model_findings(contacts: ContactSet) -> list[Finding]:
         (
             "/model/shape/body",
             "is no row of /model/body",
-            _outside(shapes.body, -1, len(contacts.body_path)),
+            is_outside(shapes.body, -1, len(contacts.body_path)),
         ),
         ("/model/shape/template", "is below -1", shapes.template < -1),
         (
@@ -98,12 +95,12 @@ def model_findings(contacts: ContactSet) -> list[Finding]:
         (
             "/model/forced_pair/shape0",
             "is no row of /model/shape",
-            _outside(forced.shape0, 0, len(shapes)),
+            is_outside(forced.shape0, 0, len(shapes)),
         ),
         (
             "/model/forced_pair/shape1",
             "is no row of /model/shape",
-            _outside(forced.shape1, 0, len(shapes)),
+            is_outside(forced.shape1, 0, len(shapes)),
         ),
         ("/model/forced_pair/shape0", "is not less than shape1", forced.shape0 >= forced.shape1),
         (
@@ -142,10 +139,6 @@ def _material_rules(materials: Materials, group: str) -> list[tuple[str, str, np
             broken = ~np.isfinite(values).all(axis=tuple(range(1, values.ndim)))
             rules.append((path, "is not finite", broken))
     return rules
-
-
-def _outside(values: np.ndarray, low: int, end: int) -> np.ndarray:
-    return (values < low) | (values >= end)
 
 
 def _times(count: int) -> str:
@@ -329,7 +322,7 @@ class PairRules:
         outside = np.zeros(len(cell), bool)
         for name in SURFACE_COLUMNS[2:]:
             if name in columns:
-                of_column = _outside(columns[name], OF_SHAPE, self._material_count)
+                of_column = is_outside(columns[name], OF_SHAPE, self._material_count)
                 yield f"{name} is no row of /model/triangle_material", of_column
                 outside |= of_column
         # optional columns against the tables that determine them, to the bit
@@ -388,110 +381,6 @@ def _equation_broken(columns: Mapping[str, np.ndarray], margin: np.ndarray) -> n
         for name in ("point0", "point1", "offset0", "offset1")
     )
     return residual > 4 * (in_points + in_separation) + 64 * _UNIT_64 * scale
-
-
-def is_touch_set(contacts: ContactSet) -> bool:
-    """Whether a set is of a run with --touch-only: pairs that touch in place of contacts of
-    shapes."""
-    return bool(contacts.config.get("touch_only")) and TOUCHES.name in contacts.groups
-
-
-def is_candidate_set(contacts: ContactSet) -> bool:
-    """Whether a set is of a run with --candidates-only: pairs that the broad phase found in place
-    of contacts of shapes."""
-    return bool(contacts.config.get("candidates_only")) and CANDIDATES.name in contacts.groups
-
-
-def has_unknown_touches(contacts: ContactSet) -> bool:
-    """Whether a set is one of touches with a row: a pair whose distance is not known."""
-    return is_touch_set(contacts) and contacts.groups[TOUCHES.name].row_count > 0
-
-
-def check_has_touches(contacts: ContactSet) -> None:
-    """Raises InputError for a set of candidates, which do not tell which pairs touch."""
-    if is_candidate_set(contacts):
-        what = (
-            "the contact set is of a run with --candidates-only: it has the pairs that the broad"
-            " phase found, and does not tell which of them touch"
-        )
-        fix = (
-            "run without --candidates-only, or read its pairs with collide export --group"
-            " candidates and --to csv or --to parquet"
-        )
-        raise InputError(what, contacts.path, fix)
-
-
-def check_has_contacts(contacts: ContactSet) -> None:
-    """Raises InputError for a set of pairs in place of contacts of shapes."""
-    check_has_touches(contacts)
-    if is_touch_set(contacts):
-        what = (
-            "the contact set is of a run with --touch-only: it has pairs of shapes and no distances"
-        )
-        fix = (
-            "run without --touch-only, or read its pairs with collide export --group touches"
-            " and --to csv or --to parquet"
-        )
-        raise InputError(what, contacts.path, fix)
-
-
-def check_shape_rows(contacts: ContactSet, block: ContactBlock) -> None:
-    """Raises InputError for a shape0 or shape1 of a block that is no row of /model/shape."""
-    rows = {RIGID_CONTACTS.name: GroupRows(block.cell_counts, block.columns)}
-    check_group_rows(contacts, rows, block.first_cell, block.first_cell + len(block.cell_counts))
-
-
-def check_group_rows(
-    contacts: ContactSet, groups: Mapping[str, GroupRows], first: int, last: int
-) -> None:
-    """Raises InputError for a shape that is no row of /model/shape, and for a particle of no
-    object, in rows of tables of cells first to last - 1.
-
-    Only columns that were read are checked.
-    """
-    for name, rows in groups.items():
-        for column in TABLES_BY_NAME[name].shapes:
-            if column not in rows.columns:
-                continue
-            broken = _outside(rows.columns[column], 0, len(contacts.shapes))
-            if broken.any():
-                where = f"{contacts.path}: /{name}/{column}, cells {first} to {last - 1}"
-                what = f"{rows.columns[column][int(np.argmax(broken))]} is no row of /model/shape"
-                raise InputError(what, where, "make the contact set again")
-        if TABLES_BY_NAME[name].objects and "indices" in rows.columns:
-            total = contacts.particle_objects.total
-            indices = rows.columns["indices"]
-            least = TABLES_BY_NAME[name].least["indices"]
-            broken = _outside(indices, least, total).any(axis=1)
-            for entry in TABLES_BY_NAME[name].objects.values():
-                broken |= indices[:, entry] < 0
-            if broken.any():
-                where = f"{contacts.path}: /{name}/indices, cells {first} to {last - 1}"
-                shown = ", ".join(map(str, indices[int(np.argmax(broken))].tolist()))
-                what = f"({shown}) are not particles of the scene, which has {total}"
-                raise InputError(what, where, "make the contact set again")
-
-
-def objects_of(contacts: ContactSet, name: str, rows: GroupRows) -> tuple[np.ndarray, ...]:
-    """The particle objects of each row of a group, int64[n] each; the rows must have passed
-    `check_group_rows`."""
-    entries = contacts.groups[name].definition.objects.values()
-    return tuple(
-        contacts.particle_objects.of(rows.columns["indices"][:, entry]) for entry in entries
-    )
-
-
-def check_body_rows(contacts: ContactSet) -> None:
-    """Raises InputError for a shape whose body is neither -1 nor a row of /model/body."""
-    body = contacts.shapes.body
-    outside = (body < -1) | (body >= len(contacts.body_path))
-    if outside.any():
-        row = int(np.argmax(outside))
-        raise InputError(
-            "is no row of /model/body",
-            f"{contacts.path}: /model/shape/body, row {row}",
-            "make it again",
-        )
 
 
 def _rules(

@@ -8,21 +8,15 @@ from functools import cached_property
 import numpy as np
 
 from collidecli.errors import InputError
-from collidecli.scene import contact_columns
-from collidecli.scene.contact_columns import (
-    RIGID_COLUMNS,
-    RIGID_CONTACTS,
-    Column,
-    ContactBlock,
-    GroupRows,
-    entries_of,
-)
+from collidecli.scene import contact_blocks, contact_columns
+from collidecli.scene.contact_blocks import ContactBlock, GroupRows, entries_of
+from collidecli.scene.contact_columns import RIGID_COLUMNS, RIGID_CONTACTS, Column
 from collidecli.scene.distinct_values import distinct
 from collidecli.scene.episodes import Episodes
 from collidecli.scene.patterns import NamedItems, chosen_rows
 from collidecli.storage.contact_sets.contact_table import rows_of_cells
+from collidecli.storage.contact_sets.readable_rows import check_group_rows
 from collidecli.storage.contact_sets.reader import ContactSet
-from collidecli.storage.contact_sets.row_rules import check_group_rows
 from collidecli.storage.contact_sets.spans import BLOCK_ROWS, spans
 from collidecli.wording import numbered
 
@@ -149,7 +143,7 @@ class SelectedContacts:
                     columns |= dict(
                         zip(
                             self.shape_columns,
-                            contact_columns.shapes_of(groups, self.group.name),
+                            contact_blocks.shapes_of(groups, self.group.name),
                             strict=True,
                         )
                     )
@@ -246,7 +240,7 @@ def rows_of_block(block: ContactBlock, rows: np.ndarray) -> ContactBlock:
 def _joined(first: int, blocks: Sequence[ContactBlock]) -> ContactBlock:
     if len(blocks) == 1:
         return ContactBlock(first, blocks[0].cell_counts, blocks[0].columns, blocks[0].groups)
-    groups = contact_columns.consecutive_groups([block.groups for block in blocks])
+    groups = contact_blocks.consecutive_groups([block.groups for block in blocks])
     columns = {
         name: np.concatenate([block.columns[name] for block in blocks])
         for name in blocks[0].columns

@@ -11,13 +11,15 @@ import h5py
 import numpy as np
 
 from collidecli.errors import InputError
-from collidecli.scene.contact_columns import ContactBlock, ContactGroup
+from collidecli.scene.contact_blocks import ContactBlock
+from collidecli.scene.contact_columns import ContactGroup
 from collidecli.scene.episodes import Episodes
 from collidecli.storage.atomic_output import AtomicOutput
 from collidecli.storage.contact_sets.content import write_content_hash
 from collidecli.storage.contact_sets.header import (
     EPISODE_TABLES,
     FORMAT,
+    SCENE_KIND,
     SOURCE_ATTRIBUTES,
     creator,
 )
@@ -126,7 +128,7 @@ def _stored(file: str, path: str, dataset: h5py.Dataset) -> StoredTable:
 @dataclass(frozen=True)
 class Header:
     """Everything except contacts. version: of the format. attributes: of the root, by
-    schema.SOURCE_ATTRIBUTES.
+    schema.SOURCE_ATTRIBUTES, and SCENE_KIND where it is known.
 
     tables: of /model and /time. rules: attributes of /model. contacts: the tables of contacts, with
     points of float_type. timing: of /timing; arrays and lists of strings become datasets, mappings
@@ -179,8 +181,9 @@ def write_header(objects: NewObjects, header: Header) -> list[DatasetDigest]:
     objects.attribute("/", "format", FORMAT)
     objects.attribute("/", "format_version", np.array(header.version, np.int32))
     objects.attribute("/", "creator", creator())
-    for name in SOURCE_ATTRIBUTES:
-        objects.attribute("/", name, header.attributes[name])
+    for name in (*SOURCE_ATTRIBUTES, SCENE_KIND):
+        if name in header.attributes:
+            objects.attribute("/", name, header.attributes[name])
     new_digest = digest_class(header.version)
     digests: list[DatasetDigest] = []
     for table in header.tables:

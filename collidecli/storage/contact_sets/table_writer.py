@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from collidecli.scene.contact_columns import Column, ContactGroup, GroupRows
+from collidecli.scene.contact_blocks import GroupRows
+from collidecli.scene.contact_columns import Column, ContactGroup
 from collidecli.scene.shape_types import ShapeType
 from collidecli.storage.contact_sets.header import row_shape
 from collidecli.storage.content_hash import DatasetDigest

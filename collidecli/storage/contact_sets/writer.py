@@ -14,12 +14,12 @@ import h5py
 import numpy as np
 
 from collidecli.errors import OutputError
+from collidecli.scene.contact_blocks import ContactBlock
 from collidecli.scene.contact_columns import (
     MATERIAL_COLUMNS,
     RIGID_COLUMNS,
     RIGID_CONTACTS,
     Column,
-    ContactBlock,
     ContactGroup,
 )
 from collidecli.scene.episodes import Episodes
@@ -36,6 +36,7 @@ from collidecli.storage.contact_sets.header import (
     FORCED_TABLES,
     MODEL_TABLES,
     PARTICLE_TABLES,
+    SCENE_KIND,
     SOURCE_ATTRIBUTES,
     TIME,
     TIME_TABLES,
@@ -63,7 +64,7 @@ from collidecli.storage.output_writer import OutputWriter
 
 def _check_source(attributes: Mapping[str, str]) -> None:
     """Raises ValueError for other attributes than those of a source."""
-    if set(attributes) != set(SOURCE_ATTRIBUTES):
+    if set(attributes) - {SCENE_KIND} != set(SOURCE_ATTRIBUTES):
         raise ValueError(f"attributes are {sorted(attributes)}, not {sorted(SOURCE_ATTRIBUTES)}")
 
 
@@ -95,7 +96,8 @@ class ContactWriter(OutputWriter):
             unknown. step: int64[F].
         frame_count: F.
         float_type: of point0 and point1, float32 or float64.
-        attributes: strings `scene`, `scene_sha256`, `trajectory_sha256` and `config` (JSON).
+        attributes: strings `scene`, `scene_sha256`, `trajectory_sha256` and `config` (JSON); also
+            `scene_kind`, unless it is unknown.
         compression: gzip, none, lzf or zstd.
         columns: RIGID_COLUMNS, and any optional ones after them.
         threads: threads that filter chunks while blocks are appended; 1 is the calling thread

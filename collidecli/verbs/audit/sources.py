@@ -28,27 +28,26 @@ from collidecli.motions.scenes import scene_in_motion
 from collidecli.motions.search_warnings import search_warnings
 from collidecli.motions.timing import TimingReport
 from collidecli.scene.chosen_pairs import trigger_notes, without_triggers
+from collidecli.scene.contact_blocks import ContactBlock, GroupRows
 from collidecli.scene.contact_columns import (
     HYDRO_PATCHES,
     RIGID_CONTACTS,
     SELF_CONTACTS,
     SOFT_CONTACTS,
     SWEEP,
-    ContactBlock,
-    GroupRows,
 )
 from collidecli.scene.motion import Motion, episodes_in
 from collidecli.scene.options import ContactOptions
 from collidecli.scene.particle_objects import ParticleObjects
-from collidecli.storage.contact_sets.reader import ContactSet
-from collidecli.storage.contact_sets.row_rules import (
+from collidecli.storage.contact_sets.readable_rows import (
     check_body_rows,
     check_group_rows,
     check_has_touches,
-    gap_range,
     has_unknown_touches,
     is_touch_set,
 )
+from collidecli.storage.contact_sets.reader import ContactSet
+from collidecli.storage.contact_sets.row_rules import gap_range
 from collidecli.storage.contact_sets.spans import BLOCK_ROWS
 from collidecli.verbs.audit.limits import AuditedShapes
 from collidecli.verbs.audit.option_names import OF_SELF_CONTACTS
@@ -331,7 +330,7 @@ def _trigger_items(is_trigger: np.ndarray, object_count: int) -> np.ndarray | No
 def _shapes_of(scene: LoadedScene) -> AuditedShapes:
     shapes = scene.model.shapes
     names = Names.of(shapes.path, shapes.template)
-    types = [kind.label for kind in shapes.types()]
+    types = shapes.type_labels()
     return AuditedShapes(
         shapes.path, names, scene.shape_bodies, shapes.body < 0, types, scene.shape_trees
     )

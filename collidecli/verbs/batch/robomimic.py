@@ -14,8 +14,8 @@ import numpy as np
 from collidecli.errors import InputError
 from collidecli.results.endings import HDF5_ENDINGS
 from collidecli.scene.contact_columns import RIGID_CONTACTS
+from collidecli.storage.contact_sets.readable_rows import check_body_rows, check_shape_rows
 from collidecli.storage.contact_sets.reader import ContactSet
-from collidecli.storage.contact_sets.row_rules import check_body_rows, check_shape_rows
 from collidecli.storage.files import is_url
 from collidecli.verbs.batch.plan import check_one_world
 from collidecli.verbs.label.named_pairs import NamedPairs

@@ -9,7 +9,7 @@ import numpy as np
 
 from collidecli.pages.canvas import Canvas
 from collidecli.pages.chart_kinds import ChartKind, missing_unless
-from collidecli.pages.names import pair_labels, shortened
+from collidecli.pages.names import pair_labels
 from collidecli.pages.quantities import ResultDict, length, length_unit
 from collidecli.pages.time_axis import hover_bins, set_time_axes, time_axis
 
@@ -33,10 +33,9 @@ def clearance_chart(result: ResultDict, canvas: Canvas) -> Figure:
     finite = np.isfinite(values)
     factor, unit = length_unit(float(np.abs(values[finite]).max(initial=0.0)))
     shown = np.where(finite, values * factor, np.nan)
-    for item, pair, row, (role, line) in zip(
-        listed, pair_labels(listed, most), shown, STYLES, strict=False
+    for name, row, (role, line) in zip(
+        pair_labels([_named(item) for item in listed], most), shown, STYLES, strict=False
     ):
-        name = shortened(item["body"], most) if "body" in item else pair
         axes.plot(times, row, color=canvas.colours[role], linestyle=line, linewidth=1.6, label=name)
     axes.axhline(0.0, color=canvas.colours["muted"], linewidth=0.8)
     set_time_axes(axes, canvas, series, from_zero=False)
@@ -52,6 +51,11 @@ def clearance_chart(result: ResultDict, canvas: Canvas) -> Figure:
         (length(item) if math.isfinite(item) else "" for item in least),
     )
     return figure
+
+
+def _named(item: ResultDict) -> ResultDict:
+    """An item as a pair, of which a body has no second name."""
+    return {"shape0": item["body"], "shape1": ""} if "body" in item else item
 
 
 CLEARANCE_CHART = ChartKind(

@@ -25,6 +25,7 @@ from collidecli.results.outputs import check_ending, check_output
 from collidecli.results.result import Progress
 from collidecli.scene.chosen_pairs import trigger_notes
 from collidecli.scene.option_values import CLEARANCE_THINGS
+from collidecli.scene.patterns import check_pairs_of_patterns
 from collidecli.storage.array_files import arrays_h5
 from collidecli.storage.atomic_output import AtomicOutput
 from collidecli.storage.flat_tables import (
@@ -45,10 +46,10 @@ Write = Callable[[ClearanceBlock], None]
 class ClearanceRequest(EngineRequest):
     """A scene, its motion, and what is measured.
 
-    by: one of CLEARANCE_THINGS; "" is "all" with `between`, else "pair". between: two patterns, or
-    none. top: number of pairs that are nearest in the whole motion; 0 is all pairs. output: ""
-    writes no file. first: items that are listed. bins: intervals of time of the series in the
-    result; 0 for no series.
+    by: one of CLEARANCE_THINGS; "" is "all" with `between`, else "pair". between: two patterns for
+    each selection. top: number of pairs that are nearest in the whole motion; 0 is all pairs.
+    output: "" writes no file. first: items that are listed. bins: intervals of time of the series
+    in the result; 0 for no series.
     """
 
     by: str = ""
@@ -131,12 +132,7 @@ def check_clearance(request: ClearanceRequest) -> None:
         raise InputError(
             f"by is '{request.by}'", "--by", f"give one of: {', '.join(CLEARANCE_THINGS)}"
         )
-    if len(request.between) not in (0, 2):
-        raise InputError(
-            f"{len(request.between)} selections are given",
-            "--between",
-            "give two patterns, or none",
-        )
+    check_pairs_of_patterns(request.between, "--between")
     if request.top < 0:
         raise InputError(f"top is {request.top}", "--top", "give at least 1, or 0 for all pairs")
     if request.top and request.kind != "pair":

@@ -11,7 +11,7 @@ import click
 from collidecli.cli.chart_outputs import check_chart, write_chart
 from collidecli.cli.commands import Verb
 from collidecli.cli.scene_inputs import run_inputs
-from collidecli.cli.settings import option, setting
+from collidecli.cli.settings import option, repeated, setting
 from collidecli.cli.several_inputs import Job, computed, listed
 from collidecli.cli.shared_options import (
     cache_options,
@@ -37,7 +37,7 @@ BY = (
     "Measure each pair of shapes, each body, or all pairs together. [default: pair; all with"
     " --between]"
 )
-BETWEEN = "Only pairs of a shape or body of each pattern."
+BETWEEN = "Only pairs of a shape or body of each pattern; several have a distance each."
 TOP = "Only the N pairs that come nearest. [default: 0, all pairs]"
 OUTPUT = (
     "Write the distances of every frame: .h5, .npz, .parquet or .csv; of several recordings a"
@@ -52,19 +52,20 @@ collide clearance robot.xml -t motion.h5 --top 5 --plot nearest.svg
 collide clearance robot.xml -t demos/ -o near/
 collide clearance cell.usda --between '*gripper*,*table*' -o approach.csv
 """
-measured = partial(option, section="What is measured")
+MEASURED = "What is measured"
+measured = partial(option, section=MEASURED)
 
 
 @click.command("clearance", cls=Verb, epilog=CLEARANCE_EPILOG)
 @click.argument("scenes", nargs=-1, metavar="[SCENE...]")
 @measured("--by", type=click.Choice(CLEARANCE_THINGS), help=BY)
-@measured("--between", type=PatternPair(), help=BETWEEN)
+@repeated("--between", type=PatternPair(), section=MEASURED, help=BETWEEN)
 @measured("--top", type=WholeNumber(0), help=TOP)
-@setting("--margin", type=METRES, section="What is measured", help=MARGIN)
+@setting("--margin", type=METRES, section=MEASURED, help=MARGIN)
 @setting(
     "--static-pairs",
     is_flag=True,
-    section="What is measured",
+    section=MEASURED,
     help="Measure pairs of two static shapes too.",
 )
 @source_options

@@ -187,7 +187,8 @@ def clearance(
             static shape and particle object; "all", all pairs together; "" is "all" with `between`,
             else "pair".
         between: two patterns of paths of shapes, particle objects or bodies, a sequence or a text
-            with commas; only pairs with one of each are measured.
+            with commas; only pairs with one of each are measured. The twos of several selections
+            one after another: with by="all" each has a distance.
         top: only the pairs that come nearest in the whole motion; 0 is all.
         gradient: add the derivatives of the distances over poses; takes twelve more distances for
             each. Pairs with particle objects have none.

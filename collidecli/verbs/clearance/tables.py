@@ -19,6 +19,7 @@ from collidecli.pages.tables import (
     rows_table,
 )
 from collidecli.pages.written import written_line
+from collidecli.scene.patterns import pairs_of_patterns
 from collidecli.wording import count, plural
 
 POINTS_ELSEWHERE = "points", "nearest points and normals: --json, and in all frames -o FILE"
@@ -33,7 +34,8 @@ def clearance_table(result: ResultDict) -> RenderableType:
         ("motion", f"{result['trajectory'] or 'of the scene'}, {cells}"),
     ]
     if result["between"]:
-        rows.append(("between", " and ".join(result["between"])))
+        pairs = pairs_of_patterns(result["between"])
+        rows.append(("between", "; ".join(f"{one} and {other}" for one, other in pairs)))
     rows.append(
         ("pairs", f"{count(result['pairs'])}, {plural(result['measured'], 'distance')} measured")
     )

@@ -13,10 +13,12 @@ import numpy as np
 from collidecli.analysis.contact_matching import Contacts, contacts_of
 from collidecli.analysis.differences import GAP, pairs_alone
 from collidecli.analysis.model_alignment import FrameAlignment
-from collidecli.scene.contact_columns import RIGID_CONTACTS, ContactBlock, columns_of_sides
+from collidecli.scene.contact_blocks import ContactBlock
+from collidecli.scene.contact_columns import RIGID_CONTACTS, columns_of_sides
 from collidecli.storage.contact_sets.contact_table import ContactTable
+from collidecli.storage.contact_sets.readable_rows import check_shape_rows
 from collidecli.storage.contact_sets.reader import ContactSet, read_ahead
-from collidecli.storage.contact_sets.row_rules import check_shape_rows, pair_values
+from collidecli.storage.contact_sets.row_rules import pair_values
 from collidecli.storage.contact_sets.spans import BLOCK_ROWS, spans
 from collidecli.system import processor_count
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from collidecli.scene.model_source import is_model_name
+from collidecli.scene.model_source import MODEL
 from collidecli.storage.contact_sets.reader import ContactSet
 from collidecli.verbs.diff.found_sources import found_motions, found_scenes, sides_of
 from collidecli.verbs.diff.motion_changes import MotionChanges, motion_changes
@@ -58,7 +58,7 @@ def causes_of(compared: Comparison, a: ContactSet, b: ContactSet) -> Causes:
     next to the sets, whose files have the recorded hashes."""
     owners = _owners(compared, a, b)
     equal_scenes = a.scene_sha256 == b.scene_sha256
-    are_models = is_model_name(a.scene) and is_model_name(b.scene)
+    are_models = a.scene_kind == b.scene_kind == MODEL
     have_files = not are_models or bool(a.trajectory_sha256)
     if equal_scenes and have_files and a.trajectory_sha256 == b.trajectory_sha256:
         return Causes(SceneChanges(EQUAL_FILES), MotionChanges(BOTH_EQUAL), owners)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from collidecli.errors import InputError
-from collidecli.scene.model_source import BUILT_MODEL, is_model_name
+from collidecli.scene.model_source import BUILT_MODEL, MODEL
 from collidecli.storage.contact_sets.reader import ContactSet
 from collidecli.verbs.diff.request import DiffRequest
 
@@ -63,7 +63,7 @@ def _scene_reason(side: SideOfSet, found: FoundScene) -> str:
     plugin, which has no option for it, the folder of the set."""
     scene = side.contacts.scene
     reason = found.reason
-    if is_model_name(scene):
+    if side.contacts.scene_kind == MODEL:
         return f"the scene of {side.name} is {scene or BUILT_MODEL}: {reason}"
     shown = f"the scene of {side.name}"
     option = f"--scene-{side.name.lower()}"

@@ -12,16 +12,11 @@ from collidecli.analysis.contact_matching import Contacts, in_order_of_shapes, k
 from collidecli.analysis.deviations import FieldTally, Tolerances
 from collidecli.analysis.differences import GAP, TableDifferences
 from collidecli.analysis.model_alignment import FrameAlignment
-from collidecli.scene.contact_columns import (
-    GROUPS,
-    GROUPS_BY_NAME,
-    ContactGroup,
-    GroupRows,
-    shapes_of,
-)
+from collidecli.scene.contact_blocks import GroupRows, shapes_of
+from collidecli.scene.contact_columns import GROUPS, GROUPS_BY_NAME, ContactGroup
 from collidecli.scene.options import recorded_number
 from collidecli.storage.contact_sets.contact_table import rows_of_cells
-from collidecli.storage.contact_sets.row_rules import check_group_rows, objects_of
+from collidecli.storage.contact_sets.readable_rows import check_group_rows, objects_of
 from collidecli.verbs.diff.blocks import matched_blocks
 
 if TYPE_CHECKING:

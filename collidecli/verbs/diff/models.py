@@ -17,11 +17,11 @@ from collidecli.analysis.model_alignment import (
 from collidecli.analysis.particle_alignment import ParticleAlignment, align_particles
 from collidecli.errors import InputError
 from collidecli.scene.materials import PENALTY_PARAMETERS, RULE_FIELDS
-from collidecli.scene.model_source import BUILT_MODEL, is_model_name
+from collidecli.scene.model_source import BUILT_MODEL, MODEL
 from collidecli.scene.options import recorded_option
 from collidecli.scene.patterns import NamedItems
+from collidecli.storage.contact_sets.readable_rows import check_body_rows
 from collidecli.storage.contact_sets.reader import ContactSet
-from collidecli.storage.contact_sets.row_rules import check_body_rows
 
 if TYPE_CHECKING:
     from collidecli.verbs.diff.request import DiffRequest
@@ -211,7 +211,7 @@ def _source_notes(a: ContactSet, b: ContactSet) -> list[str]:
     """Notes of other scenes and other recordings than those of A."""
     notes = []
     if a.scene_sha256 != b.scene_sha256:
-        models = [is_model_name(contacts.scene) for contacts in (a, b)]
+        models = [contacts.scene_kind == MODEL for contacts in (a, b)]
         one, other = (contacts.scene or BUILT_MODEL for contacts in (a, b))
         if all(models) and bool(a.scene) != bool(b.scene):
             notes.append("the hashes of the models are of two versions: they are not compared")

@@ -17,8 +17,8 @@ from collidecli.analysis.model_alignment import FrameAlignment, align_frames
 from collidecli.numerics.products import cross, dot
 from collidecli.results.result import Progress, Result
 from collidecli.scene.distinct_values import distinct
+from collidecli.storage.contact_sets.readable_rows import check_has_contacts
 from collidecli.storage.contact_sets.reader import ContactSet
-from collidecli.storage.contact_sets.row_rules import check_has_contacts
 from collidecli.storage.process_activity import reading
 from collidecli.verbs.diff.blocks import Side, matched_blocks
 from collidecli.verbs.diff.diff import file_of, share_of

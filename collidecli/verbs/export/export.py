@@ -27,8 +27,8 @@ from collidecli.scene.motion import check_seconds
 from collidecli.scene.patterns import listed
 from collidecli.scene.poses import first_worlds
 from collidecli.storage.atomic_output import AtomicOutput
+from collidecli.storage.contact_sets.readable_rows import check_has_contacts
 from collidecli.storage.contact_sets.reader import ContactSet
-from collidecli.storage.contact_sets.row_rules import check_has_contacts
 from collidecli.storage.contact_sets.selected import (
     SINGLE_PARTICLE,
     SelectedContacts,

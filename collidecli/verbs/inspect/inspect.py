@@ -35,12 +35,9 @@ from collidecli.scene.environment_names import local_path, roots_by_pattern
 from collidecli.scene.options import SceneOptions
 from collidecli.storage.contact_sets.contact_table import ContactTable
 from collidecli.storage.contact_sets.header import FORMAT
+from collidecli.storage.contact_sets.readable_rows import check_has_contacts, check_shape_rows
 from collidecli.storage.contact_sets.reader import ContactSet
-from collidecli.storage.contact_sets.row_rules import (
-    check_has_contacts,
-    check_shape_rows,
-    gap_range,
-)
+from collidecli.storage.contact_sets.row_rules import gap_range
 from collidecli.storage.formats import file_format, refuse_profile
 from collidecli.storage.input_files import bag_format, recording_path
 from collidecli.storage.storage_formats import HDF5, UNKNOWN, USD, storage_of

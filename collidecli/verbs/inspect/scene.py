@@ -156,7 +156,7 @@ def inspect_scene(
         motion=_motion(scene),
         pair_gap=_ends(model, allowed, "gap"),
         pair_margin=_ends(model, allowed, "margin"),
-        shape_types=dict(Counter(kind.label for kind in model.shapes.types())),
+        shape_types=dict(Counter(model.shapes.type_labels())),
         shapes=[_shape(model, row) for row in range(len(model.shapes))],
         bodies=[
             {"path": path, "template": int(model.bodies.template[row]), "shapes": counts[row]}

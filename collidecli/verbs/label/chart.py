@@ -48,7 +48,7 @@ def _words(result: ResultDict) -> str:
     listed = (
         plural(number, "sensor") if is_of_sensors(result) else f"{plural(number, 'pair')} of labels"
     )
-    return f"When {listed} touch."
+    return f"When {listed} {'touches' if number == 1 else 'touch'}."
 
 
 LABEL_CHART = ChartKind(

@@ -38,13 +38,9 @@ from collidecli.scene.option_values import LABEL_THINGS
 from collidecli.scene.options import recorded_number
 from collidecli.scene.records import may_share_world
 from collidecli.storage.array_files import LABELS_FORMAT
+from collidecli.storage.contact_sets.readable_rows import check_shape_rows, is_touch_set
 from collidecli.storage.contact_sets.reader import ContactSet
-from collidecli.storage.contact_sets.row_rules import (
-    check_shape_rows,
-    gap_range,
-    is_touch_set,
-    pair_values,
-)
+from collidecli.storage.contact_sets.row_rules import gap_range, pair_values
 from collidecli.storage.contact_sets.selected import named_items, rows_of_block
 from collidecli.verbs.label.dense import DenseArray
 from collidecli.verbs.label.frame_values import LabelReader, ValueReader

@@ -10,7 +10,7 @@ from collidecli.analysis.labelled_runs import LabelRule, beyond_gap, gap_option,
 from collidecli.analysis.pair_selection import check_known_touches
 from collidecli.analysis.touching_rows import touching_blocks
 from collidecli.errors import InputError
-from collidecli.scene.contact_columns import ContactBlock
+from collidecli.scene.contact_blocks import ContactBlock
 from collidecli.scene.patterns import NamedItems, Sides
 from collidecli.storage.contact_sets.reader import ContactSet
 from collidecli.storage.contact_sets.spans import BLOCK_ROWS
@@ -54,32 +54,22 @@ class NamedPairs:
             check_known_touches(contacts, threshold, name)
         gap = contacts.shapes.gap
         count = len(self.names)
-        join = np.maximum if contacts.gap_rule == "max" else np.add
-        distance = np.full((contacts.frame_count, count), np.inf, np.float32)
-        reported = np.zeros(distance.shape, bool)
-        present = np.zeros(count, bool)
         shapes = contacts.shapes
         items = NamedItems(
             shapes.path, shapes.body, contacts.body_path, f"shape or body of {contacts.path}"
         )
         sides = []
+        present = np.zeros(count, bool)
         limit = np.full(count, gap.min(initial=np.inf), np.float32)
-        for column, pair in enumerate(self.names):
-            met = (items.met(pattern, "--pairs") for pattern in self._patterns[column])
-            first, second = pair_sides = Sides(*met)
-            sides.append(pair_sides)
+        for column, patterns in enumerate(self._patterns):
+            first, second = pair = Sides(*(items.met(pattern, "--pairs") for pattern in patterns))
+            sides.append(pair)
             present[column] = first.any() and second.any()
-            if not present[column]:
-                continue
-            self._missing.discard(pair)
-            gaps = contacts.forced.gap[
-                pair_sides.of_pairs(contacts.forced.shape0, contacts.forced.shape1)
-            ]
-            limit[column] = np.nanmin([join(gap[first].min(), gap[second].min()), *gaps])
-            if max(0.0, self._rule.leave) > limit[column]:
-                leave = self._rule.leave
-                fix = f"run with {gap_option(leave, contacts.gap_rule)}"
-                raise beyond_gap(pair, limit[column], leave, self._rule.enter, fix)
+            if present[column]:
+                self._missing.discard(self.names[column])
+                limit[column] = self._limit(contacts, self.names[column], pair)
+        distance = np.full((contacts.frame_count, count), np.inf, np.float32)
+        reported = np.zeros(distance.shape, bool)
         for block in _contacts_of_shapes(contacts) if self.names else ():
             frame = block.cell  # of one world
             for column, pair_sides in enumerate(sides):
@@ -99,6 +89,20 @@ class NamedPairs:
                 strict=True,
             )
         )
+
+    def _limit(self, contacts: ContactSet, name: str, pair: Sides) -> np.float32:
+        """Distance up to which contacts of a pair are reported, at least [m]. Raises InputError for
+        a rule beyond it."""
+        gap = contacts.shapes.gap
+        forced = contacts.forced
+        join = np.maximum if contacts.gap_rule == "max" else np.add
+        gaps = forced.gap[pair.of_pairs(forced.shape0, forced.shape1)]
+        limit = np.float32(np.nanmin([join(gap[pair.first].min(), gap[pair.second].min()), *gaps]))
+        if max(0.0, self._rule.leave) > limit:
+            leave = self._rule.leave
+            fix = f"run with {gap_option(leave, contacts.gap_rule)}"
+            raise beyond_gap(name, float(limit), leave, self._rule.enter, fix)
+        return limit
 
     def check(self) -> None:
         """Raises InputError for a pair that no set of `labels` has."""

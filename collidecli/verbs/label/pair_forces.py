@@ -15,9 +15,10 @@ from collidecli.analysis.nominal_forces import (
     force_rows,
 )
 from collidecli.numerics.products import norm
-from collidecli.scene.contact_columns import HYDRO_PATCHES, ContactBlock
+from collidecli.scene.contact_blocks import ContactBlock
+from collidecli.scene.contact_columns import HYDRO_PATCHES
+from collidecli.storage.contact_sets.readable_rows import check_group_rows, check_shape_rows
 from collidecli.storage.contact_sets.reader import ContactSet
-from collidecli.storage.contact_sets.row_rules import check_group_rows, check_shape_rows
 from collidecli.storage.contact_sets.spans import BLOCK_ROWS, spans
 from collidecli.verbs.label.frame_values import FrameReader, FrameRows
 

@@ -17,12 +17,11 @@ from collidecli.python.contact_set import Contacts, ContactSet
 from collidecli.python.contacts import set_of
 from collidecli.results.result import PathLike
 from collidecli.scene.arguments import checked_metres, python_call
-from collidecli.scene.patterns import listed
+from collidecli.scene.patterns import check_two_patterns, listed
 from collidecli.storage.contact_sets import reader
 from collidecli.storage.process_activity import reading
 from collidecli.verbs.label.contact_labels import DENSE, ContactLabels, LabelOptions
 from collidecli.verbs.label.label import axis_sizes
-from collidecli.wording import plural
 
 if TYPE_CHECKING:
     import pandas
@@ -74,13 +73,10 @@ def label(
     sensors = listed(sensors)
     partners = listed(partners)
     if between := listed(between):
-        if len(between) != 2:
-            what = f"there {'is' if len(between) == 1 else 'are'} {plural(len(between), 'pattern')}"
-            fix = 'give two, such as ["hand*", "cup*"]'
-            raise InputError(f"{what}: {', '.join(map(repr, between))}", "between", fix)
+        check_two_patterns(between, "between")
         if sensors or partners:
-            what = "is two patterns in place of sensors and partners, which are given too"
-            raise InputError(what, "between", "leave out one or the other")
+            what = "is in place of sensors and partners, and one of them is given too"
+            raise InputError(what, "between", "give patterns of one of both kinds")
         sensors = between[:1]
         partners = between[1:]
     if isinstance(worlds, (str, int)) or not all(

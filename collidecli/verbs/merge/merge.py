@@ -16,17 +16,12 @@ from collidecli.errors import InputError
 from collidecli.results.endings import HDF5_ENDINGS
 from collidecli.results.outputs import check_output
 from collidecli.results.result import Progress, Result
-from collidecli.scene.contact_columns import (
-    CONTACT_ID,
-    OF_STEPS,
-    ContactBlock,
-    consecutive_groups,
-    groups_of_cells,
-)
+from collidecli.scene.contact_blocks import ContactBlock, consecutive_groups, groups_of_cells
+from collidecli.scene.contact_columns import CONTACT_ID, OF_STEPS
 from collidecli.scene.episodes import Episodes
 from collidecli.scene.model_source import SCENE_CONTENT
 from collidecli.scene.options import recorded_option
-from collidecli.storage.contact_sets.header import tables_version, version_of
+from collidecli.storage.contact_sets.header import SCENE_KIND, tables_version, version_of
 from collidecli.storage.contact_sets.reader import ContactSet
 from collidecli.storage.contact_sets.spans import BLOCK_ROWS
 from collidecli.storage.contact_sets.stored_tables import (
@@ -439,6 +434,7 @@ def _header(
     attributes = {
         "scene": first.scene,
         "scene_sha256": first.scene_sha256,
+        SCENE_KIND: first.scene_kind,
         "trajectory_sha256": (
             hashes[0] if len(hashes) == 1 else hashlib.sha256("".join(hashes).encode()).hexdigest()
         ),

@@ -24,10 +24,12 @@ from collidecli.scene.model import Model
 from collidecli.scene.shape_types import ShapeType
 from collidecli.scene.solids import ball_radius, half_extents, support_heights
 
-MOST_PAIRS = 4_000_000
-"""Of a template: above it, counting would take longer than a minute for a thousand cells."""
+MOST_PAIRS = 16_000_000
+"""Of a template: their numbers are in a table of at most 128 MB."""
 MOST_TESTS = 1 << 21
 """Pairs that are tested together."""
+ROUNDING = 1e-12
+"""Of positions and radii, by which a box around a bounding sphere is larger than it."""
 
 
 @dataclass(frozen=True)
@@ -68,6 +70,9 @@ class EngineBroadPhases:
             np.searchsorted(self._rows[template], allowed_pairs(model, template))
             for template in templates
         ]
+        self._number = [
+            _numbers(pairs, len(rows)) for pairs, rows in zip(self._pairs, self._rows, strict=True)
+        ]
         self._half = half_extents(shapes.type, shapes.size)
         self._radius = ball_radius(shapes.type, shapes.size, self._half)
         self._apart = shapes.margin + shapes.gap
@@ -100,11 +105,12 @@ class EngineBroadPhases:
             for begin in range(0, len(cells), step):
                 part = cells[begin : begin + step]
                 placed = self._placed(one, frame[part] - batch.first_frame, world[part], batch)
-                kept = self._kept(placed, pairs)
+                row, pair = self._near(placed, self._number[one])
+                kept = self._kept(placed, row, pairs[pair])
                 for name, is_kept in kept.items():
-                    sums[name][part] = is_kept.sum(axis=1)
-                row, pair = np.nonzero(kept[NEWTON_PAIRS])
-                yield part, row, placed, pairs[pair]
+                    sums[name][part] = np.bincount(row[is_kept], minlength=len(part))
+                of_newton = kept[NEWTON_PAIRS]
+                yield part, row[of_newton], placed, pairs[pair[of_newton]]
         for name, counts in sums.items():
             self.peaks[name].add(first_cell, counts)
 
@@ -145,59 +151,139 @@ class EngineBroadPhases:
             high.reshape(cells, count, 3),
         )
 
-    def _kept(self, placed: Placed, pairs: np.ndarray) -> dict[str, np.ndarray]:
-        """bool[cells, pairs] of each of OTHER_PAIRS."""
-        side = (pairs[:, 0], pairs[:, 1])
-        newton = _overlap([(placed.low[:, rows], placed.high[:, rows]) for rows in side])
+    def _near(self, placed: Placed, number: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The cells and numbers of the pairs that any of OTHER_PAIRS may keep, int64[n], ascending:
+        boxes around all bounds of their shapes overlap. number: int32[S, S], see `_numbers`."""
+        position = placed.pose[..., :3]
+        reach = (self._radius + self._apart)[placed.rows][:, None]
+        reach = reach + ROUNDING * (np.abs(position) + reach)
+        is_plane = self._is_plane[placed.rows][:, None]
+        box_low, box_high = self._genesis_boxes(placed)
+        low = np.minimum(np.minimum(placed.low, box_low), position - reach)
+        high = np.maximum(np.maximum(placed.high, box_high), position + reach)
+        low = np.where(is_plane, -np.inf, low)
+        high = np.where(is_plane, np.inf, high)
+        cell, one, other = overlapping_boxes(low, high)
+        pair = number[one, other]
+        is_allowed = pair >= 0
+        cell = cell[is_allowed]
+        pair = pair[is_allowed].astype(np.int64)
+        order = np.lexsort((pair, cell))
+        return cell[order], pair[order]
+
+    def _genesis_boxes(self, placed: Placed) -> tuple[np.ndarray, np.ndarray]:
+        """float64[C, S, 3] twice: lows and highs of boxes of rotated boxes; of planes those of
+        `placed`."""
         is_plane = self._is_plane[placed.rows]
-        half = np.where(is_plane[:, None], 0.0, self._half[placed.rows])
-        apart = self._apart[placed.rows]
-        of_box = np.einsum("csij,si->csj", np.abs(placed.axes), half) + apart[:, None]
+        half = self._half_of(placed)
+        of_box = np.einsum("csij,si->csj", np.abs(placed.axes), half)
+        of_box += self._apart[placed.rows][:, None]
         position = placed.pose[..., :3]
         low = np.where(is_plane[:, None], placed.low, position - of_box)
         high = np.where(is_plane[:, None], placed.high, position + of_box)
-        genesis = _overlap([(low[:, rows], high[:, rows]) for rows in side])
+        return low, high
+
+    def _half_of(self, placed: Placed) -> np.ndarray:
+        """float64[S, 3]: half extents; of planes 0."""
+        return np.where(self._is_plane[placed.rows][:, None], 0.0, self._half[placed.rows])
+
+    def _kept(self, placed: Placed, cell: np.ndarray, pairs: np.ndarray) -> dict[str, np.ndarray]:
+        """bool[n] of each of OTHER_PAIRS: whether it keeps a pair int64[n, 2] of a cell."""
+        newton = _overlap(placed.low, placed.high, cell, pairs)
+        genesis = _overlap(*self._genesis_boxes(placed), cell, pairs)
         mujoco = np.zeros_like(newton)
-        with_plane = is_plane[pairs].any(axis=1)
-        if with_plane.any():
-            mujoco[:, with_plane] = self._plane_reaches(placed, pairs[with_plane])
-        if not with_plane.all():
-            mujoco[:, ~with_plane] = self._spheres_meet(placed, pairs[~with_plane], half)
+        with_plane = self._is_plane[placed.rows][pairs].any(axis=1)
+        mujoco[with_plane] = self._plane_reaches(placed, cell[with_plane], pairs[with_plane])
+        mujoco[~with_plane] = self._spheres_meet(placed, cell[~with_plane], pairs[~with_plane])
         return dict(zip(OTHER_PAIRS, (newton, mujoco, genesis), strict=True))
 
-    def _plane_reaches(self, placed: Placed, pairs: np.ndarray) -> np.ndarray:
+    def _plane_reaches(self, placed: Placed, cell: np.ndarray, pairs: np.ndarray) -> np.ndarray:
         """Whether the surface of the plane is within the bounding sphere of the other shape."""
         first = self._is_plane[placed.rows[pairs[:, 0]]]
         plane = np.where(first, pairs[:, 0], pairs[:, 1])
         other = np.where(first, pairs[:, 1], pairs[:, 0])
-        offset = placed.pose[:, other, :3] - placed.pose[:, plane, :3]
-        height = np.einsum("cpi,cpi->cp", offset, placed.axes[:, plane, 2])
+        offset = placed.pose[cell, other, :3] - placed.pose[cell, plane, :3]
+        height = np.einsum("ni,ni->n", offset, placed.axes[cell, plane, 2])
         apart = self._apart[placed.rows[pairs]].sum(axis=1)
         return height <= self._radius[placed.rows[other]] + apart
 
-    def _spheres_meet(self, placed: Placed, pairs: np.ndarray, half: np.ndarray) -> np.ndarray:
+    def _spheres_meet(self, placed: Placed, cell: np.ndarray, pairs: np.ndarray) -> np.ndarray:
         """Whether the bounding spheres overlap, and the oriented boxes on the axes of both."""
         rows = placed.rows[pairs]
+        half = self._half_of(placed)
         apart = self._apart[rows].sum(axis=1)
-        offset = placed.pose[:, pairs[:, 1], :3] - placed.pose[:, pairs[:, 0], :3]
+        offset = placed.pose[cell, pairs[:, 1], :3] - placed.pose[cell, pairs[:, 0], :3]
         bound = self._radius[rows].sum(axis=1) + apart
-        kept = np.einsum("cpi,cpi->cp", offset, offset) <= bound**2
-        cell, pair = np.nonzero(kept)
-        axes = [placed.axes[cell, pairs[pair, side]] for side in (0, 1)]
+        kept = np.einsum("ni,ni->n", offset, offset) <= bound**2
+        meeting = np.flatnonzero(kept)
+        axes = [placed.axes[cell[meeting], pairs[meeting, side]] for side in (0, 1)]
         along = np.concatenate(axes, axis=1)
         reach = sum(
             np.einsum(
                 "nki,ni->nk",
                 np.abs(np.einsum("nkj,nij->nki", along, own)),
-                half[pairs[pair, side]],
+                half[pairs[meeting, side]],
             )
             for side, own in enumerate(axes)
         )
-        distance = np.abs(np.einsum("nkj,nj->nk", along, offset[cell, pair]))
-        kept[cell, pair] = (distance <= np.asarray(reach) + apart[pair, None]).all(axis=1)
+        distance = np.abs(np.einsum("nkj,nj->nk", along, offset[meeting]))
+        kept[meeting] = (distance <= np.asarray(reach) + apart[meeting, None]).all(axis=1)
         return kept
 
 
-def _overlap(sides: list[tuple[np.ndarray, np.ndarray]]) -> np.ndarray:
-    (low0, high0), (low1, high1) = sides
+def overlapping_boxes(
+    low: np.ndarray, high: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The pairs of boxes float64[C, S, 3] of one cell that overlap or touch: cell, smaller and
+    larger row, int64[n] each, in no particular order.
+
+    Boxes are sorted along the axis along which the fewest intervals overlap.
+    """
+    order, last = min(
+        (_intervals(low[..., axis], high[..., axis]) for axis in range(3)),
+        key=lambda found: int(found[1].sum()),
+    )
+    cells, count = order.shape
+    # the boxes that begin behind each box and before its end, in the order of their lows
+    behind = np.maximum(last - np.arange(count), 0).ravel()
+    begin = np.repeat(np.arange(cells * count), behind)
+    step = np.arange(len(begin)) - np.repeat(np.cumsum(behind) - behind, behind) + 1
+    cell = begin // count if count else begin
+    flat = order.ravel()
+    one = flat[begin]
+    other = flat[begin + step]
+    overlaps = np.ones(len(begin), bool)
+    for axis in range(3):
+        overlaps &= low[cell, one, axis] <= high[cell, other, axis]
+        overlaps &= low[cell, other, axis] <= high[cell, one, axis]
+    cell, one, other = (values[overlaps] for values in (cell, one, other))
+    return cell, np.minimum(one, other), np.maximum(one, other)
+
+
+def _intervals(low: np.ndarray, high: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """int64[C, S] twice: the rows of the intervals by their lows, and for each of these the place
+    of the last one that begins before its end."""
+    count = low.shape[1]
+    order = np.argsort(low, axis=1, kind="stable")
+    # at equal values a low comes before a high, as intervals that touch overlap
+    ends = np.argsort(np.concatenate([low, high], axis=1), axis=1, kind="stable")
+    is_low = ends < count
+    begun = np.cumsum(is_low, axis=1)
+    last = np.empty(low.shape, np.int64)
+    cell, place = np.nonzero(~is_low)
+    last[cell, ends[cell, place] - count] = begun[cell, place] - 1
+    return order, np.take_along_axis(last, order, axis=1)
+
+
+def _overlap(low: np.ndarray, high: np.ndarray, cell: np.ndarray, pairs: np.ndarray) -> np.ndarray:
+    """bool[n]: whether the boxes of pairs int64[n, 2] of a cell overlap or touch."""
+    low0, low1 = (low[cell, pairs[:, side]] for side in (0, 1))
+    high0, high1 = (high[cell, pairs[:, side]] for side in (0, 1))
     return np.all((low0 <= high1) & (low1 <= high0), axis=-1)
+
+
+def _numbers(pairs: np.ndarray, count: int) -> np.ndarray:
+    """int32[S, S]: the number of each pair of rows int64[n, 2], -1 for none."""
+    number = np.full((count, count), -1, np.int32)
+    number[pairs[:, 0], pairs[:, 1]] = np.arange(len(pairs))
+    return number

@@ -10,7 +10,7 @@ import numpy as np
 import warp as wp
 
 from collidecli.engine.broadphase.choice import BroadPhaseChoice
-from collidecli.engine.pipeline import STAGES
+from collidecli.engine.chunk_report import STAGES
 from collidecli.motions.timing import TimingReport
 
 

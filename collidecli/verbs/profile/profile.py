@@ -34,12 +34,8 @@ from collidecli.motions.scenes import MotionResult, scene_in_motion
 from collidecli.motions.timing import TimingReport
 from collidecli.motions.trace import write_trace
 from collidecli.results.result import Progress
-from collidecli.scene.contact_columns import (
-    PAIR_TABLES,
-    RIGID_CONTACTS,
-    ContactBlock,
-    ContactGroup,
-)
+from collidecli.scene.contact_blocks import ContactBlock
+from collidecli.scene.contact_columns import PAIR_TABLES, RIGID_CONTACTS, ContactGroup
 from collidecli.scene.model import Model
 from collidecli.scene.motion import Motion
 from collidecli.scene.option_values import BROAD_PHASES
@@ -161,11 +157,7 @@ def profile(request: ProfileRequest, progress: Progress = None) -> ProfileResult
         ]
         first = runs[0]
         if request.trace:
-            passes = {}
-            for run in runs:
-                of_device = "" if run is first else f", {run.device.alias}"
-                passes |= {m.name + of_device: m.passes for m in run.measured if m.passes}
-            write_trace(request.trace, passes, request.force)
+            write_trace(request.trace, _passes_by_name(runs), request.force)
         several = runs if len(runs) > 1 else []
         walls = [(str(run.device.alias), run.fastest.wall_seconds()) for run in several]
         return ProfileResult(
@@ -173,24 +165,12 @@ def profile(request: ProfileRequest, progress: Progress = None) -> ProfileResult
             shapes=len(scene.model.shapes),
             worlds=scene.model.world_count,
             frames=len(motion.time),
-            device=first.device.name or first.device.alias,
             processor=processor_name(),
-            threads=first.threads,
-            chunk_cells=first.chunk_cells,
             versions=versions(),
-            repeats=max(len(m.passes) for m in first.measured),
-            phases=[m.as_dict() for m in first.measured],
             identical=all(
                 len({m.contacts_sha256 for m in run.measured if not m.skipped}) == 1 for run in runs
             ),
-            fastest=first.advice.fastest,
-            is_clear=first.advice.is_clear,
-            auto={
-                "choice": first.choice.name,
-                "reason": first.choice.reason,
-                "agrees": first.advice.auto_agrees,
-            },
-            advice=first.advice.text,
+            **_fields_of_device(first),
             devices=[run.as_dict(len(motion.time)) for run in several] or None,
             device_advice=compare_devices(walls) if walls else None,
             engines=(
@@ -204,6 +184,35 @@ def profile(request: ProfileRequest, progress: Progress = None) -> ProfileResult
         )
     finally:
         motion.close()
+
+
+def _passes_by_name(runs: Sequence[DeviceProfile]) -> dict[str, list[TimingReport]]:
+    """The passes of each broad phase of a device; names of devices other than the first are
+    added to theirs."""
+    passes = {}
+    for run in runs:
+        of_device = "" if run is runs[0] else f", {run.device.alias}"
+        passes |= {m.name + of_device: m.passes for m in run.measured if m.passes}
+    return passes
+
+
+def _fields_of_device(run: DeviceProfile) -> dict[str, Any]:
+    """Fields of `ProfileResult` that are of one device."""
+    return {
+        "device": run.device.name or run.device.alias,
+        "threads": run.threads,
+        "chunk_cells": run.chunk_cells,
+        "repeats": max(len(m.passes) for m in run.measured),
+        "phases": [m.as_dict() for m in run.measured],
+        "fastest": run.advice.fastest,
+        "is_clear": run.advice.is_clear,
+        "auto": {
+            "choice": run.choice.name,
+            "reason": run.choice.reason,
+            "agrees": run.advice.auto_agrees,
+        },
+        "advice": run.advice.text,
+    }
 
 
 def _profile_device(

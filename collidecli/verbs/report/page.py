@@ -52,7 +52,7 @@ from collidecli.verbs.report.charts.costs import BEFORE, phases_of
 from collidecli.verbs.report.charts.kinds import PAGE_KINDS
 from collidecli.verbs.report.selectable import selectable
 from collidecli.verbs.report.tables import group_figures
-from collidecli.wording import count, memory, plural
+from collidecli.wording import count, memory, part_of, plural
 
 MAX_ROWS = 60
 """Number of rows of the table of a chart; a chart over time has hundreds of points."""
@@ -241,11 +241,8 @@ def group_sections(result: ResultDict, charts: Mapping[str, Any]) -> list[dict[s
         surfaces = result["groups"]["surfaces"]
         largest = "the largest of its frames" if per_bin > 1 else "a frame"
         shown = len(surfaces["listed"])
-        pairs = plural(surfaces["pairs"], "pair")
-        lead = (
-            f"{shown} of {pairs}, the largest forces first; forces are nominal. A point is"
-            f" {largest}."
-        )
+        pairs = part_of(shown, surfaces["pairs"], "pair")
+        lead = f"{pairs}, the largest forces first; forces are nominal. A point is {largest}."
         headings = {
             "areas": "Area [m²]",
             "forces": "Force [N]",

@@ -12,7 +12,8 @@ from collidecli.analysis.summary import PairMap, PairTotals, TimeBins, Touches, 
 from collidecli.analysis.touch_intervals import Names
 from collidecli.analysis.touching_rows import COLUMNS_OF_GROUP, TouchingItems
 from collidecli.errors import InputError
-from collidecli.scene.contact_columns import SELF_CONTACTS, SOFT_CONTACTS, ContactBlock, GroupRows
+from collidecli.scene.contact_blocks import ContactBlock, GroupRows
+from collidecli.scene.contact_columns import SELF_CONTACTS, SOFT_CONTACTS
 from collidecli.storage.contact_sets.selected import SelectedContacts, rows_of, rows_of_block
 from collidecli.verbs.report.subsets import Passes, closest_cell
 

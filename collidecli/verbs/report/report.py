@@ -42,12 +42,12 @@ from collidecli.scene.distinct_values import distinct
 from collidecli.scene.model_source import SCENE_CONTENT
 from collidecli.scene.motion import check_seconds
 from collidecli.storage.contact_sets.header import TIME
-from collidecli.storage.contact_sets.reader import ContactSet
-from collidecli.storage.contact_sets.row_rules import (
+from collidecli.storage.contact_sets.readable_rows import (
     check_body_rows,
     check_has_touches,
     is_touch_set,
 )
+from collidecli.storage.contact_sets.reader import ContactSet
 from collidecli.storage.contact_sets.selected import (
     SelectedContacts,
     chosen_worlds,

@@ -11,11 +11,14 @@ import numpy as np
 
 from collidecli.analysis.event_stream import pair_keys, shape_names
 from collidecli.analysis.summary import PairMap, PairTotals, TimeBins, Touches, touches_of
+from collidecli.analysis.touch_intervals import PairKeys
 from collidecli.analysis.touching_rows import UNKNOWN_DISTANCE
 from collidecli.errors import InputError
 from collidecli.results.result import Progress
-from collidecli.scene.contact_columns import TOUCHES, ContactBlock
-from collidecli.storage.contact_sets.row_rules import check_body_rows
+from collidecli.scene.contact_blocks import ContactBlock
+from collidecli.scene.contact_columns import TOUCHES
+from collidecli.storage.contact_sets.readable_rows import check_body_rows
+from collidecli.storage.contact_sets.reader import ContactSet
 from collidecli.storage.contact_sets.selected import SelectedContacts, rows_of
 
 SUBSET_GROUPS = ("hydro_patches", "soft_contacts", "self_contacts")
@@ -118,6 +121,15 @@ class _Subset:
     least: np.ndarray
     pairs: PairTotals = field(default_factory=PairTotals.none)
 
+    @classmethod
+    def empty(
+        cls, kind: str, name: str, row: int, world: int, shapes: np.ndarray | None, bins: TimeBins
+    ) -> _Subset:
+        """A subset before its contacts are added."""
+        count = len(bins.start)
+        none = np.zeros(count, np.int64)
+        return cls(kind, name, row, world, shapes, none, np.full(count, np.inf))
+
     def rows(self, touches: Touches, world_count: int) -> Touches:
         """The touches of this subset."""
         if self.shapes is None:
@@ -177,39 +189,11 @@ def subsets(
     owner_order = _owner_order(passes, pairs, owner_of, len(owners.paths))
     owner_rows = np.bincount(owner_of[shape_rows], minlength=len(owners.paths)) > 0
     bodies, more_bodies = _deepest(_present(owner_order, owner_rows), MAX_BODIES)
-
-    def empty(kind: str, name: str, row: int, world: int, shapes: np.ndarray | None) -> _Subset:
-        count = len(bins.start)
-        return _Subset(
-            kind, name, row, world, shapes, np.zeros(count, np.int64), np.full(count, np.inf)
-        )
-
-    parts = []
-    for place in worlds:
-        world = int(selected.worlds[place])
-        parts.append(
-            empty(
-                "world",
-                demonstrations[world] if demonstrations else f"world {world}",
-                world,
-                place,
-                None,
-            )
-        )
-    for owner in bodies:
-        kind = owners.kinds[owner]
-        mine = owner_of == owner
-        row = contacts.shapes.body[mine].max() if kind == "body" else np.argmax(mine)
-        parts.append(empty(kind, owners.paths[owner], int(row), -1, mine))
-    shape_count = len(contacts.shapes)
-    names = shape_names(contacts)
-    for touches in map(touches_of, passes.blocks() if parts else ()):
-        for subset in parts:
-            mine = subset.rows(touches, selected.world_count).named(names)
-            at = bins.of[mine.cell // selected.world_count]
-            np.add.at(subset.contacts, at, mine.contact_count)
-            np.minimum.at(subset.least, at, mine.distance)
-            subset.pairs = subset.pairs.joined(PairTotals.of(mine, shape_count))
+    parts = [
+        *_world_subsets(selected, worlds, demonstrations, bins),
+        *_owner_subsets(contacts, bodies, owners, bins),
+    ]
+    _add_touches(passes, parts, bins)
     listed = _listed(passes, parts, bins.of)
     groups = group_sums(selected, [(subset.world, subset.shapes) for subset in parts], bins.of)
     return {
@@ -220,6 +204,42 @@ def subsets(
             for subset, of_groups in zip(listed, groups, strict=True)
         ],
     }
+
+
+def _world_subsets(
+    selected: SelectedContacts, worlds: Sequence[int], demonstrations: list[str], bins: TimeBins
+) -> Iterator[_Subset]:
+    """Empty sums of single worlds. worlds: positions among the selected ones."""
+    for place in worlds:
+        world = int(selected.worlds[place])
+        name = demonstrations[world] if demonstrations else f"world {world}"
+        yield _Subset.empty("world", name, world, place, None, bins)
+
+
+def _owner_subsets(
+    contacts: ContactSet, chosen: Sequence[int], owners: PairKeys, bins: TimeBins
+) -> Iterator[_Subset]:
+    """Empty sums of single bodies and static shapes. chosen: numbers of `owners`."""
+    owner_of = owners.number[: len(contacts.shapes)]
+    for owner in chosen:
+        kind = owners.kinds[owner]
+        mine = owner_of == owner
+        row = contacts.shapes.body[mine].max() if kind == "body" else np.argmax(mine)
+        yield _Subset.empty(kind, owners.paths[owner], int(row), -1, mine, bins)
+
+
+def _add_touches(passes: Passes, parts: Sequence[_Subset], bins: TimeBins) -> None:
+    """Adds the touches of one pass over the contacts to the sums of each subset."""
+    selected = passes.selected
+    shape_count = len(selected.contacts.shapes)
+    names = shape_names(selected.contacts)
+    for touches in map(touches_of, passes.blocks() if parts else ()):
+        for subset in parts:
+            mine = subset.rows(touches, selected.world_count).named(names)
+            at = bins.of[mine.cell // selected.world_count]
+            np.add.at(subset.contacts, at, mine.contact_count)
+            np.minimum.at(subset.least, at, mine.distance)
+            subset.pairs = subset.pairs.joined(PairTotals.of(mine, shape_count))
 
 
 def _owner_order(

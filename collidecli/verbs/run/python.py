@@ -116,10 +116,10 @@ def run(
         for text in result.warnings:
             warnings.warn(text, stacklevel=3)
         return result.output
-    model, motion, (name, sha256) = loaded_with_warnings(request)
+    loaded, motion = loaded_with_warnings(request)
     config = json.dumps(result_config(request), sort_keys=True)
-    source = SceneFiles(name, sha256, config) if name else None
+    source = SceneFiles(loaded.name, loaded.sha256, config) if loaded.name else None
     with closing(motion), shown_progress(progress, "colliding") as advance:
         return contacts_in_memory(
-            model, motion, request.contact, request.engine, request.columns, advance, source
+            loaded.model, motion, request.contact, request.engine, request.columns, advance, source
         )

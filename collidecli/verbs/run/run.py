@@ -34,7 +34,7 @@ from collidecli.results.result import PathLike, Progress, Result
 from collidecli.scene.allowed_pairs import pair_range
 from collidecli.scene.contact_columns import OF_STEPS, RIGID_COLUMNS, Column
 from collidecli.scene.mixing import check_column_names
-from collidecli.scene.model_source import model_name
+from collidecli.scene.model_source import SourceOfSet, model_name
 from collidecli.scene.motion import Motion, episodes_in
 from collidecli.scene.option_values import CONTACT_FORMATS
 from collidecli.scene.options import OPTION_GROUPS
@@ -246,7 +246,7 @@ def _run(
     written = collision.pipeline.device_model.model
     config = json.dumps(result_config(request), sort_keys=True)
     options = _writer_options(request, collision, columns, optional)
-    source = scene.name or model_name(scene.model), scene.sha256
+    source = SourceOfSet.of(scene.name, scene.sha256, scene.model)
     start = time.perf_counter()
     with (
         short_switch_interval(),

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 
 from collidecli.engine.runtime.owned_process import is_owned
 from collidecli.motions.timing import TimingReport
-from collidecli.scene.contact_columns import ContactBlock
+from collidecli.scene.contact_blocks import ContactBlock
 from collidecli.storage.contact_sets.writer import ContactWriter
 
 WAITING_WRITES = 2

@@ -10,10 +10,11 @@ from operator import itemgetter
 import numpy as np
 
 from collidecli.escaping import printable_line
-from collidecli.scene.contact_columns import ContactGroup, GroupRows, shapes_of
+from collidecli.scene.contact_blocks import GroupRows, shapes_of
+from collidecli.scene.contact_columns import ContactGroup
 from collidecli.storage.contact_sets.contact_table import rows_of_cells
+from collidecli.storage.contact_sets.readable_rows import check_group_rows, objects_of
 from collidecli.storage.contact_sets.reader import ContactSet
-from collidecli.storage.contact_sets.row_rules import check_group_rows, objects_of
 from collidecli.storage.contact_sets.spans import BLOCK_ROWS, spans
 
 Number = Callable[[np.ndarray], str]

@@ -16,7 +16,7 @@ import numpy as np
 from collidecli.analysis.summary import Touches, touches_of
 from collidecli.escaping import printable_line
 from collidecli.results.result import Result
-from collidecli.scene.contact_columns import ContactBlock
+from collidecli.scene.contact_blocks import ContactBlock
 from collidecli.storage.contact_sets.header import FORMAT
 from collidecli.storage.contact_sets.reader import ContactSet
 from collidecli.storage.contact_sets.spans import BLOCK_ROWS

@@ -47,7 +47,8 @@ def convert(
     progress: Progress = None,
     cache: SceneCache | None = None,
 ) -> ConvertResult:
-    """Writes the recording `request.trajectory` as `collide-trajectory`: /body_q, float64.
+    """Writes the recording `request.trajectory` as `collide-trajectory`: /body_q, float64, of which
+    a run has the contact set of a run of the recording.
 
     The scene is that of the request, or else that in the recording. Bodies that are part of the
     static world are omitted. A recording of one world gives one world, unless the scene's worlds
@@ -76,6 +77,7 @@ def convert(
             creator=f"collide traj convert ({kind})",
             force=force,
             episodes=episodes_in(motion, bodies.world_count),
+            converted_from=np.dtype(motion.float_type),
         ) as writer:
             _append_frames(writer, motion, bodies, particles, progress)
         warnings = (*scene.warnings, *motion.warnings)

@@ -33,7 +33,7 @@ from collidecli.analysis.touch_intervals import (
     touches,
 )
 from collidecli.numerics.poses import compose_poses
-from collidecli.scene.contact_columns import ContactBlock
+from collidecli.scene.contact_blocks import ContactBlock
 from tests.support import meshes
 from tests.support.contact_sets import made_up_block, small_model, split
 

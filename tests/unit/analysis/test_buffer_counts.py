@@ -13,7 +13,7 @@ from collidecli.analysis.buffer_settings import (
     settings_of,
 )
 from collidecli.analysis.engine_contact_rules import RULES, TYPES
-from collidecli.scene.contact_columns import ContactBlock
+from collidecli.scene.contact_blocks import ContactBlock
 
 WARP = {"naconmax", "nconmax", "njmax"}
 PHYSX = "gpu_max_rigid_contact_count"

@@ -8,7 +8,7 @@ import pytest
 from collidecli.analysis.differing_touches import DifferingTouches, shared_touches
 from collidecli.analysis.world_totals import DIFFERING, WorldTotals
 from collidecli.pages.world_tables import differing_rows, frames_text
-from collidecli.scene.contact_columns import ContactBlock
+from collidecli.scene.contact_blocks import ContactBlock
 from collidecli.scene.episodes import Episodes
 
 SHAPES = 6

@@ -10,7 +10,8 @@ import collidecli
 from collidecli.analysis.nominal_forces import contact_forces
 from collidecli.errors import InputError
 from collidecli.scene.builder import ModelBuilder
-from collidecli.scene.contact_columns import KIND_PATCH, ContactBlock
+from collidecli.scene.contact_blocks import ContactBlock
+from collidecli.scene.contact_columns import KIND_PATCH
 from collidecli.scene.shape_config import ShapeConfig
 from tests.support.engine_runs import mixed_builder, random_poses
 from tests.support.oracle import rotation_of

@@ -11,7 +11,7 @@ from collidecli.analysis import totals
 from collidecli.analysis.totals import HELD_ROWS, MAX_TABLE_SIZE, GroupTally, Tally
 from collidecli.analysis.touch_intervals import Names
 from collidecli.pages.pair_tables import contact_text
-from collidecli.scene.contact_columns import ContactBlock, groups_of_cells
+from collidecli.scene.contact_blocks import ContactBlock, groups_of_cells
 from tests.support.contact_sets import block_with_groups, small_model
 
 

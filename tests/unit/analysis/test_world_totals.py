@@ -7,7 +7,7 @@ from collidecli.analysis.differing_touches import DifferingTouches
 from collidecli.analysis.template_differences import column_differences, template_rows
 from collidecli.analysis.world_totals import WorldTotals
 from collidecli.pages.world_tables import SCENE_TEMPLATE_COLUMNS, TEMPLATE_COLUMNS, outlier_text
-from collidecli.scene.contact_columns import ContactBlock
+from collidecli.scene.contact_blocks import ContactBlock
 
 
 def of_one_template(worlds):

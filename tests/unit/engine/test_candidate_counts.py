@@ -8,7 +8,7 @@ from collidecli.engine.cells import PoseBatch
 from collidecli.engine.contact_record import count_touching
 from collidecli.engine.pipeline_build import find_device
 from collidecli.engine.runtime.workspace import Workspace
-from collidecli.scene.contact_columns import pair_begins
+from collidecli.scene.contact_blocks import pair_begins
 from collidecli.scene.options import ContactOptions
 from tests.property.test_reduction import crowd, crowd_poses
 from tests.support.engine_runs import pipeline_of

@@ -24,6 +24,7 @@ from collidecli.engine.cells import (
     has_step,
     transform_chunk,
 )
+from collidecli.engine.chunk_report import ChunkReport
 from collidecli.engine.chunk_sizes import (
     MIN_SECONDS,
     ON_CPU,
@@ -43,7 +44,7 @@ from collidecli.engine.chunk_sizes import (
 from collidecli.engine.device_model import LANES
 from collidecli.engine.geometry.bounds import bounding_box, rounded_down, rounded_up
 from collidecli.engine.motion_sample import blocks_of_motion, world_offset
-from collidecli.engine.pipeline import ChunkReport, CollisionPipeline, joined_parts
+from collidecli.engine.pipeline import CollisionPipeline, joined_parts
 from collidecli.engine.pipeline_build import find_device
 from collidecli.engine.runtime.kernel import kernel
 from collidecli.engine.runtime.workspace import ChunkTooLarge, Workspace
@@ -53,7 +54,7 @@ from collidecli.motions.clearance import shape_poses
 from collidecli.numerics.pose_columns import IDENTITY
 from collidecli.numerics.poses import compose_poses
 from collidecli.scene.builder import ModelBuilder
-from collidecli.scene.contact_columns import ContactBlock
+from collidecli.scene.contact_blocks import ContactBlock
 from collidecli.scene.model import Model
 from tests.support.engine_runs import (
     MEMORY,

@@ -24,7 +24,7 @@ from collidecli.engine.geometry.primitives import primitive
 from collidecli.engine.geometry.real import Real, Vec3
 from collidecli.engine.geometry.sdf_construction import arrays_of, build_sdf, field_key, grid_of
 from collidecli.engine.geometry.sdf_grids import SdfGrid
-from collidecli.engine.narrowphase.triangles.convex_least_translation import depth_in_shape
+from collidecli.engine.narrowphase.triangles.depth_in_shape import depth_in_shape
 from collidecli.engine.narrowphase.triangles.heightfield_traversal import Traversal, range_of
 from collidecli.engine.pipeline_build import find_device
 from collidecli.engine.runtime.kernel import kernel

@@ -9,11 +9,11 @@ import pytest
 
 import collidecli
 from collidecli.engine.cells import PoseBatch
-from collidecli.engine.pipeline import rows_within
+from collidecli.engine.group_stage import rows_within
 from collidecli.engine.runtime.workspace import ChunkTooLarge
 from collidecli.engine.scheduler import Workers
 from collidecli.scene.builder import ModelBuilder
-from collidecli.scene.contact_columns import consecutive_groups
+from collidecli.scene.contact_blocks import consecutive_groups
 from collidecli.scene.options import ContactOptions
 from collidecli.scene.shape_config import ShapeConfig
 from tests.support.engine_runs import pipeline_of

@@ -5,7 +5,7 @@ import time
 import numpy as np
 
 from collidecli.elapsed import Elapsed
-from collidecli.engine.pipeline import STAGES, ChunkReport
+from collidecli.engine.chunk_report import STAGES, ChunkReport
 from collidecli.motions import timing as timing_module
 from collidecli.motions.timing import TimingReport, covered_seconds
 

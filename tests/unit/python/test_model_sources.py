@@ -4,6 +4,7 @@ import os
 from dataclasses import replace
 from pathlib import Path
 
+import h5py
 import numpy as np
 import pytest
 
@@ -12,7 +13,8 @@ from collidecli.motions.scenes import load_scene
 from collidecli.pages.world_tables import NOTHING_STORED
 from collidecli.scene.builder import ModelBuilder
 from collidecli.scene.model import Model
-from collidecli.scene.model_source import BUILT_MODEL, model_sha256
+from collidecli.scene.model_hash import model_sha256
+from collidecli.scene.model_source import BUILT_MODEL
 from collidecli.scene.shape_config import ShapeConfig
 from tests.cli.conftest import CommandLine
 
@@ -59,6 +61,75 @@ def test_a_set_of_a_built_model_names_it(folder):
             assert contacts.scene == BUILT_MODEL
             assert contacts.scene_sha256 == model_sha256(two_worlds())
             assert contacts.content_sha256 == written.content_sha256
+
+
+def test_a_model_is_hashed_when_its_hash_is_needed_and_once(folder, monkeypatch):
+    hashed = []
+
+    def counted(model):
+        hashed.append(model)
+        return model_sha256(model)
+
+    monkeypatch.setattr("collidecli.scene.model.model_sha256", counted)
+    model = two_worlds()
+    collidecli.collide(model, poses())
+    collidecli.run(model, poses())
+    collidecli.clearance(model, poses())
+    collidecli.sweep(model, poses())
+    collidecli.bounding_boxes(model, poses())
+    assert hashed == []
+    results = [collidecli.audit(model, poses()) for _ in range(2)]
+    collidecli.run(model, poses(), output="a.h5")
+    assert len(hashed) == 1
+    with collidecli.open_contacts("a.h5") as written:
+        assert written.scene_sha256 == model.sha256 == results[0].result.scene_sha256
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "expected"),
+    [
+        ("model", "of another name", "model"),
+        ("files", f"{BUILT_MODEL}.xml", "files"),
+        (None, BUILT_MODEL, "model"),
+        (None, f"{BUILT_MODEL} (of a.usda)", "model"),
+        (None, "", "model"),
+        (None, "a.usda", "files"),
+    ],
+)
+def test_an_attribute_says_what_the_scene_is(folder, kind, name, expected):
+    """Of earlier versions, which wrote none, the name."""
+    collidecli.run(two_worlds(), poses(), output="a.h5")
+    with h5py.File("a.h5", "a") as file:
+        assert file.attrs["scene_kind"] == "model"
+        file.attrs["scene"] = name
+        del file.attrs["scene_kind"]
+        if kind:
+            file.attrs["scene_kind"] = kind
+    with collidecli.open_contacts("a.h5") as contacts:
+        assert contacts.scene_kind == expected
+    without_file = "no file has its shapes and motion"
+    assert (without_file in CommandLine()("view a.h5 --export page.html").err) == (
+        expected == "model"
+    )
+
+
+def test_merged_sets_keep_the_kind_of_their_scene(folder):
+    """The name of the file is no hint."""
+    scene = f"{BUILT_MODEL}.xml"
+    (folder / scene).write_text(WORLD)
+    CommandLine().ok("record", scene, "-o", "motion.h5", "--frames", 4)
+    for file, frames in (("a.h5", "0:2"), ("b.h5", "2:4")):
+        CommandLine().ok("run", scene, "-t", "motion.h5", "--frames", frames, "-o", file)
+    CommandLine().ok("merge a.h5 b.h5 -o c.h5")
+    with collidecli.open_contacts("c.h5") as contacts:
+        assert (contacts.scene, contacts.scene_kind) == (scene, "files")
+
+
+def test_another_kind_of_scene_is_refused(folder):
+    collidecli.run(two_worlds(), poses(), output="a.h5")
+    with h5py.File("a.h5", "a") as file:
+        file.attrs["scene_kind"] = "stone"
+    CommandLine().refused("inspect a.h5", told="scene_kind")
 
 
 def test_contacts_in_memory_of_files_name_the_files(folder):

@@ -593,9 +593,9 @@ def test_invalid_arguments(call, words):
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        ({"between": "ball"}, r"^between: there is 1 pattern: 'ball'\n  give two, such as"),
-        ({"between": ("a", "b", "c")}, r"^between: there are 3 patterns: 'a', 'b', 'c'\n"),
-        ({"between": "a,b", "sensors": "a"}, "^between: is two patterns in place of sensors"),
+        ({"between": "ball"}, r"^between: 1 pattern is given\n  give two, as"),
+        ({"between": ("a", "b", "c")}, r"^between: 3 patterns are given\n"),
+        ({"between": "a,b", "sensors": "a"}, "^between: is in place of sensors and partners"),
     ],
 )
 def test_patterns_between_are_two(tmp_path, arguments, words):

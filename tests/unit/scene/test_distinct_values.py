@@ -50,6 +50,6 @@ def test_other_kinds():
     words = np.array(["b", "a", "b"])
     equal(distinct(words), np.array(["a", "b"]))
     numbers = np.array([np.nan, 1.0, np.nan, -0.0, 0.0])
-    equal(distinct(numbers), np.unique(numbers))
+    assert np.array_equal(distinct(numbers), np.unique(numbers), equal_nan=True)
     rows = np.array([[2, 1, 0], [0, 1, 2], [2, 1, 0]])
     equal(distinct(rows, axis=0), np.unique(rows, axis=0))

@@ -24,8 +24,9 @@ from collidecli.engine.geometry.sdf_construction import field_key
 from collidecli.engine.pipeline_build import find_device
 from collidecli.engine.runtime.warp_internals import PackedLaunch
 from collidecli.errors import InputError
+from collidecli.numerics.poses import compose_poses
 from collidecli.scene.shape_types import ShapeType
-from collidecli.storage import array_loops, compiled_loops, h5_files, input_files
+from collidecli.storage import array_loops, compiled_loops, h5_files, input_files, pose_checks
 from collidecli.storage.chunk_rows import ChunkRows, Packing
 from collidecli.storage.contact_sets.reader import ContactSet
 from collidecli.storage.field_cache import MAGIC, FieldCache, cache_folder
@@ -134,6 +135,52 @@ def test_quaternions_are_divided_by_the_root_of_their_squares_added_one_by_one(b
     expected[:, 3:] /= np.sqrt(((x * x + y * y) + z * z) + w * w)[:, None]
     assert array_loops.normalize(given, LIMIT, TOLERANCE)
     assert given.tobytes() == expected.tobytes()
+
+
+def extreme_quaternions(dtype: str) -> np.ndarray:
+    """float64[n, 7] of numbers of dtype: quaternions of one to four components of sizes 1e-300 to
+    1, of norms at the ends of the tolerance, and of neighbours of norm 1."""
+    rng = np.random.default_rng(7)
+    found = np.zeros((60_000, 7))
+    found[:, 3:] = rng.normal(size=(len(found), 4)) * 10.0 ** rng.choice(
+        [-300, -160, -40, -16, -8, -3, 0], (len(found), 4)
+    )
+    found[np.arange(len(found)), 3 + rng.integers(0, 4, len(found))] += rng.choice([-1, 1])
+    norm = 1 + rng.choice([-0.99, -1e-9, 0, 1e-15, 0.99], len(found)) * TOLERANCE
+    found[:, 3:] *= (norm / np.linalg.norm(found[:, 3:], axis=1))[:, None]
+    return found.astype(dtype).astype(np.float64)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_a_quaternion_that_was_normalized_keeps_its_bits(by, dtype):
+    poses = extreme_quaternions(dtype)
+    assert pose_checks.normalize(poses) is None
+    once = poses.copy()
+    assert pose_checks.normalize(poses) is None
+    assert not np.array_equal(poses, once), "without the rule, bits of some change"
+    poses = once.copy()
+    assert pose_checks.normalize(poses, keeps_units=True) is None
+    assert poses.tobytes() == once.tobytes()
+
+
+def test_products_of_two_normalized_quaternions_keep_their_bits(by):
+    a, b = extreme_quaternions("float64"), extreme_quaternions("float64")[::-1].copy()
+    assert pose_checks.normalize(a) is None
+    assert pose_checks.normalize(b) is None
+    product = compose_poses(a, b)
+    poses = product.copy()
+    assert pose_checks.normalize(poses, keeps_units=True) is None
+    assert poses.tobytes() == product.tobytes()
+
+
+def test_other_quaternions_are_normalized_beside_kept_ones(by):
+    kept = np.array([0.6, 0.0, 0.8 * (1 + 8 * np.finfo(float).eps), 0.0])
+    poses = np.zeros((19, 7))
+    poses[:, 3:] = kept
+    poses[11, 3:] = np.array([0.6, 0.0, 0.8, 0.0]) * (1 + 1e-13)
+    assert pose_checks.normalize(poses, keeps_units=True) is None
+    assert (np.delete(poses, 11, axis=0)[:, 3:] == kept).all()
+    assert (poses[11, 3:] == [0.6, 0.0, 0.8, 0.0]).all()
 
 
 @pytest.mark.parametrize("row", [0, 7, 8, 18])

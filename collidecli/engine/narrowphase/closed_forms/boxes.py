@@ -38,6 +38,71 @@ class BoxAxis:
     axis: int
 
 
+@wp.struct
+class Nearest:
+    """Closest points of a vertex of one box and the other box, in a's frame [m], and their squared
+    distance."""
+
+    square: Real
+    on_a: Vec3
+    on_b: Vec3
+
+
+@wp.struct
+class _EdgePoint:
+    """A's point closest to the line of an edge of b, in a's frame [m]. is_within: whether the
+    lines of the two edges are closest inside both edges."""
+
+    on_a: Vec3
+    is_within: bool
+
+
+@wp.func
+def _point_of_edges(
+    size_a: Vec3, size_b: Vec3, rotation: Mat33, position: Vec3, best: BoxAxis
+) -> _EdgePoint:
+    """The witness on a of an axis of two edges."""
+    i = (best.axis - 6) / 3
+    j = (best.axis - 6) % 3
+    on_a = _support(size_a, best.normal)
+    on_b = _support(size_b, -(best.normal * rotation))
+    on_a[i] = Real(0.0)
+    on_b[j] = Real(0.0)
+    along = _nearest_of_edges(rotation * on_b + position - on_a, rotation, i, j)
+    on_a[i] = wp.clamp(along[0], -size_a[i], size_a[i])
+    return _EdgePoint(on_a, wp.abs(along[0]) <= size_a[i] and wp.abs(along[1]) <= size_b[j])
+
+
+@wp.func
+def _is_along_vertex(
+    size_a: Vec3,
+    size_b: Vec3,
+    pose_b_to_a: Pose,
+    nearest: Nearest,
+    separation: Real,
+    missed: Real,
+) -> bool:
+    """Whether the direction of the closest points of a vertex and the other box is the contact's,
+    rather than the best axis.
+
+    separation: of that axis [m]. missed: distance of the axis's witnesses from the boxes [m].
+    """
+    distance = wp.sqrt(nearest.square)
+    if _is_better(size_a, size_b, pose_b_to_a, nearest, distance, separation):
+        return True
+    # An axis that attains the distance only to rounding has no witnesses on the boxes; the
+    # vertex has.
+    scale = wp.length(size_a) + wp.length(size_b)
+    is_beside = missed > BESIDE * scale and distance > NEAR * scale
+    if not is_beside:
+        return False
+    # The axis of nearly parallel edges is rounded, and may exceed the distance.
+    direction = (nearest.on_b - nearest.on_a) / distance
+    a = primitive(BOX, size_a)
+    b = primitive(BOX, size_b)
+    return separation_along(a, b, pose_b_to_a, direction) >= distance - BESIDE * scale
+
+
 @wp.func
 def collide_box_box(
     size_a: Vec3,
@@ -89,17 +154,9 @@ def collide_box_box(
         point_a = witness.on_a
         missed = wp.sqrt(witness.square)
     else:
-        i = (best.axis - 6) / 3
-        j = (best.axis - 6) % 3
-        on_a = _support(size_a, best.normal)
-        on_b = _support(size_b, -(best.normal * rotation))
-        on_a[i] = Real(0.0)
-        on_b[j] = Real(0.0)
-        along = _nearest_of_edges(rotation * on_b + position - on_a, rotation, i, j)
-        on_a[i] = wp.clamp(along[0], -size_a[i], size_a[i])
-        point_a = on_a
-        within = wp.abs(along[0]) <= size_a[i] and wp.abs(along[1]) <= size_b[j]
-        if within or best.separation <= Real(0.0):
+        touch = _point_of_edges(size_a, size_b, rotation, position, best)
+        point_a = touch.on_a
+        if touch.is_within or best.separation <= Real(0.0):
             deepest = Witness(best.separation, best.normal, point_a)
             return contact_manifold(a, b, pose_b_to_a, max_separation, deepest, out, row)
     if best.separation > Real(0.0):
@@ -109,16 +166,7 @@ def collide_box_box(
         distance = wp.sqrt(nearest.square)
         if distance >= max_separation:
             return 0
-        scale = wp.length(size_a) + wp.length(size_b)
-        # An axis that attains the distance only to rounding has no witnesses on the boxes; the
-        # vertex has.
-        is_beside = missed > BESIDE * scale and distance > NEAR * scale
-        is_nearest = _is_better(size_a, size_b, pose_b_to_a, nearest, distance, best.separation)
-        if is_beside and not is_nearest:
-            # The axis of nearly parallel edges is rounded, and may exceed the distance.
-            direction = (nearest.on_b - nearest.on_a) / distance
-            is_nearest = separation_along(a, b, pose_b_to_a, direction) >= distance - BESIDE * scale
-        if is_nearest:
+        if _is_along_vertex(size_a, size_b, pose_b_to_a, nearest, best.separation, missed):
             best.separation = distance
             best.normal = (nearest.on_b - nearest.on_a) / distance
             point_a = nearest.on_a
@@ -219,16 +267,6 @@ def _nearest_of_edges(start_b_from_a: Vec3, rotation: Mat33, i: int, j: int) -> 
         + rotation[2, j] * start_b_from_a[2]
     )
     return wp.vec2d((along_a - cosine * along_b) / square, (cosine * along_a - along_b) / square)
-
-
-@wp.struct
-class Nearest:
-    """Closest points of a vertex of one box and the other box, in a's frame [m], and their squared
-    distance."""
-
-    square: Real
-    on_a: Vec3
-    on_b: Vec3
 
 
 @wp.func

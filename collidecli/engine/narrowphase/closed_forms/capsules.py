@@ -58,6 +58,57 @@ class _Touch:
 
 
 @wp.func
+def _is_beyond(center: Vec3, axis: Vec3, size_a: Vec3, size_b: Vec3, max_separation: Real) -> bool:
+    """Whether a face of the box separates a capsule, in the box's frame, by at least
+    `max_separation` [m]. size_a, size_b: as in `collide_capsule_box`."""
+    for i in range(3):
+        if (
+            wp.abs(center[i]) - size_b[i] - size_a[1] * wp.abs(axis[i]) - size_a[0]
+            >= max_separation
+        ):
+            return True
+    return False
+
+
+@wp.func
+def _touches(capsule: _CapsuleInBox, nearest: _Touch):
+    """Two contacts along the face or edge that the capsule touches, and whether there are two; else
+    the first is `nearest`."""
+    first = nearest
+    second = nearest
+    two = False
+    outward = capsule.nearest.outward
+    face = _largest(outward)
+    slant = wp.dot(outward, capsule.axis)
+    if wp.abs(outward[face]) > FACE_COSINE:
+        # At more than 45 degrees the capsule's side does not support the direction to the box.
+        if slant * slant < Real(0.5):
+            first, second, two = _along_face(capsule, face, nearest)
+    else:
+        edge = _largest(capsule.axis)
+        is_parallel = _square_off(capsule.axis, edge) < PARALLEL_SINE * PARALLEL_SINE
+        # Where the closest point is the end of the edge, rounding leaves a component along it.
+        if is_parallel and wp.abs(outward[edge]) <= ROUND_FACE_TILT:
+            first, second, two = _along_edge(capsule, edge, nearest)
+    scale = capsule.radius + capsule.half_length + wp.length(capsule.half)
+    if two and wp.length(first.point - second.point) <= SAME_POINT * scale:
+        two = False
+        if second.separation < first.separation:
+            first = second
+    return first, second, two
+
+
+@wp.func
+def _emit_touch(
+    touch: _Touch, pose_b_to_a: Pose, normal: Vec3, kind: int, out: ContactBuffer, row: int
+):
+    """Writes a contact of the capsule and the box. normal: in the capsule's frame."""
+    rotation = wp.quat_to_matrix(wp.transform_get_rotation(pose_b_to_a))
+    point = rotation * touch.point + wp.transform_get_translation(pose_b_to_a)
+    emit_contact(out, row, point, normal, touch.separation, touch.feature_a, touch.feature_b, kind)
+
+
+@wp.func
 def collide_capsule_box(
     size_a: Vec3,
     size_b: Vec3,
@@ -89,60 +140,24 @@ def collide_capsule_box(
     rotation = wp.quat_to_matrix(wp.transform_get_rotation(pose_b_to_a))
     center = -(center_b * rotation)
     axis = rotation[2]
-    for i in range(3):
-        if (
-            wp.abs(center[i]) - size_b[i] - size_a[1] * wp.abs(axis[i]) - size_a[0]
-            >= max_separation
-        ):
-            return 0
+    if _is_beyond(center, axis, size_a, size_b, max_separation):
+        return 0
     nearest = segment_and_box(center, axis, size_a[1], size_b)
     capsule = _CapsuleInBox(center, axis, size_a[1], size_a[0], size_b, nearest)
-    outward = capsule.nearest.outward
     first = _nearest_touch(capsule)
     if first.separation >= max_separation:
         return 0
-    second = first
-    two = False
-    face = _largest(outward)
-    slant = wp.dot(outward, capsule.axis)
-    if wp.abs(outward[face]) > FACE_COSINE:
-        # At more than 45 degrees the capsule's side does not support the direction to the box.
-        if slant * slant < Real(0.5):
-            first, second, two = _along_face(capsule, face, first)
-    else:
-        edge = _largest(capsule.axis)
-        is_parallel = _square_off(capsule.axis, edge) < PARALLEL_SINE * PARALLEL_SINE
-        # Where the closest point is the end of the edge, rounding leaves a component along it.
-        if is_parallel and wp.abs(outward[edge]) <= ROUND_FACE_TILT:
-            first, second, two = _along_edge(capsule, edge, first)
-    scale = size_a[0] + size_a[1] + wp.length(size_b)
-    if two and wp.length(first.point - second.point) <= SAME_POINT * scale:
-        two = False
-        if second.separation < first.separation:
-            first = second
-    normal = -(rotation * outward)
+    first, second, two = _touches(capsule, first)
+    normal = -(rotation * nearest.outward)
     kind = 0
     count = 0
     if two and first.separation < max_separation and second.separation < max_separation:
         kind = 1
     if first.separation < max_separation:
-        point = rotation * first.point + center_b
-        emit_contact(
-            out, row, point, normal, first.separation, first.feature_a, first.feature_b, kind
-        )
+        _emit_touch(first, pose_b_to_a, normal, kind, out, row)
         count = 1
     if two and second.separation < max_separation:
-        point = rotation * second.point + center_b
-        emit_contact(
-            out,
-            row + count,
-            point,
-            normal,
-            second.separation,
-            second.feature_a,
-            second.feature_b,
-            kind,
-        )
+        _emit_touch(second, pose_b_to_a, normal, kind, out, row + count)
         count += 1
     return count
 

@@ -216,6 +216,36 @@ def with_minimum(before: Depth, minimum: Descent, scale: Real) -> Depth:
 
 
 @wp.func
+def closeness(difference: Any, vertex_count: int) -> Real:
+    """CLOSE of a difference after so many vertices of the polytope."""
+    is_smooth = core_is_smooth(difference.a.type) and core_is_smooth(difference.b.type)
+    close = wp.where(is_smooth, CLOSE_WITHOUT_DISCONTINUITIES, CLOSE)
+    if vertex_count > PATIENCE:
+        close = Real(10.0) * close
+    if vertex_count > 2 * PATIENCE:
+        close = Real(10.0) * close
+    return close
+
+
+@wp.func
+def with_support(before: Depth, normal: Vec3, height: Real) -> Depth:
+    """A depth after the support height of a face's normal [m], an upper bound of the depth."""
+    result = before
+    if height < result.depth:
+        result.depth = height
+        result.normal = normal
+        result.has_witness = 0
+    return result
+
+
+@wp.func
+def least_new_key(face: Face, lowest_closed: Real, scale: Real) -> Real:
+    """Lower bound of the distances of the faces that replace `face` [m], by rounding below the
+    nearest of all; none where the polytope does not contain the origin yet."""
+    return wp.where(face.key > Real(0.0), wp.min(face.key, lowest_closed) - FLUSH * scale, -NEVER)
+
+
+@wp.func
 def expand_polytope(
     difference: Any,
     vertices: wp.array[Vertex],
@@ -230,9 +260,9 @@ def expand_polytope(
     """
     scale = start_polytope(vertices, faces)
     tolerance = EXACT * scale
+    flush = FLUSH * scale
     is_curved = core_is_curved(difference.a.type) or core_is_curved(difference.b.type)
-    is_smooth = core_is_smooth(difference.a.type) and core_is_smooth(difference.b.type)
-    close = wp.where(is_smooth, CLOSE_WITHOUT_DISCONTINUITIES, CLOSE)
+    close = closeness(difference, 4)
     result = Depth(NEVER, Vec3(), Vec3(), 0, 0, 4, -NEVER)
     found_normal = Vec3()
     lowest_closed = NEVER + Real(0.0)
@@ -247,10 +277,7 @@ def expand_polytope(
         w = difference_support(difference, face.normal)
         height = wp.dot(w.point, face.normal)
         is_closed = height - face.key <= tolerance
-        if height < result.depth:
-            result.depth = height
-            result.normal = face.normal
-            result.has_witness = 0
+        result = with_support(result, face.normal, height)
         if is_curved and not is_closed and height - face.key <= close * (height + SHALLOW * scale):
             minimum = minimum_below_face(
                 difference, vertices, face, height + tolerance, scale, found_normal, w
@@ -263,29 +290,18 @@ def expand_polytope(
             faces[nearest].key = NEVER
             lowest_closed = wp.min(lowest_closed, face.key)
             continue
-        if result.vertex_count == limit:
+        vertex = result.vertex_count
+        if vertex == limit:
             break
-        if result.vertex_count == PATIENCE or result.vertex_count == 2 * PATIENCE:
-            close = Real(10.0) * close
-        vertices[result.vertex_count] = w
-        least = wp.where(
-            face.key > Real(0.0), wp.min(face.key, lowest_closed) - FLUSH * scale, -NEVER
-        )
+        vertices[vertex] = w
+        least = least_new_key(face, lowest_closed, scale)
         face_count = add_vertex(
-            vertices,
-            faces,
-            visible,
-            horizon,
-            fan,
-            result.vertex_count,
-            nearest,
-            face_count,
-            FLUSH * scale,
-            least,
+            vertices, faces, visible, horizon, fan, vertex, nearest, face_count, flush, least
         )
         if face_count < 0:
             break
         result.vertex_count += 1
+        close = closeness(difference, result.vertex_count)
     if result.exact == 1 and result.has_witness == 0:
         return with_witness(vertices, faces, face_count, result, scale)
     return result

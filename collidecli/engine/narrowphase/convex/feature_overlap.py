@@ -174,6 +174,23 @@ def _face_on_face(
     return written
 
 
+@wp.func
+def _plane_of_face(contact_frame: ContactFrame, face: Feature, corner: Vec3) -> Vec3:
+    """Slopes of a face's plane along the frame's axes, and its height at the origin [m]."""
+    slope = slope_of(contact_frame, face.normal)
+    return Vec3(slope[0], slope[1], corner[2] + slope[0] * corner[0] + slope[1] * corner[1])
+
+
+@wp.func
+def _moved_onto_face(
+    contact_frame: ContactFrame, corner: wp.array[Vec3], count: int, footprint: Vec3
+) -> Vec3:
+    """A footprint beside a face, by the error `shift` of the footprints, moved to its border."""
+    if contact_frame.shift > Real(0.0):
+        return clamped_to_polygon(corner, count, footprint)
+    return footprint
+
+
 @wp.func(inline=False)
 def _line_on_face(
     contact_frame: ContactFrame,
@@ -188,10 +205,11 @@ def _line_on_face(
     out: ContactBuffer,
     row: int,
 ) -> int:
+    """Contacts at both ends of the part of a line that is over a face; one where that part is
+    short. line_shape: the shape of the line."""
     tolerance = ON_BORDER * face.half_width + contact_frame.shift
     part = clip_segment(end[0], end[1], face_corner, face.count, tolerance)
-    slope = slope_of(contact_frame, face.normal)
-    level = face_corner[0][2] + slope[0] * face_corner[0][0] + slope[1] * face_corner[0][1]
+    plane = _plane_of_face(contact_frame, face, face_corner[0])
     if part.low > part.high:
         return 0
     written = int(0)
@@ -205,10 +223,8 @@ def _line_on_face(
         t = part.low if k == 0 else part.high
         edge = part.low_edge if k == 0 else part.high_edge
         on_line = end[0] + t * (end[1] - end[0])
-        p = on_line
-        if contact_frame.shift > Real(0.0):
-            p = clamped_to_polygon(face_corner, face.count, on_line)
-        height_face = level - slope[0] * p[0] - slope[1] * p[1]
+        p = _moved_onto_face(contact_frame, face_corner, face.count, on_line)
+        height_face = plane[2] - plane[0] * p[0] - plane[1] * p[1]
         offset = is_beside(p, on_line)
         height_line = height_on_line(
             contact_frame, line_shape, not face_is_a, line, p, on_line[2], offset
@@ -257,6 +273,59 @@ def _border_at(
     return code[following] if is_beside(corner[following], p) < near else code[EDGES + edge]
 
 
+@wp.struct
+class _LineOverlap:
+    """The overlap of the footprints of two nearly parallel lines, as coordinates along the line
+    midway [m].
+
+    low, high: its ends. margin_low, margin_high: by how much a contact is inside of these.
+    start_a, start_b: first ends of both lines; rate_a, rate_b: from there to the second ones, that
+    of a positive. low_b, high_b: ends of line b in order.
+    """
+
+    low: Real
+    high: Real
+    margin_low: Real
+    margin_high: Real
+    start_a: Real
+    start_b: Real
+    rate_a: Real
+    rate_b: Real
+    low_b: Real
+    high_b: Real
+
+
+@wp.func
+def _overlap_of_lines(
+    end_a: wp.array[Vec3], end_b: wp.array[Vec3], along_a: Vec2, along_b: Vec2
+) -> _LineOverlap:
+    """The overlap of two nearly parallel lines; `low` is above `high` where there is none."""
+    result = _LineOverlap()
+    facing = wp.sign(wp.dot(along_a, along_b))
+    e = wp.normalize(along_a / wp.length(along_a) + facing * along_b / wp.length(along_b))
+    result.start_a = e[0] * end_a[0][0] + e[1] * end_a[0][1]
+    result.start_b = e[0] * end_b[0][0] + e[1] * end_b[0][1]
+    result.rate_a = wp.dot(along_a, e)
+    result.rate_b = wp.dot(along_b, e)
+    result.low_b = wp.min(result.start_b, result.start_b + result.rate_b)
+    result.high_b = wp.max(result.start_b, result.start_b + result.rate_b)
+    result.low = wp.max(result.start_a, result.low_b)
+    result.high = wp.min(result.start_a + result.rate_a, result.high_b)
+    result.margin_low = END_MARGIN * _apart(
+        end_a,
+        end_b,
+        (result.low - result.start_a) / result.rate_a,
+        (result.low - result.start_b) / result.rate_b,
+    )
+    result.margin_high = END_MARGIN * _apart(
+        end_a,
+        end_b,
+        (result.high - result.start_a) / result.rate_a,
+        (result.high - result.start_b) / result.rate_b,
+    )
+    return result
+
+
 @wp.func
 def _line_on_line(
     contact_frame: ContactFrame,
@@ -284,34 +353,23 @@ def _line_on_line(
         return _line_across_line(
             contact_frame, shape_a, shape_b, a, end_a, code_a, b, end_b, code_b, out, row
         )
-    facing = wp.sign(wp.dot(along_a, along_b))
-    e = wp.normalize(along_a / length_a + facing * along_b / length_b)
-    start_a = e[0] * end_a[0][0] + e[1] * end_a[0][1]
-    start_b = e[0] * end_b[0][0] + e[1] * end_b[0][1]
-    rate_a = wp.dot(along_a, e)
-    rate_b = wp.dot(along_b, e)
-    low_b = wp.min(start_b, start_b + rate_b)
-    high_b = wp.max(start_b, start_b + rate_b)
-    low = wp.max(start_a, low_b)
-    high = wp.min(start_a + rate_a, high_b)
-    margin_low = END_MARGIN * _apart(
-        end_a, end_b, (low - start_a) / rate_a, (low - start_b) / rate_b
-    )
-    margin_high = END_MARGIN * _apart(
-        end_a, end_b, (high - start_a) / rate_a, (high - start_b) / rate_b
-    )
-    long = high - margin_high - low - margin_low
+    overlap = _overlap_of_lines(end_a, end_b, along_a, along_b)
+    long = overlap.high - overlap.margin_high - overlap.low - overlap.margin_low
     if long <= ON_BORDER * wp.min(length_a, length_b):
         return 0
     written = int(0)
     a_is_edge = not has_round_side(shape_a.type)
     ends = wp.where(long <= contact_frame.merge_distance, 1, 2)
     for k in range(ends):
-        s = low + margin_low if k == 0 else high - margin_high
-        ends_a = low == start_a if k == 0 else high == start_a + rate_a
-        ends_b = low_b == start_b if k == 0 else high_b != start_b
-        on_a = end_a[0] + ((s - start_a) / rate_a) * (end_a[1] - end_a[0])
-        on_b = end_b[0] + ((s - start_b) / rate_b) * (end_b[1] - end_b[0])
+        s = overlap.low + overlap.margin_low
+        ends_a = overlap.low == overlap.start_a
+        ends_b = overlap.low_b == overlap.start_b
+        if k == 1:
+            s = overlap.high - overlap.margin_high
+            ends_a = overlap.high == overlap.start_a + overlap.rate_a
+            ends_b = overlap.high_b != overlap.start_b
+        on_a = end_a[0] + ((s - overlap.start_a) / overlap.rate_a) * (end_a[1] - end_a[0])
+        on_b = end_b[0] + ((s - overlap.start_b) / overlap.rate_b) * (end_b[1] - end_b[0])
         middle = Real(0.5) * (on_a + on_b)
         if is_beside(on_a, on_b) <= contact_frame.shift:
             middle = wp.where(a_is_edge, on_a, on_b)

@@ -80,6 +80,19 @@ def triangle_weights(p: Vec3, q: Vec3, r: Vec3) -> Vec3:
 
 
 @wp.func
+def weights_on_face(face: int, t: Vec3) -> Weights:
+    """Barycentric coordinates in a tetrahedron of a point of the face opposite vertex `face`, from
+    those in the face."""
+    if face == 0:
+        return Weights(Real(0.0), t[0], t[1], t[2])
+    if face == 1:
+        return Weights(t[0], Real(0.0), t[1], t[2])
+    if face == 2:
+        return Weights(t[0], t[1], Real(0.0), t[2])
+    return Weights(t[0], t[1], t[2], Real(0.0))
+
+
+@wp.func
 def tetrahedron_weights(p: Vec3, q: Vec3, r: Vec3, s: Vec3) -> Weights:
     """Barycentric coordinates of the point of a tetrahedron closest to the origin; all positive if
     the origin is inside.
@@ -134,14 +147,7 @@ def tetrahedron_weights(p: Vec3, q: Vec3, r: Vec3, s: Vec3) -> Weights:
             point = t[0] * u + t[1] * v + t[2] * w
             if wp.dot(point, point) < best_square:
                 best_square = wp.dot(point, point)
-                if face == 0:
-                    best = Weights(Real(0.0), t[0], t[1], t[2])
-                elif face == 1:
-                    best = Weights(t[0], Real(0.0), t[1], t[2])
-                elif face == 2:
-                    best = Weights(t[0], t[1], Real(0.0), t[2])
-                else:
-                    best = Weights(t[0], t[1], t[2], Real(0.0))
+                best = weights_on_face(face, t)
         face += 1
     return best
 
@@ -329,6 +335,42 @@ def turning_radius(difference: DifferenceOfHulls) -> Real:
     return BLUNT * (a[0] + a[1] + a[2] + b[0] + b[1] + b[2]) / Real(3.0)
 
 
+@wp.func
+def first_descent(difference: Any) -> int:
+    """Step from which on Newton's method is tried: GJK terminates on cores without curvature."""
+    is_curved = core_is_curved(difference.a.type) or core_is_curved(difference.b.type)
+    return wp.where(is_curved, DESCEND_AT, GJK_LIMIT)
+
+
+@wp.func
+def with_overlap(before: Nearest, closest: ClosestPoint) -> Nearest:
+    """The result for cores whose difference's simplex contains or nearly contains the origin."""
+    result = before
+    result.state = OVERLAP
+    result.count = closest.vertex_count
+    result.distance = wp.sqrt(wp.dot(closest.v, closest.v))
+    result.on_a = closest.on_a
+    return result
+
+
+@wp.func
+def without_progress(before: Nearest, along: Real, scale: Real) -> Nearest:
+    """The result where a step no longer shortens v: v converged close to the origin without a
+    supporting plane, by rounding in a sliver simplex. along: separation along v [m]."""
+    result = before
+    result.is_supported = wp.where(result.distance - along > UNSUPPORTED * scale, 0, 1)
+    is_sliver = result.distance < NEARLY_TOUCHING * scale and result.is_supported == 0
+    result.state = wp.where(is_sliver, OVERLAP, APART)
+    return result
+
+
+@wp.func
+def next_direction(before: Vec3, v: Vec3, normal: Vec3, radius: Real) -> Vec3:
+    """Search direction after v: the direction between two balls of this radius, or `normal`, that
+    of -v, without them. before: the last search direction."""
+    return wp.normalize(radius * before - v) if radius > Real(0.0) else normal
+
+
 @wp.func(inline=False)
 def nearest_of_difference(
     difference: Any, start: Vec3, max_separation: Real, simplex: wp.array[Vertex]
@@ -345,11 +387,7 @@ def nearest_of_difference(
     square = Real(0.0)
     scale_square = Real(0.0)
     step = int(0)
-    descend_at = wp.where(
-        core_is_curved(difference.a.type) or core_is_curved(difference.b.type),
-        DESCEND_AT,
-        GJK_LIMIT,
-    )
+    descend_at = first_descent(difference)
     radius = turning_radius(difference)
     direction = start
     while step < GJK_LIMIT:
@@ -371,10 +409,7 @@ def nearest_of_difference(
         closest = closest_to_origin(simplex, result.count + 1)
         next_square = wp.dot(closest.v, closest.v)
         if closest.vertex_count == 4 or next_square <= TOUCHING * TOUCHING * scale_square:
-            result.state = OVERLAP
-            result.count = closest.vertex_count
-            result.distance = wp.sqrt(next_square)
-            result.on_a = closest.on_a
+            result = with_overlap(result, closest)
             break
         if step > 0 and next_square >= square:
             if radius > Real(0.0):
@@ -382,12 +417,7 @@ def nearest_of_difference(
                 direction = result.normal
                 step += 1
                 continue
-            # v converged close to the origin without a supporting plane, by rounding in a sliver
-            # simplex.
-            scale = wp.sqrt(scale_square)
-            result.is_supported = wp.where(result.distance - along > UNSUPPORTED * scale, 0, 1)
-            is_sliver = result.distance < NEARLY_TOUCHING * scale and result.is_supported == 0
-            result.state = wp.where(is_sliver, OVERLAP, APART)
+            result = without_progress(result, along, wp.sqrt(scale_square))
             break
         reduce_simplex(simplex, result.count + 1, closest.weights)
         result.count = closest.vertex_count
@@ -398,10 +428,7 @@ def nearest_of_difference(
         radius = wp.where(
             step == EASED_STEPS or (step == 0 and along <= Real(0.0)), Real(0.0), radius
         )
-        # The direction between two balls of this radius.
-        direction = (
-            wp.normalize(radius * direction - closest.v) if radius > Real(0.0) else result.normal
-        )
+        direction = next_direction(direction, closest.v, result.normal, radius)
         if step >= descend_at and along > Real(0.0):
             descend_at = step + 4
             patches = patches_that_differ(simplex, result.count)

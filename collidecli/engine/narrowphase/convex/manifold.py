@@ -13,13 +13,14 @@ from typing import Any
 import warp as wp
 
 from collidecli.engine.contact_record import ContactBuffer, emit_contact, memory_row
-from collidecli.engine.geometry.real import Pose, Real
+from collidecli.engine.geometry.real import Pose, Real, Vec3
 from collidecli.engine.narrowphase.convex.directions import Direction, separation_along
 from collidecli.engine.narrowphase.convex.feature_overlap import has_round_side, overlap_contacts
 from collidecli.engine.narrowphase.convex.feature_types import (
     POINT,
     RIM_COUNT,
     ROUND_FACE_TILT,
+    Feature,
     is_partly_sampled,
     merge_distance,
     missed_by_samples,
@@ -75,6 +76,55 @@ def contact_manifold(
 
 
 @wp.func
+def emit_witness_beside(
+    a: Any,
+    b: Any,
+    witness: Witness,
+    facing_a: Feature,
+    facing_b: Feature,
+    out: ContactBuffer,
+    row: int,
+    count: int,
+) -> int:
+    """Writes the witness beside the `count` contacts of the footprints' overlap, over the one that
+    is at its point, if any; returns the number of contacts.
+
+    Its ids are those of the features themselves, or those of the contact that it replaces: contacts
+    of the footprints have at least one vertex, end or edge of a face.
+    """
+    code_a = facing_a.code
+    code_b = facing_b.code
+    kind = int(0)
+    added = int(count)
+    for k in range(count):
+        at = memory_row(out, row + k)
+        if wp.length(out.contact[at].point - witness.point) <= merge_distance(a, b):
+            code_a = out.contact[at].feature_a
+            code_b = out.contact[at].feature_b
+            kind = out.contact[at].kind
+            added = k
+    emit_contact(
+        out, row + added, witness.point, witness.normal, witness.separation, code_a, code_b, kind
+    )
+    return wp.max(count, added + 1)
+
+
+@wp.func
+def emit_lone_witness(
+    a: Any, b: Any, pose_b_to_a: Pose, along: Vec3, witness: Witness, out: ContactBuffer, row: int
+):
+    """Writes the witness as the only contact, with the features at its two points. along: direction
+    of the manifold, unit, a's frame."""
+    point = witness.point
+    on_b = wp.transform_point(
+        wp.transform_inverse(pose_b_to_a), point + witness.separation * witness.normal
+    )
+    code_a = feature_at(a, point, along)
+    code_b = feature_at(b, on_b, -wp.quat_rotate_inv(wp.transform_get_rotation(pose_b_to_a), along))
+    emit_contact(out, row, point, witness.normal, witness.separation, code_a, code_b, 0)
+
+
+@wp.func
 def manifold_along(
     a: Any,
     b: Any,
@@ -127,37 +177,8 @@ def manifold_along(
             a, b, pose_b_to_a, best, facing_a, facing_b, normal_in_b, witness
         )
     if not lone:
-        # Ids of the features themselves: contacts of the footprints have at least one vertex, end
-        # or edge of a face.
-        code_a = facing_a.code
-        code_b = facing_b.code
-        kind = int(0)
-        added = int(count)
-        for k in range(count):
-            at = memory_row(out, row + k)
-            if wp.length(out.contact[at].point - witness.point) <= merge_distance(a, b):
-                code_a = out.contact[at].feature_a
-                code_b = out.contact[at].feature_b
-                kind = out.contact[at].kind
-                added = k
-        emit_contact(
-            out,
-            row + added,
-            witness.point,
-            witness.normal,
-            witness.separation,
-            code_a,
-            code_b,
-            kind,
-        )
-        return wp.max(count, added + 1)
-    point = witness.point
-    on_b = wp.transform_point(
-        wp.transform_inverse(pose_b_to_a), point + witness.separation * witness.normal
-    )
-    code_a = feature_at(a, point, best.normal)
-    code_b = feature_at(b, on_b, -normal_in_b)
-    emit_contact(out, row, point, witness.normal, witness.separation, code_a, code_b, 0)
+        return emit_witness_beside(a, b, witness, facing_a, facing_b, out, row, count)
+    emit_lone_witness(a, b, pose_b_to_a, best.normal, witness, out, row)
     return 1
 
 

@@ -243,6 +243,43 @@ def move_along_steps(
     return result
 
 
+@wp.func
+def on_first_discontinuity(
+    difference: MinkowskiDifference,
+    roles: depth_certificate.DiscontinuityRoles,
+    normal: Vec3,
+):
+    """The discontinuity that the descent stays on, and the direction on it next to `normal`: zero
+    for none; without a discontinuity the normal."""
+    discontinuity = SupportDiscontinuity()
+    on_it = normal + Vec3()
+    if roles.first < depth_certificate.NONE:
+        discontinuity = depth_certificate.difference_discontinuity(difference, roles.first, normal)
+        on_it = depth_certificate.project_on_discontinuity(discontinuity, normal)
+    return discontinuity, on_it
+
+
+@wp.func
+def newton_step(
+    difference: MinkowskiDifference,
+    roles: depth_certificate.DiscontinuityRoles,
+    discontinuity: SupportDiscontinuity,
+    normal: Vec3,
+    w: Vertex,
+    scale: Real,
+) -> StepTaken:
+    """Newton step along the first discontinuity that the descent is on, or on a patch."""
+    if roles.first < depth_certificate.NONE:
+        return step_on_discontinuity(difference, discontinuity, normal, w, scale)
+    return step_on_patch(difference, normal, wp.dot(w.point, normal), w, scale)
+
+
+@wp.func
+def half_step(taken: StepTaken, start: Vec3, end: Vec3) -> StepTaken:
+    """Half of the step that led from normal `start` uphill to `end`."""
+    return StepTaken(wp.normalize(start + end), Real(0.5) * taken.turn, taken.is_valley)
+
+
 @wp.func(inline=False)
 def descend(
     difference: MinkowskiDifference,
@@ -265,7 +302,6 @@ def descend(
             descent then starts at another direction, on a discontinuity.
     """
     result = Descent()
-    discontinuity = SupportDiscontinuity()
     taken = StepTaken(start, Real(1.0), False)
     active = discontinuities + 0
     roles = depth_certificate.roles_of(difference, active, start)
@@ -277,14 +313,9 @@ def descend(
     while step < DESCENT_LIMIT:
         if roles.too_many == 1 or roles.crossing < depth_certificate.NONE:
             return minimum_on_discontinuities(difference, taken.normal, active, roles)
-        normal = taken.normal
-        if roles.first < depth_certificate.NONE:
-            discontinuity = depth_certificate.difference_discontinuity(
-                difference, roles.first, normal
-            )
-            normal = depth_certificate.project_on_discontinuity(discontinuity, normal)
-            if normal == Vec3():
-                return result
+        discontinuity, normal = on_first_discontinuity(difference, roles, taken.normal)
+        if roles.first < depth_certificate.NONE and normal == Vec3():
+            return result
         w = at_start
         if step > 0 or discontinuities != 0:
             w = difference_support(difference, normal)
@@ -295,8 +326,7 @@ def descend(
         if height > lowest + STATIONARY * scale:
             # Uphill: half the step. Twice beyond a discontinuity, the minimum is likely on it,
             # where halving ends.
-            taken.normal = wp.normalize(lowest_normal + normal)
-            taken.turn = Real(0.5) * taken.turn
+            taken = half_step(taken, lowest_normal, normal)
             beyond = wp.where(crossed != 0, beyond + 1, 0)
             if beyond == 2:
                 active = active | crossed
@@ -309,8 +339,7 @@ def descend(
         else:
             result = Descent(0, normal, height, Real(0.0), w.on_a, Vec3())
             if taken.turn < SHORTEST_TURN:
-                if taken.is_valley:
-                    result.found = 1
+                result.found = wp.where(taken.is_valley, 1, 0)
                 return move_along_steps(
                     difference, result, w.point - height * normal, w.patch, roles
                 )
@@ -320,10 +349,7 @@ def descend(
                 return result
             lowest = height
             lowest_normal = normal
-            if roles.first < depth_certificate.NONE:
-                taken = step_on_discontinuity(difference, discontinuity, normal, w, scale)
-            else:
-                taken = step_on_patch(difference, normal, wp.dot(w.point, normal), w, scale)
+            taken = newton_step(difference, roles, discontinuity, normal, w, scale)
         step += 1
     return result
 

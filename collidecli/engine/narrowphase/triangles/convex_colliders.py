@@ -29,7 +29,7 @@ from collidecli.engine.narrowphase.collider import Collider
 from collidecli.engine.narrowphase.contact_merging import merge_triangles
 from collidecli.engine.narrowphase.sub_pairs import SubPairKernels, search_kernel, sub_pair_kernel
 from collidecli.engine.narrowphase.touch_sub_pairs import touch_collider, touch_kernel
-from collidecli.engine.narrowphase.triangles.convex_least_translation import settle_kernel
+from collidecli.engine.narrowphase.triangles.convex_region_depths import settle_kernel
 from collidecli.engine.narrowphase.triangles.convex_surface import (
     field_surface,
     mesh_surface,

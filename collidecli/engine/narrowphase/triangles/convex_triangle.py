@@ -563,6 +563,45 @@ def mark_unproven(
 
 
 @wp.func
+def off_triangle(
+    a: Any, b: TriangleShape, query: Query, side: Vec3, crossing: Crossing, radius: Real
+) -> Crossing:
+    """The translation along a triangle's normal, where the least one off it may lead behind it.
+
+    side: that normal, the mesh's frame. radius: of the shape about its core [m].
+    """
+    result = crossing
+    result.normal = -wp.transform_vector(query.pose_b_to_a, side)
+    result.depth = -separation_along(a, b, query.pose_b_to_a, result.normal) - radius
+    result.on_a = support_point(a, result.normal) - radius * result.normal
+    return result
+
+
+@wp.func
+def emit_fallback(
+    a: Any,
+    b: TriangleShape,
+    query: Query,
+    crossing: Crossing,
+    radius: Real,
+    out: ContactBuffer,
+    row: int,
+) -> int:
+    """Writes the contact of a translation off a triangle, which another contact of the pair
+    replaces if there is one; returns 0 where it is beyond the maximum separation."""
+    separation = -crossing.depth - radius
+    if separation >= query.max_separation:
+        return 0
+    point = crossing.on_a + radius * crossing.normal
+    into_b = wp.transform_inverse(query.pose_b_to_a)
+    foot = wp.transform_point(into_b, point + separation * crossing.normal)
+    code_a = feature_at(a, point, crossing.normal)
+    code_b = triangle_feature_at(b, foot)
+    emit_contact(out, row, point, crossing.normal, separation, code_a, code_b, 0, FALLBACK)
+    return 1
+
+
+@wp.func
 def contacts_of_crossing(
     a: Any,
     b: TriangleShape,
@@ -610,30 +649,9 @@ def contacts_of_crossing(
         mark_unproven(a, b, surface, proven, out, row, count)
         return count
     if overlaps and is_one_sided(surface):
-        # The least translation off the triangle may lead behind it: the one along its normal does
-        # not.
-        crossing.normal = -wp.transform_vector(query.pose_b_to_a, side)
-        crossing.depth = (
-            -separation_along(a, b, query.pose_b_to_a, crossing.normal) - difference.radius_a
-        )
-        crossing.on_a = support_point(a, crossing.normal) - difference.radius_a * crossing.normal
-    separation = -crossing.depth - difference.radius_a
-    if separation >= query.max_separation:
+        crossing = off_triangle(a, b, query, side, crossing, difference.radius_a)
+    if emit_fallback(a, b, query, crossing, difference.radius_a, out, row + count) == 0:
         return count
-    point = crossing.on_a + difference.radius_a * crossing.normal
-    foot = wp.transform_point(into_b, point + separation * crossing.normal)
-    code = feature_at(a, point, crossing.normal)
-    emit_contact(
-        out,
-        row + count,
-        point,
-        crossing.normal,
-        separation,
-        code,
-        triangle_feature_at(b, foot),
-        0,
-        FALLBACK,
-    )
     if overlaps and not core_is_flat(a.type):
         # The translation is in no normal cone, or not proved: it need not separate the shape from
         # other triangles.

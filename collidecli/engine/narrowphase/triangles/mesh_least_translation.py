@@ -550,6 +550,32 @@ def emit_spare(rows: ContactRows, contact: ContactRecord):
             return
 
 
+@wp.func
+def settle_row(
+    source: Any, pair: SurfacePair, rows: ContactRows, i: int, best: Search, is_changed: bool
+):
+    """Gives the contact of row `i` the depth of the region's translation, or takes it out of the
+    contacts by an infinite separation.
+
+    is_changed: whether the region's contact is none of those found before; contacts that are not
+    along its direction are then left by that translation too.
+    """
+    contact = rows.contact[i]
+    if not is_measured(contact):
+        if contact.role == CROSSING_A or contact.role == CROSSING_B:
+            rows.contact[i] = measured_crossing(source, pair, best, contact)
+    elif is_of_region(pair, contact):
+        along = wp.dot(contact.normal, best.direction)
+        is_deeper = -contact.separation > best.exit.translation * SAME_DEPTH + pair.touch
+        if is_deeper or (is_changed and along <= PERPENDICULAR):
+            rows.contact[i].separation = Real(wp.inf)
+            rows.contact[i].priority = FALLBACK
+            if is_inner_of_open(pair, contact):
+                rows.contact[i] = measured_crossing(
+                    source, pair, best, as_crossing(rows.contact[i], contact)
+                )
+
+
 @wp.func(inline=False)
 def measure_region(source: Any, pair: SurfacePair, rows: ContactRows) -> int:
     """Writes the contacts of a region; returns 0 where the search ended at its greatest number of
@@ -592,20 +618,7 @@ def measure_region(source: Any, pair: SurfacePair, rows: ContactRows) -> int:
         return 0
     await_threads(source)
     for i in range(rows.first + first_row_of_thread(source), rows.end, rows_step(source)):
-        contact = rows.contact[i]
-        if not is_measured(contact):
-            if contact.role == CROSSING_A or contact.role == CROSSING_B:
-                rows.contact[i] = measured_crossing(source, pair, best, contact)
-        elif is_of_region(pair, contact):
-            along = wp.dot(contact.normal, best.direction)
-            is_deeper = -contact.separation > best.exit.translation * SAME_DEPTH + pair.touch
-            if is_deeper or (stays < 0 and along <= PERPENDICULAR):
-                rows.contact[i].separation = Real(wp.inf)
-                rows.contact[i].priority = FALLBACK
-                if is_inner_of_open(pair, contact):
-                    rows.contact[i] = measured_crossing(
-                        source, pair, best, as_crossing(rows.contact[i], contact)
-                    )
+        settle_row(source, pair, rows, i, best, stays < 0)
     await_threads(source)
     if first_row_of_thread(source) == 0:
         if stays < 0:

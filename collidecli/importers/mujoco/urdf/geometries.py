@@ -19,6 +19,10 @@ from collidecli.wording import first_and_count
 
 _GEOM = mujoco.mjtGeom
 IDENTITY = np.array([1.0, 0.0, 0.0, 0.0])
+POINT_RADIUS = 1e-9
+"""Radius of a sphere whose radius is given as 0 [m]: MuJoCo takes none of 0, and a distance changes
+by less than its rounding to float32 above 1 cm."""
+SHAPES = ("box", "sphere", "cylinder", "capsule", "plane", "mesh")
 _VISUAL_GROUP = 1
 """Group of MuJoCo's parser for geoms that do not collide."""
 
@@ -50,6 +54,7 @@ class GeometryReader:
         self._notes = notes
         self._names: set[str] = set()
         self._repeated: list[str] = []
+        self._points: list[str] = []
         self._meshes: dict[tuple[str, tuple[float, ...]], str] = {}
         self._stems: Counter[str] = Counter()
 
@@ -73,6 +78,11 @@ class GeometryReader:
                 f"collision {first_and_count(self._repeated)}: the name is taken, and the shape is"
                 " named after its link"
             )
+        if self._points:
+            self._notes.append(
+                f"{first_and_count(self._points)}: a radius of 0 is a point, which collides as a"
+                f" sphere of {POINT_RADIUS:g} m"
+            )
 
     def _add_geom(
         self, element: UrdfElement, link: UrdfElement, body: mujoco.MjsBody
@@ -84,10 +94,7 @@ class GeometryReader:
                 f"{element.place} of link '{link.text('name')}' has no geometry, and is left out"
             )
             return None
-        shape, *others = geometry.children
-        if others:
-            names = ", ".join(f"<{child.name}>" for child in geometry.children)
-            raise InputError(f"has several geometries: {names}", geometry.where, "leave one")
+        shape = self._shape_of(geometry)
         position, quaternion = origin_of(element)
         geom = body.add_geom(pos=position, quat=quaternion)
         self._set_shape(geom, shape, link)
@@ -99,13 +106,27 @@ class GeometryReader:
             self._repeated.append(f"'{name}' of link '{link.text('name')}'")
         return geom
 
+    def _shape_of(self, geometry: UrdfElement) -> UrdfElement:
+        """The only shape in a `<geometry>`; elements of other names beside it cause a warning."""
+        known = [child for child in geometry.children if child.name in SHAPES]
+        if len(known) > 1:
+            names = ", ".join(f"<{child.name}>" for child in geometry.children)
+            raise InputError(f"has several geometries: {names}", geometry.where, "leave one")
+        if not known:
+            return geometry.children[0]
+        unused = [child for child in geometry.children if child is not known[0]]
+        if unused:
+            names = ", ".join(f"<{child.name}>" for child in unused)
+            self._notes.append(f"{geometry.place}: {names} beside <{known[0].name}> is not used")
+        return known[0]
+
     def _set_shape(self, geom: mujoco.MjsGeom, shape: UrdfElement, link: UrdfElement) -> None:
         if shape.name == "box":
             geom.type = _GEOM.mjGEOM_BOX
             geom.size = [0.5 * _positive(shape, "size", side) for side in shape.numbers("size", 3)]
         elif shape.name == "sphere":
             geom.type = _GEOM.mjGEOM_SPHERE
-            geom.size = [_length(shape, "radius"), 0.0, 0.0]
+            geom.size = [self._sphere_radius(shape, link), 0.0, 0.0]
         elif shape.name in ("cylinder", "capsule"):
             is_capsule = shape.name == "capsule"
             geom.type = _GEOM.mjGEOM_CAPSULE if is_capsule else _GEOM.mjGEOM_CYLINDER
@@ -119,8 +140,16 @@ class GeometryReader:
             geom.meshname = self._mesh(shape)
         else:
             what = f"link '{link.text('name')}' has a geometry <{shape.name}>, which is not handled"
-            fix = "give box, cylinder, sphere, capsule, plane or mesh"
+            fix = f"give {', '.join(SHAPES[:-1])} or {SHAPES[-1]}"
             raise InputError(what, f"{shape.location}: {shape.place}", fix)
+
+    def _sphere_radius(self, shape: UrdfElement, link: UrdfElement) -> float:
+        """The radius of a sphere [m]. One of 0 is a point, as in Drake, with a warning."""
+        radius = shape.numbers("radius", 1)[0]
+        if radius == 0.0:
+            self._points.append(f"{shape.place} of link '{link.text('name')}'")
+            return POINT_RADIUS
+        return _positive(shape, "radius", radius)
 
     def _mesh(self, shape: UrdfElement) -> str:
         """The name of the mesh of a file and a scale, which is added at first."""

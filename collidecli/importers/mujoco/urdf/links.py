@@ -37,10 +37,12 @@ def links_of(robot: UrdfElement) -> list[Link]:
 
     Raises InputError for a joint to an unknown link, a link with two joints to parents, joints that
     form a loop, and links of equal names that differ in collision elements and that a joint names.
-    A link `world` that is no root gets a number, with a warning.
+    A link `world` that is no root gets a number, with a warning. A parent link `world` that the
+    robot does not have is the world, as in Drake, with a warning.
     """
     joints = robot.children_of("joint")
     links = _named_links(robot, joints)
+    _add_world(robot, joints, links)
     for joint in joints:
         parent = _end(joint, "parent", links)
         child = _end(joint, "child", links)
@@ -95,6 +97,19 @@ def _named_links(robot: UrdfElement, joints: Sequence[UrdfElement]) -> dict[str,
 
 
 _ENDS = ("parent", "child")
+
+
+def _add_world(robot: UrdfElement, joints: Sequence[UrdfElement], links: dict[str, Link]) -> None:
+    """Adds a link `world` where a joint has it as its parent and the robot has no such link."""
+    parents = {end.values.get("link") for joint in joints for end in joint.children_of("parent")}
+    if WORLD not in parents or WORLD in links:
+        return
+    element = UrdfElement("link", {"name": WORLD}, robot.line, robot.location, robot.notes)
+    robot.children.append(element)
+    links[WORLD] = Link(element, WORLD)
+    robot.notes.append(
+        f"a joint's parent is the link '{WORLD}', which the robot does not have: it is the world"
+    )
 
 
 def _end(joint: UrdfElement, end: str, links: dict[str, Link]) -> Link:

@@ -7,6 +7,11 @@ from collections.abc import Collection, Sequence
 import mujoco
 
 from collidecli.errors import InputError
+from collidecli.importers.mujoco.obsolete_settings import (
+    refuses_attribute,
+    removal_note,
+    without_obsolete,
+)
 from collidecli.importers.mujoco.urdf.elements import UrdfElement, read_elements
 from collidecli.importers.mujoco.urdf.geometries import IDENTITY, GeometryReader, origin_of
 from collidecli.importers.mujoco.urdf.inertials import set_inertial
@@ -40,7 +45,7 @@ def urdf_spec(
     robot = read_elements(text, location, notes)
     if visual_patterns:
         make_visuals_collide(robot, visual_patterns, visuals_left_out)
-    spec = _settings(robot)
+    spec = _settings(robot, strict)
     links = links_of(robot)
     bodies = _add_bodies(spec, links)
     # Names and meshes are numbered in the order of the file, not of the tree.
@@ -51,12 +56,15 @@ def urdf_spec(
     return spec, notes
 
 
-def _settings(robot: UrdfElement) -> mujoco.MjSpec:
+def _settings(robot: UrdfElement, strict: bool) -> mujoco.MjSpec:
     """An empty spec with the settings of `<mujoco>` and MuJoCo's defaults for URDF."""
     own = robot.child("mujoco")
     sections = [] if own is None else [child for child in own.children if child.name in _SETTINGS]
+    text = f"<mujoco>{''.join(map(_xml, sections))}</mujoco>"
+    if not strict:
+        text = _current(text, robot.notes)
     try:
-        spec = mujoco.MjSpec.from_string(f"<mujoco>{''.join(map(_xml, sections))}</mujoco>")
+        spec = mujoco.MjSpec.from_string(text)
     except _COMPILER_ERRORS as error:
         what = f"MuJoCo cannot read <mujoco>: {' '.join(str(error).split())}"
         raise InputError(what, robot.location, "correct or remove it") from error
@@ -65,6 +73,20 @@ def _settings(robot: UrdfElement) -> mujoco.MjSpec:
     spec.compiler.degree = False
     spec.modelname = robot.text("name", "") or spec.modelname
     return spec
+
+
+def _current(text: str, notes: list[str]) -> str:
+    """A text of settings; where MuJoCo no longer reads some that affect no contact, without these
+    and with a note."""
+    try:
+        mujoco.MjSpec.from_string(text)
+    except _COMPILER_ERRORS as error:
+        if refuses_attribute(" ".join(str(error).split())):
+            current, names = without_obsolete(text.encode())
+            if names:
+                notes.append(removal_note(names, mujoco.__version__))
+                return current.decode()
+    return text
 
 
 def _xml(element: UrdfElement) -> str:

@@ -28,7 +28,7 @@ from collidecli.verbs.report.charts.costs import (
 from collidecli.verbs.report.charts.differences import deviations_chart, differences_chart
 from collidecli.verbs.report.charts.groups import particles_chart, surfaces_chart
 from collidecli.verbs.report.charts.worlds import WORLDS_CHART
-from collidecli.wording import count, plural
+from collidecli.wording import count, part_of, plural
 
 if TYPE_CHECKING:
     from collidecli.pages.chart_kinds import Kinds
@@ -85,8 +85,9 @@ def _no_deep_pair(result: ResultDict) -> str:
 def _of_pairs(result: ResultDict) -> str:
     listed = len(result["pairs"]["listed"])
     of_particles = result["pairs"]["of_particles"]
-    pairs = plural(result["pairs"]["count"] + of_particles, "pair")
-    words = f"When {listed} of {pairs}{'' if of_particles else ' of shapes'} touch, over"
+    pairs = part_of(listed, result["pairs"]["count"] + of_particles, "pair")
+    touch = "touches" if listed == 1 else "touch"
+    words = f"When {pairs}{'' if of_particles else ' of shapes'} {touch}, over"
     words += f" {plural(result['frames'], 'frame')}."
     return f"{words} {count(of_particles)} of particles." if of_particles else words
 
@@ -117,9 +118,9 @@ def _of_surface(field: str, unit: str, words: str) -> ChartKind:
 
     def about(result: ResultDict) -> str:
         surfaces = result["groups"]["surfaces"]
-        pairs = plural(surfaces["pairs"], "pair")
+        pairs = part_of(len(surfaces["listed"]), surfaces["pairs"], "pair")
         frames = plural(result["frames"], "frame")
-        return f"Hydroelastic surfaces of {len(surfaces['listed'])} of {pairs} over {frames}."
+        return f"Hydroelastic surfaces of {pairs} over {frames}."
 
     missing = missing_unless(
         "it has no hydroelastic surfaces", lambda result: _groups(result, "surfaces").get("listed")

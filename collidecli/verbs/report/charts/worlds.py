@@ -10,7 +10,7 @@ from collidecli.pages.canvas import Canvas
 from collidecli.pages.chart_kinds import ChartKind, missing_unless
 from collidecli.pages.quantities import ResultDict, plain
 from collidecli.pages.world_tables import depth_text
-from collidecli.wording import plural
+from collidecli.wording import part_of, plural
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -82,8 +82,9 @@ def worlds_chart(result: ResultDict, canvas: Canvas) -> Figure:
 WORLDS_CHART = ChartKind(
     worlds_chart,
     lambda result: (
-        f"Contacts in a frame over time of {len(result['by_world']['listed'])} of"
-        f" {plural(result['worlds'], 'world')}, the outliers first."
+        "Contacts in a frame over time of"
+        f" {part_of(len(result['by_world']['listed']), result['worlds'], 'world')}, the outliers"
+        " first."
     ),
     missing_unless("it needs --by world", lambda result: result.get("by_world")),
 )

@@ -7,13 +7,13 @@ import pytest
 import warp as wp
 
 from collidecli.engine.cells import PoseBatch
+from collidecli.engine.chunk_report import ChunkReport
 from collidecli.engine.geometry.primitives import difference_support, primitive
 from collidecli.engine.geometry.real import Pose, Real, Vec3
 from collidecli.engine.narrowphase.convex.convex_convex import MAX_CONTACTS
 from collidecli.engine.narrowphase.convex.depth_certificate import is_least_depth
 from collidecli.engine.narrowphase.convex.newton_descent import descend, minimum_on_disc
 from collidecli.engine.narrowphase.convex.penetration import minkowski_difference
-from collidecli.engine.pipeline import ChunkReport
 from collidecli.engine.runtime.kernel import kernel
 from collidecli.engine.runtime.workspace import Workspace
 from collidecli.motions.search_warnings import search_warnings

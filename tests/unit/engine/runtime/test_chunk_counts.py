@@ -16,7 +16,7 @@ from collidecli.engine.runtime.chunk_counts import SPARE, ChunkCounts, CountsExc
 from collidecli.engine.runtime.kernel import kernel
 from collidecli.engine.runtime.workspace import Workspace
 from collidecli.scene.builder import ModelBuilder
-from collidecli.scene.contact_columns import ContactBlock
+from collidecli.scene.contact_blocks import ContactBlock
 from collidecli.scene.options import ContactOptions
 from tests.support.device_scenes import REDUCED
 from tests.support.engine_runs import mixed_builder, pipeline_of, random_poses

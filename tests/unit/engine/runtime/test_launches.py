@@ -28,10 +28,10 @@ from collidecli.engine.runtime import (
     warp_internals,
     workspace,
 )
+from collidecli.engine.runtime.index_limit import INDEX_LIMIT
 from collidecli.engine.runtime.kernel import kernel
 from collidecli.engine.runtime.launch_queue import MAX_STEPS
 from collidecli.engine.runtime.moments import Moment
-from collidecli.engine.runtime.recorded_launches import INDEX_LIMIT
 from collidecli.engine.runtime.workspace import ALIGNMENT, ChunkTooLarge, Workspace
 from collidecli.engine.scheduler import (
     Workers,

@@ -12,8 +12,8 @@ import collidecli
 from collidecli import ModelBuilder
 from collidecli.engine.cells import PoseBatch
 from collidecli.engine.device_model import upload_model
+from collidecli.engine.group_stage import rows_within
 from collidecli.engine.particles.self_sweep import SelfSweepStage
-from collidecli.engine.pipeline import rows_within
 from collidecli.engine.pipeline_build import find_device, load_stages
 from tests.support.meshes import grid, nearest_to_segments
 

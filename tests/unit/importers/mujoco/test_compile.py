@@ -237,6 +237,94 @@ def test_a_missing_mesh_that_collides_is_named_with_its_geom(tmp_path, masks, pa
     assert "--asset-map" in refusal.value.fix
 
 
+MUSCLE = """<mujoco><worldbody><site name="a" pos="0 0 1"/>
+<body name="b"><joint type="slide"/><geom size="0.1"/><site name="s"/></body></worldbody>
+<tendon><spatial name="t"><site site="a"/><site site="s"/></spatial></tendon>
+<actuator><muscle tendon="t"/></actuator></mujoco>"""
+
+
+def test_lengths_of_muscles_are_not_computed(tmp_path):
+    """A muscle without bounds has no range of lengths, which a simulation alone needs."""
+    path = write(tmp_path, MUSCLE)
+    compiled = compile_mjcf(path)
+    assert compiled.warnings == ()
+    assert compiled.mj_model.nu == 1
+    with pytest.raises(InputError, match=r"Lengthrange|length range|lengthrange"):
+        compile_mjcf(path, strict=True)
+
+
+OBSOLETE = {
+    "apirate of <option>": '<option timestep="0.001"\n  apirate = "200"/>',
+    "mpr_iterations of <option>": "<option mpr_iterations='50'/>",
+    "mpr_tolerance of <option>": '<option mpr_tolerance="1e-6"/>',
+    "collision of <option>": '<option collision="all"/>',
+    "convexhull of <compiler>": '<compiler convexhull="false"/>',
+    "exactmeshinertia of <compiler>": '<compiler exactmeshinertia="false"/>',
+    "passive of <flag>": '<option><flag passive="disable"/></option>',
+    "solverstat of <flag>": '<option><flag solverstat="enable"/></option>',
+    "sensornoise of <flag>": '<option><flag sensornoise="enable"/></option>',
+}
+
+
+@pytest.mark.parametrize("setting", OBSOLETE)
+def test_settings_that_mujoco_no_longer_reads_stop_no_scene(tmp_path, setting):
+    plain = scene([])
+    path = write(tmp_path, plain.replace("<mujoco>", f"<mujoco>{OBSOLETE[setting]}"))
+    compiled = compile_mjcf(path)
+    (warning,) = compiled.warnings
+    assert warning == (
+        f"removed, as MuJoCo {mujoco.__version__} no longer reads it and it affects no contact:"
+        f" {setting}"
+    )
+    same_geoms(compiled.mj_model, mujoco.MjModel.from_xml_string(plain))
+    with pytest.raises(InputError, match="unrecognized attribute"):  # of a scene to simulate
+        compile_mjcf(path, strict=True)
+    text = compile_mjcf("embedded", path.read_text())
+    same_geoms(text.mj_model, compiled.mj_model)
+    assert text.warnings == compiled.warnings
+
+
+@pytest.mark.parametrize("name", ["main.xml", "main.mjcf"])
+def test_settings_of_included_and_attached_files(tmp_path, name, monkeypatch):
+    option = '<option apirate="200"/>'
+    write(tmp_path, f"<mujoco>{option}</mujoco>", "parts/options.xml")
+    child = f'<mujoco model="c">{option}<worldbody><body name="b"><geom size="3"/></body>'
+    write(tmp_path, f"{child}</worldbody></mujoco>", "parts/child.xml")
+    write(tmp_path, TETRAHEDRON, "parts/m.obj")
+    assets = '<mesh name="m" file="m.obj"/><model name="c" file="../parts/child.xml"/>'
+    world = '<attach model="c" body="b" prefix="c"/><geom type="mesh" mesh="m"/>'
+    text = (
+        f'<mujoco>{option}<include file="../parts/options.xml"/><compiler meshdir="../parts"/>'
+        f"<asset>{assets}</asset><worldbody>{world}</worldbody></mujoco>"
+    )
+    path = write(tmp_path, text, f"scenes/{name}")
+    compiled = compile_mjcf(path)
+    assert compiled.mj_model.ngeom == 2
+    assert compiled.warnings[0].endswith("apirate of <option> (3)")
+    assert len(compiled.files) == 4
+    monkeypatch.chdir(path.parent)
+    assert compile_mjcf(f"../scenes/{name}").warnings == compiled.warnings
+
+
+@pytest.mark.parametrize(
+    ("setting", "remedy"),
+    [
+        ('<option apirate="1" collision="predefined"/>', 'contype="0" conaffinity="0"'),
+        ('<compiler exactmeshinertia="true"/>', 'give each mesh inertia="exact"'),
+        ('<option timesteps="1"/>', "correct the file"),
+        ('<default/><default class="k"/>', "inside a <default> without one"),
+        ('<worldbody><composite type="cable"/></worldbody>', "load the scene with MuJoCo 3"),
+        ('<mesh name="part"/>', "read with the scene that includes it"),
+        ('<include file="gone.xml"/>', "put the included file there"),
+    ],
+)
+def test_the_remedy_of_a_text_that_mujoco_does_not_read(tmp_path, setting, remedy):
+    text = scene([]).replace("<mujoco>", f"<mujoco>\n{setting}")
+    with pytest.raises(InputError, match="line 2") as refusal:
+        compile_mjcf(write(tmp_path, text))
+    assert remedy in refusal.value.fix
+
+
 @pytest.mark.parametrize(
     ("text", "words"),
     [

@@ -196,6 +196,23 @@ def test_the_mesh_folder_comes_first(tmp_path):
     assert imported.files[1:] == (str(tmp_path / "meshes" / "meshes" / "hull.obj"),)
 
 
+@pytest.mark.parametrize("settings", ["", IN_MESHES.replace("meshes", "gone")])
+def test_a_mesh_beside_the_folder_of_the_file(tmp_path, settings):
+    """As Bullet finds it: `robot/urdf/arm.urdf` names `meshes/arm.obj` of `robot/meshes`."""
+    package = tmp_path / "robot"
+    beside = package / "urdf" / "arms"
+    beside.mkdir(parents=True)
+    mesh = '<collision><geometry><mesh filename="meshes/hull.obj"/></geometry></collision>'
+    text = f'<robot name="r">{settings}{link("a", mesh)}</robot>'
+    with pytest.raises(InputError, match=r"its file 'meshes/hull\.obj' cannot be used"):
+        load(beside, text)
+    for folder in (package / "meshes", package / "urdf" / "meshes", beside / "meshes"):
+        folder.mkdir()
+        (folder / "hull.obj").write_text(HULL)
+        imported, _ = load(beside, text)
+        assert imported.files[1:] == (str(folder / "hull.obj"),)  # the nearest
+
+
 def test_colliding_meshes(tmp_path):
     mesh = '<collision><geometry><mesh filename="package://arm/hull.stl"/></geometry></collision>'
     text = f'<robot name="r">{link("a", BOX, mesh)}</robot>'

@@ -455,6 +455,28 @@ def test_frames_may_be_first(model, tmp_path, kind, timed):
     np.testing.assert_array_equal(motions[1].read(range(9)), motions[0].read(range(9)))
 
 
+def test_times_of_controls_are_not_those_of_one_state(model, tmp_path):
+    """MuJoCo Warp's recordings have `times`: one a state, or of controls beside the first state."""
+    qpos = np.array([shaken(model, f).qpos for f in range(4)])
+    scene = tmp_path / "scene.xml"
+    scene.write_text(RICH)
+    path = tmp_path / "replay.npz"
+
+    def motion(**options):
+        request = SceneRequest(
+            scenes=[str(scene)], trajectory=str(path), recording=RecordingOptions(**options)
+        )
+        return scene_in_motion(request)[1]
+
+    np.savez(path, qpos=qpos, times=0.5 + 0.1 * np.arange(4), ctrl=np.zeros((3, 2)))
+    np.testing.assert_allclose(motion().time, 0.5 + 0.1 * np.arange(4))
+    np.testing.assert_allclose(motion(fps=2.0).time, 0.5 * np.arange(4))
+    np.savez(path, qpos=qpos[:1], times=0.1 * np.arange(4), ctrl=np.zeros((4, 2)))
+    with pytest.raises(InputError, match="the recording contains no times"):
+        motion()
+    assert len(motion(fps=2.0).time) == 1
+
+
 def plain_states(worlds=2):
     model = mujoco.MjModel.from_xml_string(RICH)
     states = np.zeros((worlds, STATE_FRAMES, mujoco.mj_stateSize(model, int(SPECS[0]))))

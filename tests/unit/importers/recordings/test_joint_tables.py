@@ -4,6 +4,8 @@ Poses are compared with those of MuJoCo for positions that the test computes its
 angles of `rotation_about` are products of matrices of single turns.
 """
 
+from contextlib import closing
+
 import h5py
 import mujoco
 import numpy as np
@@ -664,3 +666,50 @@ def test_rows_of_an_unnamed_episode_have_the_name_of_the_file(collide, wheel, ea
         names += [contacts.to_pandas()["episode"], contacts.to_xarray()["episode"].to_series()]
         names.append(pandas.Series(contacts.events()["episode"]))
     assert [set(column) for column in names] == [{"turns"}] * 6
+
+
+def test_arrays_of_one_length_are_the_columns_of_a_table(tmp_path, scene):
+    joints, root, _ = drawn()
+    columns = {f"q_{name}": joints[:, k].astype(np.float32) for k, name in enumerate(JOINTS)}
+    columns |= {f"dq_{name}": joints[:, k] * 7.0 for k, name in enumerate(JOINTS)}
+    columns |= {f"base_{axis}": root[:, k] for k, axis in enumerate("xyz")}
+    turned = np.tile([0.0, 0.0, 0.6, 0.8], (FRAMES, 1))
+    columns |= {f"base_q{axis}": turned[:, k] for k, axis in enumerate("xyzw")}
+    np.savez(tmp_path / "m.npz", **columns, frame=np.arange(FRAMES))
+    poses, motion = read(scene, tmp_path / "m.npz", fps=50.0)
+    single = joints.astype(np.float32).astype(np.float64)
+    true = expected(single, root, turned[:, [3, 0, 1, 2]])
+    assert apart(poses, true) < EXACT
+    np.testing.assert_allclose(motion.time, np.arange(FRAMES) / 50.0)
+    assert any("3 columns not used: 'dq_left_hip_joint'" in w for w in motion.warnings)
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"names": np.array(["a", "b"])},
+        {"split_points": np.arange(2)},
+        {"dof": np.zeros((FRAMES, 3))},
+        {"rate": np.array(50.0)},
+    ],
+    ids=lambda more: next(iter(more)),
+)
+def test_arrays_of_other_shapes_are_no_table(tmp_path, more):
+    joints, _, _ = drawn()
+    columns = {f"q_{name}": joints[:, k] for k, name in enumerate(JOINTS)}
+    np.savez(tmp_path / "m.npz", **columns, **more)
+    if "dof" in more:
+        with closing(open_recording(tmp_path / "m.npz")) as recording:
+            assert recording.NAME == "arrays"
+    else:
+        with pytest.raises(InputError, match="not a recording of a known kind: a npz file with q_"):
+            open_recording(tmp_path / "m.npz")
+    np.savez(tmp_path / "m.npz", **columns)
+    with closing(open_recording(tmp_path / "m.npz")) as recording:
+        assert recording.NAME == "joint-table"
+
+
+def test_a_table_of_arrays_without_frames(tmp_path, scene):
+    np.savez(tmp_path / "m.npz", **{name: np.zeros(0) for name in JOINTS})
+    with pytest.raises(InputError, match="the recording has no frames"):
+        read(scene, tmp_path / "m.npz", fps=50.0)

@@ -42,6 +42,12 @@ def zipped(names):
         (pickle.dumps(Trap()), r"it needs _pytest\.outcomes(.|\n)*numpy\.savez"),
         (b"0.1 0.2 0.3\n0.1 0.2 0.4\n", r"spaces between them(.|\n)*delimiter=','"),
         (b"0.5\n0.6\n", "or one column"),
+        (b'{\n"Loop": "wrap",\n"Frames":\n[[0.03, 0, 0, 1]]}', "form of DeepMimic"),
+        (
+            b'{"LoopMode": "Wrap", "FrameDuration": 0.01667,\n\n"Frames": [\n[0.0]]}',
+            r"form of DeepMimic(.|\n)*x y z w(.|\n)*numpy\.savez",
+        ),
+        (b'{"Frames": 3}', "not a recording of a known kind: a JSON file"),
         (b"some 1 2\n3 4\n", "not a recording of a known kind: neither HDF5"),
         (b"\x00\x01\x02", "not a recording of a known kind: neither HDF5"),
     ],

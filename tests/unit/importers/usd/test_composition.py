@@ -370,6 +370,53 @@ def test_missing_files_are_left_out_or_refused_by_their_written_paths(tmp_path):
     check_refused(lambda: load(tmp_path, path, ignore_missing=True), ["does not compose"])
 
 
+MATERIALX = """<?xml version="1.0"?><materialx version="1.38">
+<UsdPreviewSurface name="s" type="surfaceshader"/></materialx>"""
+
+
+@pytest.mark.parametrize("exists", [True, False])
+def test_materialx_files_affect_no_contact(tmp_path, exists):
+    """usd-core of PyPI has no reader of them."""
+    looks = "".join(
+        f'def Scope "Looks{n}" (references = @./looks/{name}@</MaterialX>) {{\n}}\n'
+        for n, name in enumerate(["brass.mtlx", "Oak.MTLX", "brass.mtlx"])
+    )
+    if exists:
+        (tmp_path / "looks").mkdir()
+        for name in ("brass.mtlx", "Oak.MTLX"):
+            (tmp_path / "looks" / name).write_text(MATERIALX)
+    scene, model = load(tmp_path, GROUND + sphere("ball") + looks)
+    assert sorted(model.shapes.path) == ["/ball", "/g"]
+    assert scene.warnings == (
+        "2 MaterialX files not read, which affects no contact: 'Oak.MTLX', 'brass.mtlx'",
+    )
+    gone = 'def "a" (references = @gone.usda@) {\n}\n'
+    check_refused(lambda: load(tmp_path, GROUND + sphere("ball") + looks + gone), ["@gone.usda@"])
+    left, _ = load(tmp_path, GROUND + sphere("ball") + looks + gone, ignore_missing=True)
+    assert len(left.warnings) == 2
+
+
+def test_materialx_files_of_instances_are_reported_once(tmp_path):
+    part = f"""#usda 1.0
+({METRES})
+def Xform "part" {{
+def Sphere "ball" {{
+double radius = 0.1
+}}
+def Scope "Looks" (references = @./gone.mtlx@</MaterialX>) {{
+}}
+}}
+"""
+    (tmp_path / "part.usda").write_text(part)
+    parts = "".join(
+        f'def "p{n}" (instanceable = true\nreferences = @part.usda@</part>) {{\n}}\n'
+        for n in range(2)
+    )
+    scene, model = load(tmp_path, GROUND + parts, visuals_as_colliders=("*",))
+    assert len(model.shapes) == 3
+    assert scene.warnings == ("1 MaterialX file not read, which affects no contact: 'gone.mtlx'",)
+
+
 MAPPED = "".join(
     f'def Xform "env_{k}" (references = @omniverse://srv/lib/outer.usda@) {{\n{at(5 * k, 0, 0)}}}\n'
     for k in (0, 1)

@@ -15,14 +15,12 @@ from collidecli.analysis.touch_intervals import (
     touches,
 )
 from collidecli.errors import InputError
-from collidecli.pages.view import meshes, page
-from collidecli.pages.view import (
-    stage as stage_module,
-)
+from collidecli.pages.view import framing, meshes, page
 from collidecli.pages.view import (
     surfaces as surfaces_module,
 )
 from collidecli.pages.view import touches as touches_module
+from collidecli.pages.view.drawn_particles import drawn_particles
 from collidecli.pages.view.frames import ViewFrames
 from collidecli.scene.builder import ModelBuilder
 
@@ -152,7 +150,7 @@ def test_particles_of_a_world():
     builder = ModelBuilder()
     builder.add_cloth_mesh(vertices=SQUARE, indices=[0, 1, 2, 0, 2, 3], particle_radius=0.5)
     builder.add_particles([(0, 0, 2.0), (0, 0, 3.0)], radius=[0.1, 0.3])
-    drawn = stage_module.drawn_particles(builder.finalize().particles, 0, 1.0)
+    drawn = drawn_particles(builder.finalize().particles, 0, 1.0)
     assert (drawn.points.tolist(), drawn.corners.tolist()) == ([4, 5], [0, 1, 2, 3])
     assert drawn.triangle.tolist() == [[0, 1, 2], [0, 2, 3]]
     assert drawn.diameter == pytest.approx(0.4), "of the loose particles alone"
@@ -243,7 +241,7 @@ class Walk(ViewFrames):
 
 @pytest.mark.parametrize("speed", [0.0, SPEED])
 def test_only_the_moving_bodies_fill_the_window(speed):
-    extent = stage_module.extent_of(Walk(speed), 0, 2)
+    extent = framing.extent_of(Walk(speed), 0, 2)
     np.testing.assert_allclose(extent.center, (0.0, 0.0, 0.6), atol=1e-9)
     assert 0.5 <= extent.radius <= 0.8, "the floor of 100 m and the walk of 20 m are no part of it"
     assert (extent.floor, extent.plane, extent.travels) == (0.5, True, speed > 0.0)
@@ -251,30 +249,26 @@ def test_only_the_moving_bodies_fill_the_window(speed):
 
 def test_the_view_follows_the_moving_shapes():
     frames = Walk()
-    view = stage_module.Stage(frames, "Z", 0)
+    view = framing.Stage(frames, "Z", 0)
     moved = [view.travel(frames.shape_poses(index, 0), 0)[0] for index in (0, 7)]
     np.testing.assert_allclose(moved, (0.0, 7 * SPEED), atol=1e-9)
 
 
 def test_frames_of_one_time_follow_each_other():
     frames = Walk()
-    assert stage_module.seconds_between(frames, 1, 3) == pytest.approx(0.2)
+    assert framing.seconds_between(frames, 1, 3) == pytest.approx(0.2)
     frames.time = np.zeros(11)
-    assert stage_module.seconds_between(frames, 1, 3) == 2 / 30, (
-        "frames of one time follow each other"
-    )
+    assert framing.seconds_between(frames, 1, 3) == 2 / 30, "frames of one time follow each other"
 
 
 def test_contacts_are_small_among_small_shapes():
-    view = stage_module.Stage(Walk(), "Z")
-    assert view.unit == pytest.approx(stage_module.CONTACT_SIZE * view.extent.radius)
-    assert stage_module.Stage(Walk(radius=0.01), "Z").unit == pytest.approx(
-        stage_module.SHAPE_SIZES * 0.01
-    )
+    view = framing.Stage(Walk(), "Z")
+    assert view.unit == pytest.approx(framing.CONTACT_SIZE * view.extent.radius)
+    assert framing.Stage(Walk(radius=0.01), "Z").unit == pytest.approx(framing.SHAPE_SIZES * 0.01)
 
 
 def test_the_camera_of_a_pair_is_near_it():
-    view = stage_module.Stage(Walk(), "Z")
+    view = framing.Stage(Walk(), "Z")
     center, distance = view.focus((0, 2), 7, 0)
     np.testing.assert_allclose(center, (7 * SPEED, -0.5, 0.5), atol=1e-9)
     assert 0.1 < distance < view.distance

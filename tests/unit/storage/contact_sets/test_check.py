@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from collidecli.errors import InputError
-from collidecli.scene.contact_columns import ContactBlock
+from collidecli.scene.contact_blocks import ContactBlock
 from collidecli.storage.contact_sets.check import check_file
 from collidecli.storage.contact_sets.reader import ContactSet
 from collidecli.storage.content_hash import HASHED_ROWS, BlockDigest, content_hash

@@ -14,7 +14,8 @@ import numpy as np
 import pytest
 
 from collidecli.errors import InputError
-from collidecli.scene.contact_columns import GROUPS, OPTIONAL_COLUMNS, RIGID_COLUMNS, shapes_of
+from collidecli.scene.contact_blocks import shapes_of
+from collidecli.scene.contact_columns import GROUPS, OPTIONAL_COLUMNS, RIGID_COLUMNS
 from collidecli.scene.materials import Material, Materials, PairMaterial, PairMaterials
 from collidecli.scene.mixing import RULE_COLUMNS, OptionalColumns
 from collidecli.scene.model import Model

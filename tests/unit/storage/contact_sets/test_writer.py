@@ -18,7 +18,7 @@ import numpy as np
 import pytest
 
 from collidecli.errors import InputError, Interrupted, OutputError
-from collidecli.scene import contact_columns
+from collidecli.scene import contact_blocks, contact_columns
 from collidecli.storage.atomic_output import AtomicOutput
 from collidecli.storage.contact_sets import table_writer
 from collidecli.storage.contact_sets import writer as contact_writer
@@ -216,7 +216,7 @@ def test_blocks_out_of_turn_are_refused(tmp_path):
             sets.write_contact_set(
                 tmp_path / "a.h5",
                 MODEL,
-                contact_columns.ContactBlock(first, block.cell_counts, columns),
+                contact_blocks.ContactBlock(first, block.cell_counts, columns),
             )
     assert list(tmp_path.iterdir()) == []
 
@@ -563,7 +563,7 @@ def test_datasets_are_those_of_all_cells_in_one_block(tmp_path, options, float_t
 def test_a_group_without_rows_is_hashed(tmp_path):
     block = sets.made_up_block(MODEL, FRAMES)
     sets.write_contact_set(tmp_path / "without.h5", MODEL, block)
-    empty = contact_columns.no_rows(
+    empty = contact_blocks.no_rows(
         contact_columns.SOFT_CONTACTS, len(block.cell_counts), np.dtype(np.float64)
     )
     sets.write_contact_set(
@@ -593,10 +593,10 @@ def test_blocks_of_other_groups_are_refused(tmp_path):
 
 def test_joined_or_selected_cells_keep_their_groups():
     block = WITH_GROUPS
-    joined = contact_columns.consecutive_groups([part.groups for part in sets.split(block, 7)])
+    joined = contact_blocks.consecutive_groups([part.groups for part in sets.split(block, 7)])
     reversed_cells = np.arange(len(block.cell_counts))[::-1]
-    twice = contact_columns.groups_of_cells(
-        contact_columns.groups_of_cells(block.groups, reversed_cells), reversed_cells
+    twice = contact_blocks.groups_of_cells(
+        contact_blocks.groups_of_cells(block.groups, reversed_cells), reversed_cells
     )
     for found in (joined, twice):
         for group in contact_columns.GROUPS:

@@ -1,12 +1,15 @@
 """Pairs of the broad phases of other engines, and triangles of meshes, against brute force."""
 
 import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as arrays
 
 from collidecli.analysis.buffer_counts import GENESIS_PAIRS, MUJOCO_PAIRS, NEWTON_PAIRS
 from collidecli.engine.cells import PoseBatch
 from collidecli.scene.allowed_pairs import allowed_pairs
 from collidecli.scene.builder import ModelBuilder
-from collidecli.verbs.profile.engine_broad_phases import EngineBroadPhases
+from collidecli.verbs.profile.engine_broad_phases import EngineBroadPhases, overlapping_boxes
 from collidecli.verbs.profile.triangles import TriangleCounts
 from tests.support.meshes import grid
 
@@ -122,3 +125,22 @@ def test_triangles_of_a_mesh_in_the_boxes_of_spheres():
     assert triangles.peaks.of_all_worlds.count == sums.max() > 0
     assert triangles.peaks.of_all_worlds.frame == sums.argmax()
     assert triangles.as_dict()["of_a_pair"]["triangles"] == most
+
+
+@given(st.data())
+def test_overlapping_boxes_are_those_of_all_pairs(data):
+    """Boxes with equal faces, flat ones, and planes without an end."""
+    cells = data.draw(st.integers(1, 3))
+    count = data.draw(st.integers(0, 9))
+    corner = arrays.arrays(np.int8, (cells, count, 3), elements=st.integers(0, 5))
+    low = data.draw(corner).astype(float)
+    high = low + data.draw(corner)
+    for row in range(min(count, data.draw(st.integers(0, 2)))):
+        low[:, row] = -np.inf
+        high[:, row, : data.draw(st.integers(0, 3))] = np.inf
+    one, other = np.triu_indices(count, 1)
+    overlaps = ((low[:, one] <= high[:, other]) & (low[:, other] <= high[:, one])).all(axis=2)
+    cell, pair = np.nonzero(overlaps)
+    wanted = zip(cell.tolist(), one[pair].tolist(), other[pair].tolist(), strict=True)
+    found = zip(*(rows.tolist() for rows in overlapping_boxes(low, high)), strict=True)
+    assert sorted(found) == sorted(wanted)

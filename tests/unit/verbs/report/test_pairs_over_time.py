@@ -84,5 +84,5 @@ def test_particles_alone_have_a_map(tmp_path):
     listed = len(result["pairs"]["listed"])
     for kind in ("pairs", "pair-depths"):
         assert KINDS[kind].missing(result) == ""
-        words = f"When {listed} of {listed} pairs touch, over 4 frames. {listed} of particles."
+        words = f"When {listed} pairs touch, over 4 frames. {listed} of particles."
         assert KINDS[kind].words(result) == words

@@ -4,9 +4,11 @@ import numpy as np
 import pytest
 import trimesh
 
+import collidecli
 from collidecli.errors import InputError
 from collidecli.importers.mujoco.compile import compile_mjcf
 from collidecli.importers.mujoco.urdf.elements import read_elements
+from tests.support.engine_runs import ArrayMotion
 from tests.support.mujoco_pairs import load
 
 BOX = '<collision><geometry><box size="0.2 0.4 0.6"/></geometry></collision>'
@@ -141,6 +143,46 @@ def test_a_plane_of_bullet(tmp_path):
     np.testing.assert_allclose(model.shapes.pose[0, :3], [0, 0, 2])
 
 
+@pytest.mark.parametrize("other", ["<drake:declare_convex/>", '<origin xyz="0 0 1"/>'])
+def test_what_stands_beside_a_geometry_is_named(tmp_path, other):
+    imported, model = read(tmp_path, geometry(f'{other}<sphere radius="0.5"/>'))
+    assert model.shapes.types()[-1].label == "sphere"
+    np.testing.assert_allclose(model.shapes.pose[-1, :3], 0.0)
+    (warning,) = imported.warnings
+    name = other.strip("</>").split()[0]
+    assert warning.endswith(f"<geometry>: <{name}> beside <sphere> is not used")
+
+
+def test_a_sphere_of_radius_zero_is_a_point(tmp_path):
+    """Feet of Drake's Atlas and Cassie."""
+    foot = '<collision><origin xyz="{} 0 -1"/><geometry><sphere radius="0"/></geometry></collision>'
+    floor = '<collision><geometry><plane normal="0 0 1"/></geometry></collision>'
+    text = f"""<robot name="r"><link name="world">{floor}</link>
+<link name="b"><inertial><mass value="1"/>{INERTIA}</inertial>{foot.format(1)}{foot.format(2)}</link>
+<joint name="j" type="floating"><parent link="world"/><child link="b"/>
+<origin xyz="0 0 0.9"/></joint></robot>"""
+    imported, model = read(tmp_path, text)
+    assert imported.warnings == (
+        "line 2, <sphere> of link 'b' and 1 more: a radius of 0 is a point, which collides as a"
+        " sphere of 1e-09 m",
+    )
+    poses = np.array([[[[0.0, 0.0, 0.9, 0.0, 0.0, 0.0, 1.0]]]])
+    contacts = collidecli.collide(model, ArrayMotion(poses))
+    np.testing.assert_allclose(contacts.distance, [-0.1, -0.1], atol=1e-8)
+    np.testing.assert_allclose(contacts.point1, [[1, 0, -0.1], [2, 0, -0.1]], atol=1e-8)
+
+
+@pytest.mark.parametrize("setting", ['convexhull="false"', 'exactmeshinertia="false"'])
+def test_settings_that_mujoco_no_longer_reads_stop_no_robot(tmp_path, setting):
+    text = arm(of_robot=f"<mujoco><compiler {setting}/></mujoco>")
+    imported, model = read(tmp_path, text)
+    assert len(model.shapes) == 2
+    (warning,) = imported.warnings
+    assert warning.endswith(f"it affects no contact: {setting.split('=')[0]} of <compiler>")
+    with pytest.raises(InputError, match="unrecognized attribute"):
+        compile_mjcf(tmp_path / "robot.urdf", strict=True)
+
+
 @pytest.mark.parametrize(
     ("text", "words"),
     [
@@ -149,7 +191,8 @@ def test_a_plane_of_bullet(tmp_path):
             geometry('<sphere radius="1"/><box size="1 1 1"/>'),
             "several geometries: <sphere>, <box>",
         ),
-        (geometry('<sphere radius="0"/>'), "line 2, <sphere>: radius is 0\n  give a length"),
+        (geometry('<sphere radius="-1"/>'), "line 2, <sphere>: radius is -1\n  give a length"),
+        (geometry('<cylinder radius="0" length="1"/>'), "line 2, <cylinder>: radius is 0"),
         (geometry('<sphere radius="nan"/>'), 'radius="nan" is not a finite number'),
         (geometry('<sphere radius="1_0"/>'), 'radius="1_0" is not a finite number'),
         (geometry('<sphere radius="1e999"/>'), 'radius="1e999" is not a finite number'),

@@ -334,6 +334,26 @@ def test_a_fixed_joint_follows_none(tmp_path):
     assert "has no effect" in imported.warnings[0]
 
 
+def test_a_parent_world_that_the_robot_does_not_have(tmp_path):
+    """Drake's robots name the world without a link of that name."""
+    without = (
+        *(link("arm", BOX), joint("turn", "revolute", "world", "arm", '<axis xyz="0 1 0"/>')),
+        *(link("cup", BALL), joint("loose", "floating", "world", "cup")),
+    )
+    imported, model = read(tmp_path, *without)
+    expected, with_link = read(tmp_path, link("world"), *without)
+    assert imported.warnings == (
+        "a joint's parent is the link 'world', which the robot does not have: it is the world",
+    )
+    assert expected.warnings == ()
+    assert model.shapes.path == with_link.shapes.path
+    np.testing.assert_array_equal(model.bodies.pose, with_link.bodies.pose)
+    assert imported.mj_model.joint("loose").type == mujoco.mjtJoint.mjJNT_FREE
+    assert our_pairs(imported, model) == our_pairs(expected, with_link)
+    words = refusal(tmp_path, link("arm", BOX), joint("turn", "fixed", "arm", "world"))
+    assert "names the child link 'world', which the robot does not have" in words
+
+
 def test_a_link_world_that_is_no_root(tmp_path):
     imported, model = read(
         tmp_path,
