@@ -43,7 +43,7 @@ def are_allowed(model: Model, pairs: np.ndarray) -> np.ndarray:
     may = pair_filter.class_table[classes[:, 0], classes[:, 1]]
     key = pairs[:, 0].astype(np.int64) * count + pairs[:, 1]
     for listed, value in ((pair_filter.excluded, False), (pair_filter.forced, True)):
-        of_listed = np.sort(listed[:, 0].astype(np.int64) * count + listed[:, 1])
+        of_listed = np.sort(listed[:, 0].astype(np.int64) * count + listed[:, 1], kind="stable")
         if len(of_listed):
             at = np.minimum(np.searchsorted(of_listed, key), len(of_listed) - 1)
             may[of_listed[at] == key] = value
