@@ -21,7 +21,7 @@ from collidecli.scene.distinct_values import distinct
 from collidecli.scene.model import STATIC_BODY, Model
 from collidecli.scene.particle_objects import ParticleObjects
 from collidecli.scene.particles import Particles
-from collidecli.scene.patterns import NamedItems, Sides
+from collidecli.scene.patterns import NamedItems, Sides, pairs_of_patterns
 from collidecli.scene.shape_types import ShapeType
 from collidecli.wording import plural
 
@@ -112,6 +112,10 @@ def _sides(model: Model, between: Sequence[str], objects: tuple[str, ...]) -> li
     """Which shapes and particle objects each pair of patterns selects."""
     if not between:
         return []
+    given = pairs_of_patterns(between)
+    for number, pair in enumerate(given):
+        if pair in given[:number]:
+            raise InputError(f"'{','.join(pair)}' is given twice", "--between", "give it once")
     paths = (*model.shapes.path, *objects)
     body = np.append(model.shapes.body, np.full(len(objects), STATIC_BODY))
     what = "shape, particle object" if objects else "shape"

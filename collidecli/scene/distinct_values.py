@@ -34,8 +34,7 @@ def distinct(values: ArrayLike, axis: int | None = None) -> np.ndarray:
 
 
 def common(one: ArrayLike, other: ArrayLike) -> np.ndarray:
-    """The distinct integers that are in both, in ascending order, as `np.intersect1d` gives
-    them."""
+    """The distinct values that are in both, in ascending order, as `np.intersect1d` gives them."""
     both = np.sort(np.concatenate([distinct(one), distinct(other)]), kind="stable")
     return both[1:][both[1:] == both[:-1]]
 

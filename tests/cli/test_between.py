@@ -1,5 +1,6 @@
 """Pairs of patterns: how many are given, and what is measured and listed of several pairs."""
 
+import csv
 import re
 
 import numpy as np
@@ -32,11 +33,24 @@ def test_several_selections_have_a_distance_each(scene, collide):
     found = {(row["shape0"], row["shape1"]): row["least_distance"] for row in result["listed"]}
     assert found == pytest.approx({("floor", "low"): 0.4, ("floor", "high"): 1.9})
     assert "low and floor; high and floor" in collide.ok(*words).out
+    assert [row["between"] for row in result["listed"]] == [["low", "floor"], ["high", "floor"]]
+    collide.ok(*words, "-o", "out.csv")
+    with open("out.csv", newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert {(row["between"], row["shape1"]) for row in rows} == {
+        ("low,floor", "low"),
+        ("high,floor", "high"),
+    }
     by_pair = collide.result(*words, "--by", "pair", "--between", "low,table")["listed"]
     assert len(by_pair) == 3
     alone = collidecli.clearance(scene, between="high,floor")
     both = collidecli.clearance(scene, between=["low", "floor", "high", "floor"])
     np.testing.assert_array_equal(both.distance[..., 1], alone.distance[..., 0])
+
+
+def test_equal_selections_are_refused(scene, collide):
+    words = ("--between", "low,floor", "--between", "low,floor")
+    collide.refused("clearance", scene, *words, told="'low,floor' is given twice")
 
 
 def test_each_selection_has_a_pair(scene, collide):

@@ -224,7 +224,7 @@ def test_the_page_shows_a_pair(exported):
     assert page.locator("#collide-picked").is_hidden()
     before = sent(page, "s.size > 0")
     page.select_option("#collide-pair", index=1)
-    page.get_by_text(f"frame {TOUCH} of").wait_for(timeout=WAIT)
+    page.get_by_text(f"frame {TOUCH} (0 to").wait_for(timeout=WAIT)
     touch = exported.until(lambda held: warm(held) > 0)
     assert warm(touch) > 0, "a point of some pixels, partly behind a shape"
     away = " + ".join(
@@ -234,7 +234,7 @@ def test_the_page_shows_a_pair(exported):
         "the camera moves to the contacts"
     )
     page.click("#collide [data-event='1']")
-    page.get_by_text(f"frame {FRAMES - 1} of").wait_for(timeout=WAIT)
+    page.get_by_text(f"frame {FRAMES - 1} (0 to").wait_for(timeout=WAIT)
     moved = exported.until(lambda held: np.abs(held - touch).max() > 60)
     assert np.abs(moved - touch).max() > 60
     assert "ball" in page.inner_text("#collide-words")
@@ -309,7 +309,7 @@ def test_the_page_shows_nothing_after_the_end_of_a_demonstration(exported):
     assert page.locator("#collide-world option").all_inner_texts() == ["long", "short"]
     page.select_option("#collide-world", label="short")
     page.click("#collide-play")
-    page.get_by_text(f"frame {SHORT - 1} of").wait_for(timeout=WAIT)
+    page.get_by_text(f"frame {SHORT - 1} (0 to").wait_for(timeout=WAIT)
     page.get_by_text("Play", exact=True).wait_for(timeout=WAIT)
     assert all(sent(page, "s.points")["shapes"])
     page.get_by_role("button", name="next frame").click()

@@ -56,6 +56,7 @@ ELSEWHERE = {
     *("box_on_plane", "minus3", "__Prototype_1", "p_TX"),
     *("World/Env_0", "World/Env_1"),
     # Titles of columns of the reader's tables, readers of BVH that were not chosen.
+    *("q_knee", "dq_knee"),
     *("pos_elbow", "q_elbow", "elbow_dof", "elbow_meas", "elbow_vel", "effort_elbow", "imu_"),
     *("elbow_cmd", "target_elbow", "elbow_rad", "finger", "timestamp_ns", "base_qw"),
     *("root_translateX", "bvhio", "pybvh"),

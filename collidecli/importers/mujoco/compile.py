@@ -438,7 +438,10 @@ class _Attempts:
         if b"<xacro:" in self._text():
             return EXPAND_XACRO
         if "Error opening file" in message and "Element 'include'" in message:
-            return "put the included file there: its path is relative to the file that names it"
+            return (
+                "put the included file there: its path is relative to the file that names it, or"
+                " to the folder of the scene"
+            )
         if "top-level default class" in message:
             return "put each top-level <default> that has a class inside a <default> without one"
         return remedy(message) or "correct the file"

@@ -52,7 +52,10 @@ def remedy(message: str) -> str | None:
     """What to do about the attribute or element that a message of MuJoCo's parser refuses; None
     for another message."""
     found = _UNRECOGNIZED.search(message)
-    return REMEDIES.get((found["element"], found["attribute"] or ""), OTHERS) if found else None
+    if found is None:
+        return None
+    of_others = None if found["attribute"] else OTHERS
+    return REMEDIES.get((found["element"], found["attribute"] or ""), of_others)
 
 
 def without_obsolete(text: bytes) -> tuple[bytes, list[str]]:

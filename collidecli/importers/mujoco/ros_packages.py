@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 from collidecli.storage.regular_files import open_input
+from collidecli.wording import first_and_count
 
 PACKAGE_URI = re.compile(r"package:/+([^/]+)/+(.+)")
 """MuJoCo's parser writes package:// with one slash in MJCF, and unchanged in URDF."""
@@ -98,6 +99,24 @@ def file_of_urdf(path: str, folder: str, mesh_folder: str) -> str | None:
     bases = (os.path.join(folder, *[os.pardir] * steps) for steps in range(_HIGHEST + 1))
     found = (os.path.abspath(os.path.join(base, path)) for base in bases)
     return next(filter(os.path.isfile, found), None)
+
+
+def found_above(located: Mapping[str, str], folder: str) -> list[str]:
+    """A note about files that are not where a URDF names them but in a folder above, of which one
+    of another robot may be; none without such files.
+
+    located: the file of each path. folder: of the URDF.
+    """
+    above = [
+        f"'{path}' is '{file}'"
+        for path, file in located.items()
+        if "://" not in path
+        and not PACKAGE_URI.fullmatch(path)
+        and file != os.path.abspath(os.path.join(folder, path))
+    ]
+    if not above:
+        return []
+    return [f"{first_and_count(above)}: not beside the URDF, found in a folder above"]
 
 
 def _listed_roots() -> Iterator[str]:

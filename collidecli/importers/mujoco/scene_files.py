@@ -14,6 +14,7 @@ from collidecli.importers.mujoco.ros_packages import (
     FILE_URI,
     PACKAGE_URI,
     file_of_urdf,
+    found_above,
     package_file,
 )
 from collidecli.importers.mujoco.xml_elements import elements_of, values_of
@@ -82,7 +83,8 @@ def relocate_assets(
         )
 
     _rename_files(spec, relocated)
-    return entries.warnings()
+    above = [] if not urdf else found_above(located, scene_folder)
+    return [*entries.warnings(), *above]
 
 
 def _rename_files(spec: mujoco.MjSpec, renamed: Callable[[str, str], str]) -> None:

@@ -17,6 +17,7 @@ from collidecli.errors import InputError
 from collidecli.exporters.array_npz import arrays_npz
 from collidecli.exporters.arrays import episode_arrays
 from collidecli.motions.clearance import ClearanceBlock, MeasuredMotion
+from collidecli.motions.clearance_items import Items
 from collidecli.motions.loaded_scene import LoadedScene
 from collidecli.motions.requests import EngineRequest
 from collidecli.motions.scenes import MotionResult, scene_in_motion
@@ -212,8 +213,13 @@ class _Tally:
         ]
         listed = []
         for k in order[: request.first]:
-            names = {"body": items.first[k]} if request.kind == "body" else {}
-            listed.append({**names, "least_distance": float(self.least[k]), **self._at[k]})
+            listed.append(
+                {
+                    **_names(items, request.kind, k),
+                    "least_distance": float(self.least[k]),
+                    **self._at[k],
+                }
+            )
         series = None
         if self._bins is not None:
             least = [self._series[k].tolist() for k in order[: request.first]]
@@ -358,11 +364,7 @@ def table_columns(measured: MeasuredMotion, kind: str) -> tuple[TableColumn, ...
     vectors = [(f"{name}_{axis}", unit) for name, unit in _VECTORS.items() for axis in "xyz"]
     return (
         *cell_columns(None if measured.episodes is None else measured.episodes.name),
-        *(
-            [TableColumn("body", np.dtype(np.int64), words=measured.items.first)]
-            if kind == "body"
-            else []
-        ),
+        *_item_columns(measured.items, kind),
         TableColumn("shape0", np.dtype(np.int32), words=paths),
         TableColumn("shape1", np.dtype(np.int32), words=paths),
         TableColumn("distance", real, "m"),
@@ -374,6 +376,30 @@ def table_columns(measured: MeasuredMotion, kind: str) -> tuple[TableColumn, ...
             for k in range(3)
         ),
     )
+
+
+def _names(items: Items, kind: str, item: int) -> dict[str, Any]:
+    """What tells an item from the others beside its nearest pair: its body, or its two patterns."""
+    if kind == "body":
+        return {"body": items.first[item]}
+    if _has_selections(items, kind):
+        return {"between": [items.first[item], items.second[item]]}
+    return {}
+
+
+def _item_columns(items: Items, kind: str) -> list[TableColumn]:
+    """The column of `_names`."""
+    number = np.dtype(np.int64)
+    if kind == "body":
+        return [TableColumn("body", number, words=items.first)]
+    if _has_selections(items, kind):
+        both = zip(items.first, items.second, strict=True)
+        return [TableColumn("between", number, words=tuple(",".join(pair) for pair in both))]
+    return []
+
+
+def _has_selections(items: Items, kind: str) -> bool:
+    return kind == "all" and len(items) > 1
 
 
 _VECTORS = {"normal": "", "point0": "m", "point1": "m"}
@@ -394,6 +420,7 @@ def _append_rows(
         "time": measured.motion.time[number],
         "world": world,
         "body": item,
+        "between": item,
         "shape0": pair[:, 0],
         "shape1": pair[:, 1],
         "distance": block.distance[at],

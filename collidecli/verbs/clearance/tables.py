@@ -48,8 +48,10 @@ def clearance_table(result: ResultDict) -> RenderableType:
 
 def _nearest(result: ResultDict, narrow: int) -> Listing:
     of_bodies = result["by"] == "body"
+    of_selections = any("between" in item for item in result["listed"])
     columns: list[Column] = [
         *([("body", "left", itemgetter("body"))] if of_bodies else []),
+        *([("between", "left", lambda item: ",".join(item["between"]))] if of_selections else []),
         *pair_columns(narrow),
         ("distance", "right", lambda item: length(item["least_distance"])),
         *([WORLD] if result["worlds"] > 1 else []),

@@ -28,6 +28,8 @@ MOST_PAIRS = 16_000_000
 """Of a template: their numbers are in a table of at most 128 MB."""
 MOST_TESTS = 1 << 21
 """Pairs that are tested together."""
+MOST_RULES = 1 << 17
+"""Pairs with overlapping boxes to which the rules of the engines are applied together."""
 ROUNDING = 1e-12
 """Of positions and radii, by which a box around a bounding sphere is larger than it."""
 
@@ -189,6 +191,15 @@ class EngineBroadPhases:
 
     def _kept(self, placed: Placed, cell: np.ndarray, pairs: np.ndarray) -> dict[str, np.ndarray]:
         """bool[n] of each of OTHER_PAIRS: whether it keeps a pair int64[n, 2] of a cell."""
+        parts = [
+            self._kept_of_part(placed, cell[begin : begin + MOST_RULES], pairs[begin:][:MOST_RULES])
+            for begin in range(0, max(1, len(cell)), MOST_RULES)
+        ]
+        return {name: np.concatenate([part[name] for part in parts]) for name in OTHER_PAIRS}
+
+    def _kept_of_part(
+        self, placed: Placed, cell: np.ndarray, pairs: np.ndarray
+    ) -> dict[str, np.ndarray]:
         newton = _overlap(placed.low, placed.high, cell, pairs)
         genesis = _overlap(*self._genesis_boxes(placed), cell, pairs)
         mujoco = np.zeros_like(newton)

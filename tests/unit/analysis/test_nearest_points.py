@@ -12,7 +12,10 @@ from tests.unit.analysis.test_shape_differences import CORNERS, geometry, mesh_m
 RNG = np.random.default_rng(3)
 SPHERE = RNG.normal(size=(500, 3))
 GRID = np.stack(np.meshgrid(*[np.arange(30.0)] * 2, [0.0]), axis=-1).reshape(-1, 3)
+ANGLE = np.linspace(0.0, 2.0 * np.pi, 300, endpoint=False)
+TUBE = np.stack([np.cos(ANGLE), np.sin(ANGLE), np.repeat((0.0, 5.0), 150)], axis=1)
 SETS = {
+    "tube": (TUBE, RNG.permutation(TUBE) + 1e-3),
     "near": (SPHERE, SPHERE + 1e-6 * RNG.normal(size=SPHERE.shape)),
     "far": (SPHERE, SPHERE + 100.0),
     "other": (SPHERE, RNG.normal(size=SPHERE.shape)),

@@ -23,8 +23,15 @@ POINT_RADIUS = 1e-9
 """Radius of a sphere whose radius is given as 0 [m]: MuJoCo takes none of 0, and a distance changes
 by less than its rounding to float32 above 1 cm."""
 SHAPES = ("box", "sphere", "cylinder", "capsule", "plane", "mesh")
+OF_OTHERS = ("ellipsoid", "cone", "polyline", "heightmap", "image", "convex")
+"""Shapes that other readers of URDF or SDF take and this one does not."""
 _VISUAL_GROUP = 1
 """Group of MuJoCo's parser for geoms that do not collide."""
+
+
+def _is_shape(name: str) -> bool:
+    """Whether an element is a shape to any reader; Drake's have the prefix of its namespace."""
+    return name.rpartition(":")[2] in (*SHAPES, *OF_OTHERS)
 
 
 def origin_of(element: UrdfElement) -> tuple[list[float], np.ndarray]:
@@ -107,9 +114,11 @@ class GeometryReader:
         return geom
 
     def _shape_of(self, geometry: UrdfElement) -> UrdfElement:
-        """The only shape in a `<geometry>`; elements of other names beside it cause a warning."""
+        """The only shape in a `<geometry>`; elements beside it that are no shapes of any reader
+        cause a warning."""
         known = [child for child in geometry.children if child.name in SHAPES]
-        if len(known) > 1:
+        shapes = [child for child in geometry.children if _is_shape(child.name)]
+        if len(shapes) > 1 or (not known and len(geometry.children) > 1):
             names = ", ".join(f"<{child.name}>" for child in geometry.children)
             raise InputError(f"has several geometries: {names}", geometry.where, "leave one")
         if not known:

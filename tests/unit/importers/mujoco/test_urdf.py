@@ -211,6 +211,8 @@ def test_a_mesh_beside_the_folder_of_the_file(tmp_path, settings):
         (folder / "hull.obj").write_text(HULL)
         imported, _ = load(beside, text)
         assert imported.files[1:] == (str(folder / "hull.obj"),)  # the nearest
+        told = [note for note in imported.warnings if "found in a folder above" in note]
+        assert len(told) == (folder.parent != beside)
 
 
 def test_colliding_meshes(tmp_path):

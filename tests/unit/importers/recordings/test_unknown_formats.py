@@ -2,6 +2,7 @@
 
 import gzip
 import io
+import json
 import pickle
 import zipfile
 import zlib
@@ -47,6 +48,15 @@ def zipped(names):
             b'{"LoopMode": "Wrap", "FrameDuration": 0.01667,\n\n"Frames": [\n[0.0]]}',
             r"form of DeepMimic(.|\n)*x y z w(.|\n)*numpy\.savez",
         ),
+        (
+            json.dumps({f"key {number}": number for number in range(60)}).encode(),
+            "not a recording of a known kind: a JSON file",
+        ),
+        (
+            json.dumps({f"key{number}": number for number in range(60)}).encode(),
+            "not a recording of a known kind: a JSON file",
+        ),
+        (b'{"Loop": "a, b", "Rate" : 1 , "Frames": [[0]]}', "form of DeepMimic"),
         (b'{"Frames": 3}', "not a recording of a known kind: a JSON file"),
         (b"some 1 2\n3 4\n", "not a recording of a known kind: neither HDF5"),
         (b"\x00\x01\x02", "not a recording of a known kind: neither HDF5"),

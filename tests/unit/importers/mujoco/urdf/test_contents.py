@@ -153,6 +153,13 @@ def test_what_stands_beside_a_geometry_is_named(tmp_path, other):
     assert warning.endswith(f"<geometry>: <{name}> beside <sphere> is not used")
 
 
+@pytest.mark.parametrize("other", ['<ellipsoid radii="1 1 2"/>', "<drake:ellipsoid/>", "<cone/>"])
+def test_a_second_shape_is_refused(tmp_path, other):
+    for inside in (f'{other}<sphere radius="0.5"/>', f"{other}<polyline/>"):
+        with pytest.raises(InputError, match="has several geometries"):
+            read(tmp_path, geometry(inside))
+
+
 def test_a_sphere_of_radius_zero_is_a_point(tmp_path):
     """Feet of Drake's Atlas and Cassie."""
     foot = '<collision><origin xyz="{} 0 -1"/><geometry><sphere radius="0"/></geometry></collision>'
