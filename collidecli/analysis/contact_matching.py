@@ -120,7 +120,9 @@ def in_order_of_shapes(
         return np.where(swapped.reshape(-1, *(1 for _ in other.shape[1:])), other, ordered[name])
 
     for side, other in columns_of_sides(ordered):
-        ordered[side], ordered[other] = chosen(side, ordered[other]), chosen(other, ordered[side])
+        of_side = chosen(side, ordered[other])
+        ordered[other] = chosen(other, ordered[side])
+        ordered[side] = of_side
     ordered |= {name: chosen(name, -ordered[name]) for name in flipped if name in ordered}
     return [np.minimum(*shapes), np.maximum(*shapes)], ordered
 

@@ -47,6 +47,7 @@ class FlushLinks:
     def __init__(self, scene: LoadedScene, cell_count: int) -> None:
         shapes = scene.model.shapes
         self._cell_count = cell_count
+        self._of_worlds = "" if scene.model.world_count == 1 else " of the worlds"
         self._shape_count = len(shapes)
         self._names = scene.shape_bodies
         radius = bounding_radius(shapes.type, shapes.size)
@@ -83,9 +84,10 @@ class FlushLinks:
         (one, other), most = max(cells.items(), key=lambda of_pair: of_pair[1])
         more = f", as {count(len(cells) - 1)} more such pairs do" if len(cells) > 2 else ""
         more = ", as one more such pair does" if len(cells) == 2 else more
+        cells_text = f"{count(self._cell_count)} frames{self._of_worlds}"
         return (
             f"{one} and {other}, of which one is joined or fixed to the other, touch at a depth of"
-            f" rounding in {count(most)} of {count(self._cell_count)} frames{more}:"
+            f" rounding in {count(most)} of {cells_text}{more}:"
             " --disabled-pairs with the SRDF file of collide matrix, or --self-collisions off,"
             " leaves such pairs out",
         )

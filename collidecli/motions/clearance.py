@@ -312,7 +312,9 @@ class _Measured:
         has_two = self._objects is not None and self._objects.has_two
         self._columns = _COLUMNS[: 8 if has_two else 6 if self._objects else 4]
         shape = (*poses.shape[:2], len(items.pair))
-        self.distance, self.done, self.count = np.full(shape, np.nan), np.zeros(shape, bool), 0
+        self.distance = np.full(shape, np.nan)
+        self.done = np.zeros(shape, bool)
+        self.count = 0
         self._row = np.zeros(shape, np.int64)
         self._vectors: list[np.ndarray] = []
 
@@ -435,7 +437,8 @@ class MeasuredMotion:
         distances = self.distances = PairDistances(model, device, pair[~is_object], fields)
         of_objects = ObjectDistances(model, device, pair[is_object]) if self.has_objects else None
         threads = processing_threads(engine.threads)
-        self.search_count, start = 0, time.perf_counter()
+        self.search_count = 0
+        start = time.perf_counter()
         if 0 < top < len(self.items):
             search = Clearance(model, motion, self.items, distances, threads, of_objects)
             self.items = self.items.only(np.sort(search.nearest_items(top)))

@@ -34,6 +34,10 @@ ROUNDING = 1e-12
 """Of positions and radii, by which a box around a bounding sphere is larger than it."""
 
 
+Boxes = tuple[np.ndarray, np.ndarray]
+"""Lows and highs of boxes, float64[C, S, 3] each [m]."""
+
+
 @dataclass(frozen=True)
 class Placed:
     """The shapes of a template in C cells. rows: int64[S], of the shapes. pose: float64[C, S, 7],
@@ -107,8 +111,9 @@ class EngineBroadPhases:
             for begin in range(0, len(cells), step):
                 part = cells[begin : begin + step]
                 placed = self._placed(one, frame[part] - batch.first_frame, world[part], batch)
-                row, pair = self._near(placed, self._number[one])
-                kept = self._kept(placed, row, pairs[pair])
+                genesis = self._genesis_boxes(placed)
+                row, pair = self._near(placed, genesis, self._number[one])
+                kept = self._kept(placed, genesis, row, pairs[pair])
                 for name, is_kept in kept.items():
                     sums[name][part] = np.bincount(row[is_kept], minlength=len(part))
                 of_newton = kept[NEWTON_PAIRS]
@@ -153,14 +158,17 @@ class EngineBroadPhases:
             high.reshape(cells, count, 3),
         )
 
-    def _near(self, placed: Placed, number: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def _near(
+        self, placed: Placed, genesis: Boxes, number: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
         """The cells and numbers of the pairs that any of OTHER_PAIRS may keep, int64[n], ascending:
-        boxes around all bounds of their shapes overlap. number: int32[S, S], see `_numbers`."""
+        boxes around all bounds of their shapes overlap. genesis: `_genesis_boxes`. number:
+        int32[S, S], see `_numbers`."""
         position = placed.pose[..., :3]
         reach = (self._radius + self._apart)[placed.rows][:, None]
         reach = reach + ROUNDING * (np.abs(position) + reach)
         is_plane = self._is_plane[placed.rows][:, None]
-        box_low, box_high = self._genesis_boxes(placed)
+        box_low, box_high = genesis
         low = np.minimum(np.minimum(placed.low, box_low), position - reach)
         high = np.maximum(np.maximum(placed.high, box_high), position + reach)
         low = np.where(is_plane, -np.inf, low)
@@ -173,7 +181,7 @@ class EngineBroadPhases:
         order = np.lexsort((pair, cell))
         return cell[order], pair[order]
 
-    def _genesis_boxes(self, placed: Placed) -> tuple[np.ndarray, np.ndarray]:
+    def _genesis_boxes(self, placed: Placed) -> Boxes:
         """float64[C, S, 3] twice: lows and highs of boxes of rotated boxes; of planes those of
         `placed`."""
         is_plane = self._is_plane[placed.rows]
@@ -189,24 +197,26 @@ class EngineBroadPhases:
         """float64[S, 3]: half extents; of planes 0."""
         return np.where(self._is_plane[placed.rows][:, None], 0.0, self._half[placed.rows])
 
-    def _kept(self, placed: Placed, cell: np.ndarray, pairs: np.ndarray) -> dict[str, np.ndarray]:
+    def _kept(
+        self, placed: Placed, genesis: Boxes, cell: np.ndarray, pairs: np.ndarray
+    ) -> dict[str, np.ndarray]:
         """bool[n] of each of OTHER_PAIRS: whether it keeps a pair int64[n, 2] of a cell."""
-        parts = [
-            self._kept_of_part(placed, cell[begin : begin + MOST_RULES], pairs[begin:][:MOST_RULES])
-            for begin in range(0, max(1, len(cell)), MOST_RULES)
+        slices = [
+            slice(begin, begin + MOST_RULES) for begin in range(0, max(1, len(cell)), MOST_RULES)
         ]
+        parts = [self._kept_of_part(placed, genesis, cell[at], pairs[at]) for at in slices]
         return {name: np.concatenate([part[name] for part in parts]) for name in OTHER_PAIRS}
 
     def _kept_of_part(
-        self, placed: Placed, cell: np.ndarray, pairs: np.ndarray
+        self, placed: Placed, genesis: Boxes, cell: np.ndarray, pairs: np.ndarray
     ) -> dict[str, np.ndarray]:
-        newton = _overlap(placed.low, placed.high, cell, pairs)
-        genesis = _overlap(*self._genesis_boxes(placed), cell, pairs)
-        mujoco = np.zeros_like(newton)
+        of_newton = _overlap(placed.low, placed.high, cell, pairs)
+        of_genesis = _overlap(*genesis, cell, pairs)
+        mujoco = np.zeros_like(of_newton)
         with_plane = self._is_plane[placed.rows][pairs].any(axis=1)
         mujoco[with_plane] = self._plane_reaches(placed, cell[with_plane], pairs[with_plane])
         mujoco[~with_plane] = self._spheres_meet(placed, cell[~with_plane], pairs[~with_plane])
-        return dict(zip(OTHER_PAIRS, (newton, mujoco, genesis), strict=True))
+        return dict(zip(OTHER_PAIRS, (of_newton, mujoco, of_genesis), strict=True))
 
     def _plane_reaches(self, placed: Placed, cell: np.ndarray, pairs: np.ndarray) -> np.ndarray:
         """Whether the surface of the plane is within the bounding sphere of the other shape."""
